@@ -1,0 +1,52 @@
+# gmt_library(NAME HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
+# gmt_test(ROOM SRCS... DEPS...): the one test executable of a room, ROOM_test.
+# gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
+# Includes are written from the root of the tree; warnings come from the target gmt_warnings.
+
+option(GMT_STATIC_DEPENDENCIES "Link abseil, protobuf, fmt, spdlog and libstdc++ statically (the bundle)" OFF)
+set(GMT_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the preloaded library")
+
+add_library(gmt_warnings INTERFACE)
+target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+
+add_library(gmt_sanitize INTERFACE)
+if(GMT_SANITIZE)
+  target_compile_options(gmt_sanitize INTERFACE
+    -fsanitize=${GMT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(gmt_sanitize INTERFACE -fsanitize=${GMT_SANITIZE})
+endif()
+
+function(gmt_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HDRS;SRCS;DEPS")
+  if(ARG_SRCS)
+    add_library(gmt_${name} STATIC ${ARG_SRCS} ${ARG_HDRS})
+    target_include_directories(gmt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(gmt_${name} PUBLIC ${ARG_DEPS} gmt_sanitize PRIVATE gmt_warnings)
+  else()
+    add_library(gmt_${name} INTERFACE)
+    target_include_directories(gmt_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(gmt_${name} INTERFACE ${ARG_DEPS} gmt_sanitize)
+  endif()
+  add_library(gmt::${name} ALIAS gmt_${name})
+endfunction()
+
+function(gmt_test room)
+  if(NOT GMT_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  add_executable(${room}_test ${ARG_SRCS})
+  set_target_properties(${room}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+  target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main gmt_warnings gmt_sanitize)
+  gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${room})
+endfunction()
+
+function(gmt_benchmark room)
+  if(NOT GMT_BUILD_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  add_executable(${room}_benchmark ${ARG_SRCS})
+  set_target_properties(${room}_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmark)
+  target_link_libraries(${room}_benchmark PRIVATE ${ARG_DEPS} benchmark::benchmark_main gmt_warnings)
+endfunction()

@@ -1,0 +1,127 @@
+// format/definitions.h
+//
+// Definitions: the strings, modules, frames, stacks and symbols that the events of one recording refer to, as a reader
+// collects them. A DefinitionsBuilder gives ids to new ones, as a writer needs them.
+//
+// Ids start at 1; 0 is "none" and looks up as an empty value. An id that was never defined (a damaged or foreign file)
+// looks up as "none" too: no lookup can fail or go out of bounds.
+//
+// Thread safety: const methods from any thread while nobody adds.
+
+#ifndef GMT_FORMAT_DEFINITIONS_H_
+#define GMT_FORMAT_DEFINITIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+enum FrameFlags : uint32_t {
+  kFrameIsReturnAddress = 1u << 0,  // symbols are looked up at address - 1
+  kFrameHasLine = 1u << 1,
+  kFrameHasFile = 1u << 2,
+  kFrameHasModuleName = 1u << 3,
+};
+
+struct ModuleInfo {
+  std::string path;
+  std::string build_id;  // raw bytes
+  uint64_t base = 0, size = 0, bias = 0;
+  int64_t loaded_t_ns = 0;
+
+  bool operator==(const ModuleInfo&) const = default;
+};
+
+struct FrameInfo {
+  uint32_t module = 0;   // module id
+  uint64_t address = 0;  // in the module's ELF file; in memory where module is 0
+  uint32_t function = 0, file = 0, module_name = 0;  // string ids of a named frame
+  uint32_t line = 0;
+  Frames::Language language = Frames::LANGUAGE_UNSPECIFIED;
+  uint32_t other_language = 0;  // string id
+  uint32_t flags = 0;
+
+  bool operator==(const FrameInfo&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const FrameInfo& f) {
+    return H::combine(std::move(h), f.module, f.address, f.function, f.file, f.module_name, f.line, f.language,
+                      f.other_language, f.flags);
+  }
+};
+
+struct StackNode {
+  uint32_t frame = 0;   // frame id
+  uint32_t parent = 0;  // stack id of the caller
+  uint32_t log_id = 0;
+  bool truncated = false;
+
+  bool operator==(const StackNode&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StackNode& n) {
+    return H::combine(std::move(h), n.frame, n.parent, n.log_id, n.truncated);
+  }
+};
+
+// What one frame means: a function and its place. One frame has several where calls were inlined, innermost first.
+struct Symbol {
+  uint32_t function = 0, file = 0, line = 0;  // string ids, line number
+};
+
+class Definitions {
+ public:
+  // Appends what one chunk defines. Later symbols of a frame replace earlier ones.
+  void Add(const gmt::Definitions& chunk);
+  void Add(const gmt::Symbols& chunk);
+
+  std::string_view string(uint32_t id) const;
+  const ModuleInfo& module(uint32_t id) const;
+  const FrameInfo& frame(uint32_t id) const;
+  const StackNode& stack(uint32_t id) const;
+  const std::vector<Symbol>& symbols(uint32_t frame) const;
+
+  uint32_t string_count() const { return static_cast<uint32_t>(strings_.size()); }
+  uint32_t module_count() const { return static_cast<uint32_t>(modules_.size()); }
+  uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
+  uint32_t stack_count() const { return static_cast<uint32_t>(stacks_.size()); }
+
+  // The frame ids of a stack, innermost first; ends early at a cycle, which only a damaged file has.
+  std::vector<uint32_t> StackFrames(uint32_t stack) const;
+
+ private:
+  std::vector<std::string> strings_;
+  std::vector<ModuleInfo> modules_;
+  std::vector<FrameInfo> frames_;
+  std::vector<StackNode> stacks_;
+  absl::flat_hash_map<uint32_t, std::vector<Symbol>> symbols_;
+};
+
+// Gives equal values equal ids and collects what is new since the last TakeNew().
+class DefinitionsBuilder {
+ public:
+  uint32_t InternString(std::string_view text);  // "" is 0
+  uint32_t AddModule(const ModuleInfo& module);
+  uint32_t InternFrame(const FrameInfo& frame);
+  uint32_t InternStack(const StackNode& node);
+
+  // frames: ids, innermost first. 0 for an empty list.
+  uint32_t InternStack(const std::vector<uint32_t>& frames, bool truncated, uint32_t log_id = 0);
+
+  bool has_new() const;
+  gmt::Definitions TakeNew();
+
+ private:
+  absl::flat_hash_map<std::string, uint32_t> string_ids_;
+  absl::flat_hash_map<FrameInfo, uint32_t> frame_ids_;
+  absl::flat_hash_map<StackNode, uint32_t> stack_ids_;
+  uint32_t module_count_ = 0;
+  gmt::Definitions new_;
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_DEFINITIONS_H_

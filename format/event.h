@@ -1,0 +1,110 @@
+// format/event.h
+//
+// Event: one event of a recording, in memory, with every field any kind can carry. The file stores events as columns
+// (proto/gmt.proto, Events); the event log stores them as JSON objects (interop/event_log.h). Both are the same events,
+// one to one; docs/format.md has the table of kinds, fields and the questions that need them.
+//
+// Ids (heap, api, name, action, domain: strings; stack, forward_stack: stacks) are those of the recording that the
+// event belongs to; look them up in its Definitions (format/definitions.h). 0 is "none".
+//
+// Thread safety: plain values.
+
+#ifndef GMT_FORMAT_EVENT_H_
+#define GMT_FORMAT_EVENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// Which optional fields an event carries. Bits of Events.present in the file: never renumber.
+enum Present : uint64_t {
+  kHasThread = 1u << 0,
+  kHasDevice = 1u << 1,
+  kHasContext = 1u << 2,
+  kHasSize = 1u << 3,
+  kHasStream = 1u << 4,
+  kHasDuration = 1u << 5,
+  kHasResult = 1u << 6,
+  kHasRequested = 1u << 7,
+  kHasPool = 1u << 8,
+  kHasTotals = 1u << 9,  // total_allocated and total_reserved
+  kHasHandle = 1u << 10,
+  kHasOffset = 1u << 11,
+  kHasIndex = 1u << 12,
+  kHasObject = 1u << 13,
+  kHasPriority = 1u << 14,
+  kHasFlags = 1u << 15,
+  kHasRange = 1u << 16,
+  kHasColor = 1u << 17,
+  kHasAddress = 1u << 18,
+  kHasTime = 1u << 19,
+};
+
+// The columns an event's fields live in (proto/gmt.proto).
+enum class Family { kAcquisition, kReturn, kActivity, kNote, kSample, kSnapshot, kGap, kOther };
+Family FamilyOf(Kind kind);
+
+struct Event {
+  Kind kind = KIND_UNSPECIFIED;
+  uint64_t present = 0;  // of Present
+  int64_t t_ns = 0;      // since the session's start
+  uint32_t thread = 0;   // tid
+
+  // Acquisitions and returns.
+  uint32_t heap = 0;  // string
+  Memory memory = MEMORY_UNSPECIFIED;
+  uint32_t device = 0;
+  uint32_t context = 0;
+  uint64_t address = 0;  // an address or a handle, as `kind` and `memory` say
+  uint64_t size = 0;     // bytes
+  uint32_t stack = 0;
+  uint64_t stream = 0;  // raw handle
+  uint32_t api = 0;     // string
+  uint64_t duration_ns = 0;
+  uint32_t result = 0;     // CUDA error code
+  uint64_t requested = 0;  // bytes asked for, where `size` is rounded
+  uint64_t pool = 0;
+  uint32_t forward_stack = 0;
+  uint64_t total_allocated = 0;
+  uint64_t total_reserved = 0;
+  uint64_t handle = 0;
+  uint64_t offset = 0;
+  uint32_t flags = 0;
+
+  // Activities.
+  uint64_t object = 0;
+  uint32_t action = 0;  // string
+  int32_t priority = 0;
+
+  // Notes.
+  uint32_t name = 0;    // string
+  uint32_t domain = 0;  // string
+  uint64_t index = 0;
+  uint64_t range = 0;
+  uint32_t color = 0;
+
+  // Samples, snapshots, gaps and unknown kinds: index into the list of that family in the EventBatch that carries the
+  // event.
+  uint32_t detail = 0;
+
+  bool has(Present field) const { return (present & field) != 0; }
+};
+
+// Events in order, with what does not fit a row.
+struct EventBatch {
+  std::vector<Event> events;
+  std::vector<Sample> samples;
+  std::vector<SnapshotTaken> snapshots;
+  std::vector<Gap> gaps;
+  std::vector<std::string> others;
+
+  void Clear();
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_EVENT_H_

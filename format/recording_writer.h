@@ -1,0 +1,92 @@
+// format/recording_writer.h
+//
+// RecordingWriter: writes one .gmt recording front to back. What it has flushed is readable whatever happens next;
+// Finish() adds the index and footer that make the file complete.
+//
+// Example
+//   auto writer = RecordingWriter::Create(std::move(*sink), header, {});
+//   Event event;
+//   event.heap = (*writer)->definitions().InternString("driver");
+//   (*writer)->Add(event);
+//   absl::Status status = (*writer)->Finish();
+//
+// Order: definitions that events, snapshots or symbols use are written before them by the writer itself.
+// Errors: the first write error is kept and returned by every later call (disk full: nothing is lost that was flushed).
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_RECORDING_WRITER_H_
+#define GMT_FORMAT_RECORDING_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "format/definitions.h"
+#include "format/event.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// Where bytes go. All of the writer's output passes here, so that tests can run without a disk and with faults.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Appends all of `bytes` or fails.
+  virtual absl::Status Append(absl::string_view bytes) = 0;
+  // Makes what was appended durable.
+  virtual absl::Status Sync() = 0;
+};
+
+// Writes to an open file descriptor, which it owns and closes.
+std::unique_ptr<Sink> FileDescriptorSink(int fd, absl::string_view path_for_messages);
+// Creates `path`; fails if it exists, unless `overwrite`.
+enum class IfExists { kFail, kOverwrite };
+absl::StatusOr<std::unique_ptr<Sink>> FileSink(absl::string_view path, IfExists if_exists);
+
+struct WriterOptions {
+  Chunk::Codec codec = Chunk::ZSTD;  // NONE: `protoc --decode gmt.File` shows every event
+  int zstd_level = 3;
+  uint32_t chunk_events = 32768;     // an EVENTS chunk is closed at so many events
+};
+
+class RecordingWriter {
+ public:
+  // Writes the magic and the header.
+  static absl::StatusOr<std::unique_ptr<RecordingWriter>> Create(std::unique_ptr<Sink> sink, const Header& header,
+                                                                 const WriterOptions& options);
+  ~RecordingWriter();
+  RecordingWriter(const RecordingWriter&) = delete;
+  RecordingWriter& operator=(const RecordingWriter&) = delete;
+
+  DefinitionsBuilder& definitions();
+
+  absl::Status Add(const Event& event);  // of the families that fit a row
+  absl::Status Add(const Event& event, const Sample& sample);
+  absl::Status Add(const Event& event, const SnapshotTaken& snapshot);
+  absl::Status Add(const Event& event, const Gap& gap);
+  absl::Status Add(const Event& event, absl::string_view other);
+
+  absl::Status Add(const Snapshot& snapshot);
+  absl::Status Add(const Facts& facts);
+  absl::Status Add(const Symbols& symbols);
+  absl::Status Add(const Losses& losses);
+
+  // Writes what was added so far: after it, a reader of the growing file sees all of it.
+  absl::Status Flush();
+  // Flush, index, footer, Sync. The writer takes nothing more.
+  absl::Status Finish();
+
+  uint64_t bytes_written() const;
+  uint64_t events_written() const;
+
+ private:
+  class Impl;
+  explicit RecordingWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_RECORDING_WRITER_H_
