@@ -1,0 +1,207 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "format/version.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr char kUsagePayload[] = "gpumemtrace/usage";
+
+// Ends with a wrong-usage message and the command that explains.
+int ReportWrongUsage(const std::string& message, const std::string& verb) {
+  fmt::print(stderr, "gpumemtrace: {}\nSee: gpumemtrace {}{}--help\n", message, verb,
+             verb.empty() ? "" : " ");
+  return kWrongUsage;
+}
+
+bool IsOption(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+}  // namespace
+
+absl::Status UsageError(absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kUsagePayload, absl::Cord());
+  return status;
+}
+
+// ---- Command
+// -----------------------------------------------------------------------------------------------------
+
+void Command::Argument(const std::string& name, std::string* value, const std::string& help) {
+  app_->add_option(name, *value, help)->required()->type_name("");
+}
+
+void Command::OptionalArgument(const std::string& name, std::string* value,
+                               const std::string& help) {
+  app_->add_option(name, *value, help)->type_name("");
+}
+
+void Command::Arguments(const std::string& name, std::vector<std::string>* values,
+                        const std::string& help) {
+  app_->add_option(name, *values, help)->required()->type_name("");
+}
+
+void Command::Flag(const std::string& names, bool* value, const std::string& help) {
+  app_->add_flag(names, *value, help);
+}
+
+void Command::Option(const std::string& names, std::string* value, const std::string& placeholder,
+                     const std::string& help) {
+  app_->add_option(names, *value, help)->type_name(placeholder);
+}
+
+void Command::Option(const std::string& names, int64_t* value, const std::string& placeholder,
+                     const std::string& help) {
+  app_->add_option(names, *value, help)->type_name(placeholder);
+}
+
+void Command::Option(const std::string& names, double* value, const std::string& placeholder,
+                     const std::string& help) {
+  app_->add_option(names, *value, help)->type_name(placeholder);
+}
+
+void Command::Option(const std::string& names, std::vector<std::string>* values,
+                     const std::string& placeholder, const std::string& help) {
+  app_->add_option(names, *values, help)->type_name(placeholder)->allow_extra_args(false);
+}
+
+void Command::Choice(const std::string& names, std::string* value,
+                     const std::vector<std::string>& choices, const std::string& help) {
+  app_->add_option(names, *value, help)->check(CLI::IsMember(choices))->type_name("");
+}
+
+void Command::RequiredOption(const std::string& names, std::string* value,
+                             const std::string& placeholder, const std::string& help) {
+  app_->add_option(names, *value, help)->type_name(placeholder)->required();
+}
+
+void Command::CommandLine(std::vector<std::string>* words) {
+  *rest_ = words;
+  app_->prefix_command();
+}
+
+// ---- Program
+// -----------------------------------------------------------------------------------------------------
+
+struct Program::Verb {
+  std::string name;
+  CLI::App* app = nullptr;
+  VerbFunction function;
+  std::vector<std::string>* rest = nullptr;
+};
+
+Program::Program()
+    : app_(std::make_unique<CLI::App>("Records and explains GPU memory.", "gpumemtrace")) {
+  app_->set_version_flag("--version", fmt::format("gpumemtrace {}", format::ToolVersion()),
+                         "Print the version and exit");
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+}
+
+Program::~Program() = default;
+
+Command Program::AddVerb(const std::string& name, const std::string& summary,
+                         VerbFunction function) {
+  verbs_.push_back(std::make_unique<Verb>());
+  Verb& verb = *verbs_.back();
+  verb.name = name;
+  verb.function = std::move(function);
+  verb.app = app_->add_subcommand(name, summary);
+  verb.app->add_option("--color", terminal_options_.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN")
+      ->group("Common options");
+  verb.app->add_option("--width", terminal_options_.width, "columns of text output")
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000}))
+      ->type_name("N")
+      ->group("Common options");
+  return Command(verb.app, &verb.rest);
+}
+
+int Program::Run(int argc, const char* const* argv) {
+  app_->footer("`gpumemtrace VERB --help` explains one verb.");  // not of the verbs, which are
+                                                                 // complete by now
+  Verb* chosen = nullptr;
+  const int code = Parse(argc, argv, &chosen);
+  return chosen == nullptr ? code : RunVerb(*chosen);
+}
+
+// Leaves `*chosen` null where there is nothing to run: help was printed, or the usage was wrong.
+int Program::Parse(int argc, const char* const* argv, Verb** chosen) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const auto named = [&](const std::unique_ptr<Verb>& verb) {
+    return !words.empty() && verb->name == words[0];
+  };
+  const auto found = std::find_if(verbs_.begin(), verbs_.end(), named);
+  if (words.empty()) return ReportWrongUsage("a verb is missing", "");
+  if (found == verbs_.end() && !IsOption(words[0])) {
+    return ReportWrongUsage(fmt::format("there is no verb '{}'", words[0]), "");
+  }
+  Verb* verb = found == verbs_.end() ? nullptr : found->get();
+
+  // The parser is not asked about another program's options.
+  std::vector<std::string> behind_dashes;
+  if (verb != nullptr && verb->rest != nullptr) {
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    behind_dashes.assign(dashes, words.end());
+    words.erase(dashes, words.end());
+  }
+  try {
+    std::reverse(words.begin(), words.end());  // the parser takes them from the back
+    app_->parse(words);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", verb == nullptr ? app_->help() : verb->app->help("gpumemtrace"));
+    return kDone;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return kDone;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extras = app_->remaining(true);
+    const std::string word = extras.empty() ? "" : extras.front();
+    return ReportWrongUsage(
+        fmt::format("{} '{}'", IsOption(word) ? "there is no option" : "unexpected argument", word),
+        verb == nullptr ? "" : verb->name);
+  } catch (const CLI::ParseError& error) {
+    return ReportWrongUsage(error.what(), verb == nullptr ? "" : verb->name);
+  }
+  if (verb != nullptr && verb->rest != nullptr) {
+    *verb->rest = verb->app->remaining();
+    if (!verb->rest->empty() && IsOption(verb->rest->front())) {
+      return ReportWrongUsage(fmt::format("there is no option '{}'", verb->rest->front()),
+                              verb->name);
+    }
+    if (verb->rest->empty() && !behind_dashes.empty()) behind_dashes.erase(behind_dashes.begin());
+    verb->rest->insert(verb->rest->end(), behind_dashes.begin(), behind_dashes.end());
+  }
+  *chosen = verb;
+  return kDone;
+}
+
+int Program::RunVerb(const Verb& verb) const {
+  const absl::StatusOr<int> result = verb.function(DetectTerminal(terminal_options_));
+  if (!result.ok()) {
+    std::fflush(stdout);
+    const std::string message(result.status().message());
+    if (result.status().GetPayload(kUsagePayload).has_value())
+      return ReportWrongUsage(message, verb.name);
+    fmt::print(stderr, "gpumemtrace: {}\n", message);
+    return kFailed;
+  }
+  // A report that did not reach the disk is not done.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "gpumemtrace: cannot write to standard output: {}\n", std::strerror(errno));
+    return kFailed;
+  }
+  return *result;
+}
+
+}  // namespace gmt::cli

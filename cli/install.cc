@@ -1,0 +1,46 @@
+#include "cli/install.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace gmt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLibrary[] = "libgpumemtrace.so";
+
+std::vector<fs::path> PlacesOfLibrary() {
+  if (const char* override = std::getenv("GPUMEMTRACE_LIBRARY");
+      override != nullptr && *override != '\0') {
+    return {fs::path(override)};
+  }
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return {};
+  const fs::path lib = folder.parent_path() / "lib";
+  return {lib / kLibrary, lib / "gpumemtrace" / kLibrary, folder / kLibrary};
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PreloadLibrary() {
+  std::vector<std::string> tried;
+  for (const fs::path& place : PlacesOfLibrary()) {
+    std::error_code error;
+    const fs::path absolute = fs::canonical(place, error);
+    if (!error && fs::is_regular_file(absolute, error)) return absolute.string();
+    tried.push_back(place.string());
+  }
+  return absl::NotFoundError(
+      absl::StrCat(kLibrary, " was not found; looked for ", absl::StrJoin(tried, ", "),
+                   ". Name it with: GPUMEMTRACE_LIBRARY=/path/to/", kLibrary));
+}
+
+}  // namespace gmt::cli

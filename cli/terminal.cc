@@ -1,0 +1,57 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace gmt::cli {
+namespace {
+
+constexpr int kWidthOfPipes = 100;
+constexpr int kNarrowest = 40;
+
+std::string_view Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+int DetectWidth() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const int columns = std::atoi(std::string(Environment("COLUMNS")).c_str());
+  return columns > 0 ? columns : kWidthOfPipes;
+}
+
+bool WantsColor(const std::string& option, bool is_terminal) {
+  if (option != "auto") return option == "always";
+  return is_terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
+}
+
+std::string Paint(bool on, int code, const std::string& text) {
+  return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+}  // namespace
+
+std::string Terminal::Bold(const std::string& text) const { return Paint(color, 1, text); }
+std::string Terminal::Red(const std::string& text) const { return Paint(color, 31, text); }
+std::string Terminal::Yellow(const std::string& text) const { return Paint(color, 33, text); }
+std::string Terminal::Green(const std::string& text) const { return Paint(color, 32, text); }
+std::string Terminal::Dim(const std::string& text) const { return Paint(color, 2, text); }
+
+Terminal DetectTerminal(const TerminalOptions& options) {
+  Terminal terminal;
+  terminal.is_terminal = isatty(STDOUT_FILENO) == 1;
+  terminal.color = WantsColor(options.color, terminal.is_terminal);
+  terminal.width = options.width > 0 ? static_cast<int>(options.width) : DetectWidth();
+  if (terminal.width < kNarrowest) terminal.width = kNarrowest;
+  return terminal;
+}
+
+void PrintNote(const std::string& message) { fmt::print(stderr, "gpumemtrace: {}\n", message); }
+
+}  // namespace gmt::cli

@@ -1,0 +1,88 @@
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace gmt::cli {
+namespace {
+
+// Three significant digits of a value below 1000 (or below 1024, which takes four places and no
+// fraction).
+std::string ThreeDigits(double value) {
+  if (value >= 99.95) return fmt::format("{:.0f}", value);
+  if (value >= 9.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+struct Unit {
+  int64_t ns;
+  const char* name;
+};
+
+// Two whole units, the larger first; for what a person would not put in seconds.
+std::string TwoUnits(int64_t ns, Unit big, Unit small) {
+  return fmt::format("{} {} {} {}", ns / big.ns, big.name, ns % big.ns / small.ns, small.name);
+}
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr Unit kMinutes{60 * kSecond, "m"}, kHours{3600 * kSecond, "h"},
+    kDays{86400 * kSecond, "d"};
+
+std::string PositiveDuration(int64_t ns) {
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 999'500) return ThreeDigits(ns / 1e3) + " us";
+  if (ns < 999'500'000) return ThreeDigits(ns / 1e6) + " ms";
+  if (ns < 2 * kMinutes.ns) return ThreeDigits(ns / 1e9) + " s";
+  if (ns < kHours.ns) return TwoUnits(ns, kMinutes, {kSecond, "s"});
+  if (ns < kDays.ns) return TwoUnits(ns, kHours, kMinutes);
+  return TwoUnits(ns, kDays, kHours);
+}
+
+}  // namespace
+
+std::string Bytes(uint64_t bytes) {
+  static constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // 999.5 and above would round to four digits.
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", ThreeDigits(value), kUnits[unit]);
+}
+
+std::string SignedBytes(int64_t bytes) {
+  if (bytes == 0) return "0 B";
+  const uint64_t magnitude =
+      bytes < 0 ? 0 - static_cast<uint64_t>(bytes) : static_cast<uint64_t>(bytes);
+  return (bytes < 0 ? "-" : "+") + Bytes(magnitude);
+}
+
+std::string Percent(double part, double whole) {
+  if (whole == 0) return "-";
+  const double percent = 100 * part / whole;
+  if (percent > 0 && percent < 1) return "<1 %";
+  return fmt::format("{:.0f} %", percent);
+}
+
+std::string Duration(int64_t ns) {
+  return ns < 0 ? "-" + PositiveDuration(-ns) : PositiveDuration(ns);
+}
+
+std::string Count(uint64_t count) {
+  if (count < 1000) return fmt::format("{}", count);
+  return fmt::format("{},{:03}", Count(count / 1000), count % 1000);
+}
+
+std::string Plural(uint64_t count, const char* singular) {
+  return fmt::format("{} {}{}", Count(count), singular, count == 1 ? "" : "s");
+}
+
+std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }
+
+}  // namespace gmt::cli

@@ -1,0 +1,21 @@
+// cli/verbs.h
+//
+// The verbs of the program, in the order in which help lists them. A new verb is one file that
+// defines AddNAME(), one line here and one in CMakeLists.txt.
+
+#ifndef GMT_CLI_VERBS_H_
+#define GMT_CLI_VERBS_H_
+
+#define GMT_VERBS(VERB) VERB(PreloadPath)
+
+namespace gmt::cli {
+
+class Program;
+
+#define GMT_DECLARE_VERB(Name) void Add##Name(Program& program);
+GMT_VERBS(GMT_DECLARE_VERB)
+#undef GMT_DECLARE_VERB
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_VERBS_H_
