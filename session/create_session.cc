@@ -1,0 +1,203 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/session_file.h"
+
+namespace gmt::session {
+namespace {
+
+constexpr long kTmpfsMagic = 0x01021994;
+constexpr uint64_t kPage = 4096;
+
+// Lays the sections out behind one another, each on a page of its own. Returns the file's size.
+uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
+  uint64_t offset = kControlOffset + sizeof(Control);
+  const auto place = [&](SectionId id, uint64_t stride, uint64_t count) {
+    sections[id] = {offset, stride, count};
+    offset += (stride * count + kPage - 1) / kPage * kPage;
+  };
+  place(kInfo, 1, sizes.info_bytes);
+  place(kRing, sizeof(Slot), sizes.ring);
+  place(kLiveKeys, sizeof(uint64_t), sizes.live);
+  place(kLiveEntries, sizeof(LiveEntry), sizes.live);
+  place(kStackIndex, sizeof(uint64_t), sizes.stack_index);
+  place(kStackArena, sizeof(uint64_t), sizes.stack_arena);
+  place(kTextIndex, sizeof(uint64_t), sizes.text_index);
+  place(kTextArena, sizeof(uint64_t), sizes.text_arena);
+  place(kModules, sizeof(ModuleRecord), sizes.modules);
+  place(kInFlight, sizeof(InFlightSlot), sizes.in_flight);
+  place(kContexts, sizeof(ContextEntry), sizes.contexts);
+  return offset;
+}
+
+SessionSizes Shrink(const SessionSizes& sizes, int halvings) {
+  SessionSizes s = sizes;
+  s.ring >>= halvings;
+  s.live >>= halvings;
+  s.stack_arena >>= halvings;
+  s.text_arena >>= halvings;
+  return s;
+}
+
+uint64_t Now(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void FillHeader(Header* header, uint64_t file_size) {
+  memcpy(header->magic, kMagic, sizeof(kMagic));
+  header->abi_major = kAbiMajor;
+  header->abi_minor = kAbiMinor;
+  header->byte_order = kByteOrder;
+  header->section_count = kSectionCount;
+  header->file_size = file_size;
+  header->pid = static_cast<uint64_t>(getpid());
+  header->start_ticks = StartTicks(header->pid);
+  ReadBootId(header->boot_id);
+  struct stat ns;
+  if (stat("/proc/self/ns/pid", &ns) == 0) header->pid_namespace = ns.st_ino;
+  header->uid = geteuid();
+  header->realtime_ns = Now(CLOCK_REALTIME);
+  header->monotonic_ns = Now(CLOCK_MONOTONIC);
+}
+
+// Reserves, maps and fills the file behind fd. 0 or errno.
+int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+  Section sections[kSectionCount];
+  const uint64_t size = LayOut(sizes, sections);
+  const int failed = posix_fallocate(fd, 0, static_cast<off_t>(size));
+  if (failed != 0) return failed;
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (base == MAP_FAILED) return errno;
+  auto* header = static_cast<Header*>(base);
+  memcpy(header->sections, sections, sizeof(sections));
+  FillHeader(header, size);
+  memcpy(static_cast<char*>(base) + sections[kInfo].offset, info.data(),
+         info.size() < sizes.info_bytes ? info.size() : sizes.info_bytes);
+  session->base = base;
+  session->size = size;
+  session->map = SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
+  session->fd = fd;
+  return 0;
+}
+
+// Fill at the largest of four sizes that fits.
+int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+  int error = 0;
+  for (int halvings = 0; halvings <= 3; ++halvings) {
+    error = Fill(fd, Shrink(sizes, halvings), info, session);
+    if (error != ENOSPC && error != ENOMEM) return error;
+    if (ftruncate(fd, 0) != 0) return errno;
+  }
+  return error;
+}
+
+// A directory of this user's own that nobody else can write to; made if missing. -errno or a descriptor.
+int OpenDirectory(const char* path, bool must_be_tmpfs) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return -errno;
+  const int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir < 0) return -errno;
+  struct stat st;
+  struct statfs fs;
+  int error = 0;
+  if (fstat(dir, &st) != 0 || fstatfs(dir, &fs) != 0) {
+    error = errno;
+  } else if (st.st_uid != geteuid() || (st.st_mode & 022) != 0) {
+    error = EPERM;
+  } else if (must_be_tmpfs && fs.f_type != kTmpfsMagic) {
+    error = EMEDIUMTYPE;
+  }
+  if (error == 0) return dir;
+  close(dir);
+  return -error;
+}
+
+int CreateIn(const char* directory, int dir, const SessionSizes& sizes, std::string_view info,
+             CreatedSession* session) {
+  char name[64], hidden[72];
+  snprintf(name, sizeof(name), "%d-%llu.session", getpid(),
+           static_cast<unsigned long long>(StartTicks(static_cast<uint64_t>(getpid()))));
+  snprintf(hidden, sizeof(hidden), ".%s", name);
+  int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  const bool unnamed = fd >= 0;
+  if (!unnamed) fd = openat(dir, hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return errno;
+
+  int error = FillShrinking(fd, sizes, info, session);
+  if (error == 0) {
+    char self[32];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    const int linked = unnamed ? linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) : renameat(dir, hidden, dir, name);
+    if (linked == 0) {
+      snprintf(session->path, sizeof(session->path), "%s/%s", directory, name);
+      return 0;
+    }
+    error = errno;
+    munmap(session->base, session->size);
+  }
+  if (!unnamed) unlinkat(dir, hidden, 0);
+  close(fd);
+  *session = CreatedSession();
+  return error;
+}
+
+int CreateUnnamed(const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+  const int fd = memfd_create("gpumemtrace", MFD_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = FillShrinking(fd, sizes, info, session);
+  if (error != 0) close(fd);
+  return error;
+}
+
+}  // namespace
+
+void InfoWriter::Add(std::string_view name, std::string_view value) {
+  if (used_ + name.size() + value.size() + 2 > size_) return;
+  for (const std::string_view part : {name, value}) {
+    if (!part.empty()) memcpy(buffer_ + used_, part.data(), part.size());
+    used_ += part.size();
+    buffer_[used_++] = '\0';
+  }
+}
+
+bool SessionDirectory(int n, char (&path)[PATH_MAX]) {
+  const char* own = getenv("GPUMEMTRACE_DIR");
+  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  path[0] = '\0';
+  switch (n) {
+    case 0:
+      if (own != nullptr) snprintf(path, sizeof(path), "%s", own);
+      return true;
+    case 1:
+      if (runtime != nullptr) snprintf(path, sizeof(path), "%s/gpumemtrace", runtime);
+      return true;
+    case 2:
+      snprintf(path, sizeof(path), "/dev/shm/gpumemtrace-%u", geteuid());
+      return true;
+  }
+  return false;
+}
+
+int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+  char directory[PATH_MAX];
+  for (int n = 0; SessionDirectory(n, directory); ++n) {
+    if (directory[0] == '\0') continue;
+    const int dir = OpenDirectory(directory, /*must_be_tmpfs=*/n != 0);
+    if (dir < 0) continue;
+    const int error = CreateIn(directory, dir, sizes, info, session);
+    close(dir);
+    if (error == 0) return 0;
+  }
+  return CreateUnnamed(sizes, info, session);
+}
+
+}  // namespace gmt::session

@@ -1,0 +1,59 @@
+#include "session/ring.h"
+
+namespace gmt::session {
+
+RingReader::Outcome RingReader::Lose(uint64_t last, Loss why, Lost* lost) {
+  *lost = {next_, last, why};
+  const uint64_t count = last - next_ + 1;
+  (why == Loss::kOverrun ? overrun_ : why == Loss::kAbandoned ? abandoned_ : holes_) += count;
+  next_ = last + 1;
+  return Outcome::kLost;
+}
+
+bool RingReader::WasAbandoned(uint64_t ticket) const {
+  for (const std::atomic<uint64_t>& entry : control_->abandoned_tickets) {
+    if (entry.load(std::memory_order_acquire) == ticket + 1) return true;
+  }
+  return false;
+}
+
+RingReader::Outcome RingReader::Next(Record* record, uint64_t* ticket, Lost* lost) {
+  const uint64_t end = tail();
+  if (next_ >= end) return Outcome::kEmpty;
+  if (end - next_ > capacity_) return Lose(end - capacity_ - 1, Loss::kOverrun, lost);
+
+  const Slot& slot = slots_[next_ & (capacity_ - 1)];
+  const uint64_t before = slot.commit.load(std::memory_order_acquire);
+  if (before != next_ + 1) {
+    // A slot never goes back: a later lap's mark means that ours is gone.
+    if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1)) return Lose(next_, Loss::kOverrun, lost);
+    if (WasAbandoned(next_)) return Lose(next_, Loss::kAbandoned, lost);
+    return Outcome::kPending;
+  }
+  Words words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
+  if (slot.commit.load(std::memory_order_relaxed) != before) return Lose(next_, Loss::kOverrun, lost);
+  if (!Unpack(words, record)) return Lose(next_, Loss::kScribbled, lost);
+  *ticket = next_++;
+  ++delivered_;
+  return Outcome::kRecord;
+}
+
+RingReader::Lost RingReader::SkipPending() {
+  Lost lost;
+  Lose(next_, Loss::kHole, &lost);
+  return lost;
+}
+
+RingLosses RingReader::losses() const {
+  RingLosses losses;
+  losses.written = tail();
+  losses.delivered = delivered_;
+  losses.overrun = overrun_;
+  losses.holes = holes_;
+  losses.abandoned = abandoned_;
+  losses.backlog = losses.written - next_;
+  return losses;
+}
+
+}  // namespace gmt::session

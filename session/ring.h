@@ -1,0 +1,129 @@
+// session/ring.h
+//
+// Ring: the history of one traced process, shared by any number of writers (its threads) and one reader (the
+// collector), in memory that outlives both.
+//
+// A writer never waits, never fails and never looks at the reader: when the ring is full it overwrites the oldest
+// record. The reader finds out by arithmetic on tickets and reports exactly what it missed.
+//
+//   ticket      0    1    2    3    4    5   ...        capacity 4: ticket 4 overwrites the slot of ticket 0
+//   slot        0    1    2    3    0    1
+//
+// Invariants
+//   R1  The order of tickets is an order of the calls: a free takes its ticket before the real free, an allocation
+//       after the real allocation, so free(p) precedes the allocation that returns p again.
+//   R2  A slot whose commit word is ticket + 1 holds that record whole; any other value means busy, torn, given up or
+//       overwritten.
+//   R3  The live table is updated between Reserve() and Commit(): when all tickets below S are committed, the table
+//       reflects all of them.
+//   R4  tail == delivered + overrun + holes + abandoned + backlog, at every instant.
+//
+// Thread safety: RingWriter from any thread and from signal handlers; one RingReader at a time. Neither takes a lock.
+
+#ifndef GMT_SESSION_RING_H_
+#define GMT_SESSION_RING_H_
+
+#include <cstdint>
+
+#include "session/layout.h"
+#include "session/record.h"
+
+namespace gmt::session {
+
+class RingWriter {
+ public:
+  struct Reservation {
+    uint64_t ticket;
+    bool claimed;  // false: the slot is held by a writer a whole lap behind; Commit() gives the ticket up
+  };
+
+  constexpr RingWriter() = default;
+  // REQUIRES: capacity is a power of two.
+  RingWriter(Control* control, Slot* slots, uint64_t capacity)
+      : control_(control), slots_(slots), mask_(capacity - 1) {}
+
+  // Takes the next ticket. Compose everything before: what stands between Reserve() and Commit() holds up the reader.
+  Reservation Reserve() const {
+    const uint64_t ticket = control_->tail.fetch_add(1, std::memory_order_relaxed);
+    std::atomic<uint64_t>& commit = slots_[ticket & mask_].commit;
+    uint64_t seen = commit.load(std::memory_order_relaxed);
+    // Any older committed value will do. Expecting exactly the previous lap's would poison the slot after one ticket
+    // that was given up.
+    while (!(seen & kBusy) && seen <= ticket) {
+      if (commit.compare_exchange_weak(seen, kBusy | ticket, std::memory_order_relaxed)) return {ticket, true};
+    }
+    return {ticket, false};
+  }
+
+  void Commit(Reservation reservation, const Words& words) const {
+    if (!reservation.claimed) return GiveUp(reservation.ticket);
+    Slot& slot = slots_[reservation.ticket & mask_];
+    // Release stores keep the busy mark visible before any word of the payload, without a fence.
+    for (size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], std::memory_order_release);
+    slot.commit.store(reservation.ticket + 1, std::memory_order_release);
+  }
+
+ private:
+  void GiveUp(uint64_t ticket) const {
+    constexpr uint64_t kEntries = sizeof(Control::abandoned_tickets) / sizeof(uint64_t);
+    const uint64_t n = control_->counters[kAbandoned].fetch_add(1, std::memory_order_acq_rel);
+    control_->abandoned_tickets[n % kEntries].store(ticket + 1, std::memory_order_release);
+  }
+
+  Control* control_ = nullptr;
+  Slot* slots_ = nullptr;
+  uint64_t mask_ = 0;
+};
+
+// What became of the tickets taken so far (R4).
+struct RingLosses {
+  uint64_t written = 0;
+  uint64_t delivered = 0;
+  uint64_t overrun = 0;
+  uint64_t holes = 0;
+  uint64_t abandoned = 0;
+  uint64_t backlog = 0;
+};
+
+class RingReader {
+ public:
+  enum class Outcome {
+    kRecord,   // *record and *ticket are set
+    kEmpty,    // everything written has been read
+    kPending,  // the next record is being written; try again, or SkipPending() once its writer is known to be gone
+    kLost,     // tickets were lost; *lost says which, and why
+  };
+  enum class Loss { kOverrun, kHole, kAbandoned, kScribbled };
+  struct Lost {
+    uint64_t first, last;  // tickets, both lost
+    Loss why;
+  };
+
+  RingReader(const Control* control, const Slot* slots, uint64_t capacity)
+      : control_(control), slots_(slots), capacity_(capacity) {}
+
+  // Moves by one record or one loss.
+  Outcome Next(Record* record, uint64_t* ticket, Lost* lost);
+
+  // Gives up the ticket that Next() called pending: a hole.
+  Lost SkipPending();
+
+  uint64_t position() const { return next_; }  // the ticket that Next() looks at
+  uint64_t tail() const { return control_->tail.load(std::memory_order_acquire); }
+  uint64_t capacity() const { return capacity_; }
+  RingLosses losses() const;
+
+ private:
+  Outcome Lose(uint64_t last, Loss why, Lost* lost);
+  bool WasAbandoned(uint64_t ticket) const;
+
+  const Control* control_;
+  const Slot* slots_;
+  uint64_t capacity_;
+  uint64_t next_ = 0;
+  uint64_t delivered_ = 0, overrun_ = 0, holes_ = 0, abandoned_ = 0;
+};
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_RING_H_

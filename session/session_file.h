@@ -1,0 +1,99 @@
+// session/session_file.h
+//
+// Creating a session (the traced process) and opening one (its collector).
+//
+// A session is created whole before it gets its name, in the first directory that works:
+//   $GPUMEMTRACE_DIR · $XDG_RUNTIME_DIR/gpumemtrace · /dev/shm/gpumemtrace-UID · a memfd, which has no name
+// The directory must be the user's own; the two defaults must be in memory (tmpfs): a file on a disk would stall writers
+// on write-back. Space is reserved when it is created (posix_fallocate), because a tmpfs that fills up later would end
+// the traced process with SIGBUS; where there is too little, the session is made smaller, down to an eighth.
+//
+// Thread safety: free functions; each may be called from any thread. None allocates from the heap.
+
+#ifndef GMT_SESSION_SESSION_FILE_H_
+#define GMT_SESSION_SESSION_FILE_H_
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string_view>
+
+#include "session/session_map.h"
+
+namespace gmt::session {
+
+// Entries per section. Powers of two, but for info, arenas, modules and in-flight.
+struct SessionSizes {
+  uint64_t info_bytes = 64 << 10;
+  uint64_t ring = 262144;            // 16 MiB
+  uint64_t live = 65536;             // 4.5 MiB
+  uint64_t stack_index = 32768;
+  uint64_t stack_arena = 1 << 20;    // 8 MiB
+  uint64_t text_index = 8192;
+  uint64_t text_arena = 64 << 10;    // 512 KiB
+  uint64_t modules = 1024;           // 1 MiB
+  uint64_t in_flight = 256;
+  uint64_t contexts = 256;
+};
+
+// Composes the info section: "name\0value\0" pairs. What does not fit is left out whole.
+class InfoWriter {
+ public:
+  InfoWriter(char* buffer, size_t size) : buffer_(buffer), size_(size) {}
+  void Add(std::string_view name, std::string_view value);
+  std::string_view text() const { return {buffer_, used_}; }
+
+ private:
+  char* buffer_;
+  size_t size_;
+  size_t used_ = 0;
+};
+
+// Calls visit(name, value) for each pair of an info section; stops at the first pair that is not whole.
+template <typename Visit>
+void ForEachInfo(std::string_view text, Visit visit) {
+  while (true) {
+    const size_t name_end = text.find('\0');
+    if (name_end == 0 || name_end == std::string_view::npos) return;
+    const size_t value_end = text.find('\0', name_end + 1);
+    if (value_end == std::string_view::npos) return;
+    visit(text.substr(0, name_end), text.substr(name_end + 1, value_end - name_end - 1));
+    text.remove_prefix(value_end + 1);
+  }
+}
+
+struct CreatedSession {
+  SessionMap map;
+  void* base = nullptr;
+  size_t size = 0;
+  int fd = -1;              // open, close-on-exec; the caller closes it
+  char path[PATH_MAX + 80] = {};  // empty for a memfd
+};
+
+// 0, or the errno of the last directory tried, with nothing left behind.
+int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session);
+
+// Finds the directories that sessions live in, in order; writes the n-th (from 0) into `path`. False past the last.
+bool SessionDirectory(int n, char (&path)[PATH_MAX]);
+
+struct OpenedSession {
+  SessionMap map;  // data read-only, the control page writable
+  void* base = nullptr;
+  void* control = nullptr;
+  size_t size = 0;
+  const char* error = nullptr;  // what is wrong with it, where map is empty
+};
+
+// Maps the session behind `fd`, which stays open and the caller's. The mapping lives until CloseSession().
+OpenedSession OpenSession(int fd);
+void CloseSession(OpenedSession* session);
+
+// Identity of a process: field 22 of /proc/PID/stat; 0 where it cannot be read.
+uint64_t StartTicks(uint64_t pid);
+// The kernel's boot id; false where it cannot be read.
+bool ReadBootId(uint8_t (&boot_id)[16]);
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_SESSION_FILE_H_
