@@ -1,0 +1,172 @@
+#include "session/options.h"
+
+#include <string.h>
+
+namespace gmt::session {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  uint64_t factor;
+};
+
+constexpr Unit kSizeUnits[] = {{"", 1},           {"B", 1},          {"KiB", 1 << 10}, {"K", 1 << 10},
+                               {"MiB", 1 << 20},  {"M", 1 << 20},    {"GiB", 1 << 30}, {"G", 1 << 30},
+                               {"TiB", 1ull << 40}};
+constexpr Unit kTimeUnits[] = {
+    {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+
+template <size_t kCount>
+bool ParseWithUnit(std::string_view text, const Unit (&units)[kCount], uint64_t* result) {
+  uint64_t number = 0;
+  size_t digits = 0;
+  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+    if (__builtin_mul_overflow(number, 10, &number)) return false;
+    if (__builtin_add_overflow(number, static_cast<uint64_t>(text[digits] - '0'), &number)) return false;
+  }
+  if (digits == 0) return false;
+  for (const Unit& unit : units) {
+    if (text.substr(digits) == unit.name) return !__builtin_mul_overflow(number, unit.factor, result);
+  }
+  return false;
+}
+
+// Cuts the part before `separator` off *rest.
+std::string_view Cut(std::string_view* rest, char separator) {
+  const size_t end = rest->find(separator);
+  const std::string_view part = rest->substr(0, end);
+  *rest = end == std::string_view::npos ? std::string_view() : rest->substr(end + 1);
+  return part;
+}
+
+const char* TakeOutput(std::string_view value, Options* o) {
+  if (value.empty()) return "no path";
+  if (value.size() >= sizeof(o->output)) return "the path is too long";
+  memcpy(o->output, value.data(), value.size());
+  o->output[value.size()] = '\0';
+  return nullptr;
+}
+
+const char* TakeStacks(std::string_view value, Options* o) {
+  Unwinder native = Unwinder::kNone;
+  while (!value.empty()) {
+    const std::string_view item = Cut(&value, '+');
+    if (item == "native") {
+      native = Unwinder::kBest;
+    } else if (item == "native:libunwind") {
+      native = Unwinder::kLibunwind;
+    } else if (item == "native:libgcc") {
+      native = Unwinder::kLibgcc;
+    } else if (item == "python") {
+      return "stacks of Python frames are not in this release";
+    } else if (item != "none") {
+      return "not one of none, native, native:libunwind, native:libgcc";
+    }
+  }
+  o->native_stacks = native;
+  return nullptr;
+}
+
+const char* TakeHeap(std::string_view value, Options* o) {
+  uint32_t heaps = 0;
+  while (!value.empty()) {
+    const std::string_view item = Cut(&value, '+');
+    if (item == "driver") {
+      heaps |= kDriverHeap;
+    } else if (item == "host") {
+      heaps |= kHostHeap;
+    } else if (item == "pytorch" || item == "nvtx") {
+      return "blocks of that heap are not recorded in this release";
+    } else {
+      return "not one of driver, host";
+    }
+  }
+  if (heaps == 0) return "no heap is named";
+  o->heaps = heaps;
+  return nullptr;
+}
+
+const char* TakeRing(std::string_view value, Options* o) {
+  uint64_t bytes;
+  if (!ParseSize(value, &bytes)) return "not a size such as 16MiB";
+  if (bytes < (64 << 10) || bytes > (uint64_t{4} << 30) || (bytes & (bytes - 1)) != 0) {
+    return "not a power of two from 64KiB to 4GiB";
+  }
+  o->ring_bytes = bytes;
+  return nullptr;
+}
+
+const char* TakeSnapshot(std::string_view value, Options* o) {
+  bool oom = false, exit = false;
+  while (!value.empty()) {
+    const std::string_view item = Cut(&value, '+');
+    if (item == "oom") {
+      oom = true;
+    } else if (item == "exit") {
+      exit = true;
+    } else {
+      return "not one of oom, exit; other snapshots are not in this release";
+    }
+  }
+  o->snapshot_at_oom = oom;
+  o->snapshot_at_exit = exit;
+  return nullptr;
+}
+
+const char* TakeExitWait(std::string_view value, Options* o) {
+  return ParseDuration(value, &o->exit_wait_ns) ? nullptr : "not a time such as 1s";
+}
+
+using TakeFlag = bool Options::*;
+struct Flag {
+  std::string_view key;
+  TakeFlag member;
+};
+constexpr Flag kFlags[] = {
+    {"free_stacks", &Options::free_stacks}, {"follow_fork", &Options::follow_fork}, {"quiet", &Options::quiet}};
+
+struct Key {
+  std::string_view key;
+  const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
+};
+constexpr Key kKeys[] = {{"output", TakeOutput}, {"stacks", TakeStacks},     {"heap", TakeHeap},
+                         {"ring", TakeRing},     {"snapshot", TakeSnapshot}, {"exit_wait", TakeExitWait}};
+
+constexpr std::string_view kLater[] = {"cupti", "max_size", "max_time", "rotate", "listen", "strip", "dormant"};
+
+const char* TakePair(std::string_view pair, Options* options) {
+  const size_t equals = pair.find('=');
+  const std::string_view key = pair.substr(0, equals);
+  const bool has_value = equals != std::string_view::npos;
+  const std::string_view value = has_value ? pair.substr(equals + 1) : std::string_view();
+  for (const Flag& flag : kFlags) {
+    if (key != flag.key) continue;
+    if (has_value && value != "on" && value != "off") return "not on or off";
+    options->*flag.member = !has_value || value == "on";
+    return nullptr;
+  }
+  for (const Key& known : kKeys) {
+    if (key == known.key) return has_value ? known.take(value, options) : "it needs a value";
+  }
+  for (const std::string_view later : kLater) {
+    if (key == later) return "not in this release";
+  }
+  return "unknown option";
+}
+
+}  // namespace
+
+bool ParseSize(std::string_view text, uint64_t* bytes) { return ParseWithUnit(text, kSizeUnits, bytes); }
+bool ParseDuration(std::string_view text, uint64_t* ns) { return ParseWithUnit(text, kTimeUnits, ns); }
+
+void ParseOptions(std::string_view text, Options* options, void (*report)(void* context, const OptionError& error),
+                  void* context) {
+  while (!text.empty()) {
+    const std::string_view pair = Cut(&text, ',');
+    if (pair.empty()) continue;
+    const char* why = TakePair(pair, options);
+    if (why != nullptr) report(context, {pair, why});
+  }
+}
+
+}  // namespace gmt::session

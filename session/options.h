@@ -1,0 +1,58 @@
+// session/options.h
+//
+// Options: how a process is to be recorded. One parser for the environment variable that the preloaded library reads
+// (GPUMEMTRACE="key=value,flag,..."), for the collector, and for the program that composes it.
+//
+// In the text commas separate pairs, `+` separates items of a list, `:` separates a sub-value.
+//
+// Thread safety: plain values.
+
+#ifndef GMT_SESSION_OPTIONS_H_
+#define GMT_SESSION_OPTIONS_H_
+
+#include <stdint.h>
+
+#include <string_view>
+
+namespace gmt::session {
+
+enum class Unwinder { kNone, kBest, kLibunwind, kLibgcc };
+
+enum Heaps : uint32_t {
+  kDriverHeap = 1,  // device, managed, pools, virtual memory management, arrays
+  kHostHeap = 2,    // pinned, registered
+  kAllHeaps = 3,
+};
+
+struct Options {
+  char output[1024] = "gpumemtrace.%h.%p.gmt";  // pattern
+  Unwinder native_stacks = Unwinder::kBest;
+  bool free_stacks = false;
+  uint32_t heaps = kAllHeaps;
+  uint64_t ring_bytes = 16 << 20;  // a power of two
+  bool snapshot_at_oom = true;
+  bool snapshot_at_exit = true;
+  bool follow_fork = true;
+  uint64_t exit_wait_ns = 1000000000;
+  bool quiet = false;
+};
+
+// Why one pair of the text was not taken.
+struct OptionError {
+  std::string_view pair;
+  const char* why;  // "unknown option", "not a size", ...
+};
+
+// Applies the pairs of `text` to *options in order and calls report(context, error) for each that it cannot take. The
+// others hold all the same.
+void ParseOptions(std::string_view text, Options* options, void (*report)(void* context, const OptionError& error),
+                  void* context);
+
+// Parses "16MiB", "1GiB", "4096"; false if it is something else or does not fit.
+bool ParseSize(std::string_view text, uint64_t* bytes);
+// Parses "1s", "500ms", "10m", "24h".
+bool ParseDuration(std::string_view text, uint64_t* ns);
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_OPTIONS_H_

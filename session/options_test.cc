@@ -1,0 +1,106 @@
+#include "session/options.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gmt::session {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class OptionsTest : public testing::Test {
+ protected:
+  void Parse(std::string_view text) {
+    errors_.clear();
+    ParseOptions(
+        text, &options_,
+        [](void* self, const OptionError& e) {
+          static_cast<OptionsTest*>(self)->errors_.push_back(std::string(e.pair) + ": " + e.why);
+        },
+        this);
+  }
+
+  Options options_;
+  std::vector<std::string> errors_;
+};
+
+TEST_F(OptionsTest, EmptyTextKeepsTheDefaults) {
+  Parse("");
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_STREQ(options_.output, "gpumemtrace.%h.%p.gmt");
+  EXPECT_TRUE(options_.follow_fork);
+}
+
+TEST_F(OptionsTest, PairsAndFlagsAreTakenInOrder) {
+  Parse("output=/tmp/a.gmt,quiet,ring=1MiB,exit_wait=250ms,follow_fork=off");
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_STREQ(options_.output, "/tmp/a.gmt");
+  EXPECT_TRUE(options_.quiet);
+  EXPECT_EQ(options_.ring_bytes, 1u << 20);
+  EXPECT_EQ(options_.exit_wait_ns, 250000000u);
+  EXPECT_FALSE(options_.follow_fork);
+}
+
+TEST_F(OptionsTest, ListItemsAreSeparatedByPlus) {
+  Parse("heap=driver+host,snapshot=oom");
+  EXPECT_EQ(options_.heaps, kAllHeaps);
+  EXPECT_TRUE(options_.snapshot_at_oom);
+  EXPECT_FALSE(options_.snapshot_at_exit);
+}
+
+TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersHold) {
+  Parse("colour=red,quiet");
+  EXPECT_THAT(errors_, ElementsAre("colour=red: unknown option"));
+  EXPECT_TRUE(options_.quiet);
+}
+
+TEST_F(OptionsTest, OptionOfALaterReleaseIsNotIgnored) {
+  Parse("cupti=full");
+  EXPECT_THAT(errors_, ElementsAre("cupti=full: not in this release"));
+}
+
+TEST_F(OptionsTest, StacksNameTheUnwinder) {
+  Parse("stacks=native:libgcc");
+  EXPECT_EQ(options_.native_stacks, Unwinder::kLibgcc);
+  Parse("stacks=none");
+  EXPECT_EQ(options_.native_stacks, Unwinder::kNone);
+  Parse("stacks=perl");
+  EXPECT_EQ(errors_.size(), 1u);
+}
+
+TEST_F(OptionsTest, RingMustBeAPowerOfTwo) {
+  Parse("ring=3MiB");
+  EXPECT_EQ(errors_.size(), 1u);
+  EXPECT_EQ(options_.ring_bytes, 16u << 20);
+}
+
+TEST_F(OptionsTest, PathThatDoesNotFitIsRefused) {
+  Parse("output=" + std::string(2000, 'x'));
+  EXPECT_EQ(errors_.size(), 1u);
+}
+
+TEST(ParseSizeTest, KnowsBinaryUnits) {
+  uint64_t bytes;
+  EXPECT_TRUE(ParseSize("4096", &bytes));
+  EXPECT_EQ(bytes, 4096u);
+  EXPECT_TRUE(ParseSize("2GiB", &bytes));
+  EXPECT_EQ(bytes, uint64_t{2} << 30);
+  EXPECT_FALSE(ParseSize("", &bytes));
+  EXPECT_FALSE(ParseSize("2 GB", &bytes));
+  EXPECT_FALSE(ParseSize("99999999999999999999", &bytes));
+  EXPECT_FALSE(ParseSize("99999999999TiB", &bytes));
+}
+
+TEST(ParseDurationTest, KnowsUnits) {
+  uint64_t ns;
+  EXPECT_TRUE(ParseDuration("10m", &ns));
+  EXPECT_EQ(ns, 600000000000u);
+  EXPECT_FALSE(ParseDuration("10", &ns));
+}
+
+}  // namespace
+}  // namespace gmt::session
