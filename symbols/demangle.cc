@@ -1,0 +1,119 @@
+#include "symbols/demangle.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace gmt::symbols {
+namespace {
+
+constexpr std::string_view kEllipsis = "...";
+
+bool StartsWithOperator(std::string_view text, size_t at) {
+  constexpr std::string_view kOperator = "operator";
+  if (text.substr(at, kOperator.size()) != kOperator) return false;
+  const bool own_word = at == 0 || text[at - 1] == ':' || text[at - 1] == ' ';
+  const char next = at + kOperator.size() < text.size() ? text[at + kOperator.size()] : '\0';
+  return own_word && (next == '<' || next == '>' || next == '(' || next == '-');
+}
+
+// The bytes of an operator's own name that look like brackets: "operator<<", "operator()",
+// "operator->".
+size_t OperatorEnd(std::string_view text, size_t at) {
+  size_t end = at + std::string_view("operator").size();
+  if (text.substr(end, 2) == "()") return end + 2;
+  while (end < text.size() && std::string_view("<>=-*").find(text[end]) != std::string_view::npos)
+    ++end;
+  return end;
+}
+
+// Without what stands in `open`...`close` pairs, whatever they nest. "(anonymous namespace)" is a
+// name, not an argument list.
+std::string WithoutBrackets(std::string_view text, char open, char close) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::string out;
+  int depth = 0;
+  for (size_t i = 0; i < text.size();) {
+    if (depth == 0 && StartsWithOperator(text, i)) {
+      const size_t end = OperatorEnd(text, i);
+      out.append(text.substr(i, end - i));
+      i = end;
+      continue;
+    }
+    if (text.substr(i, kAnonymous.size()) == kAnonymous) {
+      if (depth == 0) out.append(kAnonymous);
+      i += kAnonymous.size();
+      continue;
+    }
+    const char c = text[i++];
+    if (c == open) {
+      ++depth;
+    } else if (c == close && depth > 0) {
+      --depth;
+    } else if (depth == 0) {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+// "void f" -> "f": a demangled template function starts with its return type. Cuts at the last
+// space outside brackets; what follows an operator's name ("operator new") belongs to it.
+std::string_view WithoutReturnType(std::string_view text) {
+  size_t name = 0;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 8) == "operator") break;
+    if (text[i] == '(' || text[i] == '<') ++depth;
+    if (text[i] == ')' || text[i] == '>') --depth;
+    if (text[i] == ' ' && depth == 0 && text.substr(i, 6) != " const") name = i + 1;
+  }
+  return text.substr(name);
+}
+
+std::string_view WithoutQualifiers(std::string_view text) {
+  for (std::string_view tail : {" const", " &&", " &"}) {
+    if (text.size() > tail.size() && text.substr(text.size() - tail.size()) == tail) {
+      text.remove_suffix(tail.size());
+    }
+  }
+  return text;
+}
+
+// Without a symbol version and without what the compiler adds to its own copies of a function
+// ("f.isra.0", "f.cold"): for whoever looks for a function they are that function.
+std::string_view WithoutSuffix(std::string_view symbol) {
+  symbol = symbol.substr(0, symbol.find('@'));
+  for (std::string_view copy : {".isra.", ".constprop.", ".part.", ".cold", ".lto_priv."}) {
+    symbol = symbol.substr(0, symbol.find(copy));
+  }
+  return symbol;
+}
+
+}  // namespace
+
+std::string Demangle(std::string_view symbol) {
+  const std::string name(WithoutSuffix(symbol));
+  if (name.size() > kMaxMangledBytes || name.compare(0, 2, "_Z") != 0) return name;
+  int status = 0;
+  std::unique_ptr<char, decltype(&free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : name;
+}
+
+std::string ShortName(std::string_view function, size_t width) {
+  if (function.size() <= width) return std::string(function);
+  std::string name = WithoutBrackets(function, '(', ')');
+  name = std::string(WithoutQualifiers(name));
+  if (name.size() > width) {
+    name = WithoutBrackets(name, '<', '>');
+    name = std::string(WithoutReturnType(name));
+  }
+  if (name.size() <= width) return name;
+  if (width <= kEllipsis.size()) return name.substr(0, width);
+  // The end of a qualified name says more than its namespaces.
+  return std::string(kEllipsis) + name.substr(name.size() - (width - kEllipsis.size()));
+}
+
+}  // namespace gmt::symbols

@@ -1,0 +1,69 @@
+#include "symbols/demangle.h"
+
+#include <gtest/gtest.h>
+
+namespace gmt::symbols {
+namespace {
+
+constexpr char kLong[] =
+    "void at::native::gpu_kernel_impl<at::native::BinaryFunctor<float, float, float, "
+    "at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&, "
+    "at::native::BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> "
+    "> "
+    "const&)";
+
+TEST(Demangle, CxxNamesAreReadable) {
+  EXPECT_EQ(Demangle("_ZN2at6native5emptyEv"), "at::native::empty()");
+  EXPECT_EQ(Demangle("_ZN2at5emptyEi.constprop.0.isra.0"), "at::empty(int)");
+  EXPECT_EQ(Demangle("parse.part.3"), "parse");
+  EXPECT_EQ(Demangle("_Znwm@GLIBCXX_3.4"), "operator new(unsigned long)");
+}
+
+TEST(Demangle, OtherNamesStayAsTheyAre) {
+  for (const char* name : {"cudaMalloc", "", "_", "_Z", "_ZN", "_Z\xff\xfe", "main.c"}) {
+    EXPECT_EQ(Demangle(name), name);
+  }
+}
+
+TEST(Demangle, NameOfMegabytesIsNotFedToTheDemangler) {
+  const std::string name = "_Z" + std::string(4 << 20, 'P');
+  EXPECT_EQ(Demangle(name), name);
+}
+
+TEST(ShortName, FittingNameStaysWhole) {
+  EXPECT_EQ(ShortName("at::empty(int)", 14), "at::empty(int)");
+}
+
+TEST(ShortName, ArgumentsGoFirstThenTemplateArgumentsAndReturnType) {
+  EXPECT_EQ(ShortName("at::native::empty(long, std::vector<int>)", 20), "at::native::empty");
+  EXPECT_EQ(ShortName(kLong, 60), "at::native::gpu_kernel_impl");
+}
+
+TEST(ShortName, WhatIsStillTooLongKeepsItsEnd) {
+  EXPECT_EQ(ShortName(kLong, 20), "...::gpu_kernel_impl");
+  EXPECT_EQ(ShortName("abcdef", 2), "ab");
+  EXPECT_EQ(ShortName("abcdef", 0), "");
+}
+
+TEST(ShortName, AnonymousNamespaceIsAName) {
+  EXPECT_EQ(ShortName("(anonymous namespace)::Load(int, int, int, int)", 40),
+            "(anonymous namespace)::Load");
+}
+
+TEST(ShortName, OperatorsKeepTheirBrackets) {
+  EXPECT_EQ(ShortName("ns::operator<<(std::ostream&, ns::Thing const&)", 30), "ns::operator<<");
+  EXPECT_EQ(ShortName("ns::Call<int>::operator()(int, int, int) const", 30),
+            "ns::Call<int>::operator()");
+  EXPECT_EQ(ShortName("ns::Pointer<int>::operator->(int, int) const", 30),
+            "ns::Pointer<int>::operator->");
+}
+
+TEST(ShortName, UnbalancedBracketsOfDamagedNamesAreHarmless) {
+  for (const char* name :
+       {"a<<<<<<<<<<b", "a>>>>>>>>>>>b", "((((((((((((", "operator<operator<operator"}) {
+    EXPECT_LE(ShortName(name, 8).size(), 8u) << name;
+  }
+}
+
+}  // namespace
+}  // namespace gmt::symbols

@@ -1,0 +1,108 @@
+// symbols/symbolizer.h
+//
+// Symbolizer: what an address in a module means: the functions, inlined ones first, with file and
+// line.
+//
+// Rules
+//   S1  A file counts only if it still is the one that was recorded (same build-id). Rebuilt,
+//   replaced
+//       or upgraded since then, it names nothing; the report says module + offset.
+//   S2  No name is guessed: see symbols/symbol_table.h.
+//   S3  Lines and inlined functions come from DWARF, in the file or its separate debug file;
+//   without it
+//       the result is one function and no line.
+//
+// Example
+//   Symbolizer symbolizer({});
+//   for (const ResolvedSymbol& s : symbolizer.Resolve({path, build_id}, address,
+//   AddressKind::kReturn)) ...
+//
+// Cost: a module is opened at its first address and stays open (mapped, not read) until
+// max_open_modules others were used since. docs: symbols_benchmark measures time and memory on
+// large libraries. Thread safety: one thread at a time.
+
+#ifndef GMT_SYMBOLS_SYMBOLIZER_H_
+#define GMT_SYMBOLS_SYMBOLIZER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace gmt::symbols {
+
+// A module as it was recorded.
+struct ModuleKey {
+  std::string path;      // as in /proc/PID/maps: may end in " (deleted)", may be "[vdso]"
+  std::string build_id;  // raw bytes; empty: the module had none
+
+  bool operator==(const ModuleKey&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ModuleKey& k) {
+    return H::combine(std::move(h), k.path, k.build_id);
+  }
+};
+
+enum class AddressKind {
+  kExact,   // of the instruction itself
+  kReturn,  // of the instruction after a call: the call is what was meant
+};
+
+struct ResolvedSymbol {
+  std::string function;  // demangled; empty where only the line is known
+  std::string file;      // empty: not known
+  int line = 0;          // 0: not known
+
+  bool operator==(const ResolvedSymbol&) const = default;
+};
+
+enum class ModuleState {
+  kUsable,
+  kMissing,     // no such file (any more)
+  kChanged,     // the file on disk has another build-id
+  kUnreadable,  // not an ELF file, or a damaged one
+  kNoSymbols,   // it is the right file and names no function
+};
+
+// A sentence part for people: "is not on this machine any more", ...
+const char* Describe(ModuleState state);
+
+struct SymbolizerOptions {
+  // Where modules' paths begin: "/proc/PID/root" sees the files of a process in a container.
+  std::string root;
+  std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  size_t max_open_modules = 64;
+};
+
+class Symbolizer {
+ public:
+  explicit Symbolizer(SymbolizerOptions options);
+  ~Symbolizer();
+  Symbolizer(const Symbolizer&) = delete;
+  Symbolizer& operator=(const Symbolizer&) = delete;
+
+  // `address` is that in the module's ELF file. Innermost function first; empty where nothing is
+  // known.
+  std::vector<ResolvedSymbol> Resolve(const ModuleKey& module, uint64_t address, AddressKind kind);
+
+  // Opens the module if it is not open yet.
+  ModuleState StateOf(const ModuleKey& module);
+
+  size_t open_modules() const { return recent_.size(); }
+
+ private:
+  class Module;
+  Module& Open(const ModuleKey& key);
+
+  SymbolizerOptions options_;
+  std::list<std::unique_ptr<Module>> recent_;  // last used first
+  absl::flat_hash_map<ModuleKey, std::list<std::unique_ptr<Module>>::iterator> open_;
+};
+
+}  // namespace gmt::symbols
+
+#endif  // GMT_SYMBOLS_SYMBOLIZER_H_
