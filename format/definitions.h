@@ -1,10 +1,11 @@
 // format/definitions.h
 //
-// Definitions: the strings, modules, frames, stacks and symbols that the events of one recording refer to, as a reader
-// collects them. A DefinitionsBuilder gives ids to new ones, as a writer needs them.
+// Definitions: the strings, modules, frames, stacks and symbols that the events of one recording
+// refer to, as a reader collects them. A DefinitionsBuilder gives ids to new ones, as a writer
+// needs them.
 //
-// Ids start at 1; 0 is "none" and looks up as an empty value. An id that was never defined (a damaged or foreign file)
-// looks up as "none" too: no lookup can fail or go out of bounds.
+// Ids start at 1; 0 is "none" and looks up as an empty value. An id that was never defined (a
+// damaged or foreign file) looks up as "none" too: no lookup can fail or go out of bounds.
 //
 // Thread safety: const methods from any thread while nobody adds.
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -26,6 +28,7 @@ enum FrameFlags : uint32_t {
   kFrameHasLine = 1u << 1,
   kFrameHasFile = 1u << 2,
   kFrameHasModuleName = 1u << 3,
+  kFrameHasFunction = 1u << 4,
 };
 
 struct ModuleInfo {
@@ -35,6 +38,10 @@ struct ModuleInfo {
   int64_t loaded_t_ns = 0;
 
   bool operator==(const ModuleInfo&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ModuleInfo& m) {
+    return H::combine(std::move(h), m.path, m.build_id, m.base, m.size, m.bias, m.loaded_t_ns);
+  }
 };
 
 struct FrameInfo {
@@ -49,8 +56,8 @@ struct FrameInfo {
   bool operator==(const FrameInfo&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const FrameInfo& f) {
-    return H::combine(std::move(h), f.module, f.address, f.function, f.file, f.module_name, f.line, f.language,
-                      f.other_language, f.flags);
+    return H::combine(std::move(h), f.module, f.address, f.function, f.file, f.module_name, f.line,
+                      f.language, f.other_language, f.flags);
   }
 };
 
@@ -67,16 +74,28 @@ struct StackNode {
   }
 };
 
-// What one frame means: a function and its place. One frame has several where calls were inlined, innermost first.
+// What one frame means: a function and its place. One frame has several where calls were inlined,
+// innermost first.
 struct Symbol {
   uint32_t function = 0, file = 0, line = 0;  // string ids, line number
 };
 
 class Definitions {
  public:
-  // Appends what one chunk defines. Later symbols of a frame replace earlier ones.
-  void Add(const gmt::Definitions& chunk);
-  void Add(const gmt::Symbols& chunk);
+  // Adds what one chunk defines. Ids whose chunk was lost before it are left undefined. Fails, and
+  // adds nothing, where the chunk leaves out or declares more ids than a file can sensibly have.
+  absl::Status Add(const gmt::Definitions& chunk);
+  // Symbols of a frame replace the earlier ones.
+  absl::Status Add(const gmt::Symbols& chunk);
+
+  // Ids in what is added from now on count from 1 again (another file segment follows); they are
+  // looked up as id + base.
+  void BeginSegment();
+  struct Base {
+    uint32_t string = 0, module = 0, frame = 0, stack = 0;
+    bool none() const { return (string | module | frame | stack) == 0; }
+  };
+  const Base& base() const { return base_; }
 
   std::string_view string(uint32_t id) const;
   const ModuleInfo& module(uint32_t id) const;
@@ -89,10 +108,19 @@ class Definitions {
   uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
   uint32_t stack_count() const { return static_cast<uint32_t>(stacks_.size()); }
 
-  // The frame ids of a stack, innermost first; ends early at a cycle, which only a damaged file has.
+  // The frame ids of a stack, innermost first. A parent that does not stand before its child, as
+  // only a damaged file has it, counts as none.
   std::vector<uint32_t> StackFrames(uint32_t stack) const;
+  // Frames further out were not recorded.
+  bool StackIsTruncated(uint32_t stack) const;
 
  private:
+  absl::Status CheckRoom(const gmt::Definitions& chunk) const;
+  void AddFrames(const gmt::Frames& columns, size_t at);
+  void AddStacks(const gmt::Stacks& columns, size_t at);
+
+  Base base_;
+  uint64_t undefined_ = 0;  // ids left out so far
   std::vector<std::string> strings_;
   std::vector<ModuleInfo> modules_;
   std::vector<FrameInfo> frames_;
@@ -100,25 +128,32 @@ class Definitions {
   absl::flat_hash_map<uint32_t, std::vector<Symbol>> symbols_;
 };
 
-// Gives equal values equal ids and collects what is new since the last TakeNew().
+// Gives equal values equal ids and collects what is new since the last TakeNew(). Ids are given
+// densely from 1.
 class DefinitionsBuilder {
  public:
   uint32_t InternString(std::string_view text);  // "" is 0
-  uint32_t AddModule(const ModuleInfo& module);
+  uint32_t AddModule(
+      const ModuleInfo& module);  // always a new id: the same file may be mapped twice
+  uint32_t InternModule(const ModuleInfo& module);
   uint32_t InternFrame(const FrameInfo& frame);
   uint32_t InternStack(const StackNode& node);
 
-  // frames: ids, innermost first. 0 for an empty list.
+  // frames: ids, innermost first. 0 for an empty list that is neither truncated nor has an id in a
+  // log.
   uint32_t InternStack(const std::vector<uint32_t>& frames, bool truncated, uint32_t log_id = 0);
 
   bool has_new() const;
+  uint64_t new_bytes() const { return new_bytes_; }  // about as many as TakeNew() will serialise to
   gmt::Definitions TakeNew();
 
  private:
   absl::flat_hash_map<std::string, uint32_t> string_ids_;
   absl::flat_hash_map<FrameInfo, uint32_t> frame_ids_;
+  absl::flat_hash_map<ModuleInfo, uint32_t> module_ids_;
   absl::flat_hash_map<StackNode, uint32_t> stack_ids_;
   uint32_t module_count_ = 0;
+  uint64_t new_bytes_ = 0;
   gmt::Definitions new_;
 };
 

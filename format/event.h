@@ -1,11 +1,13 @@
 // format/event.h
 //
-// Event: one event of a recording, in memory, with every field any kind can carry. The file stores events as columns
-// (proto/gmt.proto, Events); the event log stores them as JSON objects (interop/event_log.h). Both are the same events,
-// one to one; docs/format.md has the table of kinds, fields and the questions that need them.
+// Event: one event of a recording, in memory, with every field any kind can carry. The file stores
+// events as columns (proto/gmt.proto, Events); the event log stores them as JSON objects
+// (interop/event_log.h). Both are the same events, one to one; docs/format.md has the table of
+// kinds, fields and the questions that need them.
 //
-// Ids (heap, api, name, action, domain: strings; stack, forward_stack: stacks) are those of the recording that the
-// event belongs to; look them up in its Definitions (format/definitions.h). 0 is "none".
+// Ids (heap, api, name, action, domain: strings; stack, forward_stack: stacks) are those of the
+// recording that the event belongs to; look them up in its Definitions (format/definitions.h). 0 is
+// "none".
 //
 // Thread safety: plain values.
 
@@ -20,7 +22,9 @@
 
 namespace gmt::format {
 
-// Which optional fields an event carries. Bits of Events.present in the file: never renumber.
+// Which optional fields an event carries: a field without its bit is "not known", which is not 0. A
+// recorded event has at least kHasTime and kHasThread. Strings and stacks have no bit: id 0 is
+// "none". Bits of Events.present in the file: never renumber.
 enum Present : uint64_t {
   kHasThread = 1u << 0,
   kHasDevice = 1u << 1,
@@ -42,9 +46,10 @@ enum Present : uint64_t {
   kHasColor = 1u << 17,
   kHasAddress = 1u << 18,
   kHasTime = 1u << 19,
+  kHasValue = 1u << 20,
 };
 
-// The columns an event's fields live in (proto/gmt.proto).
+// The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.
 enum class Family { kAcquisition, kReturn, kActivity, kNote, kSample, kSnapshot, kGap, kOther };
 Family FamilyOf(Kind kind);
 
@@ -74,24 +79,29 @@ struct Event {
   uint64_t handle = 0;
   uint64_t offset = 0;
   uint32_t flags = 0;
+  uint32_t name = 0;   // string; also of activities and notes
+  uint32_t scope = 0;  // string
 
   // Activities.
   uint64_t object = 0;
   uint32_t action = 0;  // string
   int32_t priority = 0;
+  uint64_t value = 0;
 
   // Notes.
-  uint32_t name = 0;    // string
   uint32_t domain = 0;  // string
+  uint32_t text = 0;    // string
   uint64_t index = 0;
   uint64_t range = 0;
   uint32_t color = 0;
 
-  // Samples, snapshots, gaps and unknown kinds: index into the list of that family in the EventBatch that carries the
-  // event.
+  // Samples, snapshots, gaps and unknown kinds: index into the list of that family in the
+  // EventBatch that carries the event.
   uint32_t detail = 0;
 
   bool has(Present field) const { return (present & field) != 0; }
+
+  bool operator==(const Event&) const = default;
 };
 
 // Events in order, with what does not fit a row.

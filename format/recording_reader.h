@@ -1,11 +1,13 @@
 // format/recording_reader.h
 //
-// RecordingReader: reads a .gmt recording front to back in memory bounded by one chunk, whatever state the file is in.
+// RecordingReader: reads a .gmt recording front to back in memory bounded by one chunk, whatever
+// state the file is in.
 //
-// A file without its footer was cut (the collector died, the disk filled, it is still being written): reading ends
-// quietly at the last whole chunk and complete() is false. Damage in the middle is skipped to the next chunk, counted in
-// damage(), and the events on its far side are still delivered, behind a Gap event; a free whose allocation was lost
-// there has no distance and is delivered as the file has it.
+// A file without its footer was cut (the collector died, the disk filled, it is still being
+// written): reading ends quietly at the last whole chunk and complete() is false. Damage in the
+// middle is skipped to the next chunk, counted in damage(), and the events on its far side are
+// still delivered, behind a Gap event; a free whose allocation was lost there has no distance and
+// is delivered as the file has it.
 //
 // Thread safety: one thread at a time.
 
@@ -26,13 +28,14 @@
 
 namespace gmt::format {
 
-// What a reader hands out, in file order. Override what you need. An error ends the reading and is returned.
+// What a reader hands out, in file order. Override what you need. An error ends the reading and is
+// returned.
 class RecordingVisitor {
  public:
   virtual ~RecordingVisitor() = default;
   virtual absl::Status OnHeader(const Header&) { return absl::OkStatus(); }
-  // `batch` holds the events of one chunk; frees have heap, address, size, device and so on filled in from the
-  // allocation they end.
+  // `batch` holds the events of one chunk; frees have heap, address, size, device and so on filled
+  // in from the allocation they end.
   virtual absl::Status OnEvents(const EventBatch& batch) = 0;
   virtual absl::Status OnSnapshot(const Snapshot&) { return absl::OkStatus(); }
   virtual absl::Status OnFacts(const Facts&) { return absl::OkStatus(); }
@@ -48,10 +51,12 @@ struct Damage {
 
 class RecordingReader {
  public:
-  // Fails with a message that names the file where it does not exist, cannot be read, or is no recording.
+  // Fails with a message that names the file where it does not exist, cannot be read, or is no
+  // recording.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(absl::string_view path);
   // Reads from memory; `name` stands for the path in messages.
-  static absl::StatusOr<std::unique_ptr<RecordingReader>> FromBytes(std::string bytes, absl::string_view name);
+  static absl::StatusOr<std::unique_ptr<RecordingReader>> FromBytes(std::string bytes,
+                                                                    absl::string_view name);
   ~RecordingReader();
 
   // Reads all of the file once. Symbols and definitions are complete afterwards.

@@ -1,7 +1,7 @@
 // format/recording_writer.h
 //
-// RecordingWriter: writes one .gmt recording front to back. What it has flushed is readable whatever happens next;
-// Finish() adds the index and footer that make the file complete.
+// RecordingWriter: writes one .gmt recording front to back. What it has flushed is readable
+// whatever happens next; Finish() adds the index and footer that make the file complete.
 //
 // Example
 //   auto writer = RecordingWriter::Create(std::move(*sink), header, {});
@@ -10,9 +10,9 @@
 //   (*writer)->Add(event);
 //   absl::Status status = (*writer)->Finish();
 //
-// Order: definitions that events, snapshots or symbols use are written before them by the writer itself.
-// Errors: the first write error is kept and returned by every later call (disk full: nothing is lost that was flushed).
-// Thread safety: one thread at a time.
+// Order: definitions that events, snapshots or symbols use are written before them by the writer
+// itself. Errors: the first write error is kept and returned by every later call (disk full:
+// nothing is lost that was flushed). Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_RECORDING_WRITER_H_
 #define GMT_FORMAT_RECORDING_WRITER_H_
@@ -29,7 +29,8 @@
 
 namespace gmt::format {
 
-// Where bytes go. All of the writer's output passes here, so that tests can run without a disk and with faults.
+// Where bytes go. All of the writer's output passes here, so that tests can run without a disk and
+// with faults.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -48,13 +49,14 @@ absl::StatusOr<std::unique_ptr<Sink>> FileSink(absl::string_view path, IfExists 
 struct WriterOptions {
   Chunk::Codec codec = Chunk::ZSTD;  // NONE: `protoc --decode gmt.File` shows every event
   int zstd_level = 3;
-  uint32_t chunk_events = 32768;     // an EVENTS chunk is closed at so many events
+  uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
 };
 
 class RecordingWriter {
  public:
   // Writes the magic and the header.
-  static absl::StatusOr<std::unique_ptr<RecordingWriter>> Create(std::unique_ptr<Sink> sink, const Header& header,
+  static absl::StatusOr<std::unique_ptr<RecordingWriter>> Create(std::unique_ptr<Sink> sink,
+                                                                 const Header& header,
                                                                  const WriterOptions& options);
   ~RecordingWriter();
   RecordingWriter(const RecordingWriter&) = delete;

@@ -1,0 +1,82 @@
+// format/acquisition_history.h
+//
+// AcquisitionHistory: which row of a file segment's acquisitions a free ends. Writer and reader
+// each keep one, fed with the same rows, so that the file need not repeat address, size and the
+// rest at every free:
+//
+//   row   0 alloc A     1 alloc B     2 alloc C
+//         free A: distance 3 (three rows back from the next row, 3), same = all of it: no further
+//         byte
+//
+// Only the last row of each place (space, heap, device, address) is kept, which bounds the memory
+// by the places that a process uses. A place that is used again ends the old row, and a free of the
+// old one is written in full.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_ACQUISITION_HISTORY_H_
+#define GMT_FORMAT_ACQUISITION_HISTORY_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "format/event.h"
+
+namespace gmt::format {
+
+// Fields of a free that are those of its allocation. Bits of Returns.same in the file: never
+// renumber.
+enum Same : uint32_t {
+  kSameHeap = 1u << 0,
+  kSameMemory = 1u << 1,
+  kSameDevice = 1u << 2,
+  kSameContext = 1u << 3,
+  kSameAddress = 1u << 4,
+  kSameSize = 1u << 5,
+  kSameStream = 1u << 6,
+  kSamePool = 1u << 7,
+};
+
+// What a free may have in common with its allocation.
+struct Acquired {
+  uint64_t present = 0;  // of Present
+  uint64_t address = 0, size = 0, stream = 0, pool = 0;
+  uint32_t heap = 0, device = 0, context = 0;
+  Memory memory = MEMORY_UNSPECIFIED;
+};
+
+class AcquisitionHistory {
+ public:
+  uint64_t rows() const { return rows_; }
+  // The next row is number `rows`. Rows may have been lost: those are not found.
+  void ContinueAt(uint64_t rows) { rows_ = rows; }
+
+  // Takes the next row. REQUIRES: an event of the family kAcquisition.
+  void Add(const Event& event);
+  // How many rows back the acquisition is that `event` ends; 0 where it is not known.
+  uint64_t DistanceTo(const Event& event) const;
+  // The row `distance` rows back, or null. Valid until the next Add().
+  const Acquired* Find(uint64_t distance) const;
+
+ private:
+  struct Place {
+    int space;
+    uint32_t heap, device;
+    uint64_t address;
+
+    bool operator==(const Place&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Place& p) {
+      return H::combine(std::move(h), p.space, p.heap, p.device, p.address);
+    }
+  };
+  static Place PlaceOf(const Event& event);
+
+  uint64_t rows_ = 0;
+  absl::flat_hash_map<Place, uint64_t> row_at_;
+  absl::flat_hash_map<uint64_t, Acquired> kept_;  // by row
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_ACQUISITION_HISTORY_H_

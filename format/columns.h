@@ -1,0 +1,48 @@
+// format/columns.h
+//
+// The rule of every column in a recording (proto/gmt.proto, F3): a column may be shorter than the
+// rows it describes; the missing rows repeat its last value, or are 0 where the column is empty. A
+// column that is the same in all rows of a chunk thus costs one value, and one that nobody uses
+// costs nothing.
+//
+//   rows      7 7 7 7 7      0 0 0 0 0      1 2 3 3 3
+//   column    7              (empty)        1 2 3
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_FORMAT_COLUMNS_H_
+#define GMT_FORMAT_COLUMNS_H_
+
+#include <google/protobuf/repeated_field.h>
+
+#include <cstdint>
+
+namespace gmt::format {
+
+// Drops the values at the end that the rule gives back.
+template <typename T>
+void TrimColumn(google::protobuf::RepeatedField<T>* column) {
+  int size = column->size();
+  while (size > 1 && column->Get(size - 1) == column->Get(size - 2)) --size;
+  if (size == 1 && column->Get(0) == T{}) size = 0;
+  column->Truncate(size);
+}
+
+// The value of `row`, which may lie behind the column's end.
+template <typename T>
+T ColumnAt(const google::protobuf::RepeatedField<T>& column, int row) {
+  if (row < column.size()) return column.Get(row);
+  return column.empty() ? T{} : column.Get(column.size() - 1);
+}
+
+// Adds with wrap-around: differences of hostile columns may overflow.
+inline int64_t AddWrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t SubtractWrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_COLUMNS_H_

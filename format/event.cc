@@ -1,0 +1,60 @@
+#include "format/event.h"
+
+namespace gmt::format {
+
+Family FamilyOf(Kind kind) {
+  switch (kind) {
+    case ALLOC:
+    case ALLOC_FAILED:
+    case RESERVE:
+    case CREATE:
+    case MAP:
+    case IMPORT:
+    case REGISTER:
+      return Family::kAcquisition;
+    case FREE:
+    case FREE_DONE:
+    case UNRESERVE:
+    case RELEASE:
+    case UNMAP:
+    case UNIMPORT:
+    case UNREGISTER:
+      return Family::kReturn;
+    case CONTEXT_CREATE:
+    case CONTEXT_RESET:
+    case STREAM:
+    case EVENT_RECORD:
+    case EVENT_WAIT:
+    case SYNC:
+    case POOL_ACTION:
+    case GRAPH_ACTION:
+    case MODULE_ACTION:
+    case LIMIT_ACTION:
+    case ALLOCATOR_ACTION:
+      return Family::kActivity;
+    case MARK:
+    case RANGE_BEGIN:
+    case RANGE_END:
+    case THREAD:
+    case STACK_LINE:
+      return Family::kNote;
+    case SAMPLE:
+      return Family::kSample;
+    case SNAPSHOT_TAKEN:
+      return Family::kSnapshot;
+    case GAP:
+      return Family::kGap;
+    default:
+      return Family::kOther;
+  }
+}
+
+void EventBatch::Clear() {
+  events.clear();
+  samples.clear();
+  snapshots.clear();
+  gaps.clear();
+  others.clear();
+}
+
+}  // namespace gmt::format

@@ -1,0 +1,41 @@
+// format/event_columns.h
+//
+// Events as the file has them (columns, proto/gmt.proto) and as the program has them
+// (format/event.h), one to one: decoding gives back exactly what was encoded.
+//
+// Thread safety: pure functions, but for the history they are given.
+
+#ifndef GMT_FORMAT_EVENT_COLUMNS_H_
+#define GMT_FORMAT_EVENT_COLUMNS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "format/acquisition_history.h"
+#include "format/event.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// The most events one chunk may hold; a chunk that claims more is damaged.
+inline constexpr uint32_t kMaxEventsOfChunk = 1u << 18;
+
+// What a reader makes of a free that does not say all about the memory it frees.
+enum class Returns {
+  kAsRecorded,  // leave it so
+  kCompleted,   // fill in heap, memory, device, context, address, size, stream and pool from its
+                // allocation
+};
+
+// `base_t_ns` is Chunk.first_t_ns. `history` is that of the file segment so far and takes this
+// chunk's rows. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.
+gmt::Events EncodeEvents(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history);
+
+// Appends to `batch`. Fails where the columns contradict each other; what was appended by then
+// stays.
+absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
+                          AcquisitionHistory* history, EventBatch* batch);
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_EVENT_COLUMNS_H_
