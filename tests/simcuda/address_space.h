@@ -1,0 +1,46 @@
+// AddressSpace: which addresses of a range are free. First fit from the lowest address, neighbours
+// merge on release: an address comes back soon after it was freed, as on a real device, which is what
+// makes the order of events matter to a profiler.
+//
+// Only arithmetic: it neither maps nor touches memory.
+//
+// Thread safety: callers hold the simulator's lock.
+#ifndef TESTS_SIMCUDA_ADDRESS_SPACE_H_
+#define TESTS_SIMCUDA_ADDRESS_SPACE_H_
+
+#include <cstdint>
+#include <map>
+
+namespace sim {
+
+class AddressSpace {
+ public:
+  AddressSpace() = default;
+  AddressSpace(uint64_t begin, uint64_t size) { Release(begin, size); }
+
+  // The lowest free range of `size` bytes whose address is a multiple of `alignment` (a power of two);
+  // 0 when there is none.
+  uint64_t Take(uint64_t size, uint64_t alignment);
+
+  // Takes exactly [address, address + size). False when a part of it is not free.
+  bool TakeAt(uint64_t address, uint64_t size);
+
+  // Makes a range free: one that was taken, or new ground. REQUIRES: no part of it is free.
+  void Release(uint64_t address, uint64_t size);
+
+  // The free ranges: address -> size. No two of them touch.
+  const std::map<uint64_t, uint64_t>& free_ranges() const { return free_; }
+
+ private:
+  void Carve(std::map<uint64_t, uint64_t>::iterator range, uint64_t address, uint64_t size);
+
+  std::map<uint64_t, uint64_t> free_;
+};
+
+constexpr uint64_t RoundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_ADDRESS_SPACE_H_

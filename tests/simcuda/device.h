@@ -1,0 +1,67 @@
+// Device: the memory of one simulated GPU: its budget and its 4 TiB of addresses.
+//
+// Linear memory follows the driver's page rule: budget is taken in pages of 2 MiB. Sizes from 2 MiB on
+// have pages of their own; smaller ones share pages, so the first cudaMalloc(256) costs 2 MiB and the
+// next ones cost nothing until the page is full.
+//
+// Thread safety: callers hold the simulator's lock.
+#ifndef TESTS_SIMCUDA_DEVICE_H_
+#define TESTS_SIMCUDA_DEVICE_H_
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "tests/simcuda/address_space.h"
+#include "tests/simcuda/budget.h"
+#include "tests/simcuda/objects.h"
+#include "tests/simcuda/pool.h"
+#include "tests/simcuda/settings.h"
+
+namespace sim {
+
+constexpr uint64_t kPage = uint64_t{2} << 20;         // granularity of the budget and of mappings
+constexpr uint64_t kSmallAlignment = 512;             // alignment of allocations below a page
+constexpr uint64_t kFirstAddress = 0x300000000000;    // of device 0
+constexpr uint64_t kArenaSize = uint64_t{4} << 40;    // addresses per device
+
+class Device {
+ public:
+  Device(int ordinal, const Settings& settings);
+  Device(const Device&) = delete;
+
+  // Addresses and budget for `size` bytes; 0 when either is exhausted.
+  uint64_t Allocate(uint64_t size);
+  // Undoes Allocate(size) == address.
+  void Free(uint64_t address, uint64_t size);
+
+  // Addresses that cost no budget: reservations, imported memory.
+  uint64_t Reserve(uint64_t size, uint64_t alignment, uint64_t wanted);
+  void Unreserve(uint64_t address, uint64_t size);
+
+  // Makes a range readable and writable by the host, as managed memory is.
+  bool MakeHostAccessible(uint64_t address, uint64_t size);
+
+  int ordinal() const { return ordinal_; }
+  Budget& budget() { return budget_; }
+  CUctx_st& primary() { return primary_; }
+  Pool& default_pool() { return default_pool_; }
+
+  CUmemoryPool current_pool = nullptr;  // what cuMemAllocAsync takes from
+
+ private:
+  void Discard(uint64_t address, uint64_t size);
+  bool TakePages(uint64_t address, uint64_t size);
+  void ReturnPages(uint64_t address, uint64_t size);
+
+  int ordinal_;
+  int protection_;
+  Budget budget_;
+  AddressSpace addresses_;
+  std::unordered_map<uint64_t, int> shared_pages_;  // page -> small allocations that touch it
+  CUctx_st primary_;
+  Pool default_pool_;
+};
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_DEVICE_H_

@@ -1,0 +1,205 @@
+// Contexts: the primary context of each device, contexts of cuCtxCreate, and the stack of current
+// contexts that every thread has.
+#include <algorithm>
+
+#include "tests/simcuda/simulator.h"
+
+namespace {
+
+using sim::Call;
+using sim::CallGroup;
+using sim::Device;
+using sim::Simulator;
+
+constexpr int kDeepestStack = 32;
+thread_local CUcontext context_stack[kDeepestStack];
+thread_local int context_depth = 0;
+
+void SetCurrent(CUcontext context) {
+  if (context_depth == 0) context_depth = 1;
+  context_stack[context_depth - 1] = context;
+}
+
+// Brings a context to life, which takes SIMCUDA_CONTEXT bytes.
+CUresult Activate(Simulator& simulator, CUcontext context) {
+  Device& device = *simulator.device(context->device);
+  if (!device.budget().Take(simulator.settings.context)) return CUDA_ERROR_OUT_OF_MEMORY;
+  context->active = true;
+  return CUDA_SUCCESS;
+}
+
+void Deactivate(Simulator& simulator, CUcontext context) {
+  if (!context->active) return;
+  simulator.RemoveAllOf(context);
+  simulator.device(context->device)->budget().Return(simulator.settings.context);
+  context->active = false;
+  context->retained = 0;
+}
+
+CUresult Create(const char* name, CUcontext* context, unsigned int flags, CUdevice ordinal) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
+    if (simulator.device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    if (context_depth == kDeepestStack) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto created = new CUctx_st{.device = ordinal, .flags = flags};
+    if (CUresult result = Activate(simulator, created); result != CUDA_SUCCESS) {
+      delete created;
+      return result;
+    }
+    simulator.contexts.insert(created);
+    context_stack[context_depth++] = *context = created;
+    return CUDA_SUCCESS;
+  });
+}
+
+// Runs `body` with the primary context of a device that exists.
+template <typename Body>
+CUresult WithPrimary(const char* name, CUdevice ordinal, Body body) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
+    Device* device = simulator.device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    return body(simulator, device->primary());
+  });
+}
+
+}  // namespace
+
+CUcontext sim::CurrentContext() {
+  return context_depth == 0 ? nullptr : context_stack[context_depth - 1];
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
+  return WithPrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+    if (!primary.active) {
+      if (CUresult result = Activate(simulator, &primary); result != CUDA_SUCCESS) return result;
+    }
+    ++primary.retained;
+    *context = &primary;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
+  return WithPrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+    if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--primary.retained == 0) Deactivate(simulator, &primary);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
+  sim::Record record{.device = ordinal};
+  return sim::MemoryCall(__func__, CallGroup::kOther, record, [&](Simulator& simulator, auto&) {
+    Device* device = simulator.device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    Deactivate(simulator, &device->primary());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int* flags, int* active) {
+  return WithPrimary(__func__, ordinal, [&](Simulator&, CUctx_st& primary) {
+    *flags = primary.flags;
+    *active = primary.active;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned int flags) {
+  return WithPrimary(__func__, ordinal, [&](Simulator&, CUctx_st& primary) {
+    primary.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  return Create(__func__, context, flags, device);
+}
+
+CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int, unsigned int flags,
+                        CUdevice device) {
+  return Create(__func__, context, flags, device);
+}
+
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams*, unsigned int flags,
+                        CUdevice device) {
+  return Create(__func__, context, flags, device);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  sim::Record record{.device = context != nullptr ? context->device : 0};
+  return sim::MemoryCall(__func__, CallGroup::kOther, record, [&](Simulator& simulator, auto&) {
+    if (simulator.contexts.erase(context) == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    Deactivate(simulator, context);
+    if (sim::CurrentContext() == context) --context_depth;
+    delete context;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  *context = sim::CurrentContext();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  SetCurrent(context);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  if (context_depth == kDeepestStack || context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  context_stack[context_depth++] = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  if (context_depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  --context_depth;
+  if (context != nullptr) *context = context_stack[context_depth];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  CUcontext context = sim::CurrentContext();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = context->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize() {
+  return Call(__func__, CallGroup::kSync, [&](Simulator& simulator) {
+    if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    simulator.Synchronize();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxGetApiVersion(CUcontext, unsigned int* version) {
+  *version = 3020;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned int* flags) {
+  *flags = 0;
+  return sim::CurrentContext() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  *value = limit == CU_LIMIT_STACK_SIZE ? 1024 : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? 8 << 20 : 0;
+  return sim::CurrentContext() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit, size_t) {
+  return sim::CurrentContext() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,174 @@
+// Copies and memsets. Between host addresses they are real. What device memory holds is not kept
+// unless SIMCUDA_DATA asks for it: copies to the device vanish, copies from it give zeros. Managed memory
+// is the host's too and always keeps its contents.
+#include <cstring>
+
+#include "tests/simcuda/simulator.h"
+
+namespace {
+
+using sim::Call;
+using sim::CallGroup;
+using sim::Region;
+using sim::Simulator;
+
+// One end of a copy.
+struct End {
+  bool valid = true;  // false: a device address outside any memory, or past the end of it
+  bool on_device = false;
+  bool accessible = true;  // by the host
+};
+
+End Inspect(const Simulator& simulator, uint64_t address, uint64_t size) {
+  Region region;
+  if (simulator.FindRange(address, size, &region)) {
+    return {.on_device = region.device_memory, .accessible = region.host_accessible};
+  }
+  uint64_t arenas = sim::kFirstAddress + simulator.devices().size() * sim::kArenaSize;
+  return {.valid = address < sim::kFirstAddress || address >= arenas};
+}
+
+CUresult Copy(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size) {
+  if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (size == 0) return CUDA_SUCCESS;
+  End target = Inspect(simulator, to, size), source = Inspect(simulator, from, size);
+  if (!target.valid || !source.valid) return CUDA_ERROR_INVALID_VALUE;
+  uint64_t limit = simulator.settings.data;
+  bool kept = !target.on_device && !source.on_device ? true : limit == 0 || size <= limit;
+  if (target.accessible && source.accessible && kept) {
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+  } else if (!target.on_device) {
+    std::memset(reinterpret_cast<void*>(to), 0, size);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult CopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size) {
+  return Call(name, CallGroup::kCopy,
+              [&](Simulator& simulator) { return Copy(simulator, to, from, size); });
+}
+
+CUresult AsyncCopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size,
+                       CUstream stream) {
+  return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
+    simulator.Launch(stream);
+    return Copy(simulator, to, from, size);
+  });
+}
+
+uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
+    simulator.Launch(stream);
+    auto address = [](CUmemorytype type, const void* host, CUdeviceptr device) {
+      return type == CU_MEMORYTYPE_HOST ? Bits(host) : device;
+    };
+    uint64_t from = address(copy->srcMemoryType, copy->srcHost, copy->srcDevice) +
+                    copy->srcY * copy->srcPitch + copy->srcXInBytes;
+    uint64_t to = address(copy->dstMemoryType, copy->dstHost, copy->dstDevice) +
+                  copy->dstY * copy->dstPitch + copy->dstXInBytes;
+    for (size_t row = 0; row < copy->Height; ++row) {
+      CUresult result = Copy(simulator, to + row * copy->dstPitch, from + row * copy->srcPitch,
+                             copy->WidthInBytes);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+template <typename T>
+CUresult Set(const char* name, CUdeviceptr address, T value, size_t count, CUstream stream) {
+  return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
+    if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    simulator.Launch(stream);
+    if (count == 0) return CUDA_SUCCESS;
+    Region region;
+    uint64_t size = count * sizeof(T);
+    if (!simulator.FindRange(address, size, &region)) return CUDA_ERROR_INVALID_VALUE;
+    uint64_t limit = simulator.settings.data;
+    bool kept = !region.device_memory || limit == 0 || size <= limit;
+    if (!region.host_accessible || !kept) return CUDA_SUCCESS;
+    T* values = reinterpret_cast<T*>(address);
+    for (size_t i = 0; i < count; ++i) values[i] = value;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t size) {
+  return CopyCall(__func__, to, from, size);
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t size) {
+  return CopyCall(__func__, to, Bits(from), size);
+}
+
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
+  return CopyCall(__func__, Bits(to), from, size);
+}
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) {
+  return CopyCall(__func__, to, from, size);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream) {
+  return AsyncCopyCall(__func__, to, from, size, stream);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t size, CUstream stream) {
+  return AsyncCopyCall(__func__, to, Bits(from), size, stream);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t size, CUstream stream) {
+  return AsyncCopyCall(__func__, Bits(to), from, size, stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream) {
+  return AsyncCopyCall(__func__, to, from, size, stream);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t size) {
+  return CopyCall(__func__, to, from, size);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t size,
+                           CUstream stream) {
+  return AsyncCopyCall(__func__, to, from, size, stream);
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return Copy2D(__func__, copy, nullptr); }
+
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
+  return Copy2D(__func__, copy, nullptr);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return Copy2D(__func__, copy, stream);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {
+  return Set(__func__, address, value, count, nullptr);
+}
+
+CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value, size_t count) {
+  return Set(__func__, address, value, count, nullptr);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count) {
+  return Set(__func__, address, value, count, nullptr);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream) {
+  return Set(__func__, address, value, count, stream);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr address, unsigned short value, size_t count,
+                          CUstream stream) {
+  return Set(__func__, address, value, count, stream);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr address, unsigned int value, size_t count, CUstream stream) {
+  return Set(__func__, address, value, count, stream);
+}

@@ -1,0 +1,52 @@
+// How the simulated runtime and math libraries reach the driver: exactly as the real ones do and in no
+// other way, so that a profiler meets the calls where it would meet them on a GPU.
+//
+//   dlopen("libcuda.so.1") -> dlsym("cuGetProcAddress_v2") -> cuGetProcAddress("cuGetProcAddress")
+//                          -> that one for every other function, at its first use
+//
+// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought. Where
+// the driver cannot be loaded or lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED or, for
+// the driver as a whole, CUDA_ERROR_NO_DEVICE.
+#ifndef TESTS_SIMCUDA_DRIVER_ENTRY_H_
+#define TESTS_SIMCUDA_DRIVER_ENTRY_H_
+
+#include <cuda.h>
+
+namespace sim {
+
+// The address of a driver function; null when there is none. `status` may be null.
+void* DriverAddress(const char* name, int version, cuuint64_t flags,
+                    CUdriverProcAddressQueryResult* status);
+
+bool DriverIsLoaded();
+
+// A driver function that was looked up once.
+template <typename Function>
+class DriverFunction;
+
+template <typename... Arguments>
+class DriverFunction<CUresult(Arguments...)> {
+ public:
+  DriverFunction(const char* name, int version)
+      : function_(reinterpret_cast<CUresult (*)(Arguments...)>(
+            DriverAddress(name, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr))) {}
+
+  CUresult operator()(Arguments... arguments) const {
+    if (function_ != nullptr) return function_(arguments...);
+    return DriverIsLoaded() ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NO_DEVICE;
+  }
+
+ private:
+  CUresult (*function_)(Arguments...);
+};
+
+}  // namespace sim
+
+// The name is stringized before cuda.h's macros turn it into the symbol whose type is taken.
+#define SIM_DRIVER(name, version)                                              \
+  ([]() -> const sim::DriverFunction<decltype(name)>& {                        \
+    static const sim::DriverFunction<decltype(name)> function(#name, version); \
+    return function;                                                           \
+  }())
+
+#endif  // TESTS_SIMCUDA_DRIVER_ENTRY_H_

@@ -1,0 +1,136 @@
+// Stream capture and graphs: a graph is the list of launches that were captured; launching it counts
+// as that many launches.
+#include <cstdio>
+
+#include "tests/simcuda/simulator.h"
+
+namespace {
+
+using sim::Call;
+using sim::CallGroup;
+using sim::Simulator;
+
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUgraph CaptureOf(const Simulator& simulator, CUstream stream) {
+  return simulator.streams.contains(stream) ? stream->capture : nullptr;
+}
+
+CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph) {
+  return Call(name, CallGroup::kOther, [&](Simulator&) {
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *executable = new CUgraphExec_st{.launches = graph->nodes.size()};
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::swap(*mode, capture_mode);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture = new CUgraph_st;
+    stream->capture->id = simulator.next_capture_id++;
+    stream->capture->origin = stream;
+    stream->capture->streams.push_back(stream);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    CUgraph capture = CaptureOf(simulator, stream);
+    if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    for (CUstream member : capture->streams) {
+      if (simulator.streams.contains(member)) member->capture = nullptr;
+    }
+    for (CUevent event : simulator.events) {
+      if (event->capture == capture) event->capture = nullptr;
+    }
+    capture->streams.clear();
+    *graph = capture;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    *status = CaptureOf(simulator, stream) != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                      : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph* graph, const CUgraphNode** dependencies,
+                                   const CUgraphEdgeData** edges, size_t* count) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    CUgraph capture = CaptureOf(simulator, stream);
+    *status = capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (capture == nullptr) return CUDA_SUCCESS;
+    if (id != nullptr) *id = capture->id;
+    if (graph != nullptr) *graph = capture;
+    if (dependencies != nullptr) *dependencies = nullptr;
+    if (edges != nullptr) *edges = nullptr;
+    if (count != nullptr) *count = 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+  return Instantiate(__func__, executable, graph);
+}
+
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
+  return Call(__func__, CallGroup::kLaunch, [&](Simulator& simulator) {
+    if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    simulator.launched += executable->launches;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  delete executable;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+  delete graph;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+    if (graph == nullptr || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    size_t room = nodes == nullptr ? 0 : *count;
+    for (size_t i = 0; i < room && i < graph->nodes.size(); ++i) nodes[i] = graph->nodes[i].get();
+    if (nodes == nullptr || *count > graph->nodes.size()) *count = graph->nodes.size();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, size_t* count) {
+  *count = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDebugDotPrint(CUgraph graph, const char* path, unsigned int) {
+  std::FILE* file = std::fopen(path, "w");
+  if (file == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+  std::fprintf(file, "digraph simulated { /* %zu nodes */ }\n", graph->nodes.size());
+  std::fclose(file);
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,116 @@
+// Pinned host memory: allocated by the driver, or registered with it. It costs RAM, not budget.
+#include <sys/mman.h>
+
+#include "tests/simcuda/simulator.h"
+
+namespace {
+
+using sim::CallGroup;
+using sim::MemoryCall;
+using sim::MemoryKind;
+using sim::Record;
+using sim::Simulator;
+
+CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
+  CUcontext context = sim::CurrentContext();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  record.device = context->device;
+  if (pointer == nullptr || record.size == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* memory = mmap(nullptr, record.size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  record.address = reinterpret_cast<uint64_t>(memory);
+  simulator.Add(record.address, {.kind = MemoryKind::kHost,
+                                 .size = record.size,
+                                 .device = context->device,
+                                 .context = context});
+  *pointer = memory;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
+  return MemoryCall(__func__, CallGroup::kHost, {.size = size},
+                    [&](Simulator& simulator, Record& record) {
+                      return Allocate(simulator, record, pointer);
+                    });
+}
+
+CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
+  return MemoryCall(__func__, CallGroup::kHost, {.size = size},
+                    [&](Simulator& simulator, Record& record) {
+                      return Allocate(simulator, record, pointer);
+                    });
+}
+
+CUresult cuMemFreeHost(void* pointer) {
+  return MemoryCall(__func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
+                    [&](Simulator& simulator, Record& record) {
+                      auto found = simulator.allocations.find(record.address);
+                      if (found == simulator.allocations.end() ||
+                          found->second.kind != MemoryKind::kHost) {
+                        return CUDA_ERROR_INVALID_VALUE;
+                      }
+                      record.size = found->second.size;
+                      record.device = found->second.device;
+                      simulator.Remove(found);
+                      return CUDA_SUCCESS;
+                    });
+}
+
+CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int) {
+  Record asked{.address = reinterpret_cast<uint64_t>(pointer), .size = size};
+  return MemoryCall(__func__, CallGroup::kHost, asked, [&](Simulator& simulator, Record& record) {
+    CUcontext context = sim::CurrentContext();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    record.device = context->device;
+    if (pointer == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    sim::Region region;
+    auto next = simulator.allocations.lower_bound(record.address);
+    bool reaches_next = next != simulator.allocations.end() && next->first - record.address < size;
+    if (reaches_next || simulator.Find(record.address, &region)) {
+      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    simulator.Add(record.address, {.kind = MemoryKind::kRegistered,
+                                   .size = size,
+                                   .device = context->device,
+                                   .context = context});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemHostUnregister(void* pointer) {
+  return MemoryCall(__func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
+                    [&](Simulator& simulator, Record& record) {
+                      auto found = simulator.allocations.find(record.address);
+                      if (found == simulator.allocations.end() ||
+                          found->second.kind != MemoryKind::kRegistered) {
+                        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+                      }
+                      record.size = found->second.size;
+                      record.device = found->second.device;
+                      simulator.Remove(found);
+                      return CUDA_SUCCESS;
+                    });
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* pointer, unsigned int) {
+  return sim::Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    sim::Region region;
+    *address = reinterpret_cast<CUdeviceptr>(pointer);
+    if (!simulator.Find(*address, &region) || region.device_memory) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
+  return sim::Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    sim::Region region;
+    if (!simulator.Find(reinterpret_cast<uint64_t>(pointer), &region) || region.device_memory) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *flags = CU_MEMHOSTALLOC_DEVICEMAP;
+    return CUDA_SUCCESS;
+  });
+}

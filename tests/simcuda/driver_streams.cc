@@ -1,0 +1,210 @@
+// Streams and events. Work is a counter of launches (simulator.h, "Finished"); there is no timeline
+// per stream.
+#include <time.h>
+
+#include <algorithm>
+
+#include "tests/simcuda/simulator.h"
+
+namespace {
+
+using sim::Call;
+using sim::CallGroup;
+using sim::Simulator;
+
+bool IsDefault(CUstream stream) {
+  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+bool Known(const Simulator& simulator, CUstream stream) {
+  return IsDefault(stream) || simulator.streams.contains(stream);
+}
+
+// Runs `body` with a stream that exists.
+template <typename Body>
+CUresult WithStream(const char* name, CallGroup group, CUstream stream, Body body) {
+  return Call(name, group, [&](Simulator& simulator) {
+    if (!Known(simulator, stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return body(simulator);
+  });
+}
+
+template <typename Body>
+CUresult WithEvent(const char* name, CallGroup group, CUevent event, Body body) {
+  return Call(name, group, [&](Simulator& simulator) {
+    if (!simulator.events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+    return body(simulator);
+  });
+}
+
+CUresult Create(const char* name, CUstream* stream, unsigned int flags, int priority) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
+    CUcontext context = sim::CurrentContext();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *stream = new CUstream_st{.context = context, .flags = flags, .priority = priority};
+    simulator.streams.insert(*stream);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
+  return WithEvent(name, CallGroup::kOther, event, [&](Simulator& simulator) {
+    if (!Known(simulator, stream)) return CUDA_ERROR_INVALID_HANDLE;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->recorded = true;
+    event->position = simulator.launched;
+    event->recorded_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
+    event->capture = IsDefault(stream) ? nullptr : stream->capture;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return Create(__func__, stream, flags, 0);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  return Create(__func__, stream, flags, std::clamp(priority, -5, 0));
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    if (simulator.streams.erase(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
+    delete stream;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamQuery(CUstream stream) {
+  return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator& simulator) {
+    return simulator.Finished(simulator.launched) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  return WithStream(__func__, CallGroup::kSync, stream, [&](Simulator& simulator) {
+    if (!IsDefault(stream) && stream->capture != nullptr) {
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    simulator.Synchronize();
+    return CUDA_SUCCESS;
+  });
+}
+
+// Waiting for an event of a capture makes the stream part of that capture.
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+  return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator& simulator) {
+    if (!simulator.events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->capture != nullptr && !IsDefault(stream) && stream->capture == nullptr) {
+      stream->capture = event->capture;
+      event->capture->streams.push_back(stream);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetPriority(CUstream stream, int* priority) {
+  return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator&) {
+    *priority = IsDefault(stream) ? 0 : stream->priority;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags) {
+  return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator&) {
+    *flags = IsDefault(stream) ? 0 : stream->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  *id = reinterpret_cast<unsigned long long>(stream);
+  return Simulator::Ready();
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator&) {
+    *context = IsDefault(stream) ? sim::CurrentContext() : stream->context;
+    return CUDA_SUCCESS;
+  });
+}
+
+// Callbacks run at once, on the caller's thread and outside the simulator's lock: they may call in.
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int) {
+  CUresult result = WithStream(__func__, CallGroup::kLaunch, stream,
+                               [](Simulator&) { return CUDA_SUCCESS; });
+  if (result == CUDA_SUCCESS) callback(stream, CUDA_SUCCESS, data);
+  return result;
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  bool capturing = false;
+  CUresult result = WithStream(__func__, CallGroup::kLaunch, stream, [&](Simulator& simulator) {
+    capturing = !IsDefault(stream) && stream->capture != nullptr;
+    if (capturing) simulator.Launch(stream);
+    return CUDA_SUCCESS;
+  });
+  if (result == CUDA_SUCCESS && !capturing) function(data);
+  return result;
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr, cuuint32_t, unsigned int) {
+  return WithStream(__func__, CallGroup::kLaunch, stream, [](Simulator&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned int flags) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    CUcontext context = sim::CurrentContext();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *event = new CUevent_st{.context = context, .flags = flags};
+    simulator.events.insert(*event);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventDestroy_v2(CUevent event) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    if (simulator.events.erase(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+    delete event;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return RecordEvent(__func__, event, stream);
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
+  return RecordEvent(__func__, event, stream);
+}
+
+CUresult cuEventQuery(CUevent event) {
+  return WithEvent(__func__, CallGroup::kOther, event, [&](Simulator& simulator) {
+    if (!event->recorded || simulator.Finished(event->position)) return CUDA_SUCCESS;
+    return CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  return WithEvent(__func__, CallGroup::kSync, event, [&](Simulator& simulator) {
+    simulator.Synchronize();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  return WithEvent(__func__, CallGroup::kOther, start, [&](Simulator& simulator) {
+    if (!simulator.events.contains(end)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!start->recorded || !end->recorded ||
+        ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!simulator.Finished(std::max(start->position, end->position))) return CUDA_ERROR_NOT_READY;
+    *milliseconds =
+        static_cast<float>(static_cast<int64_t>(end->recorded_ns - start->recorded_ns)) / 1e6f;
+    return CUDA_SUCCESS;
+  });
+}

@@ -1,0 +1,14 @@
+// How the math libraries' stand-ins do their work: one kernel that does nothing, launched through the
+// driver on the caller's stream, so that captures are not empty and events have something to wait for.
+#ifndef TESTS_SIMCUDA_MATH_LAUNCH_H_
+#define TESTS_SIMCUDA_MATH_LAUNCH_H_
+
+#include <cuda.h>
+
+namespace sim {
+
+CUresult LaunchMathKernel(CUstream stream);
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_MATH_LAUNCH_H_

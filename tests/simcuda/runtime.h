@@ -1,0 +1,63 @@
+// What every function of the simulated runtime does: make sure that the thread has a context, call the
+// driver, remember the error.
+//
+// A failure becomes the thread's last error, cudaErrorNotReady included; success does not clear it.
+// cudaGetLastError returns and clears it, cudaPeekAtLastError only returns it.
+//
+// A thread without a current context gets the primary context of the device it chose with
+// cudaSetDevice, or of device 0.
+#ifndef TESTS_SIMCUDA_RUNTIME_H_
+#define TESTS_SIMCUDA_RUNTIME_H_
+
+#include "tests/simcuda/cudart_api.h"
+#include "tests/simcuda/driver_entry.h"
+
+namespace sim {
+
+// The runtime's code for a driver's code: the two enumerations agree on every number used here.
+constexpr cudaError_t ToRuntime(CUresult result) { return static_cast<cudaError_t>(result); }
+
+// Makes `error` the last error of this thread when it is one. Returns it.
+cudaError_t Remember(cudaError_t error);
+inline cudaError_t Remember(CUresult result) { return Remember(ToRuntime(result)); }
+
+// cuInit, once per process.
+CUresult InitializeDriver();
+
+// Gives this thread a current context when it has none.
+CUresult EnsureContext();
+
+// Makes the primary context of `device` current on this thread.
+CUresult SelectDevice(int device);
+
+// The device of this thread's current context, or the one that it would get.
+CUresult SelectedDevice(int* device);
+
+// Forgets that the primary context of `device` was retained.
+void ForgetPrimary(int device);
+
+// Runs `body`, which returns a CUresult, with a current context.
+template <typename Body>
+cudaError_t InContext(Body body) {
+  CUresult result = EnsureContext();
+  return Remember(result == CUDA_SUCCESS ? body() : result);
+}
+
+// Runs `body`, which returns a CUresult, with the driver initialised; for questions about devices.
+template <typename Body>
+cudaError_t WithDriver(Body body) {
+  CUresult result = InitializeDriver();
+  return Remember(result == CUDA_SUCCESS ? body() : result);
+}
+
+inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+// The kernel that a __global__ function's host stub stands for; null when it was never registered.
+CUkernel KernelOf(const void* host_function);
+
+// The device address of a registered __device__ variable.
+CUresult SymbolAddress(const void* symbol, CUdeviceptr* address);
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_RUNTIME_H_

@@ -1,0 +1,131 @@
+// Allocation, registration and questions about pointers.
+#include "tests/simcuda/runtime.h"
+
+namespace {
+
+// Calls `allocate(&address)` and stores what it returned.
+template <typename Allocate>
+cudaError_t Store(void** pointer, Allocate allocate) {
+  if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  return sim::InContext([&] {
+    CUdeviceptr address = 0;
+    CUresult result = allocate(&address);
+    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
+    return result;
+  });
+}
+
+cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags) {
+  if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  return sim::InContext([&] {
+    if (size == 0) return CUDA_SUCCESS;
+    return SIM_DRIVER(cuMemHostAlloc, 2020)(pointer, size, flags);
+  });
+}
+
+}  // namespace
+
+// No bytes are a null pointer, and freeing a null pointer does nothing but create the context.
+cudaError_t cudaMalloc(void** pointer, size_t size) {
+  return Store(pointer, [&](CUdeviceptr* address) {
+    return size == 0 ? CUDA_SUCCESS : SIM_DRIVER(cuMemAlloc, 3020)(address, size);
+  });
+}
+
+cudaError_t cudaFree(void* pointer) {
+  return sim::InContext([&] {
+    if (pointer == nullptr) return CUDA_SUCCESS;
+    return SIM_DRIVER(cuMemFree, 3020)(sim::Address(pointer));
+  });
+}
+
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  return Store(pointer, [&](CUdeviceptr* address) {
+    return SIM_DRIVER(cuMemAllocPitch, 3020)(address, pitch, width, height, 4);
+  });
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
+  return Store(pointer, [&](CUdeviceptr* address) {
+    return SIM_DRIVER(cuMemAllocManaged, 6000)(address, size, flags);
+  });
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return sim::InContext([&] { return SIM_DRIVER(cuMemGetInfo, 3020)(free, total); });
+}
+
+cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
+  return AllocateHost(pointer, size, flags);
+}
+
+cudaError_t cudaMallocHost(void** pointer, size_t size) { return AllocateHost(pointer, size, 0); }
+
+cudaError_t cudaFreeHost(void* pointer) {
+  return sim::InContext([&] {
+    return pointer == nullptr ? CUDA_SUCCESS : SIM_DRIVER(cuMemFreeHost, 2000)(pointer);
+  });
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
+  return sim::InContext(
+      [&] { return SIM_DRIVER(cuMemHostRegister, 6050)(pointer, size, flags); });
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+  return sim::InContext([&] { return SIM_DRIVER(cuMemHostUnregister, 4000)(pointer); });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned int flags) {
+  return Store(device_pointer, [&](CUdeviceptr* address) {
+    return SIM_DRIVER(cuMemHostGetDevicePointer, 3020)(address, pointer, flags);
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return sim::InContext([&] {
+    unsigned int type = 0, managed = 0;
+    int device = 0;
+    void *device_pointer = nullptr, *host_pointer = nullptr;
+    CUpointer_attribute asked[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+        CU_POINTER_ATTRIBUTE_HOST_POINTER};
+    void* answers[] = {&type, &managed, &device, &device_pointer, &host_pointer};
+    CUresult result =
+        SIM_DRIVER(cuPointerGetAttributes, 7000)(5, asked, answers, sim::Address(pointer));
+    if (result != CUDA_SUCCESS) return result;
+    *attributes = {};
+    attributes->device = device;
+    attributes->devicePointer = device_pointer;
+    attributes->hostPointer = host_pointer;
+    attributes->type = managed != 0 ? cudaMemoryTypeManaged : static_cast<cudaMemoryType>(type);
+    if (type == 0) {  // unknown to CUDA: ordinary host memory
+      attributes->type = cudaMemoryTypeUnregistered;
+      attributes->hostPointer = const_cast<void*>(pointer);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+  static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle));
+  return sim::InContext([&] {
+    return SIM_DRIVER(cuIpcGetMemHandle, 4010)(reinterpret_cast<CUipcMemHandle*>(handle),
+                                               sim::Address(pointer));
+  });
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags) {
+  return Store(pointer, [&](CUdeviceptr* address) {
+    return SIM_DRIVER(cuIpcOpenMemHandle, 11000)(
+        address, *reinterpret_cast<const CUipcMemHandle*>(&handle), flags);
+  });
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* pointer) {
+  return sim::InContext(
+      [&] { return SIM_DRIVER(cuIpcCloseMemHandle, 4010)(sim::Address(pointer)); });
+}

@@ -1,0 +1,54 @@
+// What the simulated device is told about itself by SIMCUDA_* environment variables (README.md lists
+// them). An unknown or malformed value prints one line on standard error and leaves the default.
+#ifndef TESTS_SIMCUDA_SETTINGS_H_
+#define TESTS_SIMCUDA_SETTINGS_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+// Calls that share a latency setting.
+enum class CallGroup { kAlloc, kFree, kHost, kMap, kCopy, kLaunch, kSync, kOther, kCount };
+
+// One element of SIMCUDA_FAIL: the `nth` call (from 1) of `call` fails with `code` without effect;
+// with `onwards`, so does every later one.
+struct FailRule {
+  std::string call;
+  uint64_t nth = 0;
+  bool onwards = false;
+  int code = 0;
+};
+
+struct Settings {
+  static constexpr int kMaxDevices = 8;
+
+  uint64_t memory = uint64_t{24} << 30;  // bytes per device
+  int devices = 1;
+  int compute_major = 8;
+  int compute_minor = 0;
+  uint64_t foreign = 0;  // bytes that other processes hold on every device
+  uint64_t context = 0;  // bytes that the creation of a context takes
+  std::array<uint64_t, static_cast<size_t>(CallGroup::kCount)> latency_ns{};
+  std::vector<FailRule> failures;
+  uint64_t lag = 0;   // launches that count as unfinished
+  uint64_t data = 0;  // copies and memsets up to this many bytes are real
+  std::string log;    // pattern of the truth log's path; empty: no log
+
+  // `lookup` returns the value of a variable or null; tests pass their own.
+  static Settings From(const std::function<const char*(const char*)>& lookup);
+  static Settings FromEnvironment();
+};
+
+// "24G", "512M", "4096" -> bytes. False when `text` is not a size.
+bool ParseSize(const std::string& text, uint64_t* bytes);
+
+// "20us", "1ms", "500ns" -> nanoseconds. False when `text` is not a duration.
+bool ParseDuration(const std::string& text, uint64_t* nanoseconds);
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_SETTINGS_H_

@@ -1,0 +1,185 @@
+#include "tests/simcuda/simulator.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <iterator>
+
+namespace sim {
+namespace {
+
+enum class State { kNotInitialized, kReady, kForked };
+std::atomic<State> state{State::kNotInitialized};
+
+void InForkChild() {
+  if (state.load() == State::kReady) state.store(State::kForked);
+}
+
+uint64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
+}
+
+// Sleeping costs at least the kernel's timer slack; below this, spin.
+constexpr uint64_t kShortestSleepNs = 200'000;
+
+}  // namespace
+
+Simulator& Simulator::Get() {
+  static Simulator* simulator = new Simulator(Settings::FromEnvironment());
+  return *simulator;
+}
+
+CUresult Simulator::Ready() {
+  return state.load(std::memory_order_acquire) == State::kReady ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+Simulator::Simulator(const Settings& settings) : settings(settings), log(settings.log) {
+  for (const FailRule& rule : settings.failures) calls_[rule.call] = 0;
+}
+
+CUresult Simulator::Init() {
+  if (state.load() == State::kForked) return CUDA_ERROR_NOT_INITIALIZED;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (state.load() == State::kReady) return CUDA_SUCCESS;
+  if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  for (int ordinal = 0; ordinal < settings.devices; ++ordinal) {
+    devices_.push_back(std::make_unique<Device>(ordinal, settings));
+  }
+  pthread_atfork(nullptr, nullptr, InForkChild);
+  state.store(State::kReady, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+Device* Simulator::device(int ordinal) {
+  if (ordinal < 0 || ordinal >= static_cast<int>(devices_.size())) return nullptr;
+  return devices_[ordinal].get();
+}
+
+CUresult Simulator::InjectedFailure(const char* call) {
+  if (calls_.empty()) return CUDA_SUCCESS;
+  auto counter = calls_.find(call);
+  if (counter == calls_.end()) return CUDA_SUCCESS;
+  uint64_t nth = ++counter->second;
+  for (const FailRule& rule : settings.failures) {
+    if (rule.call == call && (nth == rule.nth || (rule.onwards && nth > rule.nth))) {
+      return static_cast<CUresult>(rule.code);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+bool Simulator::Find(uint64_t address, Region* region) const {
+  if (auto next = allocations.upper_bound(address); next != allocations.begin()) {
+    auto& [base, allocation] = *std::prev(next);
+    if (address - base < allocation.size) {
+      MemoryKind kind = allocation.kind;
+      bool host = kind == MemoryKind::kHost || kind == MemoryKind::kRegistered;
+      *region = {.base = base,
+                 .size = allocation.size,
+                 .device = allocation.device,
+                 .host_accessible = host || kind == MemoryKind::kManaged || settings.data > 0,
+                 .device_memory = !host,
+                 .allocation = &allocation,
+                 .buffer_id = allocation.buffer_id};
+      return true;
+    }
+  }
+  if (auto next = mappings.upper_bound(address); next != mappings.begin()) {
+    auto& [base, mapping] = *std::prev(next);
+    if (address - base < mapping.size) {
+      const PhysicalMemory& memory = physical.at(mapping.handle);
+      *region = {.base = base,
+                 .size = mapping.size,
+                 .device = memory.properties.location.id,
+                 .host_accessible = settings.data > 0,
+                 .device_memory = true,
+                 .allocation = nullptr,
+                 .buffer_id = mapping.buffer_id};
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Simulator::FindRange(uint64_t address, uint64_t size, Region* region) const {
+  if (!Find(address, region)) return false;
+  while (size > region->base + region->size - address) {
+    Region next;
+    if (region->allocation != nullptr || !Find(region->base + region->size, &next) ||
+        next.allocation != nullptr) {
+      return false;
+    }
+    region->size += next.size;
+  }
+  return true;
+}
+
+void Simulator::Add(uint64_t address, Allocation allocation) {
+  allocation.buffer_id = next_buffer_id++;
+  allocations[address] = allocation;
+}
+
+void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
+  auto& [address, allocation] = *position;
+  switch (allocation.kind) {
+    case MemoryKind::kDevice:
+    case MemoryKind::kManaged:
+      devices_[allocation.device]->Free(address, allocation.size);
+      break;
+    case MemoryKind::kPool:
+      allocation.pool->Free(address, allocation.size);
+      break;
+    case MemoryKind::kHost:
+      munmap(reinterpret_cast<void*>(address), allocation.size);
+      break;
+    case MemoryKind::kImported:
+      devices_[allocation.device]->Unreserve(address, RoundUp(allocation.size, kPage));
+      break;
+    case MemoryKind::kRegistered:
+      break;
+  }
+  allocations.erase(position);
+}
+
+void Simulator::RemoveAllOf(CUcontext context) {
+  for (auto position = allocations.begin(); position != allocations.end();) {
+    auto next = std::next(position);
+    if (position->second.context == context) Remove(position);
+    position = next;
+  }
+}
+
+void Simulator::Launch(CUstream stream) {
+  if (streams.contains(stream) && stream->capture != nullptr) {
+    stream->capture->nodes.push_back(std::make_unique<CUgraphNode_st>());
+  } else {
+    ++launched;
+  }
+}
+
+void Simulator::Synchronize() {
+  synchronized = launched;
+  for (auto& device : devices_) {
+    device->default_pool().TrimTo(device->default_pool().release_threshold);
+  }
+  for (CUmemoryPool pool : pools) pool->TrimTo(pool->release_threshold);
+}
+
+void Wait(CallGroup group) {
+  uint64_t nanoseconds = Simulator::Get().settings.latency_ns[static_cast<size_t>(group)];
+  if (nanoseconds == 0) return;
+  if (nanoseconds >= kShortestSleepNs) {
+    timespec duration = {static_cast<time_t>(nanoseconds / 1'000'000'000),
+                         static_cast<long>(nanoseconds % 1'000'000'000)};
+    nanosleep(&duration, nullptr);
+    return;
+  }
+  for (uint64_t end = Now() + nanoseconds; Now() < end;) {
+  }
+}
+
+}  // namespace sim

@@ -1,0 +1,165 @@
+// Simulator: all state behind the simulated driver, under one lock.
+//
+// Every driver function is one of
+//   Call(__func__, group, body)                body(Simulator&) -> CUresult
+//   MemoryCall(__func__, group, record, body)  body(Simulator&, Record&) -> CUresult, logged
+// which wait for the latency of the group, take the lock, let SIMCUDA_FAIL have its say and run the
+// body. Because the line is written under the same lock, the log's order is the order of the effects.
+//
+// A process that forks after cuInit gets CUDA_ERROR_NOT_INITIALIZED in the child, as with a real
+// driver, and never touches the lock there.
+#ifndef TESTS_SIMCUDA_SIMULATOR_H_
+#define TESTS_SIMCUDA_SIMULATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tests/simcuda/device.h"
+#include "tests/simcuda/log.h"
+#include "tests/simcuda/objects.h"
+#include "tests/simcuda/settings.h"
+
+namespace sim {
+
+enum class MemoryKind { kDevice, kManaged, kPool, kHost, kRegistered, kImported };
+
+struct Allocation {
+  MemoryKind kind = MemoryKind::kDevice;
+  uint64_t size = 0;  // bytes asked for
+  int device = 0;
+  CUcontext context = nullptr;
+  CUmemoryPool pool = nullptr;  // kPool only
+  uint64_t buffer_id = 0;       // unique for the life of the process
+};
+
+// Memory made by cuMemCreate. It lives until it is neither mapped nor referred to by a handle.
+struct PhysicalMemory {
+  uint64_t size = 0;
+  CUmemAllocationProp properties{};
+  int handles = 0;
+  int mappings = 0;
+  bool charged = false;  // its bytes count in this process's budget
+};
+
+struct Mapping {
+  uint64_t size = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  uint64_t buffer_id = 0;
+};
+
+struct Reservation {
+  uint64_t size = 0;
+  int device = 0;
+};
+
+// Memory that contains some address, whatever made it.
+struct Region {
+  uint64_t base = 0;
+  uint64_t size = 0;
+  int device = 0;
+  bool host_accessible = false;
+  bool device_memory = false;  // false: host memory, pinned or registered
+  const Allocation* allocation = nullptr;  // null: a mapping
+  uint64_t buffer_id = 0;
+};
+
+class Simulator {
+ public:
+  // The process's simulator, made from the environment at the first call and never destroyed.
+  static Simulator& Get();
+  // Success once cuInit was called in this process.
+  static CUresult Ready();
+
+  explicit Simulator(const Settings& settings);
+
+  CUresult Init();
+  Device* device(int ordinal);
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+
+  // The failure that SIMCUDA_FAIL asks for this call, or success.
+  CUresult InjectedFailure(const char* call);
+
+  // The memory that contains `address`; false when there is none.
+  bool Find(uint64_t address, Region* region) const;
+  // As Find, and the region is the one that all of [address, address + size) lies in. Mappings that
+  // touch each other count as one region here: a segment that grew is still one range to a copy.
+  bool FindRange(uint64_t address, uint64_t size, Region* region) const;
+
+  // Adds an allocation at `address` and gives it a buffer id.
+  void Add(uint64_t address, Allocation allocation);
+  // Returns the memory of one allocation. REQUIRES: `position` is in `allocations`.
+  void Remove(std::map<uint64_t, Allocation>::iterator position);
+
+  // A context's end: everything that was allocated in it goes.
+  void RemoveAllOf(CUcontext context);
+
+  // Counts a launch on a stream: a graph node when the stream is capturing.
+  void Launch(CUstream stream);
+  bool Finished(uint64_t position) const {
+    return position <= synchronized || position + settings.lag <= launched;
+  }
+  // The host waited: all launches are finished and pools give back what they should.
+  void Synchronize();
+
+  std::mutex mutex;
+  const Settings settings;
+  Log log;
+
+  std::map<uint64_t, Allocation> allocations;  // by address
+  std::map<uint64_t, Reservation> reservations;
+  std::map<uint64_t, Mapping> mappings;
+  std::map<uint64_t, PhysicalMemory> physical;  // by handle
+  AddressSpace handles{0x10000, uint64_t{1} << 40};
+  std::unordered_set<CUmemoryPool> pools;  // those of cuMemPoolCreate
+  std::unordered_set<CUstream> streams;
+  std::unordered_set<CUevent> events;
+  std::unordered_set<CUcontext> contexts;  // those of cuCtxCreate
+  uint64_t next_buffer_id = 1;
+  uint64_t next_capture_id = 1;
+  uint64_t launched = 0;
+  uint64_t synchronized = 0;
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unordered_map<std::string, uint64_t> calls_;  // calls so far, of those that FailRules name
+};
+
+// The current context of this thread, null when it has none.
+CUcontext CurrentContext();
+
+// Sleeps or spins for the latency of a group.
+void Wait(CallGroup group);
+
+template <typename Body>
+CUresult Call(const char* name, CallGroup group, Body body) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  Wait(group);
+  Simulator& simulator = Simulator::Get();
+  std::lock_guard<std::mutex> lock(simulator.mutex);
+  CUresult injected = simulator.InjectedFailure(name);
+  return injected != CUDA_SUCCESS ? injected : body(simulator);
+}
+
+// `record` starts with what the caller asked for, so that a refused call is logged with it.
+template <typename Body>
+CUresult MemoryCall(const char* name, CallGroup group, Record record, Body body) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  Wait(group);
+  Simulator& simulator = Simulator::Get();
+  std::lock_guard<std::mutex> lock(simulator.mutex);
+  CUresult result = simulator.InjectedFailure(name);
+  if (result == CUDA_SUCCESS) result = body(simulator, record);
+  simulator.log.Write(name, record, result);
+  return result;
+}
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_SIMULATOR_H_
