@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "session/slice.h"
+
 namespace gmt::session {
 namespace {
 
@@ -73,7 +75,7 @@ uint32_t StackTable::Intern(Buffer* stack, uint32_t depth, uint16_t flags, uint3
 }
 
 uint32_t TextTable::Intern(std::string_view text) const {
-  text = text.substr(0, kMaxTextLength);
+  text = Slice(text, 0, kMaxTextLength);
   uint64_t words[1 + kMaxTextLength / sizeof(uint64_t)] = {};
   words[0] = text.size();
   if (!text.empty()) std::memcpy(words + 1, text.data(), text.size());

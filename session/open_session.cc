@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "session/session_file.h"
@@ -45,7 +46,7 @@ const char* Check(const Header& header, uint64_t file_size) {
 OpenedSession OpenSession(int fd) {
   OpenedSession session;
   struct stat st;
-  if (fstat(fd, &st) != 0 || st.st_size < static_cast<off_t>(kControlOffset + sizeof(Control))) {
+  if (syscall(SYS_fstat, fd, &st) != 0 || st.st_size < static_cast<off_t>(kControlOffset + sizeof(Control))) {
     session.error = "it is too short to be a session";
     return session;
   }

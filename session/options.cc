@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "session/slice.h"
+
 namespace gmt::session {
 namespace {
 
@@ -26,17 +28,9 @@ bool ParseWithUnit(std::string_view text, const Unit (&units)[kCount], uint64_t*
   }
   if (digits == 0) return false;
   for (const Unit& unit : units) {
-    if (text.substr(digits) == unit.name) return !__builtin_mul_overflow(number, unit.factor, result);
+    if (Slice(text, digits) == unit.name) return !__builtin_mul_overflow(number, unit.factor, result);
   }
   return false;
-}
-
-// Cuts the part before `separator` off *rest.
-std::string_view Cut(std::string_view* rest, char separator) {
-  const size_t end = rest->find(separator);
-  const std::string_view part = rest->substr(0, end);
-  *rest = end == std::string_view::npos ? std::string_view() : rest->substr(end + 1);
-  return part;
 }
 
 const char* TakeOutput(std::string_view value, Options* o) {
@@ -136,9 +130,9 @@ constexpr std::string_view kLater[] = {"cupti", "max_size", "max_time", "rotate"
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');
-  const std::string_view key = pair.substr(0, equals);
+  const std::string_view key = Slice(pair, 0, equals);
   const bool has_value = equals != std::string_view::npos;
-  const std::string_view value = has_value ? pair.substr(equals + 1) : std::string_view();
+  const std::string_view value = has_value ? Slice(pair, equals + 1) : std::string_view();
   for (const Flag& flag : kFlags) {
     if (key != flag.key) continue;
     if (has_value && value != "on" && value != "off") return "not on or off";

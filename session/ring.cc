@@ -47,7 +47,8 @@ RingReader::Lost RingReader::SkipPending() {
 
 RingLosses RingReader::losses() const {
   RingLosses losses;
-  losses.written = tail();
+  const uint64_t written = tail();
+  losses.written = written < next_ ? next_ : written;  // a tail that went back was scribbled over
   losses.delivered = delivered_;
   losses.overrun = overrun_;
   losses.holes = holes_;

@@ -108,6 +108,12 @@ class RingReader {
   // Gives up the ticket that Next() called pending: a hole.
   Lost SkipPending();
 
+  // The commit word of that ticket's slot: while a slot is busy with an older ticket whose place in the order was given up,
+  // a change of it says that the late writer got through after all, and with it an update of the live table.
+  uint64_t CommitWord(uint64_t ticket) const {
+    return slots_[ticket & (capacity_ - 1)].commit.load(std::memory_order_acquire);
+  }
+
   uint64_t position() const { return next_; }  // the ticket that Next() looks at
   uint64_t tail() const { return control_->tail.load(std::memory_order_acquire); }
   uint64_t capacity() const { return capacity_; }

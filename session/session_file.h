@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "session/session_map.h"
+#include "session/slice.h"
 
 namespace gmt::session {
 
@@ -53,13 +54,11 @@ class InfoWriter {
 // Calls visit(name, value) for each pair of an info section; stops at the first pair that is not whole.
 template <typename Visit>
 void ForEachInfo(std::string_view text, Visit visit) {
-  while (true) {
-    const size_t name_end = text.find('\0');
-    if (name_end == 0 || name_end == std::string_view::npos) return;
-    const size_t value_end = text.find('\0', name_end + 1);
+  while (!text.empty() && text.front() != '\0') {
+    const std::string_view name = Cut(&text, '\0');
+    const size_t value_end = text.find('\0');
     if (value_end == std::string_view::npos) return;
-    visit(text.substr(0, name_end), text.substr(name_end + 1, value_end - name_end - 1));
-    text.remove_prefix(value_end + 1);
+    visit(name, Cut(&text, '\0'));
   }
 }
 

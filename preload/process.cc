@@ -1,0 +1,71 @@
+#include "preload/process.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/start.h"
+#include "preload/thread_state.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr int kWaitSteps = 500;  // of a millisecond
+
+// Calls that passed while no session was there to count them in.
+constinit std::atomic<uint64_t> passed_before_session{0};
+
+// Where the kernel cannot empty the page in a fork child, the child does.
+constinit void* wiped_page = nullptr;
+void WipePageInChild() { memset(wiped_page, 0, sizeof(Process)); }
+void WipeAtFork(void* page) {
+  wiped_page = page;
+  pthread_atfork(nullptr, nullptr, WipePageInChild);
+}
+
+}  // namespace
+
+thread_local constinit ThreadState thread_state = {};
+constinit std::atomic<Process*> Process::page_{nullptr};
+
+Process* Process::GetPage() {
+  Process* page = page_.load(std::memory_order_acquire);
+  if (page != nullptr) return page;
+  void* fresh = mmap(nullptr, sizeof(Process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return nullptr;
+  if (madvise(fresh, sizeof(Process), MADV_WIPEONFORK) != 0) WipeAtFork(fresh);
+  if (page_.compare_exchange_strong(page, static_cast<Process*>(fresh), std::memory_order_acq_rel)) {
+    return static_cast<Process*>(fresh);
+  }
+  munmap(fresh, sizeof(Process));
+  return page;
+}
+
+Process* Process::StartOrWait() {
+  Process* p = GetPage();
+  if (p == nullptr) return nullptr;
+  const uint32_t self = static_cast<uint32_t>(syscall(SYS_gettid));
+  uint32_t seen = kIdle;
+  if (p->status.compare_exchange_strong(seen, kStarting, std::memory_order_acq_rel)) {
+    p->starter.store(self, std::memory_order_relaxed);
+    p->identity = static_cast<uint32_t>(getpid());
+    const Nesting nesting;
+    const bool started = StartSession(p);
+    if (started) p->map.control().counters[session::kBeforeSession].fetch_add(passed_before_session.exchange(0));
+    p->status.store(started ? kRecording : kOff, std::memory_order_release);
+    return started ? p : nullptr;
+  }
+  for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {
+    if (p->starter.load(std::memory_order_relaxed) == self) break;  // a signal handler on the starting thread
+    const timespec millisecond = {0, 1000000};
+    nanosleep(&millisecond, nullptr);
+    seen = p->status.load(std::memory_order_acquire);
+  }
+  if (seen == kRecording) return p;
+  if (seen == kStarting) passed_before_session.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+}  // namespace gmt::preload

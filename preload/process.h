@@ -1,0 +1,65 @@
+// preload/process.h
+//
+// Process: whether and where this process is being recorded. It exists from the first GPU call that allocates, reserves,
+// maps or registers memory; before that there is no thread, no file, no descriptor and no allocated page.
+//
+// Its state lives in a page that the kernel empties in a fork child (MADV_WIPEONFORK), as it leaves the session out of
+// the child's memory (MADV_DONTFORK). A child therefore finds itself not recording, at the cost of the one load that
+// every hook makes anyway, and starts a session of its own at its own first GPU call.
+//
+// Thread safety: all functions from any thread. Concurrent first callers wait up to half a second for the session; what
+// still comes before it is passed through and counted.
+
+#ifndef GMT_PRELOAD_PROCESS_H_
+#define GMT_PRELOAD_PROCESS_H_
+
+#include <stdint.h>
+
+#include "preload/stack_capture.h"
+#include "session/options.h"
+#include "session/session_map.h"
+
+namespace gmt::preload {
+
+struct Process {
+  enum Status : uint32_t { kIdle = 0, kStarting = 1, kRecording = 2, kOff = 3 };
+
+  std::atomic<uint32_t> status;
+  std::atomic<uint32_t> starter;  // tid of the thread that starts the session
+  uint32_t identity;              // changes with the process: tells a thread's cached tid from its parent's
+
+  session::SessionMap map;
+  session::RingWriter ring;
+  session::LiveTable live;
+  session::StackTable stacks;
+  session::InFlightTable in_flight;
+  session::Options options;
+  StackCapture capture;
+  bool collector_started;
+
+  void Count(session::Counter counter) const {
+    map.control().counters[counter].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // The process's state if it is being recorded, else nullptr. One or two loads.
+  static Process* IfRecording() {
+    Process* p = page_.load(std::memory_order_acquire);
+    return p != nullptr && p->status.load(std::memory_order_acquire) == kRecording ? p : nullptr;
+  }
+
+  // The same, and starts recording if nobody has tried yet.
+  static Process* StartRecording() {
+    Process* p = IfRecording();
+    return p != nullptr ? p : StartOrWait();
+  }
+
+ private:
+  static Process* StartOrWait();
+  static Process* GetPage();
+
+  static constinit std::atomic<Process*> page_;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_PROCESS_H_

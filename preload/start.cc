@@ -1,0 +1,201 @@
+#include "preload/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/loader.h"
+#include "preload/exit.h"
+#include "preload/hook.h"
+#include "preload/message.h"
+#include "preload/output_file.h"
+#include "preload/own_image.h"
+#include "preload/spawn_collector.h"
+#include "session/session_file.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+extern char** environ;
+
+namespace gmt::preload {
+namespace {
+
+// Variables of the target that explain its memory; they go into the recording.
+constexpr std::string_view kSettings[] = {
+    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "CUDA_VISIBLE_DEVICES",
+    "CUDA_MODULE_LOADING",     "CUDA_DEVICE_ORDER",  "CUBLAS_WORKSPACE_CONFIG",        "NCCL_BUFFSIZE",
+    "RANK",                    "LOCAL_RANK",         "WORLD_SIZE",                     "SLURM_JOB_ID",
+    "SLURM_PROCID",            "OMPI_COMM_WORLD_RANK"};
+
+void ReportOption(void*, const session::OptionError& e) {
+  Say("GPUMEMTRACE: '%.*s': %s", static_cast<int>(e.pair.size()), e.pair.data(), e.why);
+}
+
+const char* EnvironmentOr(const char* name, const char* otherwise) {
+  const char* value = getenv(name);
+  return value == nullptr ? otherwise : value;
+}
+
+void AddCommandLine(session::InfoWriter* info) {
+  char text[16384];
+  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t n = read(fd, text, sizeof(text));
+  close(fd);
+  std::string_view rest(text, n > 0 ? static_cast<size_t>(n) : 0);
+  while (!rest.empty()) info->Add("arg", session::Cut(&rest, '\0'));
+}
+
+void AddSettings(session::InfoWriter* info) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const std::string_view name = session::Slice(text, 0, text.find('='));
+    for (const std::string_view wanted : kSettings) {
+      if (name == wanted) info->Add("setting", text);
+    }
+  }
+}
+
+void AddOptions(std::string_view text, session::InfoWriter* info) {
+  while (!text.empty()) {
+    const std::string_view pair = session::Cut(&text, ',');
+    if (!pair.empty()) info->Add("option", pair);
+  }
+}
+
+void AddApis(session::InfoWriter* info) {
+  for (ApiId api = 1; ApiName(api) != nullptr; ++api) {
+    char line[128];
+    const int n = snprintf(line, sizeof(line), "%d %s", api, ApiName(api));
+    info->Add("api", std::string_view(line, static_cast<size_t>(n)));
+  }
+}
+
+void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim, const char* unwinder,
+                 session::InfoWriter* info) {
+  char buffer[4096];
+  info->Add("version", GMT_VERSION);
+  info->Add("output", output.path);
+  info->Add("run_id", run_id);
+  const ssize_t exe = readlink("/proc/self/exe", buffer, sizeof(buffer));
+  info->Add("exe", std::string_view(buffer, exe < 0 ? 0 : static_cast<size_t>(exe)));
+  if (getcwd(buffer, sizeof(buffer)) != nullptr) info->Add("cwd", buffer);
+  if (gethostname(buffer, 256) == 0) info->Add("hostname", buffer);
+  info->Add("shim", shim);
+  info->Add("rank", Rank());
+  info->Add("local_rank", LocalRank());
+  info->Add("job", Job());
+  info->Add("unwinder", unwinder);
+  AddCommandLine(info);
+  AddOptions(EnvironmentOr("GPUMEMTRACE", ""), info);
+  AddSettings(info);
+  AddApis(info);
+}
+
+// Tells `gpumemtrace run` what is recorded: one line per session in the file that it names.
+void EnterRunLog(const char* session, const char* output) {
+  const char* log = getenv("GPUMEMTRACE_RUN_LOG");
+  const int fd = log == nullptr ? -1 : open(log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  char line[3 * PATH_MAX];
+  const int n = snprintf(line, sizeof(line), "%d\t%s\t%s\n", getpid(), session, output);
+  if (n > 0 && static_cast<size_t>(n) < sizeof(line)) (void)!write(fd, line, static_cast<size_t>(n));
+  close(fd);
+}
+
+const char* OwnPath() {
+  Dl_info info;
+  return dladdr(__ehdr_start, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+void StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output, const char* shim) {
+  char path[PATH_MAX];
+  int error = ENOENT;
+  if (FindCollector(shim, path, sizeof(path))) {
+    const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+    error = SpawnCollector(path, session.fd, pid_fd, output.fd);
+    if (pid_fd >= 0) close(pid_fd);
+  }
+  p->collector_started = error == 0;
+  p->map.control().collector_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+  if (error != 0) {
+    Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s", strerror(error),
+        session.path[0] == '\0' ? "memory" : session.path, session.path);
+  }
+}
+
+void Announce(const Process& p, const OutputFile& output) {
+  if (p.options.quiet) return;
+  Say("recording %d to %s%s%s%s", getpid(), output.path, output.moved ? " (" : "",
+      output.moved ? strerror(output.error) : "", output.moved ? " where it was asked for)" : "");
+}
+
+bool Create(Process* p, const OutputFile& output, const char* unwinder) {
+  const char* run_id = EnvironmentOr("GPUMEMTRACE_RUN_ID", "");
+  const char* shim = OwnPath();
+  char text[48 << 10];
+  session::InfoWriter info(text, sizeof(text));
+  ComposeInfo(output, run_id, shim, unwinder, &info);
+
+  session::SessionSizes sizes;
+  sizes.ring = p->options.ring_bytes / sizeof(session::Slot);
+  session::CreatedSession session;
+  const int error = session::CreateSession(sizes, info.text(), &session);
+  if (error != 0) {
+    Say("not recording: no shared memory for the session: %s", strerror(error));
+    return false;
+  }
+  madvise(session.base, session.size, MADV_DONTFORK);
+  p->map = session.map;
+  p->ring = session.map.ring_writer();
+  p->live = session.map.live();
+  p->stacks = session.map.stacks();
+  p->in_flight = session.map.in_flight();
+  EnterRunLog(session.path, output.path);
+  Announce(*p, output);
+  StartCollector(p, session, output, shim);
+  close(session.fd);
+  WatchExit();
+  return true;
+}
+
+// Options come from the environment of a process that may run with more rights than who set it.
+bool Privileged() { return getauxval(AT_SECURE) != 0; }
+
+// With follow_fork off, only the process that `run` or the user started is recorded, not what it forks.
+bool FollowedHere(const session::Options& options) {
+  static constinit int first_process = 0;
+  if (first_process == 0) first_process = getpid();
+  return options.follow_fork || first_process == getpid();
+}
+
+}  // namespace
+
+bool StartSession(Process* p) {
+  if (Privileged()) return false;
+  p->options = session::Options();
+  session::ParseOptions(EnvironmentOr("GPUMEMTRACE", ""), &p->options, ReportOption, nullptr);
+  if (!FollowedHere(p->options)) return false;
+
+  OutputFile output = CreateOutputFile(p->options.output, EnvironmentOr("GPUMEMTRACE_RUN_ID", ""));
+  if (output.fd < 0) {
+    Say("not recording: %s cannot be written: %s", output.path, strerror(output.error));
+    return false;
+  }
+  const char* unwinder;
+  p->capture = StackCapture::Find(p->options.native_stacks, &unwinder);
+  const bool created = Create(p, output, unwinder);
+  if (!created) unlink(output.path);
+  close(output.fd);
+  return created;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,43 @@
+// preload/thread_state.h
+//
+// What the shim keeps per thread: initial-exec TLS of a few bytes, zero at first, with no destructor, so that hooks work
+// in threads that are just starting or ending and when the library is loaded late.
+
+#ifndef GMT_PRELOAD_THREAD_STATE_H_
+#define GMT_PRELOAD_THREAD_STATE_H_
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gmt::preload {
+
+struct ThreadState {
+  uint32_t depth;  // of hooked calls: what runs inside one is part of that one's event
+  uint32_t tid;    // 0: not asked yet
+  uint32_t process;  // identity of the process that `tid` was asked in (Process::identity)
+};
+
+extern thread_local constinit ThreadState thread_state;
+
+inline uint32_t ThreadId(uint32_t process_identity) {
+  ThreadState& t = thread_state;
+  if (t.tid == 0 || t.process != process_identity) {
+    t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    t.process = process_identity;
+  }
+  return t.tid;
+}
+
+// Marks this thread as being inside a hooked call.
+class Nesting {
+ public:
+  Nesting() { ++thread_state.depth; }
+  ~Nesting() { --thread_state.depth; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_THREAD_STATE_H_
