@@ -24,9 +24,12 @@
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
 #include "format/event.h"
+#include "format/event_columns.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
+
+class ByteSource;
 
 // What a reader hands out, in file order. Override what you need. An error ends the reading and is
 // returned.
@@ -43,10 +46,10 @@ class RecordingVisitor {
 };
 
 struct Damage {
-  uint64_t offset = 0;  // of the first bad byte range
-  uint64_t bytes = 0;
-  uint32_t chunk = 0;  // chunks read before it
-  std::string what;    // "CRC32C", "length", "zstd", ...
+  uint64_t offset = 0;  // in the file
+  uint64_t bytes = 0;   // skipped; 0 where a chunk is missing
+  uint32_t chunk = 0;   // chunks read before it
+  std::string what;     // "CRC32C", "length", "zstd", ...
 };
 
 class RecordingReader {
@@ -59,18 +62,23 @@ class RecordingReader {
                                                                     absl::string_view name);
   ~RecordingReader();
 
-  // Reads all of the file once. Symbols and definitions are complete afterwards.
-  absl::Status Read(RecordingVisitor& visitor);
+  // Reads all of the file once. Symbols and definitions are complete afterwards; a visitor may look
+  // up what it is given while it reads. Ids are unique in the whole file, also where it holds
+  // several segments (`cat a.gmt b.gmt`).
+  absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
-  const Header& header() const;
+  const Header& header() const;  // the first; empty where it is damaged
   const Definitions& definitions() const;
-  bool complete() const;  // index and footer are there and right
+  // After Read(): index and footer are there and right, and nothing is damaged.
+  bool complete() const;
   const std::vector<Damage>& damage() const;
   uint32_t chunks() const;
   uint64_t bytes() const;
 
  private:
   class Impl;
+  static absl::StatusOr<std::unique_ptr<RecordingReader>> FromSource(
+      std::unique_ptr<ByteSource> source, absl::string_view name);
   explicit RecordingReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

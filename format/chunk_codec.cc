@@ -1,0 +1,71 @@
+#include "format/chunk_codec.h"
+
+#include <zstd.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "format/framing.h"
+
+namespace gmt::format {
+namespace {
+
+absl::Status Decompress(const Chunk& chunk, std::string* raw) {
+  const std::string& payload = chunk.payload();
+  // Asked of the frame before a byte is reserved: what it says it holds must be what the chunk
+  // says.
+  if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != chunk.raw_size())
+    return absl::DataLossError("size");
+  raw->resize(chunk.raw_size());
+  const size_t size = ZSTD_decompress(raw->data(), raw->size(), payload.data(), payload.size());
+  if (ZSTD_isError(size) != 0 || size != raw->size()) return absl::DataLossError("zstd");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PackBody(gmt::Body body, Chunk::Codec codec, int zstd_level, Chunk* chunk) {
+  const size_t size = body.ByteSizeLong();
+  if (size > kMaxBodyBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", size,
+                                                     " bytes is larger than the ", kMaxBodyBytes,
+                                                     " bytes that one may have"));
+  }
+  chunk->set_raw_size(static_cast<uint32_t>(size));
+  if (codec == Chunk::ZSTD) {
+    const std::string raw = body.SerializeAsString();
+    std::string* packed = chunk->mutable_payload();
+    packed->resize(ZSTD_compressBound(raw.size()));
+    const size_t packed_size =
+        ZSTD_compress(packed->data(), packed->size(), raw.data(), raw.size(), zstd_level);
+    if (ZSTD_isError(packed_size) == 0 && packed_size < raw.size()) {
+      packed->resize(packed_size);
+      chunk->set_codec(Chunk::ZSTD);
+      return absl::OkStatus();
+    }
+    chunk->clear_payload();
+  }
+  chunk->set_codec(Chunk::NONE);
+  *chunk->mutable_body() = std::move(body);
+  return absl::OkStatus();
+}
+
+absl::Status UnpackBody(const Chunk& chunk, gmt::Body* body) {
+  if (chunk.raw_size() > kMaxBodyBytes) return absl::DataLossError("size");
+  switch (chunk.codec()) {
+    case Chunk::NONE:
+      *body = chunk.body();
+      return absl::OkStatus();
+    case Chunk::ZSTD: {
+      std::string raw;
+      absl::Status status = Decompress(chunk, &raw);
+      if (!status.ok()) return status;
+      return body->ParseFromString(raw) ? absl::OkStatus() : absl::DataLossError("body");
+    }
+    default:
+      return absl::DataLossError("codec");
+  }
+}
+
+}  // namespace gmt::format

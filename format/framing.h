@@ -1,0 +1,70 @@
+// format/framing.h
+//
+// The bytes around a recording's messages, shared by writer, reader and repair; docs/format.md
+// draws them.
+//
+//   file segment   magic(13) header chunk* [index footer(19)]
+//   header         12 LENGTH body                          7D CRC32C(4)
+//   chunk          1A LENGTH 09 "GMTCHUNK" rest of body    7D CRC32C(4)
+//   index          72 LENGTH 09 "GMTINDEX" rest of body    7D CRC32C(4)
+//   footer         79 index_offset(8) 81 01 "GMTRACE1"
+//
+// LENGTH is a varint and counts body and checksum; the checksum covers everything before its own
+// tag 7D.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_FORMAT_FRAMING_H_
+#define GMT_FORMAT_FRAMING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gmt::format {
+
+inline constexpr std::string_view kFileMagic("\x0A\x0B\xFA\x7C\x08GMTRACE1", 13);
+inline constexpr std::string_view kChunkSync = "GMTCHUNK";
+inline constexpr std::string_view kIndexSync = "GMTINDEX";
+inline constexpr std::string_view kEndMagic = "GMTRACE1";
+inline constexpr size_t kFooterBytes = 19;
+inline constexpr size_t kCrcBytes = 5;        // tag and value
+inline constexpr size_t kMaxPrefixBytes = 6;  // tag and LENGTH
+
+// Bounds of what a reader accepts and a writer writes.
+inline constexpr uint64_t kMaxBodyBytes = 64u << 20;  // of Body, before compression
+inline constexpr uint64_t kMaxFrameBytes = kMaxBodyBytes + (1u << 20);  // LENGTH
+
+enum class FrameTag : uint8_t {
+  kHeader = 0x12,
+  kChunk = 0x1A,
+  kIndex = 0x72,
+};
+
+// The sync word as the number that a fixed64 field holds.
+uint64_t SyncWord(std::string_view text);
+
+// tag, LENGTH, body, checksum.
+std::string Frame(FrameTag tag, std::string_view body);
+std::string Footer(uint64_t index_offset);
+
+// What the first bytes of a frame say.
+struct FramePrefix {
+  FrameTag tag = FrameTag::kChunk;
+  uint64_t prefix_bytes = 0;  // tag and LENGTH
+  uint64_t length = 0;        // what follows them
+  uint64_t total() const { return prefix_bytes + length; }
+};
+// Nothing where `bytes` is too short or is no frame. `length` is not checked.
+std::optional<FramePrefix> ParseFramePrefix(std::string_view bytes);
+
+// The body of a whole frame, or nothing where its checksum or sync word is wrong.
+std::optional<std::string_view> CheckedBody(const FramePrefix& prefix, std::string_view frame);
+
+// The index offset of a whole footer, or nothing where a constant byte is wrong.
+std::optional<uint64_t> ParseFooter(std::string_view bytes);
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_FRAMING_H_

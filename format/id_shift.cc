@@ -1,0 +1,38 @@
+#include "format/id_shift.h"
+
+namespace gmt::format {
+namespace {
+
+void Shift(uint32_t base, uint32_t* id) {
+  if (*id != 0) *id += base;
+}
+
+void Shift(uint32_t base, google::protobuf::RepeatedField<uint32_t>* column) {
+  for (uint32_t& id : *column) Shift(base, &id);
+}
+
+}  // namespace
+
+void ShiftIds(const Definitions::Base& base, Event* event) {
+  for (uint32_t* id : {&event->heap, &event->api, &event->name, &event->scope, &event->action,
+                       &event->domain, &event->text}) {
+    Shift(base.string, id);
+  }
+  Shift(base.stack, &event->stack);
+  Shift(base.stack, &event->forward_stack);
+}
+
+void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot) {
+  gmt::Live* live = snapshot->mutable_live();
+  for (auto* column :
+       {live->mutable_heap(), live->mutable_api(), live->mutable_name(), live->mutable_scope()}) {
+    Shift(base.string, column);
+  }
+  Shift(base.stack, live->mutable_stack());
+  Shift(base.stack, live->mutable_forward_stack());
+  for (gmt::InFlight& call : *snapshot->mutable_in_flight()) {
+    if (call.stack() != 0) call.set_stack(call.stack() + base.stack);
+  }
+}
+
+}  // namespace gmt::format

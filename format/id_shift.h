@@ -1,0 +1,23 @@
+// format/id_shift.h
+//
+// Ids of a second file segment (`cat a.gmt b.gmt`) count from 1 again. A reader hands them out
+// shifted behind those of the segments before, so that an id means one thing in the whole file.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_FORMAT_ID_SHIFT_H_
+#define GMT_FORMAT_ID_SHIFT_H_
+
+#include "format/definitions.h"
+#include "format/event.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// Shift every id but 0 ("none").
+void ShiftIds(const Definitions::Base& base, Event* event);
+void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot);
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_ID_SHIFT_H_

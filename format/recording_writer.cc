@@ -1,0 +1,229 @@
+#include "format/recording_writer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "format/acquisition_history.h"
+#include "format/chunk_codec.h"
+#include "format/event_columns.h"
+#include "format/framing.h"
+
+namespace gmt::format {
+namespace {
+
+// What waits for a chunk of its own is written when it has so many bytes, so that no chunk outgrows
+// kMaxBodyBytes.
+constexpr uint64_t kPendingBytes = 8u << 20;
+
+uint64_t SizeOf(const std::string& detail) { return detail.size(); }
+uint64_t SizeOf(const google::protobuf::MessageLite& detail) { return detail.ByteSizeLong(); }
+
+absl::string_view View(const std::string& text) { return {text.data(), text.size()}; }
+
+}  // namespace
+
+class RecordingWriter::Impl {
+ public:
+  Impl(std::unique_ptr<Sink> sink, const WriterOptions& options)
+      : sink_(std::move(sink)), options_(options) {
+    options_.chunk_events = std::clamp(options_.chunk_events, 1u, kMaxEventsOfChunk);
+    index_.set_sync(SyncWord(kIndexSync));
+  }
+
+  absl::Status Begin(const Header& header) {
+    Header sealed = header;
+    sealed.clear_crc32c();  // it follows as the frame's last bytes
+    if (sealed.format_major() == 0) sealed.set_format_major(1);
+    return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, sealed.SerializeAsString()));
+  }
+
+  DefinitionsBuilder& definitions() { return definitions_; }
+
+  template <typename Detail, typename Details>
+  absl::Status AddWithDetail(Event event, const Detail& detail, Details* details) {
+    if (!status_.ok()) return status_;
+    event.detail = static_cast<uint32_t>(details->size());
+    details->push_back(detail);
+    detail_bytes_ += SizeOf(detail);
+    return AddRow(event);
+  }
+
+  absl::Status AddRow(const Event& event) {
+    if (!status_.ok()) return status_;
+    batch_.events.push_back(event);
+    ++events_written_;
+    const bool full = batch_.events.size() >= options_.chunk_events ||
+                      detail_bytes_ >= kPendingBytes || definitions_.new_bytes() >= kPendingBytes;
+    return full ? Flush() : absl::OkStatus();
+  }
+
+  EventBatch& batch() { return batch_; }
+
+  absl::Status Flush() {
+    absl::Status status = FlushDefinitions();
+    return status.ok() ? FlushEvents() : status;
+  }
+
+  // Writes a chunk that is neither events nor definitions, behind what was added before it.
+  absl::Status WriteBody(Chunk::Kind kind, gmt::Body body, int64_t t_ns,
+                         const std::string& snapshot = "") {
+    absl::Status status = Flush();
+    if (!status.ok()) return status;
+    Chunk chunk;
+    chunk.set_kind(kind);
+    chunk.set_first_t_ns(t_ns);
+    chunk.set_last_t_ns(t_ns);
+    return WriteChunk(std::move(chunk), std::move(body), 0, snapshot);
+  }
+
+  absl::Status Finish() {
+    absl::Status status = Flush();
+    if (!status.ok()) return status;
+    const uint64_t index_offset = bytes_written_;
+    status = Append(Frame(FrameTag::kIndex, index_.SerializeAsString()) + Footer(index_offset));
+    if (status.ok()) status = Keep(sink_->Sync());
+    if (status.ok()) status_ = absl::FailedPreconditionError("the recording is finished");
+    return status;
+  }
+
+  int64_t last_t_ns() const { return last_t_ns_; }
+  uint64_t bytes_written() const { return bytes_written_; }
+  uint64_t events_written() const { return events_written_; }
+
+ private:
+  absl::Status FlushDefinitions() {
+    if (!status_.ok() || !definitions_.has_new()) return status_;
+    gmt::Body body;
+    *body.mutable_definitions() = definitions_.TakeNew();
+    Chunk chunk;
+    chunk.set_kind(Chunk::DEFINITIONS);
+    chunk.set_first_t_ns(last_t_ns_);
+    chunk.set_last_t_ns(last_t_ns_);
+    return WriteChunk(std::move(chunk), std::move(body), 0, "");
+  }
+
+  absl::Status FlushEvents() {
+    if (!status_.ok() || batch_.events.empty()) return status_;
+    const auto by_time = [](const Event& a, const Event& b) { return a.t_ns < b.t_ns; };
+    const auto [first, last] =
+        std::minmax_element(batch_.events.begin(), batch_.events.end(), by_time);
+    Chunk chunk;
+    chunk.set_kind(Chunk::EVENTS);
+    chunk.set_first_t_ns(first->t_ns);
+    chunk.set_last_t_ns(last->t_ns);
+    last_t_ns_ = last->t_ns;
+    gmt::Body body;
+    *body.mutable_events() = EncodeEvents(batch_, first->t_ns, &history_);
+    const uint64_t events = batch_.events.size();
+    batch_.Clear();
+    detail_bytes_ = 0;
+    return WriteChunk(std::move(chunk), std::move(body), events, "");
+  }
+
+  absl::Status WriteChunk(Chunk chunk, gmt::Body body, uint64_t events,
+                          const std::string& snapshot) {
+    chunk.set_sync(SyncWord(kChunkSync));
+    chunk.set_seq(next_seq_);
+    absl::Status packed = PackBody(std::move(body), options_.codec, options_.zstd_level, &chunk);
+    if (!packed.ok()) return packed;  // not a write error: the file is as good as before
+
+    Index::Entry* entry = index_.add_entry();
+    entry->set_kind(chunk.kind());
+    entry->set_offset(bytes_written_);
+    entry->set_first_t_ns(chunk.first_t_ns());
+    entry->set_last_t_ns(chunk.last_t_ns());
+    entry->set_events(events);
+    entry->set_snapshot(snapshot);
+    ++next_seq_;
+    return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
+  }
+
+  absl::Status Append(const std::string& bytes) {
+    if (!status_.ok()) return status_;
+    absl::Status status = Keep(sink_->Append(View(bytes)));
+    if (status.ok()) bytes_written_ += bytes.size();
+    return status;
+  }
+
+  absl::Status Keep(absl::Status status) {
+    if (!status.ok() && status_.ok()) status_ = status;
+    return status;
+  }
+
+  const std::unique_ptr<Sink> sink_;
+  WriterOptions options_;
+  absl::Status status_;
+  DefinitionsBuilder definitions_;
+  AcquisitionHistory history_;
+  EventBatch batch_;
+  uint64_t detail_bytes_ = 0;  // of the batch's samples, snapshots, gaps and others
+  gmt::Index index_;
+  uint32_t next_seq_ = 0;
+  int64_t last_t_ns_ = 0;
+  uint64_t bytes_written_ = 0;
+  uint64_t events_written_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<RecordingWriter>> RecordingWriter::Create(
+    std::unique_ptr<Sink> sink, const Header& header, const WriterOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(sink), options);
+  absl::Status status = impl->Begin(header);
+  if (!status.ok()) return status;
+  return std::unique_ptr<RecordingWriter>(new RecordingWriter(std::move(impl)));
+}
+
+RecordingWriter::RecordingWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RecordingWriter::~RecordingWriter() = default;
+
+DefinitionsBuilder& RecordingWriter::definitions() { return impl_->definitions(); }
+
+absl::Status RecordingWriter::Add(const Event& event) { return impl_->AddRow(event); }
+
+absl::Status RecordingWriter::Add(const Event& event, const Sample& sample) {
+  return impl_->AddWithDetail(event, sample, &impl_->batch().samples);
+}
+
+absl::Status RecordingWriter::Add(const Event& event, const SnapshotTaken& snapshot) {
+  return impl_->AddWithDetail(event, snapshot, &impl_->batch().snapshots);
+}
+
+absl::Status RecordingWriter::Add(const Event& event, const Gap& gap) {
+  return impl_->AddWithDetail(event, gap, &impl_->batch().gaps);
+}
+
+absl::Status RecordingWriter::Add(const Event& event, absl::string_view other) {
+  return impl_->AddWithDetail(event, std::string(other), &impl_->batch().others);
+}
+
+absl::Status RecordingWriter::Add(const Snapshot& snapshot) {
+  gmt::Body body;
+  *body.mutable_snapshot() = snapshot;
+  return impl_->WriteBody(Chunk::SNAPSHOT, std::move(body), snapshot.t_ns(), snapshot.name());
+}
+
+absl::Status RecordingWriter::Add(const Facts& facts) {
+  gmt::Body body;
+  *body.mutable_facts() = facts;
+  return impl_->WriteBody(Chunk::FACTS, std::move(body), impl_->last_t_ns());
+}
+
+absl::Status RecordingWriter::Add(const Symbols& symbols) {
+  gmt::Body body;
+  *body.mutable_symbols() = symbols;
+  return impl_->WriteBody(Chunk::SYMBOLS, std::move(body), impl_->last_t_ns());
+}
+
+absl::Status RecordingWriter::Add(const Losses& losses) {
+  gmt::Body body;
+  *body.mutable_losses() = losses;
+  return impl_->WriteBody(Chunk::LOSSES, std::move(body), impl_->last_t_ns());
+}
+
+absl::Status RecordingWriter::Flush() { return impl_->Flush(); }
+absl::Status RecordingWriter::Finish() { return impl_->Finish(); }
+uint64_t RecordingWriter::bytes_written() const { return impl_->bytes_written(); }
+uint64_t RecordingWriter::events_written() const { return impl_->events_written(); }
+
+}  // namespace gmt::format
