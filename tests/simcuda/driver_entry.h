@@ -5,8 +5,8 @@
 //                          -> that one for every other function, at its first use
 //
 // SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought. Where
-// the driver cannot be loaded or lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED or, for
-// the driver as a whole, CUDA_ERROR_NO_DEVICE.
+// the driver lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED, and where there is no driver
+// kDriverMissing.
 #ifndef TESTS_SIMCUDA_DRIVER_ENTRY_H_
 #define TESTS_SIMCUDA_DRIVER_ENTRY_H_
 
@@ -19,6 +19,9 @@ void* DriverAddress(const char* name, int version, cuuint64_t flags,
                     CUdriverProcAddressQueryResult* status);
 
 bool DriverIsLoaded();
+
+// cudaErrorInsufficientDriver, which the driver's enumeration lacks.
+inline constexpr CUresult kDriverMissing = static_cast<CUresult>(35);
 
 // A driver function that was looked up once.
 template <typename Function>
@@ -33,7 +36,7 @@ class DriverFunction<CUresult(Arguments...)> {
 
   CUresult operator()(Arguments... arguments) const {
     if (function_ != nullptr) return function_(arguments...);
-    return DriverIsLoaded() ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NO_DEVICE;
+    return DriverIsLoaded() ? CUDA_ERROR_NOT_SUPPORTED : kDriverMissing;
   }
 
  private:

@@ -86,6 +86,7 @@ const char* cudaGetErrorName(cudaError_t error) {
     SIM_NAME(cudaErrorInvalidValue)
     SIM_NAME(cudaErrorMemoryAllocation)
     SIM_NAME(cudaErrorInitializationError)
+    SIM_NAME(cudaErrorInsufficientDriver)
     SIM_NAME(cudaErrorNoDevice)
     SIM_NAME(cudaErrorInvalidDevice)
     SIM_NAME(cudaErrorDeviceUninitialized)
@@ -111,6 +112,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorInsufficientDriver) return "there is no CUDA driver (libcuda.so.1)";
   const char* text = nullptr;
   SIM_DRIVER(cuGetErrorString, 6000)(static_cast<CUresult>(error), &text);
   return text != nullptr ? text : "unrecognized error code";

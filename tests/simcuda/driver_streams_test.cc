@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "tests/simcuda/on_device.h"
+
+namespace sim {
+namespace {
+
+CUfunction Kernel() {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&module, ""), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleGetFunction(&function, module, "kernel"), CUDA_SUCCESS);
+  return function;
+}
+
+CUresult Launch(CUfunction kernel, CUstream stream) {
+  return cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+}
+
+TEST(DriverStreamsTest, EventsAreReadyAtOnceWithoutLag) {
+  OnDevice({}, [] {
+    CUevent event = nullptr;
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    EXPECT_EQ(Launch(Kernel(), nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+  });
+}
+
+TEST(DriverStreamsTest, LaggingEventWaitsForLaterLaunches) {
+  OnDevice({{"SIMCUDA_LAG", "2"}}, [] {
+    CUfunction kernel = Kernel();
+    CUevent event = nullptr;
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    Launch(kernel, nullptr);
+    EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    Launch(kernel, nullptr);
+    EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    Launch(kernel, nullptr);
+    EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+  });
+}
+
+TEST(DriverStreamsTest, SynchronisationFinishesLaggingWork) {
+  OnDevice({{"SIMCUDA_LAG", "100"}}, [] {
+    CUevent event = nullptr;
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    Launch(Kernel(), nullptr);
+    EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+  });
+}
+
+TEST(DriverStreamsTest, DestroyedStreamIsAnInvalidHandle) {
+  OnDevice({}, [] {
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_INVALID_HANDLE);
+  });
+}
+
+TEST(DriverStreamsTest, CaptureCollectsLaunchesOfStreamsThatJoinIt) {
+  OnDevice({}, [] {
+    CUfunction kernel = Kernel();
+    CUstream main_stream = nullptr, side = nullptr;
+    CUevent event = nullptr;
+    ASSERT_EQ(cuStreamCreate(&main_stream, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamCreate(&side, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamBeginCapture(main_stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventRecord(event, main_stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWaitEvent(side, event, 0), CUDA_SUCCESS);
+    Launch(kernel, main_stream);
+    Launch(kernel, side);
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(side, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    ASSERT_EQ(cuStreamEndCapture(main_stream, &graph), CUDA_SUCCESS);
+    size_t nodes = 0;
+    EXPECT_EQ(cuGraphGetNodes(graph, nullptr, &nodes), CUDA_SUCCESS);
+    EXPECT_EQ(nodes, 2u);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    EXPECT_EQ(cuStreamIsCapturing(side, &status), CUDA_SUCCESS);
+    EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  });
+}
+
+}  // namespace
+}  // namespace sim

@@ -1,0 +1,120 @@
+#include "tests/simcuda/log.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "tests/simcuda/on_device.h"
+
+namespace sim {
+namespace {
+
+class LogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "simcuda_log_" + std::to_string(getpid());
+    std::remove(path_.c_str());
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  std::vector<std::string> Lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+  static bool Has(const std::string& line, const std::string& part) {
+    return line.find(part) != std::string::npos;
+  }
+
+  std::string path_;
+};
+
+TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
+  OnDevice({{"SIMCUDA_LOG", path_}}, [] {
+    CUdeviceptr address = 0;
+    cuMemAlloc(&address, 1000);
+    cuMemFree(address);
+  });
+  std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(Has(lines[0], "{\"seq\":0,")) << lines[0];
+  EXPECT_TRUE(Has(lines[0], "\"call\":\"cuMemAlloc_v2\",\"address\":52776558133248,\"size\":1000"));
+  EXPECT_TRUE(Has(lines[1], "{\"seq\":1,")) << lines[1];
+  EXPECT_TRUE(Has(lines[1], "\"call\":\"cuMemFree_v2\",\"address\":52776558133248,\"size\":1000"));
+  EXPECT_TRUE(Has(lines[1], "\"result\":0}"));
+}
+
+TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
+  OnDevice({{"SIMCUDA_LOG", path_}, {"SIMCUDA_MEMORY", "4M"}, {"SIMCUDA_FAIL", "cuMemAlloc_v2:2=3"}},
+           [] {
+             CUdeviceptr address = 0;
+             cuMemAlloc(&address, 8 * kMiB);
+             cuMemAlloc(&address, 77);
+             cuMemFree(99);
+           });
+  std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(Has(lines[0], "\"result\":2}")) << lines[0];
+  EXPECT_TRUE(Has(lines[1], "\"size\":77,")) << lines[1];
+  EXPECT_TRUE(Has(lines[1], "\"result\":3}")) << lines[1];
+  EXPECT_TRUE(Has(lines[2], "\"address\":99,")) << lines[2];
+  EXPECT_TRUE(Has(lines[2], "\"result\":1}")) << lines[2];
+}
+
+TEST_F(LogTest, KilledProcessLeavesEveryLineItWrote) {
+  pid_t child = fork();
+  if (child == 0) {
+    Log log(path_);
+    for (int i = 0; i < 100; ++i) log.Write("cuMemAlloc_v2", {.size = 1}, 0);
+    kill(getpid(), SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(Lines().size(), 100u);
+}
+
+TEST_F(LogTest, ThreadsShareOneSequenceWithoutGaps) {
+  OnDevice({{"SIMCUDA_LOG", path_}}, [] {
+    CUcontext context = nullptr;
+    cuCtxGetCurrent(&context);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([context] {
+        cuCtxSetCurrent(context);
+        for (int j = 0; j < 100; ++j) {
+          CUdeviceptr address = 0;
+          cuMemAlloc(&address, 4096);
+          cuMemFree(address);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+  std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 800u);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_TRUE(Has(lines[i], "{\"seq\":" + std::to_string(i) + ",")) << lines[i];
+  }
+}
+
+TEST_F(LogTest, PathNamesTheProcess) {
+  pid_t child = fork();
+  if (child == 0) {
+    Log log(path_ + ".%p");
+    log.Write("cuMemAlloc_v2", {}, 0);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  std::string named = path_ + "." + std::to_string(child);
+  EXPECT_EQ(std::remove(named.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace sim
