@@ -49,18 +49,24 @@ SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer&
   return result;
 }
 
-uint64_t SymbolizeInPlace(format::Definitions& definitions, Symbolizer& symbolizer) {
+absl::StatusOr<uint64_t> SymbolizeInPlace(format::Definitions& definitions,
+                                          Symbolizer& symbolizer) {
+  // What is added is read as ids of the last file segment; counting modulo 2^32 reaches the others.
+  const format::Definitions::Base base = definitions.base();
+  const uint32_t known = definitions.string_count() - base.string;
   gmt::Definitions added;
   absl::flat_hash_map<std::string, uint32_t> ids;
-  const uint32_t known = definitions.string_count();
-  const SymbolizeResult result =
+  SymbolizeResult result =
       Symbolize(UnnamedFrames(definitions), symbolizer, [&](std::string_view text) {
-        auto [it, is_new] = ids.try_emplace(text, known + static_cast<uint32_t>(ids.size()) + 1);
-        if (is_new) added.add_strings(std::string(text));
+        const uint32_t next = known + static_cast<uint32_t>(ids.size()) + 1;
+        const auto [it, is_new] = ids.try_emplace(std::string(text), next);
+        if (is_new) added.add_strings(it->first);
         return it->second;
       });
-  definitions.Add(added);
-  definitions.Add(result.symbols);
+  for (uint32_t& frame : *result.symbols.mutable_frame()) frame -= base.frame;
+  absl::Status status = definitions.Add(added);
+  if (status.ok()) status = definitions.Add(result.symbols);
+  if (!status.ok()) return status;
   return result.named;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "format/definitions.h"
 #include "proto/gmt.pb.h"
 #include "symbols/symbolizer.h"
@@ -48,7 +49,7 @@ SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer&
 
 // For readers: adds symbols for unnamed frames to `definitions` itself, whose strings grow by the
 // new names. Returns how many frames got a name.
-uint64_t SymbolizeInPlace(format::Definitions& definitions, Symbolizer& symbolizer);
+absl::StatusOr<uint64_t> SymbolizeInPlace(format::Definitions& definitions, Symbolizer& symbolizer);
 
 }  // namespace gmt::symbols
 

@@ -30,7 +30,7 @@ class SymbolizeRecordingTest : public ::testing::Test {
     python.function = builder_.InternString("forward");
     python.language = Frames::PYTHON;
     builder_.InternFrame(python);
-    definitions_.Add(builder_.TakeNew());
+    ASSERT_TRUE(definitions_.Add(builder_.TakeNew()).ok());
   }
   uint32_t AddNative(uint32_t module, uint64_t address) {
     format::FrameInfo frame;
@@ -73,12 +73,19 @@ TEST_F(SymbolizeRecordingTest, InlinedFunctionsGiveOneRowEachAndLossesAreCounted
 }
 
 TEST_F(SymbolizeRecordingTest, ReaderNamesFramesInPlaceOnce) {
-  EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_), 1u);
+  EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_).value(), 1u);
   EXPECT_THAT(Functions(native_),
               ElementsAre("sample::Innermost()", "sample::Middle()",
                           "sample::Holder<char const*, 7ul>::Probe(char const* const&)"));
   EXPECT_THAT(Functions(lost_), SizeIs(0));
-  EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_), 0u);
+  EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_).value(), 0u);
+}
+
+TEST_F(SymbolizeRecordingTest, FramesOfAnEarlierFileSegmentAreNamedToo) {
+  definitions_.BeginSegment();
+  EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_).value(), 1u);
+  ASSERT_THAT(Functions(native_), SizeIs(3));
+  EXPECT_EQ(Functions(native_)[0], "sample::Innermost()");
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+// analysis/event_script.h
+//
+// For tests and benchmarks: events written like a story, one call a line, at one millisecond
+// distance.
+//
+//   EventScript script;
+//   script.Alloc(0x1000, 512, {"load", "main"});
+//   script.Free(0x1000);
+//   Trace trace = script.Build();
+
+#ifndef GMT_ANALYSIS_EVENT_SCRIPT_H_
+#define GMT_ANALYSIS_EVENT_SCRIPT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/trace_builder.h"
+
+namespace gmt::analysis {
+
+class EventScript {
+ public:
+  static constexpr int64_t kStep_ns = 1'000'000;
+  using Functions = std::vector<std::string>;
+
+  // Each returns the event, to be changed until the next one is written.
+  format::Event& Alloc(uint64_t address, uint64_t size, const Functions& stack = {}) {
+    return Add(ALLOC, "driver", DEVICE, address, size, stack);
+  }
+  format::Event& Free(uint64_t address, uint64_t size = 0) {
+    return Add(FREE, "driver", DEVICE, address, size);
+  }
+  format::Event& FreeDone(uint64_t address, uint32_t result) {
+    format::Event& event = Add(FREE_DONE, "driver", DEVICE, address, 0);
+    event.present |= format::kHasResult;
+    event.result = result;
+    return event;
+  }
+  format::Event& Failed(uint64_t size, const Functions& stack = {}) {
+    return Add(ALLOC_FAILED, "driver", DEVICE, 0, size, stack);
+  }
+  format::Event& Pinned(uint64_t address, uint64_t size, const Functions& stack = {}) {
+    return Add(ALLOC, "host", PINNED, address, size, stack);
+  }
+  format::Event& FreePinned(uint64_t address) { return Add(FREE, "host", PINNED, address, 0); }
+  format::Event& Block(uint64_t address, uint64_t size, const Functions& stack = {}) {
+    return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
+  }
+  format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
+  format::Event& Create(uint64_t handle, uint64_t size, const Functions& stack = {}) {
+    return Add(CREATE, "driver", VMM, handle, size, stack);
+  }
+  format::Event& Release(uint64_t handle) { return Add(RELEASE, "driver", VMM, handle, 0); }
+  format::Event& Map(uint64_t address, uint64_t size, uint64_t handle) {
+    format::Event& event = Add(MAP, "driver", VMM, address, size);
+    event.present |= format::kHasHandle;
+    event.handle = handle;
+    return event;
+  }
+  format::Event& Unmap(uint64_t address, uint64_t size) {
+    return Add(UNMAP, "driver", VMM, address, size);
+  }
+  format::Event& Reset(uint32_t context) {
+    format::Event& event = Add(CONTEXT_RESET, "", MEMORY_UNSPECIFIED, 0, 0);
+    event.present = (event.present & ~uint64_t{format::kHasDevice}) | format::kHasContext;
+    event.context = context;
+    return event;
+  }
+  void Gap(uint64_t events) {
+    Add(GAP, "", MEMORY_UNSPECIFIED, 0, 0).detail = static_cast<uint32_t>(batch_.gaps.size());
+    batch_.gaps.emplace_back().set_events(events);
+  }
+  void SnapshotTaken(const std::string& name) {
+    Add(SNAPSHOT_TAKEN, "", MEMORY_UNSPECIFIED, 0, 0).detail =
+        static_cast<uint32_t>(batch_.snapshots.size());
+    batch_.snapshots.emplace_back().set_name(name);
+  }
+
+  // Frames innermost first; named frames of Python.
+  uint32_t Stack(const Functions& functions) {
+    std::vector<uint32_t> frames;
+    for (const std::string& function : functions) {
+      format::FrameInfo frame;
+      frame.function = builder_.InternString(function);
+      frame.file = builder_.InternString("/src/" + function + ".py");
+      frame.line = 10;
+      frame.language = Frames::PYTHON;
+      frames.push_back(builder_.InternFrame(frame));
+    }
+    return builder_.InternStack(frames, false);
+  }
+
+  format::DefinitionsBuilder& builder() { return builder_; }
+  const format::EventBatch& batch() const { return batch_; }
+
+  // Of everything written so far.
+  const format::Definitions& definitions() {
+    if (builder_.has_new()) definitions_.Add(builder_.TakeNew()).IgnoreError();
+    return definitions_;
+  }
+  Trace Build(const std::vector<Snapshot>& snapshots = {}) {
+    TraceBuilder builder(definitions());
+    builder.OnEvents(batch_).IgnoreError();
+    for (const Snapshot& snapshot : snapshots) builder.OnSnapshot(snapshot).IgnoreError();
+    return std::move(builder).Build();
+  }
+
+ private:
+  format::Event& Add(Kind kind, const std::string& heap, Memory memory, uint64_t address,
+                     uint64_t size, const Functions& stack = {}) {
+    format::Event event;
+    event.kind = kind;
+    event.present = format::kHasDevice | format::kHasAddress;
+    if (size > 0) event.present |= format::kHasSize;
+    event.t_ns = static_cast<int64_t>(batch_.events.size() + 1) * kStep_ns;
+    event.heap = builder_.InternString(heap);
+    event.memory = memory;
+    event.address = address;
+    event.size = size;
+    event.stack = Stack(stack);
+    batch_.events.push_back(event);
+    return batch_.events.back();
+  }
+
+  format::DefinitionsBuilder builder_;
+  format::Definitions definitions_;
+  format::EventBatch batch_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_EVENT_SCRIPT_H_

@@ -1,0 +1,76 @@
+#include "analysis/frames.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gmt::analysis {
+namespace {
+
+class FramesTest : public ::testing::Test {
+ protected:
+  uint32_t Native(uint64_t address) {
+    format::ModuleInfo module;
+    module.path = "/opt/lib/libmodel.so";
+    format::FrameInfo frame;
+    frame.module = builder_.AddModule(module);
+    frame.address = address;
+    return builder_.InternFrame(frame);
+  }
+  uint32_t Named(const std::string& function, const std::string& file, uint32_t line) {
+    format::FrameInfo frame;
+    frame.function = builder_.InternString(function);
+    frame.file = builder_.InternString(file);
+    frame.line = line;
+    frame.language = Frames::PYTHON;
+    return builder_.InternFrame(frame);
+  }
+  void Symbol(uint32_t frame, const std::string& function, uint32_t line) {
+    symbols_.add_frame(frame);
+    symbols_.add_function(builder_.InternString(function));
+    symbols_.add_file(builder_.InternString("/src/model.cc"));
+    symbols_.add_line(line);
+    symbols_.set_count(static_cast<uint32_t>(symbols_.frame_size()));
+  }
+  // "NAME PLACE" per frame.
+  std::vector<std::string> Describe(const std::vector<uint32_t>& frames) {
+    const uint32_t stack = builder_.InternStack(frames, false);
+    definitions_.Add(builder_.TakeNew()).IgnoreError();
+    definitions_.Add(symbols_).IgnoreError();
+    std::vector<std::string> texts;
+    frames_ = DescribeStack(definitions_, stack);
+    for (const FrameText& f : frames_) {
+      texts.push_back(f.Name() + (f.Place().empty() ? "" : " " + f.Place()));
+    }
+    return texts;
+  }
+
+  format::DefinitionsBuilder builder_;
+  format::Definitions definitions_;
+  gmt::Symbols symbols_;
+  std::vector<FrameText> frames_;
+};
+
+TEST_F(FramesTest, FrameWithoutANameIsModuleAndOffset) {
+  EXPECT_THAT(Describe({Native(0x1a2b)}), testing::ElementsAre("libmodel.so+0x1a2b"));
+}
+
+TEST_F(FramesTest, InlinedCallsAreFramesOfTheirOwn) {
+  const uint32_t native = Native(0x1a2b);
+  Symbol(native, "Inner", 3);
+  Symbol(native, "Outer", 7);
+  EXPECT_THAT(Describe({native, Named("forward", "/home/me/model.py", 88)}),
+              testing::ElementsAre("Inner model.cc:3", "Outer model.cc:7", "forward model.py:88"));
+  EXPECT_EQ(frames_[2].language, "python");
+}
+
+TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNoNoise) {
+  Describe(
+      {Named("cudaMalloc", "", 0), Named("_PyEval_EvalFrame", "", 0), Named("load", "a.py", 1)});
+  EXPECT_EQ(LeadingFrame(frames_), 2);
+  Describe({Named("cudaMalloc", "", 0)});
+  EXPECT_EQ(LeadingFrame(frames_), 0);
+  EXPECT_EQ(LeadingFrame({}), -1);
+}
+
+}  // namespace
+}  // namespace gmt::analysis

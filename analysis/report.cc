@@ -1,0 +1,305 @@
+#include "analysis/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/layers.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kAllHeaps = UINT32_MAX;
+
+absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name) {
+  if (name.empty()) return kAllHeaps;
+  const auto found = std::find(trace.heaps.begin(), trace.heaps.end(), name);
+  if (found != trace.heaps.end()) return static_cast<uint32_t>(found - trace.heaps.begin());
+  return absl::NotFoundError(absl::StrCat(
+      "no heap '", name, "' was recorded; there is: ", absl::StrJoin(trace.heaps, ", ")));
+}
+
+class ReportMaker {
+ public:
+  ReportMaker(const Trace& trace, const format::Definitions& definitions,
+              const ReportOptions& options, uint32_t heap)
+      : trace_(trace),
+        definitions_(definitions),
+        options_(options),
+        heap_(heap),
+        replay_(trace, options.window) {}
+
+  absl::StatusOr<Report> Make() {
+    report_.by = options_.by;
+    for (int32_t device : SelectedDevices()) {
+      absl::Status status = AddDevice(device);
+      if (!status.ok()) return status;
+    }
+    if (options_.device && report_.devices.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("device ", *options_.device, " holds nothing in this recording"));
+    }
+    for (auto& [step, devices] : devices_by_step_) AddRows(step, devices);
+    FinishRows();
+    return std::move(report_);
+  }
+
+ private:
+  struct GroupKey {
+    int32_t device;
+    uint32_t heap;
+    uint64_t number;   // stack, thread, stream, size
+    std::string name;  // function, file
+    bool known;
+
+    auto Tuple() const { return std::tie(device, heap, number, name, known); }
+    bool operator==(const GroupKey& other) const { return Tuple() == other.Tuple(); }
+    template <typename H>
+    friend H AbslHashValue(H h, const GroupKey& k) {
+      return H::combine(std::move(h), k.device, k.heap, k.number, k.name, k.known);
+    }
+  };
+  struct Group {
+    uint64_t bytes = 0, count = 0;
+    std::map<uint32_t, uint64_t> by_stack;
+  };
+
+  // GPUs first, host memory last.
+  std::vector<int32_t> SelectedDevices() const {
+    std::set<int32_t> gpus;
+    bool host = false;
+    for (const auto& [key, totals] : replay_.heaps()) {
+      if (heap_ != kAllHeaps && key.second != heap_) continue;
+      if (key.first == kHostDevice)
+        host = true;
+      else
+        gpus.insert(key.first);
+    }
+    if (heap_ == kAllHeaps) {
+      for (const Device& device : trace_.devices) gpus.insert(static_cast<int32_t>(device.index()));
+    }
+    std::vector<int32_t> devices(gpus.begin(), gpus.end());
+    if (options_.device) {
+      std::erase_if(devices, [&](int32_t device) { return device != *options_.device; });
+    } else if (host) {
+      devices.push_back(kHostDevice);
+    }
+    return devices;
+  }
+
+  // The amount that the options ask about on a device.
+  Amount Selected(int32_t device) const {
+    if (heap_ != kAllHeaps) {
+      const auto found = replay_.heaps().find({device, heap_});
+      return found == replay_.heaps().end() ? Amount{} : found->second.bytes;
+    }
+    const auto found = replay_.devices().find(device);
+    return found == replay_.devices().end() ? Amount{} : found->second.bytes;
+  }
+
+  absl::Status AddDevice(int32_t device) {
+    ReportDevice out;
+    out.index = device;
+    for (const Device& known : trace_.devices) {
+      if (static_cast<int32_t>(known.index()) != device) continue;
+      out.name = known.name();
+      if (known.has_total_bytes()) out.total_bytes = known.total_bytes();
+    }
+    const Amount amount = Selected(device);
+    out.peak_bytes = amount.peak;
+    if (options_.at.kind == At::kPeak) {
+      out.at = {amount.peak_step, trace_.TimeOf(amount.peak_step), "peak"};
+    } else {
+      auto instant = Resolve(options_.at, trace_);
+      if (!instant.ok()) return instant.status();
+      out.at = *std::move(instant);
+    }
+    AddHeaps(out);
+    devices_by_step_[out.at.step].insert(device);
+    report_.devices.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  void AddHeaps(ReportDevice& device) const {
+    const auto device_totals = replay_.devices().find(device.index);
+    for (const auto& [key, totals] : replay_.heaps()) {
+      if (key.first != device.index || (heap_ != kAllHeaps && key.second != heap_)) continue;
+      ReportHeap heap;
+      heap.heap = trace_.heaps[key.second];
+      heap.peak_live_bytes = totals.bytes.peak;
+      heap.peak_live_t_ns = trace_.TimeOf(totals.bytes.peak_step);
+      heap.allocations = totals.allocations;
+      heap.frees = totals.frees;
+      const Amount& segments = device_totals->second.segments;
+      if (heap.heap == "pytorch" && segments.peak > 0) {
+        heap.reserved_bytes = 0;
+        heap.peak_reserved_bytes = segments.peak;
+        heap.peak_reserved_t_ns = trace_.TimeOf(segments.peak_step);
+      }
+      device.heaps.push_back(std::move(heap));
+    }
+  }
+
+  // What is held after `step` on `devices`, whose instant that is.
+  void AddRows(Step step, const std::set<int32_t>& devices) {
+    const Rows& rows = trace_.rows;
+    for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
+      const int32_t device = rows.device[own.row];
+      if (!devices.contains(device)) continue;
+      ReportDevice& out = *std::find_if(report_.devices.begin(), report_.devices.end(),
+                                        [&](const ReportDevice& d) { return d.index == device; });
+      CountHeld(own.row, out);
+      const bool selected = heap_ == kAllHeaps || rows.heap[own.row] == heap_;
+      const uint64_t bytes = heap_ == kAllHeaps ? own.bytes : rows.size[own.row];
+      if (!selected || bytes == 0) continue;
+      out.bytes += bytes;
+      Group& group = groups_[KeyOf(own.row)];
+      group.bytes += bytes;
+      ++group.count;
+      group.by_stack[rows.stack[own.row]] += bytes;
+    }
+  }
+
+  void CountHeld(RowId row, ReportDevice& device) const {
+    const bool segment = (trace_.rows.flags[row] & kRowHoldsBlocks) != 0;
+    for (ReportHeap& heap : device.heaps) {
+      if (heap.heap == trace_.heaps[trace_.rows.heap[row]])
+        heap.live_bytes += trace_.rows.size[row];
+      if (segment && heap.reserved_bytes) *heap.reserved_bytes += trace_.rows.size[row];
+    }
+  }
+
+  GroupKey KeyOf(RowId row) {
+    const Rows& rows = trace_.rows;
+    GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
+    switch (options_.by) {
+      case GroupBy::kStack:
+        key.number = rows.stack[row];
+        break;
+      case GroupBy::kFunction:
+      case GroupBy::kFile:
+        key.name = LeadingName(rows.stack[row]);
+        break;
+      case GroupBy::kHeap:
+        break;
+      case GroupBy::kThread:
+        key.known = (rows.flags[row] & kRowHasThread) != 0;
+        key.number = key.known ? rows.thread[row] : 0;
+        break;
+      case GroupBy::kStream:
+        key.known = (rows.flags[row] & kRowHasStream) != 0;
+        key.number = key.known ? rows.stream[row] : 0;
+        break;
+      case GroupBy::kSize:
+        key.number = rows.size[row];
+        break;
+    }
+    return key;
+  }
+
+  const std::string& LeadingName(uint32_t stack) {
+    const auto [it, is_new] = leading_.try_emplace(stack);
+    if (!is_new) return it->second;
+    const std::vector<FrameText> frames = DescribeStack(definitions_, stack);
+    const int leading = LeadingFrame(frames);
+    if (leading < 0) return it->second;
+    const FrameText& frame = frames[static_cast<size_t>(leading)];
+    if (options_.by == GroupBy::kFunction) return it->second = frame.Name();
+    return it->second = !frame.file.empty() ? frame.file : frame.module;
+  }
+
+  void FinishRows() {
+    for (auto& [key, group] : groups_) report_.rows.push_back(RowOf(key, group));
+    std::sort(report_.rows.begin(), report_.rows.end(), [](const ReportRow& a, const ReportRow& b) {
+      return std::tie(b.bytes, a.device, a.heap, a.id) < std::tie(a.bytes, b.device, b.heap, b.id);
+    });
+    for (const auto& [key, group] : groups_) {
+      const auto none = group.by_stack.find(0);
+      if (none != group.by_stack.end()) report_.unknown_bytes += none->second;
+    }
+  }
+
+  ReportRow RowOf(const GroupKey& key, const Group& group) const {
+    ReportRow row;
+    row.device = key.device;
+    row.heap = trace_.heaps[key.heap];
+    row.bytes = group.bytes;
+    row.count = group.count;
+    row.unknown = group.by_stack.size() == 1 && group.by_stack.begin()->first == 0;
+    Name(key, row);
+    if (options_.by == GroupBy::kStack || options_.by == GroupBy::kFunction ||
+        options_.by == GroupBy::kFile) {
+      const auto biggest =
+          std::max_element(group.by_stack.begin(), group.by_stack.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      row.frames = DescribeStack(definitions_, biggest->first);
+    }
+    return row;
+  }
+
+  void Name(const GroupKey& key, ReportRow& row) const {
+    switch (options_.by) {
+      case GroupBy::kStack:
+        row.id = absl::StrCat("stack/", key.number);
+        return;
+      case GroupBy::kFunction:
+      case GroupBy::kFile:
+        row.label = key.name;
+        row.id = absl::StrCat(options_.by == GroupBy::kFile ? "file/" : "function/", key.name);
+        return;
+      case GroupBy::kHeap:
+        row.label = row.heap;
+        row.id = absl::StrCat("heap/", row.heap);
+        return;
+      case GroupBy::kThread:
+        row.label = key.known ? absl::StrCat("thread ", key.number) : "thread not known";
+        row.id = key.known ? absl::StrCat("thread/", key.number) : "thread/unknown";
+        return;
+      case GroupBy::kStream:
+        row.label = key.known ? absl::StrCat("stream 0x", absl::Hex(key.number)) : "no stream";
+        row.id = key.known ? absl::StrCat("stream/0x", absl::Hex(key.number)) : "stream/none";
+        return;
+      case GroupBy::kSize:
+        row.label = absl::StrCat(key.number, " bytes each");
+        row.id = absl::StrCat("size/", key.number);
+        return;
+    }
+  }
+
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  const ReportOptions& options_;
+  const uint32_t heap_;
+  const Replay replay_;
+  Report report_;
+  std::map<Step, std::set<int32_t>> devices_by_step_;
+  absl::flat_hash_map<GroupKey, Group> groups_;
+  absl::flat_hash_map<uint32_t, std::string> leading_;  // by stack
+};
+
+}  // namespace
+
+absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
+  static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
+      {"stack", GroupBy::kStack}, {"function", GroupBy::kFunction}, {"file", GroupBy::kFile},
+      {"heap", GroupBy::kHeap},   {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
+      {"size", GroupBy::kSize}};
+  for (const auto& [name, by] : kWords) {
+    if (name == word) return by;
+  }
+  return absl::NotFoundError(absl::StrCat("rows cannot be made by '", word, "'"));
+}
+
+absl::StatusOr<Report> MakeReport(const Trace& trace, const format::Definitions& definitions,
+                                  const ReportOptions& options) {
+  const auto heap = SelectHeap(trace, options.heap);
+  if (!heap.ok()) return heap.status();
+  return ReportMaker(trace, definitions, options, *heap).Make();
+}
+
+}  // namespace gmt::analysis

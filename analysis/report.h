@@ -1,0 +1,91 @@
+// analysis/report.h
+//
+// What holds the memory: the data behind `gpumemtrace report`, computed from one Replay.
+//
+// Sums that always hold, for every device of a report
+//   R1  Bytes of the device = bytes of its rows (each byte once, innermost layer).
+//   R2  Rows of one device and heap that have no stack are part of unknown_bytes.
+//   R3  A row's bytes never exceed the live bytes of its heap.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_REPORT_H_
+#define GMT_ANALYSIS_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "analysis/frames.h"
+#include "analysis/instant.h"
+#include "analysis/replay.h"
+#include "analysis/trace.h"
+#include "format/definitions.h"
+
+namespace gmt::analysis {
+
+enum class GroupBy { kStack, kFunction, kFile, kHeap, kThread, kStream, kSize };
+
+// NOT_FOUND for a word that is none of them.
+absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
+
+struct ReportOptions {
+  At at;
+  GroupBy by = GroupBy::kStack;
+  std::optional<int32_t> device;  // only this one
+  std::string
+      heap;       // only this one; empty: all. Its rows are then whole, not what inner layers leave
+  Window window;  // for the peak and the counts
+};
+
+struct ReportHeap {
+  std::string heap;
+  uint64_t live_bytes = 0;  // at the device's instant
+  uint64_t peak_live_bytes = 0;
+  int64_t peak_live_t_ns = 0;
+  // What the heap took from the layer below: a framework's segments. Driver and host memory come
+  // from nowhere.
+  std::optional<uint64_t> reserved_bytes, peak_reserved_bytes;
+  int64_t peak_reserved_t_ns = 0;
+  uint64_t allocations = 0, frees = 0;  // in the window
+};
+
+struct ReportDevice {
+  int32_t index = 0;                    // kHostDevice: host memory
+  std::string name;                     // empty: not known
+  std::optional<uint64_t> total_bytes;  // of the device's memory
+  Instant at;
+  uint64_t bytes = 0;       // at that instant: the sum of its rows
+  uint64_t peak_bytes = 0;  // in the window, of what the options select
+  std::vector<ReportHeap> heaps;
+};
+
+struct ReportRow {
+  std::string id;  // "stack/7", "thread/11", ...: stable within a file
+  int32_t device = 0;
+  std::string heap;
+  uint64_t bytes = 0;
+  uint64_t count = 0;  // pieces of memory
+  std::string label;   // what the row is grouped by, where that is no stack
+  std::vector<FrameText>
+      frames;            // kStack, kFunction, kFile: of the group's biggest stack; innermost first
+  bool unknown = false;  // no stack was recorded for it
+};
+
+struct Report {
+  std::vector<ReportDevice> devices;  // GPUs in order, then host memory
+  std::vector<ReportRow> rows;        // most bytes first
+  uint64_t unknown_bytes = 0;         // in rows without a stack
+  GroupBy by = GroupBy::kStack;
+};
+
+// NOT_FOUND where `at`, `device` or `heap` is not in the recording.
+absl::StatusOr<Report> MakeReport(const Trace& trace, const format::Definitions& definitions,
+                                  const ReportOptions& options);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_REPORT_H_

@@ -1,0 +1,403 @@
+#include "analysis/trace_builder.h"
+
+#include <algorithm>
+#include <string>
+
+#include "format/live_columns.h"
+
+namespace gmt::analysis {
+namespace {
+
+using format::Event;
+
+constexpr uint32_t kNoContext = UINT32_MAX;
+
+// Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
+enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
+
+bool IsHost(Memory memory) { return memory == PINNED || memory == REGISTERED; }
+bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPPED; }
+// Memory that another process or API owns is counted where it was made.
+bool IsForeign(Memory memory) {
+  return memory == IPC || memory == EXTERNAL || memory == GRAPHICS || memory == MULTICAST;
+}
+// Physical memory has no address; some logs put its handle where others put the address.
+uint64_t ValueOf(const Event& event) {
+  const bool physical = event.kind == CREATE || event.kind == RELEASE;
+  return physical && event.address == 0 ? event.handle : event.address;
+}
+bool Failed(const Event& event) { return event.has(format::kHasResult) && event.result != 0; }
+
+}  // namespace
+
+absl::Status TraceBuilder::OnHeader(const Header& header) {
+  trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
+  return absl::OkStatus();
+}
+
+absl::Status TraceBuilder::OnEvents(const format::EventBatch& batch) {
+  for (const Event& event : batch.events) OnEvent(event, batch);
+  return absl::OkStatus();
+}
+
+absl::Status TraceBuilder::OnFacts(const Facts& facts) {
+  if (facts.devices_size() > 0) {
+    trace_.devices.assign(facts.devices().begin(), facts.devices().end());
+  }
+  if (facts.has_end_t_ns()) trace_.end_t_ns = std::max(trace_.end_t_ns, facts.end_t_ns());
+  if (facts.has_losses()) trace_.losses = facts.losses();
+  return absl::OkStatus();
+}
+
+absl::Status TraceBuilder::OnLosses(const Losses& losses) {
+  trace_.losses = losses;
+  return absl::OkStatus();
+}
+
+// A snapshot knows allocations whose events were lost or never seen. It does not end rows: its
+// place between the events is exact only to the collector's interval.
+absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
+  const auto held = format::DecodeLive(snapshot.live());
+  if (!held.ok()) return held.status();
+  for (const Event& event : *held) AddFromSnapshot(event);
+  last_snapshot_t_ns_ = std::max(last_snapshot_t_ns_, snapshot.t_ns());
+  trace_.end_t_ns = std::max(trace_.end_t_ns, snapshot.t_ns());
+  NoteInstant(snapshot.name(), snapshot.t_ns());
+  return absl::OkStatus();
+}
+
+void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) {
+  trace_.end_t_ns = std::max(trace_.end_t_ns, event.t_ns);
+  switch (event.kind) {
+    case ALLOC:
+    case CREATE:
+    case REGISTER:
+      return OnAlloc(event);
+    case FREE:
+    case RELEASE:
+    case UNREGISTER:
+      return OnFree(event);
+    case FREE_DONE:
+      return OnFreeDone(event);
+    case ALLOC_FAILED:
+      return OnAllocFailed(event);
+    case MAP:
+      return OnMap(event);
+    case UNMAP:
+      return OnUnmap(event);
+    case CONTEXT_RESET:
+      return OnContextReset(event);
+    case SAMPLE:
+      if (event.detail < batch.samples.size()) OnSample(event, batch.samples[event.detail]);
+      return;
+    case SNAPSHOT_TAKEN:
+      if (event.detail < batch.snapshots.size()) {
+        NoteInstant(batch.snapshots[event.detail].name(), event.t_ns);
+      }
+      return;
+    case GAP:
+      ++trace_.unknowns.gaps;
+      if (event.detail < batch.gaps.size()) {
+        trace_.unknowns.events_missing += batch.gaps[event.detail].events();
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+void TraceBuilder::OnAlloc(const Event& event) {
+  if (Failed(event)) return OnAllocFailed(event);
+  if (IsForeign(event.memory)) return;
+  const Place place = PlacesOf(event).front();
+  const auto held = held_.find(place);
+  if (held != held_.end()) {
+    const RowId old = held->second;
+    Rows& rows = trace_.rows;
+    const bool from_snapshot = (rows.flags[old] & kRowFromBefore) != 0 &&
+                               event.t_ns <= last_snapshot_t_ns_ && rows.size[old] == event.size;
+    if (from_snapshot) {  // the snapshot ran ahead of this event
+      rows.flags[old] &= static_cast<uint8_t>(~kRowFromBefore);
+      --trace_.unknowns.rows_from_before;
+      trace_.steps.push_back({old, false, event.t_ns});
+      rows.birth[old] = trace_.last_step();
+      return;
+    }
+    ++trace_.unknowns.frees_lost;
+    rows.flags[old] |= kRowFreeLost;
+    physical_.erase(old);
+    Die(old, event.t_ns);
+  }
+  freed_.erase(place);
+  Bear(event);
+}
+
+void TraceBuilder::Bear(const Event& event) {
+  trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
+  const RowId row = AddRow(event, trace_.last_step(), 0);
+  Hold(PlacesOf(event).front(), row);
+  if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
+}
+
+RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
+  Rows& rows = trace_.rows;
+  const RowId row = rows.count();
+  const uint32_t heap = HeapOf(event);
+  if (event.has(format::kHasStream)) flags |= kRowHasStream;
+  if (event.has(format::kHasThread)) flags |= kRowHasThread;
+  if (event.kind == CREATE || event.kind == RELEASE || IsArray(event.memory)) flags |= kRowHandle;
+  rows.address.push_back(ValueOf(event));
+  rows.size.push_back(event.size);
+  rows.birth.push_back(birth);
+  rows.death.push_back(kNever);
+  rows.stack.push_back(event.stack);
+  rows.stream.push_back(event.stream);
+  rows.thread.push_back(event.thread);
+  rows.device.push_back(heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device));
+  rows.heap.push_back(static_cast<uint16_t>(heap));
+  rows.memory.push_back(static_cast<uint8_t>(event.memory));
+  rows.flags.push_back(flags);
+  context_.push_back(event.has(format::kHasContext) ? event.context : kNoContext);
+  return row;
+}
+
+void TraceBuilder::Hold(const Place& place, RowId row) {
+  held_[place] = row;
+  if (place.space == kPhysicalSpace) physical_[row] = {};
+  if (place.space == kDeviceSpace) ranges_[{trace_.rows.device[row], place.value}] = row;
+}
+
+void TraceBuilder::OnFree(const Event& event) {
+  if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return;
+  for (const Place& place : PlacesOf(event)) {
+    const auto held = held_.find(place);
+    if (held == held_.end()) continue;
+    return Release(place, held->second, event.t_ns);
+  }
+  FreeOfUnknown(event);
+}
+
+void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
+  held_.erase(place);
+  if (place.space < kFirstBlockSpace) freed_[place] = row;  // only the driver can refuse
+  if (const auto physical = physical_.find(row); physical != physical_.end()) {
+    physical->second.released = true;
+    if (physical->second.mappings > 0) return;
+    physical_.erase(physical);
+  }
+  Die(row, t_ns);
+}
+
+void TraceBuilder::Die(RowId row, int64_t t_ns) {
+  trace_.steps.push_back({row, true, t_ns});
+  trace_.rows.death[row] = trace_.last_step();
+  const auto range = ranges_.find({trace_.rows.device[row], trace_.rows.address[row]});
+  if (range != ranges_.end() && range->second == row) ranges_.erase(range);
+}
+
+void TraceBuilder::FreeOfUnknown(const Event& event) {
+  // Behind a gap its birth may be among the missing events: then nobody knows since when it was
+  // held.
+  if (trace_.unknowns.gaps > 0 || event.size == 0) {
+    ++trace_.unknowns.frees_unmatched;
+    return;
+  }
+  const RowId row = AddRow(event, 0, kRowFromBefore);
+  trace_.rows.stack[row] = 0;  // a stack of a free says nothing about who allocated
+  ++trace_.unknowns.rows_from_before;
+  freed_[PlacesOf(event).front()] = row;
+  Die(row, event.t_ns);
+}
+
+void TraceBuilder::OnFreeDone(const Event& event) {
+  for (const Place& place : PlacesOf(event)) {
+    const auto freed = freed_.find(place);
+    if (freed == freed_.end()) continue;
+    const RowId row = freed->second;
+    freed_.erase(freed);
+    if (!Failed(event) || held_.contains(place)) return;
+    Step& death = trace_.rows.death[row];
+    if (death != kNever) {
+      trace_.steps[death - 1].row = kNoRow;
+      death = kNever;
+      Hold(place, row);
+    } else if (const auto physical = physical_.find(row); physical != physical_.end()) {
+      physical->second.released = false;  // still mapped, so the release had ended nothing yet
+      held_[place] = row;
+    }
+    return;
+  }
+}
+
+void TraceBuilder::OnAllocFailed(const Event& event) {
+  const uint32_t heap = HeapOf(event);
+  const int32_t device = heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device);
+  trace_.failed.push_back({trace_.last_step(), event.t_ns, event.size, event.stream, event.stack,
+                           device, heap, event.result});
+}
+
+void TraceBuilder::OnMap(const Event& event) {
+  if (Failed(event)) return;
+  if (const auto old = mappings_.find(event.address); old != mappings_.end()) {
+    ++trace_.unknowns.frees_lost;
+    EndMapping(old->second, event.t_ns);
+  }
+  Mapping mapping{event.address,      event.size, kNoRow, static_cast<int32_t>(event.device),
+                  trace_.last_step(), kNever};
+  const auto held = held_.find(Place{event.handle, kPhysicalSpace});
+  if (event.has(format::kHasHandle) && held != held_.end()) {
+    mapping.physical = held->second;
+    ++physical_[held->second].mappings;
+    if (!event.has(format::kHasDevice)) mapping.device = trace_.rows.device[held->second];
+  }
+  mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
+  trace_.mappings.push_back(mapping);
+}
+
+// One call may unmap several mappings that lie side by side.
+void TraceBuilder::OnUnmap(const Event& event) {
+  if (Failed(event)) return;
+  const uint64_t end = event.address + std::max<uint64_t>(event.size, 1);
+  std::vector<uint32_t> ended;
+  for (auto it = mappings_.lower_bound(event.address); it != mappings_.end() && it->first < end;
+       ++it) {
+    ended.push_back(it->second);
+  }
+  for (uint32_t mapping : ended) EndMapping(mapping, event.t_ns);
+}
+
+void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns) {
+  Mapping& mapping = trace_.mappings[index];
+  mappings_.erase(mapping.address);
+  const auto physical = physical_.find(mapping.physical);
+  if (physical != physical_.end() && --physical->second.mappings == 0 &&
+      physical->second.released) {
+    physical_.erase(physical);
+    Die(mapping.physical, t_ns);
+  }
+  mapping.death = trace_.last_step();
+}
+
+void TraceBuilder::OnContextReset(const Event& event) {
+  const bool by_context = event.has(format::kHasContext), by_device = event.has(format::kHasDevice);
+  if (!by_context && !by_device) {
+    ++trace_.unknowns.resets_unscoped;
+    return;
+  }
+  const auto in_scope = [&](RowId row) {
+    if (by_context && context_[row] != kNoContext) return context_[row] == event.context;
+    return by_device && trace_.rows.device[row] == static_cast<int32_t>(event.device);
+  };
+  std::vector<uint32_t> unmapped;
+  for (const auto& [address, index] : mappings_) {
+    const Mapping& mapping = trace_.mappings[index];
+    const bool gone = mapping.physical == kNoRow
+                          ? by_device && mapping.device == static_cast<int32_t>(event.device)
+                          : in_scope(mapping.physical);
+    if (gone) unmapped.push_back(index);
+  }
+  for (uint32_t index : unmapped) EndMapping(index, event.t_ns);
+
+  std::vector<std::pair<RowId, Place>> gone;
+  for (const auto& [place, row] : held_) {
+    if (in_scope(row)) gone.emplace_back(row, place);
+  }
+  // The table has no order of its own; steps must come out alike in every run.
+  std::sort(gone.begin(), gone.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [row, place] : gone) Release(place, row, event.t_ns);
+}
+
+void TraceBuilder::OnSample(const Event& event, const Sample& sample) {
+  const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
+  trace_.samples.push_back(
+      {trace_.last_step(), event.t_ns, device, sample.used_bytes(), sample.total_bytes()});
+}
+
+void TraceBuilder::NoteInstant(const std::string& name, int64_t t_ns) {
+  for (const NamedInstant& known : trace_.snapshots) {
+    if (known.name == name) return;
+  }
+  trace_.snapshots.push_back({name, trace_.last_step(), t_ns});
+}
+
+void TraceBuilder::AddFromSnapshot(const Event& held) {
+  if (held.kind == MAP) {
+    if (!mappings_.contains(held.address)) OnMap(held);
+    return;
+  }
+  if ((held.kind != ALLOC && held.kind != CREATE && held.kind != REGISTER) ||
+      IsForeign(held.memory)) {
+    return;
+  }
+  const Place place = PlacesOf(held).front();
+  if (held_.contains(place)) return;
+  const RowId row = AddRow(held, 0, kRowFromBefore);
+  Hold(place, row);
+  ++trace_.unknowns.rows_from_before;
+  if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
+}
+
+uint32_t TraceBuilder::HeapOf(const Event& event) {
+  if (IsHost(event.memory) || event.kind == REGISTER || event.kind == UNREGISTER) return kHostHeap;
+  return HeapNamed(event.heap);
+}
+
+uint32_t TraceBuilder::HeapNamed(uint32_t string_id) {
+  const auto [it, is_new] = heap_by_string_.try_emplace(string_id, kDriverHeap);
+  if (!is_new) return it->second;
+  const std::string_view name = definitions_.string(string_id);
+  if (name.empty()) return kDriverHeap;
+  const auto known = std::find(trace_.heaps.begin(), trace_.heaps.end(), name);
+  it->second = static_cast<uint32_t>(known - trace_.heaps.begin());
+  if (known == trace_.heaps.end()) trace_.heaps.emplace_back(name);
+  return it->second;
+}
+
+TraceBuilder::Place TraceBuilder::PlaceOf(uint32_t heap, Memory memory, uint64_t value) const {
+  if (heap > kHostHeap) return {value, kFirstBlockSpace + heap};
+  if (heap == kHostHeap) return {value, kHostSpace};
+  return {value, static_cast<uint32_t>(IsArray(memory) ? kArraySpace : kDeviceSpace)};
+}
+
+TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
+  const uint64_t value = ValueOf(event);
+  if (event.kind == CREATE || event.kind == RELEASE) return {{value, kPhysicalSpace}};
+  const uint32_t heap = HeapOf(event);
+  if (heap > kHostHeap || event.memory != MEMORY_UNSPECIFIED || event.kind == ALLOC) {
+    Places places = {PlaceOf(heap, event.memory, value)};
+    if (event.kind == FREE_DONE && event.memory == VMM) places.push_back({value, kPhysicalSpace});
+    return places;
+  }
+  // An event log may leave out what kind of memory is freed.
+  return {
+      {value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}};
+}
+
+// The driver memory that a block lies in is a framework's segment.
+void TraceBuilder::MarkSegments(RowId block) {
+  Rows& rows = trace_.rows;
+  const uint64_t start = rows.address[block], end = start + rows.size[block];
+  const int32_t device = rows.device[block];
+  if (auto after = ranges_.upper_bound({device, start}); after != ranges_.begin()) {
+    const RowId row = std::prev(after)->second;
+    if (rows.device[row] == device && start - rows.address[row] < rows.size[row]) {
+      rows.flags[row] |= kRowHoldsBlocks;
+      return;
+    }
+  }
+  bool backed = false;
+  auto it = mappings_.upper_bound(start);
+  if (it != mappings_.begin()) --it;
+  for (; it != mappings_.end() && it->first < end; ++it) {
+    const Mapping& mapping = trace_.mappings[it->second];
+    if (mapping.address + mapping.size <= start || mapping.physical == kNoRow) continue;
+    rows.flags[mapping.physical] |= kRowHoldsBlocks;
+    backed = true;
+  }
+  if (!backed) rows.flags[block] |= kRowUnbacked;
+}
+
+Trace TraceBuilder::Build() && { return std::move(trace_); }
+
+}  // namespace gmt::analysis

@@ -1,0 +1,108 @@
+// analysis/trace_builder.h
+//
+// TraceBuilder: from the events of a recording to a Trace (analysis/trace.h has the rules T1..T6).
+//
+// Example
+//   auto reader = format::RecordingReader::Open(path);
+//   TraceBuilder builder((*reader)->definitions());
+//   absl::Status status = (*reader)->Read(builder);
+//   Trace trace = std::move(builder).Build();
+//
+// Cost: two hash look-ups per event, no heap allocation per event; memory is the columns plus what
+// is held at once. Errors: none of its own; events that make no sense are counted in
+// Trace::unknowns. Thread safety: one thread at a time.
+
+#ifndef GMT_ANALYSIS_TRACE_BUILDER_H_
+#define GMT_ANALYSIS_TRACE_BUILDER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "analysis/trace.h"
+#include "format/definitions.h"
+#include "format/event.h"
+#include "format/recording_reader.h"
+
+namespace gmt::analysis {
+
+class TraceBuilder : public format::RecordingVisitor {
+ public:
+  // `definitions` must live as long as the builder and grow ahead of the events.
+  explicit TraceBuilder(const format::Definitions& definitions) : definitions_(definitions) {}
+
+  absl::Status OnHeader(const Header& header) override;
+  absl::Status OnEvents(const format::EventBatch& batch) override;
+  absl::Status OnSnapshot(const Snapshot& snapshot) override;
+  absl::Status OnFacts(const Facts& facts) override;
+  absl::Status OnLosses(const Losses& losses) override;
+
+  Trace Build() &&;
+
+ private:
+  // A place that can hold one thing at a time. Handles and addresses, and the blocks of each heap,
+  // are worlds of their own: a segment's first block has the segment's own address.
+  struct Place {
+    uint64_t value = 0;
+    uint32_t space = 0;
+
+    bool operator==(const Place&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Place& p) {
+      return H::combine(std::move(h), p.value, p.space);
+    }
+  };
+  using Places = absl::InlinedVector<Place, 4>;
+  struct Physical {
+    uint32_t mappings = 0;
+    bool released = false;
+  };
+
+  void OnEvent(const format::Event& event, const format::EventBatch& batch);
+  void OnAlloc(const format::Event& event);
+  void OnFree(const format::Event& event);
+  void OnFreeDone(const format::Event& event);
+  void OnAllocFailed(const format::Event& event);
+  void OnMap(const format::Event& event);
+  void OnUnmap(const format::Event& event);
+  void OnContextReset(const format::Event& event);
+  void OnSample(const format::Event& event, const Sample& sample);
+  void NoteInstant(const std::string& name, int64_t t_ns);
+
+  uint32_t HeapOf(const format::Event& event);
+  uint32_t HeapNamed(uint32_t string_id);
+  // Where a free may mean; the first is the likeliest.
+  Places PlacesOf(const format::Event& event);
+  Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
+
+  RowId AddRow(const format::Event& event, Step birth, uint8_t flags);
+  void Bear(const format::Event& event);
+  void Hold(const Place& place, RowId row);
+  // Ends a row: of physical memory, once nothing maps it.
+  void Release(const Place& place, RowId row, int64_t t_ns);
+  void Die(RowId row, int64_t t_ns);
+  void EndMapping(uint32_t mapping, int64_t t_ns);
+  void FreeOfUnknown(const format::Event& event);
+  void MarkSegments(RowId block);
+  void AddFromSnapshot(const format::Event& held);
+
+  const format::Definitions& definitions_;
+  Trace trace_;
+  std::vector<uint32_t> context_;  // by row
+  absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
+  absl::flat_hash_map<Place, RowId> held_;
+  absl::flat_hash_map<Place, RowId> freed_;  // since, for free_done
+  absl::flat_hash_map<RowId, Physical> physical_;
+  // By (device, address): what a block may lie in.
+  absl::btree_map<std::pair<int32_t, uint64_t>, RowId> ranges_;
+  absl::btree_map<uint64_t, uint32_t> mappings_;
+  int64_t last_snapshot_t_ns_ = INT64_MIN;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TRACE_BUILDER_H_
