@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Plants one violation of each rule in a small tree and expects check_tree.py to name it."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_tree.py")
+
+
+class CheckTreeTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="gmt-tree-")
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, name, text, executable=False):
+        path = os.path.join(self.folder.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        if executable:
+            os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+    def check(self):
+        done = subprocess.run([sys.executable, CHECKER, self.folder.name],
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def expect_allowed(self, name, text):
+        self.write(name, text)
+        self.assertEqual(self.check(), (0, ""))
+
+    def expect_refused(self, name, text, words):
+        self.write(name, text)
+        code, output = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn(f"{name}:1: ", output)
+        self.assertIn(words, output)
+
+    def test_a_room_may_include_those_before_it(self):
+        self.expect_allowed("analysis/peak.cc", '#include "format/event.h"\n#include "absl/strings/str_cat.h"\n')
+
+    def test_no_room_includes_one_after_it(self):
+        self.expect_refused("format/event.cc", '#include "analysis/peak.h"\n', "must not include analysis/")
+
+    def test_nobody_includes_the_preloaded_library(self):
+        self.expect_refused("cli/run.cc", '#include "preload/start.h"\n', "must not include preload/")
+
+    def test_symbols_know_recordings_in_one_file_only(self):
+        self.expect_allowed("symbols/symbolize_recording.cc", '#include "format/event.h"\n')
+        self.expect_refused("symbols/elf_file.cc", '#include "format/event.h"\n', "must not include format/")
+
+    def test_symbols_do_not_know_analysis(self):
+        self.expect_refused("symbols/symbolize_recording.cc", '#include "analysis/trace.h"\n',
+                            "must not include analysis/")
+
+    def test_the_preloaded_library_needs_libc_only(self):
+        self.expect_refused("preload/hook.cc", '#include "absl/strings/str_cat.h"\n', "must not need")
+        self.expect_refused("session/ring.cc", "#include <string>\n", "must not need <string>")
+
+    def test_unit_tests_of_the_session_use_the_whole_standard_library(self):
+        self.expect_allowed("session/ring_test.cc", "#include <string>\n#include <gtest/gtest.h>\n")
+
+    def test_product_code_does_not_include_tests(self):
+        self.expect_refused("cli/run.cc", '#include "tests/simcuda/device.h"\n', "must not include tests/")
+
+    def test_the_simulated_device_does_not_know_the_product(self):
+        self.expect_refused("tests/simcuda/device.cc", '#include "session/ring.h"\n', "must not include session/")
+
+    def test_includes_are_written_from_the_root(self):
+        self.expect_refused("cli/run.cc", '#include "run.h"\n', "from the root")
+
+    def test_unfinished_work_is_refused(self):
+        self.expect_refused("docs/format.md", "TO" "DO: describe\n", "unfinished")
+
+    def test_paths_of_one_machine_are_refused(self):
+        self.expect_refused("docs/format.md", "see /wo" "rk/tree/build\n", "one machine")
+
+    def test_lock_files_name_no_host(self):
+        self.expect_refused("viewer/package-lock.json", '"resolved": "http://example.invalid/x.tgz"\n', "host")
+
+    def test_scripts_are_executable(self):
+        self.expect_refused("scripts/test", "#!/usr/bin/env bash\n", "not executable")
+
+    def test_sources_are_not_executable(self):
+        self.write("cli/run.cc", "int main() {}\n", executable=True)
+        code, output = self.check()
+        self.assertEqual(code, 1)
+        self.assertIn("cli/run.cc:1: is executable", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
