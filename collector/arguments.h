@@ -1,0 +1,33 @@
+// collector/arguments.h
+//
+// The collector's command line. Without arguments it works on the descriptors that the preloaded library left.
+//
+// Thread safety: plain values.
+
+#ifndef GMT_COLLECTOR_ARGUMENTS_H_
+#define GMT_COLLECTOR_ARGUMENTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "session/layout.h"
+
+namespace gmt::collector {
+
+struct Arguments {
+  std::string session;  // a session's file; empty: inherited
+  std::string output;   // the recording to create; empty: inherited
+};
+
+struct Descriptors {
+  int session = session::kSessionFd;
+  int target = session::kTargetPidFd;
+  int output = session::kOutputFd;
+};
+
+// INVALID_ARGUMENT for anything but --session FILE and --output FILE, and for one without the other.
+absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_ARGUMENTS_H_

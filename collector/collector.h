@@ -1,0 +1,108 @@
+// collector/collector.h
+//
+// Collector: one traced process's session becomes one recording.
+//
+//   session --SessionDrain--> records --Recovery--> records, gaps, corrections --Recorder--> recording
+//
+// The end
+//   E1  The target is dead, says that it is ending (Control.closing), or the collector is told to stop (SIGTERM).
+//   E2  Everything written so far is drained; a snapshot of the live set, losses and facts follow. All of it is flushed:
+//       whatever happens from here on, the file can be read.
+//   E3  Names that are still missing are looked up: as long as it takes when the target is dead, but for no more than most of
+//       the time that an ending target waits (its option exit_wait). In a container the end of the target can be the end of
+//       everything, so a complete file without some names comes before all names: a reader looks them up itself.
+//   E4  Index and footer; then Control.finished; then the session's name is removed.
+//   While the target lives on (SIGTERM to the collector), the session keeps its name for another collector.
+//
+// Thread safety: one thread at a time, RequestStop() from any and from signal handlers.
+
+#ifndef GMT_COLLECTOR_COLLECTOR_H_
+#define GMT_COLLECTOR_COLLECTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "collector/clock.h"
+#include "collector/frame_namer.h"
+#include "collector/oom_watch.h"
+#include "collector/output_file.h"
+#include "collector/recorder.h"
+#include "collector/recovery.h"
+#include "collector/session_drain.h"
+#include "collector/session_info.h"
+#include "collector/target.h"
+#include "session/options.h"
+#include "session/session_map.h"
+
+namespace gmt::collector {
+
+// What a collector works with. Everything must outlive it.
+struct Surroundings {
+  session::SessionMap session;
+  Target* target = nullptr;
+  Clock* clock = nullptr;
+};
+
+class Collector {
+ public:
+  // Writes the recording's header and first facts.
+  static absl::StatusOr<std::unique_ptr<Collector>> Start(const Surroundings& surroundings,
+                                                          std::unique_ptr<OutputFile> output);
+
+  // Drains until the end, however it comes. OK: the recording is complete.
+  absl::Status Run();
+
+  // One look at the session. True while there is more to read at once.
+  bool Round();
+  // E2 to E4, without the session's name. The target must be dead or ending, or the collector told to stop.
+  absl::Status Finish();
+
+  void RequestStop() { stop_.store(true, std::memory_order_relaxed); }
+
+  // Whether the session's name may go: the target will not write to it any more.
+  bool TargetHasEnded();
+  session::RingLosses losses() const { return drain_.losses(); }
+
+ private:
+  Collector(const Surroundings& surroundings, SessionInfo info, OutputFile* output,
+            std::unique_ptr<format::RecordingWriter> writer);
+
+  TargetState LookAtTarget();
+  void DrainSome(TargetState state, bool* more);
+  void Lose(const session::RingReader::Lost& lost);
+  void Recover(bool caught_up);
+  void Deliver(const session::Record& record, uint64_t ticket);
+  void Release(const std::vector<HeldRecord>& held);
+  void WriteGaps(uint64_t to_ns);
+  Exactness ExactnessNow() const;
+
+  void ExchangeNames();
+  void FlushIfDue();
+  void AddLateFacts(const gmt::Exit& exit);
+  gmt::Exit ExitOfTarget(TargetState state);
+  uint64_t NamingBudget(TargetState state) const;
+
+  Surroundings around_;
+  SessionInfo info_;
+  session::Options options_;
+  OutputFile* output_;  // owned by the writer
+  SessionDrain drain_;
+  Recovery recovery_;
+  Recorder recorder_;
+  FrameNamer namer_;
+  OomWatch oom_;
+
+  std::vector<session::RingReader::Lost> gaps_;  // not written yet
+  bool recovered_ = false;                       // the live set came from the live table at least once
+  uint64_t flushed_ns_ = 0;
+  uint64_t facts_due_ns_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_COLLECTOR_H_

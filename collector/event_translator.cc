@@ -1,0 +1,177 @@
+#include "collector/event_translator.h"
+
+#include <string_view>
+#include <utility>
+
+#include "session/arena_reader.h"
+
+namespace gmt::collector {
+namespace {
+
+using session::Kind;
+using session::Memory;
+
+// The two vocabularies have the same values, so that translation is a cast.
+static_assert(static_cast<int>(Kind::kLast) == gmt::SAMPLE && static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
+              static_cast<int>(Kind::kUnregister) == gmt::UNREGISTER && static_cast<int>(Kind::kMark) == gmt::MARK);
+static_assert(static_cast<int>(Memory::kLast) == gmt::REGION && static_cast<int>(Memory::kPool) == gmt::POOL &&
+              static_cast<int>(Memory::kBlock) == gmt::BLOCK);
+
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// What a stream or synchronisation call did, by its name: records have no field for it.
+const char* ActionOf(Kind kind, std::string_view api) {
+  if (kind == Kind::kStream) return Contains(api, "Destroy") ? "destroy" : "create";
+  if (kind != Kind::kSync) return "";
+  if (Contains(api, "Stream")) return "stream";
+  return Contains(api, "Event") ? "event" : "device";
+}
+
+}  // namespace
+
+Effect EffectOf(Kind kind) {
+  switch (kind) {
+    case Kind::kAlloc:
+    case Kind::kReserve:
+    case Kind::kCreate:
+    case Kind::kMap:
+    case Kind::kImport:
+    case Kind::kRegister:
+      return Effect::kAcquires;
+    case Kind::kFree:
+    case Kind::kUnreserve:
+    case Kind::kRelease:
+    case Kind::kUnmap:
+    case Kind::kUnimport:
+    case Kind::kUnregister:
+      return Effect::kReturns;
+    default:
+      return Effect::kNone;
+  }
+}
+
+EventTranslator::EventTranslator(const session::SessionMap& session, std::vector<std::string> apis,
+                                 format::DefinitionsBuilder* definitions, StackTranslator* stacks)
+    : session_(session),
+      start_ns_(session.header().monotonic_ns),
+      apis_(std::move(apis)),
+      definitions_(definitions),
+      stacks_(stacks),
+      api_ids_(apis_.size()) {}
+
+const std::string& EventTranslator::ApiName(uint16_t api) const {
+  static const std::string& none = *new std::string();
+  return api < apis_.size() ? apis_[api] : none;
+}
+
+uint32_t EventTranslator::Api(uint16_t api) {
+  if (api >= apis_.size()) return 0;
+  uint32_t& id = api_ids_[api];
+  if (id == 0) id = definitions_->InternString(apis_[api]);
+  return id;
+}
+
+uint32_t EventTranslator::Text(uint64_t id) {
+  const auto [known, is_new] = text_ids_.try_emplace(id);
+  if (is_new) known->second = definitions_->InternString(session::ReadText(session_, id));
+  return known->second;
+}
+
+uint32_t EventTranslator::Heap(Memory memory) {
+  switch (memory) {
+    case Memory::kNone:
+      return 0;
+    case Memory::kPinned:
+    case Memory::kRegistered:
+      return definitions_->InternString("host");
+    case Memory::kBlock:
+      return definitions_->InternString("pytorch");
+    case Memory::kRegion:
+      return definitions_->InternString("nvtx");
+    default:
+      return definitions_->InternString("driver");
+  }
+}
+
+void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e) {
+  e->heap = Heap(r.memory);
+  e->memory = static_cast<gmt::Memory>(r.memory);
+  e->address = r.value;
+  e->present |= format::kHasAddress;
+  if (r.size != 0 || EffectOf(r.kind) == Effect::kAcquires || r.kind == Kind::kAllocFailed) {
+    e->size = r.size;
+    e->present |= format::kHasSize;
+  }
+  if (r.memory == Memory::kBlock) {
+    e->forward_stack = stacks_->Translate(r.forward_stack);
+    e->total_allocated = r.total_allocated;
+    e->total_reserved = r.total_reserved;
+    e->present |= format::kHasTotals;
+  }
+  if (r.kind == Kind::kAllocFailed || r.kind == Kind::kFreeDone || r.result != 0) {
+    e->result = r.result;
+    e->present |= format::kHasResult;
+  }
+}
+
+void EventTranslator::TranslateActivity(const session::Record& r, format::Event* e) {
+  e->object = r.value;
+  e->present |= format::kHasObject;
+  e->action = definitions_->InternString(ActionOf(r.kind, ApiName(r.api)));
+  if (r.result != 0) {
+    e->result = r.result;
+    e->present |= format::kHasResult;
+  }
+}
+
+void EventTranslator::TranslateNote(const session::Record& r, format::Event* e) {
+  e->name = Text(r.value);
+  if (r.kind == Kind::kMark) {
+    e->index = r.size;
+    e->present |= format::kHasIndex;
+  }
+}
+
+format::Event EventTranslator::Translate(const session::Record& r) {
+  format::Event e;
+  e.kind = static_cast<gmt::Kind>(r.kind);
+  e.t_ns = Time(r.time_ns);
+  e.thread = r.thread;
+  e.present = format::kHasTime | format::kHasThread;
+  e.stack = stacks_->Translate(r.stack);
+  e.api = Api(r.api);
+  if (r.device != session::kNoDevice) {
+    e.device = r.device;
+    e.present |= format::kHasDevice;
+  }
+  if (r.context != 0) {
+    e.context = r.context;
+    e.present |= format::kHasContext;
+  }
+  if (r.duration_ns != 0) {
+    e.duration_ns = r.duration_ns;
+    e.present |= format::kHasDuration;
+  }
+  // The word is a stream, the physical handle of a mapping, or the bytes asked for of a block (session/layout.h, Slot).
+  if (r.kind == Kind::kMap) {
+    e.handle = r.stream;
+    e.present |= format::kHasHandle;
+  } else if (r.memory == Memory::kBlock) {
+    e.requested = r.stream;
+    if (r.stream != 0) e.present |= format::kHasRequested;
+  } else if (r.stream != 0 || r.memory == Memory::kPool || r.kind == Kind::kStream || r.kind == Kind::kSync ||
+             r.kind == Kind::kEventRecord || r.kind == Kind::kEventWait) {
+    e.stream = r.stream;
+    e.present |= format::kHasStream;
+  }
+  if (r.kind >= Kind::kMark && r.kind <= Kind::kThread) {
+    TranslateNote(r, &e);
+  } else if (r.kind >= Kind::kContextCreate && r.kind <= Kind::kSync) {
+    TranslateActivity(r, &e);
+  } else {
+    TranslateMemory(r, &e);
+  }
+  return e;
+}
+
+}  // namespace gmt::collector

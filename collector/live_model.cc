@@ -1,0 +1,119 @@
+#include "collector/live_model.h"
+
+#include <utility>
+
+#include "collector/event_translator.h"
+
+namespace gmt::collector {
+namespace {
+
+using session::Kind;
+using session::LiveValue;
+using session::Memory;
+
+// Frees in progress are as many as threads. More means that their results never came; then none is waited for.
+constexpr size_t kMaxBeingFreed = 65536;
+
+bool HasResultLater(const session::Record& record) {
+  return record.memory != Memory::kBlock && record.memory != Memory::kRegion;
+}
+
+}  // namespace
+
+LiveValue MakeLive(const session::Record& r, uint64_t ticket) {
+  LiveValue live;
+  live.ticket = ticket;
+  live.size = r.size;
+  live.stream = r.stream;
+  live.time_ns = r.time_ns;
+  live.stack = r.stack;
+  live.forward_stack = r.forward_stack;
+  live.thread = r.thread;
+  live.kind = r.kind;
+  live.memory = r.memory;
+  live.device = r.device;
+  live.context = r.context;
+  live.api = r.api;
+  return live;
+}
+
+session::Record MakeRecord(const Place& place, const LiveValue& live) {
+  session::Record record;
+  record.kind = live.kind;
+  record.space = place.space;
+  record.memory = live.memory;
+  record.device = live.device;
+  record.context = live.context;
+  record.api = live.api;
+  record.thread = live.thread;
+  record.stack = live.stack;
+  record.forward_stack = live.forward_stack;
+  record.time_ns = live.time_ns;
+  record.value = place.value;
+  record.size = live.size;
+  record.stream = live.stream;
+  return record;
+}
+
+const LiveValue* LiveModel::Find(const Place& place) const {
+  const auto it = entries_.find(place);
+  return it == entries_.end() ? nullptr : &it->second;
+}
+
+std::optional<LiveValue> LiveModel::Apply(const session::Record& record, uint64_t ticket) {
+  if (record.kind == Kind::kFreeDone) FinishFree(record, ticket);
+  if (record.kind == Kind::kContextReset) ResetContext(record, ticket);
+  if (record.space == session::Space::kNone) return std::nullopt;
+  switch (EffectOf(record.kind)) {
+    case Effect::kAcquires: {
+      LiveValue& live = entries_[{record.space, record.value}];
+      if (live.ticket <= ticket) live = MakeLive(record, ticket);
+      return std::nullopt;
+    }
+    case Effect::kReturns:
+      return Return(record, ticket);
+    case Effect::kNone:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<LiveValue> LiveModel::Return(const session::Record& record, uint64_t ticket) {
+  const auto it = entries_.find({record.space, record.value});
+  if (it == entries_.end() || it->second.ticket > ticket) return std::nullopt;
+  const LiveValue ended = it->second;
+  if (HasResultLater(record)) {
+    if (being_freed_.size() >= kMaxBeingFreed) being_freed_.clear();
+    being_freed_.insert_or_assign(it->first, ended);
+  }
+  entries_.erase(it);
+  return ended;
+}
+
+void LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {
+  const Place place = {record.space, record.value};
+  const auto it = being_freed_.find(place);
+  if (record.result == 0) {
+    if (it != being_freed_.end()) being_freed_.erase(it);
+    return;
+  }
+  if (it == being_freed_.end()) {
+    unknown_undo_ |= !entries_.contains(place);
+    return;
+  }
+  LiveValue restored = it->second;
+  being_freed_.erase(it);
+  restored.ticket = ticket;
+  LiveValue& live = entries_[place];
+  if (live.ticket <= ticket) live = restored;
+}
+
+void LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
+  absl::erase_if(entries_, [&](const auto& entry) {
+    return entry.second.context == record.context && entry.second.ticket <= ticket;
+  });
+}
+
+bool LiveModel::TakeUnknownUndo() { return std::exchange(unknown_undo_, false); }
+
+}  // namespace gmt::collector

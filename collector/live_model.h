@@ -1,0 +1,74 @@
+// collector/live_model.h
+//
+// LiveModel: what is allocated after the events applied so far, keyed like the session's live table by (space, value).
+//
+// Apply() is idempotent: an event acts on an entry only if it is younger (has a greater ticket). The same function
+// therefore serves for events in order and for replaying a stretch of history over a scan of the live table that already
+// reflects some of it (docs/session.md, "Resynchronising").
+//
+// Example
+//   LiveModel live;
+//   live.Apply(record, ticket);
+//   for (const auto& [place, value] : live.entries()) ...
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_COLLECTOR_LIVE_MODEL_H_
+#define GMT_COLLECTOR_LIVE_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "session/live_table.h"
+#include "session/record.h"
+
+namespace gmt::collector {
+
+struct Place {
+  session::Space space = session::Space::kNone;
+  uint64_t value = 0;  // address or handle
+
+  bool operator==(const Place&) const = default;
+  bool operator<(const Place& other) const { return std::tie(space, value) < std::tie(other.space, other.value); }
+  template <typename H>
+  friend H AbslHashValue(H h, const Place& p) {
+    return H::combine(std::move(h), p.space, p.value);
+  }
+};
+
+class LiveModel {
+ public:
+  using Entries = absl::flat_hash_map<Place, session::LiveValue>;
+
+  // Applies one event. Returns the entry that it ended, if it ended one that was known.
+  std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
+
+  void Insert(const Place& place, const session::LiveValue& live) { entries_.insert_or_assign(place, live); }
+  void Erase(const Place& place) { entries_.erase(place); }
+  const session::LiveValue* Find(const Place& place) const;
+
+  // True once after a failed free whose allocation is not known here: the live table knows it.
+  bool TakeUnknownUndo();
+
+  const Entries& entries() const { return entries_; }
+
+ private:
+  std::optional<session::LiveValue> Return(const session::Record& record, uint64_t ticket);
+  void FinishFree(const session::Record& record, uint64_t ticket);
+  void ResetContext(const session::Record& record, uint64_t ticket);
+
+  Entries entries_;
+  Entries being_freed_;  // by frees whose result is not known yet
+  bool unknown_undo_ = false;
+};
+
+// The entry that an acquiring record makes, and the record that made an entry (without what the live table does not keep:
+// durations, totals).
+session::LiveValue MakeLive(const session::Record& record, uint64_t ticket);
+session::Record MakeRecord(const Place& place, const session::LiveValue& live);
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_LIVE_MODEL_H_

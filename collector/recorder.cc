@@ -1,0 +1,190 @@
+#include "collector/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collector/snapshot.h"
+
+namespace gmt::collector {
+namespace {
+
+using session::LiveValue;
+using session::Record;
+using Loss = session::RingReader::Loss;
+
+// The API of frees that nobody saw.
+constexpr char kLostApi[] = "(lost)";
+
+const char* NameOf(Loss why) {
+  switch (why) {
+    case Loss::kOverrun:
+      return "overrun";
+    case Loss::kHole:
+      return "hole";
+    case Loss::kAbandoned:
+      return "abandoned";
+    case Loss::kScribbled:
+      return "damage";
+  }
+  return "damage";
+}
+
+session::Kind EndOf(session::Kind kind) {
+  switch (kind) {
+    case session::Kind::kReserve:
+      return session::Kind::kUnreserve;
+    case session::Kind::kCreate:
+      return session::Kind::kRelease;
+    case session::Kind::kMap:
+      return session::Kind::kUnmap;
+    case session::Kind::kImport:
+      return session::Kind::kUnimport;
+    case session::Kind::kRegister:
+      return session::Kind::kUnregister;
+    default:
+      return session::Kind::kFree;
+  }
+}
+
+}  // namespace
+
+Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info, const Target* target,
+                   std::unique_ptr<format::RecordingWriter> writer)
+    : session_(session),
+      target_(target),
+      writer_(std::move(writer)),
+      stacks_(session, &writer_->definitions()),
+      translator_(session, info.apis, &writer_->definitions(), &stacks_),
+      newest_ns_(session.header().monotonic_ns) {}
+
+void Recorder::Keep(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+void Recorder::Note(const Record& record) {
+  newest_ns_ = std::max(newest_ns_, record.time_ns);
+  seen_memory_ |= 1u << static_cast<int>(record.memory);
+  if (record.device != session::kNoDevice) devices_.insert(record.device);
+}
+
+void Recorder::AddThreadName(const Record& record) {
+  if (target_ == nullptr || record.thread == 0 || !threads_.insert(record.thread).second) return;
+  const std::string name = target_->ThreadName(record.thread);
+  if (name.empty()) return;
+  format::Event event;
+  event.kind = gmt::THREAD;
+  event.t_ns = translator_.Time(record.time_ns);
+  event.thread = record.thread;
+  event.present = format::kHasTime | format::kHasThread;
+  event.name = writer_->definitions().InternString(name);
+  Keep(writer_->Add(event));
+}
+
+void Recorder::Add(const Record& record, uint64_t ticket) {
+  AddThreadName(record);
+  const auto ended = live_.Apply(record, ticket);
+  Note(record);
+  Record full = record;
+  if (ended.has_value()) {
+    if (full.size == 0) full.size = ended->size;
+    if (full.device == session::kNoDevice) full.device = ended->device;
+    if (full.context == 0) full.context = ended->context;
+    full.memory = ended->memory;
+  }
+  Keep(writer_->Add(translator_.Translate(full)));
+}
+
+void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
+  format::Event event;
+  event.kind = gmt::GAP;
+  event.t_ns = translator_.Time(newest_ns_);
+  event.present = format::kHasTime;
+  gmt::Gap gap;
+  gap.set_to_t_ns(translator_.Time(std::max(to_ns, newest_ns_)));
+  gap.set_events(lost.last - lost.first + 1);
+  gap.set_reason(NameOf(lost.why));
+  gap.set_first_ticket(lost.first);
+  gap.set_last_ticket(lost.last);
+  Keep(writer_->Add(event, gap));
+}
+
+void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
+  const int64_t from = translator_.Time(newest_ns_);
+  const int64_t to = std::max(from, translator_.Time(to_ns) - 1);
+  for (const auto& [place, live] : corrections.ended) {
+    Record record = MakeRecord(place, live);
+    record.kind = EndOf(live.kind);
+    record.stack = record.forward_stack = 0;
+    format::Event event = translator_.Translate(record);
+    event.t_ns = from;
+    event.thread = 0;
+    event.present &= ~uint64_t{format::kHasThread | format::kHasHandle | format::kHasTotals};
+    event.api = writer_->definitions().InternString(kLostApi);
+    live_.Erase(place);
+    Keep(writer_->Add(event));
+  }
+  for (const auto& [place, live] : corrections.appeared) {
+    const Record record = MakeRecord(place, live);
+    AddThreadName(record);
+    Note(record);
+    format::Event event = translator_.Translate(record);
+    event.t_ns = std::clamp(event.t_ns, from, to);
+    event.present &= ~uint64_t{format::kHasTotals};
+    live_.Insert(place, live);
+    Keep(writer_->Add(event));
+  }
+}
+
+void Recorder::AddSnapshot(const std::string& name, const std::string& reason, const Exactness& exactness,
+                           const session::RingLosses& losses) {
+  format::Event event;
+  event.kind = gmt::SNAPSHOT_TAKEN;
+  event.t_ns = translator_.Time(newest_ns_);
+  event.present = format::kHasTime;
+  gmt::SnapshotTaken taken;
+  taken.set_name(name);
+  taken.set_reason(reason);
+  Keep(writer_->Add(event, taken));
+
+  gmt::Snapshot snapshot;
+  snapshot.set_name(name);
+  snapshot.set_reason(reason);
+  snapshot.set_t_ns(event.t_ns);
+  snapshot.set_exact(exactness.inexact_because.empty());
+  snapshot.set_inexact_because(exactness.inexact_because);
+  *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
+  *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
+  AddInFlight(session_, &translator_, &stacks_, &snapshot);
+  Keep(writer_->Add(snapshot));
+}
+
+void Recorder::AddLosses(const session::RingLosses& losses) {
+  Keep(writer_->Add(MakeLosses(session_.control(), losses)));
+}
+
+absl::Status Recorder::Finish() {
+  Keep(writer_->Finish());
+  return status_;
+}
+
+gmt::Losses MakeLosses(const session::Control& control, const session::RingLosses& ring) {
+  const auto count = [&](session::Counter counter) { return control.counters[counter].load(std::memory_order_acquire); };
+  gmt::Losses losses;
+  losses.set_written(ring.written);
+  losses.set_delivered(ring.delivered);
+  losses.set_overrun(ring.overrun);
+  losses.set_holes(ring.holes);
+  losses.set_abandoned(ring.abandoned);
+  losses.set_backlog(ring.backlog);
+  losses.set_stacks_full(count(session::kStacksFull));
+  losses.set_live_full(count(session::kLiveFull));
+  losses.set_before_session(count(session::kBeforeSession));
+  losses.set_no_real_function(count(session::kNoRealFunction));
+  losses.set_in_flight_full(count(session::kInFlightFull));
+  losses.set_modules_full(count(session::kModulesFull));
+  losses.set_unrepresentable(count(session::kUnrepresentable));
+  losses.set_passed_unhooked(count(session::kPassedUnhooked));
+  return losses;
+}
+
+}  // namespace gmt::collector

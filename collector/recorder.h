@@ -1,0 +1,98 @@
+// collector/recorder.h
+//
+// Recorder: what goes into the recording. It keeps the live model in step with the events that it writes, so that a reader
+// who replays the file up to any event has the live set that a snapshot there would show.
+//
+// Events around a gap
+//   gap       t_ns and to_t_ns: the last time known before the loss and the first one behind it
+//   free      of what was live before the gap and was not behind it; at the gap's t_ns, with the API "(lost)", because
+//             neither its time nor its caller is known
+//   alloc     (or reserve, map ...) of what came inside the gap and was still live behind it: with its own time, stack, size
+//             and API, which the live table knows; without a duration. Its t_ns lies before the gap's to_t_ns, as no
+//             ordinary event behind a gap does
+//   Allocations that came and went inside a gap are not known. A free of one that is not in the recording is kept.
+//
+// Errors: of the writer; the first is kept in status().
+// Thread safety: one thread at a time.
+
+#ifndef GMT_COLLECTOR_RECORDER_H_
+#define GMT_COLLECTOR_RECORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "collector/event_translator.h"
+#include "collector/live_model.h"
+#include "collector/recovery.h"
+#include "collector/session_info.h"
+#include "collector/stack_translator.h"
+#include "collector/target.h"
+#include "format/recording_writer.h"
+#include "session/ring.h"
+
+namespace gmt::collector {
+
+// Whether a snapshot holds everything that was live.
+struct Exactness {
+  std::string inexact_because;  // empty: it is exact
+};
+
+class Recorder {
+ public:
+  // `target` may be null (its threads then have no names); it must outlive this.
+  Recorder(const session::SessionMap& session, const SessionInfo& info, const Target* target,
+           std::unique_ptr<format::RecordingWriter> writer);
+
+  // One event, as it came.
+  void Add(const session::Record& record, uint64_t ticket);
+
+  // A stretch of lost tickets that ends before an event at `to_ns`, then what happened inside it.
+  void AddGap(const session::RingReader::Lost& lost, uint64_t to_ns);
+  void AddCorrections(const Corrections& corrections, uint64_t to_ns);
+
+  void AddSnapshot(const std::string& name, const std::string& reason, const Exactness& exactness,
+                   const session::RingLosses& losses);
+  void AddFacts(const gmt::Facts& facts) { Keep(writer_->Add(facts)); }
+  void AddSymbols(const gmt::Symbols& symbols) { Keep(writer_->Add(symbols)); }
+  void AddLosses(const session::RingLosses& losses);
+
+  void Flush() { Keep(writer_->Flush()); }
+  absl::Status Finish();
+
+  LiveModel& live() { return live_; }
+  StackTranslator& stacks() { return stacks_; }
+  const EventTranslator& translator() const { return translator_; }
+  format::DefinitionsBuilder* definitions() { return &writer_->definitions(); }
+  const absl::Status& status() const { return status_; }
+
+  uint64_t newest_ns() const { return newest_ns_; }  // of the events so far, CLOCK_MONOTONIC
+  bool saw(session::Memory memory) const { return (seen_memory_ & 1u << static_cast<int>(memory)) != 0; }
+  const absl::flat_hash_set<uint32_t>& devices() const { return devices_; }
+
+ private:
+  void AddThreadName(const session::Record& record);
+  void Note(const session::Record& record);
+  void Keep(absl::Status status);
+
+  session::SessionMap session_;
+  const Target* target_;
+  std::unique_ptr<format::RecordingWriter> writer_;
+  StackTranslator stacks_;
+  EventTranslator translator_;
+  LiveModel live_;
+  absl::Status status_;
+  uint64_t newest_ns_;
+  uint32_t seen_memory_ = 0;
+  absl::flat_hash_set<uint32_t> threads_, devices_;
+};
+
+// The session's counters and the reader's, as the file has them.
+gmt::Losses MakeLosses(const session::Control& control, const session::RingLosses& ring);
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_RECORDER_H_
