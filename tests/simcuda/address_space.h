@@ -1,6 +1,6 @@
 // AddressSpace: which addresses of a range are free. First fit from the lowest address, neighbours
-// merge on release: an address comes back soon after it was freed, as on a real device, which is what
-// makes the order of events matter to a profiler.
+// merge on release: an address comes back soon after it was freed, as on a real device, which is
+// what makes the order of events matter to a profiler.
 //
 // Only arithmetic: it neither maps nor touches memory.
 //
@@ -18,8 +18,8 @@ class AddressSpace {
   AddressSpace() = default;
   AddressSpace(uint64_t begin, uint64_t size) { Release(begin, size); }
 
-  // The lowest free range of `size` bytes whose address is a multiple of `alignment` (a power of two);
-  // 0 when there is none.
+  // The lowest free range of `size` bytes whose address is a multiple of `alignment` (a power of
+  // two); 0 when there is none.
   uint64_t Take(uint64_t size, uint64_t alignment);
 
   // Takes exactly [address, address + size). False when a part of it is not free.

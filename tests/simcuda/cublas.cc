@@ -1,5 +1,5 @@
-// A stand-in for cuBLAS: handles and their settings are kept, every operation is one empty kernel on
-// the handle's stream. It allocates no device memory of its own.
+// A stand-in for cuBLAS: handles and their settings are kept, every operation is one empty kernel
+// on the handle's stream. It allocates no device memory of its own.
 //
 // All cuBLAS operations take the handle as their first argument, so one body serves those that have
 // none of their own (CMakeLists.txt, "stubs").
@@ -10,9 +10,9 @@
 namespace {
 
 constexpr int kVersion = 130000;
-constexpr int kSuccess = 0;        // CUBLAS_STATUS_SUCCESS
+constexpr int kSuccess = 0;         // CUBLAS_STATUS_SUCCESS
 constexpr int kNotInitialized = 1;  // CUBLAS_STATUS_NOT_INITIALIZED
-constexpr int kFailed = 13;        // CUBLAS_STATUS_EXECUTION_FAILED
+constexpr int kFailed = 13;         // CUBLAS_STATUS_EXECUTION_FAILED
 
 }  // namespace
 

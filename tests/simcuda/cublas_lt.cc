@@ -1,5 +1,5 @@
-// A stand-in for cuBLASLt: descriptors are opaque and empty, the heuristic knows one algorithm without
-// workspace, and a multiplication is one empty kernel.
+// A stand-in for cuBLASLt: descriptors are opaque and empty, the heuristic knows one algorithm
+// without workspace, and a multiplication is one empty kernel.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace {
 
 constexpr int kSuccess = 0;
-constexpr int kFailed = 13;        // CUBLAS_STATUS_EXECUTION_FAILED
+constexpr int kFailed = 13;          // CUBLAS_STATUS_EXECUTION_FAILED
 constexpr size_t kDescriptor = 256;  // bytes; more than any of the real, opaque ones
 
 // cublasLtMatmulHeuristicResult_t: the layout is part of the library's ABI.

@@ -1,5 +1,6 @@
-// <cuda.h> with its functions marked as exports of the library that defines them; everything else in
-// the simulated libraries has hidden visibility. Include this, never <cuda.h>, where they are defined.
+// <cuda.h> with its functions marked as exports of the library that defines them; everything else
+// in the simulated libraries has hidden visibility. Include this, never <cuda.h>, where they are
+// defined.
 //
 // Below it, exported forms that cuda.h declares only for other callers: older ones, and those for a
 // default stream per thread.

@@ -75,8 +75,8 @@ void Device::Unreserve(uint64_t address, uint64_t size) {
 }
 
 bool Device::MakeHostAccessible(uint64_t address, uint64_t size) {
-  return mprotect(reinterpret_cast<void*>(address), RoundUp(size, 4096),
-                  PROT_READ | PROT_WRITE) == 0;
+  return mprotect(reinterpret_cast<void*>(address), RoundUp(size, 4096), PROT_READ | PROT_WRITE) ==
+         0;
 }
 
 // Gives the RAM behind a range back and makes the range inaccessible again.

@@ -1,8 +1,8 @@
 // Device: the memory of one simulated GPU: its budget and its 4 TiB of addresses.
 //
-// Linear memory follows the driver's page rule: budget is taken in pages of 2 MiB. Sizes from 2 MiB on
-// have pages of their own; smaller ones share pages, so the first cudaMalloc(256) costs 2 MiB and the
-// next ones cost nothing until the page is full.
+// Linear memory follows the driver's page rule: budget is taken in pages of 2 MiB. Sizes from 2 MiB
+// on have pages of their own; smaller ones share pages, so the first cudaMalloc(256) costs 2 MiB
+// and the next ones cost nothing until the page is full.
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_DEVICE_H_
@@ -19,10 +19,10 @@
 
 namespace sim {
 
-constexpr uint64_t kPage = uint64_t{2} << 20;         // granularity of the budget and of mappings
-constexpr uint64_t kSmallAlignment = 512;             // alignment of allocations below a page
-constexpr uint64_t kFirstAddress = 0x300000000000;    // of device 0
-constexpr uint64_t kArenaSize = uint64_t{4} << 40;    // addresses per device
+constexpr uint64_t kPage = uint64_t{2} << 20;       // granularity of the budget and of mappings
+constexpr uint64_t kSmallAlignment = 512;           // alignment of allocations below a page
+constexpr uint64_t kFirstAddress = 0x300000000000;  // of device 0
+constexpr uint64_t kArenaSize = uint64_t{4} << 40;  // addresses per device
 
 class Device {
  public:

@@ -1,6 +1,6 @@
 // Copies and memsets. Between host addresses they are real. What device memory holds is not kept
-// unless SIMCUDA_DATA asks for it: copies to the device vanish, copies from it give zeros. Managed memory
-// is the host's too and always keeps its contents.
+// unless SIMCUDA_DATA asks for it: copies to the device vanish, copies from it give zeros. Managed
+// memory is the host's too and always keeps its contents.
 #include <cstring>
 
 #include "tests/simcuda/simulator.h"

@@ -7,8 +7,8 @@ namespace {
 
 using GetProcAddress = decltype(&cuGetProcAddress_v2);
 
-// What the real runtime does first: a probe with an empty name, then cuGetProcAddress by itself, once
-// for each ABI. The answer to the second is used from then on.
+// What the real runtime does first: a probe with an empty name, then cuGetProcAddress by itself,
+// once for each ABI. The answer to the second is used from then on.
 GetProcAddress Load() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return nullptr;

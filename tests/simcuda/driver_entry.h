@@ -1,12 +1,12 @@
-// How the simulated runtime and math libraries reach the driver: exactly as the real ones do and in no
-// other way, so that a profiler meets the calls where it would meet them on a GPU.
+// How the simulated runtime and math libraries reach the driver: exactly as the real ones do and in
+// no other way, so that a profiler meets the calls where it would meet them on a GPU.
 //
 //   dlopen("libcuda.so.1") -> dlsym("cuGetProcAddress_v2") -> cuGetProcAddress("cuGetProcAddress")
 //                          -> that one for every other function, at its first use
 //
-// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought. Where
-// the driver lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED, and where there is no driver
-// kDriverMissing.
+// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought.
+// Where the driver lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED, and where there is
+// no driver kDriverMissing.
 #ifndef TESTS_SIMCUDA_DRIVER_ENTRY_H_
 #define TESTS_SIMCUDA_DRIVER_ENTRY_H_
 

@@ -11,7 +11,8 @@ struct Error {
   const char* text;
 };
 
-#define SIM_ERROR(code, text) {code, #code, text}
+#define SIM_ERROR(code, text) \
+  { code, #code, text }
 constexpr Error kErrors[] = {
     SIM_ERROR(CUDA_SUCCESS, "no error"),
     SIM_ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),

@@ -1,5 +1,5 @@
-// Stream capture and graphs: a graph is the list of launches that were captured; launching it counts
-// as that many launches.
+// Stream capture and graphs: a graph is the list of launches that were captured; launching it
+// counts as that many launches.
 #include <cstdio>
 
 #include "tests/simcuda/simulator.h"

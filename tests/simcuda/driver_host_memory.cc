@@ -31,32 +31,30 @@ CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
 }  // namespace
 
 CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
-  return MemoryCall(__func__, CallGroup::kHost, {.size = size},
-                    [&](Simulator& simulator, Record& record) {
-                      return Allocate(simulator, record, pointer);
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kHost, {.size = size},
+      [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
 }
 
 CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
-  return MemoryCall(__func__, CallGroup::kHost, {.size = size},
-                    [&](Simulator& simulator, Record& record) {
-                      return Allocate(simulator, record, pointer);
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kHost, {.size = size},
+      [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
 }
 
 CUresult cuMemFreeHost(void* pointer) {
-  return MemoryCall(__func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
-                    [&](Simulator& simulator, Record& record) {
-                      auto found = simulator.allocations.find(record.address);
-                      if (found == simulator.allocations.end() ||
-                          found->second.kind != MemoryKind::kHost) {
-                        return CUDA_ERROR_INVALID_VALUE;
-                      }
-                      record.size = found->second.size;
-                      record.device = found->second.device;
-                      simulator.Remove(found);
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
+      [&](Simulator& simulator, Record& record) {
+        auto found = simulator.allocations.find(record.address);
+        if (found == simulator.allocations.end() || found->second.kind != MemoryKind::kHost) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        record.size = found->second.size;
+        record.device = found->second.device;
+        simulator.Remove(found);
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int) {
@@ -81,18 +79,18 @@ CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int) {
 }
 
 CUresult cuMemHostUnregister(void* pointer) {
-  return MemoryCall(__func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
-                    [&](Simulator& simulator, Record& record) {
-                      auto found = simulator.allocations.find(record.address);
-                      if (found == simulator.allocations.end() ||
-                          found->second.kind != MemoryKind::kRegistered) {
-                        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-                      }
-                      record.size = found->second.size;
-                      record.device = found->second.device;
-                      simulator.Remove(found);
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
+      [&](Simulator& simulator, Record& record) {
+        auto found = simulator.allocations.find(record.address);
+        if (found == simulator.allocations.end() || found->second.kind != MemoryKind::kRegistered) {
+          return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+        }
+        record.size = found->second.size;
+        record.device = found->second.device;
+        simulator.Remove(found);
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* pointer, unsigned int) {

@@ -1,5 +1,5 @@
-// Memory and events shared between processes. Imported memory is an address range of the same size in
-// the importer; the owner pays for it and its bytes are not shared.
+// Memory and events shared between processes. Imported memory is an address range of the same size
+// in the importer; the owner pays for it and its bytes are not shared.
 #include <unistd.h>
 
 #include <cstring>
@@ -65,18 +65,17 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  return MemoryCall(__func__, CallGroup::kOther, {.address = address},
-                    [&](Simulator& simulator, Record& record) {
-                      auto found = simulator.allocations.find(address);
-                      if (found == simulator.allocations.end() ||
-                          found->second.kind != MemoryKind::kImported) {
-                        return CUDA_ERROR_INVALID_VALUE;
-                      }
-                      record.size = found->second.size;
-                      record.device = found->second.device;
-                      simulator.Remove(found);
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kOther, {.address = address}, [&](Simulator& simulator, Record& record) {
+        auto found = simulator.allocations.find(address);
+        if (found == simulator.allocations.end() || found->second.kind != MemoryKind::kImported) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        record.size = found->second.size;
+        record.device = found->second.device;
+        simulator.Remove(found);
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {

@@ -23,10 +23,8 @@ CUresult Allocate(Simulator& simulator, Record& record, MemoryKind kind, CUdevic
   record.address = device.Allocate(record.size);
   if (record.address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   if (kind == MemoryKind::kManaged) device.MakeHostAccessible(record.address, record.size);
-  simulator.Add(record.address, {.kind = kind,
-                                 .size = record.size,
-                                 .device = context->device,
-                                 .context = context});
+  simulator.Add(record.address,
+                {.kind = kind, .size = record.size, .device = context->device, .context = context});
   *address = record.address;
   return CUDA_SUCCESS;
 }
@@ -63,25 +61,25 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags
                     });
 }
 
-// Frees linear, managed and stream-ordered memory; waits for the device first, as the real one does.
+// Frees linear, managed and stream-ordered memory; waits for the device first, as the real one
+// does.
 CUresult cuMemFree_v2(CUdeviceptr address) {
-  return MemoryCall(__func__, CallGroup::kFree, {.address = address},
-                    [&](Simulator& simulator, Record& record) {
-                      auto found = simulator.allocations.find(address);
-                      if (found == simulator.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-                      const Allocation& allocation = found->second;
-                      if (allocation.kind != MemoryKind::kDevice &&
-                          allocation.kind != MemoryKind::kManaged &&
-                          allocation.kind != MemoryKind::kPool) {
-                        return CUDA_ERROR_INVALID_VALUE;
-                      }
-                      record.size = allocation.size;
-                      record.device = allocation.device;
-                      record.handle = reinterpret_cast<uint64_t>(allocation.pool);
-                      simulator.Remove(found);
-                      simulator.Synchronize();
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kFree, {.address = address}, [&](Simulator& simulator, Record& record) {
+        auto found = simulator.allocations.find(address);
+        if (found == simulator.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+        const Allocation& allocation = found->second;
+        if (allocation.kind != MemoryKind::kDevice && allocation.kind != MemoryKind::kManaged &&
+            allocation.kind != MemoryKind::kPool) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        record.size = allocation.size;
+        record.device = allocation.device;
+        record.handle = reinterpret_cast<uint64_t>(allocation.pool);
+        simulator.Remove(found);
+        simulator.Synchronize();
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {

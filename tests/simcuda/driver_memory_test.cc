@@ -66,9 +66,8 @@ TEST(DriverMemoryTest, ExhaustedBudgetIsOutOfMemoryAndRecovers) {
 }
 
 TEST(DriverMemoryTest, ForeignMemoryAndContextsCountAgainstTheBudget) {
-  OnDevice({{"SIMCUDA_MEMORY", "1G"}, {"SIMCUDA_FOREIGN", "300M"}, {"SIMCUDA_CONTEXT", "200M"}}, [] {
-    EXPECT_EQ(FreeMemory(), 524 * kMiB);
-  });
+  OnDevice({{"SIMCUDA_MEMORY", "1G"}, {"SIMCUDA_FOREIGN", "300M"}, {"SIMCUDA_CONTEXT", "200M"}},
+           [] { EXPECT_EQ(FreeMemory(), 524 * kMiB); });
 }
 
 TEST(DriverMemoryTest, UnknownPointerCannotBeFreed) {

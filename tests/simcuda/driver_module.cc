@@ -1,5 +1,5 @@
-// Modules, libraries and kernel launches. Any image loads, any name is found in it, and a kernel does
-// nothing but count.
+// Modules, libraries and kernel launches. Any image loads, any name is found in it, and a kernel
+// does nothing but count.
 #include "tests/simcuda/simulator.h"
 
 namespace {
@@ -8,7 +8,8 @@ using sim::Call;
 using sim::CallGroup;
 using sim::Simulator;
 
-constexpr uint64_t kGlobalSize = 64 << 10;  // addresses for one global variable; its size is unknown
+constexpr uint64_t kGlobalSize = 64
+                                 << 10;  // addresses for one global variable; its size is unknown
 
 CUresult Load(const char* name, CUmodule* module) {
   return Call(name, CallGroup::kOther, [&](Simulator&) {
@@ -40,15 +41,24 @@ CUresult Launch(const char* name, const void* function, CUstream stream) {
 CUresult Attribute(int* value, CUfunction_attribute attribute) {
   const sim::Settings& settings = Simulator::Get().settings;
   switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = 1024;
+      break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = 32;
+      break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       *value = 10 * settings.compute_major + settings.compute_minor;
       break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = 48 << 10; break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
-    default: *value = 0;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = 48 << 10;
+      break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      *value = -1;
+      break;
+    default:
+      *value = 0;
   }
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,5 @@
-// Stream-ordered memory. Kernels do nothing here, so memory freed on a stream can be reused at once.
+// Stream-ordered memory. Kernels do nothing here, so memory freed on a stream can be reused at
+// once.
 #include "tests/simcuda/simulator.h"
 
 namespace {
@@ -51,8 +52,8 @@ CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
   Record asked{.address = address, .stream = Bits(stream)};
   return MemoryCall(name, CallGroup::kFree, asked, [&](Simulator& simulator, Record& record) {
     auto found = simulator.allocations.find(address);
-    if (found == simulator.allocations.end() || (found->second.kind != MemoryKind::kPool &&
-                                                 found->second.kind != MemoryKind::kDevice)) {
+    if (found == simulator.allocations.end() ||
+        (found->second.kind != MemoryKind::kPool && found->second.kind != MemoryKind::kDevice)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     record.size = found->second.size;
@@ -179,17 +180,24 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
       return CUDA_SUCCESS;
     };
     switch (attribute) {
-      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return bytes(pool->release_threshold);
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return bytes(pool->reserved());
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return bytes(pool->reserved_high());
-      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return bytes(pool->used());
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return bytes(pool->used_high());
+      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        return bytes(pool->release_threshold);
+      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        return bytes(pool->reserved());
+      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        return bytes(pool->reserved_high());
+      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        return bytes(pool->used());
+      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        return bytes(pool->used_high());
       case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
         return flag(pool->reuse_follow_event_dependencies);
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: return flag(pool->reuse_allow_opportunistic);
+      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+        return flag(pool->reuse_allow_opportunistic);
       case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         return flag(pool->reuse_allow_internal_dependencies);
-      default: return CUDA_ERROR_INVALID_VALUE;
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
   });
 }

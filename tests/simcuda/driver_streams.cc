@@ -134,8 +134,8 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
 
 // Callbacks run at once, on the caller's thread and outside the simulator's lock: they may call in.
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int) {
-  CUresult result = WithStream(__func__, CallGroup::kLaunch, stream,
-                               [](Simulator&) { return CUDA_SUCCESS; });
+  CUresult result =
+      WithStream(__func__, CallGroup::kLaunch, stream, [](Simulator&) { return CUDA_SUCCESS; });
   if (result == CUDA_SUCCESS) callback(stream, CUDA_SUCCESS, data);
   return result;
 }

@@ -127,24 +127,23 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                      const CUmemAllocationProp* properties, unsigned long long flags) {
-  return MemoryCall(__func__, CallGroup::kMap, {.size = size},
-                    [&](Simulator& simulator, Record& record) {
-                      if (handle == nullptr || properties == nullptr || size == 0 ||
-                          size % sim::kPage != 0 || flags != 0) {
-                        return CUDA_ERROR_INVALID_VALUE;
-                      }
-                      bool on_device = IsDevice(*properties);
-                      if (on_device) {
-                        record.device = properties->location.id;
-                        sim::Device* device = simulator.device(record.device);
-                        if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-                        if (!device->budget().Take(size)) return CUDA_ERROR_OUT_OF_MEMORY;
-                      }
-                      record.handle = *handle = AddPhysical(
-                          simulator,
-                          {.size = size, .properties = *properties, .charged = on_device});
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kMap, {.size = size}, [&](Simulator& simulator, Record& record) {
+        if (handle == nullptr || properties == nullptr || size == 0 || size % sim::kPage != 0 ||
+            flags != 0) {
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+        bool on_device = IsDevice(*properties);
+        if (on_device) {
+          record.device = properties->location.id;
+          sim::Device* device = simulator.device(record.device);
+          if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+          if (!device->budget().Take(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        record.handle = *handle =
+            AddPhysical(simulator, {.size = size, .properties = *properties, .charged = on_device});
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
@@ -237,47 +236,44 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void*
 
 CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long) {
-  return MemoryCall(__func__, CallGroup::kMap, {.handle = handle},
-                    [&](Simulator& simulator, Record& record) {
-                      PhysicalMemory* memory = Lookup(simulator, handle);
-                      if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-                      if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-                        return CUDA_ERROR_NOT_SUPPORTED;
-                      }
-                      record.size = memory->size;
-                      Exported exported = {getpid(), handle, memory->size, memory->properties};
-                      int descriptor = memfd_create("simcuda-memory", MFD_CLOEXEC);
-                      if (descriptor < 0 ||
-                          write(descriptor, &exported, sizeof(exported)) != sizeof(exported)) {
-                        return CUDA_ERROR_OPERATING_SYSTEM;
-                      }
-                      *static_cast<int*>(shareable) = descriptor;
-                      return CUDA_SUCCESS;
-                    });
+  return MemoryCall(
+      __func__, CallGroup::kMap, {.handle = handle}, [&](Simulator& simulator, Record& record) {
+        PhysicalMemory* memory = Lookup(simulator, handle);
+        if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+          return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        record.size = memory->size;
+        Exported exported = {getpid(), handle, memory->size, memory->properties};
+        int descriptor = memfd_create("simcuda-memory", MFD_CLOEXEC);
+        if (descriptor < 0 || write(descriptor, &exported, sizeof(exported)) != sizeof(exported)) {
+          return CUDA_ERROR_OPERATING_SYSTEM;
+        }
+        *static_cast<int*>(shareable) = descriptor;
+        return CUDA_SUCCESS;
+      });
 }
 
 // Memory of another process becomes a handle here that costs no budget: its owner pays for it.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
-  return MemoryCall(
-      __func__, CallGroup::kMap, {}, [&](Simulator& simulator, Record& record) {
-        if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-        Exported exported;
-        int descriptor = static_cast<int>(reinterpret_cast<intptr_t>(shareable));
-        if (pread(descriptor, &exported, sizeof(exported), 0) != sizeof(exported)) {
-          return CUDA_ERROR_INVALID_VALUE;
-        }
-        record.size = exported.size;
-        if (exported.pid == getpid()) {
-          PhysicalMemory* memory = Lookup(simulator, exported.handle);
-          if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-          ++memory->handles;
-          *handle = exported.handle;
-        } else {
-          *handle = AddPhysical(simulator,
-                                {.size = exported.size, .properties = exported.properties});
-        }
-        record.handle = *handle;
-        return CUDA_SUCCESS;
-      });
+  return MemoryCall(__func__, CallGroup::kMap, {}, [&](Simulator& simulator, Record& record) {
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    Exported exported;
+    int descriptor = static_cast<int>(reinterpret_cast<intptr_t>(shareable));
+    if (pread(descriptor, &exported, sizeof(exported), 0) != sizeof(exported)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    record.size = exported.size;
+    if (exported.pid == getpid()) {
+      PhysicalMemory* memory = Lookup(simulator, exported.handle);
+      if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      ++memory->handles;
+      *handle = exported.handle;
+    } else {
+      *handle = AddPhysical(simulator, {.size = exported.size, .properties = exported.properties});
+    }
+    record.handle = *handle;
+    return CUDA_SUCCESS;
+  });
 }

@@ -1,5 +1,5 @@
-// What the simulated libraries that stand beside the driver (NVML) and the tests ask the driver for,
-// through cuGetExportTable, the way NVIDIA's own libraries reach private interfaces.
+// What the simulated libraries that stand beside the driver (NVML) and the tests ask the driver
+// for, through cuGetExportTable, the way NVIDIA's own libraries reach private interfaces.
 #ifndef TESTS_SIMCUDA_EXPORT_TABLE_H_
 #define TESTS_SIMCUDA_EXPORT_TABLE_H_
 
@@ -19,8 +19,8 @@ struct ExportTable {
   CUresult (*memory_use)(int device, MemoryUse* use);
 };
 
-inline constexpr CUuuid kExportTableId = {{'s', 'i', 'm', 'c', 'u', 'd', 'a', '-', 't', 'a', 'b',
-                                           'l', 'e', '-', '0', '1'}};
+inline constexpr CUuuid kExportTableId = {
+    {'s', 'i', 'm', 'c', 'u', 'd', 'a', '-', 't', 'a', 'b', 'l', 'e', '-', '0', '1'}};
 
 }  // namespace sim
 

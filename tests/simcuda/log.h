@@ -1,5 +1,5 @@
-// The truth log: what the driver was asked, one JSON line per memory call, in the order in which the
-// simulator carried the calls out. Tests compare a profiler's recording with it.
+// The truth log: what the driver was asked, one JSON line per memory call, in the order in which
+// the simulator carried the calls out. Tests compare a profiler's recording with it.
 //
 //   {"seq":7,"t_ns":81234567,"pid":12,"thread":12,"call":"cuMemAlloc_v2","address":52776558133248,
 //    "size":2097152,"handle":0,"stream":0,"device":0,"result":0}
@@ -21,7 +21,7 @@ namespace sim {
 // The arguments and results of one memory call, as far as it has them.
 struct Record {
   uint64_t address = 0;
-  uint64_t size = 0;    // bytes asked for; on a free, the bytes that were asked for at the allocation
+  uint64_t size = 0;  // bytes asked for; on a free, the bytes that were asked for at the allocation
   uint64_t handle = 0;  // physical memory, pool or graph
   uint64_t stream = 0;
   int device = 0;

@@ -53,13 +53,14 @@ TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
 }
 
 TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
-  OnDevice({{"SIMCUDA_LOG", path_}, {"SIMCUDA_MEMORY", "4M"}, {"SIMCUDA_FAIL", "cuMemAlloc_v2:2=3"}},
-           [] {
-             CUdeviceptr address = 0;
-             cuMemAlloc(&address, 8 * kMiB);
-             cuMemAlloc(&address, 77);
-             cuMemFree(99);
-           });
+  OnDevice(
+      {{"SIMCUDA_LOG", path_}, {"SIMCUDA_MEMORY", "4M"}, {"SIMCUDA_FAIL", "cuMemAlloc_v2:2=3"}},
+      [] {
+        CUdeviceptr address = 0;
+        cuMemAlloc(&address, 8 * kMiB);
+        cuMemAlloc(&address, 77);
+        cuMemFree(99);
+      });
   std::vector<std::string> lines = Lines();
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_TRUE(Has(lines[0], "\"result\":2}")) << lines[0];

@@ -1,5 +1,6 @@
-// How the math libraries' stand-ins do their work: one kernel that does nothing, launched through the
-// driver on the caller's stream, so that captures are not empty and events have something to wait for.
+// How the math libraries' stand-ins do their work: one kernel that does nothing, launched through
+// the driver on the caller's stream, so that captures are not empty and events have something to
+// wait for.
 #ifndef TESTS_SIMCUDA_MATH_LAUNCH_H_
 #define TESTS_SIMCUDA_MATH_LAUNCH_H_
 

@@ -1,5 +1,5 @@
-// A stand-in for NVML, as far as PyTorch and monitoring tools ask: devices by index and PCI id, and the
-// memory that this process and others hold, which it asks the simulated driver for.
+// A stand-in for NVML, as far as PyTorch and monitoring tools ask: devices by index and PCI id, and
+// the memory that this process and others hold, which it asks the simulated driver for.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t* dev
   return NVML_SUCCESS;
 }
 
-// "domain:bus:device.function"; the domain has four digits or eight, so the bus is found by its colon.
+// "domain:bus:device.function"; the domain has four digits or eight, so the bus is found by its
+// colon.
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char* id, nvmlDevice_t* device) {
   const char* colon = std::strchr(id, ':');
   if (colon == nullptr) return NVML_ERROR_INVALID_ARGUMENT;

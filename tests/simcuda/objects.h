@@ -1,5 +1,6 @@
-// What the driver's opaque handles point to. CUDA declares the tags, the simulator defines them, so no
-// handle is ever cast. The runtime's handles (cudaStream_t, cudaEvent_t, ...) are the same types.
+// What the driver's opaque handles point to. CUDA declares the tags, the simulator defines them, so
+// no handle is ever cast. The runtime's handles (cudaStream_t, cudaEvent_t, ...) are the same
+// types.
 #ifndef TESTS_SIMCUDA_OBJECTS_H_
 #define TESTS_SIMCUDA_OBJECTS_H_
 
@@ -14,8 +15,8 @@
 struct CUctx_st {
   int device = 0;
   bool primary = false;
-  bool active = false;   // a primary context is active between its first retain and its last release
-  int retained = 0;      // primary contexts only
+  bool active = false;  // a primary context is active between its first retain and its last release
+  int retained = 0;     // primary contexts only
   unsigned int flags = 0;
 };
 
@@ -23,7 +24,7 @@ struct CUstream_st {
   CUcontext context = nullptr;
   unsigned int flags = 0;
   int priority = 0;
-  CUgraph capture = nullptr;  // the graph that this stream's work goes into, null when not capturing
+  CUgraph capture = nullptr;  // where this stream's work goes while it is capturing
 };
 
 struct CUevent_st {
@@ -40,9 +41,9 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
-  uint64_t id = 0;                 // capture sequence number, as cuStreamGetCaptureInfo reports it
-  CUstream origin = nullptr;       // the stream whose EndCapture ends the capture
-  std::vector<CUstream> streams;   // all that take part in the capture
+  uint64_t id = 0;                // capture sequence number, as cuStreamGetCaptureInfo reports it
+  CUstream origin = nullptr;      // the stream whose EndCapture ends the capture
+  std::vector<CUstream> streams;  // all that take part in the capture
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
 };
 

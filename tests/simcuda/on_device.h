@@ -1,5 +1,5 @@
-// OnDevice: runs a test's body in a child process with a simulated device of its own. The device reads
-// its settings once per process, so a test that wants other settings needs another process.
+// OnDevice: runs a test's body in a child process with a simulated device of its own. The device
+// reads its settings once per process, so a test that wants other settings needs another process.
 #ifndef TESTS_SIMCUDA_ON_DEVICE_H_
 #define TESTS_SIMCUDA_ON_DEVICE_H_
 

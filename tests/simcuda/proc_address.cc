@@ -1,9 +1,10 @@
-// cuGetProcAddress in both ABIs: 4 arguments (CUDA 11.3) and 5 (CUDA 12, exported with the suffix _v2).
+// cuGetProcAddress in both ABIs: 4 arguments (CUDA 11.3) and 5 (CUDA 12, exported with the suffix
+// _v2).
 //
 // Of the forms of a function the newest one that the caller's CUDA version knows is returned, and
-// asking for "cuGetProcAddress" itself obeys the same rule. The addresses in the table are those of the
-// exported symbols: linked with -Bsymbolic they are this library's own; linked without, the dynamic
-// linker fills them in and another library that exports the same name gets in between.
+// asking for "cuGetProcAddress" itself obeys the same rule. The addresses in the table are those of
+// the exported symbols: linked with -Bsymbolic they are this library's own; linked without, the
+// dynamic linker fills them in and another library that exports the same name gets in between.
 #include <cstring>
 #include <iterator>
 
@@ -36,9 +37,8 @@ void* Address(Function* function) {
 const Entry kEntries[] = {
 #include "tests/simcuda/driver_functions.inc"
     SIM_ENTRY(cuGetExportTable, 3000, cuGetExportTable)
-    SIM_ENTRY(cuGetProcAddress, 11030, cuGetProcAddress)
-    SIM_ENTRY(cuGetProcAddress, 12000, cuGetProcAddress_v2)
-};
+        SIM_ENTRY(cuGetProcAddress, 11030, cuGetProcAddress)
+            SIM_ENTRY(cuGetProcAddress, 12000, cuGetProcAddress_v2)};
 #undef SIM_ENTRY
 #undef SIM_STREAM_ENTRY
 

@@ -1,5 +1,5 @@
-// What every function of the simulated runtime does: make sure that the thread has a context, call the
-// driver, remember the error.
+// What every function of the simulated runtime does: make sure that the thread has a context, call
+// the driver, remember the error.
 //
 // A failure becomes the thread's last error, cudaErrorNotReady included; success does not clear it.
 // cudaGetLastError returns and clears it, cudaPeekAtLastError only returns it.

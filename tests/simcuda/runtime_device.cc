@@ -28,9 +28,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return sim::WithDriver([&] { return SIM_DRIVER(cuDeviceGetCount, 2000)(count); });
 }
 
-cudaError_t cudaGetDevice(int* device) {
-  return sim::Remember(sim::SelectedDevice(device));
-}
+cudaError_t cudaGetDevice(int* device) { return sim::Remember(sim::SelectedDevice(device)); }
 
 cudaError_t cudaSetDevice(int device) { return sim::Remember(sim::SelectDevice(device)); }
 
@@ -96,8 +94,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  return sim::WithDriver(
-      [&] { return SIM_DRIVER(cuDeviceGetPCIBusId, 4010)(id, length, device); });
+  return sim::WithDriver([&] { return SIM_DRIVER(cuDeviceGetPCIBusId, 4010)(id, length, device); });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

@@ -1,7 +1,7 @@
 // Kernels: what the code that nvcc generates registers before main, and launches.
 //
-// A fat binary becomes a driver library when one of its kernels or variables is first used: programs
-// register tens of thousands of kernels and launch a few hundred.
+// A fat binary becomes a driver library when one of its kernels or variables is first used:
+// programs register tens of thousands of kernels and launch a few hundred.
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -23,7 +23,8 @@ struct Symbol {
   CUkernel kernel = nullptr;  // functions, once used
 };
 
-// Filled by static constructors of other libraries and used until the process ends: never destroyed.
+// Filled by static constructors of other libraries and used until the process ends: never
+// destroyed.
 struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<const void*, Symbol> functions;
@@ -152,9 +153,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t shared_memory, cudaStream_t stream) {
-  return sim::InContext([&] {
-    return Launch(FunctionOf(function), grid, block, arguments, shared_memory, stream);
-  });
+  return sim::InContext(
+      [&] { return Launch(FunctionOf(function), grid, block, arguments, shared_memory, stream); });
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
@@ -211,11 +211,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
-                                                                   const void* function,
-                                                                   int block_size,
-                                                                   size_t shared_memory,
-                                                                   unsigned int flags) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, const void* function, int block_size, size_t shared_memory, unsigned int flags) {
   return sim::InContext([&] {
     return SIM_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000)(
         blocks, FunctionOf(function), block_size, shared_memory, flags);

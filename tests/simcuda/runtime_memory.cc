@@ -64,14 +64,12 @@ cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
 cudaError_t cudaMallocHost(void** pointer, size_t size) { return AllocateHost(pointer, size, 0); }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return sim::InContext([&] {
-    return pointer == nullptr ? CUDA_SUCCESS : SIM_DRIVER(cuMemFreeHost, 2000)(pointer);
-  });
+  return sim::InContext(
+      [&] { return pointer == nullptr ? CUDA_SUCCESS : SIM_DRIVER(cuMemFreeHost, 2000)(pointer); });
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
-  return sim::InContext(
-      [&] { return SIM_DRIVER(cuMemHostRegister, 6050)(pointer, size, flags); });
+  return sim::InContext([&] { return SIM_DRIVER(cuMemHostRegister, 6050)(pointer, size, flags); });
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {

@@ -38,7 +38,8 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  return sim::WithDriver([&] { return SIM_DRIVER(cuDeviceGetDefaultMemPool, 11020)(pool, device); });
+  return sim::WithDriver(
+      [&] { return SIM_DRIVER(cuDeviceGetDefaultMemPool, 11020)(pool, device); });
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {

@@ -65,8 +65,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
-  return InContext(
-      [&] { return SIM_DRIVER(cuEventRecordWithFlags, 11010)(event, stream, flags); });
+  return InContext([&] { return SIM_DRIVER(cuEventRecordWithFlags, 11010)(event, stream, flags); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -78,8 +77,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  return InContext(
-      [&] { return SIM_DRIVER(cuEventElapsedTime, 12080)(milliseconds, start, end); });
+  return InContext([&] { return SIM_DRIVER(cuEventElapsedTime, 12080)(milliseconds, start, end); });
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
@@ -98,8 +96,8 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return InContext([&] {
-    return SIM_DRIVER(cuThreadExchangeStreamCaptureMode, 10010)(
-        reinterpret_cast<CUstreamCaptureMode*>(mode));
+    return SIM_DRIVER(cuThreadExchangeStreamCaptureMode,
+                      10010)(reinterpret_cast<CUstreamCaptureMode*>(mode));
   });
 }
 
@@ -115,8 +113,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   return InContext([&] {
-    return SIM_DRIVER(cuStreamIsCapturing, 10000)(
-        stream, reinterpret_cast<CUstreamCaptureStatus*>(status));
+    return SIM_DRIVER(cuStreamIsCapturing, 10000)(stream,
+                                                  reinterpret_cast<CUstreamCaptureStatus*>(status));
   });
 }
 
@@ -126,9 +124,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      const cudaGraphEdgeData** edges, size_t* count) {
   return InContext([&] {
     return SIM_DRIVER(cuStreamGetCaptureInfo, 12030)(
-        stream, reinterpret_cast<CUstreamCaptureStatus*>(status),
-        reinterpret_cast<cuuint64_t*>(id), graph, dependencies,
-        reinterpret_cast<const CUgraphEdgeData**>(edges), count);
+        stream, reinterpret_cast<CUstreamCaptureStatus*>(status), reinterpret_cast<cuuint64_t*>(id),
+        graph, dependencies, reinterpret_cast<const CUgraphEdgeData**>(edges), count);
   });
 }
 

@@ -140,7 +140,8 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
   });
   read("SIMCUDA_CC", "a compute capability such as 8.0",
        [&](const std::string& text) { return ParseCapability(text, &settings); });
-  read("SIMCUDA_LATENCY", "group=duration[,...] with groups alloc free host map copy launch sync other",
+  read("SIMCUDA_LATENCY",
+       "group=duration[,...] with groups alloc free host map copy launch sync other",
        [&](const std::string& text) { return ParseLatency(text, &settings); });
   read("SIMCUDA_FAIL", "name:nth[+][=code][,...] such as cuMemAlloc_v2:5=2",
        [&](const std::string& text) { return ParseFailures(text, &settings); });

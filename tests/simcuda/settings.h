@@ -1,5 +1,6 @@
-// What the simulated device is told about itself by SIMCUDA_* environment variables (README.md lists
-// them). An unknown or malformed value prints one line on standard error and leaves the default.
+// What the simulated device is told about itself by SIMCUDA_* environment variables (README.md
+// lists them). An unknown or malformed value prints one line on standard error and leaves the
+// default.
 #ifndef TESTS_SIMCUDA_SETTINGS_H_
 #define TESTS_SIMCUDA_SETTINGS_H_
 

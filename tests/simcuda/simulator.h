@@ -4,7 +4,8 @@
 //   Call(__func__, group, body)                body(Simulator&) -> CUresult
 //   MemoryCall(__func__, group, record, body)  body(Simulator&, Record&) -> CUresult, logged
 // which wait for the latency of the group, take the lock, let SIMCUDA_FAIL have its say and run the
-// body. Because the line is written under the same lock, the log's order is the order of the effects.
+// body. Because the line is written under the same lock, the log's order is the order of the
+// effects.
 //
 // A process that forks after cuInit gets CUDA_ERROR_NOT_INITIALIZED in the child, as with a real
 // driver, and never touches the lock there.
@@ -65,7 +66,7 @@ struct Region {
   uint64_t size = 0;
   int device = 0;
   bool host_accessible = false;
-  bool device_memory = false;  // false: host memory, pinned or registered
+  bool device_memory = false;              // false: host memory, pinned or registered
   const Allocation* allocation = nullptr;  // null: a mapping
   uint64_t buffer_id = 0;
 };

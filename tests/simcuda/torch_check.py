@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the programs of tests/programs with an unmodified PyTorch on the simulated device and compares
-what PyTorch says with what the simulated driver was asked.
+"""Runs tests/programs with an unmodified PyTorch on the simulated device.
+
+Compares what PyTorch says with what the simulated driver was asked.
 
 Usage: torch_check.py --python PYTHON [--build DIR] [NAME...]
 
