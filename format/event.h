@@ -35,7 +35,7 @@ enum Present : uint64_t {
   kHasResult = 1u << 6,
   kHasRequested = 1u << 7,
   kHasPool = 1u << 8,
-  kHasTotals = 1u << 9,  // total_allocated and total_reserved
+  kHasTotalAllocated = 1u << 9,
   kHasHandle = 1u << 10,
   kHasOffset = 1u << 11,
   kHasIndex = 1u << 12,
@@ -47,6 +47,8 @@ enum Present : uint64_t {
   kHasAddress = 1u << 18,
   kHasTime = 1u << 19,
   kHasValue = 1u << 20,
+  kHasTotalReserved = 1u << 21,
+  kHasTotals = kHasTotalAllocated | kHasTotalReserved,
 };
 
 // The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.

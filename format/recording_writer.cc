@@ -197,6 +197,30 @@ absl::Status RecordingWriter::Add(const Event& event, absl::string_view other) {
   return impl_->AddWithDetail(event, std::string(other), &impl_->batch().others);
 }
 
+absl::Status RecordingWriter::Add(const EventBatch& batch) {
+  absl::Status status;
+  for (auto event = batch.events.begin(); status.ok() && event != batch.events.end(); ++event) {
+    switch (FamilyOf(event->kind)) {
+      case Family::kSample:
+        status = Add(*event, batch.samples[event->detail]);
+        break;
+      case Family::kSnapshot:
+        status = Add(*event, batch.snapshots[event->detail]);
+        break;
+      case Family::kGap:
+        status = Add(*event, batch.gaps[event->detail]);
+        break;
+      case Family::kOther:
+        // A kind of a later format has fields that were not read; without them it means nothing.
+        if (event->kind == OTHER_KIND) status = Add(*event, View(batch.others[event->detail]));
+        break;
+      default:
+        status = Add(*event);
+    }
+  }
+  return status;
+}
+
 absl::Status RecordingWriter::Add(const Snapshot& snapshot) {
   gmt::Body body;
   *body.mutable_snapshot() = snapshot;

@@ -69,6 +69,9 @@ class RecordingWriter {
   absl::Status Add(const Event& event, const SnapshotTaken& snapshot);
   absl::Status Add(const Event& event, const Gap& gap);
   absl::Status Add(const Event& event, absl::string_view other);
+  // All events of a batch with their details, for what is read from one place and written to
+  // another. Ids must be those of definitions().
+  absl::Status Add(const EventBatch& batch);
 
   absl::Status Add(const Snapshot& snapshot);
   absl::Status Add(const Facts& facts);

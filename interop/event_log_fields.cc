@@ -1,0 +1,196 @@
+#include "interop/event_log_fields.h"
+
+#include <array>
+#include <utility>
+
+namespace gmt::interop {
+namespace {
+
+using format::Event;
+using format::Family;
+using format::Present;
+using Type = EventField::Type;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 33> kKinds = {{
+    {ALLOC, "alloc"},
+    {FREE, "free"},
+    {FREE_DONE, "free_done"},
+    {ALLOC_FAILED, "alloc_failed"},
+    {RESERVE, "reserve"},
+    {UNRESERVE, "unreserve"},
+    {CREATE, "create"},
+    {RELEASE, "release"},
+    {MAP, "map"},
+    {UNMAP, "unmap"},
+    {IMPORT, "import"},
+    {UNIMPORT, "unimport"},
+    {REGISTER, "register"},
+    {UNREGISTER, "unregister"},
+    {CONTEXT_CREATE, "context_create"},
+    {CONTEXT_RESET, "context_reset"},
+    {STREAM, "stream"},
+    {EVENT_RECORD, "event_record"},
+    {EVENT_WAIT, "event_wait"},
+    {SYNC, "sync"},
+    {MARK, "mark"},
+    {RANGE_BEGIN, "range_begin"},
+    {RANGE_END, "range_end"},
+    {THREAD, "thread"},
+    {SAMPLE, "sample"},
+    {SNAPSHOT_TAKEN, "snapshot"},
+    {GAP, "gap"},
+    {POOL_ACTION, "pool"},
+    {GRAPH_ACTION, "graph"},
+    {MODULE_ACTION, "module"},
+    {LIMIT_ACTION, "limit"},
+    {ALLOCATOR_ACTION, "allocator"},
+    {STACK_LINE, "stack"},
+}};
+
+constexpr std::array<std::pair<Memory, std::string_view>, 15> kMemories = {{
+    {DEVICE, "device"},
+    {MANAGED, "managed"},
+    {PINNED, "pinned"},
+    {REGISTERED, "registered"},
+    {POOL, "pool"},
+    {VMM, "vmm"},
+    {ARRAY, "array"},
+    {MIPMAPPED, "mipmapped"},
+    {IPC, "ipc"},
+    {EXTERNAL, "external"},
+    {GRAPH, "graph"},
+    {GRAPHICS, "graphics"},
+    {MULTICAST, "multicast"},
+    {BLOCK, "block"},
+    {REGION, "region"},
+}};
+
+template <typename Table, typename Value>
+std::string_view NameIn(const Table& table, Value value) {
+  for (const auto& [known, name] : table) {
+    if (known == value) return name;
+  }
+  return "";
+}
+
+template <typename Table>
+auto ValueIn(const Table& table, std::string_view name) -> std::optional<decltype(table[0].first)> {
+  for (const auto& [value, known] : table) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+constexpr auto kNone = static_cast<Present>(0);
+
+template <typename Member>
+EventField Number(const char* key, Present bit, Member member) {
+  return {key, Type::kNumber, bit, member};
+}
+EventField Text(const char* key, uint32_t Event::*member) {
+  return {key, Type::kText, kNone, member};
+}
+EventField Stack(const char* key, uint32_t Event::*member) {
+  return {key, Type::kStack, kNone, member};
+}
+
+const EventField kTime = Number("t_ns", format::kHasTime, &Event::t_ns);
+const EventField kThread = Number("thread", format::kHasThread, &Event::thread);
+const EventField kHeap = Text("heap", &Event::heap);
+const EventField kMemory = {"memory", Type::kMemory, kNone, &Event::memory};
+const EventField kDevice = Number("device", format::kHasDevice, &Event::device);
+const EventField kContext = Number("context", format::kHasContext, &Event::context);
+const EventField kAddress = Number("address", format::kHasAddress, &Event::address);
+const EventField kSize = Number("size", format::kHasSize, &Event::size);
+const EventField kStack = Stack("stack", &Event::stack);
+const EventField kStream = Number("stream", format::kHasStream, &Event::stream);
+const EventField kApi = Text("api", &Event::api);
+const EventField kDuration = Number("duration_ns", format::kHasDuration, &Event::duration_ns);
+const EventField kResult = Number("result", format::kHasResult, &Event::result);
+const EventField kPool = Number("pool", format::kHasPool, &Event::pool);
+const EventField kAllocated =
+    Number("total_allocated", format::kHasTotalAllocated, &Event::total_allocated);
+const EventField kReserved =
+    Number("total_reserved", format::kHasTotalReserved, &Event::total_reserved);
+const EventField kFlags = Number("flags", format::kHasFlags, &Event::flags);
+const EventField kName = Text("name", &Event::name);
+
+std::vector<EventField> MakeFields(Family family) {
+  switch (family) {
+    case Family::kAcquisition:
+      return {kTime,
+              kHeap,
+              kMemory,
+              kDevice,
+              kContext,
+              kAddress,
+              kSize,
+              Number("requested", format::kHasRequested, &Event::requested),
+              kStack,
+              Stack("forward_stack", &Event::forward_stack),
+              kStream,
+              kThread,
+              kApi,
+              kDuration,
+              kResult,
+              kPool,
+              Number("handle", format::kHasHandle, &Event::handle),
+              Number("offset", format::kHasOffset, &Event::offset),
+              kFlags,
+              kAllocated,
+              kReserved,
+              kName,
+              Text("scope", &Event::scope)};
+    case Family::kReturn:
+      return {kTime,   kHeap,   kMemory, kDevice,   kContext, kAddress, kSize,      kStack,
+              kStream, kThread, kApi,    kDuration, kResult,  kPool,    kAllocated, kReserved};
+    case Family::kActivity:
+      return {kTime,
+              kHeap,
+              kDevice,
+              kContext,
+              kStream,
+              Number("object", format::kHasObject, &Event::object),
+              Text("action", &Event::action),
+              Number("value", format::kHasValue, &Event::value),
+              kName,
+              Number("priority", format::kHasPriority, &Event::priority),
+              kFlags,
+              kStack,
+              kThread,
+              kApi,
+              kDuration,
+              kResult};
+    case Family::kNote:
+      return {kTime,
+              kName,
+              Number("index", format::kHasIndex, &Event::index),
+              Text("domain", &Event::domain),
+              Number("range", format::kHasRange, &Event::range),
+              Number("color", format::kHasColor, &Event::color),
+              Text("text", &Event::text),
+              kStack,
+              kThread};
+    default:
+      return {kTime, kThread};
+  }
+}
+
+}  // namespace
+
+std::string_view KindName(Kind kind) { return NameIn(kKinds, kind); }
+std::optional<Kind> KindByName(std::string_view name) { return ValueIn(kKinds, name); }
+std::string_view MemoryName(Memory memory) { return NameIn(kMemories, memory); }
+std::optional<Memory> MemoryByName(std::string_view name) { return ValueIn(kMemories, name); }
+
+const std::vector<EventField>& FieldsOf(Family family) {
+  static const auto* const fields = [] {
+    auto* all = new std::vector<std::vector<EventField>>;
+    for (int f = 0; f <= static_cast<int>(Family::kOther); ++f)
+      all->push_back(MakeFields(static_cast<Family>(f)));
+    return all;
+  }();
+  return (*fields)[static_cast<size_t>(family)];
+}
+
+}  // namespace gmt::interop

@@ -1,0 +1,127 @@
+#include "interop/open_input.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "format/byte_source.h"
+#include "interop/event_log.h"
+
+namespace gmt::interop {
+namespace {
+
+using format::Damage;
+using format::RecordingReader;
+using format::RecordingVisitor;
+using format::Returns;
+
+constexpr uint64_t kHeadBytes = 64 << 10;
+
+std::string WithCommas(uint64_t number) {
+  if (number < 1000) return fmt::format("{}", number);
+  return fmt::format("{},{:03}", WithCommas(number / 1000), number % 1000);
+}
+
+std::string Describe(const std::string& path, const Damage& damage) {
+  return fmt::format(
+      "{0}: chunk {1} at byte {2} is damaged ({3}); {4}. Mend a copy with: gpumemtrace repair {0} "
+      "OUT.gmt",
+      path, damage.chunk + 1, WithCommas(damage.offset), damage.what,
+      damage.chunk == 1 ? "the chunk before it is readable"
+                        : fmt::format("the {} chunks before it are readable", damage.chunk));
+}
+
+class RecordingInput : public Input {
+ public:
+  RecordingInput(std::string path, std::unique_ptr<RecordingReader> reader)
+      : path_(std::move(path)), reader_(std::move(reader)) {}
+
+  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
+    return reader_->Read(visitor, returns);
+  }
+  const format::Definitions& definitions() const override { return reader_->definitions(); }
+  bool complete() const override { return reader_->complete(); }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    for (const Damage& damage : reader_->damage()) notes.push_back(Describe(path_, damage));
+    if (notes.empty() && !reader_->complete()) {
+      notes.push_back(fmt::format(
+          "{} has no end: it is still being written, or its writer was killed. All of its {} "
+          "whole chunks were read",
+          path_, WithCommas(reader_->chunks())));
+    }
+    return notes;
+  }
+
+ private:
+  const std::string path_;
+  const std::unique_ptr<RecordingReader> reader_;
+};
+
+// Passes on what a log holds, and its definitions before it.
+class Forward : public RecordingVisitor {
+ public:
+  Forward(RecordingVisitor* target, format::DefinitionsBuilder* builder,
+          format::Definitions* definitions)
+      : target_(*target), builder_(*builder), definitions_(*definitions) {}
+
+  absl::Status OnHeader(const Header& header) override { return target_.OnHeader(header); }
+  absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(facts); }
+  absl::Status OnLosses(const Losses& losses) override { return target_.OnLosses(losses); }
+  absl::Status OnEvents(const format::EventBatch& batch) override {
+    absl::Status status = Define();
+    return status.ok() ? target_.OnEvents(batch) : status;
+  }
+  absl::Status OnSnapshot(const Snapshot& snapshot) override {
+    absl::Status status = Define();
+    return status.ok() ? target_.OnSnapshot(snapshot) : status;
+  }
+
+ private:
+  absl::Status Define() { return definitions_.Add(builder_.TakeNew()); }
+
+  RecordingVisitor& target_;
+  format::DefinitionsBuilder& builder_;
+  format::Definitions& definitions_;
+};
+
+class EventLogInput : public Input {
+ public:
+  explicit EventLogInput(std::string path) : path_(std::move(path)) {}
+
+  absl::Status Read(RecordingVisitor& visitor, Returns) override {
+    std::ifstream log(path_);
+    if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
+    format::DefinitionsBuilder builder;
+    Forward forward(&visitor, &builder, &definitions_);
+    return ReadEventLog(log, path_, builder, forward, &notes_);
+  }
+  const format::Definitions& definitions() const override { return definitions_; }
+  bool complete() const override { return notes_.empty(); }
+  std::vector<std::string> notes() const override { return notes_; }
+
+ private:
+  const std::string path_;
+  format::Definitions definitions_;
+  Notes notes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
+  absl::StatusOr<std::unique_ptr<format::ByteSource>> source = format::OpenFile(path);
+  if (!source.ok()) return source.status();
+  std::string head;
+  absl::Status status = (*source)->Read(0, kHeadBytes, &head);
+  if (!status.ok()) return status;
+  if (LooksLikeEventLog({head.data(), head.size()}))
+    return std::unique_ptr<Input>(new EventLogInput(std::string(path)));
+  absl::StatusOr<std::unique_ptr<RecordingReader>> reader = RecordingReader::Open(path);
+  if (!reader.ok()) return reader.status();
+  return std::unique_ptr<Input>(new RecordingInput(std::string(path), *std::move(reader)));
+}
+
+}  // namespace gmt::interop
