@@ -34,7 +34,7 @@ CUresult Copy(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size) {
   End target = Inspect(simulator, to, size), source = Inspect(simulator, from, size);
   if (!target.valid || !source.valid) return CUDA_ERROR_INVALID_VALUE;
   uint64_t limit = simulator.settings.data;
-  bool kept = !target.on_device && !source.on_device ? true : limit == 0 || size <= limit;
+  bool kept = (!target.on_device && !source.on_device) || limit == 0 || size <= limit;
   if (target.accessible && source.accessible && kept) {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
   } else if (!target.on_device) {

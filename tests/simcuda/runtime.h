@@ -52,6 +52,19 @@ cudaError_t WithDriver(Body body) {
 
 inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
+// Calls `allocate(&address)` with a current context and stores the address it set; null on failure.
+template <typename Allocate>
+cudaError_t StoreAddress(void** pointer, Allocate allocate) {
+  if (pointer == nullptr) return Remember(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  return InContext([&] {
+    CUdeviceptr address = 0;
+    CUresult result = allocate(&address);
+    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
+    return result;
+  });
+}
+
 // The kernel that a __global__ function's host stub stands for; null when it was never registered.
 CUkernel KernelOf(const void* host_function);
 

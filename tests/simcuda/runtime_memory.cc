@@ -3,19 +3,6 @@
 
 namespace {
 
-// Calls `allocate(&address)` and stores what it returned.
-template <typename Allocate>
-cudaError_t Store(void** pointer, Allocate allocate) {
-  if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
-  *pointer = nullptr;
-  return sim::InContext([&] {
-    CUdeviceptr address = 0;
-    CUresult result = allocate(&address);
-    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
-    return result;
-  });
-}
-
 cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags) {
   if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
   *pointer = nullptr;
@@ -29,7 +16,7 @@ cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags) {
 
 // No bytes are a null pointer, and freeing a null pointer does nothing but create the context.
 cudaError_t cudaMalloc(void** pointer, size_t size) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return size == 0 ? CUDA_SUCCESS : SIM_DRIVER(cuMemAlloc, 3020)(address, size);
   });
 }
@@ -42,13 +29,13 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocPitch, 3020)(address, pitch, width, height, 4);
   });
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocManaged, 6000)(address, size, flags);
   });
 }
@@ -77,7 +64,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned int flags) {
-  return Store(device_pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(device_pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemHostGetDevicePointer, 3020)(address, pointer, flags);
   });
 }
@@ -117,7 +104,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
 }
 
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuIpcOpenMemHandle, 11000)(
         address, *reinterpret_cast<const CUipcMemHandle*>(&handle), flags);
   });

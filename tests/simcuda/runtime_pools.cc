@@ -1,31 +1,15 @@
 // Stream-ordered memory and its pools.
 #include "tests/simcuda/runtime.h"
 
-namespace {
-
-template <typename Allocate>
-cudaError_t Store(void** pointer, Allocate allocate) {
-  if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
-  *pointer = nullptr;
-  return sim::InContext([&] {
-    CUdeviceptr address = 0;
-    CUresult result = allocate(&address);
-    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
-    return result;
-  });
-}
-
-}  // namespace
-
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return size == 0 ? CUDA_SUCCESS : SIM_DRIVER(cuMemAllocAsync, 11020)(address, size, stream);
   });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
                                     cudaStream_t stream) {
-  return Store(pointer, [&](CUdeviceptr* address) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocFromPoolAsync, 11020)(address, size, pool, stream);
   });
 }
