@@ -1,0 +1,63 @@
+# shellcheck shell=bash disable=SC2034
+# What the scripts share; sourced, not run. Sets `root` (the tree) and `cache` (what setup fetched).
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/gpumemtrace
+script=scripts/$(basename "$0")
+
+# Headers that setup fetched come first: a toolkit of the system that setup found too old must not win.
+if [[ -z ${CUDAToolkit_ROOT:-} && -e $cache/cuda-headers/include/cuda.h ]]; then
+  export CUDAToolkit_ROOT=$cache/cuda-headers
+fi
+
+say() { printf '%s\n' "$*"; }
+
+fail() {
+  printf '%s: %s\n' "$script" "$*" >&2
+  exit 1
+}
+
+# step NAME COMMAND...: runs COMMAND; when it fails, says which step it was and how to run it alone.
+step() {
+  local name=$1 started=$SECONDS code=0
+  shift
+  printf '\n== %s\n' "$name"
+  "$@" || code=$?
+  if ((code)); then
+    printf '\n%s: step "%s" failed (exit code %s). Run it alone with:\n  cd %q &&' "$script" "$name" "$code" "$PWD" >&2
+    printf ' %q' "$@" >&2
+    printf '\n' >&2
+    exit "$code"
+  fi
+  printf -- '-- %s: %d s\n' "$name" $((SECONDS - started))
+}
+
+# Whether `python` has a CUDA build of PyTorch, without the second that importing it takes.
+has_torch() {
+  "$1" - 2>/dev/null <<'PY'
+import importlib.util, pathlib, sys
+spec = importlib.util.find_spec("torch")
+sys.exit(0 if spec and list(pathlib.Path(spec.origin).parent.glob("lib/libc10_cuda.so")) else 1)
+PY
+}
+
+# Prints the Python that tests use: $GMT_TORCH_PYTHON, else the one that setup installed.
+torch_python() {
+  if [[ -n ${GMT_TORCH_PYTHON:-} ]]; then
+    printf '%s\n' "$GMT_TORCH_PYTHON"
+  else
+    printf '%s\n' "$cache/torch/bin/python"
+  fi
+}
+
+# Puts Node.js of at least version 20 on PATH: the machine's, else the one that setup fetched.
+use_node() {
+  local version
+  version=$(node --version 2>/dev/null || true)
+  if [[ ! $version =~ ^v([0-9]+) || ${BASH_REMATCH[1]} -lt 20 ]] || ! command -v npm >/dev/null; then
+    PATH=$cache/node/bin:$PATH
+  fi
+}
+
+# Compilers and linkers may take all cores; a linker of a test with its static libraries takes 1 GiB.
+jobs() { nproc; }
