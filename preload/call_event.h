@@ -1,7 +1,8 @@
 // preload/call_event.h
 //
-// What a hooked call does, in the words of preload/hook_table.inc: Acquisition for calls that make something live,
-// Return for those that end it, RangeReturn for those that end everything in a range of addresses.
+// What a hooked call does, in the words of preload/hook_table.inc: Acquisition for calls that make
+// something live, Return for those that end it, RangeReturn for those that end everything in a
+// range of addresses.
 
 #ifndef GMT_PRELOAD_CALL_EVENT_H_
 #define GMT_PRELOAD_CALL_EVENT_H_
@@ -65,12 +66,15 @@ struct RangeReturn {
 };
 
 // Device memory of all kinds shares one space: cudaFree takes any of them.
-inline Space SpaceOf(Memory memory) { return memory == Memory::kPinned ? Space::kPinned : Space::kDevice; }
+inline Space SpaceOf(Memory memory) {
+  return memory == Memory::kPinned ? Space::kPinned : Space::kDevice;
+}
 
 template <typename Out>
 Acquisition Allocates(Memory memory, const Out* out, size_t size) {
   static_assert(sizeof(Out) == sizeof(uint64_t));
-  return {.kind = Kind::kAlloc, .space = SpaceOf(memory), .memory = memory, .out = out, .size = size};
+  return {
+      .kind = Kind::kAlloc, .space = SpaceOf(memory), .memory = memory, .out = out, .size = size};
 }
 template <typename Pointer>
 Return Frees(Memory memory, Pointer ptr) {
@@ -78,35 +82,60 @@ Return Frees(Memory memory, Pointer ptr) {
 }
 
 inline Acquisition Registers(void* ptr, size_t size) {
-  return {.kind = Kind::kRegister, .space = Space::kPinned, .memory = Memory::kRegistered, .value = Number(ptr),
+  return {.kind = Kind::kRegister,
+          .space = Space::kPinned,
+          .memory = Memory::kRegistered,
+          .value = Number(ptr),
           .size = size};
 }
 inline Return Unregisters(void* ptr) {
-  return {.kind = Kind::kUnregister, .space = Space::kPinned, .memory = Memory::kRegistered, .value = Number(ptr)};
+  return {.kind = Kind::kUnregister,
+          .space = Space::kPinned,
+          .memory = Memory::kRegistered,
+          .value = Number(ptr)};
 }
 
-// Virtual memory management: addresses are reserved, physical memory is created, and mappings join the two. Physical
-// memory lives until it is released and nothing maps it any more.
+// Virtual memory management: addresses are reserved, physical memory is created, and mappings join
+// the two. Physical memory lives until it is released and nothing maps it any more.
 inline Acquisition Reserves(const CUdeviceptr* out, size_t size) {
-  return {.kind = Kind::kReserve, .space = Space::kReservation, .memory = Memory::kVmm, .out = out, .size = size};
+  return {.kind = Kind::kReserve,
+          .space = Space::kReservation,
+          .memory = Memory::kVmm,
+          .out = out,
+          .size = size};
 }
 inline Return Unreserves(CUdeviceptr ptr) {
-  return {.kind = Kind::kUnreserve, .space = Space::kReservation, .memory = Memory::kVmm, .value = ptr};
+  return {
+      .kind = Kind::kUnreserve, .space = Space::kReservation, .memory = Memory::kVmm, .value = ptr};
 }
-inline Acquisition Creates(const CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp* prop) {
+inline Acquisition Creates(const CUmemGenericAllocationHandle* out, size_t size,
+                           const CUmemAllocationProp* prop) {
   const bool on_device = prop != nullptr && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  return {.kind = Kind::kCreate, .space = Space::kPhysical, .memory = Memory::kVmm, .out = out, .size = size,
+  return {.kind = Kind::kCreate,
+          .space = Space::kPhysical,
+          .memory = Memory::kVmm,
+          .out = out,
+          .size = size,
           .device = on_device ? static_cast<uint8_t>(prop->location.id) : session::kNoDevice};
 }
 inline Return Releases(CUmemGenericAllocationHandle handle) {
-  return {.kind = Kind::kRelease, .space = Space::kPhysical, .memory = Memory::kVmm, .value = handle};
+  return {
+      .kind = Kind::kRelease, .space = Space::kPhysical, .memory = Memory::kVmm, .value = handle};
 }
 inline Acquisition Maps(CUdeviceptr ptr, size_t size, CUmemGenericAllocationHandle handle) {
-  return {.kind = Kind::kMap, .space = Space::kMapping, .memory = Memory::kVmm, .value = ptr, .size = size,
+  return {.kind = Kind::kMap,
+          .space = Space::kMapping,
+          .memory = Memory::kVmm,
+          .value = ptr,
+          .size = size,
           .stream = handle};
 }
 inline RangeReturn Unmaps(CUdeviceptr ptr, size_t size) {
-  return {.kind = Kind::kUnmap, .space = Space::kMapping, .memory = Memory::kVmm, .start = ptr, .size = size};
+  return {.kind = Kind::kUnmap,
+          .space = Space::kMapping,
+          .memory = Memory::kVmm,
+          .start = ptr,
+          .size = size};
 }
 
 }  // namespace gmt::preload

@@ -7,8 +7,9 @@
 
 namespace gmt::preload {
 
-// The device of the calling thread's context by the driver's own cuCtxGetDevice, which leaves the runtime's last error
-// alone; session::kNoDevice where there is no context. To be called only after the driver was used by this thread.
+// The device of the calling thread's context by the driver's own cuCtxGetDevice, which leaves the
+// runtime's last error alone; session::kNoDevice where there is no context. To be called only after
+// the driver was used by this thread.
 uint8_t CurrentDevice();
 
 }  // namespace gmt::preload

@@ -1,5 +1,6 @@
-// Programs that reach driver functions through the runtime ask it for pointers here (PyTorch's expandable segments do).
-// What they get is our hook around the pointer that the runtime would have given them.
+// Programs that reach driver functions through the runtime ask it for pointers here (PyTorch's
+// expandable segments do). What they get is our hook around the pointer that the runtime would have
+// given them.
 
 #include <cuda_runtime_api.h>
 
@@ -24,9 +25,10 @@ Function RealQuery(const char* name, int slot, std::atomic<void*>* place) {
 }
 
 using Status = cudaDriverEntryPointQueryResult;
-using Query = cudaError_t (*)(const char* symbol, void** function, unsigned long long flags, Status* status);
-using QueryByVersion = cudaError_t (*)(const char* symbol, void** function, unsigned version, unsigned long long flags,
-                                       Status* status);
+using Query = cudaError_t (*)(const char* symbol, void** function, unsigned long long flags,
+                              Status* status);
+using QueryByVersion = cudaError_t (*)(const char* symbol, void** function, unsigned version,
+                                       unsigned long long flags, Status* status);
 
 // A query without a version means the runtime's own.
 constexpr unsigned kVersionOfSlot[] = {11080, 12090, 13990, 14990, 15990};
@@ -37,8 +39,8 @@ void HandOutHook(cudaError_t result, const char* symbol, unsigned version, void*
   }
 }
 
-cudaError_t GetEntryPoint(const char* name, int slot, std::atomic<void*>* place, const char* symbol, void** function,
-                          unsigned long long flags, Status* status) {
+cudaError_t GetEntryPoint(const char* name, int slot, std::atomic<void*>* place, const char* symbol,
+                          void** function, unsigned long long flags, Status* status) {
   const auto real = RealQuery<Query>(name, slot, place);
   if (real == nullptr) return static_cast<cudaError_t>(kSymbolNotFound);
   const cudaError_t result = real(symbol, function, flags, status);
@@ -46,8 +48,9 @@ cudaError_t GetEntryPoint(const char* name, int slot, std::atomic<void*>* place,
   return result;
 }
 
-cudaError_t GetEntryPointByVersion(const char* name, int slot, std::atomic<void*>* place, const char* symbol,
-                                   void** function, unsigned version, unsigned long long flags, Status* status) {
+cudaError_t GetEntryPointByVersion(const char* name, int slot, std::atomic<void*>* place,
+                                   const char* symbol, void** function, unsigned version,
+                                   unsigned long long flags, Status* status) {
   const auto real = RealQuery<QueryByVersion>(name, slot, place);
   if (real == nullptr) return static_cast<cudaError_t>(kSymbolNotFound);
   const cudaError_t result = real(symbol, function, version, flags, status);
@@ -60,28 +63,29 @@ cudaError_t GetEntryPointByVersion(const char* name, int slot, std::atomic<void*
 
 #define GMT_EXPORT extern "C" __attribute__((visibility("default"), used))
 
-#define GMT_QUERY_AS(name, slot, suffix, versioned)                                                             \
-  GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function, unsigned long long flags,   \
-                                               gmt::preload::Status* status) {                                  \
-    static constinit std::atomic<void*> real{nullptr};                                                          \
-    return gmt::preload::GetEntryPoint(#name, slot, &real, symbol, function, flags, status);                    \
-  }                                                                                                             \
+#define GMT_QUERY_AS(name, slot, suffix, versioned)                                          \
+  GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function,          \
+                                               unsigned long long flags,                     \
+                                               gmt::preload::Status* status) {               \
+    static constinit std::atomic<void*> real{nullptr};                                       \
+    return gmt::preload::GetEntryPoint(#name, slot, &real, symbol, function, flags, status); \
+  }                                                                                          \
   asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
 
-#define GMT_QUERY_BY_VERSION_AS(name, slot, suffix, versioned)                                                  \
-  GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function, unsigned int version,       \
-                                               unsigned long long flags, gmt::preload::Status* status) {        \
-    static constinit std::atomic<void*> real{nullptr};                                                          \
-    return gmt::preload::GetEntryPointByVersion(#name, slot, &real, symbol, function, version, flags, status);  \
-  }                                                                                                             \
+#define GMT_QUERY_BY_VERSION_AS(name, slot, suffix, versioned)                                 \
+  GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function,            \
+                                               unsigned int version, unsigned long long flags, \
+                                               gmt::preload::Status* status) {                 \
+    static constinit std::atomic<void*> real{nullptr};                                         \
+    return gmt::preload::GetEntryPointByVersion(#name, slot, &real, symbol, function, version, \
+                                                flags, status);                                \
+  }                                                                                            \
   asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
 
-#define GMT_FOR_EACH_RUNTIME(export_as, name)  \
-  export_as(name, 0, v11, "@libcudart.so.11.0") \
-  export_as(name, 1, v12, "@libcudart.so.12")   \
-  export_as(name, 2, v13, "@libcudart.so.13")   \
-  export_as(name, 3, v14, "@libcudart.so.14")   \
-  export_as(name, 4, v15, "@@libcudart.so.15")
+#define GMT_FOR_EACH_RUNTIME(export_as, name)                                                 \
+  export_as(name, 0, v11, "@libcudart.so.11.0") export_as(name, 1, v12, "@libcudart.so.12")   \
+      export_as(name, 2, v13, "@libcudart.so.13") export_as(name, 3, v14, "@libcudart.so.14") \
+          export_as(name, 4, v15, "@@libcudart.so.15")
 
 GMT_FOR_EACH_RUNTIME(GMT_QUERY_AS, cudaGetDriverEntryPoint)
 GMT_FOR_EACH_RUNTIME(GMT_QUERY_AS, cudaGetDriverEntryPoint_ptsz)

@@ -19,7 +19,8 @@ void NoteStatus(int status, void*) {
   control.exit_kind.store(ExitKind::kExited, std::memory_order_release);
 }
 
-// Runs when the loader takes the library down: after the target's own exit handlers and most destructors.
+// Runs when the loader takes the library down: after the target's own exit handlers and most
+// destructors.
 __attribute__((destructor)) void WaitForCollector() {
   Process* p = Process::IfRecording();
   if (p == nullptr || !p->collector_started) return;

@@ -1,7 +1,7 @@
 // preload/exit.h
 //
-// A normal end of the process: how it exits is noted in the session, and the collector gets up to exit_wait to complete
-// the file, because in a container the end of PID 1 is the end of everything.
+// A normal end of the process: how it exits is noted in the session, and the collector gets up to
+// exit_wait to complete the file, because in a container the end of PID 1 is the end of everything.
 
 #ifndef GMT_PRELOAD_EXIT_H_
 #define GMT_PRELOAD_EXIT_H_

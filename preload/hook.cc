@@ -36,7 +36,8 @@ constexpr const char* kNames[] = {
 constexpr int kRuntimeSlots = sizeof(kRuntimeNodes) / sizeof(kRuntimeNodes[0]);
 constexpr int kSlots = kRuntimeSlots > kDriverSlots ? kRuntimeSlots : kDriverSlots;
 
-// The real function of each slot, found at its first call; of a driver slot, when the pointer is handed out.
+// The real function of each slot, found at its first call; of a driver slot, when the pointer is
+// handed out.
 constinit std::atomic<void*> reals[kApiEnd][kSlots];
 
 void CountMissing() {
@@ -47,7 +48,7 @@ void CountMissing() {
 void* FindReal(Api api, int slot, bool runtime) {
   const KeepErrno keep;
   const Nesting nesting;
-  void* real = runtime ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
+  void* real = runtime     ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
                : slot == 0 ? FindDriverFunction(kNames[api])
                            : nullptr;
   if (real == nullptr) CountMissing();
@@ -62,13 +63,14 @@ Function Real(Api api, int slot, bool runtime) {
 }
 
 // One function template per line of the table; its instances are the hooks.
-#define GMT_HOOK(Result, is_runtime, name, parameters, arguments, event)                                     \
-  static_assert(std::is_same_v<decltype(::name), Result parameters>, #name " has another signature in CUDA"); \
-  template <int kSlot>                                                                                       \
-  Result Hook_##name parameters {                                                                            \
-    const auto real = Real<Result(*) parameters>(kApi_##name, kSlot, is_runtime);                            \
-    if (real == nullptr) return static_cast<Result>(kSymbolNotFound);                                        \
-    return Trace<Result>(kApi_##name, event, [&] { return real arguments; });                                \
+#define GMT_HOOK(Result, is_runtime, name, parameters, arguments, event)          \
+  static_assert(std::is_same_v<decltype(::name), Result parameters>,              \
+                #name " has another signature in CUDA");                          \
+  template <int kSlot>                                                            \
+  Result Hook_##name parameters {                                                 \
+    const auto real = Real<Result(*) parameters>(kApi_##name, kSlot, is_runtime); \
+    if (real == nullptr) return static_cast<Result>(kSymbolNotFound);             \
+    return Trace<Result>(kApi_##name, event, [&] { return real arguments; });     \
   }
 #define GMT_RUNTIME(name, parameters, arguments, event) \
   GMT_HOOK(cudaError_t, true, name, parameters, arguments, event)
@@ -86,11 +88,11 @@ struct DriverHook {
 };
 
 #define GMT_RUNTIME(name, parameters, arguments, event)
-#define GMT_DRIVER(name, query, version, parameters, arguments, event)                                          \
-  {kApi_##name,                                                                                                 \
-   query,                                                                                                       \
-   version,                                                                                                     \
-   {nullptr, reinterpret_cast<void*>(Hook_##name<1>), reinterpret_cast<void*>(Hook_##name<2>),                  \
+#define GMT_DRIVER(name, query, version, parameters, arguments, event)                         \
+  {kApi_##name,                                                                                \
+   query,                                                                                      \
+   version,                                                                                    \
+   {nullptr, reinterpret_cast<void*>(Hook_##name<1>), reinterpret_cast<void*>(Hook_##name<2>), \
     reinterpret_cast<void*>(Hook_##name<3>)}},
 const DriverHook kDriverHooks[] = {
 #include "preload/hook_table.inc"
@@ -119,7 +121,8 @@ void* DriverHookFor(const char* name, unsigned version, void* real) {
   for (int slot = 1; slot < kDriverSlots; ++slot) {
     std::atomic<void*>& place = reals[hook->api][slot];
     void* seen = place.load(std::memory_order_acquire);
-    if (seen == nullptr && place.compare_exchange_strong(seen, real, std::memory_order_acq_rel)) seen = real;
+    if (seen == nullptr && place.compare_exchange_strong(seen, real, std::memory_order_acq_rel))
+      seen = real;
     if (seen == real) return hook->hooks[slot];
   }
   Process* p = Process::IfRecording();
@@ -131,20 +134,21 @@ void* DriverHookFor(const char* name, unsigned version, void* real) {
 
 // ---- What the library exports ----
 //
-// A runtime function once per runtime, under that runtime's version node, so that each caller reaches the runtime that
-// it was linked with. The newest is the default, and first in exports.map: unversioned callers bind to it.
+// A runtime function once per runtime, under that runtime's version node, so that each caller
+// reaches the runtime that it was linked with. The newest is the default, and first in exports.map:
+// unversioned callers bind to it.
 
-#define GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, slot, suffix, versioned)                     \
-  GMT_EXPORT cudaError_t gmt_##name##_##suffix parameters {                                             \
-    return gmt::preload::Hook_##name<slot> arguments;                                                   \
-  }                                                                                                     \
+#define GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, slot, suffix, versioned) \
+  GMT_EXPORT cudaError_t gmt_##name##_##suffix parameters {                         \
+    return gmt::preload::Hook_##name<slot> arguments;                               \
+  }                                                                                 \
   asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
 
-#define GMT_RUNTIME(name, parameters, arguments, event)                                   \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 0, v11, "@libcudart.so.11.0")        \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 1, v12, "@libcudart.so.12")          \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 2, v13, "@libcudart.so.13")          \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 3, v14, "@libcudart.so.14")          \
+#define GMT_RUNTIME(name, parameters, arguments, event)                            \
+  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 0, v11, "@libcudart.so.11.0") \
+  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 1, v12, "@libcudart.so.12")   \
+  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 2, v13, "@libcudart.so.13")   \
+  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 3, v14, "@libcudart.so.14")   \
   GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 4, v15, "@@libcudart.so.15")
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) \
   GMT_EXPORT CUresult name parameters { return gmt::preload::Hook_##name<0> arguments; }

@@ -1,7 +1,8 @@
 // preload/loader.h
 //
-// The loader's functions under the names they have had since the first glibc of each machine, so that the library still
-// loads where glibc is older than 2.34. (There they live in libdl.so.2, which is why that library is linked.)
+// The loader's functions under the names they have had since the first glibc of each machine, so
+// that the library still loads where glibc is older than 2.34. (There they live in libdl.so.2,
+// which is why that library is linked.)
 
 #ifndef GMT_PRELOAD_LOADER_H_
 #define GMT_PRELOAD_LOADER_H_

@@ -16,7 +16,9 @@ void Say(const char* text, ...) {
   va_start(arguments, text);
   const int n = vsnprintf(line + used, sizeof(line) - used - 1, text, arguments);
   va_end(arguments);
-  if (n > 0) used += static_cast<size_t>(n) < sizeof(line) - used - 1 ? static_cast<size_t>(n) : sizeof(line) - used - 2;
+  if (n > 0)
+    used += static_cast<size_t>(n) < sizeof(line) - used - 1 ? static_cast<size_t>(n)
+                                                             : sizeof(line) - used - 2;
   line[used++] = '\n';
   (void)!write(STDERR_FILENO, line, used);
 }

@@ -39,8 +39,10 @@ void SetBuildId(const char* notes, size_t size, ModuleRecord* record) {
     const size_t name = at + sizeof(note);
     const size_t body = name + ((note.n_namesz + 3) & ~size_t{3});
     if (body > size || note.n_descsz > size - body) return;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
-      const size_t n = note.n_descsz < sizeof(record->build_id) ? note.n_descsz : sizeof(record->build_id);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        memcmp(notes + name, "GNU", 4) == 0) {
+      const size_t n =
+          note.n_descsz < sizeof(record->build_id) ? note.n_descsz : sizeof(record->build_id);
       memcpy(record->build_id, notes + body, n);
       record->build_id_size = static_cast<uint32_t>(n);
       return;
@@ -53,7 +55,8 @@ void SetFromHeaders(uint64_t bias, const ElfW(Phdr) * headers, size_t count, Mod
   record->bias = bias;
   for (size_t i = 0; i < count && record->build_id_size == 0; ++i) {
     if (headers[i].p_type == PT_NOTE) {
-      SetBuildId(reinterpret_cast<const char*>(bias + headers[i].p_vaddr), headers[i].p_memsz, record);
+      SetBuildId(reinterpret_cast<const char*>(bias + headers[i].p_vaddr), headers[i].p_memsz,
+                 record);
     }
   }
 }
@@ -77,9 +80,10 @@ bool FindLockFree(FindObject find, uint64_t address, ModuleRecord* record) {
   SetPath(found.map->l_name, record);
   const auto* elf = static_cast<const ElfW(Ehdr)*>(found.map_start);
   if (memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_phentsize == sizeof(ElfW(Phdr))) {
-    SetFromHeaders(record->bias,
-                   reinterpret_cast<const ElfW(Phdr)*>(reinterpret_cast<const char*>(elf) + elf->e_phoff),
-                   elf->e_phnum, record);
+    SetFromHeaders(
+        record->bias,
+        reinterpret_cast<const ElfW(Phdr)*>(reinterpret_cast<const char*>(elf) + elf->e_phoff),
+        elf->e_phnum, record);
   }
   return true;
 }
@@ -111,7 +115,8 @@ bool FindModule(uint64_t address, ModuleRecord* record) {
   static constinit std::atomic<FindObject> find{nullptr};
   static constinit std::atomic<bool> looked_for{false};
   if (!looked_for.load(std::memory_order_acquire)) {
-    find.store(reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object")), std::memory_order_relaxed);
+    find.store(reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object")),
+               std::memory_order_relaxed);
     looked_for.store(true, std::memory_order_release);
   }
   const FindObject find_object = find.load(std::memory_order_relaxed);
@@ -121,7 +126,8 @@ bool FindModule(uint64_t address, ModuleRecord* record) {
 }
 
 bool Same(const ModuleRecord& a, const ModuleRecord& b) {
-  return a.start == b.start && a.end == b.end && a.bias == b.bias && a.build_id_size == b.build_id_size &&
+  return a.start == b.start && a.end == b.end && a.bias == b.bias &&
+         a.build_id_size == b.build_id_size &&
          memcmp(a.build_id, b.build_id, a.build_id_size) == 0 && a.path_size == b.path_size &&
          memcmp(a.path, b.path, a.path_size) == 0;
 }

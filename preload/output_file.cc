@@ -108,7 +108,8 @@ void WithSuffix(const char* path, int suffix, char* result, size_t size) {
   const char* slash = strrchr(path, '/');
   const char* dot = strrchr(slash == nullptr ? path : slash, '.');
   const size_t stem = dot == nullptr ? strlen(path) : static_cast<size_t>(dot - path);
-  snprintf(result, size, "%.*s.%d%s", static_cast<int>(stem), path, suffix, dot == nullptr ? "" : dot);
+  snprintf(result, size, "%.*s.%d%s", static_cast<int>(stem), path, suffix,
+           dot == nullptr ? "" : dot);
 }
 
 // -errno, or a descriptor; *final gets the name.
@@ -148,14 +149,16 @@ bool StateDirectory(char* path, size_t size) {
 }  // namespace
 
 const char* Rank() {
-  return FirstSet({"GPUMEMTRACE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
-                   "FLUX_TASK_RANK", "PALS_RANKID", "SLURM_PROCID", "JOB_COMPLETION_INDEX"});
+  return FirstSet({"GPUMEMTRACE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                   "MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK", "PALS_RANKID", "SLURM_PROCID",
+                   "JOB_COMPLETION_INDEX"});
 }
 const char* LocalRank() {
   return FirstSet({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});
 }
 const char* Job() {
-  return FirstSet({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "RAY_JOB_ID", "TORCHELASTIC_RUN_ID"});
+  return FirstSet({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "RAY_JOB_ID",
+                   "TORCHELASTIC_RUN_ID"});
 }
 
 bool ExpandPattern(const char* pattern, char* path, size_t size) {
@@ -182,7 +185,8 @@ OutputFile CreateOutputFile(const char* pattern, const char* run_id) {
     snprintf(wanted, sizeof(wanted), "%s", name);
   } else {
     char cwd[PATH_MAX];
-    snprintf(wanted, sizeof(wanted), "%s/%s", getcwd(cwd, sizeof(cwd)) == nullptr ? "." : cwd, name);
+    snprintf(wanted, sizeof(wanted), "%s/%s", getcwd(cwd, sizeof(cwd)) == nullptr ? "." : cwd,
+             name);
   }
   out.fd = CreateUnderFreeName(wanted, run_id, out.path, sizeof(out.path));
   if (out.fd >= 0) return out;

@@ -1,8 +1,9 @@
 // preload/own_image.h
 //
-// InOwnImage: whether an address lies in this library. Two uses: the shim's own frames are left out of stacks, and an
-// address of ours is never taken for the real function behind a hook. (A driver library that returns its own exports
-// through its GOT hands back our hook; calling that as "real" would recurse for ever.)
+// InOwnImage: whether an address lies in this library. Two uses: the shim's own frames are left out
+// of stacks, and an address of ours is never taken for the real function behind a hook. (A driver
+// library that returns its own exports through its GOT hands back our hook; calling that as "real"
+// would recurse for ever.)
 
 #ifndef GMT_PRELOAD_OWN_IMAGE_H_
 #define GMT_PRELOAD_OWN_IMAGE_H_
@@ -16,9 +17,12 @@ extern "C" __attribute__((visibility("hidden"))) const char _end[];
 namespace gmt::preload {
 
 inline bool InOwnImage(uint64_t address) {
-  return address >= reinterpret_cast<uint64_t>(__ehdr_start) && address < reinterpret_cast<uint64_t>(_end);
+  return address >= reinterpret_cast<uint64_t>(__ehdr_start) &&
+         address < reinterpret_cast<uint64_t>(_end);
 }
-inline bool InOwnImage(const void* address) { return InOwnImage(reinterpret_cast<uint64_t>(address)); }
+inline bool InOwnImage(const void* address) {
+  return InOwnImage(reinterpret_cast<uint64_t>(address));
+}
 
 }  // namespace gmt::preload
 

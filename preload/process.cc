@@ -33,10 +33,12 @@ constinit std::atomic<Process*> Process::page_{nullptr};
 Process* Process::GetPage() {
   Process* page = page_.load(std::memory_order_acquire);
   if (page != nullptr) return page;
-  void* fresh = mmap(nullptr, sizeof(Process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* fresh =
+      mmap(nullptr, sizeof(Process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (fresh == MAP_FAILED) return nullptr;
   if (madvise(fresh, sizeof(Process), MADV_WIPEONFORK) != 0) WipeAtFork(fresh);
-  if (page_.compare_exchange_strong(page, static_cast<Process*>(fresh), std::memory_order_acq_rel)) {
+  if (page_.compare_exchange_strong(page, static_cast<Process*>(fresh),
+                                    std::memory_order_acq_rel)) {
     return static_cast<Process*>(fresh);
   }
   munmap(fresh, sizeof(Process));
@@ -53,12 +55,15 @@ Process* Process::StartOrWait() {
     p->identity = static_cast<uint32_t>(getpid());
     const Nesting nesting;
     const bool started = StartSession(p);
-    if (started) p->map.control().counters[session::kBeforeSession].fetch_add(passed_before_session.exchange(0));
+    if (started)
+      p->map.control().counters[session::kBeforeSession].fetch_add(
+          passed_before_session.exchange(0));
     p->status.store(started ? kRecording : kOff, std::memory_order_release);
     return started ? p : nullptr;
   }
   for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {
-    if (p->starter.load(std::memory_order_relaxed) == self) break;  // a signal handler on the starting thread
+    if (p->starter.load(std::memory_order_relaxed) == self)
+      break;  // a signal handler on the starting thread
     const timespec millisecond = {0, 1000000};
     nanosleep(&millisecond, nullptr);
     seen = p->status.load(std::memory_order_acquire);

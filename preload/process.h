@@ -1,14 +1,16 @@
 // preload/process.h
 //
-// Process: whether and where this process is being recorded. It exists from the first GPU call that allocates, reserves,
-// maps or registers memory; before that there is no thread, no file, no descriptor and no allocated page.
+// Process: whether and where this process is being recorded. It exists from the first GPU call that
+// allocates, reserves, maps or registers memory; before that there is no thread, no file, no
+// descriptor and no allocated page.
 //
-// Its state lives in a page that the kernel empties in a fork child (MADV_WIPEONFORK), as it leaves the session out of
-// the child's memory (MADV_DONTFORK). A child therefore finds itself not recording, at the cost of the one load that
-// every hook makes anyway, and starts a session of its own at its own first GPU call.
+// Its state lives in a page that the kernel empties in a fork child (MADV_WIPEONFORK), as it leaves
+// the session out of the child's memory (MADV_DONTFORK). A child therefore finds itself not
+// recording, at the cost of the one load that every hook makes anyway, and starts a session of its
+// own at its own first GPU call.
 //
-// Thread safety: all functions from any thread. Concurrent first callers wait up to half a second for the session; what
-// still comes before it is passed through and counted.
+// Thread safety: all functions from any thread. Concurrent first callers wait up to half a second
+// for the session; what still comes before it is passed through and counted.
 
 #ifndef GMT_PRELOAD_PROCESS_H_
 #define GMT_PRELOAD_PROCESS_H_
@@ -26,7 +28,7 @@ struct Process {
 
   std::atomic<uint32_t> status;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
-  uint32_t identity;              // changes with the process: tells a thread's cached tid from its parent's
+  uint32_t identity;  // changes with the process: tells a thread's cached tid from its parent's
 
   session::SessionMap map;
   session::RingWriter ring;

@@ -31,7 +31,8 @@ uint32_t RecordStack(Process* p) {
   bool is_new;
   const session::ModuleLog modules = p->map.modules();
   uint32_t id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
-  if (is_new && NoteModules(*p, stack.frames, depth)) {  // the same addresses mean something else now
+  if (is_new &&
+      NoteModules(*p, stack.frames, depth)) {  // the same addresses mean something else now
     id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
   }
   if (id == 0) p->Count(session::kStacksFull);
@@ -144,7 +145,8 @@ void AcquisitionSpan::Finish(uint32_t result) {
   session::InFlightTable::End(in_flight_);
   if (what_.memory == Memory::kVmm) {
     session::LiveValue physical;
-    if (what_.kind == Kind::kMap && process_->live.Find(Space::kPhysical, what_.stream, &physical)) {
+    if (what_.kind == Kind::kMap &&
+        process_->live.Find(Space::kPhysical, what_.stream, &physical)) {
       record_.device = physical.device;
     }
   } else if (what_.space == Space::kDevice && (result == 0 || result == kOutOfMemory)) {
@@ -189,7 +191,8 @@ void ReturnSpan::Finish(uint32_t result) {
   session::InFlightTable::End(in_flight_);
   const uint64_t begin_ns = record_.time_ns;
   record_.time_ns = Now();
-  RecordReturnDone(process_, record_, record_.time_ns - begin_ns, result, known_ ? &live_ : nullptr);
+  RecordReturnDone(process_, record_, record_.time_ns - begin_ns, result,
+                   known_ ? &live_ : nullptr);
 }
 
 Process* RangeReturnSpan::Wanted(const RangeReturn& what) {
@@ -198,7 +201,8 @@ Process* RangeReturnSpan::Wanted(const RangeReturn& what) {
   return p != nullptr && HeapWanted(*p, what.memory) ? p : nullptr;
 }
 
-RangeReturnSpan::RangeReturnSpan(Process* process, ApiId api, const RangeReturn& what) : process_(process) {
+RangeReturnSpan::RangeReturnSpan(Process* process, ApiId api, const RangeReturn& what)
+    : process_(process) {
   const KeepErrno keep;
   record_.kind = what.kind;
   record_.space = what.space;

@@ -1,15 +1,18 @@
 // preload/span.h
 //
-// A span is one hooked call that is being recorded: it is opened before the real function is called and finished with
-// that function's result.
+// A span is one hooked call that is being recorded: it is opened before the real function is called
+// and finished with that function's result.
 //
-//   acquisition   open: stack, in-flight slot, clock        finish: ticket, live table, ALLOC (or ALLOC_FAILED)
-//   return        open: ticket, live table, FREE, ...       finish: FREE_DONE with duration; a failure undoes the FREE
+//   acquisition   open: stack, in-flight slot, clock        finish: ticket, live table, ALLOC (or
+//   ALLOC_FAILED) return        open: ticket, live table, FREE, ...       finish: FREE_DONE with
+//   duration; a failure undoes the FREE
 //
-// So a free takes its ticket before the driver can hand the address out again, and an allocation after the driver has
-// handed it out: the order of tickets is an order of the calls (session/ring.h, R1).
+// So a free takes its ticket before the driver can hand the address out again, and an allocation
+// after the driver has handed it out: the order of tickets is an order of the calls
+// (session/ring.h, R1).
 //
-// `errno` is kept across everything a span does. Thread safety: a span belongs to the thread that opened it.
+// `errno` is kept across everything a span does. Thread safety: a span belongs to the thread that
+// opened it.
 
 #ifndef GMT_PRELOAD_SPAN_H_
 #define GMT_PRELOAD_SPAN_H_
@@ -79,7 +82,8 @@ class RangeReturnSpan {
   void Finish(uint32_t result);
 
  private:
-  static constexpr uint32_t kMaxParts = 32;  // that a failure can bring back; further ones are counted
+  static constexpr uint32_t kMaxParts =
+      32;  // that a failure can bring back; further ones are counted
 
   struct Part {
     uint64_t value;
@@ -93,9 +97,13 @@ class RangeReturnSpan {
   const Nesting nesting_;
 };
 
-inline AcquisitionSpan OpenSpan(Process* p, ApiId api, const Acquisition& what) { return {p, api, what}; }
+inline AcquisitionSpan OpenSpan(Process* p, ApiId api, const Acquisition& what) {
+  return {p, api, what};
+}
 inline ReturnSpan OpenSpan(Process* p, ApiId api, const Return& what) { return {p, api, what}; }
-inline RangeReturnSpan OpenSpan(Process* p, ApiId api, const RangeReturn& what) { return {p, api, what}; }
+inline RangeReturnSpan OpenSpan(Process* p, ApiId api, const RangeReturn& what) {
+  return {p, api, what};
+}
 
 // Calls `real` and records it as `what`.
 template <typename Result, typename What, typename Real>

@@ -28,7 +28,8 @@ namespace {
 constexpr size_t kStack = 64 << 10;  // of each of the two clones
 constexpr int kCloneFlags = CLONE_VM | CLONE_VFORK | CLONE_UNTRACED;
 
-// All that the two clones need, prepared before them: they run on our memory and may call nothing but the kernel.
+// All that the two clones need, prepared before them: they run on our memory and may call nothing
+// but the kernel.
 struct Plan {
   const char* path;
   char** environment;
@@ -38,7 +39,8 @@ struct Plan {
   volatile int error;
 };
 
-// The kernel's struct sigaction on 64-bit machines; raw, because libc's would touch state we share with the target.
+// The kernel's struct sigaction on 64-bit machines; raw, because libc's would touch state we share
+// with the target.
 struct KernelSigaction {
   void* handler;
   unsigned long flags;
@@ -57,7 +59,8 @@ void ResetSignals() {
 
 // Closes everything from `first` up, where the kernel has no close_range.
 void CloseFromList(unsigned first) {
-  const long dir = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const long dir =
+      syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (dir < 0) return;
   char buffer[2048];
   for (long n; (n = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0;) {
@@ -77,7 +80,8 @@ bool PlaceDescriptors(const int (&fds)[3]) {
   constexpr int kFirst = session::kSessionFd;
   static_assert(session::kTargetPidFd == kFirst + 1 && session::kOutputFd == kFirst + 2);
   long lifted[3];
-  for (int i = 0; i < 3; ++i) lifted[i] = fds[i] < 0 ? -1 : syscall(SYS_fcntl, fds[i], F_DUPFD, kFirst + 3);
+  for (int i = 0; i < 3; ++i)
+    lifted[i] = fds[i] < 0 ? -1 : syscall(SYS_fcntl, fds[i], F_DUPFD, kFirst + 3);
   for (int i = 0; i < 3; ++i) {
     if (lifted[i] < 0) {
       syscall(SYS_close, kFirst + i);
@@ -96,7 +100,8 @@ bool PlaceDescriptors(const int (&fds)[3]) {
 int RunCollector(void* argument) {
   Plan* plan = static_cast<Plan*>(argument);
   syscall(SYS_setsid);
-  // The last moment at which the error can still be told is execve's: everything before it must not fail.
+  // The last moment at which the error can still be told is execve's: everything before it must not
+  // fail.
   if (PlaceDescriptors(plan->fds)) {
     ResetSignals();
     syscall(SYS_execve, plan->path, plan->argv, plan->environment);
@@ -108,12 +113,14 @@ int RunCollector(void* argument) {
 
 int RunHelper(void* argument) {
   Plan* plan = static_cast<Plan*>(argument);
-  if (clone(RunCollector, plan->second_stack + kStack, kCloneFlags | SIGCHLD, plan) < 0) plan->error = errno;
+  if (clone(RunCollector, plan->second_stack + kStack, kCloneFlags | SIGCHLD, plan) < 0)
+    plan->error = errno;
   syscall(SYS_exit, 0);
   return 0;
 }
 
-// The environment without LD_*: the collector is not to be traced, nor to load what was meant for the target.
+// The environment without LD_*: the collector is not to be traced, nor to load what was meant for
+// the target.
 char** CollectorEnvironment(size_t* bytes) {
   size_t count = 0;
   while (environ[count] != nullptr) ++count;
@@ -169,7 +176,8 @@ int SpawnCollector(const char* path, int session_fd, int pid_fd, int output_fd) 
   size_t environment_bytes;
   char** environment = CollectorEnvironment(&environment_bytes);
   if (environment == nullptr) return errno;
-  void* stacks = mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  void* stacks = mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   int error = stacks == MAP_FAILED ? errno : 0;
   if (error == 0) {
     char* first_stack = static_cast<char*>(stacks);

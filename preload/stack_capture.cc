@@ -30,7 +30,8 @@ int CollectFrame(void* context, void* argument) {
 
 }  // namespace
 
-uint32_t StackCapture::WalkLibunwind(const StackCapture& self, uint64_t* frames, uint32_t capacity) {
+uint32_t StackCapture::WalkLibunwind(const StackCapture& self, uint64_t* frames,
+                                     uint32_t capacity) {
   static_assert(sizeof(void*) == sizeof(uint64_t));
   const int n = reinterpret_cast<UnwBacktrace>(self.backtrace_)(reinterpret_cast<void**>(frames),
                                                                 static_cast<int>(capacity));
@@ -41,7 +42,8 @@ uint32_t StackCapture::WalkLibgcc(const StackCapture& self, uint64_t* frames, ui
   Collected collected = {reinterpret_cast<UnwindGetIp>(self.get_ip_), frames, 0, capacity};
   reinterpret_cast<UnwindBacktrace>(self.backtrace_)(CollectFrame, &collected);
   uint32_t n = collected.count;
-  while (n > 0 && frames[n - 1] == 0) --n;  // the walk ends with an empty frame below the thread's first function
+  while (n > 0 && frames[n - 1] == 0)
+    --n;  // the walk ends with an empty frame below the thread's first function
   return n;
 }
 

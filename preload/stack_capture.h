@@ -1,11 +1,11 @@
 // preload/stack_capture.h
 //
-// StackCapture: the addresses of the calling thread's frames, innermost first, by an unwinder that is found in the
-// process: libunwind, opened for ourselves alone (its own symbols would otherwise take over the target's exception
-// handling), else libgcc's.
+// StackCapture: the addresses of the calling thread's frames, innermost first, by an unwinder that
+// is found in the process: libunwind, opened for ourselves alone (its own symbols would otherwise
+// take over the target's exception handling), else libgcc's.
 //
-// Thread safety: Find() once; Capture() from any thread. Cost: docs/overhead.md. Both unwinders may allocate and take the
-// loader's lock on the first walk of a thread or library.
+// Thread safety: Find() once; Capture() from any thread. Cost: docs/overhead.md. Both unwinders may
+// allocate and take the loader's lock on the first walk of a thread or library.
 
 #ifndef GMT_PRELOAD_STACK_CAPTURE_H_
 #define GMT_PRELOAD_STACK_CAPTURE_H_
@@ -19,12 +19,14 @@ namespace gmt::preload {
 
 class StackCapture {
  public:
-  // The unwinder asked for; without it the next best. *name says which: "libunwind", "libgcc" or "none".
+  // The unwinder asked for; without it the next best. *name says which: "libunwind", "libgcc" or
+  // "none".
   static StackCapture Find(session::Unwinder wanted, const char** name);
 
   explicit operator bool() const { return walk_ != nullptr; }
 
-  // Writes up to `capacity` frames that lie outside this library; returns how many. *truncated: there were more.
+  // Writes up to `capacity` frames that lie outside this library; returns how many. *truncated:
+  // there were more.
   uint32_t Capture(uint64_t* frames, uint32_t capacity, bool* truncated) const;
 
  private:

@@ -10,9 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/loader.h"
 #include "preload/exit.h"
 #include "preload/hook.h"
+#include "preload/loader.h"
 #include "preload/message.h"
 #include "preload/output_file.h"
 #include "preload/own_image.h"
@@ -29,11 +29,20 @@ namespace gmt::preload {
 namespace {
 
 // Variables of the target that explain its memory; they go into the recording.
-constexpr std::string_view kSettings[] = {
-    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "CUDA_VISIBLE_DEVICES",
-    "CUDA_MODULE_LOADING",     "CUDA_DEVICE_ORDER",  "CUBLAS_WORKSPACE_CONFIG",        "NCCL_BUFFSIZE",
-    "RANK",                    "LOCAL_RANK",         "WORLD_SIZE",                     "SLURM_JOB_ID",
-    "SLURM_PROCID",            "OMPI_COMM_WORLD_RANK"};
+constexpr std::string_view kSettings[] = {"PYTORCH_CUDA_ALLOC_CONF",
+                                          "PYTORCH_ALLOC_CONF",
+                                          "PYTORCH_NO_CUDA_MEMORY_CACHING",
+                                          "CUDA_VISIBLE_DEVICES",
+                                          "CUDA_MODULE_LOADING",
+                                          "CUDA_DEVICE_ORDER",
+                                          "CUBLAS_WORKSPACE_CONFIG",
+                                          "NCCL_BUFFSIZE",
+                                          "RANK",
+                                          "LOCAL_RANK",
+                                          "WORLD_SIZE",
+                                          "SLURM_JOB_ID",
+                                          "SLURM_PROCID",
+                                          "OMPI_COMM_WORLD_RANK"};
 
 void ReportOption(void*, const session::OptionError& e) {
   Say("GPUMEMTRACE: '%.*s': %s", static_cast<int>(e.pair.size()), e.pair.data(), e.why);
@@ -79,8 +88,8 @@ void AddApis(session::InfoWriter* info) {
   }
 }
 
-void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim, const char* unwinder,
-                 session::InfoWriter* info) {
+void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
+                 const char* unwinder, session::InfoWriter* info) {
   char buffer[4096];
   info->Add("version", GMT_VERSION);
   info->Add("output", output.path);
@@ -107,7 +116,8 @@ void EnterRunLog(const char* session, const char* output) {
   if (fd < 0) return;
   char line[3 * PATH_MAX];
   const int n = snprintf(line, sizeof(line), "%d\t%s\t%s\n", getpid(), session, output);
-  if (n > 0 && static_cast<size_t>(n) < sizeof(line)) (void)!write(fd, line, static_cast<size_t>(n));
+  if (n > 0 && static_cast<size_t>(n) < sizeof(line))
+    (void)!write(fd, line, static_cast<size_t>(n));
   close(fd);
 }
 
@@ -116,7 +126,8 @@ const char* OwnPath() {
   return dladdr(__ehdr_start, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-void StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output, const char* shim) {
+void StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output,
+                    const char* shim) {
   char path[PATH_MAX];
   int error = ENOENT;
   if (FindCollector(shim, path, sizeof(path))) {
@@ -127,8 +138,8 @@ void StartCollector(Process* p, const session::CreatedSession& session, const Ou
   p->collector_started = error == 0;
   p->map.control().collector_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
   if (error != 0) {
-    Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s", strerror(error),
-        session.path[0] == '\0' ? "memory" : session.path, session.path);
+    Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s",
+        strerror(error), session.path[0] == '\0' ? "memory" : session.path, session.path);
   }
 }
 
@@ -170,7 +181,8 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
 // Options come from the environment of a process that may run with more rights than who set it.
 bool Privileged() { return getauxval(AT_SECURE) != 0; }
 
-// With follow_fork off, only the process that `run` or the user started is recorded, not what it forks.
+// With follow_fork off, only the process that `run` or the user started is recorded, not what it
+// forks.
 bool FollowedHere(const session::Options& options) {
   static constinit int first_process = 0;
   if (first_process == 0) first_process = getpid();

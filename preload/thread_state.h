@@ -1,7 +1,8 @@
 // preload/thread_state.h
 //
-// What the shim keeps per thread: initial-exec TLS of a few bytes, zero at first, with no destructor, so that hooks work
-// in threads that are just starting or ending and when the library is loaded late.
+// What the shim keeps per thread: initial-exec TLS of a few bytes, zero at first, with no
+// destructor, so that hooks work in threads that are just starting or ending and when the library
+// is loaded late.
 
 #ifndef GMT_PRELOAD_THREAD_STATE_H_
 #define GMT_PRELOAD_THREAD_STATE_H_
@@ -13,8 +14,8 @@
 namespace gmt::preload {
 
 struct ThreadState {
-  uint32_t depth;  // of hooked calls: what runs inside one is part of that one's event
-  uint32_t tid;    // 0: not asked yet
+  uint32_t depth;    // of hooked calls: what runs inside one is part of that one's event
+  uint32_t tid;      // 0: not asked yet
   uint32_t process;  // identity of the process that `tid` was asked in (Process::identity)
 };
 

@@ -1,0 +1,94 @@
+// What the library's file asks of the processes it is loaded into.
+
+#include <cstdio>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gmt::preload {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsSubsetOf;
+using testing::Not;
+using testing::UnorderedElementsAreArray;
+
+std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char buffer[4096];
+  for (size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) text.append(buffer, n);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return text;
+}
+
+std::set<std::string> Lines(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+constexpr const char* kNodes[] = {"@libcudart.so.11.0", "@libcudart.so.12", "@libcudart.so.13",
+                                  "@libcudart.so.14", "@@libcudart.so.15"};
+
+std::set<std::string> ExpectedExports() {
+  std::set<std::string> names;
+  std::set<std::string> runtime = {"cudaGetDriverEntryPoint", "cudaGetDriverEntryPoint_ptsz",
+                                   "cudaGetDriverEntryPointByVersion",
+                                   "cudaGetDriverEntryPointByVersion_ptsz"};
+#define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
+#define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);
+#include "preload/hook_table.inc"
+#undef GMT_RUNTIME
+#undef GMT_DRIVER
+  for (const std::string& name : runtime) {
+    for (const char* node : kNodes) names.insert(name + node);
+  }
+  return names;
+}
+
+TEST(ImageTest, LibcIsAllItNeeds) {
+  const auto needed =
+      Lines(Output("readelf -dW " GMT_SHIM_PATH " | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p'"));
+  EXPECT_THAT(needed, IsSubsetOf({"libc.so.6", "libdl.so.2"}));
+}
+
+TEST(ImageTest, ExportsAreTheHookTableAndNothingElse) {
+  const auto exports =
+      Lines(Output("nm -D --defined-only " GMT_SHIM_PATH " | awk '$2 != \"A\" {print $3}'"));
+  EXPECT_THAT(exports, UnorderedElementsAreArray(ExpectedExports()));
+}
+
+TEST(ImageTest, LoadsWhereGlibcIs2_28) {
+  const auto versions = Lines(Output("objdump -T " GMT_SHIM_PATH " | grep -o 'GLIBC_2\\.[0-9]*'"));
+  for (const std::string& version : versions) {
+    EXPECT_LE(std::stoi(version.substr(version.find('.') + 1)), 28) << version;
+  }
+}
+
+TEST(ImageTest, ThreadLocalStorageIsSmallAndOfTheInitialModel) {
+  const std::string tls = Output("readelf -lW " GMT_SHIM_PATH " | awk '$1 == \"TLS\" {print $6}'");
+  EXPECT_LE(std::stoul(tls, nullptr, 16), 64u);
+  EXPECT_THAT(Output("readelf -dW " GMT_SHIM_PATH), HasSubstr("STATIC_TLS"));
+}
+
+TEST(ImageTest, NothingRunsWhenItIsLoaded) {
+  // One entry: the compiler's own frame_dummy.
+  const std::string size = Output("readelf -SW " GMT_SHIM_PATH
+                                  " | sed 's/\\[ *//' | awk '$2 == \".init_array\" {print $6}'");
+  EXPECT_EQ(std::stoul(size, nullptr, 16), sizeof(void*));
+}
+
+TEST(ImageTest, NothingOfTheCxxRuntimeIsInIt) {
+  const std::string symbols = Output("nm -C " GMT_SHIM_PATH);
+  EXPECT_THAT(symbols, Not(HasSubstr("__cxa_throw")));
+  EXPECT_THAT(symbols, Not(HasSubstr("_Unwind_RaiseException")));
+  EXPECT_THAT(symbols, Not(HasSubstr("operator new")));
+}
+
+}  // namespace
+}  // namespace gmt::preload

@@ -1,0 +1,232 @@
+// What the library promises to the process it is loaded into, each on a real program.
+
+#include <map>
+#include <numeric>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "preload/testing/traced_program.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::Kind;
+using session::Memory;
+using session::Record;
+using session::Space;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+std::string Program(const std::string& name) { return GMT_TEST_PROGRAMS "/" + name; }
+
+std::vector<Kind> Kinds(const LeftSession& session) {
+  std::vector<Kind> kinds;
+  for (const Record& r : session.records) kinds.push_back(r.kind);
+  return kinds;
+}
+
+class LawsTest : public testing::Test {
+ protected:
+  TracedProgram traced_;
+};
+
+// ---- Before the first GPU call -----------------------------------------------------------------
+
+TEST_F(LawsTest, ProcessWithoutGpuCallLeavesNothingBehind) {
+  const Outcome outcome = traced_.Run({"/bin/sh", "-c", "echo hello; exit 3"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.out, "hello\n");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(traced_.sessions(), IsEmpty());
+  EXPECT_THAT(traced_.recordings(), IsEmpty());
+}
+
+TEST_F(LawsTest, ConcurrentFirstCallersAllWaitForTheSession) {
+  for (int round = 0; round < 20; ++round) {
+    TracedProgram traced;
+    ASSERT_EQ(traced.Run({Program("first_calls"), "4", "100"}, "stacks=none").exit_code, 0);
+    const LeftSession session = traced.ReadSession();
+    EXPECT_THAT(session.records, SizeIs(400));
+    EXPECT_THAT(session.live, SizeIs(400));
+    EXPECT_EQ(session.counters[session::kBeforeSession], 0u);
+  }
+}
+
+// ---- The target's fate is its own --------------------------------------------------------------
+
+TEST_F(LawsTest, ErrnoOutputAndExitCodeAreAsWithoutUs) {
+  const Outcome plain = traced_.RunPlain({Program("errno_kept")});
+  const Outcome traced = traced_.Run({Program("errno_kept")});
+  EXPECT_EQ(traced.exit_code, plain.exit_code);
+  EXPECT_EQ(traced.out, plain.out);
+  EXPECT_EQ(traced_.ReadSession().exit_code, 5);
+}
+
+TEST_F(LawsTest, OneLineSaysWhereTheRecordingIs) {
+  const Outcome outcome = traced_.Run({Program("errno_kept")}, "output=here.gmt");
+  EXPECT_THAT(outcome.err, HasSubstr("recording"));
+  EXPECT_THAT(outcome.err, HasSubstr(" to " + traced_.directory() + "/here.gmt\n"));
+  EXPECT_THAT(traced_.recordings(), ElementsAre("here.gmt"));
+}
+
+TEST_F(LawsTest, MissingCollectorIsSaidOnceAndNamesTheSession) {
+  const Outcome outcome = traced_.Run({Program("errno_kept")}, "quiet");
+  EXPECT_THAT(outcome.err, HasSubstr("no collector (No such file or directory)"));
+  EXPECT_THAT(outcome.err, HasSubstr("gpumemtrace collect " + traced_.directory()));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
+TEST_F(LawsTest, UnknownOptionIsOneLineAndNoMore) {
+  const Outcome outcome = traced_.Run({Program("errno_kept")}, "quiet,colour=red");
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("'colour=red': unknown option\n"));
+  EXPECT_THAT(traced_.sessions(), SizeIs(1));
+}
+
+TEST_F(LawsTest, PlaceThatCannotBeWrittenToIsReplacedAndSaid) {
+  const Outcome outcome =
+      traced_.Run({"/usr/bin/env", "XDG_STATE_HOME=" + traced_.directory(), Program("errno_kept")},
+                  "output=/proc/nowhere/run.gmt");
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr(traced_.directory() + "/gpumemtrace/run.gmt (No such file"));
+}
+
+TEST_F(LawsTest, HookWithoutARealFunctionReturnsSymbolNotFound) {
+  EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "302\n");
+}
+
+TEST_F(LawsTest, WarmHooksAllocateNothingAndNeverEnterTheKernel) {
+  const Outcome outcome = traced_.Run({Program("quiet_hooks")}, "stacks=none");
+  EXPECT_EQ(outcome.exit_code, 0) << "1: malloc was called; -31 (SIGSYS): a system call was made";
+}
+
+TEST_F(LawsTest, TargetNeitherSeesNorWaitsForAChildOfOurs) {
+  const Outcome outcome = traced_.Run({Program("family"), "wait"});
+  EXPECT_EQ(outcome.out, "nobody\n");
+  EXPECT_EQ(outcome.exit_code, 9);
+}
+
+TEST_F(LawsTest, ForkedChildThatFreesItsParentsMemoryRecordsNothing) {
+  const Outcome outcome = traced_.Run({Program("family"), "fork"});
+  EXPECT_EQ(outcome.out, "child 3\n");
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(Kinds(session), ElementsAre(Kind::kAlloc));
+}
+
+TEST_F(LawsTest, ForkedChildThatAllocatesHasASessionOfItsOwn) {
+  const Outcome outcome = traced_.Run({Program("family"), "fork-gpu"});
+  EXPECT_EQ(outcome.out, "child 4\n");
+  ASSERT_THAT(traced_.sessions(), SizeIs(2));
+  for (const std::string& name : traced_.sessions()) {
+    EXPECT_THAT(traced_.ReadSession(name).records, SizeIs(1)) << name;
+  }
+  EXPECT_THAT(traced_.recordings(), SizeIs(2));
+}
+
+TEST_F(LawsTest, WithFollowForkOffTheChildIsNotRecorded) {
+  traced_.Run({Program("family"), "fork-gpu"}, "follow_fork=off");
+  EXPECT_THAT(traced_.sessions(), SizeIs(1));
+}
+
+// ---- What is recorded --------------------------------------------------------------------------
+
+TEST_F(LawsTest, FreeStandsBeforeItsResultAndAFailureUndoesIt) {
+  traced_.Run({Program("errno_kept")});
+  EXPECT_THAT(Kinds(traced_.ReadSession()),
+              ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kFreeDone, Kind::kAllocFailed));
+}
+
+TEST_F(LawsTest, FailedFreeLeavesTheLiveSetAsItWas) {
+  ASSERT_EQ(traced_.Run({Program("quiet_hooks")}, "stacks=none,ring=4MiB").exit_code, 0);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(session.live, IsEmpty());
+  EXPECT_EQ(session.counters[session::kLiveFull], 0u);
+}
+
+TEST_F(LawsTest, AllocationCarriesSizeDeviceThreadAndDuration) {
+  traced_.Run({Program("first_calls"), "1", "1"});
+  const LeftSession session = traced_.ReadSession();
+  ASSERT_THAT(session.records, SizeIs(1));
+  const Record& r = session.records[0];
+  EXPECT_EQ(r.memory, Memory::kDevice);
+  EXPECT_EQ(r.space, Space::kDevice);
+  EXPECT_EQ(r.size, 1000003u);
+  EXPECT_EQ(r.device, 3);  // what the null runtime's driver says
+  EXPECT_NE(r.thread, 0u);
+  EXPECT_NE(r.thread, session.pid);
+  EXPECT_GE(r.value, 0x300000000000u);
+  ASSERT_THAT(session.live, SizeIs(1));
+  EXPECT_EQ(session.live[0].live.size, 1000003u);
+  EXPECT_EQ(session.live[0].live.ticket, 0u);
+}
+
+TEST_F(LawsTest, KilledProcessLeavesEverythingItCommitted) {
+  EXPECT_EQ(traced_.Run({Program("killed")}).exit_code, -9);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(session.live, SizeIs(3));
+  EXPECT_EQ(session.losses.written, 3u);
+  EXPECT_EQ(session.losses.delivered, 3u);
+}
+
+TEST_F(LawsTest, HeapThatIsNotWantedIsNotRecorded) {
+  traced_.Run({Program("first_calls"), "1", "5"}, "heap=host");
+  EXPECT_THAT(traced_.ReadSession().records, IsEmpty());
+}
+
+TEST_F(LawsTest, RuntimeOutOfTheGlobalScopeIsFoundByItsName) {
+  const Outcome outcome =
+      traced_.Run({Program("local_runtime"), GMT_NULL_RUNTIME, Program("libplugin.so")});
+  EXPECT_EQ(outcome.out, "0\n");
+  const LeftSession session = traced_.ReadSession();
+  ASSERT_THAT(session.records, SizeIs(1));
+  EXPECT_EQ(session.records[0].size, 424242u);
+}
+
+// ---- Stacks ------------------------------------------------------------------------------------
+
+class StacksTest : public testing::TestWithParam<const char*> {
+ protected:
+  TracedProgram traced_;
+};
+
+TEST_P(StacksTest, StackBeginsInTheProgramAndItsModulesAreNamed) {
+  traced_.Run({Program("errno_kept")}, std::string("stacks=native:") + GetParam());
+  const LeftSession session = traced_.ReadSession();
+  ASSERT_THAT(session.stacks, Not(IsEmpty()));
+  EXPECT_THAT(session.stacks[0], SizeIs(testing::Ge(3u)));  // main and what starts it
+  EXPECT_THAT(session.modules, testing::Contains(Program("errno_kept")));
+  EXPECT_THAT(session.modules, Each(Not(HasSubstr("libgpumemtrace"))));
+}
+
+TEST_P(StacksTest, OneCallSiteHasOneStack) {
+  traced_.Run({Program("first_calls"), "3", "50"}, std::string("stacks=native:") + GetParam());
+  const LeftSession session = traced_.ReadSession();
+  std::map<uint32_t, int> ids;
+  for (const Record& r : session.records) ++ids[r.stack];
+  EXPECT_THAT(ids, SizeIs(1));
+  EXPECT_EQ(ids.count(0), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Unwinders, StacksTest, testing::Values("libunwind", "libgcc"));
+
+TEST_F(LawsTest, WithoutStacksNoModuleIsLookedAt) {
+  traced_.Run({Program("errno_kept")}, "stacks=none");
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(session.modules, IsEmpty());
+  EXPECT_EQ(session.records[0].stack, 0u);
+}
+
+TEST_F(LawsTest, FreesCarryStacksOnlyWhenAsked) {
+  traced_.Run({Program("errno_kept")});
+  EXPECT_THAT(traced_.ReadSession().stacks[1], IsEmpty());
+  TracedProgram with;
+  with.Run({Program("errno_kept")}, "free_stacks");
+  EXPECT_THAT(with.ReadSession().stacks[1], Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace gmt::preload

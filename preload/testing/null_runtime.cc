@@ -1,0 +1,27 @@
+// A CUDA runtime that costs nothing: addresses count up, nothing is checked, no call allocates,
+// locks or enters the kernel. What a test measures through it is the hook alone.
+
+#include <stddef.h>
+
+#include <atomic>
+
+namespace {
+std::atomic<unsigned long long> next_address{0x300000000000};
+}
+
+#define NULL_EXPORT extern "C" __attribute__((visibility("default")))
+
+NULL_EXPORT int cudaMalloc(void** ptr, size_t size) {
+  if (size == 0) return 1;  // cudaErrorInvalidValue
+  *ptr = reinterpret_cast<void*>(next_address.fetch_add((size + 511) & ~size_t{511}));
+  return 0;
+}
+NULL_EXPORT int cudaFree(void* ptr) { return ptr == reinterpret_cast<void*>(0x1000) ? 1 : 0; }
+NULL_EXPORT int cudaHostAlloc(void** ptr, size_t size, unsigned) { return cudaMalloc(ptr, size); }
+NULL_EXPORT int cudaFreeHost(void*) { return 0; }
+
+// The driver's part that hooks ask for the device.
+NULL_EXPORT int cuCtxGetDevice(int* device) {
+  *device = 3;
+  return 0;
+}

@@ -1,0 +1,67 @@
+// preload/testing/traced_program.h
+//
+// TracedProgram: runs a program under the preloaded library in a directory of its own, and reads
+// the session that it leaves. No collector takes part, so what a test sees is the library's work
+// alone.
+
+#ifndef GMT_PRELOAD_TESTING_TRACED_PROGRAM_H_
+#define GMT_PRELOAD_TESTING_TRACED_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+#include "session/record.h"
+#include "session/session_file.h"
+
+namespace gmt::preload {
+
+struct Outcome {
+  int exit_code = -1;  // -N: killed by signal N
+  std::string out, err;
+};
+
+// A session as it was left, copied.
+struct LeftSession {
+  std::vector<session::Record> records;
+  struct Live {
+    session::Space space;
+    uint64_t value;
+    session::LiveValue live;
+  };
+  std::vector<Live> live;
+  std::vector<std::vector<uint64_t>> stacks;  // of `records`, in order; innermost frame first
+  std::vector<std::string> modules;
+  uint64_t counters[session::kCounterCount] = {};
+  session::RingLosses losses;
+  uint64_t pid = 0;
+  int exit_code = -1;  // as noted by the library
+};
+
+class TracedProgram {
+ public:
+  TracedProgram();   // makes an empty directory
+  ~TracedProgram();  // removes it
+
+  // Runs with LD_PRELOAD and the value of GPUMEMTRACE; the working directory is `directory()`.
+  Outcome Run(const std::vector<std::string>& command, const std::string& options = "");
+  // The same without the library.
+  Outcome RunPlain(const std::vector<std::string>& command);
+
+  const std::string& directory() const { return directory_; }
+  // Names of what lies in the session directory, and of recordings.
+  std::vector<std::string> sessions() const;
+  std::vector<std::string> recordings() const;
+  LeftSession ReadSession(const std::string& name) const;
+  // The only one there is.
+  LeftSession ReadSession() const;
+
+ private:
+  Outcome RunWith(const std::vector<std::string>& command,
+                  const std::vector<std::string>& environment);
+
+  std::string directory_;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TESTING_TRACED_PROGRAM_H_
