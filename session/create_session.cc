@@ -67,7 +67,8 @@ void FillHeader(Header* header, uint64_t file_size) {
   header->start_ticks = StartTicks(header->pid);
   ReadBootId(header->boot_id);
   struct stat ns;
-  if (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &ns, 0) == 0) header->pid_namespace = ns.st_ino;
+  if (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &ns, 0) == 0)
+    header->pid_namespace = ns.st_ino;
   header->uid = geteuid();
   header->realtime_ns = Now(CLOCK_REALTIME);
   header->monotonic_ns = Now(CLOCK_MONOTONIC);
@@ -88,13 +89,15 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
          info.size() < sizes.info_bytes ? info.size() : sizes.info_bytes);
   session->base = base;
   session->size = size;
-  session->map = SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
+  session->map =
+      SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
   session->fd = fd;
   return 0;
 }
 
 // Fill at the largest of four sizes that fits.
-int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info,
+                  CreatedSession* session) {
   int error = 0;
   for (int halvings = 0; halvings <= 3; ++halvings) {
     error = Fill(fd, Shrink(sizes, halvings), info, session);
@@ -104,7 +107,8 @@ int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info, Crea
   return error;
 }
 
-// A directory of this user's own that nobody else can write to; made if missing. -errno or a descriptor.
+// A directory of this user's own that nobody else can write to; made if missing. -errno or a
+// descriptor.
 int OpenDirectory(const char* path, bool must_be_tmpfs) {
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return -errno;
   const int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -139,7 +143,8 @@ int CreateIn(const char* directory, int dir, const SessionSizes& sizes, std::str
   if (error == 0) {
     char self[32];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    const int linked = unnamed ? linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) : renameat(dir, hidden, dir, name);
+    const int linked = unnamed ? linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW)
+                               : renameat(dir, hidden, dir, name);
     if (linked == 0) {
       snprintf(session->path, sizeof(session->path), "%s/%s", directory, name);
       return 0;

@@ -1,10 +1,11 @@
 // session/in_flight.h
 //
-// InFlightTable: what each thread is doing inside the driver right now. A thread holds a slot only during a driver call,
-// so that a process killed, hung or out of memory there tells which call of what size, from which stack, it was in.
+// InFlightTable: what each thread is doing inside the driver right now. A thread holds a slot only
+// during a driver call, so that a process killed, hung or out of memory there tells which call of
+// what size, from which stack, it was in.
 //
-// Thread safety: all methods from any thread, without a lock. A reader sees fields of one call, or of two calls of one
-// thread in passing: it is read post mortem, when nothing moves.
+// Thread safety: all methods from any thread, without a lock. A reader sees fields of one call, or
+// of two calls of one thread in passing: it is read post mortem, when nothing moves.
 
 #ifndef GMT_SESSION_IN_FLIGHT_H_
 #define GMT_SESSION_IN_FLIGHT_H_
@@ -20,7 +21,8 @@ class InFlightTable {
   constexpr InFlightTable() = default;
   InFlightTable(InFlightSlot* slots, uint32_t count) : slots_(slots), count_(count) {}
 
-  // A slot for this thread's call, or nullptr when 16 neighbours are all taken. REQUIRES: thread != 0.
+  // A slot for this thread's call, or nullptr when 16 neighbours are all taken. REQUIRES: thread !=
+  // 0.
   InFlightSlot* Begin(uint32_t thread, uint32_t api, uint64_t size, uint64_t now_ns) const {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       InFlightSlot& slot = slots_[(thread + probe) % count_];

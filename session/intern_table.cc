@@ -14,8 +14,8 @@ uint64_t Fold(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// Two independent chains of 64 x 64 -> 128 bit multiplications: the words of a stack share most of their bits, and one
-// chain would wait for each multiplication.
+// Two independent chains of 64 x 64 -> 128 bit multiplications: the words of a stack share most of
+// their bits, and one chain would wait for each multiplication.
 uint64_t Hash(const uint64_t* words, uint32_t count) {
   uint64_t a = 0x9e3779b97f4a7c15 ^ count, b = 0xd1b54a32d192ed03;
   uint32_t i = 0;
@@ -32,7 +32,8 @@ constexpr uint64_t kOffsetMask = (uint64_t{1} << kArenaOffsetBits) - 1;
 }  // namespace
 
 bool InternTable::Equal(uint64_t offset, const uint64_t* words, uint32_t count) const {
-  return offset + count <= arena_words_ && std::memcmp(arena_ + offset, words, count * sizeof(uint64_t)) == 0;
+  return offset + count <= arena_words_ &&
+         std::memcmp(arena_ + offset, words, count * sizeof(uint64_t)) == 0;
 }
 
 uint64_t InternTable::Append(const uint64_t* words, uint32_t count) const {
@@ -67,7 +68,8 @@ uint32_t InternTable::Intern(const uint64_t* words, uint32_t count, bool* is_new
   return 0;
 }
 
-uint32_t StackTable::Intern(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation, bool* is_new) const {
+uint32_t StackTable::Intern(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
+                            bool* is_new) const {
   const StackHeader header = {static_cast<uint16_t>(depth), flags, generation};
   std::memcpy(&stack->header, &header, sizeof(header));
   static_assert(offsetof(Buffer, frames) == sizeof(uint64_t));

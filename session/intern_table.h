@@ -1,16 +1,18 @@
 // session/intern_table.h
 //
-// InternTable: every distinct run of 64-bit words once, in an append-only arena, found by hash. StackTable and TextTable
-// below are its two uses.
+// InternTable: every distinct run of 64-bit words once, in an append-only arena, found by hash.
+// StackTable and TextTable below are its two uses.
 //
 //   index word   tag (24 bits of the hash) << 40 | offset in the arena (words)
 //   arena        [0 is never used] [entry] [entry] ...
 //
-// A writer puts its entry into the arena first and then publishes it by one compare-and-swap on an index word. Killed in
-// between, it leaves words that nobody refers to; losing a race, it leaves a second copy and uses the winner's.
+// A writer puts its entry into the arena first and then publishes it by one compare-and-swap on an
+// index word. Killed in between, it leaves words that nobody refers to; losing a race, it leaves a
+// second copy and uses the winner's.
 //
 // Invariants
-//   I1  An index word never changes once it is not 0; an entry never changes once its index word is published.
+//   I1  An index word never changes once it is not 0; an entry never changes once its index word is
+//       published.
 //   I2  Equal words get equal ids (unless the table was full for one of them: then id 0).
 //
 // Thread safety: Intern() from any thread and from signal handlers, without a lock.
@@ -29,10 +31,15 @@ namespace gmt::session {
 class InternTable {
  public:
   constexpr InternTable() = default;
-  // REQUIRES: index_count is a power of two; all memory is zero at first. `used` counts the words of the arena in use.
-  InternTable(std::atomic<uint64_t>* index, uint64_t index_count, uint64_t* arena, uint64_t arena_words,
-              std::atomic<uint64_t>* used)
-      : index_(index), index_mask_(index_count - 1), arena_(arena), arena_words_(arena_words), used_(used) {}
+  // REQUIRES: index_count is a power of two; all memory is zero at first. `used` counts the words
+  // of the arena in use.
+  InternTable(std::atomic<uint64_t>* index, uint64_t index_count, uint64_t* arena,
+              uint64_t arena_words, std::atomic<uint64_t>* used)
+      : index_(index),
+        index_mask_(index_count - 1),
+        arena_(arena),
+        arena_words_(arena_words),
+        used_(used) {}
 
   // The id of these words (an offset in the arena, never 0); 0 when the index or the arena is full.
   // *is_new: whether this call published the entry.
@@ -54,7 +61,8 @@ class InternTable {
 // Entry: StackHeader, then frames (session/layout.h).
 class StackTable {
  public:
-  // A stack being composed: room for the header before the frames, so that it is interned in one piece.
+  // A stack being composed: room for the header before the frames, so that it is interned in one
+  // piece.
   struct Buffer {
     uint64_t header;
     uint64_t frames[kMaxStackDepth];
@@ -63,7 +71,8 @@ class StackTable {
   constexpr StackTable() = default;
   explicit StackTable(const InternTable& table) : table_(table) {}
 
-  uint32_t Intern(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation, bool* is_new) const;
+  uint32_t Intern(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
+                  bool* is_new) const;
 
  private:
   InternTable table_;

@@ -1,25 +1,32 @@
 // session/layout.h
 //
-// The session: one file in shared memory (tmpfs, or a memfd) that a traced process writes and its collector reads.
-// This header is the contract between the two. It is plain data: every field has a fixed offset, both sides may be of
-// different builds, and either may die at any instruction. docs/session.md explains why it looks the way it does.
+// The session: one file in shared memory (tmpfs, or a memfd) that a traced process writes and its
+// collector reads. This header is the contract between the two. It is plain data: every field has a
+// fixed offset, both sides may be of different builds, and either may die at any instruction.
+// docs/session.md explains why it looks the way it does.
 //
 //   offset            section            one entry       what
-//   0                 Header             4096            identity; complete before the file gets its name, then constant
-//   4096              Control            4096            the words that change: ring tail, counters, handshake, exit
-//   sections[kInfo]   info text          -               "name\0value\0" pairs: argv, cwd, output, options, settings
+//   0                 Header             4096            identity; complete before the file gets
+//                                                        its name, then constant
+//   4096              Control            4096            the words that change: ring tail,
+//                                                        counters, handshake, exit
+//   sections[kInfo]   info text          -               "name\0value\0" pairs: argv, cwd, output,
+//                                                        options, settings
 //   sections[kRing]   ring               Slot, 64        history: the last `count` events
 //   sections[kLiveKeys], [kLiveEntries]  8 + 64          state: what is allocated now
 //   sections[kStackIndex], [kStackArena] 8 + words       every distinct stack once
 //   sections[kTextIndex], [kTextArena]   8 + bytes       every distinct name once
 //   sections[kModules]                   ModuleRecord    what is mapped where, append-only
-//   sections[kInFlight]                  InFlightSlot    what each thread is doing inside the driver right now
+//   sections[kInFlight]                  InFlightSlot    what each thread is doing inside the
+//                                                        driver right now
 //   sections[kContexts]                  ContextEntry    contexts seen, by the index events carry
 //
 // Rules
-//   L1  All integers are little-endian and naturally aligned. Times are CLOCK_MONOTONIC nanoseconds.
+//   L1  All integers are little-endian and naturally aligned. Times are CLOCK_MONOTONIC
+//       nanoseconds.
 //   L2  A reader trusts nothing: it copies, checks against the file's size, and maps read-only.
-//   L3  The major version changes when an old reader would misread; the minor one when it would only miss something.
+//   L3  The major version changes when an old reader would misread; the minor one when it would
+//       only miss something.
 
 #ifndef GMT_SESSION_LAYOUT_H_
 #define GMT_SESSION_LAYOUT_H_
@@ -35,7 +42,7 @@ inline constexpr uint32_t kAbiMajor = 1;
 inline constexpr uint32_t kAbiMinor = 0;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
-// ---- Vocabulary ---------------------------------------------------------------------------------------------------
+// ---- Vocabulary ---------------------------------------------------------------------------------
 
 // Kinds of event. The values are those of gmt.Kind in proto/gmt.proto.
 enum class Kind : uint8_t {
@@ -89,8 +96,8 @@ enum class Memory : uint8_t {
   kLast = kRegion,
 };
 
-// Name spaces of addresses and handles. One number can be live in several: a reservation and its first mapping share an
-// address, and so do a segment and its first block.
+// Name spaces of addresses and handles. One number can be live in several: a reservation and its
+// first mapping share an address, and so do a segment and its first block.
 enum class Space : uint8_t {
   kNone = 0,
   kDevice = 1,
@@ -108,7 +115,7 @@ enum class Space : uint8_t {
 
 inline constexpr uint8_t kNoDevice = 0xff;  // host memory, or the device is not known
 
-// ---- Header -------------------------------------------------------------------------------------------------------
+// ---- Header -------------------------------------------------------------------------------------
 
 enum SectionId : uint32_t {
   kInfo,
@@ -139,8 +146,9 @@ struct Header {
   uint32_t section_count;
   uint64_t file_size;
 
-  uint64_t pid;            // as the traced process sees itself
-  uint64_t start_ticks;    // field 22 of /proc/PID/stat: with boot_id it tells a process from a later one of that pid
+  uint64_t pid;  // as the traced process sees itself
+  // Field 22 of /proc/PID/stat: with boot_id it tells a process from a later one of that pid.
+  uint64_t start_ticks;
   uint8_t boot_id[16];
   uint64_t pid_namespace;  // inode
   uint64_t uid;
@@ -156,7 +164,8 @@ static_assert(offsetof(Header, monotonic_ns) == 80);
 static_assert(offsetof(Header, sections) == 96);
 static_assert(sizeof(Header) == 4096);
 
-// Names in the info section ("name\0value\0" ...; a name may come several times). Unknown names are ignored.
+// Names in the info section ("name\0value\0" ...; a name may come several times). Unknown names are
+// ignored.
 //   output         absolute path of the recording; the collector inherits it open as kOutputFd
 //   run_id         one for all processes of one `gpumemtrace run`
 //   arg            one argument of the command line, in order
@@ -169,9 +178,9 @@ static_assert(sizeof(Header) == 4096);
 // Descriptors that the shim leaves to the collector it starts.
 inline constexpr int kSessionFd = 3;
 inline constexpr int kTargetPidFd = 4;  // may be missing where the kernel has no pidfd
-inline constexpr int kOutputFd = 5;     // created empty, locked (flock) while the recording is written
+inline constexpr int kOutputFd = 5;  // created empty, locked (flock) while the recording is written
 
-// ---- Control ------------------------------------------------------------------------------------------------------
+// ---- Control ------------------------------------------------------------------------------------
 
 // Things that did not work as they should, each counted where it happened. Never zeroed.
 enum Counter : uint32_t {
@@ -184,7 +193,7 @@ enum Counter : uint32_t {
   kNoRealFunction,   // a hook found nothing to call
   kInFlightFull,
   kModulesFull,
-  kPassedUnhooked,   // a driver pointer was handed out unwrapped: no slot was free
+  kPassedUnhooked,  // a driver pointer was handed out unwrapped: no slot was free
   kCounterCount,
 };
 
@@ -206,9 +215,9 @@ struct Control {
   alignas(64) std::atomic<uint64_t> counters[16];  // by Counter
 
   alignas(64) std::atomic<uint32_t> module_count;  // committed entries of kModules
-  std::atomic<uint32_t> module_lock;               // tid of the thread that appends; 0: free. Never waited for.
-  std::atomic<uint64_t> stack_arena_used;          // words
-  std::atomic<uint64_t> text_arena_used;           // words
+  std::atomic<uint32_t> module_lock;  // tid of the thread that appends; 0: free. Never waited for.
+  std::atomic<uint64_t> stack_arena_used;  // words
+  std::atomic<uint64_t> text_arena_used;   // words
   std::atomic<uint32_t> context_count;
 
   // Start and end. The shim writes `closing` at a normal exit and waits, bounded, for `finished`.
@@ -217,13 +226,14 @@ struct Control {
   std::atomic<Handshake> closing;
   std::atomic<Handshake> finished;
 
-  // How the process ended, by whoever knows: the shim's exit handler, or `gpumemtrace run` as its parent.
+  // How the process ended, by whoever knows: the shim's exit handler, or `gpumemtrace run` as its
+  // parent.
   alignas(64) std::atomic<ExitKind> exit_kind;
   std::atomic<int32_t> exit_code;
   std::atomic<uint32_t> exit_known_by_parent;
 
-  // Tickets whose writers gave up, newest overwriting oldest: entry = counters[kAbandoned] modulo the array's length.
-  // A reader that finds its ticket here need not wait for it.
+  // Tickets whose writers gave up, newest overwriting oldest: entry = counters[kAbandoned] modulo
+  // the array's length. A reader that finds its ticket here need not wait for it.
   alignas(64) std::atomic<uint64_t> abandoned_tickets[256];
 
   uint8_t unused[4096 - 384 - 2048];
@@ -235,26 +245,29 @@ static_assert(offsetof(Control, exit_kind) == 320);
 static_assert(offsetof(Control, abandoned_tickets) == 384);
 static_assert(sizeof(Control) == 4096);
 static_assert(kCounterCount <= 16);
-static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+static_assert(std::atomic<uint64_t>::is_always_lock_free &&
+              std::atomic<uint32_t>::is_always_lock_free);
 
 inline constexpr uint64_t kControlOffset = sizeof(Header);
 
-// ---- Ring ---------------------------------------------------------------------------------------------------------
+// ---- Ring ---------------------------------------------------------------------------------------
 
 // A slot of the ring: commit word, time, six words of payload.
 //
 //   word  bits
 //   0     commit: 0 never used; kBusy | ticket while written; ticket + 1 when whole
 //   1     time_ns
-//   2     value: address or handle; name (text id) of marks, ranges and threads; the CUDA event of event_*
+//   2     value: address or handle; name (text id) of marks, ranges and threads; the CUDA event of
+//         event_*
 //   3     size: bytes; index of a mark
 //   4     stream: raw handle; physical handle of a map; requested bytes of a block
 //   5     stack 0-31 · forward stack 32-63 (blocks)
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)
-//   7     kind 0-7 · space 8-15 · memory 16-23 · device 24-31 · context 32-39 · api 40-51 · result 52-63
-//         (blocks: total_allocated / 512 in 32-63)
+//   7     kind 0-7 · space 8-15 · memory 16-23 · device 24-31 · context 32-39 · api 40-51 ·
+//         result 52-63 (blocks: total_allocated / 512 in 32-63)
 //
-// A Linux tid has 22 bits. PyTorch's allocator deals in multiples of 512 bytes, so its totals fit 2 TiB and 512 TiB.
+// A Linux tid has 22 bits. PyTorch's allocator deals in multiples of 512 bytes, so its totals fit
+// 2 TiB and 512 TiB.
 struct Slot {
   std::atomic<uint64_t> commit;
   std::atomic<uint64_t> words[7];
@@ -263,40 +276,43 @@ static_assert(sizeof(Slot) == 64);
 
 inline constexpr uint64_t kBusy = uint64_t{1} << 63;
 
-// ---- Live table ---------------------------------------------------------------------------------------------------
+// ---- Live table ---------------------------------------------------------------------------------
 
 // Keys stand apart from entries so that a probe reads eight of them per cache line.
 //
 //   key = space << 60 | value. Space 15 marks the two states below; an unused key is 0.
 inline constexpr uint64_t kKeyEmpty = 0;
-inline constexpr uint64_t kKeyClaimed = uint64_t{15} << 60;     // a writer is filling the entry
-inline constexpr uint64_t kKeyErased = kKeyClaimed | 1;         // free for the next insert
+inline constexpr uint64_t kKeyClaimed = uint64_t{15} << 60;  // a writer is filling the entry
+inline constexpr uint64_t kKeyErased = kKeyClaimed | 1;      // free for the next insert
 inline constexpr uint64_t kKeyValueMask = (uint64_t{1} << 60) - 1;
 
 struct LiveEntry {
-  std::atomic<uint64_t> version;   // odd while being written
-  std::atomic<uint64_t> ticket;    // of the event that wrote it
+  std::atomic<uint64_t> version;  // odd while being written
+  std::atomic<uint64_t> ticket;   // of the event that wrote it
   std::atomic<uint64_t> size;
-  std::atomic<uint64_t> stream;    // as in the event; physical handle of a mapping
+  std::atomic<uint64_t> stream;  // as in the event; physical handle of a mapping
   std::atomic<uint64_t> time_ns;
-  std::atomic<uint64_t> stacks;    // stack 0-31, forward stack 32-63
-  std::atomic<uint64_t> place;     // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55
+  std::atomic<uint64_t> stacks;  // stack 0-31, forward stack 32-63
+  // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55
+  std::atomic<uint64_t> place;
   std::atomic<uint64_t> api;
 };
 static_assert(sizeof(LiveEntry) == 64);
 
-// ---- Stacks and texts ---------------------------------------------------------------------------------------------
+// ---- Stacks and texts ---------------------------------------------------------------------------
 
-// An index word is tag << 40 | offset, tag being the upper bits of the hash and offset the entry's place in the arena
-// (in units of 8 bytes, never 0). A stack's or text's id is that offset: ids are not dense.
+// An index word is tag << 40 | offset, tag being the upper bits of the hash and offset the entry's
+// place in the arena (in units of 8 bytes, never 0). A stack's or text's id is that offset: ids are
+// not dense.
 inline constexpr int kArenaOffsetBits = 40;
 
 // A stack in the arena: a header word, then `depth` frames, innermost first.
 //   header: StackHeader, 8 bytes
-//   frame:  an address in memory; bit 63 set: a frame of an interpreter, whose encoding the layout's minor version adds
+//   frame:  an address in memory; bit 63 set: a frame of an interpreter, whose encoding the
+//           layout's minor version adds
 struct StackHeader {
   uint16_t depth;
-  uint16_t flags;  // StackFlags
+  uint16_t flags;       // StackFlags
   uint32_t generation;  // of the module log when it was recorded
 };
 static_assert(sizeof(StackHeader) == 8);
@@ -308,18 +324,19 @@ enum StackFlags : uint16_t {
 inline constexpr uint64_t kInterpreterFrame = uint64_t{1} << 63;
 inline constexpr uint32_t kMaxStackDepth = 256;
 
-// A text in the arena: a word with its length in bytes, then the bytes, padded with zeros to a whole word.
+// A text in the arena: a word with its length in bytes, then the bytes, padded with zeros to a
+// whole word.
 inline constexpr uint32_t kMaxTextLength = 1024;
 
-// ---- Modules ------------------------------------------------------------------------------------------------------
+// ---- Modules ------------------------------------------------------------------------------------
 
 struct ModuleRecord {
   uint64_t start;  // addresses [start, end) belong to it
   uint64_t end;
-  uint64_t bias;   // address in memory minus address in the ELF file
+  uint64_t bias;  // address in memory minus address in the ELF file
   uint64_t seen_ns;
-  // Raised by each module that took over addresses of an earlier one. An address in a stack of generation G belongs to
-  // the youngest record of generation <= G that covers it.
+  // Raised by each module that took over addresses of an earlier one. An address in a stack of
+  // generation G belongs to the youngest record of generation <= G that covers it.
   uint32_t generation;
   uint32_t build_id_size;
   uint8_t build_id[32];
@@ -328,7 +345,7 @@ struct ModuleRecord {
 };
 static_assert(sizeof(ModuleRecord) == 1024);
 
-// ---- In-flight slots ----------------------------------------------------------------------------------------------
+// ---- In-flight slots ----------------------------------------------------------------------------
 
 // Held by a thread from just before to just after a driver call. thread 0: free.
 struct InFlightSlot {
@@ -341,7 +358,7 @@ struct InFlightSlot {
 };
 static_assert(sizeof(InFlightSlot) == 64);
 
-// ---- Contexts -----------------------------------------------------------------------------------------------------
+// ---- Contexts -----------------------------------------------------------------------------------
 
 struct ContextEntry {
   std::atomic<uint64_t> handle;  // CUcontext; 0: unused

@@ -3,7 +3,8 @@
 namespace gmt::session {
 namespace {
 
-// Addresses differ in their middle bits; the multiplication carries those up, the shift brings them back down.
+// Addresses differ in their middle bits; the multiplication carries those up, the shift brings them
+// back down.
 uint64_t Hash(uint64_t key) {
   key *= 0x9e3779b97f4a7c15;
   return key ^ key >> 32;
@@ -11,7 +12,8 @@ uint64_t Hash(uint64_t key) {
 
 uint64_t PackPlace(const LiveValue& live) {
   return (uint64_t{live.thread} & 0xffffff) | static_cast<uint64_t>(live.kind) << 24 |
-         static_cast<uint64_t>(live.memory) << 32 | uint64_t{live.device} << 40 | uint64_t{live.context} << 48;
+         static_cast<uint64_t>(live.memory) << 32 | uint64_t{live.device} << 40 |
+         uint64_t{live.context} << 48;
 }
 
 void UnpackPlace(uint64_t place, LiveValue* live) {
@@ -60,14 +62,16 @@ uint64_t LiveTable::Claim(uint64_t key) const {
 
 void LiveTable::WriteEntry(uint64_t place, const LiveValue& live) const {
   LiveEntry& e = entries_[place];
-  const uint64_t version = e.version.load(std::memory_order_relaxed) | 1;  // odd after a killed writer, too
+  const uint64_t version =
+      e.version.load(std::memory_order_relaxed) | 1;  // odd after a killed writer, too
   e.version.store(version, std::memory_order_relaxed);
   // Release stores: a reader that sees any of them sees the odd version too.
   e.ticket.store(live.ticket, std::memory_order_release);
   e.size.store(live.size, std::memory_order_release);
   e.stream.store(live.stream, std::memory_order_release);
   e.time_ns.store(live.time_ns, std::memory_order_release);
-  e.stacks.store(uint64_t{live.stack} | uint64_t{live.forward_stack} << 32, std::memory_order_release);
+  e.stacks.store(uint64_t{live.stack} | uint64_t{live.forward_stack} << 32,
+                 std::memory_order_release);
   e.place.store(PackPlace(live), std::memory_order_release);
   e.api.store(live.api, std::memory_order_release);
   e.version.store(version + 1, std::memory_order_release);

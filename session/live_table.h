@@ -1,19 +1,24 @@
 // session/live_table.h
 //
-// LiveTable: what is allocated right now, keyed by (space, value), in shared memory. With it a collector that starts
-// late, restarts or lost events gets an exact live set: it drains the ring to a ticket S, scans the table, and applies
-// the ring's records from S on, each only where its ticket is newer than the entry's.
+// LiveTable: what is allocated right now, keyed by (space, value), in shared memory. With it a
+// collector that starts late, restarts or lost events gets an exact live set: it drains the ring to
+// a ticket S, scans the table, and applies the ring's records from S on, each only where its ticket
+// is newer than the entry's.
 //
-// Open addressing in groups of eight keys (one cache line). A probe looks through at most kGroups groups and ends early
-// at a group that still has a never-used key: such a key never comes back, so nothing was placed behind it.
+// Open addressing in groups of eight keys (one cache line). A probe looks through at most kGroups
+// groups and ends early at a group that still has a never-used key: such a key never comes back, so
+// nothing was placed behind it.
 //
 // Invariants
-//   T1  A key becomes visible after its entry is whole; an entry that changes under its key has an odd version meanwhile.
-//   T2  Calls for one (space, value) do not overlap: a driver never hands out an address that is being freed.
+//   T1  A key becomes visible after its entry is whole; an entry that changes under its key has an
+//       odd version meanwhile.
+//   T2  Calls for one (space, value) do not overlap: a driver never hands out an address that is
+//       being freed.
 //       (If a program breaks that, entries may be stale; nothing crashes.)
 //   T3  A writer killed at any instruction leaves at most one claimed key, which holds no entry.
 //
-// Thread safety: all methods from any thread, without a lock; Scan() sees each entry whole, not all of one instant.
+// Thread safety: all methods from any thread, without a lock; Scan() sees each entry whole, not all
+// of one instant.
 
 #ifndef GMT_SESSION_LIVE_TABLE_H_
 #define GMT_SESSION_LIVE_TABLE_H_
@@ -46,7 +51,8 @@ class LiveTable {
   enum class Result { kDone, kFull, kUnrepresentable };
 
   constexpr LiveTable() = default;
-  // REQUIRES: count is a power of two, at least 8; keys and entries have that many elements, zero at first.
+  // REQUIRES: count is a power of two, at least 8; keys and entries have that many elements, zero
+  // at first.
   LiveTable(std::atomic<uint64_t>* keys, LiveEntry* entries, uint64_t count)
       : keys_(keys), entries_(entries), group_mask_(count / kGroupSize - 1) {}
 
@@ -62,7 +68,8 @@ class LiveTable {
     for (uint64_t i = 0; i < (group_mask_ + 1) * kGroupSize; ++i) {
       LiveValue live;
       const uint64_t key = keys_[i].load(std::memory_order_acquire);
-      if (IsLive(key) && ReadEntry(i, key, &live)) visit(static_cast<Space>(key >> 60), key & kKeyValueMask, live);
+      if (IsLive(key) && ReadEntry(i, key, &live))
+        visit(static_cast<Space>(key >> 60), key & kKeyValueMask, live);
     }
   }
 

@@ -1,10 +1,11 @@
 // session/module_log.h
 //
-// ModuleLog: what was mapped where while stacks were recorded, append-only, so that an address in a stack keeps its
-// meaning after the library is gone.
+// ModuleLog: what was mapped where while stacks were recorded, append-only, so that an address in a
+// stack keeps its meaning after the library is gone.
 //
-// A module enters the log when the first new stack names an address in it. One thread appends at a time; another that
-// finds the log taken leaves it: its stack is complete without, and the module enters with the next new stack.
+// A module enters the log when the first new stack names an address in it. One thread appends at a
+// time; another that finds the log taken leaves it: its stack is complete without, and the module
+// enters with the next new stack.
 //
 // Thread safety: Append() from any thread, never waiting. Records below count() never change.
 
@@ -34,13 +35,14 @@ class ModuleLog {
   // The youngest record that covers `address`, or nullptr.
   const ModuleRecord* Find(uint64_t address) const {
     for (uint32_t i = count(); i > 0; --i) {
-      if (address >= records_[i - 1].start && address < records_[i - 1].end) return &records_[i - 1];
+      if (address >= records_[i - 1].start && address < records_[i - 1].end)
+        return &records_[i - 1];
     }
     return nullptr;
   }
 
-  // Appends a copy of *record with its generation set. False when another thread is appending, or the log is full
-  // (counted).
+  // Appends a copy of *record with its generation set. False when another thread is appending, or
+  // the log is full (counted).
   bool Append(const ModuleRecord& record, uint32_t thread) const;
 
  private:

@@ -12,8 +12,17 @@
 namespace gmt::session {
 namespace {
 
-constexpr uint64_t kStrides[kSectionCount] = {1, sizeof(Slot), 8, sizeof(LiveEntry), 8, 8, 8, 8, sizeof(ModuleRecord),
-                                              sizeof(InFlightSlot), sizeof(ContextEntry)};
+constexpr uint64_t kStrides[kSectionCount] = {1,
+                                              sizeof(Slot),
+                                              8,
+                                              sizeof(LiveEntry),
+                                              8,
+                                              8,
+                                              8,
+                                              8,
+                                              sizeof(ModuleRecord),
+                                              sizeof(InFlightSlot),
+                                              sizeof(ContextEntry)};
 
 bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -26,8 +35,9 @@ const char* Check(const Header& header, uint64_t file_size) {
   if (header.section_count < kSectionCount) return "it lacks sections";
   for (uint32_t id = 0; id < kSectionCount; ++id) {
     const Section& s = header.sections[id];
-    if (s.stride != kStrides[id] || s.offset % 4096 != 0 || s.offset < kControlOffset + sizeof(Control) ||
-        s.offset > file_size || s.count == 0 || s.count > (file_size - s.offset) / s.stride) {
+    if (s.stride != kStrides[id] || s.offset % 4096 != 0 ||
+        s.offset < kControlOffset + sizeof(Control) || s.offset > file_size || s.count == 0 ||
+        s.count > (file_size - s.offset) / s.stride) {
       return "a section does not lie inside it";
     }
   }
@@ -46,7 +56,8 @@ const char* Check(const Header& header, uint64_t file_size) {
 OpenedSession OpenSession(int fd) {
   OpenedSession session;
   struct stat st;
-  if (syscall(SYS_fstat, fd, &st) != 0 || st.st_size < static_cast<off_t>(kControlOffset + sizeof(Control))) {
+  if (syscall(SYS_fstat, fd, &st) != 0 ||
+      st.st_size < static_cast<off_t>(kControlOffset + sizeof(Control))) {
     session.error = "it is too short to be a session";
     return session;
   }
@@ -60,11 +71,13 @@ OpenedSession OpenSession(int fd) {
   session.error = Check(header, session.size);
   if (session.error != nullptr) return session;
   session.base = mmap(nullptr, session.size, PROT_READ, MAP_SHARED, fd, 0);
-  session.control = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, kControlOffset);
+  session.control =
+      mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, kControlOffset);
   // A private page over the header keeps the checked copy in front of what reads it from now on.
   void* page = session.base == MAP_FAILED
                    ? MAP_FAILED
-                   : mmap(session.base, sizeof(Header), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
+                   : mmap(session.base, sizeof(Header), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_FIXED, fd, 0);
   if (page == MAP_FAILED || session.control == MAP_FAILED) {
     session.error = "it cannot be mapped";
     return session;
@@ -76,7 +89,8 @@ OpenedSession OpenSession(int fd) {
 
 void CloseSession(OpenedSession* session) {
   if (session->base != nullptr && session->base != MAP_FAILED) munmap(session->base, session->size);
-  if (session->control != nullptr && session->control != MAP_FAILED) munmap(session->control, sizeof(Control));
+  if (session->control != nullptr && session->control != MAP_FAILED)
+    munmap(session->control, sizeof(Control));
   *session = OpenedSession();
 }
 

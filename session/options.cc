@@ -12,9 +12,9 @@ struct Unit {
   uint64_t factor;
 };
 
-constexpr Unit kSizeUnits[] = {{"", 1},           {"B", 1},          {"KiB", 1 << 10}, {"K", 1 << 10},
-                               {"MiB", 1 << 20},  {"M", 1 << 20},    {"GiB", 1 << 30}, {"G", 1 << 30},
-                               {"TiB", 1ull << 40}};
+constexpr Unit kSizeUnits[] = {{"", 1},          {"B", 1},         {"KiB", 1 << 10},
+                               {"K", 1 << 10},   {"MiB", 1 << 20}, {"M", 1 << 20},
+                               {"GiB", 1 << 30}, {"G", 1 << 30},   {"TiB", 1ull << 40}};
 constexpr Unit kTimeUnits[] = {
     {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
 
@@ -24,11 +24,13 @@ bool ParseWithUnit(std::string_view text, const Unit (&units)[kCount], uint64_t*
   size_t digits = 0;
   for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
     if (__builtin_mul_overflow(number, 10, &number)) return false;
-    if (__builtin_add_overflow(number, static_cast<uint64_t>(text[digits] - '0'), &number)) return false;
+    if (__builtin_add_overflow(number, static_cast<uint64_t>(text[digits] - '0'), &number))
+      return false;
   }
   if (digits == 0) return false;
   for (const Unit& unit : units) {
-    if (Slice(text, digits) == unit.name) return !__builtin_mul_overflow(number, unit.factor, result);
+    if (Slice(text, digits) == unit.name)
+      return !__builtin_mul_overflow(number, unit.factor, result);
   }
   return false;
 }
@@ -116,17 +118,20 @@ struct Flag {
   std::string_view key;
   TakeFlag member;
 };
-constexpr Flag kFlags[] = {
-    {"free_stacks", &Options::free_stacks}, {"follow_fork", &Options::follow_fork}, {"quiet", &Options::quiet}};
+constexpr Flag kFlags[] = {{"free_stacks", &Options::free_stacks},
+                           {"follow_fork", &Options::follow_fork},
+                           {"quiet", &Options::quiet}};
 
 struct Key {
   std::string_view key;
   const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
 };
-constexpr Key kKeys[] = {{"output", TakeOutput}, {"stacks", TakeStacks},     {"heap", TakeHeap},
-                         {"ring", TakeRing},     {"snapshot", TakeSnapshot}, {"exit_wait", TakeExitWait}};
+constexpr Key kKeys[] = {{"output", TakeOutput},     {"stacks", TakeStacks},
+                         {"heap", TakeHeap},         {"ring", TakeRing},
+                         {"snapshot", TakeSnapshot}, {"exit_wait", TakeExitWait}};
 
-constexpr std::string_view kLater[] = {"cupti", "max_size", "max_time", "rotate", "listen", "strip", "dormant"};
+constexpr std::string_view kLater[] = {"cupti",  "max_size", "max_time", "rotate",
+                                       "listen", "strip",    "dormant"};
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');
@@ -150,11 +155,15 @@ const char* TakePair(std::string_view pair, Options* options) {
 
 }  // namespace
 
-bool ParseSize(std::string_view text, uint64_t* bytes) { return ParseWithUnit(text, kSizeUnits, bytes); }
-bool ParseDuration(std::string_view text, uint64_t* ns) { return ParseWithUnit(text, kTimeUnits, ns); }
+bool ParseSize(std::string_view text, uint64_t* bytes) {
+  return ParseWithUnit(text, kSizeUnits, bytes);
+}
+bool ParseDuration(std::string_view text, uint64_t* ns) {
+  return ParseWithUnit(text, kTimeUnits, ns);
+}
 
-void ParseOptions(std::string_view text, Options* options, void (*report)(void* context, const OptionError& error),
-                  void* context) {
+void ParseOptions(std::string_view text, Options* options,
+                  void (*report)(void* context, const OptionError& error), void* context) {
   while (!text.empty()) {
     const std::string_view pair = Cut(&text, ',');
     if (pair.empty()) continue;

@@ -1,7 +1,8 @@
 // session/options.h
 //
-// Options: how a process is to be recorded. One parser for the environment variable that the preloaded library reads
-// (GPUMEMTRACE="key=value,flag,..."), for the collector, and for the program that composes it.
+// Options: how a process is to be recorded. One parser for the environment variable that the
+// preloaded library reads (GPUMEMTRACE="key=value,flag,..."), for the collector, and for the
+// program that composes it.
 //
 // In the text commas separate pairs, `+` separates items of a list, `:` separates a sub-value.
 //
@@ -43,10 +44,10 @@ struct OptionError {
   const char* why;  // "unknown option", "not a size", ...
 };
 
-// Applies the pairs of `text` to *options in order and calls report(context, error) for each that it cannot take. The
-// others hold all the same.
-void ParseOptions(std::string_view text, Options* options, void (*report)(void* context, const OptionError& error),
-                  void* context);
+// Applies the pairs of `text` to *options in order and calls report(context, error) for each that
+// it cannot take. The others hold all the same.
+void ParseOptions(std::string_view text, Options* options,
+                  void (*report)(void* context, const OptionError& error), void* context);
 
 // Parses "16MiB", "1GiB", "4096"; false if it is something else or does not fit.
 bool ParseSize(std::string_view text, uint64_t* bytes);

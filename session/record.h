@@ -1,7 +1,7 @@
 // session/record.h
 //
-// Record: one event as the traced process sees it, and its packing into the seven words of a ring slot
-// (session/layout.h, Slot).
+// Record: one event as the traced process sees it, and its packing into the seven words of a ring
+// slot (session/layout.h, Slot).
 
 #ifndef GMT_SESSION_RECORD_H_
 #define GMT_SESSION_RECORD_H_
@@ -57,11 +57,12 @@ inline Words Pack(const Record& r) {
               static_cast<uint64_t>(r.memory) << 16 | uint64_t{r.device} << 24 | tail};
 }
 
-// False, leaving *r unspecified, where the words hold a kind, space or memory that does not exist: the other side may
-// have scribbled.
+// False, leaving *r unspecified, where the words hold a kind, space or memory that does not exist:
+// the other side may have scribbled.
 [[nodiscard]] inline bool Unpack(const Words& w, Record* r) {
   const uint64_t kind = w[6] & 0xff, space = w[6] >> 8 & 0xff, memory = w[6] >> 16 & 0xff;
-  if (kind == 0 || kind > static_cast<uint64_t>(Kind::kLast) || space > static_cast<uint64_t>(Space::kLast) ||
+  if (kind == 0 || kind > static_cast<uint64_t>(Kind::kLast) ||
+      space > static_cast<uint64_t>(Space::kLast) ||
       memory > static_cast<uint64_t>(Memory::kLast)) {
     return false;
   }

@@ -26,13 +26,16 @@ RingReader::Outcome RingReader::Next(Record* record, uint64_t* ticket, Lost* los
   const uint64_t before = slot.commit.load(std::memory_order_acquire);
   if (before != next_ + 1) {
     // A slot never goes back: a later lap's mark means that ours is gone.
-    if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1)) return Lose(next_, Loss::kOverrun, lost);
+    if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1))
+      return Lose(next_, Loss::kOverrun, lost);
     if (WasAbandoned(next_)) return Lose(next_, Loss::kAbandoned, lost);
     return Outcome::kPending;
   }
   Words words;
-  for (size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
-  if (slot.commit.load(std::memory_order_relaxed) != before) return Lose(next_, Loss::kOverrun, lost);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = slot.words[i].load(std::memory_order_acquire);
+  if (slot.commit.load(std::memory_order_relaxed) != before)
+    return Lose(next_, Loss::kOverrun, lost);
   if (!Unpack(words, record)) return Lose(next_, Loss::kScribbled, lost);
   *ticket = next_++;
   ++delivered_;

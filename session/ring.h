@@ -1,24 +1,30 @@
 // session/ring.h
 //
-// Ring: the history of one traced process, shared by any number of writers (its threads) and one reader (the
-// collector), in memory that outlives both.
+// Ring: the history of one traced process, shared by any number of writers (its threads) and one
+// reader (the collector), in memory that outlives both.
 //
-// A writer never waits, never fails and never looks at the reader: when the ring is full it overwrites the oldest
-// record. The reader finds out by arithmetic on tickets and reports exactly what it missed.
+// A writer never waits, never fails and never looks at the reader: when the ring is full it
+// overwrites the oldest record. The reader finds out by arithmetic on tickets and reports exactly
+// what it missed.
 //
-//   ticket      0    1    2    3    4    5   ...        capacity 4: ticket 4 overwrites the slot of ticket 0
+//   ticket      0    1    2    3    4    5   ...        capacity 4: ticket 4 overwrites the slot of
+//                                                       ticket 0
 //   slot        0    1    2    3    0    1
 //
 // Invariants
-//   R1  The order of tickets is an order of the calls: a free takes its ticket before the real free, an allocation
+//   R1  The order of tickets is an order of the calls: a free takes its ticket before the real
+//       free, an allocation
 //       after the real allocation, so free(p) precedes the allocation that returns p again.
-//   R2  A slot whose commit word is ticket + 1 holds that record whole; any other value means busy, torn, given up or
+//   R2  A slot whose commit word is ticket + 1 holds that record whole; any other value means busy,
+//       torn, given up or
 //       overwritten.
-//   R3  The live table is updated between Reserve() and Commit(): when all tickets below S are committed, the table
+//   R3  The live table is updated between Reserve() and Commit(): when all tickets below S are
+//       committed, the table
 //       reflects all of them.
 //   R4  tail == delivered + overrun + holes + abandoned + backlog, at every instant.
 //
-// Thread safety: RingWriter from any thread and from signal handlers; one RingReader at a time. Neither takes a lock.
+// Thread safety: RingWriter from any thread and from signal handlers; one RingReader at a time.
+// Neither takes a lock.
 
 #ifndef GMT_SESSION_RING_H_
 #define GMT_SESSION_RING_H_
@@ -34,7 +40,8 @@ class RingWriter {
  public:
   struct Reservation {
     uint64_t ticket;
-    bool claimed;  // false: the slot is held by a writer a whole lap behind; Commit() gives the ticket up
+    // False: the slot is held by a writer a whole lap behind; Commit() will give the ticket up.
+    bool claimed;
   };
 
   constexpr RingWriter() = default;
@@ -42,15 +49,17 @@ class RingWriter {
   RingWriter(Control* control, Slot* slots, uint64_t capacity)
       : control_(control), slots_(slots), mask_(capacity - 1) {}
 
-  // Takes the next ticket. Compose everything before: what stands between Reserve() and Commit() holds up the reader.
+  // Takes the next ticket. Compose everything before: what stands between Reserve() and Commit()
+  // holds up the reader.
   Reservation Reserve() const {
     const uint64_t ticket = control_->tail.fetch_add(1, std::memory_order_relaxed);
     std::atomic<uint64_t>& commit = slots_[ticket & mask_].commit;
     uint64_t seen = commit.load(std::memory_order_relaxed);
-    // Any older committed value will do. Expecting exactly the previous lap's would poison the slot after one ticket
-    // that was given up.
+    // Any older committed value will do. Expecting exactly the previous lap's would poison the slot
+    // after one ticket that was given up.
     while (!(seen & kBusy) && seen <= ticket) {
-      if (commit.compare_exchange_weak(seen, kBusy | ticket, std::memory_order_relaxed)) return {ticket, true};
+      if (commit.compare_exchange_weak(seen, kBusy | ticket, std::memory_order_relaxed))
+        return {ticket, true};
     }
     return {ticket, false};
   }
@@ -59,7 +68,8 @@ class RingWriter {
     if (!reservation.claimed) return GiveUp(reservation.ticket);
     Slot& slot = slots_[reservation.ticket & mask_];
     // Release stores keep the busy mark visible before any word of the payload, without a fence.
-    for (size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], std::memory_order_release);
+    for (size_t i = 0; i < words.size(); ++i)
+      slot.words[i].store(words[i], std::memory_order_release);
     slot.commit.store(reservation.ticket + 1, std::memory_order_release);
   }
 
@@ -88,10 +98,12 @@ struct RingLosses {
 class RingReader {
  public:
   enum class Outcome {
-    kRecord,   // *record and *ticket are set
-    kEmpty,    // everything written has been read
-    kPending,  // the next record is being written; try again, or SkipPending() once its writer is known to be gone
-    kLost,     // tickets were lost; *lost says which, and why
+    kRecord,  // *record and *ticket are set
+    kEmpty,   // everything written has been read
+    // The next record is being written: try again, or SkipPending() once its writer is known to be
+    // gone.
+    kPending,
+    kLost,  // tickets were lost; *lost says which, and why
   };
   enum class Loss { kOverrun, kHole, kAbandoned, kScribbled };
   struct Lost {
@@ -108,8 +120,9 @@ class RingReader {
   // Gives up the ticket that Next() called pending: a hole.
   Lost SkipPending();
 
-  // The commit word of that ticket's slot: while a slot is busy with an older ticket whose place in the order was given up,
-  // a change of it says that the late writer got through after all, and with it an update of the live table.
+  // The commit word of that ticket's slot: while a slot is busy with an older ticket whose place in
+  // the order was given up, a change of it says that the late writer got through after all, and
+  // with it an update of the live table.
   uint64_t CommitWord(uint64_t ticket) const {
     return slots_[ticket & (capacity_ - 1)].commit.load(std::memory_order_acquire);
   }

@@ -3,10 +3,12 @@
 // Creating a session (the traced process) and opening one (its collector).
 //
 // A session is created whole before it gets its name, in the first directory that works:
-//   $GPUMEMTRACE_DIR · $XDG_RUNTIME_DIR/gpumemtrace · /dev/shm/gpumemtrace-UID · a memfd, which has no name
-// The directory must be the user's own; the two defaults must be in memory (tmpfs): a file on a disk would stall writers
-// on write-back. Space is reserved when it is created (posix_fallocate), because a tmpfs that fills up later would end
-// the traced process with SIGBUS; where there is too little, the session is made smaller, down to an eighth.
+//   $GPUMEMTRACE_DIR · $XDG_RUNTIME_DIR/gpumemtrace · /dev/shm/gpumemtrace-UID · a memfd, which has
+//   no name
+// The directory must be the user's own; the two defaults must be in memory (tmpfs): a file on a
+// disk would stall writers on write-back. Space is reserved when it is created (posix_fallocate),
+// because a tmpfs that fills up later would end the traced process with SIGBUS; where there is too
+// little, the session is made smaller, down to an eighth.
 //
 // Thread safety: free functions; each may be called from any thread. None allocates from the heap.
 
@@ -27,13 +29,13 @@ namespace gmt::session {
 // Entries per section. Powers of two, but for info, arenas, modules and in-flight.
 struct SessionSizes {
   uint64_t info_bytes = 64 << 10;
-  uint64_t ring = 262144;            // 16 MiB
-  uint64_t live = 65536;             // 4.5 MiB
+  uint64_t ring = 262144;  // 16 MiB
+  uint64_t live = 65536;   // 4.5 MiB
   uint64_t stack_index = 32768;
-  uint64_t stack_arena = 1 << 20;    // 8 MiB
+  uint64_t stack_arena = 1 << 20;  // 8 MiB
   uint64_t text_index = 8192;
-  uint64_t text_arena = 64 << 10;    // 512 KiB
-  uint64_t modules = 1024;           // 1 MiB
+  uint64_t text_arena = 64 << 10;  // 512 KiB
+  uint64_t modules = 1024;         // 1 MiB
   uint64_t in_flight = 256;
   uint64_t contexts = 256;
 };
@@ -51,7 +53,8 @@ class InfoWriter {
   size_t used_ = 0;
 };
 
-// Calls visit(name, value) for each pair of an info section; stops at the first pair that is not whole.
+// Calls visit(name, value) for each pair of an info section; stops at the first pair that is not
+// whole.
 template <typename Visit>
 void ForEachInfo(std::string_view text, Visit visit) {
   while (!text.empty() && text.front() != '\0') {
@@ -66,14 +69,15 @@ struct CreatedSession {
   SessionMap map;
   void* base = nullptr;
   size_t size = 0;
-  int fd = -1;              // open, close-on-exec; the caller closes it
+  int fd = -1;                    // open, close-on-exec; the caller closes it
   char path[PATH_MAX + 80] = {};  // empty for a memfd
 };
 
 // 0, or the errno of the last directory tried, with nothing left behind.
 int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session);
 
-// Finds the directories that sessions live in, in order; writes the n-th (from 0) into `path`. False past the last.
+// Finds the directories that sessions live in, in order; writes the n-th (from 0) into `path`.
+// False past the last.
 bool SessionDirectory(int n, char (&path)[PATH_MAX]);
 
 struct OpenedSession {
@@ -84,7 +88,8 @@ struct OpenedSession {
   const char* error = nullptr;  // what is wrong with it, where map is empty
 };
 
-// Maps the session behind `fd`, which stays open and the caller's. The mapping lives until CloseSession().
+// Maps the session behind `fd`, which stays open and the caller's. The mapping lives until
+// CloseSession().
 OpenedSession OpenSession(int fd);
 void CloseSession(OpenedSession* session);
 

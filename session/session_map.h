@@ -1,9 +1,10 @@
 // session/session_map.h
 //
-// SessionMap: typed access to a session that is mapped into this process. The same for the writer, which has laid it out,
-// and for a reader, which has validated it (session/session_file.h).
+// SessionMap: typed access to a session that is mapped into this process. The same for the writer,
+// which has laid it out, and for a reader, which has validated it (session/session_file.h).
 //
-// Thread safety: the pointers never change; see the tables for theirs. Ownership: none, the mapping must outlive it.
+// Thread safety: the pointers never change; see the tables for theirs. Ownership: none, the mapping
+// must outlive it.
 
 #ifndef GMT_SESSION_SESSION_MAP_H_
 #define GMT_SESSION_SESSION_MAP_H_
@@ -34,15 +35,25 @@ class SessionMap {
     return reinterpret_cast<T*>(base_ + header().sections[id].offset);
   }
 
-  RingWriter ring_writer() const { return RingWriter(control_, section<Slot>(kRing), count(kRing)); }
-  RingReader ring_reader() const { return RingReader(control_, section<Slot>(kRing), count(kRing)); }
-  LiveTable live() const {
-    return LiveTable(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries), count(kLiveKeys));
+  RingWriter ring_writer() const {
+    return RingWriter(control_, section<Slot>(kRing), count(kRing));
   }
-  StackTable stacks() const { return StackTable(Interned(kStackIndex, kStackArena, &control_->stack_arena_used)); }
-  TextTable texts() const { return TextTable(Interned(kTextIndex, kTextArena, &control_->text_arena_used)); }
+  RingReader ring_reader() const {
+    return RingReader(control_, section<Slot>(kRing), count(kRing));
+  }
+  LiveTable live() const {
+    return LiveTable(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries),
+                     count(kLiveKeys));
+  }
+  StackTable stacks() const {
+    return StackTable(Interned(kStackIndex, kStackArena, &control_->stack_arena_used));
+  }
+  TextTable texts() const {
+    return TextTable(Interned(kTextIndex, kTextArena, &control_->text_arena_used));
+  }
   ModuleLog modules() const {
-    return ModuleLog(control_, section<ModuleRecord>(kModules), static_cast<uint32_t>(count(kModules)));
+    return ModuleLog(control_, section<ModuleRecord>(kModules),
+                     static_cast<uint32_t>(count(kModules)));
   }
   InFlightTable in_flight() const {
     return InFlightTable(section<InFlightSlot>(kInFlight), static_cast<uint32_t>(count(kInFlight)));
@@ -50,7 +61,8 @@ class SessionMap {
 
  private:
   InternTable Interned(SectionId index, SectionId arena, std::atomic<uint64_t>* used) const {
-    return InternTable(section<std::atomic<uint64_t>>(index), count(index), section<uint64_t>(arena), count(arena), used);
+    return InternTable(section<std::atomic<uint64_t>>(index), count(index),
+                       section<uint64_t>(arena), count(arena), used);
   }
 
   char* base_ = nullptr;
