@@ -6,7 +6,7 @@
 #ifndef GMT_CLI_VERBS_H_
 #define GMT_CLI_VERBS_H_
 
-#define GMT_VERBS(VERB) VERB(PreloadPath)
+#define GMT_VERBS(VERB) VERB(Report) VERB(PreloadPath)
 
 namespace gmt::cli {
 

@@ -1,0 +1,102 @@
+#include "cli/load_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/trace_builder.h"
+#include "cli/text.h"
+#include "format/recording_reader.h"
+#include "symbols/symbolize_recording.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr size_t kModulesNamed = 3;
+
+void AddIf(uint64_t count, const std::string& text, std::vector<std::string>& lacks) {
+  if (count > 0) lacks.push_back(text);
+}
+
+void AddFileState(const format::RecordingReader& reader, std::vector<std::string>& lacks) {
+  uint64_t damaged = 0;
+  for (const format::Damage& damage : reader.damage()) damaged += damage.bytes;
+  if (!reader.damage().empty()) {
+    lacks.push_back(absl::StrCat(Plural(reader.damage().size(), "damaged place"), " (",
+                                 Bytes(damaged), ") skipped"));
+  } else if (!reader.complete()) {
+    lacks.push_back("the recording has no end: it was cut, or is still being written");
+  }
+}
+
+void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
+  const Losses& losses = trace.losses;
+  const uint64_t lost = losses.overrun() + losses.holes() + losses.abandoned();
+  AddIf(lost,
+        absl::StrCat(Plural(lost, "event"), " lost: ", Count(losses.overrun()), " overwritten, ",
+                     Count(losses.holes()), " never finished, ", Count(losses.abandoned()),
+                     " given up"),
+        lacks);
+  const analysis::Unknowns& unknowns = trace.unknowns;
+  AddIf(unknowns.frees_lost,
+        absl::StrCat(Plural(unknowns.frees_lost, "free"),
+                     " not seen; the memory ends where its address is used again"),
+        lacks);
+  AddIf(unknowns.rows_from_before,
+        absl::StrCat(Plural(unknowns.rows_from_before, "allocation"), " from before the recording"),
+        lacks);
+  AddIf(unknowns.frees_unmatched,
+        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of memory that is not known"),
+        lacks);
+  AddIf(losses.stacks_full(),
+        absl::StrCat(Plural(losses.stacks_full(), "event"),
+                     " without a stack: the stack table was full"),
+        lacks);
+}
+
+// The modules with most unnamed frames, and why they are unnamed.
+void AddUnnamedModules(const format::Definitions& definitions, symbols::Symbolizer& symbolizer,
+                       std::vector<std::string>& lacks) {
+  std::map<std::pair<std::string, std::string>, uint64_t> frames;
+  for (const auto& request : symbols::UnnamedFrames(definitions)) {
+    ++frames[{request.module.path, request.module.build_id}];
+  }
+  std::vector<std::pair<uint64_t, symbols::ModuleKey>> modules;
+  for (const auto& [module, count] : frames)
+    modules.push_back({count, {module.first, module.second}});
+  std::stable_sort(modules.begin(), modules.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t i = 0; i < std::min(modules.size(), kModulesNamed); ++i) {
+    const auto& [count, module] = modules[i];
+    const symbols::ModuleState state = symbolizer.StateOf(module);
+    const char* why =
+        state == symbols::ModuleState::kUsable ? "has no symbol there" : Describe(state);
+    lacks.push_back(
+        absl::StrCat(Plural(count, "frame"), " without a name: ", module.path, " ", why));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) {
+  auto reader = format::RecordingReader::Open(path);
+  if (!reader.ok()) return reader.status();
+  analysis::TraceBuilder builder((*reader)->definitions());
+  if (absl::Status status = (*reader)->Read(builder); !status.ok()) return status;
+
+  auto loaded = std::make_unique<LoadedTrace>();
+  loaded->path = path;
+  loaded->trace = std::move(builder).Build();
+  loaded->definitions = (*reader)->definitions();
+  AddFileState(**reader, loaded->lacks);
+  AddLosses(loaded->trace, loaded->lacks);
+  symbols::Symbolizer symbolizer({});
+  const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);
+  if (!named.ok()) return named.status();
+  AddUnnamedModules(loaded->definitions, symbolizer, loaded->lacks);
+  return loaded;
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,35 @@
+// cli/load_trace.h
+//
+// Opens what a reading verb was given and makes a Trace of it, with every frame named that can be
+// named on this machine.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_CLI_LOAD_TRACE_H_
+#define GMT_CLI_LOAD_TRACE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "analysis/trace.h"
+#include "format/definitions.h"
+
+namespace gmt::cli {
+
+struct LoadedTrace {
+  std::string path;
+  analysis::Trace trace;
+  format::Definitions definitions;
+  // What the file lacks, as sentences for a person: cut off, damaged, events lost, modules without
+  // names.
+  std::vector<std::string> lacks;
+};
+
+// Fails with a message that names the file and, where one exists, the command that mends it.
+absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_LOAD_TRACE_H_

@@ -1,0 +1,131 @@
+// gpumemtrace report: what holds the memory.
+
+#include "cli/report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/report.h"
+#include "cli/command.h"
+#include "cli/limit.h"
+#include "cli/load_trace.h"
+#include "cli/report_text.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int64_t kDefaultTop = 10;
+
+struct Options {
+  std::string file, at = "peak", heap, by = "stack", fail_above;
+  int64_t device = -1, top = 0;
+  double from = -INFINITY, to = INFINITY;  // seconds
+  bool json = false;
+};
+
+int64_t Nanoseconds(double seconds) {
+  if (seconds <= -9e9) return INT64_MIN;
+  if (seconds >= 9e9) return INT64_MAX;
+  return std::llround(seconds * 1e9);
+}
+
+absl::StatusOr<analysis::ReportOptions> Selection(const Options& options) {
+  analysis::ReportOptions selection;
+  auto at = analysis::ParseAt(options.at);
+  if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
+  auto by = analysis::ParseGroupBy(options.by);
+  if (!by.ok()) return UsageError(absl::StrCat("--by: ", by.status().message()));
+  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.from > options.to) return UsageError("--from lies behind --to");
+  selection.at = *std::move(at);
+  selection.by = *by;
+  selection.heap = options.heap;
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  selection.window = {Nanoseconds(options.from), Nanoseconds(options.to)};
+  return selection;
+}
+
+// Prints why on stderr where the peak of a device lies above the limit.
+absl::StatusOr<int> Gate(const analysis::Report& report, const Limit& limit) {
+  int code = kDone;
+  for (const analysis::ReportDevice& device : report.devices) {
+    if (device.index == analysis::kHostDevice && !limit.bytes) continue;
+    if (!limit.bytes && !device.total_bytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--fail-above: the recording does not say how much memory GPU ",
+                       device.index, " has; give a number of bytes"));
+    }
+    const double allowed = limit.bytes
+                               ? static_cast<double>(*limit.bytes)
+                               : static_cast<double>(*device.total_bytes) * limit.percent / 100;
+    if (static_cast<double>(device.peak_bytes) <= allowed) continue;
+    const std::string where =
+        device.index == analysis::kHostDevice ? "the host" : fmt::format("GPU {}", device.index);
+    PrintNote(fmt::format("peak {} on {} is above the limit of {}", Bytes(device.peak_bytes), where,
+                          Bytes(static_cast<uint64_t>(allowed))));
+    code = kGateFailed;
+  }
+  return code;
+}
+
+absl::Status InFile(const absl::Status& status, const std::string& file) {
+  return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
+}
+
+absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, FILE* out) {
+  const auto selection = Selection(options);
+  if (!selection.ok()) return selection.status();
+  Limit limit;
+  if (!options.fail_above.empty()) {
+    auto parsed = ParseLimit(options.fail_above);
+    if (!parsed.ok()) return parsed.status();
+    limit = *parsed;
+  }
+  auto loaded = LoadTrace(options.file);
+  if (!loaded.ok()) return loaded.status();
+  const auto report = analysis::MakeReport((*loaded)->trace, (*loaded)->definitions, *selection);
+  if (!report.ok()) return InFile(report.status(), options.file);
+  const auto top = static_cast<size_t>(options.top);
+  const std::string text =
+      options.json ? ReportJson(*report, options.file, (*loaded)->lacks,
+                                top == 0 ? report->rows.size() : top)
+                   : ReportText(*report, (*loaded)->lacks, top == 0 ? kDefaultTop : top, terminal);
+  fwrite(text.data(), 1, text.size(), out);
+  return options.fail_above.empty() ? absl::StatusOr<int>(kDone) : Gate(*report, limit);
+}
+
+}  // namespace
+
+absl::Status PrintReport(const std::string& path, const Terminal& terminal, FILE* out) {
+  Options options;
+  options.file = path;
+  return RunReport(options, terminal, out).status();
+}
+
+void AddReport(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddVerb(
+      "report", "What holds the memory, by stack",
+      [options](const Terminal& terminal) { return RunReport(*options, terminal, stdout); });
+  command.Argument("FILE", &options->file, "recording");
+  command.Option("--at", &options->at, "WHEN", "peak, end, oom, t:SECONDS or snapshot:NAME");
+  command.Option("--by", &options->by, "WHAT",
+                 "stack, function, file, heap, thread, stream or size");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--heap", &options->heap, "NAME", "this heap only: driver, host, pytorch, ...");
+  command.Option("--top", &options->top, "N", "rows per device");
+  command.Option("--from", &options->from, "SECONDS", "look for the peak from here on");
+  command.Option("--to", &options->to, "SECONDS", "look for the peak up to here");
+  command.Option("--fail-above", &options->fail_above, "LIMIT",
+                 "exit with 3 where the peak is above so many bytes or percent");
+  command.Flag("--json", &options->json, "one JSON object");
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/report_text.h"
+
+namespace gmt::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json Index(int32_t device) {
+  return device == analysis::kHostDevice ? Json(nullptr) : Json(device);
+}
+
+Json HeapJson(const analysis::ReportHeap& heap) {
+  return {
+      {"heap", heap.heap},
+      {"live_bytes", heap.live_bytes},
+      {"peak_live_bytes", heap.peak_live_bytes},
+      {"peak_live_t_ns", heap.peak_live_t_ns},
+      {"reserved_bytes", OrNull(heap.reserved_bytes)},
+      {"peak_reserved_bytes", OrNull(heap.peak_reserved_bytes)},
+      {"peak_reserved_t_ns", heap.reserved_bytes ? Json(heap.peak_reserved_t_ns) : Json(nullptr)},
+      {"allocations", heap.allocations},
+      {"frees", heap.frees}};
+}
+
+Json DeviceJson(const analysis::ReportDevice& device) {
+  Json json = {{"index", Index(device.index)},
+               {"name", OrNull(device.name)},
+               {"total_bytes", OrNull(device.total_bytes)},
+               {"at", device.at.name},
+               {"t_ns", device.at.t_ns},
+               {"bytes", device.bytes},
+               {"heaps", Json::array()}};
+  for (const analysis::ReportHeap& heap : device.heaps) json["heaps"].push_back(HeapJson(heap));
+  return json;
+}
+
+Json FrameJson(const analysis::FrameText& frame) {
+  return {{"function", frame.Name()},
+          {"file", OrNull(frame.file)},
+          {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
+          {"language", OrNull(frame.language)},
+          {"module", OrNull(frame.module)}};
+}
+
+Json RowJson(const analysis::ReportRow& row) {
+  Json json = {{"id", row.id},         {"device", Index(row.device)}, {"heap", row.heap},
+               {"bytes", row.bytes},   {"count", row.count},          {"category", nullptr},
+               {"confidence", nullptr}};
+  if (!row.label.empty()) json["label"] = row.label;
+  json["frames"] = Json::array();
+  for (const analysis::FrameText& frame : row.frames) json["frames"].push_back(FrameJson(frame));
+  return json;
+}
+
+}  // namespace
+
+std::string ReportJson(const analysis::Report& report, const std::string& file,
+                       const std::vector<std::string>& lacks, size_t top) {
+  Json json = {{"schema", "gpumemtrace.report/1"},
+               {"file", file},
+               {"devices", Json::array()},
+               {"rows", Json::array()},
+               {"other_rows", Json::object()},
+               {"unknown_bytes", report.unknown_bytes},
+               {"lacks", lacks}};
+  for (const analysis::ReportDevice& device : report.devices) {
+    json["devices"].push_back(DeviceJson(device));
+  }
+  uint64_t bytes = 0, count = 0;
+  const size_t shown = std::min(top, report.rows.size());
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    if (i < shown) {
+      json["rows"].push_back(RowJson(report.rows[i]));
+    } else {
+      bytes += report.rows[i].bytes;
+      count += report.rows[i].count;
+    }
+  }
+  json["other_rows"] = {{"rows", report.rows.size() - shown}, {"bytes", bytes}, {"count", count}};
+  // A path or a symbol need not be valid UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gmt::cli

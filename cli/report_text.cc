@@ -1,0 +1,207 @@
+#include "cli/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/text.h"
+#include "symbols/demangle.h"
+
+namespace gmt::cli {
+namespace {
+
+using analysis::FrameText;
+using analysis::GroupBy;
+using analysis::Report;
+using analysis::ReportDevice;
+using analysis::ReportHeap;
+using analysis::ReportRow;
+
+constexpr size_t kRowsInFirstLine = 3;
+constexpr size_t kCallersShown = 4;
+constexpr size_t kIndent = 34;  // where a row's text begins
+constexpr size_t kMinTextWidth = 30;
+
+std::string Place(const ReportDevice& device) {
+  return device.index == analysis::kHostDevice ? "the host" : fmt::format("GPU {}", device.index);
+}
+
+std::string_view Things(GroupBy by) {
+  switch (by) {
+    case GroupBy::kStack:
+      return "stack";
+    case GroupBy::kFunction:
+      return "function";
+    case GroupBy::kFile:
+      return "file";
+    case GroupBy::kHeap:
+      return "heap";
+    case GroupBy::kThread:
+      return "thread";
+    case GroupBy::kStream:
+      return "stream";
+    case GroupBy::kSize:
+      return "size";
+  }
+  return "row";
+}
+
+std::string Moment(const ReportDevice& device) {
+  const std::string time = Duration(device.at.t_ns);
+  return device.at.name == "peak" ? fmt::format("at {}", time)
+                                  : fmt::format("at {} ({})", device.at.name, time);
+}
+
+std::vector<const ReportRow*> RowsOf(const Report& report, const ReportDevice& device) {
+  std::vector<const ReportRow*> rows;
+  for (const ReportRow& row : report.rows) {
+    if (row.device == device.index) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::string Verdict(const Report& report, const ReportDevice& device) {
+  const std::string amount = device.at.name == "peak" ? "peak" : "live";
+  std::string line =
+      fmt::format("{} {} on {} {}", amount, Bytes(device.bytes), Place(device), Moment(device));
+  uint64_t bytes = 0;
+  size_t count = 0;
+  for (const ReportRow* row : RowsOf(report, device)) {
+    if (row->unknown || count == kRowsInFirstLine) continue;
+    bytes += row->bytes;
+    ++count;
+  }
+  if (count > 0 && device.bytes > 0) {
+    line += fmt::format(", {} from {}",
+                        Percent(static_cast<double>(bytes), static_cast<double>(device.bytes)),
+                        Plural(count, std::string(Things(report.by)).c_str()));
+  }
+  return line;
+}
+
+// ---- Rows
+// ----------------------------------------------------------------------------------------
+
+std::string FrameLine(const FrameText& frame, size_t width) {
+  const std::string place = frame.Place();
+  const size_t taken = place.empty() ? 0 : place.size() + 3;
+  const size_t room = width > taken + kMinTextWidth ? width - taken : kMinTextWidth;
+  const std::string name = symbols::ShortName(frame.Name(), room);
+  return place.empty() ? name : fmt::format("{} ({})", name, place);
+}
+
+// The leading frame, then its callers; frames that are noise are left out.
+std::vector<std::string> StackLines(const std::vector<FrameText>& frames, size_t width) {
+  std::vector<std::string> lines;
+  const int leading = analysis::LeadingFrame(frames);
+  if (leading < 0) return {"no stack was recorded"};
+  for (size_t i = static_cast<size_t>(leading); i < frames.size(); ++i) {
+    if (!lines.empty() && frames[i].is_noise) continue;
+    if (lines.size() > kCallersShown) {
+      lines.push_back("  ...");
+      break;
+    }
+    lines.push_back(lines.empty() ? FrameLine(frames[i], width)
+                                  : "  < " + FrameLine(frames[i], width - 4));
+  }
+  return lines;
+}
+
+std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_view heap) {
+  return fmt::format("{:>9} {:>6} {:>7}  {:<7} ", Bytes(bytes),
+                     Percent(static_cast<double>(bytes), static_cast<double>(whole)), Count(count),
+                     heap);
+}
+
+std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, size_t width) {
+  std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
+  if (by != GroupBy::kStack) {
+    return text + (row.label.empty() ? "not known" : symbols::ShortName(row.label, width)) + "\n";
+  }
+  const std::vector<std::string> lines = StackLines(row.frames, width);
+  text += lines.front() + "   " + row.id + "\n";
+  for (size_t i = 1; i < lines.size(); ++i) text += std::string(kIndent, ' ') + lines[i] + "\n";
+  return text;
+}
+
+std::string Table(const Report& report, const ReportDevice& device, size_t top, size_t width) {
+  const std::vector<const ReportRow*> rows = RowsOf(report, device);
+  if (rows.empty()) return "";
+  std::string text = fmt::format("{:>9} {:>6} {:>7}  {:<7} {}\n", "bytes", "share", "count", "heap",
+                                 Things(report.by));
+  uint64_t other_bytes = 0, other_count = 0, total_count = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    total_count += rows[i]->count;
+    if (i < top) {
+      text += RowText(*rows[i], device, report.by, width);
+    } else {
+      other_bytes += rows[i]->bytes;
+      other_count += rows[i]->count;
+    }
+  }
+  if (rows.size() > top) {
+    const std::string others =
+        Plural(rows.size() - top, fmt::format("other {}", Things(report.by)).c_str());
+    text += Numbers(other_bytes, device.bytes, other_count, "") + others + "\n";
+  }
+  return text + Numbers(device.bytes, device.bytes, total_count, "") + "total\n";
+}
+
+// ---- Heaps
+// ---------------------------------------------------------------------------------------
+
+std::string HeapText(const ReportHeap& heap) {
+  std::string text = fmt::format("{}: live {}, peak {} at {}", heap.heap, Bytes(heap.live_bytes),
+                                 Bytes(heap.peak_live_bytes), Duration(heap.peak_live_t_ns));
+  if (heap.reserved_bytes) {
+    text += fmt::format("; reserved {}, peak {} at {}", Bytes(*heap.reserved_bytes),
+                        Bytes(*heap.peak_reserved_bytes), Duration(heap.peak_reserved_t_ns));
+  }
+  return text + fmt::format("; {}, {}\n", Plural(heap.allocations, "allocation"),
+                            Plural(heap.frees, "free"));
+}
+
+std::string DeviceText(const ReportDevice& device) {
+  std::string text = Place(device);
+  if (!device.name.empty()) text += " " + device.name;
+  if (device.total_bytes) text += fmt::format(", {} of memory", Bytes(*device.total_bytes));
+  return text + "\n";
+}
+
+const ReportDevice& Biggest(const Report& report) {
+  return *std::max_element(
+      report.devices.begin(), report.devices.end(),
+      [](const ReportDevice& a, const ReportDevice& b) { return a.bytes < b.bytes; });
+}
+
+std::string Unknown(const Report& report, const std::vector<std::string>& lacks) {
+  std::string text;
+  if (report.unknown_bytes > 0) {
+    text += fmt::format("  {} without a stack\n", Bytes(report.unknown_bytes));
+  }
+  for (const std::string& lack : lacks) text += "  " + lack + "\n";
+  return text.empty() ? "" : "\nNot known\n" + text;
+}
+
+}  // namespace
+
+std::string ReportText(const Report& report, const std::vector<std::string>& lacks, size_t top,
+                       const Terminal& terminal) {
+  if (report.devices.empty()) {
+    return "no memory was held: the recording has no allocation\n" + Unknown(report, lacks);
+  }
+  const size_t columns = static_cast<size_t>(std::max(terminal.width, 0));
+  const size_t width = columns > kIndent + kMinTextWidth ? columns - kIndent : kMinTextWidth;
+  const ReportDevice& biggest = Biggest(report);
+  std::string text = terminal.Bold(Verdict(report, biggest)) + "\n";
+  for (const ReportDevice& device : report.devices) {
+    text += "\n" + DeviceText(device);
+    if (&device != &biggest) text += Verdict(report, device) + "\n";
+    text += Table(report, device, top, width);
+    for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
+  }
+  return text + Unknown(report, lacks);
+}
+
+}  // namespace gmt::cli
