@@ -1,0 +1,412 @@
+// What becomes of a session: each test plays a traced process, lets the collector look, and reads the recording back.
+
+#include "collector/collector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "collector/fake_target.h"
+
+namespace gmt::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+class CollectorTest : public ::testing::Test {
+ protected:
+  // The collector of `target`, writing into bytes_.
+  void Start(FakeTarget& target) {
+    clock_.now_ns = target.now_ns;
+    process_ = std::make_unique<Target>(target.map().header(), -1);
+    auto output = std::make_unique<OutputFile>([this](const char* bytes, size_t size) { return Accept(bytes, size); });
+    auto collector = Collector::Start({target.map(), process_.get(), &clock_}, std::move(output));
+    ASSERT_TRUE(collector.ok()) << collector.status();
+    collector_ = *std::move(collector);
+  }
+
+  // Lets the collector read what there is, and a second pass.
+  void LetItRead() {
+    while (collector_->Round()) {
+    }
+    clock_.now_ns += kSecond;
+    collector_->Round();
+  }
+
+  Recording ExitAndRead(FakeTarget& target, int code = 0) {
+    target.Exit(code);
+    EXPECT_TRUE(collector_->Run().ok());
+    return ReadBack(bytes_);
+  }
+
+  ssize_t Accept(const char* bytes, size_t size) {
+    const size_t n = std::min(size, disk_space_);
+    bytes_.append(bytes, n);
+    disk_space_ -= n;
+    if (n > 0) return static_cast<ssize_t>(n);
+    errno = ENOSPC;
+    return -1;
+  }
+
+  FakeClock clock_;
+  std::string bytes_;
+  size_t disk_space_ = ~size_t{0};
+  std::unique_ptr<Target> process_;
+  std::unique_ptr<Collector> collector_;
+};
+
+void ExpectIdentity(const gmt::Losses& l) {
+  EXPECT_EQ(l.written(), l.delivered() + l.overrun() + l.holes() + l.abandoned() + l.backlog());
+}
+
+TEST_F(CollectorTest, NormalExitLeavesACompleteRecordingWithAnExitSnapshot) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 256);
+  target.Alloc(0x2000, 512);
+  target.Free(0x1000);
+  const Recording recording = ExitAndRead(target, 3);
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 2u);
+  EXPECT_EQ(recording.Count(gmt::FREE), 1u);
+  ASSERT_EQ(recording.snapshots.size(), 1u);
+  EXPECT_EQ(recording.snapshots[0].name(), "exit");
+  EXPECT_TRUE(recording.snapshots[0].exact());
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots[0]), ElementsAre(Pair(0x2000, 512)));
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::EXITED);
+  EXPECT_EQ(recording.facts.exit().code(), 3);
+  EXPECT_EQ(recording.facts.exit().known_by(), "shim");
+  EXPECT_EQ(target.control().finished.load(), session::Handshake::kDone);
+  ExpectIdentity(recording.facts.losses());
+}
+
+TEST_F(CollectorTest, HeaderAndFirstFactsAreThereBeforeAnyEvent) {
+  FakeTarget target;
+  Start(target);
+  const Recording recording = ReadBack(bytes_);
+  ASSERT_TRUE(recording.status.ok()) << recording.status;
+  EXPECT_FALSE(recording.complete);
+  EXPECT_EQ(recording.header.pid(), static_cast<uint64_t>(getpid()));
+  EXPECT_EQ(recording.header.run_id(), "run-7");
+  EXPECT_THAT(recording.facts.argv(), ElementsAre("python", "train.py"));
+  EXPECT_EQ(recording.facts.executable(), "/usr/bin/python3");
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::RUNNING);
+}
+
+TEST_F(CollectorTest, GrowingFileIsNeverMoreThanASecondBehind) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 256);
+  LetItRead();
+  const Recording recording = ReadBack(bytes_);
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 1u);
+  EXPECT_FALSE(recording.complete);
+}
+
+TEST_F(CollectorTest, EventCarriesTimeHeapApiAndThread) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x7000, 4096, {session::Space::kPinned, session::Memory::kPinned});
+  const Recording recording = ExitAndRead(target);
+  const auto alloc = std::find_if(recording.events.begin(), recording.events.end(),
+                                  [](const auto& e) { return e.kind == gmt::ALLOC; });
+  ASSERT_NE(alloc, recording.events.end());
+  EXPECT_EQ(recording.String(alloc->heap), "host");
+  EXPECT_EQ(recording.String(alloc->api), "cudaMalloc");
+  EXPECT_EQ(alloc->thread, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(alloc->t_ns, 1000);
+  EXPECT_EQ(alloc->duration_ns, 900u);
+  EXPECT_FALSE(alloc->has(format::kHasDevice));
+}
+
+TEST_F(CollectorTest, ThreadIsNamedBeforeItsFirstEvent) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 1);
+  target.Alloc(0x2000, 1);
+  const Recording recording = ExitAndRead(target);
+  ASSERT_EQ(recording.Count(gmt::THREAD), 1u);
+  EXPECT_EQ(recording.events[0].kind, gmt::THREAD);
+  EXPECT_EQ(recording.String(recording.events[0].name), process_->ThreadName(static_cast<uint32_t>(getpid())));
+}
+
+TEST_F(CollectorTest, StackBecomesFramesInModules) {
+  FakeTarget target;
+  target.Map("/lib/libmodel.so", 0x10000, 0x20000);
+  const uint32_t stack = target.Stack({0x10234, 0x99999});
+  Start(target);
+  target.Alloc(0x1000, 1, {}, stack);
+  const Recording recording = ExitAndRead(target);
+  const format::Definitions& definitions = recording.reader->definitions();
+  const std::vector<uint32_t> frames = definitions.StackFrames(recording.events[1].stack);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(definitions.module(definitions.frame(frames[0]).module).path, "/lib/libmodel.so");
+  EXPECT_EQ(definitions.frame(frames[0]).address, 0x234u);
+  EXPECT_EQ(definitions.frame(frames[1]).module, 0u);
+  EXPECT_EQ(definitions.frame(frames[1]).address, 0x99999u);
+}
+
+TEST_F(CollectorTest, FramesOfRealFilesGetNames) {
+  FakeTarget target;
+  // This test's own program, as if it were mapped at its link address.
+  target.Map("/proc/self/exe", 0x1000, uint64_t{1} << 40);
+  const uint32_t stack = target.Stack({0x2000});
+  Start(target);
+  target.Alloc(0x1000, 1, {}, stack);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_TRUE(recording.complete);  // whether 0x1000 in it has a name is the linker's business
+}
+
+TEST_F(CollectorTest, LappedReaderRecoversTheLiveSetFromTheTable) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0xa000, 1);
+  target.Alloc(0xb000, 2);
+  LetItRead();
+  target.Free(0xa000);
+  target.Alloc(0xc000, 3);
+  for (int i = 0; i < 3000; ++i) {
+    target.Alloc(0xd000, 4);
+    target.Free(0xd000);
+  }
+  target.Alloc(0xe000, 5);
+  const Recording recording = ExitAndRead(target);
+  const gmt::Snapshot& exit = recording.snapshots.back();
+  EXPECT_TRUE(exit.exact()) << exit.inexact_because();
+  EXPECT_THAT(Recording::LiveOf(exit), ElementsAre(Pair(0xb000, 2), Pair(0xc000, 3), Pair(0xe000, 5)));
+  EXPECT_EQ(recording.LiveByEvents(), Recording::LiveOf(exit));
+  EXPECT_GT(exit.losses().overrun(), 0u);
+  ExpectIdentity(exit.losses());
+  ASSERT_FALSE(recording.gaps.empty());
+  EXPECT_EQ(recording.gaps[0].reason(), "overrun");
+}
+
+TEST_F(CollectorTest, RecoveredAllocationLiesInTheGapAndKeepsWhatTheTableKnows) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0xa000, 1);
+  LetItRead();
+  target.Free(0xa000);
+  target.Alloc(0xc000, 3);
+  const int64_t allocated = static_cast<int64_t>(target.now_ns - target.start_ns());
+  for (int i = 0; i < 3000; ++i) target.FailAlloc(1, 1);
+  const Recording recording = ExitAndRead(target);
+  size_t gap = 0;
+  while (recording.events[gap].kind != gmt::GAP) ++gap;
+  const format::Event& lost_free = recording.events[gap + 1];
+  EXPECT_EQ(lost_free.kind, gmt::FREE);
+  EXPECT_EQ(recording.String(lost_free.api), "(lost)");
+  EXPECT_EQ(lost_free.address, 0xa000u);
+  const format::Event& found = recording.events[gap + 2];
+  EXPECT_EQ(found.kind, gmt::ALLOC);
+  EXPECT_EQ(found.t_ns, allocated);
+  EXPECT_LT(found.t_ns, recording.gaps[0].to_t_ns());
+  EXPECT_EQ(recording.String(found.api), "cudaMalloc");
+  EXPECT_FALSE(found.has(format::kHasDuration));
+}
+
+TEST_F(CollectorTest, CollectorThatStartsLateHasTheLiveSetFromBeforeIt) {
+  FakeTarget target;
+  for (uint64_t i = 0; i < 2000; ++i) target.Alloc(0x10000 + i * 16, i);
+  for (uint64_t i = 0; i < 2000; i += 2) target.Free(0x10000 + i * 16);
+  Start(target);
+  const Recording recording = ExitAndRead(target);
+  const auto live = Recording::LiveOf(recording.snapshots.back());
+  EXPECT_EQ(live.size(), 1000u);
+  EXPECT_EQ(recording.LiveByEvents(), live);
+}
+
+TEST_F(CollectorTest, HoleOfADeadWriterIsAGapOfOne) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 1);
+  target.DieInTheMiddle();
+  target.Alloc(0x2000, 2);
+  const Recording recording = ExitAndRead(target);
+  ASSERT_EQ(recording.gaps.size(), 1u);
+  EXPECT_EQ(recording.gaps[0].reason(), "hole");
+  EXPECT_EQ(recording.gaps[0].events(), 1u);
+  EXPECT_EQ(recording.gaps[0].first_ticket(), 1u);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 1), Pair(0x2000, 2)));
+  EXPECT_EQ(recording.facts.losses().holes(), 1u);
+}
+
+TEST_F(CollectorTest, FullLiveTableIsSaidOnlyWhereItMattered) {
+  session::SessionSizes sizes = FakeTarget::SmallSizes();
+  sizes.live = 16;
+  FakeTarget whole(sizes), lapped(sizes);
+  Start(whole);
+  for (uint64_t i = 0; i < 100; ++i) whole.Alloc(0x1000 + i, 1);
+  Recording recording = ExitAndRead(whole);
+  EXPECT_TRUE(recording.snapshots.back().exact());  // every event was read
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 100u);
+  EXPECT_EQ(recording.snapshots.back().losses().live_full(), 84u);
+
+  bytes_.clear();
+  for (uint64_t i = 0; i < 2000; ++i) lapped.Alloc(0x1000 + i, 1);
+  Start(lapped);
+  recording = ExitAndRead(lapped);
+  EXPECT_FALSE(recording.snapshots.back().exact());
+  EXPECT_NE(recording.snapshots.back().inexact_because(), "");
+}
+
+TEST_F(CollectorTest, CallsBeforeTheSessionMakeSnapshotsInexact) {
+  FakeTarget target;
+  Start(target);
+  target.control().counters[session::kBeforeSession].store(2);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_FALSE(recording.snapshots.back().exact());
+  EXPECT_EQ(recording.facts.losses().before_session(), 2u);
+}
+
+TEST_F(CollectorTest, FailedFreeBringsTheAllocationBack) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 256);
+  session::LiveValue freed;
+  target.map().live().Find(session::Space::kDevice, 0x1000, &freed);
+  target.Free(0x1000);
+  target.FreeDone(0x1000, 700, freed);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 256)));
+}
+
+TEST_F(CollectorTest, FreeOfWhatWasLostBeforeIsKept) {
+  FakeTarget target;
+  Start(target);
+  target.Free(0xdead000);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_EQ(recording.Count(gmt::FREE), 1u);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), IsEmpty());
+}
+
+TEST_F(CollectorTest, SegmentAndItsFirstBlockLiveSideBySide) {
+  FakeTarget target;
+  Start(target);
+  const Layer block = {session::Space::kBlock, session::Memory::kBlock};
+  target.Alloc(0x1000, 2048);
+  target.Alloc(0x1000, 512, block);
+  target.Free(0x1000, block);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 2048)));
+}
+
+TEST_F(CollectorTest, OutOfMemoryTakesASnapshotOfThatMoment) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 256);
+  target.FailAlloc(1 << 30, kCudaOutOfMemory);
+  target.Free(0x1000);
+  const Recording recording = ExitAndRead(target);
+  const gmt::Snapshot* oom = recording.FindSnapshot("oom-1");
+  ASSERT_NE(oom, nullptr);
+  EXPECT_EQ(oom->reason(), "oom");
+  EXPECT_THAT(Recording::LiveOf(*oom), ElementsAre(Pair(0x1000, 256)));
+  EXPECT_THAT(Recording::LiveOf(*recording.FindSnapshot("exit")), IsEmpty());
+  EXPECT_EQ(recording.Count(gmt::SNAPSHOT_TAKEN), 2u);
+}
+
+TEST_F(CollectorTest, OutOfMemorySnapshotsAreRationed) {
+  FakeTarget target;
+  Start(target);
+  for (int i = 0; i < 40; ++i) {
+    target.FailAlloc(1 << 30, kCudaOutOfMemory);
+    target.FailAlloc(1 << 30, kCudaOutOfMemory);
+    target.now_ns += kSecond;
+  }
+  const Recording recording = ExitAndRead(target);
+  EXPECT_NE(recording.FindSnapshot("oom-16"), nullptr);
+  EXPECT_EQ(recording.snapshots.size(), 17u);
+}
+
+TEST_F(CollectorTest, SnapshotsCanBeTurnedOff) {
+  FakeTarget target(FakeTarget::SmallSizes(), "snapshot=exit");
+  Start(target);
+  target.FailAlloc(1 << 30, kCudaOutOfMemory);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_EQ(recording.snapshots.size(), 1u);
+}
+
+TEST_F(CollectorTest, SnapshotTellsWhatThreadsDoInTheDriver) {
+  FakeTarget target;
+  Start(target);
+  target.map().in_flight().Begin(77, FakeTarget::kMalloc, 4096, target.start_ns() + 5);
+  const Recording recording = ExitAndRead(target);
+  ASSERT_EQ(recording.snapshots[0].in_flight_size(), 1);
+  EXPECT_EQ(recording.snapshots[0].in_flight(0).thread(), 77u);
+  EXPECT_EQ(recording.snapshots[0].in_flight(0).api(), "cudaMalloc");
+  EXPECT_EQ(recording.snapshots[0].in_flight(0).since_t_ns(), 5);
+}
+
+TEST_F(CollectorTest, FullDiskStopsNothingAndTheFileIsWholeOnceThereIsRoom) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 1);
+  disk_space_ = 20;
+  LetItRead();
+  for (uint64_t i = 0; i < 3000; ++i) target.Alloc(0x2000 + (i % 10) * 16, i);
+  LetItRead();
+  disk_space_ = ~size_t{0};
+  LetItRead();
+  const Recording recording = ExitAndRead(target);
+  EXPECT_TRUE(recording.complete);
+  EXPECT_TRUE(recording.snapshots.back().exact());
+  EXPECT_EQ(recording.LiveByEvents(), Recording::LiveOf(recording.snapshots.back()));
+  EXPECT_EQ(recording.LiveByEvents().size(), 11u);
+  EXPECT_TRUE(std::any_of(recording.facts.sources().begin(), recording.facts.sources().end(),
+                          [](const auto& s) { return s.name() == "output"; }));
+}
+
+TEST_F(CollectorTest, DiskThatStaysFullIsAnErrorAndLeavesAReadableFile) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 1);
+  LetItRead();
+  disk_space_ = 10;
+  target.Exit(0);
+  EXPECT_FALSE(collector_->Run().ok());
+  const Recording recording = ReadBack(bytes_);
+  EXPECT_TRUE(recording.status.ok());
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 1u);
+}
+
+TEST_F(CollectorTest, StopRequestFinishesTheFileWhileTheTargetGoesOn) {
+  FakeTarget target;
+  Start(target);
+  target.Alloc(0x1000, 1);
+  collector_->RequestStop();
+  EXPECT_TRUE(collector_->Run().ok());
+  const Recording recording = ReadBack(bytes_);
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::RUNNING);
+  EXPECT_FALSE(collector_->TargetHasEnded());
+}
+
+TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
+  FakeTarget target;
+  Start(target);
+  uint64_t next = 0;
+  // Between any two looks the process laps the ring, or nearly does.
+  clock_.while_waiting = [&] {
+    for (int i = 0; i < 1500 && next < 40000; ++i, ++next) {
+      target.Alloc(0x1000 + (next % 300) * 16, next);
+      if (next % 3 == 0) target.Free(0x1000 + (next % 300) * 16);
+    }
+    if (next == 40000) target.Exit(0);
+  };
+  EXPECT_TRUE(collector_->Run().ok());
+  const Recording recording = ReadBack(bytes_);
+  std::map<uint64_t, uint64_t> live;
+  target.map().live().Scan([&](auto, uint64_t value, const auto& entry) { live[value] = entry.size; });
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()), live);
+  EXPECT_EQ(recording.LiveByEvents(), live);
+  ExpectIdentity(recording.facts.losses());
+}
+
+}  // namespace
+}  // namespace gmt::collector
