@@ -6,7 +6,14 @@
 #ifndef GMT_CLI_VERBS_H_
 #define GMT_CLI_VERBS_H_
 
-#define GMT_VERBS(VERB) VERB(Report) VERB(PreloadPath)
+// clang-format off
+#define GMT_VERBS(VERB) \
+  VERB(Report) \
+  VERB(Cat) \
+  VERB(Import) \
+  VERB(Info) \
+  VERB(PreloadPath)
+// clang-format on
 
 namespace gmt::cli {
 

@@ -1,0 +1,64 @@
+// gpumemtrace cat: the events of a recording, as text or as an event log.
+
+#include <cstdio>
+
+#include "cli/cat_text.h"
+#include "cli/command.h"
+#include "cli/verbs.h"
+#include "interop/event_log.h"
+#include "interop/open_input.h"
+
+namespace gmt::cli {
+namespace {
+
+struct Options {
+  std::string input;
+  bool json = false;
+};
+
+class Nothing : public format::RecordingVisitor {
+ public:
+  absl::Status OnEvents(const format::EventBatch&) override { return absl::OkStatus(); }
+};
+
+absl::Status PutLine(absl::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  return std::ferror(stdout) != 0 ? absl::UnavailableError("cannot write to standard output")
+                                  : absl::OkStatus();
+}
+
+// Symbols stand at the end of a recording, and are wanted at its beginning: it is read twice.
+absl::Status CatAsLog(const std::string& path, interop::Input* input) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> first = interop::OpenInput(path);
+  if (!first.ok()) return first.status();
+  Nothing nothing;
+  absl::Status status = (*first)->Read(nothing);
+  if (!status.ok()) return status;
+  interop::EventLogWriter writer(&(*first)->definitions(), PutLine);
+  status = input->Read(writer, format::Returns::kAsRecorded);
+  return status.ok() ? writer.End() : status;
+}
+
+absl::StatusOr<int> Cat(const Options& options) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
+  if (!input.ok()) return input.status();
+  CatText text(&(*input)->definitions());
+  absl::Status status = options.json ? CatAsLog(options.input, input->get())
+                                     : (*input)->Read(text, format::Returns::kCompleted);
+  if (!status.ok()) return status;
+  for (const std::string& note : (*input)->notes()) PrintNote(note);
+  return kDone;
+}
+
+}  // namespace
+
+void AddCat(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddVerb("cat", "Print the events of a recording",
+                                    [options](const Terminal&) { return Cat(*options); });
+  command.Argument("FILE", &options->input, "a recording or an event log");
+  command.Flag("--json", &options->json, "as an event log, one JSON object per line");
+}
+
+}  // namespace gmt::cli

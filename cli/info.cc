@@ -1,0 +1,243 @@
+// gpumemtrace info: what a recording is: of which program, how long, how much, and what it lacks.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/info_summary.h"
+#include "cli/json_output.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "interop/open_input.h"
+
+namespace gmt::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string input;
+  bool json = false;
+};
+
+constexpr const char* kLibraries[] = {"cuda_driver", "cuda_runtime", "torch", "python"};
+constexpr const char* kSources[] = {"cupti", "pytorch", "python", "nvtx", "nvml"};
+
+using Settings = google::protobuf::RepeatedPtrField<Setting>;
+
+// A recording without an exit ended unseen, or goes on.
+const char* ExitName(const InfoSummary& summary, bool complete) {
+  switch (summary.facts.exit().kind()) {
+    case Exit::EXITED:
+      return "exited";
+    case Exit::SIGNALLED:
+      return "signalled";
+    case Exit::RUNNING:
+      return "running";
+    case Exit::LOST:
+      return "lost";
+    default:
+      return complete ? "lost" : "running";
+  }
+}
+
+// ---- JSON --------------------------------------------------------------------------------------------------------
+
+Json TargetJson(const InfoSummary& summary, bool complete) {
+  const Exit& exit = summary.facts.exit();
+  Json target;
+  target["pid"] = summary.pid() != 0 ? Json(summary.pid()) : Json();
+  target["argv"] = Json::array();
+  for (const std::string& word : summary.facts.argv()) target["argv"].push_back(word);
+  target["exit"] = {{"kind", ExitName(summary, complete)},
+                    {"code", exit.has_code() ? Json(exit.code()) : Json()},
+                    {"known_by", exit.known_by().empty() ? Json() : Json(exit.known_by())}};
+  return target;
+}
+
+Json LossesJson(const InfoSummary& summary) {
+  const Losses& losses = summary.losses;
+  return {{"written", losses.written()},       {"delivered", losses.delivered()},
+          {"overrun", losses.overrun()},       {"holes", losses.holes()},
+          {"abandoned", losses.abandoned()},   {"backlog", losses.backlog()},
+          {"adds_up", summary.losses_add_up()}};
+}
+
+Json DevicesJson(const Facts& facts) {
+  Json devices = Json::array();
+  for (const Device& device : facts.devices()) {
+    const auto text = [](bool has, const std::string& value) { return has ? Json(value) : Json(); };
+    devices.push_back(
+        {{"index", device.index()},
+         {"name", text(device.has_name(), device.name())},
+         {"uuid", text(device.has_uuid(), device.uuid())},
+         {"pci_bus_id", text(device.has_pci_bus_id(), device.pci_bus_id())},
+         {"total_bytes", device.has_total_bytes() ? Json(device.total_bytes()) : Json()}});
+  }
+  return devices;
+}
+
+Json HeapsJson(const InfoSummary& summary) {
+  Json heaps = Json::array();
+  for (const auto& [heap, counts] : summary.heaps) {
+    heaps.push_back({{"heap", heap}, {"allocations", counts.allocations}, {"frees", counts.frees}});
+  }
+  return heaps;
+}
+
+Json SnapshotsJson(const InfoSummary& summary) {
+  Json snapshots = Json::array();
+  for (const InfoSummary::SnapshotInfo& snapshot : summary.snapshots) {
+    snapshots.push_back({{"id", "snapshot/" + snapshot.name},
+                         {"name", snapshot.name},
+                         {"reason", snapshot.reason},
+                         {"t_ns", snapshot.t_ns},
+                         {"exact", snapshot.exact},
+                         {"allocations", snapshot.live}});
+  }
+  return snapshots;
+}
+
+// The names that callers rely on stand there always; others where they are known.
+template <size_t N>
+Json SettingsJson(const Settings& settings, const char* const (&names)[N]) {
+  Json values = Json::object();
+  for (const char* name : names) values[name] = nullptr;
+  for (const Setting& setting : settings) values[setting.name()] = setting.value();
+  return values;
+}
+
+void PrintInfoJson(const std::string& path, const InfoSummary& summary,
+                   const interop::Input& input) {
+  Json info = NewJson("info", path);
+  info["complete"] = input.complete();
+  info["recorded_by"] = summary.header.tool_version();
+  info["imported_from"] =
+      summary.header.imported_from().empty() ? Json() : Json(summary.header.imported_from());
+  info["target"] = TargetJson(summary, input.complete());
+  info["duration_ns"] = summary.duration_ns();
+  info["events"] = {{"alloc", summary.alloc},
+                    {"free", summary.free},
+                    {"free_failed", summary.free_failed},
+                    {"alloc_failed", summary.alloc_failed},
+                    {"other", summary.other}};
+  info["losses"] = LossesJson(summary);
+  info["devices"] = DevicesJson(summary.facts);
+  info["heaps"] = HeapsJson(summary);
+  info["snapshots"] = SnapshotsJson(summary);
+  info["libraries"] = SettingsJson(summary.facts.libraries(), kLibraries);
+  info["sources"] = SettingsJson(summary.facts.sources(), kSources);
+  info["notes"] = input.notes();
+  PrintJson(info);
+}
+
+// ---- Text --------------------------------------------------------------------------------------------------------
+
+void Row(const Terminal& terminal, const char* name, const std::string& value) {
+  if (!value.empty()) fmt::print("{} {}\n", terminal.Dim(fmt::format("{:<10}", name)), value);
+}
+
+std::string TargetText(const InfoSummary& summary, bool complete) {
+  const Facts& facts = summary.facts;
+  std::string text = summary.pid() != 0 ? fmt::format("pid {}", summary.pid()) : "";
+  for (const std::string& word : facts.argv()) text += (text.empty() ? "" : " ") + word;
+  if (text.empty()) return text;
+  const char* name = ExitName(summary, complete);
+  text += facts.exit().has_code() ? fmt::format("   {} with {}", name, facts.exit().code())
+                                  : fmt::format("   {}", name);
+  return text;
+}
+
+std::string EventsText(const InfoSummary& summary) {
+  return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {} other",
+                     Count(summary.alloc), Count(summary.free), Count(summary.free_failed),
+                     Count(summary.alloc_failed), Count(summary.other));
+}
+
+std::string LossesText(const InfoSummary& summary) {
+  const Losses& losses = summary.losses;
+  if (!summary.losses_add_up()) {
+    return fmt::format(
+        "the counters contradict each other: {} written, but {} delivered + {} overrun + {} holes "
+        "+ {} "
+        "abandoned + {} backlog",
+        Count(losses.written()), Count(losses.delivered()), Count(losses.overrun()),
+        Count(losses.holes()), Count(losses.abandoned()), Count(losses.backlog()));
+  }
+  if (losses.written() == 0) return "";
+  if (summary.lost() == 0 && losses.backlog() == 0)
+    return fmt::format("none of {} events", Count(losses.written()));
+  return fmt::format(
+      "{} written = {} delivered + {} overrun + {} holes + {} abandoned + {} backlog",
+      Count(losses.written()), Count(losses.delivered()), Count(losses.overrun()),
+      Count(losses.holes()), Count(losses.abandoned()), Count(losses.backlog()));
+}
+
+template <typename List, typename Describe>
+std::string Join(const List& list, Describe describe) {
+  std::string text;
+  for (const auto& item : list) text += (text.empty() ? "" : ", ") + describe(item);
+  return text;
+}
+
+std::string SettingText(const Setting& setting) {
+  return fmt::format("{} {}", setting.name(), setting.value());
+}
+
+void PrintInfoText(const std::string& path, const InfoSummary& summary, const interop::Input& input,
+                   const Terminal& terminal) {
+  fmt::print("{}   {}\n", terminal.Bold(path),
+             input.complete() ? "complete" : terminal.Yellow("not complete"));
+  const Header& header = summary.header;
+  Row(terminal, "recorded",
+      header.imported_from().empty() ? "by gpumemtrace " + header.tool_version()
+                                     : fmt::format("imported from an {}", header.imported_from()));
+  Row(terminal, "target", TargetText(summary, input.complete()));
+  Row(terminal, "duration", Duration(summary.duration_ns()));
+  Row(terminal, "events", EventsText(summary));
+  Row(terminal, "losses", LossesText(summary));
+  Row(terminal, "devices", Join(summary.facts.devices(), [](const Device& device) {
+        return fmt::format("{} {} {}", device.index(), device.name(), Bytes(device.total_bytes()));
+      }));
+  Row(terminal, "heaps", Join(summary.heaps, [](const auto& heap) {
+        return fmt::format("{} ({}, {})", heap.first.empty() ? "unnamed" : heap.first,
+                           Plural(heap.second.allocations, "allocation"),
+                           Plural(heap.second.frees, "free"));
+      }));
+  Row(terminal, "snapshots", Join(summary.snapshots, [](const InfoSummary::SnapshotInfo& snapshot) {
+        return fmt::format("{} ({}{})", snapshot.name, Plural(snapshot.live, "live allocation"),
+                           snapshot.exact ? "" : ", not exact");
+      }));
+  Row(terminal, "libraries", Join(summary.facts.libraries(), SettingText));
+  Row(terminal, "sources", Join(summary.facts.sources(), SettingText));
+}
+
+absl::StatusOr<int> Info(const Options& options, const Terminal& terminal) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
+  if (!input.ok()) return input.status();
+  InfoSummary summary(&(*input)->definitions());
+  absl::Status status = (*input)->Read(summary);
+  if (!status.ok()) return status;
+  if (options.json) {
+    PrintInfoJson(options.input, summary, **input);
+  } else {
+    PrintInfoText(options.input, summary, **input, terminal);
+  }
+  for (const std::string& note : (*input)->notes()) PrintNote(note);
+  return kDone;
+}
+
+}  // namespace
+
+void AddInfo(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      program.AddVerb("info", "What a recording is and what it lacks",
+                      [options](const Terminal& terminal) { return Info(*options, terminal); });
+  command.Argument("FILE", &options->input, "a recording or an event log");
+  command.Flag("--json", &options->json, "as one JSON object");
+}
+
+}  // namespace gmt::cli

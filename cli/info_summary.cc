@@ -1,0 +1,82 @@
+#include "cli/info_summary.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gmt::cli {
+namespace {
+
+// Lists replace lists: a later Facts that names devices names all of them.
+void Merge(const Facts& later, Facts* facts) {
+  if (later.argv_size() > 0) facts->clear_argv();
+  if (later.devices_size() > 0) facts->clear_devices();
+  if (later.settings_size() > 0) facts->clear_settings();
+  if (later.libraries_size() > 0) facts->clear_libraries();
+  if (later.sources_size() > 0) facts->clear_sources();
+  if (later.options_size() > 0) facts->clear_options();
+  facts->MergeFrom(later);
+}
+
+}  // namespace
+
+absl::Status InfoSummary::OnHeader(const Header& value) {
+  if (!std::exchange(has_header_, true)) header = value;
+  return absl::OkStatus();
+}
+
+absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
+  for (const format::Event& event : batch.events) {
+    last_t_ns = std::max(last_t_ns, event.t_ns);
+    switch (event.kind) {
+      case ALLOC:
+        ++alloc;
+        ++heaps[std::string(definitions_.string(event.heap))].allocations;
+        break;
+      case FREE:
+        ++free;
+        ++heaps[std::string(definitions_.string(event.heap))].frees;
+        break;
+      case FREE_DONE:  // the second half of a free, and its result
+        if (event.result != 0) ++free_failed;
+        break;
+      case ALLOC_FAILED:
+        ++alloc_failed;
+        break;
+      case STACK_LINE:
+        break;
+      default:
+        ++other;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
+  last_t_ns = std::max(last_t_ns, value.t_ns());
+  snapshots.push_back(
+      {value.name(), value.reason(), value.t_ns(), value.exact(), value.live().count()});
+  if (value.has_losses()) losses = value.losses();
+  return absl::OkStatus();
+}
+
+absl::Status InfoSummary::OnFacts(const Facts& value) {
+  Merge(value, &facts);
+  if (value.has_losses()) losses = value.losses();
+  return absl::OkStatus();
+}
+
+absl::Status InfoSummary::OnLosses(const Losses& value) {
+  losses = value;
+  return absl::OkStatus();
+}
+
+int64_t InfoSummary::duration_ns() const {
+  return facts.has_end_t_ns() ? facts.end_t_ns() : last_t_ns;
+}
+
+bool InfoSummary::losses_add_up() const {
+  return losses.written() == losses.delivered() + losses.overrun() + losses.holes() +
+                                 losses.abandoned() + losses.backlog();
+}
+
+}  // namespace gmt::cli

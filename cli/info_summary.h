@@ -1,0 +1,62 @@
+// cli/info_summary.h
+//
+// InfoSummary: what `info` says about a recording, gathered in one pass.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_CLI_INFO_SUMMARY_H_
+#define GMT_CLI_INFO_SUMMARY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "format/definitions.h"
+#include "format/recording_reader.h"
+
+namespace gmt::cli {
+
+class InfoSummary : public format::RecordingVisitor {
+ public:
+  struct HeapCounts {
+    uint64_t allocations = 0, frees = 0;
+  };
+  struct SnapshotInfo {
+    std::string name, reason;
+    int64_t t_ns = 0;
+    bool exact = false;
+    uint64_t live = 0;  // allocations
+  };
+
+  // `definitions` must outlive the summary.
+  explicit InfoSummary(const format::Definitions* definitions) : definitions_(*definitions) {}
+
+  absl::Status OnHeader(const Header& value) override;
+  absl::Status OnEvents(const format::EventBatch& batch) override;
+  absl::Status OnSnapshot(const Snapshot& value) override;
+  absl::Status OnFacts(const Facts& value) override;
+  absl::Status OnLosses(const Losses& value) override;
+
+  uint64_t pid() const { return facts.has_pid() ? facts.pid() : header.pid(); }
+  int64_t duration_ns() const;
+  // The writer's own equation: written = delivered + overrun + holes + abandoned + backlog.
+  bool losses_add_up() const;
+  uint64_t lost() const { return losses.overrun() + losses.holes() + losses.abandoned(); }
+
+  Header header;  // the first
+  Facts facts;    // later ones replace the fields they set
+  Losses losses;  // the last
+  uint64_t alloc = 0, free = 0, free_failed = 0, alloc_failed = 0, other = 0;
+  int64_t last_t_ns = 0;
+  std::map<std::string, HeapCounts> heaps;
+  std::vector<SnapshotInfo> snapshots;
+
+ private:
+  const format::Definitions& definitions_;
+  bool has_header_ = false;
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_INFO_SUMMARY_H_
