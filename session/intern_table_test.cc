@@ -1,0 +1,124 @@
+#include "session/intern_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "session/arena_reader.h"
+#include "session/scratch_session.h"
+
+namespace gmt::session {
+namespace {
+
+class InternTableTest : public ::testing::Test {
+ protected:
+  uint32_t Stack(const std::vector<uint64_t>& frames, uint16_t flags = 0, uint32_t generation = 0) {
+    StackTable::Buffer buffer;
+    std::copy(frames.begin(), frames.end(), buffer.frames);
+    return session_.map().stacks().Intern(&buffer, static_cast<uint32_t>(frames.size()), flags, generation, &is_new_);
+  }
+  std::vector<uint64_t> Frames(uint32_t id) {
+    StackFrames stack;
+    return ReadStack(session_.map(), id, &stack) ? stack.frames : std::vector<uint64_t>();
+  }
+
+  ScratchSession session_;
+  bool is_new_ = false;
+};
+
+TEST_F(InternTableTest, StackIsReadBackAsItWas) {
+  const uint32_t id = Stack({10, 20, 30}, kStackTruncated, 5);
+  EXPECT_TRUE(is_new_);
+  StackFrames stack;
+  ASSERT_TRUE(ReadStack(session_.map(), id, &stack));
+  EXPECT_EQ(stack.frames, (std::vector<uint64_t>{10, 20, 30}));
+  EXPECT_EQ(stack.generation, 5u);
+  EXPECT_TRUE(stack.truncated);
+}
+
+TEST_F(InternTableTest, EqualStacksShareAnIdAndOthersDoNot) {
+  const uint32_t id = Stack({1, 2, 3});
+  EXPECT_EQ(Stack({1, 2, 3}), id);
+  EXPECT_FALSE(is_new_);
+  EXPECT_NE(Stack({1, 2}), id);
+  EXPECT_NE(Stack({3, 2, 1}), id);
+  EXPECT_NE(Stack({1, 2, 3}, kStackTruncated), id);
+  EXPECT_NE(Stack({1, 2, 3}, 0, 1), id);
+}
+
+TEST_F(InternTableTest, FullArenaGivesIdZeroAndKeepsWhatIsThere) {
+  const uint32_t first = Stack({1});
+  uint32_t id = first;
+  for (uint64_t i = 2; id != 0 && i < 10000; ++i) id = Stack({i, i, i, i, i, i, i, i});
+  EXPECT_EQ(id, 0u);
+  EXPECT_EQ(Stack({1}), first);
+  EXPECT_LE(session_.control().stack_arena_used.load(), session_.map().count(kStackArena));
+}
+
+TEST_F(InternTableTest, DeepestStackFits) {
+  std::vector<uint64_t> frames(kMaxStackDepth);
+  for (size_t i = 0; i < frames.size(); ++i) frames[i] = i + 1;
+  EXPECT_EQ(Frames(Stack(frames)), frames);
+}
+
+TEST_F(InternTableTest, TextIsReadBackAsItWas) {
+  const TextTable texts = session_.map().texts();
+  EXPECT_EQ(ReadText(session_.map(), texts.Intern("optimizer.step")), "optimizer.step");
+  EXPECT_EQ(ReadText(session_.map(), texts.Intern("")), "");
+  EXPECT_EQ(texts.Intern("a"), texts.Intern("a"));
+  EXPECT_NE(texts.Intern("a"), texts.Intern(std::string("a\0", 2)));
+}
+
+TEST_F(InternTableTest, LongTextIsCut) {
+  const std::string text(kMaxTextLength + 100, 'x');
+  EXPECT_EQ(ReadText(session_.map(), session_.map().texts().Intern(text)), text.substr(0, kMaxTextLength));
+}
+
+TEST_F(InternTableTest, IdsThatMeanNothingReadAsNothing) {
+  StackFrames stack;
+  for (const uint32_t id : {0u, 1u, 500u, 1023u, 1024u, ~0u}) EXPECT_FALSE(ReadStack(session_.map(), id, &stack)) << id;
+  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{511}, uint64_t{512}, ~uint64_t{0}}) {
+    EXPECT_EQ(ReadText(session_.map(), id), "") << id;
+  }
+}
+
+TEST_F(InternTableTest, LengthThatReachesBeyondTheArenaIsRefused) {
+  const uint64_t last = session_.map().count(kStackArena) - 1;
+  session_.map().section<uint64_t>(kStackArena)[last] = 100;  // a depth
+  session_.map().section<uint64_t>(kTextArena)[session_.map().count(kTextArena) - 1] = 9;
+  StackFrames stack;
+  EXPECT_FALSE(ReadStack(session_.map(), static_cast<uint32_t>(last), &stack));
+  EXPECT_EQ(ReadText(session_.map(), session_.map().count(kTextArena) - 1), "");
+}
+
+TEST(InternTableThreadsTest, ThreadsThatInternTheSameStacksGetTheSameIds) {
+  SessionSizes sizes = SmallSizes();
+  sizes.stack_index = 4096;
+  sizes.stack_arena = 1 << 16;
+  ScratchSession session(sizes);
+  constexpr uint32_t kStacks = 500;
+  std::vector<std::vector<uint32_t>> ids(4, std::vector<uint32_t>(kStacks));
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint32_t i = 0; i < kStacks; ++i) {
+        StackTable::Buffer buffer;
+        for (uint64_t f = 0; f < 20; ++f) buffer.frames[f] = i * 1000 + f;
+        bool is_new;
+        ids[t][i] = session.map().stacks().Intern(&buffer, 20, 0, 0, &is_new);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (uint32_t t = 1; t < 4; ++t) EXPECT_EQ(ids[t], ids[0]);
+  EXPECT_EQ(std::set<uint32_t>(ids[0].begin(), ids[0].end()).size(), kStacks);
+  StackFrames stack;
+  ASSERT_TRUE(ReadStack(session.map(), ids[0][7], &stack));
+  EXPECT_EQ(stack.frames[3], 7003u);
+}
+
+}  // namespace
+}  // namespace gmt::session

@@ -1,0 +1,90 @@
+#include "session/record.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "session/scratch_session.h"
+
+namespace gmt::session {
+namespace {
+
+Record RoundTrip(const Record& record) {
+  Record back;
+  EXPECT_TRUE(Unpack(Pack(record), &back));
+  return back;
+}
+
+Record Allocation() {
+  Record record;
+  record.kind = Kind::kAlloc;
+  record.space = Space::kDevice;
+  record.memory = Memory::kDevice;
+  return record;
+}
+
+TEST(RecordTest, EveryFieldSurvivesPacking) {
+  Record record = Allocation();
+  record.device = 7;
+  record.context = 200;
+  record.api = 0xabc;
+  record.result = 0xfff;
+  record.thread = 0x3fffff;
+  record.stack = 0xffffffff;
+  record.time_ns = ~uint64_t{0};
+  record.value = uint64_t{1} << 63;
+  record.size = 123;
+  record.stream = 456;
+  record.duration_ns = kMaxDuration;
+  EXPECT_EQ(RoundTrip(record), record);
+}
+
+TEST(RecordTest, BlockCarriesTotalsInsteadOfApiAndDuration) {
+  Record record = Allocation();
+  record.space = Space::kBlock;
+  record.memory = Memory::kBlock;
+  record.forward_stack = 9;
+  record.total_allocated = uint64_t{1} << 40;
+  record.total_reserved = uint64_t{3} << 40;
+  EXPECT_EQ(RoundTrip(record), record);
+}
+
+TEST(RecordTest, LongDurationSaturates) {
+  Record record = Allocation();
+  record.duration_ns = ~uint64_t{0};
+  EXPECT_EQ(RoundTrip(record).duration_ns, kMaxDuration);
+}
+
+TEST(RecordTest, HostMemoryHasNoDevice) { EXPECT_EQ(RoundTrip(Allocation()).device, kNoDevice); }
+
+TEST(RecordTest, ValuesThatDoNotExistAreRefused) {
+  Record back;
+  const Words good = Pack(Allocation());
+  EXPECT_TRUE(Unpack(good, &back));
+  for (const uint64_t bad : {uint64_t{0}, uint64_t{0xff}, uint64_t{0xff01}, uint64_t{0xff0101}}) {
+    Words words = good;
+    words[6] = bad;
+    EXPECT_FALSE(Unpack(words, &back)) << bad;
+  }
+}
+
+TEST(RecordTest, WhatUnpacksPacksToTheSameWords) {
+  const unsigned seed = TestSeed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  int unpacked = 0;
+  for (int i = 0; i < 20000; ++i) {
+    Words words;
+    for (uint64_t& word : words) word = random();
+    words[6] = (words[6] & ~uint64_t{0x0f0f1f}) | (random() & 0x0f0f1f);
+    words[6] &= ~uint64_t{0xf0f0e0};
+    Record record;
+    if (!Unpack(words, &record)) continue;
+    ++unpacked;
+    ASSERT_EQ(Pack(record), words);
+  }
+  EXPECT_GT(unpacked, 1000);
+}
+
+}  // namespace
+}  // namespace gmt::session

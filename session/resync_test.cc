@@ -1,0 +1,255 @@
+// The argument of docs/session.md, "Resynchronising", against an oracle: threads allocate and free recycled addresses of a
+// fake allocator and record that as the hooks do; a reader starts late, sleeps, is lapped, scans the table while everything
+// goes on, and must end with exactly what is allocated.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "session/scratch_session.h"
+
+namespace gmt::session {
+namespace {
+
+using Contents = std::map<uint64_t, uint64_t>;  // address -> size
+
+// Hands out addresses, recycling them soon: the oracle.
+class FakeAllocator {
+ public:
+  FakeAllocator(uint64_t addresses) {
+    for (uint64_t i = 0; i < addresses; ++i) free_.push_back(0x7f0000000000 + i * 512);
+  }
+  uint64_t Allocate(uint64_t size, uint64_t random) {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return 0;
+    std::swap(free_[random % free_.size()], free_.back());
+    const uint64_t address = free_.back();
+    free_.pop_back();
+    live_[address] = size;
+    return address;
+  }
+  void Free(uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    live_.erase(address);
+    free_.push_back(address);
+  }
+  const Contents& live() const { return live_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<uint64_t> free_;
+  Contents live_;
+};
+
+// What the program holds, for any thread to free.
+class Held {
+ public:
+  void Put(uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    addresses_.push_back(address);
+  }
+  uint64_t Take(uint64_t random) {
+    const std::lock_guard lock(mutex_);
+    if (addresses_.empty()) return 0;
+    std::swap(addresses_[random % addresses_.size()], addresses_.back());
+    const uint64_t address = addresses_.back();
+    addresses_.pop_back();
+    return address;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<uint64_t> addresses_;
+};
+
+// One traced thread.
+class Tracee {
+ public:
+  Tracee(const SessionMap& map, FakeAllocator* allocator, Held* held)
+      : ring_(map.ring_writer()), live_(map.live()), allocator_(allocator), held_(held) {}
+
+  void Allocate(uint64_t random) {
+    const uint64_t size = random >> 20;
+    const uint64_t address = allocator_->Allocate(size, random);
+    if (address == 0) return;
+    Record record = NewRecord(Kind::kAlloc, address);
+    record.size = size;
+    const auto reservation = ring_.Reserve();
+    LiveValue live;
+    live.ticket = reservation.ticket;
+    live.size = size;
+    live_.Insert(record.space, address, live);
+    ring_.Commit(reservation, Pack(record));
+    held_->Put(address);
+  }
+
+  void Free(uint64_t random) {
+    const uint64_t address = held_->Take(random);
+    if (address == 0) return;
+    const auto reservation = ring_.Reserve();
+    LiveValue live;
+    live_.Erase(Space::kDevice, address, &live);
+    ring_.Commit(reservation, Pack(NewRecord(Kind::kFree, address)));
+    allocator_->Free(address);
+  }
+
+ private:
+  static Record NewRecord(Kind kind, uint64_t address) {
+    Record record;
+    record.kind = kind;
+    record.space = Space::kDevice;
+    record.memory = Memory::kDevice;
+    record.value = address;
+    return record;
+  }
+
+  RingWriter ring_;
+  LiveTable live_;
+  FakeAllocator* allocator_;
+  Held* held_;
+};
+
+// The slow, obvious reader of docs/session.md.
+class Reader {
+ public:
+  explicit Reader(const SessionMap& map) : map_(map), ring_(map.ring_reader()) {}
+
+  // Reads until there is nothing more, then repairs what was lost.
+  void CatchUp() {
+    while (Step()) {
+    }
+    if (Disturbed()) exact_ = false;
+    if (!exact_ && !replaying()) Scan();
+  }
+
+  bool exact() const { return exact_; }
+  int scans() const { return scans_; }
+  RingLosses losses() const { return ring_.losses(); }
+  Contents live() const {
+    Contents contents;
+    for (const auto& [address, entry] : live_) contents[address] = entry.second;
+    return contents;
+  }
+
+ private:
+  bool Step() {
+    Record record;
+    uint64_t ticket;
+    RingReader::Lost lost;
+    const auto outcome = ring_.Next(&record, &ticket, &lost);
+    const RingLosses l = ring_.losses();
+    EXPECT_EQ(l.written, l.delivered + l.overrun + l.holes + l.abandoned + l.backlog);
+    if (outcome == RingReader::Outcome::kLost) {
+      if (lost.why == RingReader::Loss::kAbandoned) watched_[lost.first] = ring_.CommitWord(lost.first);
+      exact_ = false;
+      replay_until_ = 0;
+    }
+    if (outcome == RingReader::Outcome::kRecord) Apply(record, ticket);
+    if (replaying() && ring_.position() >= replay_until_) {
+      replay_until_ = 0;
+      exact_ = true;
+    }
+    return outcome == RingReader::Outcome::kRecord || outcome == RingReader::Outcome::kLost;
+  }
+
+  void Apply(const Record& record, uint64_t ticket) {
+    const auto it = live_.find(record.value);
+    if (it != live_.end() && it->second.first > ticket) return;
+    if (record.kind == Kind::kAlloc) {
+      live_[record.value] = {ticket, record.size};
+    } else if (it != live_.end()) {
+      live_.erase(it);
+    }
+  }
+
+  void Scan() {
+    ++scans_;
+    live_.clear();
+    map_.live().Scan([&](Space, uint64_t value, const LiveValue& live) { live_[value] = {live.ticket, live.size}; });
+    replay_until_ = ring_.tail();
+    if (ring_.position() >= replay_until_) {
+      replay_until_ = 0;
+      exact_ = true;
+    }
+  }
+
+  bool Disturbed() {
+    const uint64_t abandoned = map_.control().counters[kAbandoned].load(std::memory_order_acquire);
+    bool disturbed = abandoned != abandoned_seen_;
+    abandoned_seen_ = abandoned;
+    for (auto it = watched_.begin(); it != watched_.end();) {
+      const bool changed = ring_.CommitWord(it->first) != it->second;
+      disturbed |= changed;
+      it = changed ? watched_.erase(it) : std::next(it);
+    }
+    if (disturbed) replay_until_ = 0;
+    return disturbed;
+  }
+
+  bool replaying() const { return replay_until_ != 0; }
+
+  SessionMap map_;
+  RingReader ring_;
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> live_;  // address -> ticket, size
+  std::map<uint64_t, uint64_t> watched_;
+  uint64_t abandoned_seen_ = 0;
+  uint64_t replay_until_ = 0;
+  bool exact_ = true;
+  int scans_ = 0;
+};
+
+// One process, from its first allocation to its last, under one seed.
+void Live(unsigned seed) {
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  SessionSizes sizes = SmallSizes();
+  sizes.ring = uint64_t{64} << random() % 5;
+  sizes.live = 2048;
+  ScratchSession session(sizes);
+  FakeAllocator allocator(700);
+  Held held;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, thread_seed = random()] {
+      std::mt19937_64 choices(thread_seed);
+      Tracee tracee(session.map(), &allocator, &held);
+      while (!stop.load(std::memory_order_relaxed)) {
+        const uint64_t choice = choices();
+        choice % 2 ? tracee.Allocate(choice >> 1) : tracee.Free(choice >> 1);
+        if (choice % 64 == 0) std::this_thread::yield();
+      }
+    });
+  }
+  const auto pause = [&](uint64_t most_us) { std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us)); };
+  pause(5000);  // the reader is late
+  Reader reader(session.map());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  while (std::chrono::steady_clock::now() < end) {
+    reader.CatchUp();
+    if (random() % 4 == 0) pause(1000);  // and lapped
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < 3 || !reader.exact(); ++i) reader.CatchUp();
+  EXPECT_EQ(reader.live(), allocator.live());
+  EXPECT_EQ(reader.losses().backlog, 0u);
+}
+
+TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
+  const unsigned first = TestSeed();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(TestSeconds(2));
+  unsigned seed = first;
+  do {
+    Live(seed++);
+  } while (std::chrono::steady_clock::now() < end && !::testing::Test::HasFailure());
+  std::printf("seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS prolongs)\n", first, seed - 1);
+}
+
+}  // namespace
+}  // namespace gmt::session

@@ -1,0 +1,93 @@
+// session/scratch_session.h
+//
+// For tests: a session in memory of this process, without a file, and directories that sessions are created in.
+
+#ifndef GMT_SESSION_SCRATCH_SESSION_H_
+#define GMT_SESSION_SCRATCH_SESSION_H_
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "session/session_file.h"
+
+namespace gmt::session {
+
+// Small enough to be made a hundred times a second.
+inline SessionSizes SmallSizes() {
+  SessionSizes sizes;
+  sizes.info_bytes = 4096;
+  sizes.ring = 256;
+  sizes.live = 1024;
+  sizes.stack_index = 64;
+  sizes.stack_arena = 1024;
+  sizes.text_index = 64;
+  sizes.text_arena = 512;
+  sizes.modules = 8;
+  sizes.in_flight = 16;
+  sizes.contexts = 16;
+  return sizes;
+}
+
+// A directory that the sessions of this test go to (GPUMEMTRACE_DIR), removed with everything in it at the end.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    char path[] = "/tmp/gmt-session-XXXXXX";
+    path_ = mkdtemp(path);
+    setenv("GPUMEMTRACE_DIR", path_.c_str(), 1);
+  }
+  ~ScratchDirectory() {
+    unsetenv("GPUMEMTRACE_DIR");
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A session as its traced process has it.
+class ScratchSession {
+ public:
+  explicit ScratchSession(const SessionSizes& sizes = SmallSizes(), std::string_view info = "") {
+    if (CreateSession(sizes, info, &created_) != 0) abort();
+  }
+  ~ScratchSession() {
+    munmap(created_.base, created_.size);
+    close(created_.fd);
+  }
+  ScratchSession(const ScratchSession&) = delete;
+  ScratchSession& operator=(const ScratchSession&) = delete;
+
+  const SessionMap& map() const { return created_.map; }
+  Control& control() const { return created_.map.control(); }
+  char* bytes() const { return static_cast<char*>(created_.base); }
+  size_t size() const { return created_.size; }
+  int fd() const { return created_.fd; }
+  std::string path() const { return created_.path; }
+
+ private:
+  ScratchDirectory directory_;
+  CreatedSession created_;
+};
+
+// The seed of a randomised test: GMT_TEST_SEED, else a new one. Tests print it.
+inline unsigned TestSeed() {
+  const char* text = getenv("GMT_TEST_SEED");
+  return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : static_cast<unsigned>(getpid()) * 2654435761u;
+}
+
+// How long a randomised test goes on: GMT_TEST_SECONDS, else `usual`.
+inline double TestSeconds(double usual) {
+  const char* text = getenv("GMT_TEST_SECONDS");
+  return text != nullptr ? strtod(text, nullptr) : usual;
+}
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_SCRATCH_SESSION_H_

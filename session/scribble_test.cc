@@ -1,0 +1,103 @@
+// A traced process that overwrites its own session: whatever it holds, reading it must neither crash nor read outside it
+// nor go on for ever. Meant for AddressSanitizer; the mapping's end is a fence of its own.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "session/arena_reader.h"
+#include "session/scratch_session.h"
+
+namespace gmt::session {
+namespace {
+
+void Fill(const ScratchSession& session, std::mt19937_64& random) {
+  const RingWriter ring = session.map().ring_writer();
+  StackTable::Buffer stack;
+  for (uint64_t i = 0; i < 300; ++i) {
+    Record record;
+    record.kind = static_cast<Kind>(1 + random() % static_cast<uint64_t>(Kind::kLast));
+    record.space = Space::kDevice;
+    record.value = i;
+    stack.frames[0] = i % 20 + 1;
+    bool is_new;
+    record.stack = session.map().stacks().Intern(&stack, 1, 0, 0, &is_new);
+    session.map().texts().Intern(std::to_string(i % 20));
+    session.map().live().Insert(Space::kDevice, i, LiveValue());
+    ring.Commit(ring.Reserve(), Pack(record));
+  }
+}
+
+void Scribble(const ScratchSession& session, uint64_t from, std::mt19937_64& random) {
+  for (uint64_t n = 1 + random() % 64; n > 0; --n) {
+    const uint64_t at = from + random() % (session.size() - from - 8);
+    const uint64_t interesting[] = {random(), 0, ~uint64_t{0}, uint64_t{1} << random() % 64, random() % 4096};
+    const uint64_t word = interesting[random() % 5];
+    std::memcpy(session.bytes() + at / 8 * 8, &word, 1 + random() % 8);
+  }
+}
+
+// Reads everything a collector reads. Returns the records delivered.
+uint64_t ReadAll(const SessionMap& map) {
+  RingReader ring = map.ring_reader();
+  Record record;
+  StackFrames stack;
+  uint64_t ticket, records = 0;
+  RingReader::Lost lost;
+  for (uint64_t step = 0; step < 4 * map.count(kRing); ++step) {
+    const auto outcome = ring.Next(&record, &ticket, &lost);
+    if (outcome == RingReader::Outcome::kEmpty) break;
+    if (outcome == RingReader::Outcome::kPending) ring.SkipPending();
+    if (outcome != RingReader::Outcome::kRecord) continue;
+    ++records;
+    ReadStack(map, record.stack, &stack);
+    ReadText(map, record.value);
+  }
+  map.live().Scan([&](Space, uint64_t value, const LiveValue& live) {
+    ReadStack(map, live.stack, &stack);
+    ReadText(map, value);
+  });
+  std::vector<ModuleCopy> modules;
+  ReadNewModules(map, &modules);
+  for (uint64_t id = 0; id < map.count(kStackArena) + 10; id += 7) ReadStack(map, static_cast<uint32_t>(id), &stack);
+  ForEachInfo({map.section<char>(kInfo), map.count(kInfo)}, [](std::string_view, std::string_view) {});
+  return records;
+}
+
+class ScribbleTest : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(ScribbleTest, NothingInASessionCanHurtItsReader) {
+  const unsigned seed = TestSeed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  uint64_t opened_sessions = 0;
+  for (int round = 0; round < 20; ++round) {
+    ScratchSession session;
+    Fill(session, random);
+    for (int i = 0; i < 10; ++i) {
+      Scribble(session, GetParam(), random);
+      OpenedSession opened = OpenSession(session.fd());
+      if (opened.map) {
+        ++opened_sessions;
+        ReadAll(opened.map);
+      }
+      CloseSession(&opened);
+    }
+  }
+  EXPECT_GE(opened_sessions, GetParam() == 0 ? 0u : 200u);
+}
+
+INSTANTIATE_TEST_SUITE_P(FromTheHeaderOn, ScribbleTest, ::testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(BehindTheHeader, ScribbleTest, ::testing::Values(sizeof(Header)));
+
+TEST(UntouchedSessionTest, DeliversWhatTheRingHolds) {
+  std::mt19937_64 random(1);
+  ScratchSession session;
+  Fill(session, random);
+  EXPECT_EQ(ReadAll(session.map()), SmallSizes().ring);
+}
+
+}  // namespace
+}  // namespace gmt::session

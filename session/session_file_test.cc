@@ -1,0 +1,205 @@
+#include "session/session_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "session/scratch_session.h"
+
+namespace gmt::session {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> Pairs(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  ForEachInfo(text, [&](std::string_view name, std::string_view value) { pairs.emplace_back(name, value); });
+  return pairs;
+}
+
+TEST(SessionInfoTest, PairsAreReadBackInOrder) {
+  char buffer[64];
+  InfoWriter info(buffer, sizeof(buffer));
+  info.Add("arg", "python");
+  info.Add("arg", "");
+  info.Add("cwd", "/a b");
+  EXPECT_EQ(Pairs(info.text()), (std::vector<std::pair<std::string, std::string>>{
+                                    {"arg", "python"}, {"arg", ""}, {"cwd", "/a b"}}));
+}
+
+TEST(SessionInfoTest, PairThatDoesNotFitIsLeftOutWhole) {
+  char buffer[16];
+  InfoWriter info(buffer, sizeof(buffer));
+  info.Add("a", "1234567890");
+  info.Add("b", "too much");
+  info.Add("c", "");
+  EXPECT_EQ(Pairs(info.text()).size(), 2u);
+}
+
+TEST(SessionInfoTest, CutTextEndsAtTheLastWholePair) {
+  const std::string text("a\0001\0b\0002", 7);
+  EXPECT_EQ(Pairs(text).size(), 1u);
+  EXPECT_TRUE(Pairs("").empty());
+  EXPECT_TRUE(Pairs(std::string(100, '\0')).empty());
+}
+
+TEST(SessionFileTest, CreatedSessionOpensWithTheSameSectionsAndIdentity) {
+  ScratchSession session(SmallSizes(), std::string_view("cwd\0/x\0", 7));
+  OpenedSession opened = OpenSession(session.fd());
+  ASSERT_EQ(opened.error, nullptr);
+  EXPECT_EQ(opened.map.header().pid, static_cast<uint64_t>(getpid()));
+  EXPECT_EQ(opened.map.header().start_ticks, StartTicks(static_cast<uint64_t>(getpid())));
+  EXPECT_EQ(opened.map.count(kRing), SmallSizes().ring);
+  EXPECT_EQ(Pairs({opened.map.section<char>(kInfo), opened.map.count(kInfo)}).size(), 1u);
+  CloseSession(&opened);
+}
+
+TEST(SessionFileTest, ReaderSeesWhatTheWriterWrites) {
+  ScratchSession session;
+  OpenedSession opened = OpenSession(session.fd());
+  Record record, read;
+  record.kind = Kind::kAlloc;
+  record.value = 77;
+  const RingWriter ring = session.map().ring_writer();
+  ring.Commit(ring.Reserve(), Pack(record));
+  RingReader reader = opened.map.ring_reader();
+  uint64_t ticket;
+  RingReader::Lost lost;
+  ASSERT_EQ(reader.Next(&read, &ticket, &lost), RingReader::Outcome::kRecord);
+  EXPECT_EQ(read, record);
+  CloseSession(&opened);
+}
+
+TEST(SessionFileTest, FileIsTheUsersAloneAndNamedByProcess) {
+  ScratchSession session;
+  struct stat st;
+  ASSERT_EQ(stat(session.path().c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0600u);
+  EXPECT_NE(session.path().find("/" + std::to_string(getpid()) + "-"), std::string::npos);
+}
+
+TEST(SessionFileTest, ControlPageIsTheOnlyOneAReaderCanWrite) {
+  ScratchSession session;
+  OpenedSession opened = OpenSession(session.fd());
+  opened.map.control().finished.store(Handshake::kDone);
+  EXPECT_EQ(session.control().finished.load(), Handshake::kDone);
+  EXPECT_DEATH(opened.map.section<Slot>(kRing)->commit.store(1), "");
+  CloseSession(&opened);
+}
+
+TEST(SessionFileTest, HeaderThatChangesAfterTheCheckIsNotSeen) {
+  ScratchSession session;
+  OpenedSession opened = OpenSession(session.fd());
+  const_cast<Header&>(session.map().header()).sections[kRing].count = uint64_t{1} << 40;
+  EXPECT_EQ(opened.map.count(kRing), SmallSizes().ring);
+  CloseSession(&opened);
+}
+
+// Opens a session whose header was changed.
+std::string ErrorAfter(const std::function<void(Header*)>& change) {
+  ScratchSession session;
+  change(reinterpret_cast<Header*>(session.bytes()));
+  OpenedSession opened = OpenSession(session.fd());
+  const std::string error = opened.error == nullptr ? "" : opened.error;
+  EXPECT_EQ(static_cast<bool>(opened.map), error.empty());
+  CloseSession(&opened);
+  return error;
+}
+
+TEST(SessionFileTest, HeaderThatPromisesTooMuchIsRefused) {
+  EXPECT_EQ(ErrorAfter([](Header*) {}), "");
+  EXPECT_EQ(ErrorAfter([](Header* h) { h->magic[0] = 'X'; }), "it is not a gpumemtrace session");
+  EXPECT_EQ(ErrorAfter([](Header* h) { h->abi_major += 1; }), "it was made by an incompatible release");
+  EXPECT_EQ(ErrorAfter([](Header* h) { h->byte_order = 0x04030201; }), "it has another byte order");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->file_size += 1; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->section_count = 1; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kRing].count *= 1024; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kRing].count = 3; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kRing].offset = 0; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kModules].count = ~uint64_t{0}; }), "");
+  EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kLiveKeys].count /= 2; }), "");
+}
+
+TEST(SessionFileTest, FileThatIsNoSessionIsRefused) {
+  const int empty = memfd_create("empty", 0);
+  EXPECT_NE(OpenSession(empty).error, nullptr);
+  EXPECT_EQ(ftruncate(empty, 1 << 20), 0);
+  EXPECT_NE(OpenSession(empty).error, nullptr);
+  EXPECT_NE(OpenSession(-1).error, nullptr);
+  close(empty);
+}
+
+TEST(SessionFileTest, DirectoryOfSomebodyElseIsPassedOver) {
+  ScratchDirectory directory;
+  ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
+  CreatedSession session;
+  ASSERT_EQ(CreateSession(SmallSizes(), "", &session), 0);
+  EXPECT_NE(std::string(session.path).rfind(directory.path(), 0), 0u);
+  if (session.path[0] != '\0') unlink(session.path);
+  munmap(session.base, session.size);
+  close(session.fd);
+}
+
+// Runs `test` in a child with its own mounts; its result, or -1 where that is not permitted.
+int InOwnMounts(const std::function<int()>& test) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(255);
+    _exit(test());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
+}
+
+bool MountTmpfs(const std::string& path, const char* size) {
+  return mount("tmpfs", path.c_str(), "tmpfs", 0, size) == 0;
+}
+
+// Sizes of about 35, 18, 9 and 5 MiB, as the ladder halves them.
+TEST(SessionFileTest, SmallTmpfsGetsASmallerSession) {
+  ScratchDirectory directory;
+  const int halvings = InOwnMounts([&] {
+    CreatedSession session;
+    if (!MountTmpfs(directory.path(), "size=12m,mode=0700")) return 255;
+    if (CreateSession(SessionSizes(), "", &session) != 0) return 100;
+    if (std::string(session.path).rfind(directory.path(), 0) != 0) return 101;
+    int n = 0;
+    for (uint64_t ring = SessionSizes().ring; ring > session.map.count(kRing); ring /= 2) ++n;
+    return n;
+  });
+  if (halvings < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  EXPECT_GE(halvings, 1);
+  EXPECT_LE(halvings, 3);
+}
+
+TEST(SessionFileTest, FullDirectoriesEndInAMemfdAndLeaveNothingBehind) {
+  ScratchDirectory directory;
+  const int result = InOwnMounts([&] {
+    unsetenv("XDG_RUNTIME_DIR");
+    if (!MountTmpfs(directory.path(), "size=64k,mode=0700") || !MountTmpfs("/dev/shm", "size=64k")) return 255;
+    CreatedSession session;
+    if (CreateSession(SessionSizes(), "", &session) != 0) return 1;
+    if (session.path[0] != '\0') return 2;
+    if (session.map.count(kRing) != SessionSizes().ring) return 3;
+    return std::filesystem::is_empty(directory.path()) ? 0 : 4;
+  });
+  if (result < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  EXPECT_EQ(result, 0);
+}
+
+TEST(SessionFileTest, StartTicksTellProcessesApart) {
+  EXPECT_NE(StartTicks(static_cast<uint64_t>(getpid())), 0u);
+  EXPECT_EQ(StartTicks(0), 0u);
+  EXPECT_EQ(StartTicks(~uint64_t{0}), 0u);
+}
+
+}  // namespace
+}  // namespace gmt::session
