@@ -44,13 +44,8 @@ SessionClaim::~SessionClaim() {
 }
 
 absl::Status SessionClaim::RemoveName() {
-  char path[PATH_MAX];
-  const ssize_t n = readlink(absl::StrCat("/proc/self/fd/", fd_).c_str(), path, sizeof(path) - 1);
-  if (n < 0) return Unusable(std::strerror(errno));
-  path[n] = '\0';
-  struct stat named, open_file;
-  if (lstat(path, &named) != 0 || fstat(fd_, &open_file) != 0) return absl::OkStatus();  // a memfd, or removed already
-  if (named.st_ino != open_file.st_ino || named.st_dev != open_file.st_dev) return absl::OkStatus();
+  char path[PATH_MAX + 80];
+  if (!session::FindSessionName(fd_, opened_.map.header(), path)) return absl::OkStatus();  // a memfd, or removed already
   if (unlink(path) != 0) return Unusable(std::strerror(errno));
   return absl::OkStatus();
 }

@@ -128,11 +128,15 @@ int OpenDirectory(const char* path, bool must_be_tmpfs) {
   return -error;
 }
 
+void NameOf(uint64_t pid, uint64_t start_ticks, char (&name)[64]) {
+  snprintf(name, sizeof(name), "%llu-%llu.session", static_cast<unsigned long long>(pid),
+           static_cast<unsigned long long>(start_ticks));
+}
+
 int CreateIn(const char* directory, int dir, const SessionSizes& sizes, std::string_view info,
              CreatedSession* session) {
   char name[64], hidden[72];
-  snprintf(name, sizeof(name), "%d-%llu.session", getpid(),
-           static_cast<unsigned long long>(StartTicks(static_cast<uint64_t>(getpid()))));
+  NameOf(static_cast<uint64_t>(getpid()), StartTicks(static_cast<uint64_t>(getpid())), name);
   snprintf(hidden, sizeof(hidden), ".%s", name);
   int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   const bool unnamed = fd >= 0;
@@ -206,6 +210,21 @@ int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSessi
     if (error == 0) return 0;
   }
   return CreateUnnamed(sizes, info, session);
+}
+
+bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 80]) {
+  struct stat open_file, named;
+  if (syscall(SYS_fstat, fd, &open_file) != 0) return false;
+  char name[64], directory[PATH_MAX];
+  NameOf(header.pid, header.start_ticks, name);
+  for (int n = 0; SessionDirectory(n, directory); ++n) {
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        named.st_ino == open_file.st_ino && named.st_dev == open_file.st_dev) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace gmt::session

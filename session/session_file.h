@@ -80,6 +80,10 @@ int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSessi
 // False past the last.
 bool SessionDirectory(int n, char (&path)[PATH_MAX]);
 
+// The name of the session behind `fd`: the kernel forgets it where a file got its name only later.
+// False for a memfd, and where the name is gone.
+bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 80]);
+
 struct OpenedSession {
   SessionMap map;  // data read-only, the control page writable
   void* base = nullptr;
