@@ -1,0 +1,56 @@
+# What GMT_STATIC_DEPENDENCIES links into the programs instead of asking for it on the user's machine: abseil, protobuf,
+# fmt, spdlog and the C++ runtime. The C libraries (libdw, zstd and what they need) stay shared and travel beside the
+# programs, found by their run path. The preloaded library takes no part in this: it needs libc alone.
+
+if(NOT GMT_STATIC_DEPENDENCIES)
+  return()
+endif()
+
+set(Protobuf_USE_STATIC_LIBS ON)
+
+# Debian has no archives of fmt and spdlog; as headers they need none. Their own packages define targets of the same
+# names and keep quiet when these exist.
+add_library(gmt_fmt INTERFACE)
+target_compile_definitions(gmt_fmt INTERFACE FMT_HEADER_ONLY)
+add_library(gmt_spdlog INTERFACE)
+target_compile_definitions(gmt_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(gmt_spdlog INTERFACE gmt_fmt)
+foreach(library fmt spdlog)
+  add_library(${library}::${library} ALIAS gmt_${library})
+endforeach()
+add_library(fmt::fmt-header-only ALIAS gmt_fmt)
+add_library(spdlog::spdlog_header_only ALIAS gmt_spdlog)
+
+# Debian's abseil is found as shared libraries; its archives lie beside them. A function, to be called once
+# find_package(absl) has made the targets.
+function(gmt_link_abseil_statically)
+  get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+  list(FILTER targets INCLUDE REGEX "^absl::")
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
+    if(NOT type STREQUAL "SHARED_LIBRARY" OR NOT configurations)
+      continue()
+    endif()
+    foreach(configuration IN LISTS configurations)
+      get_target_property(shared ${target} IMPORTED_LOCATION_${configuration})
+      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive ${shared})
+      if(EXISTS ${archive})
+        set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_${configuration} ${archive})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# The archives are not position independent, hence -no-pie. DT_RPATH rather than DT_RUNPATH, because it also serves the
+# libraries that the copied libraries need, and because a training job's LD_LIBRARY_PATH must not win.
+add_library(gmt_glibc_floor STATIC ${PROJECT_SOURCE_DIR}/cmake/glibc_floor.c)
+target_compile_definitions(gmt_glibc_floor PRIVATE _GNU_SOURCE)
+target_link_libraries(gmt_sanitize INTERFACE gmt_glibc_floor)
+target_link_options(gmt_sanitize INTERFACE LINKER:--undefined=arc4random)
+add_link_options(
+  "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie;-static-libstdc++;-static-libgcc;LINKER:--disable-new-dtags>")
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+
+# The preloaded library opens nothing of ours.
+cmake_language(DEFER CALL set_property TARGET gpumemtrace PROPERTY BUILD_RPATH "")
