@@ -5,15 +5,16 @@
 
 // The columns that are members of Event under the same name and written as they are; addresses and
 // what a free has in common with its allocation are not among them.
-#define GMT_ACQUISITION_COLUMNS(COLUMN)                                                         \
-  COLUMN(heap)                                                                                  \
-  COLUMN(memory)                                                                                \
-  COLUMN(device)                                                                                \
-  COLUMN(context)                                                                               \
-  COLUMN(size)                                                                                  \
-  COLUMN(stack) COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) \
-      COLUMN(pool) COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved)         \
-          COLUMN(handle) COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
+#define GMT_ACQUISITION_COLUMNS(COLUMN)                                                        \
+  COLUMN(heap)                                                                                 \
+  COLUMN(memory)                                                                               \
+  COLUMN(device)                                                                               \
+  COLUMN(context)                                                                              \
+  COLUMN(size)                                                                                 \
+  COLUMN(stack)                                                                                \
+  COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
+      COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle)      \
+          COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
 #define GMT_RETURN_COLUMNS(COLUMN) \
   COLUMN(stack)                    \
   COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(total_allocated) COLUMN(total_reserved)
@@ -24,14 +25,15 @@
   COLUMN(context, kSameContext)           \
   COLUMN(address, kSameAddress)           \
   COLUMN(size, kSameSize) COLUMN(stream, kSameStream) COLUMN(pool, kSamePool)
-#define GMT_ACTIVITY_COLUMNS(COLUMN)                                                          \
-  COLUMN(device)                                                                              \
-  COLUMN(context)                                                                             \
-  COLUMN(stream)                                                                              \
-  COLUMN(object)                                                                              \
-  COLUMN(action)                                                                              \
-  COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) \
-      COLUMN(heap) COLUMN(value) COLUMN(name)
+#define GMT_ACTIVITY_COLUMNS(COLUMN)                                                           \
+  COLUMN(device)                                                                               \
+  COLUMN(context)                                                                              \
+  COLUMN(stream)                                                                               \
+  COLUMN(object)                                                                               \
+  COLUMN(action)                                                                               \
+  COLUMN(api)                                                                                  \
+  COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) \
+      COLUMN(value) COLUMN(name)
 #define GMT_NOTE_COLUMNS(COLUMN) \
   COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) COLUMN(text)
 

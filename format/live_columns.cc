@@ -8,9 +8,10 @@
   COLUMN(heap)                                                                                   \
   COLUMN(memory)                                                                                 \
   COLUMN(device)                                                                                 \
-  COLUMN(context) COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) \
-      COLUMN(present) COLUMN(kind) COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset)  \
-          COLUMN(api) COLUMN(name) COLUMN(scope)
+  COLUMN(context)                                                                                \
+  COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) \
+      COLUMN(kind) COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api)      \
+          COLUMN(name) COLUMN(scope)
 
 namespace gmt::format {
 namespace {

@@ -1,0 +1,28 @@
+#include "format/crc32c.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace gmt::format {
+namespace {
+
+TEST(Crc32cTest, MatchesThePublishedCheckValue) {
+  EXPECT_EQ(Crc32c("123456789"), 0xE3069283u);
+  EXPECT_EQ(Crc32cByTable("123456789"), 0xE3069283u);
+}
+
+TEST(Crc32cTest, OfNothingIsZero) { EXPECT_EQ(Crc32c(""), 0u); }
+
+TEST(Crc32cTest, InstructionAndTableAgreeAtEveryLength) {
+  std::mt19937 random(7);
+  std::string bytes;
+  for (int length = 0; length < 300; ++length) {
+    EXPECT_EQ(Crc32c(bytes), Crc32cByTable(bytes)) << length;
+    bytes.push_back(static_cast<char>(random()));
+  }
+}
+
+}  // namespace
+}  // namespace gmt::format

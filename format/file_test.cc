@@ -1,0 +1,139 @@
+// Recordings on a real disk, and what other programs see in them.
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "format/recording_fixture.h"
+
+namespace gmt::format {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+class FileTest : public RecordingFixture {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("gmt_file_test." + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  void Put(const std::string& name, const std::string& bytes) {
+    std::ofstream(Path(name), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  // What the real protoc prints for a file.
+  std::string Decode(const std::string& name) {
+    const std::string command = std::string(GMT_PROTOC) +
+                                " --decode gmt.File -I" GMT_SOURCE_DIR " " GMT_SOURCE_DIR
+                                "/proto/gmt.proto < " +
+                                Path(name) + " 2>&1";
+    std::FILE* pipe = popen(command.c_str(), "r");
+    std::string text;
+    std::array<char, 4096> buffer;
+    for (size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      text.append(buffer.data(), got);
+    EXPECT_EQ(pclose(pipe), 0) << text;
+    return text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FileTest, RecordingOnDiskIsReadBack) {
+  Put("a.gmt", SmallRecording(2));
+  auto reader = RecordingReader::Open(Path("a.gmt"));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  Collected collected;
+  ASSERT_TRUE((*reader)->Read(collected).ok());
+  EXPECT_THAT(collected.events, SizeIs(4));
+  EXPECT_EQ((*reader)->bytes(), bytes_.size());
+}
+
+TEST_F(FileTest, ExistingFileIsNotOverwrittenUnasked) {
+  Put("a.gmt", "precious");
+  const auto sink = FileSink(Path("a.gmt"), IfExists::kFail);
+  EXPECT_THAT(std::string(sink.status().message()), HasSubstr("a.gmt exists already"));
+}
+
+TEST_F(FileTest, ExistingFileIsOverwrittenWhenAsked) {
+  Put("a.gmt", "old");
+  ASSERT_TRUE((*FileSink(Path("a.gmt"), IfExists::kOverwrite))->Append("new").ok());
+  EXPECT_EQ(fs::file_size(Path("a.gmt")), 3u);
+}
+
+TEST_F(FileTest, FolderIsNoRecording) {
+  EXPECT_FALSE(RecordingReader::Open(folder_.string()).ok());
+}
+
+TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {4096, before.rlim_max};
+  auto sink = FileSink(Path("a.gmt"), IfExists::kFail);
+  auto writer = RecordingWriter::Create(*std::move(sink), Header(), {Chunk::NONE, 3, 10});
+  ASSERT_TRUE(writer.ok());
+  setrlimit(RLIMIT_FSIZE, &small);
+  absl::Status status;
+  for (int n = 0; n < 10'000 && status.ok(); ++n) {
+    Event event;
+    event.kind = MARK;
+    event.index = static_cast<uint64_t>(n) * 977;
+    status = (*writer)->Add(event);
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ((*writer)->Finish(), status);
+  // What was flushed before is whole.
+  auto reader = RecordingReader::Open(Path("a.gmt"));
+  Collected collected;
+  ASSERT_TRUE((*reader)->Read(collected).ok());
+  EXPECT_GT(collected.events.size(), 10u);
+}
+
+TEST_F(FileTest, ProtocDecodesEventsOfAnUncompressedFile) {
+  WriterOptions options;
+  options.codec = Chunk::NONE;
+  Put("none.gmt", SmallRecording(2, options));
+  const std::string text = Decode("none.gmt");
+  EXPECT_THAT(text, HasSubstr("strings: \"driver\""));
+  EXPECT_THAT(text, HasSubstr("acquisitions {"));
+  EXPECT_THAT(text, HasSubstr("end_magic:"));
+}
+
+TEST_F(FileTest, ProtocDecodesTheChunksOfACompressedFile) {
+  StartRecording();
+  for (int n = 0; n < 1000; ++n) Add(Alloc(0x1000 + static_cast<uint64_t>(n) * 512, n % 3 == 0 ? 512 : 1024));
+  Finish();
+  Put("zstd.gmt", bytes_);
+  const std::string text = Decode("zstd.gmt");
+  EXPECT_THAT(text, HasSubstr("codec: ZSTD"));
+  EXPECT_THAT(text, Not(HasSubstr("acquisitions {")));
+}
+
+TEST_F(FileTest, ProtocDecodesJoinedFilesAsOne) {
+  SmallRecording(1);
+  SmallRecording(1);
+  Put("joined.gmt", bytes_);
+  const std::string text = Decode("joined.gmt");
+  const size_t first = text.find("header {");
+  EXPECT_NE(text.find("header {", first + 1), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gmt::format
