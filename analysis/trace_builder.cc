@@ -296,16 +296,22 @@ void TraceBuilder::OnContextReset(const Event& event) {
                           : in_scope(mapping.physical);
     if (gone) unmapped.push_back(index);
   }
-  for (uint32_t index : unmapped) EndMapping(index, event.t_ns);
-
-  std::vector<std::pair<RowId, Place>> gone;
+  std::vector<std::pair<RowId, Place>> blocks, others;
   for (const auto& [place, row] : held_) {
-    if (in_scope(row)) gone.emplace_back(row, place);
+    if (!in_scope(row)) continue;
+    (place.space >= kFirstBlockSpace ? blocks : others).emplace_back(row, place);
   }
-  // The table has no order of its own; steps must come out alike in every run.
-  std::sort(gone.begin(), gone.end(),
+  // From the inside out: what lies in a segment goes before it.
+  ReleaseAll(std::move(blocks), event.t_ns);
+  for (uint32_t index : unmapped) EndMapping(index, event.t_ns);
+  ReleaseAll(std::move(others), event.t_ns);
+}
+
+void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns) {
+  // The table they come from has no order of its own; steps must come out alike in every run.
+  std::sort(held.begin(), held.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [row, place] : gone) Release(place, row, event.t_ns);
+  for (const auto& [row, place] : held) Release(place, row, t_ns);
 }
 
 void TraceBuilder::OnSample(const Event& event, const Sample& sample) {

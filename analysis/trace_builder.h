@@ -84,6 +84,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void Hold(const Place& place, RowId row);
   // Ends a row: of physical memory, once nothing maps it.
   void Release(const Place& place, RowId row, int64_t t_ns);
+  void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
   void Die(RowId row, int64_t t_ns);
   void EndMapping(uint32_t mapping, int64_t t_ns);
   void FreeOfUnknown(const format::Event& event);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/trace_builder.h"
 #include "cli/text.h"
-#include "format/recording_reader.h"
+#include "interop/open_input.h"
 #include "symbols/symbolize_recording.h"
 
 namespace gmt::cli {
@@ -18,17 +18,6 @@ constexpr size_t kModulesNamed = 3;
 
 void AddIf(uint64_t count, const std::string& text, std::vector<std::string>& lacks) {
   if (count > 0) lacks.push_back(text);
-}
-
-void AddFileState(const format::RecordingReader& reader, std::vector<std::string>& lacks) {
-  uint64_t damaged = 0;
-  for (const format::Damage& damage : reader.damage()) damaged += damage.bytes;
-  if (!reader.damage().empty()) {
-    lacks.push_back(absl::StrCat(Plural(reader.damage().size(), "damaged place"), " (",
-                                 Bytes(damaged), ") skipped"));
-  } else if (!reader.complete()) {
-    lacks.push_back("the recording has no end: it was cut, or is still being written");
-  }
 }
 
 void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
@@ -81,16 +70,16 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) {
-  auto reader = format::RecordingReader::Open(path);
-  if (!reader.ok()) return reader.status();
-  analysis::TraceBuilder builder((*reader)->definitions());
-  if (absl::Status status = (*reader)->Read(builder); !status.ok()) return status;
+  auto input = interop::OpenInput(path);
+  if (!input.ok()) return input.status();
+  analysis::TraceBuilder builder((*input)->definitions());
+  if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
 
   auto loaded = std::make_unique<LoadedTrace>();
   loaded->path = path;
   loaded->trace = std::move(builder).Build();
-  loaded->definitions = (*reader)->definitions();
-  AddFileState(**reader, loaded->lacks);
+  loaded->definitions = (*input)->definitions();
+  loaded->lacks = (*input)->notes();
   AddLosses(loaded->trace, loaded->lacks);
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);

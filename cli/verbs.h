@@ -9,6 +9,7 @@
 // clang-format off
 #define GMT_VERBS(VERB) \
   VERB(Report) \
+  VERB(Export) \
   VERB(Cat) \
   VERB(Import) \
   VERB(Info) \

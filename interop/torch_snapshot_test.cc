@@ -1,0 +1,89 @@
+// What the writer counts and leaves out. That real readers take the file: tests/e2e/memory_viz.
+
+#include "interop/torch_snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "analysis/event_script.h"
+
+namespace gmt::interop {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kBase = uint64_t{1} << 40;
+
+class TorchSnapshotTest : public ::testing::Test {
+ protected:
+  TorchSnapshotSummary Write() {
+    const analysis::Trace trace = script_.Build();
+    std::ostringstream out;
+    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, script_.definitions(), out);
+    bytes_ = out.str();
+    return summary;
+  }
+
+  analysis::EventScript script_;
+  std::string bytes_;
+};
+
+TEST_F(TorchSnapshotTest, RawAllocationIsASegmentWithOneBlock) {
+  script_.Alloc(kBase, kMiB, {"load"});
+  TorchSnapshotSummary summary = Write();
+  EXPECT_EQ(summary.events, 2u);  // segment_alloc, alloc
+  EXPECT_EQ(summary.segments, 1u);
+  EXPECT_EQ(summary.blocks, 1u);
+  script_.Free(kBase);
+  summary = Write();
+  EXPECT_EQ(summary.events, 5u);  // and free_requested, free_completed, segment_free
+  EXPECT_EQ(summary.segments, 0u);
+}
+
+TEST_F(TorchSnapshotTest, ExpandableSegmentsAreMappedAndUnmapped) {
+  script_.Create(7, 2 * kMiB);
+  script_.Map(kBase, 2 * kMiB, 7);
+  script_.Block(kBase, kMiB);
+  script_.FreeBlock(kBase);
+  script_.Unmap(kBase, 2 * kMiB);
+  script_.Release(7);
+  EXPECT_EQ(Write().events, 5u);  // map, alloc, free_requested, free_completed, unmap
+  EXPECT_THAT(bytes_, HasSubstr("segment_unmap"));
+}
+
+TEST_F(TorchSnapshotTest, FailedAllocationIsAnOutOfMemory) {
+  script_.Failed(kMiB, {"forward"});
+  EXPECT_EQ(Write().events, 1u);
+  EXPECT_THAT(bytes_, HasSubstr("device_free"));
+}
+
+TEST_F(TorchSnapshotTest, WhatHasNoPlaceInTheFormatIsCounted) {
+  script_.Pinned(0x1000, 512);
+  script_.Create(7, 2 * kMiB);
+  script_.Create(8, 2 * kMiB);
+  script_.Map(kBase, 2 * kMiB, 8);
+  const TorchSnapshotSummary summary = Write();
+  EXPECT_EQ(summary.host_bytes_left_out, 512u);
+  EXPECT_EQ(summary.unmapped_bytes_left_out, 2 * kMiB);
+}
+
+TEST_F(TorchSnapshotTest, StacksCostTheirFramesOnce) {
+  for (uint64_t i = 0; i < 1000; ++i) script_.Alloc(kBase + i * kMiB, kMiB, {"load", "main"});
+  Write();
+  const size_t first = bytes_.find("/src/main.py");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(bytes_.find("/src/main.py", first + 1), std::string::npos);
+  EXPECT_LT(bytes_.size() / 3000, 120u) << "bytes per event and block";
+}
+
+TEST_F(TorchSnapshotTest, EmptyRecordingIsAnEmptySnapshot) {
+  const TorchSnapshotSummary summary = Write();
+  EXPECT_EQ(summary.events + summary.segments, 0u);
+  EXPECT_EQ(bytes_.back(), '.');
+}
+
+}  // namespace
+}  // namespace gmt::interop
