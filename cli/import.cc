@@ -6,7 +6,6 @@
 #include "cli/verbs.h"
 #include "format/byte_source.h"
 #include "format/recording_writer.h"
-#include "format/version.h"
 #include "interop/event_log.h"
 
 namespace gmt::cli {
@@ -32,7 +31,6 @@ absl::Status CheckInput(const std::string& path) {
 absl::Status ImportLog(const std::string& input, const std::string& output, interop::Notes* notes) {
   absl::StatusOr<Header> header = interop::ReadEventLogHeader(input);
   if (!header.ok()) return header.status();
-  if (header->tool_version().empty()) header->set_tool_version(std::string(format::ToolVersion()));
   absl::StatusOr<std::unique_ptr<format::Sink>> sink =
       format::FileSink(output, format::IfExists::kOverwrite);
   if (!sink.ok()) return sink.status();

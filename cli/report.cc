@@ -79,7 +79,8 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
   return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
 }
 
-absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, FILE* out) {
+// *text gets the report.
+absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, std::string* text) {
   const auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   Limit limit;
@@ -93,27 +94,32 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
   const auto report = analysis::MakeReport((*loaded)->trace, (*loaded)->definitions, *selection);
   if (!report.ok()) return InFile(report.status(), options.file);
   const auto top = static_cast<size_t>(options.top);
-  const std::string text =
-      options.json ? ReportJson(*report, options.file, (*loaded)->lacks,
-                                top == 0 ? report->rows.size() : top)
-                   : ReportText(*report, (*loaded)->lacks, top == 0 ? kDefaultTop : top, terminal);
-  fwrite(text.data(), 1, text.size(), out);
+  *text = options.json
+              ? ReportJson(*report, options.file, (*loaded)->lacks,
+                           top == 0 ? report->rows.size() : top)
+              : ReportText(*report, (*loaded)->lacks, top == 0 ? kDefaultTop : top, terminal);
   return options.fail_above.empty() ? absl::StatusOr<int>(kDone) : Gate(*report, limit);
 }
 
 }  // namespace
 
-absl::Status PrintReport(const std::string& path, const Terminal& terminal, FILE* out) {
+absl::StatusOr<std::string> DefaultReport(const std::string& path, const Terminal& terminal) {
   Options options;
   options.file = path;
-  return RunReport(options, terminal, out).status();
+  std::string text;
+  if (auto code = RunReport(options, terminal, &text); !code.ok()) return code.status();
+  return text;
 }
 
 void AddReport(Program& program) {
   auto options = std::make_shared<Options>();
   Command command = program.AddVerb(
-      "report", "What holds the memory, by stack",
-      [options](const Terminal& terminal) { return RunReport(*options, terminal, stdout); });
+      "report", "What holds the memory, by stack", [options](const Terminal& terminal) {
+        std::string text;
+        absl::StatusOr<int> code = RunReport(*options, terminal, &text);
+        fmt::print("{}", text);
+        return code;
+      });
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN", "peak, end, oom, t:SECONDS or snapshot:NAME");
   command.Option("--by", &options->by, "WHAT",

@@ -5,16 +5,16 @@
 #ifndef GMT_CLI_REPORT_H_
 #define GMT_CLI_REPORT_H_
 
-#include <cstdio>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cli/terminal.h"
 
 namespace gmt::cli {
 
-// Prints the report with all defaults: what held the memory at the peak, by stack.
-absl::Status PrintReport(const std::string& path, const Terminal& terminal, FILE* out);
+// The report with all defaults: what held the memory at the peak, by stack. Its first line is the
+// answer in short.
+absl::StatusOr<std::string> DefaultReport(const std::string& path, const Terminal& terminal);
 
 }  // namespace gmt::cli
 

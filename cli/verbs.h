@@ -8,11 +8,13 @@
 
 // clang-format off
 #define GMT_VERBS(VERB) \
+  VERB(Run) \
   VERB(Report) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \
   VERB(Info) \
+  VERB(Doctor) \
   VERB(PreloadPath)
 // clang-format on
 

@@ -1,0 +1,187 @@
+#include "cli/health.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "cli/install.h"
+#include "cli/text.h"
+#include "session/session_file.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+namespace gmt::cli {
+namespace {
+
+using State = Check::State;
+
+std::string Errno() { return strerror(errno); }
+
+Check System() {
+  utsname u = {};
+  uname(&u);
+  return {
+      "system", State::kWorks,
+      fmt::format("{} {} {}, glibc {}", u.sysname, u.release, u.machine, gnu_get_libc_version())};
+}
+
+Check Library() {
+  absl::StatusOr<std::string> path = PreloadLibrary();
+  if (!path.ok()) return {"library", State::kFails, std::string(path.status().message())};
+  void* handle = dlopen(path->c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) return {"library", State::kFails, dlerror()};
+  return {"library", State::kWorks, *path};
+}
+
+// The places in which the library looks for the collector (preload/spawn_collector.h).
+Check Collector() {
+  if (const char* own = getenv("GPUMEMTRACE_COLLECTOR"); own != nullptr) {
+    if (access(own, X_OK) == 0) return {"collector", State::kWorks, own};
+    return {"collector", State::kFails,
+            fmt::format("$GPUMEMTRACE_COLLECTOR: {}: {}", own, Errno())};
+  }
+  absl::StatusOr<std::string> library = PreloadLibrary();
+  if (!library.ok()) return {"collector", State::kFails, "it is looked for beside the library"};
+  const std::filesystem::path lib = std::filesystem::path(*library).parent_path();
+  for (const char* place : {".", "../bin", "../libexec"}) {
+    const std::filesystem::path path = lib / place / "gpumemtrace-collector";
+    if (access(path.c_str(), X_OK) == 0) {
+      return {"collector", State::kWorks, path.lexically_normal().string()};
+    }
+  }
+  return {"collector", State::kFails,
+          fmt::format("no gpumemtrace-collector in {0}, {0}/../bin or {0}/../libexec; name it in "
+                      "GPUMEMTRACE_COLLECTOR",
+                      lib.string())};
+}
+
+Check SharedMemory() {
+  session::CreatedSession session;
+  const int error = session::CreateSession({}, "", &session);
+  if (error != 0) {
+    return {"shared memory", State::kFails,
+            fmt::format("{}: a session needs 4 to 31 MiB in $GPUMEMTRACE_DIR, $XDG_RUNTIME_DIR or "
+                        "/dev/shm",
+                        strerror(error))};
+  }
+  const std::string path = session.path;
+  const std::string size = Bytes(session.size);
+  munmap(session.base, session.size);
+  close(session.fd);
+  if (path.empty()) {
+    return {
+        "shared memory", State::kWithout,
+        fmt::format("{} in a memfd: no directory in memory has room, so what is recorded is lost "
+                    "if target and collector both die",
+                    size)};
+  }
+  unlink(path.c_str());
+  struct statvfs fs = {};
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  statvfs(directory.c_str(), &fs);
+  return {"shared memory", State::kWorks,
+          fmt::format("{} in {}, {} free", size, directory, Bytes(fs.f_bavail * fs.f_frsize))};
+}
+
+Check ForkProtection() {
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool works = page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0;
+  const std::string why = Errno();
+  if (page != MAP_FAILED) munmap(page, 4096);
+  if (works) return {"fork", State::kWorks, "children start afresh (MADV_WIPEONFORK)"};
+  return {"fork", State::kWithout,
+          fmt::format("no MADV_WIPEONFORK ({}): children are told apart by pthread_atfork", why)};
+}
+
+Check ProcessDescriptor() {
+  const long fd = syscall(SYS_pidfd_open, getpid(), 0);
+  if (fd < 0) {
+    return {
+        "pidfd", State::kWithout,
+        fmt::format("{}: the end of a process is seen by polling, up to a second late", Errno())};
+  }
+  close(static_cast<int>(fd));
+  return {"pidfd", State::kWorks, "the end of a process is seen at once"};
+}
+
+Check NativeStacks() {
+  for (const char* library : {"libunwind.so.8", "libgcc_s.so.1"}) {
+    void* handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (handle == nullptr) continue;
+    dlclose(handle);
+    const bool fast = library[3] == 'u';
+    return {"native stacks", State::kWorks,
+            fast ? "libunwind" : "libgcc (slower than libunwind: install libunwind8 for speed)"};
+  }
+  return {"native stacks", State::kWithout,
+          "neither libunwind.so.8 nor libgcc_s.so.1 is here: install libunwind8"};
+}
+
+Check Driver() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) {
+    return {"GPU driver", State::kWithout,
+            "no libcuda.so.1 on this machine: recordings can be read here, not made"};
+  }
+  using Int = int (*)(unsigned);
+  using Out = int (*)(int*);
+  const auto init = reinterpret_cast<Int>(dlsym(driver, "cuInit"));
+  const auto version = reinterpret_cast<Out>(dlsym(driver, "cuDriverGetVersion"));
+  const auto count = reinterpret_cast<Out>(dlsym(driver, "cuDeviceGetCount"));
+  int v = 0, devices = 0;
+  if (init == nullptr || version == nullptr || count == nullptr) {
+    return {"GPU driver", State::kWithout, "libcuda.so.1 is here but is not a CUDA driver"};
+  }
+  if (const int error = init(0); error != 0) {
+    return {"GPU driver", State::kWithout, fmt::format("cuInit fails with CUDA error {}", error)};
+  }
+  version(&v);
+  count(&devices);
+  return {"GPU driver", State::kWorks,
+          fmt::format("CUDA {}.{}, {}", v / 1000, v % 1000 / 10,
+                      Plural(static_cast<uint64_t>(devices), "GPU"))};
+}
+
+}  // namespace
+
+const char* StateName(Check::State state) {
+  switch (state) {
+    case State::kWorks:
+      return "works";
+    case State::kWithout:
+      return "without";
+    case State::kFails:
+      return "fails";
+  }
+  return "";
+}
+
+std::vector<Check> CheckHealth() {
+  return {
+      System(),
+      Library(),
+      Collector(),
+      SharedMemory(),
+      ForkProtection(),
+      ProcessDescriptor(),
+      NativeStacks(),
+      Driver(),
+      {"python stacks", State::kWithout, "not in this release"},
+      {"pytorch blocks", State::kWithout, "not in this release: PyTorch is known by its segments"},
+      {"cupti", State::kWithout, "not in this release"},
+      {"nvtx", State::kWithout, "not in this release"}};
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,212 @@
+// gpumemtrace run: runs a command with the preloaded library, waits until all of its recordings are
+// complete, and reports on them. The library does the recording; this verb sets the environment.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "cli/install.h"
+#include "cli/report.h"
+#include "cli/run_log.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "session/options.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int kOurFailure = 125;  // as env(1): not the command's own code
+
+struct Options {
+  std::string output, stacks, heap, ring_size, snapshot, exit_wait;
+  bool free_stacks = false, no_follow_fork = false, quiet = false;
+  std::vector<std::string> command;
+};
+
+// ---- The environment ---------------------------------------------------------------------------
+
+// The value of GPUMEMTRACE: what the user has set already, then the options given here.
+absl::StatusOr<std::string> OptionText(const Options& o) {
+  std::vector<std::string> pairs;
+  if (const char* own = getenv("GPUMEMTRACE"); own != nullptr && *own != '\0') pairs.push_back(own);
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) pairs.push_back(absl::StrCat(key, "=", value));
+  };
+  if (o.output.find(',') != std::string::npos) {
+    return UsageError("--output: a path cannot contain a comma");
+  }
+  add("output", o.output);
+  add("stacks", o.stacks);
+  add("heap", o.heap);
+  add("ring", o.ring_size);
+  add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
+  add("exit_wait", o.exit_wait);
+  if (o.free_stacks) pairs.push_back("free_stacks");
+  if (o.no_follow_fork) pairs.push_back("follow_fork=off");
+  if (o.quiet) pairs.push_back("quiet");
+  return absl::StrJoin(pairs, ",");
+}
+
+// What the library would say about these options, said before anything runs.
+absl::Status Check(const std::string& text) {
+  session::Options parsed;
+  std::string problem;
+  session::ParseOptions(
+      text, &parsed,
+      [](void* out, const session::OptionError& e) {
+        auto* p = static_cast<std::string*>(out);
+        if (p->empty()) *p = fmt::format("'{}': {}", e.pair, e.why);
+      },
+      &problem);
+  return problem.empty() ? absl::OkStatus() : UsageError(problem);
+}
+
+absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const Options& options,
+                                                            const RunLog& log) {
+  absl::StatusOr<std::string> library = PreloadLibrary();
+  if (!library.ok()) return library.status();
+  if (library->find_first_of(" :") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*library,
+                     ": LD_PRELOAD cannot name a path with a blank or a colon in it. "
+                     "Move gpumemtrace, or name a link to the library in "
+                     "GPUMEMTRACE_LIBRARY"));
+  }
+  absl::StatusOr<std::string> text = OptionText(options);
+  if (!text.ok()) return text.status();
+  if (absl::Status status = Check(*text); !status.ok()) return status;
+  const char* preload = getenv("LD_PRELOAD");
+  return ChildProcess::Environment{
+      {"LD_PRELOAD",
+       preload != nullptr && *preload != '\0' ? absl::StrCat(*library, ":", preload) : *library},
+      {"GPUMEMTRACE", *text},
+      {"GPUMEMTRACE_RUN_ID", log.run_id()},
+      {"GPUMEMTRACE_RUN_LOG", log.path()},
+  };
+}
+
+// ---- Afterwards --------------------------------------------------------------------------------
+
+// Returns when nothing writes any of the run's recordings any more: descendants that outlive the
+// command are part of the run.
+std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
+  using namespace std::chrono_literals;
+  const auto start = std::chrono::steady_clock::now();
+  bool said = false;
+  while (true) {
+    std::vector<RunEntry> entries = log.Read();
+    const RunEntry* pending = nullptr;
+    for (const RunEntry& entry : entries) {
+      if (IsBeingWritten(entry.output)) pending = &entry;
+    }
+    if (pending == nullptr) return entries;
+    if (!said && std::chrono::steady_clock::now() - start > 5s && kill(pending->pid, 0) == 0) {
+      PrintNote(fmt::format("waiting for process {}, which is still being recorded to {}",
+                            pending->pid, pending->output));
+      said = true;
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+}
+
+// The recording to report on in full: the biggest one.
+const RunEntry& MostImportant(const std::vector<RunEntry>& entries) {
+  const auto size = [](const RunEntry& entry) {
+    std::error_code none;
+    return std::filesystem::file_size(entry.output, none);
+  };
+  const RunEntry* biggest = &entries.front();
+  for (const RunEntry& entry : entries) {
+    if (size(entry) > size(*biggest)) biggest = &entry;
+  }
+  return *biggest;
+}
+
+std::string ReportOrError(const std::string& recording, const Terminal& terminal) {
+  absl::StatusOr<std::string> report = DefaultReport(recording, terminal);
+  return report.ok() ? *report : absl::StrCat(report.status().message(), "\n");
+}
+
+// The target's standard output stays its own: all of this goes to stderr.
+void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
+  if (entries.empty()) {
+    PrintNote("no GPU call was made; nothing was recorded");
+    return;
+  }
+  if (entries.size() > 1) {
+    for (const RunEntry& entry : entries) {
+      const std::string report = ReportOrError(entry.output, terminal);
+      fmt::print(stderr, "process {}: {}: {}\n", entry.pid, entry.output,
+                 report.substr(0, report.find('\n')));
+    }
+    fmt::print(stderr, "\n");
+  }
+  const RunEntry& chosen = MostImportant(entries);
+  fmt::print(stderr, "{}\nRecording: {}\n", ReportOrError(chosen.output, terminal), chosen.output);
+}
+
+absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {
+  if (options.command.empty()) {
+    return UsageError("run: no command is given. Try: gpumemtrace run -- python train.py");
+  }
+  absl::StatusOr<RunLog> log = RunLog::Create();
+  absl::StatusOr<ChildProcess::Environment> environment =
+      log.ok() ? TracedEnvironment(options, *log)
+               : absl::StatusOr<ChildProcess::Environment>(log.status());
+  if (!environment.ok()) {
+    if (absl::IsInvalidArgument(environment.status())) return environment.status();
+    PrintNote(std::string(environment.status().message()));
+    return kOurFailure;
+  }
+  ChildProcess child(options.command, *environment);
+  const pid_t pid = child.pid();
+  const ChildExit exit = child.Wait();
+  if (!exit.started) {
+    PrintNote(fmt::format("{}: {}", options.command[0], strerror(exit.exec_errno)));
+    return exit.ShellCode();
+  }
+  for (const RunEntry& entry : log->Read()) {
+    if (entry.pid == pid) NoteExit(entry, exit);
+  }
+  const std::vector<RunEntry> entries = WaitForRecordings(*log);
+  if (!options.quiet) ReportOn(entries, terminal);
+  return exit.ShellCode();
+}
+
+}  // namespace
+
+void AddRun(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      program.AddVerb("run", "Record a command and report on it",
+                      [options](const Terminal& terminal) { return Run(*options, terminal); });
+  command.Option("-o,--output", &options->output, "PATTERN",
+                 "recording to write; %h host, %p pid, %r rank, %l local rank, %j job id, "
+                 "%q{VAR} a variable (default gpumemtrace.%h.%p.gmt)");
+  command.Option("--stacks", &options->stacks, "KIND",
+                 "none, native, native:libunwind or native:libgcc");
+  command.Flag("--free-stacks", &options->free_stacks, "record a stack at every free too");
+  command.Option("--heap", &options->heap, "NAME+NAME", "driver, host (default: both)");
+  command.Option("--ring-size", &options->ring_size, "SIZE",
+                 "history kept while nobody drains (default 16MiB)");
+  command.Option("--snapshot", &options->snapshot, "WHEN,WHEN", "oom, exit (default: both)");
+  command.Flag("--no-follow-fork", &options->no_follow_fork,
+               "do not record children that the process forks");
+  command.Option("--exit-wait", &options->exit_wait, "TIME",
+                 "how long a normal exit waits for the collector (default 1s)");
+  command.Flag("--quiet", &options->quiet, "print no report and not where the recording is");
+  command.CommandLine(&options->command);
+}
+
+}  // namespace gmt::cli
