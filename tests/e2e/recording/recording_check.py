@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""Records real programs on the simulated device and checks what the recordings say.
+
+Usage: recording_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
+
+DIR is the build folder. PYTHON (default: $GMT_TORCH_PYTHON, else the one that scripts/setup
+installed) has a CUDA build of PyTorch. NAMEs select cases. The last line of the output is
+"N passed, N failed".
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import truth
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "tests" / "programs"
+MIB = 1 << 20
+
+
+class Recording:
+    """What one traced run left: its exit code and output, the device's log, the recording."""
+
+    def __init__(self, rig, folder, done):
+        self.rig, self.folder, self.done = rig, folder, done
+        self.path = folder / "run.gmt"
+
+    def verb(self, *words):
+        done = subprocess.run(
+            [self.rig.program, *map(str, words)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{words}: {done.returncode}: {done.stderr}"
+        return done.stdout
+
+    def info(self, path=None):
+        return json.loads(self.verb("info", "--json", path or self.path))
+
+    def report(self, *options):
+        return json.loads(self.verb("report", "--json", self.path, *options))
+
+    def events(self, path=None):
+        text = self.verb("cat", "--json", path or self.path)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def result(self):
+        assert self.done.returncode == 0, f"{self.done.returncode}: {self.done.stderr[-2000:]}"
+        return json.loads(self.done.stdout.strip().splitlines()[-1])
+
+    def peak(self, heap="driver", device=0):
+        for row in self.report()["devices"]:
+            if row["index"] == device:
+                for h in row["heaps"]:
+                    if h["heap"] == heap:
+                        return h["peak_live_bytes"]
+        return 0
+
+    def check_against_the_device(self):
+        pid = self.info()["target"]["pid"]
+        difference = truth.compare(
+            truth.expected(self.folder / "log", pid), truth.recorded(self.events())
+        )
+        assert difference is None, difference
+
+    def check_whole(self):
+        info = self.info()
+        assert info["complete"], info
+        losses = info["losses"]
+        assert losses["written"] == sum(
+            losses[k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog")
+        ), losses
+        assert losses["written"] == losses["delivered"], losses
+        return info
+
+
+class Rig:
+    def __init__(self, build, python):
+        self.build, self.python = build, python
+        self.program = str(build / "bin" / "gpumemtrace")
+
+    def simulated(self, command):
+        return [str(self.build / "simcuda" / "with-simcuda"), *map(str, command)]
+
+    def environment(self, folder, more):
+        return {
+            **os.environ,
+            "SIMCUDA_LOG": str(folder / "log"),
+            "GPUMEMTRACE_DIR": str(folder / "sessions"),
+            **more,
+        }
+
+    def run(self, folder, command, options=(), **environment):
+        """Through `gpumemtrace run`."""
+        done = subprocess.run(
+            [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--"]
+            + self.simulated(command),
+            env=self.environment(folder, environment),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return Recording(self, folder, done)
+
+    def preload(self, folder, command, **environment):
+        """Through LD_PRELOAD alone; returns when the collector has finished."""
+        library = subprocess.run(
+            [self.program, "preload-path"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        more = {"LD_PRELOAD": library, "GPUMEMTRACE": f"output={folder}/run.gmt", **environment}
+        done = subprocess.run(
+            self.simulated(command),
+            env=self.environment(folder, more),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        deadline = time.monotonic() + 20
+        while list((folder / "sessions").glob("*.session")):
+            assert time.monotonic() < deadline, "the collector never finished"
+            time.sleep(0.01)
+        return Recording(self, folder, done)
+
+    def driver_alloc(self, *options):
+        return [self.build / "tests" / "programs" / "driver_alloc", *options]
+
+    def torch(self, program, *options):
+        return [self.python, PROGRAMS / program, *options]
+
+
+# ---- Plain programs ---------------------------------------------------------------------------------
+
+
+def plain_every_call_of_many_threads_is_recorded(rig, folder):
+    command = rig.driver_alloc("--threads", "4", "--count", "500", "--leak", "3")
+    recording = rig.run(folder, command)
+    recording.result()
+    info = recording.check_whole()
+    exit = info["target"]["exit"]
+    assert (exit["kind"], exit["code"]) == ("exited", 0), exit
+    recording.check_against_the_device()
+
+
+def plain_frees_by_another_thread_are_recorded(rig, folder):
+    recording = rig.run(folder, rig.driver_alloc("--threads", "4", "--count", "300", "--handover"))
+    recording.check_whole()
+    recording.check_against_the_device()
+
+
+def plain_stream_ordered_memory_is_recorded(rig, folder):
+    recording = rig.run(folder, rig.driver_alloc("--threads", "2", "--count", "200", "--async"))
+    recording.check_whole()
+    recording.check_against_the_device()
+
+
+def plain_pinned_memory_is_a_heap_of_the_host(rig, folder):
+    recording = rig.run(folder, rig.driver_alloc("--threads", "2", "--count", "200", "--host"))
+    recording.check_whole()
+    recording.check_against_the_device()
+    assert recording.peak("host", device=None) > 0, recording.report()
+
+
+def plain_what_leaks_is_in_the_exit_snapshot(rig, folder):
+    recording = rig.run(folder, rig.driver_alloc("--threads", "2", "--count", "50", "--leak", "5"))
+    snapshots = {s["name"]: s for s in recording.info()["snapshots"]}
+    assert snapshots["exit"]["allocations"] == 10, snapshots
+    at_end = recording.report("--at", "end")
+    live = sum(h["live_bytes"] for d in at_end["devices"] for h in d["heaps"])
+    assert live > 0 and live == sum(row["bytes"] for row in at_end["rows"]), at_end
+
+
+def plain_failed_free_is_undone(rig, folder):
+    recording = rig.run(
+        folder,
+        rig.driver_alloc("--threads", "1", "--count", "20"),
+        SIMCUDA_FAIL="cuMemFree_v2:3=700",
+    )
+    recording.check_whole()
+    recording.check_against_the_device()
+    assert recording.info()["events"]["free_failed"] == 1
+    assert recording.done.returncode == 1, "the program sees the failure as without us"
+
+
+def plain_preload_alone_records_the_same(rig, folder):
+    recording = rig.preload(folder, rig.driver_alloc("--threads", "3", "--count", "100"))
+    assert recording.done.returncode == 0, recording.done.stderr
+    info = recording.check_whole()
+    assert info["target"]["exit"]["kind"] == "exited", info
+    recording.check_against_the_device()
+
+
+def plain_killed_process_leaves_a_complete_recording(rig, folder):
+    threads = 2
+    command = rig.driver_alloc("--threads", threads, "--count", "100000000")
+    kill = f"{' '.join(map(str, command))} & pid=$!; sleep 0.3; kill -9 $pid; wait $pid"
+    for via in (rig.run, rig.preload):
+        place = folder / via.__name__
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        recording = via(place, ["/bin/sh", "-c", kill])
+        info = recording.info()
+        assert info["complete"], info
+        exit = info["target"]["exit"]
+        # The shell is its parent: only a kernel that tells (Linux 6.15) lets us know how it ended.
+        assert exit["kind"] == "lost" or (exit["kind"], exit["code"]) == ("signalled", 9), exit
+        want = truth.expected(place / "log", info["target"]["pid"])
+        have = truth.recorded(recording.events())
+        lost = info["losses"]["written"] - info["losses"]["delivered"]
+        # Each thread was in one call at most, which one side has seen and the other has not.
+        assert lost > 0 or abs(len(want) - len(have)) <= threads, (len(want), len(have))
+
+
+def plain_second_process_of_a_run_has_its_own_file(rig, folder):
+    alloc = " ".join(map(str, rig.driver_alloc("--threads", "1", "--count", "10")))
+    recording = rig.run(folder, ["/bin/sh", "-c", f"{alloc} && {alloc}"])
+    files = sorted(folder.glob("run*.gmt"))
+    assert len(files) == 2, files
+    pids = {recording.info(f)["target"]["pid"] for f in files}
+    assert len(pids) == 2
+    assert "process" in recording.done.stderr, recording.done.stderr
+
+
+def plain_later_run_never_overwrites(rig, folder):
+    rig.run(folder, rig.driver_alloc("--count", "5"))
+    before = (folder / "run.gmt").read_bytes()
+    rig.run(folder, rig.driver_alloc("--count", "6"))
+    assert (folder / "run.gmt").read_bytes() == before
+    assert (folder / "run.1.gmt").exists()
+
+
+def plain_driver_that_hands_out_our_own_hooks_does_not_recurse(rig, folder):
+    recording = rig.run(
+        folder,
+        rig.driver_alloc("--threads", "2", "--count", "50"),
+        LD_PRELOAD=str(rig.build / "simcuda-got" / "libcuda.so.1"),
+    )
+    recording.result()
+    recording.check_whole()
+    recording.check_against_the_device()
+
+
+# ---- PyTorch ----------------------------------------------------------------------------------------
+
+
+def check_training(recording):
+    result = recording.result()
+    recording.check_whole()
+    recording.check_against_the_device()
+    assert recording.peak() == result["max_memory_reserved"], (recording.peak(), result)
+    return result
+
+
+def torch_mlp(rig, folder):
+    check_training(rig.run(folder, rig.torch("train_mlp.py", "--json")))
+
+
+def torch_gpt(rig, folder):
+    recording = rig.run(folder, rig.torch("train_gpt.py", "--json"))
+    check_training(recording)
+    info = recording.info()
+    assert info["libraries"]["torch"].startswith("2."), info["libraries"]
+    assert info["libraries"]["python"].startswith("3."), info["libraries"]
+    assert info["libraries"]["cuda_runtime"], info["libraries"]
+    rows = recording.report()["rows"]
+    named = [f["function"] for row in rows for f in row["frames"] if f["function"]]
+    assert any("at::native" in name for name in named), named[:20]
+
+
+def torch_gpt_by_preload_alone(rig, folder):
+    check_training(rig.preload(folder, rig.torch("train_gpt.py", "--json")))
+
+
+def torch_gpt_with_expandable_segments(rig, folder):
+    recording = rig.run(
+        folder,
+        rig.torch("train_gpt.py", "--json"),
+        PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True",
+    )
+    check_training(recording)
+    kinds = {line["kind"] for line in recording.events()}
+    assert {"reserve", "create", "map"} <= kinds, kinds
+    settings = recording.events()[0]["settings"]
+    assert settings["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True", settings
+
+
+def torch_gpt_with_the_async_allocator(rig, folder):
+    recording = rig.run(
+        folder,
+        rig.torch("train_gpt.py", "--json"),
+        PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
+    )
+    recording.result()
+    recording.check_whole()
+    recording.check_against_the_device()
+
+
+def torch_out_of_memory(rig, folder):
+    recording = rig.run(folder, rig.torch("oom.py", "--catch", "--json"), SIMCUDA_MEMORY="6G")
+    recording.result()
+    recording.check_whole()
+    recording.check_against_the_device()
+    info = recording.info()
+    assert info["events"]["alloc_failed"] >= 1, info["events"]
+    assert any(s["name"].startswith("oom-") for s in info["snapshots"]), info["snapshots"]
+    at_oom = recording.report("--at", "oom")
+    held = sum(h["live_bytes"] for d in at_oom["devices"] for h in d["heaps"] if d["index"] == 0)
+    assert held >= 4 << 30, held
+
+
+def torch_out_of_memory_that_ends_the_process(rig, folder):
+    recording = rig.run(folder, rig.torch("oom.py"), SIMCUDA_MEMORY="6G")
+    assert recording.done.returncode == 1
+    assert "torch.OutOfMemoryError" in recording.done.stderr
+    info = recording.check_whole()
+    assert info["target"]["exit"]["code"] == 1, info["target"]
+
+
+def torch_import_without_a_gpu_call_leaves_nothing(rig, folder):
+    script = "import torch; torch.cuda.is_available(); torch.cuda.device_count()"
+    recording = rig.run(folder, [rig.python, "-c", script])
+    assert recording.done.returncode == 0, recording.done.stderr
+    assert "no GPU call was made" in recording.done.stderr, recording.done.stderr
+    assert not list(folder.glob("*.gmt"))
+
+
+def torch_killed_in_the_middle(rig, folder):
+    script = (
+        "import os, signal, torch\n"
+        "kept = [torch.empty(32 << 20, device='cuda', dtype=torch.uint8) for _ in range(4)]\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    recording = rig.run(folder, [rig.python, "-c", script])
+    assert recording.done.returncode == 128 + signal.SIGKILL, recording.done.returncode
+    info = recording.check_whole()
+    exit = info["target"]["exit"]
+    assert (exit["kind"], exit["code"]) == ("signalled", 9), exit
+    assert recording.peak() == 128 * MIB, recording.peak()
+    recording.check_against_the_device()
+
+
+# ---- The runner -------------------------------------------------------------------------------------
+
+
+def find_python(given):
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), cache / "gpumemtrace/torch/bin/python"):
+        if python and pathlib.Path(python).exists():
+            return str(python)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--part", choices=("plain", "torch"))
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    python = find_python(args.python)
+    rig = Rig(args.build.resolve(), python)
+    cases = [
+        (name, case)
+        for name, case in globals().items()
+        if name.startswith((args.part or "plain", args.part or "torch"))
+        and callable(case)
+        and (not args.names or name in args.names)
+    ]
+    if python is None and any(name.startswith("torch_") for name, _ in cases):
+        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+
+    failed = 0
+    for name, case in cases:
+        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-e2e.") as folder:
+            (pathlib.Path(folder) / "sessions").mkdir(mode=0o700)
+            started = time.monotonic()
+            try:
+                case(rig, pathlib.Path(folder))
+                print(f"ok     {name} ({time.monotonic() - started:.1f} s)", flush=True)
+            except Exception:  # noqa: BLE001  one failing case must not hide the others
+                failed += 1
+                print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
