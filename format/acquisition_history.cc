@@ -66,4 +66,20 @@ const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
   return found == kept_.end() ? nullptr : &found->second;
 }
 
+void CompleteReturn(const Acquired& acquired, Event* event) {
+  if (event->heap == 0) event->heap = acquired.heap;
+  if (event->memory == MEMORY_UNSPECIFIED) event->memory = acquired.memory;
+  const auto fill = [&](Present bit, auto* value, auto known) {
+    if (event->has(bit) || (acquired.present & bit) == 0) return;
+    *value = known;
+    event->present |= bit;
+  };
+  fill(kHasDevice, &event->device, acquired.device);
+  fill(kHasContext, &event->context, acquired.context);
+  fill(kHasAddress, &event->address, acquired.address);
+  fill(kHasSize, &event->size, acquired.size);
+  fill(kHasStream, &event->stream, acquired.stream);
+  fill(kHasPool, &event->pool, acquired.pool);
+}
+
 }  // namespace gmt::format

@@ -45,6 +45,9 @@ struct Acquired {
   Memory memory = MEMORY_UNSPECIFIED;
 };
 
+// Fills in what `event`, a free, leaves open of the memory it frees, and says that it is known.
+void CompleteReturn(const Acquired& acquired, Event* event);
+
 class AcquisitionHistory {
  public:
   uint64_t rows() const { return rows_; }

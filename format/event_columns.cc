@@ -5,15 +5,16 @@
 
 // The columns that are members of Event under the same name and written as they are; addresses and
 // what a free has in common with its allocation are not among them.
-#define GMT_ACQUISITION_COLUMNS(COLUMN)                                                        \
-  COLUMN(heap)                                                                                 \
-  COLUMN(memory)                                                                               \
-  COLUMN(device)                                                                               \
-  COLUMN(context)                                                                              \
-  COLUMN(size)                                                                                 \
-  COLUMN(stack)                                                                                \
-  COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
-      COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle)      \
+#define GMT_ACQUISITION_COLUMNS(COLUMN)                                                   \
+  COLUMN(heap)                                                                            \
+  COLUMN(memory)                                                                          \
+  COLUMN(device)                                                                          \
+  COLUMN(context)                                                                         \
+  COLUMN(size)                                                                            \
+  COLUMN(stack)                                                                           \
+  COLUMN(stream)                                                                          \
+  COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool)           \
+      COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle) \
           COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
 #define GMT_RETURN_COLUMNS(COLUMN) \
   COLUMN(stack)                    \
@@ -25,15 +26,16 @@
   COLUMN(context, kSameContext)           \
   COLUMN(address, kSameAddress)           \
   COLUMN(size, kSameSize) COLUMN(stream, kSameStream) COLUMN(pool, kSamePool)
-#define GMT_ACTIVITY_COLUMNS(COLUMN)                                                           \
-  COLUMN(device)                                                                               \
-  COLUMN(context)                                                                              \
-  COLUMN(stream)                                                                               \
-  COLUMN(object)                                                                               \
-  COLUMN(action)                                                                               \
-  COLUMN(api)                                                                                  \
-  COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) \
-      COLUMN(value) COLUMN(name)
+#define GMT_ACTIVITY_COLUMNS(COLUMN)                                                     \
+  COLUMN(device)                                                                         \
+  COLUMN(context)                                                                        \
+  COLUMN(stream)                                                                         \
+  COLUMN(object)                                                                         \
+  COLUMN(action)                                                                         \
+  COLUMN(api)                                                                            \
+  COLUMN(duration_ns)                                                                    \
+  COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) COLUMN(value) \
+      COLUMN(name)
 #define GMT_NOTE_COLUMNS(COLUMN) \
   COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) COLUMN(text)
 
@@ -122,23 +124,6 @@ void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_ad
   event->address = static_cast<uint64_t>(*last_address);
 }
 
-// Fills in what the free leaves open, and says that it is known.
-void Complete(const Acquired& acquired, Event* event) {
-  if (event->heap == 0) event->heap = acquired.heap;
-  if (event->memory == MEMORY_UNSPECIFIED) event->memory = acquired.memory;
-  const auto fill = [&](Present bit, auto* value, auto known) {
-    if (event->has(bit) || (acquired.present & bit) == 0) return;
-    *value = known;
-    event->present |= bit;
-  };
-  fill(kHasDevice, &event->device, acquired.device);
-  fill(kHasContext, &event->context, acquired.context);
-  fill(kHasAddress, &event->address, acquired.address);
-  fill(kHasSize, &event->size, acquired.size);
-  fill(kHasStream, &event->stream, acquired.stream);
-  fill(kHasPool, &event->pool, acquired.pool);
-}
-
 void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& history,
                 Returns returns, Event* event) {
   GMT_RETURN_COLUMNS(GMT_TAKE)
@@ -157,7 +142,7 @@ void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& 
   if (acquired == nullptr && (same & kSameAddress) != 0) {
     event->present &= ~uint64_t{kHasAddress | kHasSize};  // they stood in a chunk that was lost
   }
-  if (acquired != nullptr && returns == Returns::kCompleted) Complete(*acquired, event);
+  if (acquired != nullptr && returns == Returns::kCompleted) CompleteReturn(*acquired, event);
 }
 
 void TakeActivity(const gmt::Activities& columns, int row, Event* event) {

@@ -47,7 +47,7 @@ T WholeNumber(const Json& value, const char* key) {
     }
   }
   throw BadLine(std::string("\"") + key + "\" must be a whole number" +
-                (std::numeric_limits<T>::is_signed ? "" : ", not negative") + " of at most " +
+                (std::numeric_limits<T>::is_signed ? "" : ", not negative,") + " of at most " +
                 std::to_string(sizeof(T) * 8) + " bits, not " + value.dump());
 }
 

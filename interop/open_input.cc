@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "format/acquisition_history.h"
 #include "format/byte_source.h"
 #include "interop/event_log.h"
 
@@ -61,19 +62,23 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on what a log holds, and its definitions before it.
+// Passes on what a log holds, its definitions before it, and completes frees as a recording's reader does.
 class Forward : public RecordingVisitor {
  public:
-  Forward(RecordingVisitor* target, format::DefinitionsBuilder* builder,
+  Forward(RecordingVisitor* target, Returns returns, format::DefinitionsBuilder* builder,
           format::Definitions* definitions)
-      : target_(*target), builder_(*builder), definitions_(*definitions) {}
+      : target_(*target), returns_(returns), builder_(*builder), definitions_(*definitions) {}
 
   absl::Status OnHeader(const Header& header) override { return target_.OnHeader(header); }
   absl::Status OnFacts(const Facts& facts) override { return target_.OnFacts(facts); }
   absl::Status OnLosses(const Losses& losses) override { return target_.OnLosses(losses); }
   absl::Status OnEvents(const format::EventBatch& batch) override {
     absl::Status status = Define();
-    return status.ok() ? target_.OnEvents(batch) : status;
+    if (!status.ok() || returns_ == Returns::kAsRecorded)
+      return status.ok() ? target_.OnEvents(batch) : status;
+    format::EventBatch completed = batch;
+    for (format::Event& event : completed.events) Complete(&event);
+    return target_.OnEvents(completed);
   }
   absl::Status OnSnapshot(const Snapshot& snapshot) override {
     absl::Status status = Define();
@@ -83,7 +88,17 @@ class Forward : public RecordingVisitor {
  private:
   absl::Status Define() { return definitions_.Add(builder_.TakeNew()); }
 
+  void Complete(format::Event* event) {
+    const format::Family family = format::FamilyOf(event->kind);
+    if (family == format::Family::kAcquisition) history_.Add(*event);
+    if (family != format::Family::kReturn) return;
+    const format::Acquired* acquired = history_.Find(history_.DistanceTo(*event));
+    if (acquired != nullptr) format::CompleteReturn(*acquired, event);
+  }
+
   RecordingVisitor& target_;
+  const Returns returns_;
+  format::AcquisitionHistory history_;
   format::DefinitionsBuilder& builder_;
   format::Definitions& definitions_;
 };
@@ -92,11 +107,11 @@ class EventLogInput : public Input {
  public:
   explicit EventLogInput(std::string path) : path_(std::move(path)) {}
 
-  absl::Status Read(RecordingVisitor& visitor, Returns) override {
+  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
     std::ifstream log(path_);
     if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
     format::DefinitionsBuilder builder;
-    Forward forward(&visitor, &builder, &definitions_);
+    Forward forward(&visitor, returns, &builder, &definitions_);
     return ReadEventLog(log, path_, builder, forward, &notes_);
   }
   const format::Definitions& definitions() const override { return definitions_; }
