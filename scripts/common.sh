@@ -32,23 +32,24 @@ step() {
   printf -- '-- %s: %d s\n' "$name" $((SECONDS - started))
 }
 
-# Whether `python` has a CUDA build of PyTorch, without the second that importing it takes.
-has_torch() {
+# Prints the CUDA version that the PyTorch of a Python was built with ("13.0"), without the second that importing it
+# takes; fails if there is no PyTorch or one without CUDA.
+torch_cuda() {
   "$1" - 2>/dev/null <<'PY'
-import importlib.util, pathlib, sys
+import importlib.util, pathlib, re, sys
 spec = importlib.util.find_spec("torch")
-sys.exit(0 if spec and list(pathlib.Path(spec.origin).parent.glob("lib/libc10_cuda.so")) else 1)
+version = spec and re.search(r"^cuda.*= '([\d.]+)'", (pathlib.Path(spec.origin).parent / "version.py").read_text(), re.M)
+print(version.group(1)) if version else sys.exit(1)
 PY
 }
 
+# Whether that PyTorch runs on the simulated device, which has the libraries of CUDA 13.
+has_torch_for_simcuda() { [[ $(torch_cuda "$1") == 13.* ]]; }
+
 # Prints the Python that tests use: $GMT_TORCH_PYTHON, else the one that setup installed.
-torch_python() {
-  if [[ -n ${GMT_TORCH_PYTHON:-} ]]; then
-    printf '%s\n' "$GMT_TORCH_PYTHON"
-  else
-    printf '%s\n' "$cache/torch/bin/python"
-  fi
-}
+torch_python() { printf '%s\n' "${GMT_TORCH_PYTHON:-$cache/torch/bin/python}"; }
+
+has_gpu() { [[ -e /dev/nvidiactl || -e /dev/dxg ]]; }
 
 # Puts Node.js of at least version 20 on PATH: the machine's, else the one that setup fetched.
 use_node() {
@@ -59,5 +60,11 @@ use_node() {
   fi
 }
 
-# Compilers and linkers may take all cores; a linker of a test with its static libraries takes 1 GiB.
-jobs() { nproc; }
+browser() {
+  local name
+  for name in ${CHROMIUM:+"$CHROMIUM"} chromium google-chrome chrome; do command -v "$name" && return; done
+  return 1
+}
+
+# Prints the comment at the top of the script that runs.
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
