@@ -44,7 +44,7 @@ SessionClaim::~SessionClaim() {
 }
 
 absl::Status SessionClaim::RemoveName() {
-  char path[PATH_MAX + 80];
+  char path[PATH_MAX + 100];
   if (!session::FindSessionName(fd_, opened_.map.header(), path)) return absl::OkStatus();  // a memfd, or removed already
   if (unlink(path) != 0) return Unusable(std::strerror(errno));
   return absl::OkStatus();

@@ -127,6 +127,12 @@ TEST_F(LawsTest, ForkedChildThatAllocatesHasASessionOfItsOwn) {
   EXPECT_THAT(traced_.recordings(), SizeIs(2));
 }
 
+TEST_F(LawsTest, ProcessThatReplacesItselfHasASessionForEachProgram) {
+  EXPECT_EQ(traced_.Run({Program("family"), "exec"}).out, "nobody\n");
+  EXPECT_THAT(traced_.sessions(), SizeIs(2));
+  EXPECT_THAT(traced_.recordings(), SizeIs(2));
+}
+
 TEST_F(LawsTest, WithFollowForkOffTheChildIsNotRecorded) {
   traced_.Run({Program("family"), "fork-gpu"}, "follow_fork=off");
   EXPECT_THAT(traced_.sessions(), SizeIs(1));

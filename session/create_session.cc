@@ -128,35 +128,44 @@ int OpenDirectory(const char* path, bool must_be_tmpfs) {
   return -error;
 }
 
-void NameOf(uint64_t pid, uint64_t start_ticks, char (&name)[64]) {
-  snprintf(name, sizeof(name), "%llu-%llu.session", static_cast<unsigned long long>(pid),
-           static_cast<unsigned long long>(start_ticks));
+// By the moment it was made: a process that has replaced itself (exec) keeps pid and start time.
+void NameOf(const Header& header, char (&name)[96]) {
+  snprintf(name, sizeof(name), "%llu-%llu-%llu.session",
+           static_cast<unsigned long long>(header.pid),
+           static_cast<unsigned long long>(header.start_ticks),
+           static_cast<unsigned long long>(header.monotonic_ns));
 }
 
-int CreateIn(const char* directory, int dir, const SessionSizes& sizes, std::string_view info,
-             CreatedSession* session) {
-  char name[64], hidden[72];
-  NameOf(static_cast<uint64_t>(getpid()), StartTicks(static_cast<uint64_t>(getpid())), name);
-  snprintf(hidden, sizeof(hidden), ".%s", name);
-  int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  const bool unnamed = fd >= 0;
-  if (!unnamed) fd = openat(dir, hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+// How the file gets its name once it is whole: from no name at all, or, where the kernel or the
+// file system cannot do that, from a hidden one.
+enum class Naming { kLink, kRename };
+
+int CreateIn(const char* directory, int dir, Naming naming, const SessionSizes& sizes,
+             std::string_view info, CreatedSession* session) {
+  char hidden[64];
+  snprintf(hidden, sizeof(hidden), ".%d-%llu", getpid(),
+           static_cast<unsigned long long>(Now(CLOCK_MONOTONIC)));
+  const int fd =
+      naming == Naming::kLink
+          ? openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+          : openat(dir, hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return errno;
 
   int error = FillShrinking(fd, sizes, info, session);
   if (error == 0) {
-    char self[32];
+    char name[96], self[32];
+    NameOf(session->map.header(), name);
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    const int linked = unnamed ? linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW)
-                               : renameat(dir, hidden, dir, name);
-    if (linked == 0) {
+    const int named = naming == Naming::kLink ? linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW)
+                                              : renameat(dir, hidden, dir, name);
+    if (named == 0) {
       snprintf(session->path, sizeof(session->path), "%s/%s", directory, name);
       return 0;
     }
     error = errno;
     munmap(session->base, session->size);
   }
-  if (!unnamed) unlinkat(dir, hidden, 0);
+  if (naming == Naming::kRename) unlinkat(dir, hidden, 0);
   close(fd);
   *session = CreatedSession();
   return error;
@@ -205,18 +214,19 @@ int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSessi
     if (directory[0] == '\0') continue;
     const int dir = OpenDirectory(directory, /*must_be_tmpfs=*/n != 0);
     if (dir < 0) continue;
-    const int error = CreateIn(directory, dir, sizes, info, session);
+    int error = CreateIn(directory, dir, Naming::kLink, sizes, info, session);
+    if (error != 0) error = CreateIn(directory, dir, Naming::kRename, sizes, info, session);
     close(dir);
     if (error == 0) return 0;
   }
   return CreateUnnamed(sizes, info, session);
 }
 
-bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 80]) {
+bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 100]) {
   struct stat open_file, named;
   if (syscall(SYS_fstat, fd, &open_file) != 0) return false;
-  char name[64], directory[PATH_MAX];
-  NameOf(header.pid, header.start_ticks, name);
+  char name[96], directory[PATH_MAX];
+  NameOf(header, name);
   for (int n = 0; SessionDirectory(n, directory); ++n) {
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     if (syscall(SYS_newfstatat, AT_FDCWD, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&

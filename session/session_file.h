@@ -69,8 +69,8 @@ struct CreatedSession {
   SessionMap map;
   void* base = nullptr;
   size_t size = 0;
-  int fd = -1;                    // open, close-on-exec; the caller closes it
-  char path[PATH_MAX + 80] = {};  // empty for a memfd
+  int fd = -1;                     // open, close-on-exec; the caller closes it
+  char path[PATH_MAX + 100] = {};  // empty for a memfd
 };
 
 // 0, or the errno of the last directory tried, with nothing left behind.
@@ -82,7 +82,7 @@ bool SessionDirectory(int n, char (&path)[PATH_MAX]);
 
 // The name of the session behind `fd`: the kernel forgets it where a file got its name only later.
 // False for a memfd, and where the name is gone.
-bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 80]);
+bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 100]);
 
 struct OpenedSession {
   SessionMap map;  // data read-only, the control page writable

@@ -2,6 +2,7 @@
 //   usage: family wait      no child to wait for, no SIGCHLD, after the collector was started
 //          family fork      a forked child that makes no GPU call, and frees its parent's memory
 //          family fork-gpu  a forked child that allocates
+//          family exec      the process replaces itself by `family wait`
 // Prints one word; exits with 9.
 
 #include <errno.h>
@@ -47,5 +48,6 @@ int main(int, char** argv) {
   void* ptr;
   cudaMalloc(&ptr, 5555);
   if (strcmp(argv[1], "wait") == 0) return WaitForNobody();
+  if (strcmp(argv[1], "exec") == 0) return execl(argv[0], argv[0], "wait", nullptr);
   return Fork(ptr, strcmp(argv[1], "fork-gpu") == 0);
 }
