@@ -53,6 +53,9 @@ class EventScript {
     return Add(CREATE, "driver", VMM, handle, size, stack);
   }
   format::Event& Release(uint64_t handle) { return Add(RELEASE, "driver", VMM, handle, 0); }
+  format::Event& Reserve(uint64_t address, uint64_t size) {
+    return Add(RESERVE, "driver", VMM, address, size);
+  }
   format::Event& Map(uint64_t address, uint64_t size, uint64_t handle) {
     format::Event& event = Add(MAP, "driver", VMM, address, size);
     event.present |= format::kHasHandle;

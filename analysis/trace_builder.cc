@@ -81,6 +81,11 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
       return OnFreeDone(event);
     case ALLOC_FAILED:
       return OnAllocFailed(event);
+    case RESERVE:
+      return OnReserve(event);
+    case UNRESERVE:
+      reservations_.erase(event.address);
+      return;
     case MAP:
       return OnMap(event);
     case UNMAP:
@@ -236,6 +241,17 @@ void TraceBuilder::OnAllocFailed(const Event& event) {
                            device, heap, event.result});
 }
 
+void TraceBuilder::OnReserve(const Event& event) {
+  if (!Failed(event)) reservations_[event.address] = {event.address, event.size, false};
+}
+
+TraceBuilder::Reservation* TraceBuilder::ReservationOf(uint64_t address) {
+  const auto after = reservations_.upper_bound(address);
+  if (after == reservations_.begin()) return nullptr;
+  Reservation& reservation = std::prev(after)->second;
+  return address - reservation.address < reservation.size ? &reservation : nullptr;
+}
+
 void TraceBuilder::OnMap(const Event& event) {
   if (Failed(event)) return;
   if (const auto old = mappings_.find(event.address); old != mappings_.end()) {
@@ -249,6 +265,10 @@ void TraceBuilder::OnMap(const Event& event) {
     mapping.physical = held->second;
     ++physical_[held->second].mappings;
     if (!event.has(format::kHasDevice)) mapping.device = trace_.rows.device[held->second];
+  }
+  const Reservation* reservation = ReservationOf(event.address);
+  if (reservation != nullptr && reservation->holds_blocks && mapping.physical != kNoRow) {
+    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
   }
   mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
   trace_.mappings.push_back(mapping);
@@ -392,16 +412,28 @@ void TraceBuilder::MarkSegments(RowId block) {
       return;
     }
   }
-  bool backed = false;
+  if (!MarkMappings(start, end)) {
+    rows.flags[block] |= kRowUnbacked;
+    return;
+  }
+  Reservation* reservation = ReservationOf(start);
+  if (reservation == nullptr || reservation->holds_blocks) return;
+  reservation->holds_blocks = true;
+  MarkMappings(reservation->address, reservation->address + reservation->size);
+}
+
+// Whether something is mapped between `start` and `end`.
+bool TraceBuilder::MarkMappings(uint64_t start, uint64_t end) {
+  bool any = false;
   auto it = mappings_.upper_bound(start);
   if (it != mappings_.begin()) --it;
   for (; it != mappings_.end() && it->first < end; ++it) {
     const Mapping& mapping = trace_.mappings[it->second];
     if (mapping.address + mapping.size <= start || mapping.physical == kNoRow) continue;
-    rows.flags[mapping.physical] |= kRowHoldsBlocks;
-    backed = true;
+    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
+    any = true;
   }
-  if (!backed) rows.flags[block] |= kRowUnbacked;
+  return any;
 }
 
 Trace TraceBuilder::Build() && { return std::move(trace_); }

@@ -57,6 +57,11 @@ class TraceBuilder : public format::RecordingVisitor {
     }
   };
   using Places = absl::InlinedVector<Place, 4>;
+  // A reserved range of addresses. A framework that puts blocks in it uses all that is mapped there as one segment.
+  struct Reservation {
+    uint64_t address = 0, size = 0;
+    bool holds_blocks = false;
+  };
   struct Physical {
     uint32_t mappings = 0;
     bool released = false;
@@ -67,6 +72,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnFree(const format::Event& event);
   void OnFreeDone(const format::Event& event);
   void OnAllocFailed(const format::Event& event);
+  void OnReserve(const format::Event& event);
   void OnMap(const format::Event& event);
   void OnUnmap(const format::Event& event);
   void OnContextReset(const format::Event& event);
@@ -89,6 +95,8 @@ class TraceBuilder : public format::RecordingVisitor {
   void EndMapping(uint32_t mapping, int64_t t_ns);
   void FreeOfUnknown(const format::Event& event);
   void MarkSegments(RowId block);
+  bool MarkMappings(uint64_t start, uint64_t end);
+  Reservation* ReservationOf(uint64_t address);
   void AddFromSnapshot(const format::Event& held);
 
   const format::Definitions& definitions_;
@@ -101,6 +109,7 @@ class TraceBuilder : public format::RecordingVisitor {
   // By (device, address): what a block may lie in.
   absl::btree_map<std::pair<int32_t, uint64_t>, RowId> ranges_;
   absl::btree_map<uint64_t, uint32_t> mappings_;
+  absl::btree_map<uint64_t, Reservation> reservations_;
   int64_t last_snapshot_t_ns_ = INT64_MIN;
 };
 

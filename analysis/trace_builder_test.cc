@@ -195,6 +195,19 @@ TEST_F(TraceBuilderTest, BlockMayLieInSeveralMappings) {
   EXPECT_FALSE(trace.rows.flags[2] & kRowHoldsBlocks);
 }
 
+TEST_F(TraceBuilderTest, WhatIsMappedIntoAReservationWithBlocksIsSegmentToo) {
+  script_.Reserve(0x100000000, 1 << 30);
+  for (uint64_t i = 0; i < 3; ++i) {
+    if (i == 2) script_.Block(0x100000000, kMiB);
+    script_.Create(7 + i, 2 * kMiB);
+    script_.Map(0x100000000 + i * 2 * kMiB, 2 * kMiB, 7 + i);
+  }
+  const Trace trace = script_.Build();
+  EXPECT_TRUE(trace.rows.flags[0] & kRowHoldsBlocks) << "the block lies in it";
+  EXPECT_TRUE(trace.rows.flags[1] & kRowHoldsBlocks) << "mapped before the block was seen";
+  EXPECT_TRUE(trace.rows.flags[3] & kRowHoldsBlocks) << "mapped after the block was seen";
+}
+
 TEST_F(TraceBuilderTest, ContextResetDropsThatContextAndNoOther) {
   const auto in_context = [](format::Event& event, uint32_t context) {
     event.present |= format::kHasContext;
