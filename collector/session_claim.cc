@@ -29,9 +29,10 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
   }
   session::OpenedSession opened = session::OpenSession(own);
   if (!opened.map) {
+    const char* why = opened.error == nullptr ? "it cannot be mapped" : opened.error;
     session::CloseSession(&opened);
     close(own);
-    return Unusable(opened.error == nullptr ? "it cannot be mapped" : opened.error);
+    return Unusable(why);
   }
   opened.map.control().collector_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_release);
   return std::unique_ptr<SessionClaim>(new SessionClaim(own, opened));
@@ -43,9 +44,20 @@ SessionClaim::~SessionClaim() {
   close(fd_);
 }
 
+// A session's directory is where this process looks for sessions, or wherever the caller has opened it by name.
+bool SessionClaim::FindName(char (&path)[kPathSize]) const {
+  if (session::FindSessionName(fd_, opened_.map.header(), path)) return true;
+  const ssize_t n = readlink(absl::StrCat("/proc/self/fd/", fd_).c_str(), path, sizeof(path) - 1);
+  if (n < 0) return false;
+  path[n] = '\0';
+  struct stat named, open_file;
+  return lstat(path, &named) == 0 && fstat(fd_, &open_file) == 0 && named.st_ino == open_file.st_ino &&
+         named.st_dev == open_file.st_dev;
+}
+
 absl::Status SessionClaim::RemoveName() {
-  char path[PATH_MAX + 100];
-  if (!session::FindSessionName(fd_, opened_.map.header(), path)) return absl::OkStatus();  // a memfd, or removed already
+  char path[kPathSize];
+  if (!FindName(path)) return absl::OkStatus();  // a memfd, or removed already
   if (unlink(path) != 0) return Unusable(std::strerror(errno));
   return absl::OkStatus();
 }

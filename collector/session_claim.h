@@ -33,7 +33,11 @@ class SessionClaim {
   absl::Status RemoveName();
 
  private:
+  static constexpr size_t kPathSize = sizeof(session::CreatedSession::path);
+
   SessionClaim(int fd, const session::OpenedSession& opened) : fd_(fd), opened_(opened) {}
+
+  bool FindName(char (&path)[kPathSize]) const;
 
   int fd_;  // of its own: a lock belongs to an open file, and the caller's may be shared with the traced process
   session::OpenedSession opened_;

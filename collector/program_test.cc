@@ -1,0 +1,230 @@
+// The program itself, as the shim starts it: descriptors 3 to 5, a target that is another process, real time.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "collector/arguments.h"
+#include "collector/fake_target.h"
+#include "collector/session_claim.h"
+
+namespace gmt::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+// A traced process in a child of this test, and the collector beside it.
+class ProgramTest : public ::testing::Test {
+ protected:
+  // Runs `life` in a child that owns the session; the session's pid is the child's.
+  void StartTarget(const std::function<void(FakeTarget&)>& life) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    target_pid_ = fork();
+    if (target_pid_ == 0) {
+      FakeTarget target;
+      const std::string path = target.path() + '\n';
+      if (write(ready[1], path.data(), path.size()) < 0) _exit(1);
+      life(target);
+      _exit(5);
+    }
+    char path[256] = {};
+    const ssize_t n = read(ready[0], path, sizeof(path) - 1);
+    ASSERT_GT(n, 0);
+    session_path_.assign(path, static_cast<size_t>(n - 1));
+    output_path_ = session_path_ + ".gmt";
+    setenv("GPUMEMTRACE_DIR", session_path_.substr(0, session_path_.rfind('/')).c_str(), 1);  // as the shim's
+    close(ready[0]);
+    close(ready[1]);
+  }
+
+  void StartCollector() {
+    const int session = open(session_path_.c_str(), O_RDWR), output = open(output_path_.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, target_pid_, 0));
+    collector_pid_ = fork();
+    if (collector_pid_ == 0) {
+      // Above the target range first, so that none is overwritten before it has been copied.
+      const int high[] = {fcntl(session, F_DUPFD, 100), fcntl(pidfd, F_DUPFD, 100), fcntl(output, F_DUPFD, 100)};
+      dup2(high[0], session::kSessionFd);
+      dup2(high[1], session::kTargetPidFd);
+      dup2(high[2], session::kOutputFd);
+      execl(GMT_COLLECTOR_PROGRAM, GMT_COLLECTOR_PROGRAM, nullptr);
+      _exit(127);
+    }
+    close(session);
+    close(pidfd);
+    close(output);
+  }
+
+  int Wait(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  bool SessionExists() { return access(session_path_.c_str(), F_OK) == 0; }
+
+  void TearDown() override {
+    const std::string directory = session_path_.substr(0, session_path_.rfind('/'));
+    if (directory.rfind("/tmp/gmt-collector-", 0) == 0) std::filesystem::remove_all(directory);
+  }
+
+  pid_t target_pid_ = 0, collector_pid_ = 0;
+  std::string session_path_, output_path_;
+};
+
+[[noreturn]] void WaitToBeKilled() {
+  while (true) pause();
+}
+
+TEST_F(ProgramTest, KilledTargetLeavesACompleteRecordingThatSaysHowItEnded) {
+  StartTarget([](FakeTarget& target) {
+    for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
+    target.Free(4096);
+    WaitToBeKilled();
+  });
+  StartCollector();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 9u);
+  EXPECT_FALSE(SessionExists());
+  if (recording.facts.exit().kind() == gmt::Exit::LOST) GTEST_SKIP() << "this kernel keeps no exit records for pidfds";
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::SIGNALLED);
+  EXPECT_EQ(recording.facts.exit().code(), SIGKILL);
+}
+
+TEST_F(ProgramTest, NormalExitIsAnsweredWhileTheTargetWaits) {
+  StartTarget([](FakeTarget& target) {
+    target.Alloc(4096, 7);
+    target.Exit(5);
+    for (int i = 0; i < 3000 && target.control().finished.load() == session::Handshake::kNone; ++i) usleep(1000);
+    _exit(target.control().finished.load() == session::Handshake::kDone ? 5 : 1);
+  });
+  StartCollector();
+  EXPECT_EQ(Wait(target_pid_), 5);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.facts.exit().code(), 5);
+}
+
+TEST_F(ProgramTest, FileCanBeReadWhileItGrows) {
+  StartTarget([](FakeTarget& target) {
+    target.Alloc(4096, 7);
+    WaitToBeKilled();
+  });
+  StartCollector();
+  size_t allocations = 0;
+  for (int i = 0; i < 40 && allocations == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    allocations = ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC);
+  }
+  EXPECT_EQ(allocations, 1u);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  Wait(collector_pid_);
+}
+
+TEST_F(ProgramTest, SecondCollectorLeavesTheSessionToTheFirst) {
+  StartTarget([](FakeTarget&) { WaitToBeKilled(); });
+  const int fd = open(session_path_.c_str(), O_RDWR);
+  auto first = SessionClaim::Take(fd);
+  ASSERT_TRUE(first.ok()) << first.status();
+  StartCollector();
+  EXPECT_EQ(Wait(collector_pid_), 1);
+  EXPECT_TRUE(SessionExists());
+  EXPECT_EQ((*first)->session().control().collector_pid.load(), static_cast<uint32_t>(getpid()));
+  EXPECT_FALSE(SessionClaim::Take(fd).ok());
+  first->reset();
+  EXPECT_TRUE(SessionClaim::Take(fd).ok());
+  close(fd);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+}
+
+TEST_F(ProgramTest, KilledCollectorsSessionCanBeCollectedAfterTheTargetsEnd) {
+  StartTarget([](FakeTarget& target) {
+    for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
+    WaitToBeKilled();
+  });
+  StartCollector();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  kill(collector_pid_, SIGKILL);
+  Wait(collector_pid_);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_TRUE(SessionExists());
+  unsetenv("GPUMEMTRACE_DIR");  // by hand, from anywhere
+  const std::string collected = output_path_ + ".collected";
+  const pid_t second = fork();
+  if (second == 0) {
+    execl(GMT_COLLECTOR_PROGRAM, GMT_COLLECTOR_PROGRAM, "--session", session_path_.c_str(), "--output", collected.c_str(),
+          nullptr);
+    _exit(127);
+  }
+  EXPECT_EQ(Wait(second), 0);
+  const Recording recording = ReadBack(FileBytes(collected));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 10u);
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::LOST);
+  EXPECT_FALSE(SessionExists());
+}
+
+TEST_F(ProgramTest, TerminatedCollectorFinishesTheFileAndKeepsTheSession) {
+  StartTarget([](FakeTarget& target) {
+    target.Alloc(4096, 7);
+    WaitToBeKilled();
+  });
+  StartCollector();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(collector_pid_, SIGTERM);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::RUNNING);
+  EXPECT_TRUE(SessionExists());
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+}
+
+TEST_F(ProgramTest, SessionOfAnotherReleaseIsRefused) {
+  StartTarget([](FakeTarget& target) {
+    const_cast<session::Header&>(target.map().header()).abi_major += 1;
+    WaitToBeKilled();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int fd = open(session_path_.c_str(), O_RDWR);
+  const auto claim = SessionClaim::Take(fd);
+  EXPECT_EQ(std::string(claim.status().message()), "the session cannot be read: it was made by an incompatible release");
+  close(fd);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+}
+
+TEST(ArgumentsTest, SessionAndOutputBelongTogether) {
+  const char* none[] = {"c"};
+  const char* both[] = {"c", "--session", "s", "--output", "o"};
+  const char* half[] = {"c", "--session", "s"};
+  const char* odd[] = {"c", "--session"};
+  const char* unknown[] = {"c", "--verbose", "1"};
+  EXPECT_EQ(ParseArguments(1, none)->session, "");
+  EXPECT_EQ(ParseArguments(5, both)->output, "o");
+  EXPECT_FALSE(ParseArguments(3, half).ok());
+  EXPECT_FALSE(ParseArguments(2, odd).ok());
+  EXPECT_FALSE(ParseArguments(3, unknown).ok());
+}
+
+}  // namespace
+}  // namespace gmt::collector
