@@ -9,12 +9,14 @@
 // clang-format off
 #define GMT_VERBS(VERB) \
   VERB(Run) \
+  VERB(Collect) \
   VERB(Report) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \
   VERB(Info) \
   VERB(Doctor) \
+  VERB(Repair) \
   VERB(PreloadPath)
 // clang-format on
 

@@ -1,0 +1,110 @@
+#include "format/repair.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "format/recording_fixture.h"
+
+namespace gmt::format {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class RepairTest : public RecordingFixture {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  // The mended bytes of `broken`; empty where nothing could be saved.
+  std::string Repair(const std::string& broken) {
+    std::ofstream(path_, std::ios::binary) << broken;
+    std::string mended;
+    std::vector<size_t> writes;
+    const absl::StatusOr<Repaired> result =
+        RepairRecording(path_, std::make_unique<StringSink>(&mended, &writes));
+    status_ = result.status();
+    if (result.ok()) result_ = *result;
+    return result.ok() ? mended : "";
+  }
+
+  // Mends and reads: what comes out must be whole.
+  Collected ReadMended(const std::string& broken) {
+    const Collected read = Read(Repair(broken));
+    EXPECT_TRUE(status_.ok()) << status_;
+    EXPECT_TRUE(reader_->complete());
+    EXPECT_THAT(reader_->damage(), IsEmpty());
+    return read;
+  }
+
+  const std::string path_ =
+      std::filesystem::temp_directory_path() / ("gmt_repair." + std::to_string(getpid()));
+  absl::Status status_;
+  Repaired result_;
+};
+
+TEST_F(RepairTest, WholeFileStaysAsItIs) {
+  const std::string whole = SmallRecording(3);
+  EXPECT_EQ(ReadMended(whole).events.size(), 6u);
+  EXPECT_EQ(result_.chunks, 4u);
+  EXPECT_EQ(result_.gaps, 0u);
+  EXPECT_EQ(result_.bytes_lost, 0u);
+}
+
+TEST_F(RepairTest, CutFileGetsAnEnd) {
+  const std::string whole = SmallRecording(3);
+  EXPECT_THAT(ReadMended(whole.substr(0, SizeAfterWrites(4) + 10)).events, SizeIs(4));
+  EXPECT_EQ(result_.bytes_lost, 10u);
+}
+
+TEST_F(RepairTest, DamagedChunkBecomesAGapEvent) {
+  std::string bytes = SmallRecording(3);
+  bytes[SizeAfterWrites(3) + 30] ^= 1;
+  const Collected read = ReadMended(bytes);
+  ASSERT_THAT(read.events, SizeIs(5));
+  EXPECT_EQ(read.events[2].kind, GAP);
+  EXPECT_EQ(read.gaps.at(0).reason(), "damage");
+  EXPECT_EQ(result_.gaps, 1u);
+}
+
+TEST_F(RepairTest, FreesBehindTheGapStillFindTheirAllocations) {
+  StartRecording();
+  Add(Alloc(0x1000, 512));
+  Flush();
+  Add(Alloc(0x2000, 512));
+  Flush();
+  Add(Free(0x1000));
+  Finish();
+  bytes_[SizeAfterWrites(3) + 30] ^= 1;
+  EXPECT_EQ(ReadMended(bytes_).events.at(2).address, 0x1000u);
+}
+
+TEST_F(RepairTest, LostHeaderIsReplaced) {
+  std::string bytes = SmallRecording(2);
+  bytes[20] ^= 1;
+  EXPECT_THAT(ReadMended(bytes).headers, SizeIs(1));
+}
+
+TEST_F(RepairTest, JoinedFilesStayTwo) {
+  SmallRecording(1);
+  const std::string cut = bytes_.substr(0, bytes_.size() - 7);
+  bytes_.clear();
+  const std::string second = SmallRecording(1);
+  EXPECT_THAT(ReadMended(cut + second).headers, SizeIs(2));
+}
+
+TEST_F(RepairTest, EveryCutThatLeavesAChunkIsMended) {
+  const std::string whole = SmallRecording(2);
+  for (size_t cut = SizeAfterWrites(2); cut < whole.size(); cut += 7)
+    ReadMended(whole.substr(0, cut));
+}
+
+TEST_F(RepairTest, NothingToSaveIsAnError) {
+  EXPECT_EQ(Repair("no recording at all"), "");
+  EXPECT_EQ(status_.code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace gmt::format
