@@ -45,26 +45,10 @@ Check Library() {
   return {"library", State::kWorks, *path};
 }
 
-// The places in which the library looks for the collector (preload/spawn_collector.h).
 Check Collector() {
-  if (const char* own = getenv("GPUMEMTRACE_COLLECTOR"); own != nullptr) {
-    if (access(own, X_OK) == 0) return {"collector", State::kWorks, own};
-    return {"collector", State::kFails,
-            fmt::format("$GPUMEMTRACE_COLLECTOR: {}: {}", own, Errno())};
-  }
-  absl::StatusOr<std::string> library = PreloadLibrary();
-  if (!library.ok()) return {"collector", State::kFails, "it is looked for beside the library"};
-  const std::filesystem::path lib = std::filesystem::path(*library).parent_path();
-  for (const char* place : {".", "../bin", "../libexec"}) {
-    const std::filesystem::path path = lib / place / "gpumemtrace-collector";
-    if (access(path.c_str(), X_OK) == 0) {
-      return {"collector", State::kWorks, path.lexically_normal().string()};
-    }
-  }
-  return {"collector", State::kFails,
-          fmt::format("no gpumemtrace-collector in {0}, {0}/../bin or {0}/../libexec; name it in "
-                      "GPUMEMTRACE_COLLECTOR",
-                      lib.string())};
+  absl::StatusOr<std::string> path = CollectorProgram();
+  if (!path.ok()) return {"collector", State::kFails, std::string(path.status().message())};
+  return {"collector", State::kWorks, *path};
 }
 
 Check SharedMemory() {

@@ -1,5 +1,7 @@
 #include "cli/install.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -41,6 +43,27 @@ absl::StatusOr<std::string> PreloadLibrary() {
   return absl::NotFoundError(
       absl::StrCat(kLibrary, " was not found; looked for ", absl::StrJoin(tried, ", "),
                    ". Name it with: GPUMEMTRACE_LIBRARY=/path/to/", kLibrary));
+}
+
+absl::StatusOr<std::string> CollectorProgram() {
+  constexpr char kName[] = "gpumemtrace-collector";
+  std::vector<fs::path> places;
+  if (const char* own = std::getenv("GPUMEMTRACE_COLLECTOR"); own != nullptr && *own != '\0') {
+    places = {own};
+  } else {
+    absl::StatusOr<std::string> library = PreloadLibrary();
+    if (!library.ok()) return library.status();
+    const fs::path folder = fs::path(*library).parent_path();
+    places = {folder / kName, folder.parent_path() / "bin" / kName,
+              folder.parent_path() / "libexec" / kName};
+  }
+  for (const fs::path& place : places) {
+    if (access(place.c_str(), X_OK) == 0) return place.string();
+  }
+  std::vector<std::string> tried(places.begin(), places.end());
+  return absl::NotFoundError(absl::StrCat(
+      kName, " was not found or cannot be run; looked for ", absl::StrJoin(tried, ", "),
+      ". Name it with: GPUMEMTRACE_COLLECTOR=/path/to/", kName));
 }
 
 }  // namespace gmt::cli

@@ -19,6 +19,10 @@ namespace gmt::cli {
 // ../lib/gpumemtrace beside the program's own folder, then that folder.
 absl::StatusOr<std::string> PreloadLibrary();
 
+// Path of gpumemtrace-collector, where the preloaded library looks for it: $GPUMEMTRACE_COLLECTOR,
+// else beside the library, in ../bin and in ../libexec.
+absl::StatusOr<std::string> CollectorProgram();
+
 }  // namespace gmt::cli
 
 #endif  // GMT_CLI_INSTALL_H_

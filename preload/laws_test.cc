@@ -73,11 +73,19 @@ TEST_F(LawsTest, OneLineSaysWhereTheRecordingIs) {
   EXPECT_THAT(traced_.recordings(), ElementsAre("here.gmt"));
 }
 
-TEST_F(LawsTest, MissingCollectorIsSaidOnceAndNamesTheSession) {
+TEST_F(LawsTest, MissingCollectorIsSaidInPlaceOfTheRecording) {
+  traced_.collector = "/no/such/collector";
   const Outcome outcome = traced_.Run({Program("errno_kept")}, "quiet");
   EXPECT_THAT(outcome.err, HasSubstr("no collector (No such file or directory)"));
   EXPECT_THAT(outcome.err, HasSubstr("gpumemtrace collect " + traced_.directory()));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  EXPECT_THAT(traced_.recordings(), IsEmpty());
+  EXPECT_THAT(traced_.ReadSession().records, SizeIs(4));
+}
+
+TEST_F(LawsTest, CollectorThatCannotBeExecutedIsSaid) {
+  traced_.collector = "/etc/passwd";
+  EXPECT_THAT(traced_.Run({Program("errno_kept")}).err, HasSubstr("no collector ("));
 }
 
 TEST_F(LawsTest, UnknownOptionIsOneLineAndNoMore) {

@@ -126,8 +126,9 @@ const char* OwnPath() {
   return dladdr(__ehdr_start, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-void StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output,
-                    const char* shim) {
+// 0, or the errno of what failed.
+int StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output,
+                   const char* shim) {
   char path[PATH_MAX];
   int error = ENOENT;
   if (FindCollector(shim, path, sizeof(path))) {
@@ -137,16 +138,19 @@ void StartCollector(Process* p, const session::CreatedSession& session, const Ou
   }
   p->collector_started = error == 0;
   p->map.control().collector_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
-  if (error != 0) {
-    Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s",
-        strerror(error), session.path[0] == '\0' ? "memory" : session.path, session.path);
-  }
+  return error;
 }
 
-void Announce(const Process& p, const OutputFile& output) {
-  if (p.options.quiet) return;
-  Say("recording %d to %s%s%s%s", getpid(), output.path, output.moved ? " (" : "",
-      output.moved ? strerror(output.error) : "", output.moved ? " where it was asked for)" : "");
+// The one line that a user must see: where the recording is, or how to get it.
+void Announce(const Process& p, const session::CreatedSession& session, const OutputFile& output,
+              int collector_error) {
+  if (collector_error != 0) {
+    Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s",
+        strerror(collector_error), session.path[0] == '\0' ? "memory" : session.path, session.path);
+  } else if (!p.options.quiet) {
+    Say("recording %d to %s%s%s%s", getpid(), output.path, output.moved ? " (" : "",
+        output.moved ? strerror(output.error) : "", output.moved ? " where it was asked for)" : "");
+  }
 }
 
 bool Create(Process* p, const OutputFile& output, const char* unwinder) {
@@ -171,8 +175,9 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   p->stacks = session.map.stacks();
   p->in_flight = session.map.in_flight();
   EnterRunLog(session.path, output.path);
-  Announce(*p, output);
-  StartCollector(p, session, output, shim);
+  const int collector_error = StartCollector(p, session, output, shim);
+  if (collector_error != 0) unlink(output.path);  // empty, and nobody is there to fill it
+  Announce(*p, session, output, collector_error);
   close(session.fd);
   WatchExit();
   return true;

@@ -53,8 +53,8 @@ TracedProgram::~TracedProgram() {
 }
 
 Outcome TracedProgram::Run(const std::vector<std::string>& command, const std::string& options) {
-  return RunWith(command, {"LD_PRELOAD=" GMT_SHIM_PATH, "GPUMEMTRACE=" + options,
-                           "GPUMEMTRACE_DIR=" + directory_, "GPUMEMTRACE_COLLECTOR=/none"});
+  return RunWith(command, {"LD_PRELOAD=" GMT_SHIM_PATH, "GPUMEMTRACE=exit_wait=0s," + options,
+                           "GPUMEMTRACE_DIR=" + directory_, "GPUMEMTRACE_COLLECTOR=" + collector});
 }
 
 Outcome TracedProgram::RunPlain(const std::vector<std::string>& command) {

@@ -42,6 +42,10 @@ class TracedProgram {
   TracedProgram();   // makes an empty directory
   ~TracedProgram();  // removes it
 
+  // What stands in for the collector: a program that ends at once, and so leaves the session as the
+  // library wrote it.
+  std::string collector = "/bin/true";
+
   // Runs with LD_PRELOAD and the value of GPUMEMTRACE; the working directory is `directory()`.
   Outcome Run(const std::vector<std::string>& command, const std::string& options = "");
   // The same without the library.

@@ -217,6 +217,27 @@ def plain_killed_process_leaves_a_complete_recording(rig, folder):
         assert lost > 0 or abs(len(want) - len(have)) <= threads, (len(want), len(have))
 
 
+def plain_session_without_a_collector_is_collected_later(rig, folder):
+    command = rig.driver_alloc("--threads", "2", "--count", "50", "--leak", "2")
+    library = subprocess.run(
+        [rig.program, "preload-path"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    more = {"LD_PRELOAD": library, "GPUMEMTRACE_COLLECTOR": "/none", "GPUMEMTRACE": "output=run.gmt"}
+    done = subprocess.run(
+        rig.simulated(command),
+        env=rig.environment(folder, more),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert "gpumemtrace collect " in done.stderr, done.stderr
+    (session,) = (folder / "sessions").glob("*.session")
+    recording = Recording(rig, folder, done)
+    recording.verb("collect", session)
+    recording.check_whole()
+    recording.check_against_the_device()
+
+
 def plain_second_process_of_a_run_has_its_own_file(rig, folder):
     alloc = " ".join(map(str, rig.driver_alloc("--threads", "1", "--count", "10")))
     recording = rig.run(folder, ["/bin/sh", "-c", f"{alloc} && {alloc}"])
