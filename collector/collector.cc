@@ -1,6 +1,7 @@
 #include "collector/collector.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,7 @@ bool Collector::TargetHasEnded() { return LookAtTarget() != TargetState::kRunnin
 
 TargetState Collector::LookAtTarget() {
   if (!around_.target->IsAlive()) return TargetState::kDead;
+  alive_ns_ = around_.clock->NowNs();
   const auto closing = around_.session.control().closing.load(std::memory_order_acquire);
   return closing == session::Handshake::kNone ? TargetState::kRunning : TargetState::kEnding;
 }
@@ -220,19 +222,27 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   gmt::Facts facts;
   if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
   *facts.mutable_exit() = exit;
-  facts.set_end_t_ns(static_cast<int64_t>(recorder_.newest_ns() - start_ns));
+  facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
   std::vector<uint32_t> devices(recorder_.devices().begin(), recorder_.devices().end());
   std::sort(devices.begin(), devices.end());
   for (const uint32_t index : devices) facts.add_devices()->set_index(index);
-  if (info_.sources.empty()) {
-    AddSetting(facts.mutable_sources(), "pytorch", recorder_.saw(session::Memory::kBlock) ? "on" : "off");
-  }
+  AddSources(&facts);
   if (output_->stalls() > 0) {
     AddSetting(facts.mutable_sources(), "output",
                absl::StrCat("the disk was full ", output_->stalls(), " time(s); events from then may be missing"));
   }
   recorder_.AddFacts(facts);
+}
+
+// What the traced process says of its sources, and of the others whether anything came from them.
+void Collector::AddSources(gmt::Facts* facts) const {
+  std::map<std::string, std::string> sources = {{"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
+  sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
+  sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
+  for (const auto& [name, value] : info_.sources) sources[name] = value;
+  if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
+  for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
 }
 
 uint64_t Collector::NamingBudget(TargetState state) const {

@@ -83,6 +83,7 @@ class Collector {
   void ExchangeNames();
   void FlushIfDue();
   void AddLateFacts(const gmt::Exit& exit);
+  void AddSources(gmt::Facts* facts) const;
   gmt::Exit ExitOfTarget(TargetState state);
   uint64_t NamingBudget(TargetState state) const;
 
@@ -98,6 +99,7 @@ class Collector {
 
   std::vector<session::RingReader::Lost> gaps_;  // not written yet
   bool recovered_ = false;                       // the live set came from the live table at least once
+  uint64_t alive_ns_ = 0;  // when the target was last seen alive
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
   std::atomic<bool> stop_{false};

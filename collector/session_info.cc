@@ -32,7 +32,7 @@ std::string* TextField(std::string_view name, SessionInfo* info) {
   const std::pair<std::string_view, std::string*> fields[] = {
       {"output", &info->output},   {"run_id", &info->run_id}, {"exe", &info->exe},   {"cwd", &info->cwd},
       {"hostname", &info->hostname}, {"shim", &info->shim},   {"rank", &info->rank}, {"job", &info->job},
-      {"local_rank", &info->local_rank}, {"version", &info->version},
+      {"local_rank", &info->local_rank}, {"version", &info->version}, {"unwinder", &info->unwinder},
   };
   for (const auto& [field, text] : fields) {
     if (field == name) return text;
