@@ -24,8 +24,12 @@ step() {
   printf '\n== %s\n' "$name"
   "$@" || code=$?
   if ((code)); then
-    printf '\n%s: step "%s" failed (exit code %s). Run it alone with:\n  cd %q &&' "$script" "$name" "$code" "$PWD" >&2
-    printf ' %q' "$@" >&2
+    printf '\n%s: step "%s" failed (exit code %s); its output is above.' "$script" "$name" "$code" >&2
+    # A function of the script cannot be called from outside.
+    if ! declare -F "$1" >/dev/null; then
+      printf ' Run it alone with:\n  cd %q &&' "$PWD" >&2
+      printf ' %q' "$@" >&2
+    fi
     printf '\n' >&2
     exit "$code"
   fi
@@ -62,7 +66,7 @@ use_node() {
 
 browser() {
   local name
-  for name in ${CHROMIUM:+"$CHROMIUM"} chromium google-chrome chrome; do command -v "$name" && return; done
+  for name in ${GMT_CHROMIUM:+"$GMT_CHROMIUM"} chromium google-chrome chrome; do command -v "$name" && return; done
   return 1
 }
 

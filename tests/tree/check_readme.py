@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs the commands of README.md and compares what they print with what stands there.
+
+A block ```console holds commands behind "$ " and below each its output, shortened by lines "..." at will; the blocks run
+in order, in one folder, with gpumemtrace on PATH, `python` with PyTorch on the simulated device and train.py. Numbers may
+differ, words may not. A command without output below it must succeed; its output is not compared.
+
+Usage: check_readme.py --build DIR --python PYTHON [--print]
+  --print  show what the commands print, to write the page from it
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
+
+
+def commands(page):
+    """(line number, command, expected lines) of every console block."""
+    found, inside = [], False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            inside = line == "```console"
+        elif inside and line.startswith("$ "):
+            found.append((number, line[2:], []))
+        elif inside and found:
+            found[-1][2].append(line)
+    return found
+
+
+def shape(line):
+    return " ".join(NUMBER.sub("#", line).split())
+
+
+def matches(expected, printed):
+    """Whether the printed lines are the expected ones, "..." standing for any lines."""
+    if not expected:
+        return not printed
+    if expected[0].strip() == "...":
+        return any(matches(expected[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and shape(expected[0]) == shape(printed[0]) and matches(expected[1:], printed[1:])
+
+
+def prepare(folder, build, python):
+    """What a reader of the page has: gpumemtrace and a python on PATH, and a train.py."""
+    tools = folder / "bin"
+    tools.mkdir()
+    wrapper = tools / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec "{build}/simcuda/with-simcuda" "{python}" "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+    here = folder / "here"
+    here.mkdir()
+    shutil.copy(ROOT / "tests" / "programs" / "train_gpt.py", here / "train.py")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE", "SIMCUDA", "LD_PRELOAD"))}
+    return here, {**clean, "PATH": f"{build}/bin:{tools}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "80"}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--print", action="store_true")
+    args = parser.parse_args()
+
+    failed = passed = 0
+    with tempfile.TemporaryDirectory(prefix="gmt-readme-") as folder:
+        here, environment = prepare(pathlib.Path(folder), args.build.resolve(), args.python)
+        for number, command, expected in commands(ROOT / "README.md"):
+            done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            printed = done.stdout.replace(f"{here}/", "").rstrip().splitlines()
+            if args.print:
+                print(f"$ {command}", *printed, sep="\n")
+            if done.returncode == 0 and (not expected or matches(expected, printed)):
+                passed += 1
+                continue
+            failed += 1
+            print(f"README.md:{number}: $ {command}\nexit code {done.returncode}; printed:", *printed, "expected:",
+                  *expected, sep="\n")
+    print(f"README.md: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
