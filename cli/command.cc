@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -19,9 +20,15 @@ constexpr char kUsagePayload[] = "gpumemtrace/usage";
 
 // Ends with a wrong-usage message and the command that explains.
 int ReportWrongUsage(const std::string& message, const std::string& verb) {
-  fmt::print(stderr, "gpumemtrace: {}\nSee: gpumemtrace {}{}--help\n", message, verb,
-             verb.empty() ? "" : " ");
+  PrintNote(fmt::format("{}\nSee: gpumemtrace {}{}--help", message, verb, verb.empty() ? "" : " "));
   return kWrongUsage;
+}
+
+// `code`, unless what was printed did not arrive: a report that did not reach the disk is not done.
+int Flushed(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  PrintNote(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  return kFailed;
 }
 
 bool IsOption(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
@@ -128,36 +135,50 @@ Command Program::AddVerb(const std::string& name, const std::string& summary,
 }
 
 int Program::Run(int argc, const char* const* argv) {
-  app_->footer("`gpumemtrace VERB --help` explains one verb.");  // not of the verbs, which are
-                                                                 // complete by now
-  Verb* chosen = nullptr;
-  const int code = Parse(argc, argv, &chosen);
-  return chosen == nullptr ? code : RunVerb(*chosen);
-}
-
-// Leaves `*chosen` null where there is nothing to run: help was printed, or the usage was wrong.
-int Program::Parse(int argc, const char* const* argv, Verb** chosen) {
+  // Set here and not earlier, so that verbs do not inherit it.
+  app_->footer("`gpumemtrace VERB --help` explains one verb.");
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  const auto named = [&](const std::unique_ptr<Verb>& verb) {
-    return !words.empty() && verb->name == words[0];
-  };
-  const auto found = std::find_if(verbs_.begin(), verbs_.end(), named);
   if (words.empty()) return ReportWrongUsage("a verb is missing", "");
-  if (found == verbs_.end() && !IsOption(words[0])) {
+  Verb* verb = FindVerb(words[0]);
+  if (verb == nullptr && !IsOption(words[0])) {
     return ReportWrongUsage(fmt::format("there is no verb '{}'", words[0]), "");
   }
-  Verb* verb = found == verbs_.end() ? nullptr : found->get();
-
-  // The parser is not asked about another program's options.
-  std::vector<std::string> behind_dashes;
-  if (verb != nullptr && verb->rest != nullptr) {
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    behind_dashes.assign(dashes, words.end());
-    words.erase(dashes, words.end());
+  const std::vector<std::string> behind_dashes = TakeBehindDashes(verb, &words);
+  try {
+    const std::optional<int> code = Parse(verb, std::move(words));
+    if (code.has_value()) return Flushed(*code);
+    if (verb->rest != nullptr && !TakeCommandLine(*verb, behind_dashes)) return kWrongUsage;
+    return RunVerb(*verb);
+  } catch (const std::exception& error) {  // a library's; a full disk under stdout, among others
+    PrintNote(error.what());
+    return kFailed;
   }
+}
+
+Program::Verb* Program::FindVerb(const std::string& name) const {
+  for (const std::unique_ptr<Verb>& verb : verbs_) {
+    if (verb->name == name) return verb.get();
+  }
+  return nullptr;
+}
+
+// The parser is not asked about another program's options.
+std::vector<std::string> Program::TakeBehindDashes(const Verb* verb,
+                                                   std::vector<std::string>* words) {
+  if (verb == nullptr || verb->rest == nullptr) return {};
+  const auto dashes = std::find(words->begin(), words->end(), "--");
+  std::vector<std::string> behind(dashes, words->end());
+  words->erase(dashes, words->end());
+  return behind;
+}
+
+// The exit code where there is nothing to run: help was printed, or the usage was wrong.
+std::optional<int> Program::Parse(const Verb* verb, std::vector<std::string> words) {
+  const std::string name = verb == nullptr ? "" : verb->name;
   try {
     std::reverse(words.begin(), words.end());  // the parser takes them from the back
     app_->parse(words);
+    return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", verb == nullptr ? app_->help() : verb->app->help("gpumemtrace"));
     return kDone;
@@ -167,41 +188,36 @@ int Program::Parse(int argc, const char* const* argv, Verb** chosen) {
   } catch (const CLI::ExtrasError&) {
     const std::vector<std::string> extras = app_->remaining(true);
     const std::string word = extras.empty() ? "" : extras.front();
-    return ReportWrongUsage(
-        fmt::format("{} '{}'", IsOption(word) ? "there is no option" : "unexpected argument", word),
-        verb == nullptr ? "" : verb->name);
+    const char* problem = IsOption(word) ? "there is no option" : "unexpected argument";
+    return ReportWrongUsage(fmt::format("{} '{}'", problem, word), name);
   } catch (const CLI::ParseError& error) {
-    return ReportWrongUsage(error.what(), verb == nullptr ? "" : verb->name);
+    return ReportWrongUsage(error.what(), name);
   }
-  if (verb != nullptr && verb->rest != nullptr) {
-    *verb->rest = verb->app->remaining();
-    if (!verb->rest->empty() && IsOption(verb->rest->front())) {
-      return ReportWrongUsage(fmt::format("there is no option '{}'", verb->rest->front()),
-                              verb->name);
-    }
-    if (verb->rest->empty() && !behind_dashes.empty()) behind_dashes.erase(behind_dashes.begin());
-    verb->rest->insert(verb->rest->end(), behind_dashes.begin(), behind_dashes.end());
+}
+
+// The first "--" ends our options; another one belongs to the command.
+bool Program::TakeCommandLine(const Verb& verb, const std::vector<std::string>& behind_dashes) {
+  std::vector<std::string>& words = *verb.rest;
+  words = verb.app->remaining();
+  if (!words.empty() && IsOption(words.front())) {
+    ReportWrongUsage(fmt::format("there is no option '{}'", words.front()), verb.name);
+    return false;
   }
-  *chosen = verb;
-  return kDone;
+  const bool is_ours = words.empty() && !behind_dashes.empty();
+  words.insert(words.end(), behind_dashes.begin() + (is_ours ? 1 : 0), behind_dashes.end());
+  return true;
 }
 
 int Program::RunVerb(const Verb& verb) const {
   const absl::StatusOr<int> result = verb.function(DetectTerminal(terminal_options_));
-  if (!result.ok()) {
-    std::fflush(stdout);
-    const std::string message(result.status().message());
-    if (result.status().GetPayload(kUsagePayload).has_value())
-      return ReportWrongUsage(message, verb.name);
-    fmt::print(stderr, "gpumemtrace: {}\n", message);
-    return kFailed;
+  if (result.ok()) return Flushed(*result);
+  std::fflush(stdout);
+  const std::string message(result.status().message());
+  if (result.status().GetPayload(kUsagePayload).has_value()) {
+    return ReportWrongUsage(message, verb.name);
   }
-  // A report that did not reach the disk is not done.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fmt::print(stderr, "gpumemtrace: cannot write to standard output: {}\n", std::strerror(errno));
-    return kFailed;
-  }
-  return *result;
+  PrintNote(message);
+  return kFailed;
 }
 
 }  // namespace gmt::cli

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -107,8 +108,11 @@ class Program {
 
  private:
   struct Verb;
-  struct Parsed;
-  int Parse(int argc, const char* const* argv, Verb** chosen);
+  Verb* FindVerb(const std::string& name) const;
+  static std::vector<std::string> TakeBehindDashes(const Verb* verb,
+                                                   std::vector<std::string>* words);
+  std::optional<int> Parse(const Verb* verb, std::vector<std::string> words);
+  static bool TakeCommandLine(const Verb& verb, const std::vector<std::string>& behind_dashes);
   int RunVerb(const Verb& verb) const;
 
   std::unique_ptr<CLI::App> app_;

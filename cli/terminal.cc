@@ -52,6 +52,10 @@ Terminal DetectTerminal(const TerminalOptions& options) {
   return terminal;
 }
 
-void PrintNote(const std::string& message) { fmt::print(stderr, "gpumemtrace: {}\n", message); }
+void PrintNote(const std::string& message) {
+  // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason to
+  // throw.
+  std::fputs(fmt::format("gpumemtrace: {}\n", message).c_str(), stderr);
+}
 
 }  // namespace gmt::cli

@@ -1,0 +1,269 @@
+// The built program, as a shell sees it: text, JSON, exit codes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace gmt::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+constexpr char kLog[] =
+    R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1,"devices":[{"index":0,"name":"H100","total_bytes":85899345920}],"argv":["python","train.py"],"libraries":{"torch":"2.11.0"}}
+{"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"python"}]}
+{"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"address":4096,"size":2097152,"stack":7,"thread":11,"api":"cudaMalloc"}
+{"kind":"free","t_ns":99,"heap":"driver","device":0,"address":4096,"thread":11,"api":"cudaFree"}
+{"kind":"free_done","t_ns":100,"heap":"driver","device":0,"address":4096,"result":1}
+{"kind":"alloc_failed","t_ns":101,"heap":"driver","size":99,"result":2}
+{"kind":"mark","t_ns":102,"name":"step","index":1}
+)";
+
+class ProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("gmt_program_test." + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    Put("log.jsonl", kLog);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void Put(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  std::string Get(const std::string& name) {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  // Runs the program in the test's folder; returns its exit code.
+  int Run(const std::string& arguments) {
+    const std::string command =
+        "cd " + folder_.string() + " && " GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
+    const int status = std::system(command.c_str());
+    out_ = Get("out");
+    err_ = Get("err");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  json RunJson(const std::string& arguments) {
+    EXPECT_EQ(Run(arguments), 0) << err_;
+    return json::parse(out_);
+  }
+  void MakeRecording() { ASSERT_EQ(Run("import log.jsonl -o run.gmt"), 0) << err_; }
+
+  fs::path folder_;
+  std::string out_, err_;
+};
+
+// ---- Usage -------------------------------------------------------------------------------------------------------
+
+TEST_F(ProgramTest, HelpListsTheVerbs) {
+  EXPECT_EQ(Run("--help"), 0);
+  EXPECT_THAT(out_, HasSubstr("import "));
+  EXPECT_THAT(err_, IsEmpty());
+}
+
+TEST_F(ProgramTest, HelpOfAVerbNamesTheProgram) {
+  EXPECT_EQ(Run("cat --help"), 0);
+  EXPECT_THAT(out_, HasSubstr("gpumemtrace cat"));
+}
+
+TEST_F(ProgramTest, VersionIsOneLine) {
+  EXPECT_EQ(Run("--version"), 0);
+  EXPECT_THAT(out_, StartsWith("gpumemtrace "));
+}
+
+TEST_F(ProgramTest, NoVerbIsWrongUsage) {
+  EXPECT_EQ(Run(""), 2);
+  EXPECT_THAT(err_, StartsWith("gpumemtrace: a verb is missing\nSee: gpumemtrace --help\n"));
+}
+
+TEST_F(ProgramTest, UnknownVerbIsWrongUsage) {
+  EXPECT_EQ(Run("explode"), 2);
+  EXPECT_THAT(err_, HasSubstr("there is no verb 'explode'"));
+}
+
+TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
+  EXPECT_EQ(Run("cat log.jsonl --fast"), 2);
+  EXPECT_THAT(err_, HasSubstr("there is no option '--fast'\nSee: gpumemtrace cat --help"));
+}
+
+TEST_F(ProgramTest, MissingArgumentIsWrongUsage) { EXPECT_EQ(Run("cat"), 2); }
+TEST_F(ProgramTest, SurplusArgumentIsWrongUsage) { EXPECT_EQ(Run("cat log.jsonl log.jsonl"), 2); }
+TEST_F(ProgramTest, UnknownColorIsWrongUsage) { EXPECT_EQ(Run("info log.jsonl --color blue"), 2); }
+
+TEST_F(ProgramTest, FullDiskUnderStandardOutputIsAnError) {
+  const std::string command =
+      std::string(GMT_PROGRAM " info ") + (folder_ / "log.jsonl").string() + " >/dev/full 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+}
+
+TEST_F(ProgramTest, ReaderThatGoesAwayEndsTheProgramQuietly) {
+  std::string log;
+  for (int n = 0; n < 50'000; ++n) log += "{\"kind\":\"free\"}\n";
+  Put("long.jsonl", log);
+  const std::string command =
+      "cd " + folder_.string() + " && " GMT_PROGRAM " cat long.jsonl 2>err | head -1 >out";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(Get("err"), IsEmpty());
+}
+
+TEST_F(ProgramTest, ColorsAreOffInPipesAndOnWhenAsked) {
+  Run("info log.jsonl");
+  EXPECT_EQ(out_.find('\x1b'), std::string::npos);
+  Run("info log.jsonl --color always");
+  EXPECT_NE(out_.find('\x1b'), std::string::npos);
+}
+
+// ---- import ------------------------------------------------------------------------------------------------------
+
+TEST_F(ProgramTest, ImportedLogPrintsAsItWas) {
+  MakeRecording();
+  ASSERT_EQ(Run("cat --json run.gmt"), 0);
+  std::istringstream was(kLog), is(out_);
+  std::string expected, actual;
+  while (std::getline(was, expected)) {
+    ASSERT_TRUE(std::getline(is, actual));
+    EXPECT_EQ(json::parse(actual), json::parse(expected));
+  }
+  EXPECT_FALSE(std::getline(is, actual));
+}
+
+TEST_F(ProgramTest, PrintedLogImportsToTheSameLog) {
+  MakeRecording();
+  Run("cat --json run.gmt");
+  const std::string printed = out_;
+  Put("again.jsonl", printed);
+  ASSERT_EQ(Run("import again.jsonl -o again.gmt"), 0);
+  Run("cat --json again.gmt");
+  EXPECT_EQ(out_, printed);
+}
+
+TEST_F(ProgramTest, ExistingOutputIsRefusedWithoutForce) {
+  Put("run.gmt", "precious");
+  EXPECT_EQ(Run("import log.jsonl -o run.gmt"), 1);
+  EXPECT_EQ(err_, "gpumemtrace: run.gmt exists already. Overwrite it with: --force\n");
+  EXPECT_EQ(Get("run.gmt"), "precious");
+  EXPECT_EQ(Run("import log.jsonl -o run.gmt --force"), 0);
+  EXPECT_NE(Get("run.gmt"), "precious");
+}
+
+TEST_F(ProgramTest, FailedImportLeavesNothingAndHarmsNothing) {
+  Put("bad.jsonl", "{\"kind\":\"free\"}\n{\"kind\":\"alloc\",\"size\":-1}\n");
+  Put("run.gmt", "precious");
+  EXPECT_EQ(Run("import bad.jsonl -o run.gmt --force"), 1);
+  EXPECT_THAT(err_, HasSubstr("bad.jsonl: line 2 \"size\" must be a whole number"));
+  EXPECT_EQ(Get("run.gmt"), "precious");
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_NE(entry.path().extension(), ".part");
+}
+
+TEST_F(ProgramTest, ImportOfSomethingElseSaysWhatItTakes) {
+  Put("x.txt", "hello");
+  EXPECT_EQ(Run("import x.txt -o run.gmt"), 1);
+  EXPECT_THAT(err_, HasSubstr("x.txt is no event log"));
+}
+
+TEST_F(ProgramTest, ImportWithoutOutputIsWrongUsage) { EXPECT_EQ(Run("import log.jsonl"), 2); }
+
+// ---- cat and info ------------------------------------------------------------------------------------------------
+
+TEST_F(ProgramTest, LogAndItsRecordingReadTheSame) {
+  MakeRecording();
+  Run("cat run.gmt");
+  const std::string recording = out_;
+  Run("cat log.jsonl");
+  EXPECT_EQ(out_, recording);
+}
+
+TEST_F(ProgramTest, CatPrintsOneEventALine) {
+  Run("cat log.jsonl");
+  EXPECT_THAT(out_, HasSubstr("0.000000012  alloc "));
+  EXPECT_THAT(out_, HasSubstr("size 2.00 MiB"));
+  EXPECT_THAT(out_, HasSubstr("cudaMalloc"));
+}
+
+TEST_F(ProgramTest, InfoCountsEvents) {
+  MakeRecording();
+  const json info = RunJson("info --json run.gmt");
+  EXPECT_EQ(info["schema"], "gpumemtrace.info/1");
+  EXPECT_EQ(info["complete"], true);
+  EXPECT_EQ(info["events"],
+            json::parse(R"({"alloc":1,"free":1,"free_failed":1,"alloc_failed":1,"other":1})"));
+  EXPECT_EQ(info["duration_ns"], 102);
+}
+
+TEST_F(ProgramTest, InfoHasTheKeysThatOthersRelyOn) {
+  const json info = RunJson("info --json log.jsonl");
+  for (const char* key : {"file", "complete", "target", "duration_ns", "events", "losses",
+                          "devices", "heaps", "snapshots", "libraries", "sources"}) {
+    EXPECT_TRUE(info.contains(key)) << key;
+  }
+  for (const char* key : {"written", "delivered", "overrun", "holes", "abandoned", "backlog"}) {
+    EXPECT_TRUE(info["losses"].contains(key)) << key;
+  }
+  EXPECT_EQ(info["target"]["argv"], json({"python", "train.py"}));
+  EXPECT_EQ(info["libraries"]["torch"], "2.11.0");
+  EXPECT_EQ(info["devices"][0]["total_bytes"], 85899345920);
+}
+
+TEST_F(ProgramTest, SchemaIsTheFirstKey) {
+  Run("info --json log.jsonl");
+  EXPECT_THAT(out_, StartsWith("{\n  \"schema\": \"gpumemtrace.info/1\""));
+}
+
+TEST_F(ProgramTest, InfoSaysWhenLossesDoNotAddUp) {
+  Put("l.jsonl", R"({"kind":"losses","written":10,"delivered":3})");
+  Run("info l.jsonl");
+  EXPECT_THAT(out_, HasSubstr("the counters contradict each other: 10 written, but 3 delivered"));
+}
+
+TEST_F(ProgramTest, MissingFileIsNamed) {
+  EXPECT_EQ(Run("info nowhere.gmt"), 1);
+  EXPECT_EQ(err_, "gpumemtrace: nowhere.gmt: open failed: No such file or directory\n");
+}
+
+// ---- repair ------------------------------------------------------------------------------------------------------
+
+TEST_F(ProgramTest, CutRecordingIsReadNotedAndMended) {
+  MakeRecording();
+  const std::string whole = Get("run.gmt");
+  Put("cut.gmt", whole.substr(0, whole.size() - 5));
+  EXPECT_EQ(RunJson("info --json cut.gmt")["complete"], false);
+  EXPECT_THAT(err_, HasSubstr("gpumemtrace: cut.gmt has no end"));
+  EXPECT_EQ(Run("repair cut.gmt fixed.gmt"), 0);
+  EXPECT_EQ(RunJson("info --json fixed.gmt")["complete"], true);
+}
+
+TEST_F(ProgramTest, DamageIsNotedWithTheCommandThatMendsIt) {
+  MakeRecording();
+  std::string bytes = Get("run.gmt");
+  bytes[bytes.find("GMTCHUNK", bytes.find("GMTCHUNK") + 1) + 12] ^= 1;
+  Put("bad.gmt", bytes);
+  EXPECT_EQ(Run("info bad.gmt"), 0);
+  EXPECT_THAT(err_, HasSubstr("is damaged (CRC32C)"));
+  EXPECT_THAT(err_, HasSubstr("Mend a copy with: gpumemtrace repair bad.gmt OUT.gmt"));
+}
+
+TEST_F(ProgramTest, PreloadPathIsWhereTheEnvironmentSays) {
+  Put("libgpumemtrace.so", "");
+  setenv("GPUMEMTRACE_LIBRARY", (folder_ / "libgpumemtrace.so").c_str(), 1);
+  EXPECT_EQ(Run("preload-path"), 0);
+  unsetenv("GPUMEMTRACE_LIBRARY");
+  EXPECT_EQ(out_, fs::canonical(folder_ / "libgpumemtrace.so").string() + "\n");
+}
+
+}  // namespace
+}  // namespace gmt::cli
