@@ -8,9 +8,13 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
   Arguments arguments;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
-    std::string* value = name == "--session" ? &arguments.session : name == "--output" ? &arguments.output : nullptr;
-    if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown argument ", name));
-    if (i + 1 == argc || *argv[i + 1] == '\0') return absl::InvalidArgumentError(absl::StrCat(name, " needs a file"));
+    std::string* value = name == "--session"  ? &arguments.session
+                         : name == "--output" ? &arguments.output
+                                              : nullptr;
+    if (value == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("unknown argument ", name));
+    if (i + 1 == argc || *argv[i + 1] == '\0')
+      return absl::InvalidArgumentError(absl::StrCat(name, " needs a file"));
     *value = argv[i + 1];
   }
   if (arguments.session.empty() != arguments.output.empty()) {

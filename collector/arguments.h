@@ -1,6 +1,7 @@
 // collector/arguments.h
 //
-// The collector's command line. Without arguments it works on the descriptors that the preloaded library left.
+// The collector's command line. Without arguments it works on the descriptors that the preloaded
+// library left.
 //
 // Thread safety: plain values.
 
@@ -25,7 +26,8 @@ struct Descriptors {
   int output = session::kOutputFd;
 };
 
-// INVALID_ARGUMENT for anything but --session FILE and --output FILE, and for one without the other.
+// INVALID_ARGUMENT for anything but --session FILE and --output FILE, and for one without the
+// other.
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace gmt::collector

@@ -19,7 +19,8 @@ class Clock {
   virtual ~Clock() = default;
   // CLOCK_MONOTONIC, the session's clock.
   virtual uint64_t NowNs() = 0;
-  // Returns after `ns`, or earlier where there is reason to look again: a signal, the target's death.
+  // Returns after `ns`, or earlier where there is reason to look again: a signal, the target's
+  // death.
   virtual void Wait(uint64_t ns) = 0;
 };
 

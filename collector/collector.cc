@@ -26,7 +26,8 @@ session::Options ParseOptions(const Pairs& pairs) {
   session::Options options;
   for (const auto& [key, value] : pairs) {
     const std::string text = value.empty() ? key : absl::StrCat(key, "=", value);
-    session::ParseOptions(text, &options, [](void*, const session::OptionError&) {}, nullptr);
+    session::ParseOptions(
+        text, &options, [](void*, const session::OptionError&) {}, nullptr);
   }
   return options;
 }
@@ -37,10 +38,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
                                                             std::unique_ptr<OutputFile> output) {
   SessionInfo info = ReadSessionInfo(around.session);
   OutputFile* file = output.get();
-  auto writer =
-      format::RecordingWriter::Create(std::move(output), MakeHeader(around.session.header(), info), {});
+  auto writer = format::RecordingWriter::Create(std::move(output),
+                                                MakeHeader(around.session.header(), info), {});
   if (!writer.ok()) return writer.status();
-  std::unique_ptr<Collector> collector(new Collector(around, std::move(info), file, *std::move(writer)));
+  std::unique_ptr<Collector> collector(
+      new Collector(around, std::move(info), file, *std::move(writer)));
   collector->recorder_.AddFacts(MakeStartFacts(around.session.header(), collector->info_));
   return collector;
 }
@@ -129,7 +131,8 @@ void Collector::Lose(const session::RingReader::Lost& lost) {
   }
 }
 
-// Drives a recovery as far as it goes now. A reader that never catches up scans where it is, once it has held a whole lap.
+// Drives a recovery as far as it goes now. A reader that never catches up scans where it is, once
+// it has held a whole lap.
 void Collector::Recover(bool caught_up) {
   if (drain_.TakeDisturbed() && !recovery_.scanned()) {
     if (!recovery_.active()) Release(recovery_.Begin(drain_.position()));
@@ -174,7 +177,8 @@ Exactness Collector::ExactnessNow() const {
   const std::pair<bool, const char*> reasons[] = {
       {recovery_.active() || !gaps_.empty(), "events are being lost faster than they can be read"},
       {count(session::kBeforeSession) != 0, "calls were made while the recording was being set up"},
-      {recovered_ && count(session::kLiveFull) != 0, "events were lost and the table of live allocations was full"},
+      {recovered_ && count(session::kLiveFull) != 0,
+       "events were lost and the table of live allocations was full"},
       {recovered_ && count(session::kUnrepresentable) != 0,
        "events were lost and the table of live allocations cannot hold some addresses"},
   };
@@ -188,7 +192,10 @@ void Collector::ExchangeNames() {
   std::vector<symbols::FrameRequest> requests;
   for (const StackTranslator::NativeFrame& frame : recorder_.stacks().TakeNewFrames()) {
     const session::ModuleCopy& module = recorder_.stacks().module(frame.module);
-    requests.push_back({frame.frame, {module.path, module.build_id}, frame.address, symbols::AddressKind::kReturn});
+    requests.push_back({frame.frame,
+                        {module.path, module.build_id},
+                        frame.address,
+                        symbols::AddressKind::kReturn});
   }
   namer_.Add(std::move(requests));
   const gmt::Symbols names = namer_.TakeNames(recorder_.definitions());
@@ -210,7 +217,8 @@ void Collector::FlushIfDue() {
 }
 
 gmt::Exit Collector::ExitOfTarget(TargetState state) {
-  if (state == TargetState::kDead) return FindExit(*around_.target, around_.session.control(), around_.clock);
+  if (state == TargetState::kDead)
+    return FindExit(*around_.target, around_.session.control(), around_.clock);
   gmt::Exit exit;
   exit.set_kind(state == TargetState::kEnding ? gmt::Exit::EXITED : gmt::Exit::RUNNING);
   exit.set_known_by(state == TargetState::kEnding ? "shim" : "collector");
@@ -230,14 +238,16 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   AddSources(&facts);
   if (output_->stalls() > 0) {
     AddSetting(facts.mutable_sources(), "output",
-               absl::StrCat("the disk was full ", output_->stalls(), " time(s); events from then may be missing"));
+               absl::StrCat("the disk was full ", output_->stalls(),
+                            " time(s); events from then may be missing"));
   }
   recorder_.AddFacts(facts);
 }
 
 // What the traced process says of its sources, and of the others whether anything came from them.
 void Collector::AddSources(gmt::Facts* facts) const {
-  std::map<std::string, std::string> sources = {{"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
+  std::map<std::string, std::string> sources = {
+      {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
   sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
   sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
   for (const auto& [name, value] : info_.sources) sources[name] = value;
@@ -262,7 +272,9 @@ absl::Status Collector::Finish() {
     if (!more && drained_as != TargetState::kDead) around_.clock->Wait(kBusyWait);
   }
   const std::vector<HeldRecord> held = recovery_.GiveUp();
-  const Exactness exactness = held.empty() ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
+  const Exactness exactness = held.empty()
+                                  ? ExactnessNow()
+                                  : Exactness{"events are being lost faster than they can be read"};
   WriteGaps(held.empty() ? around_.clock->NowNs() : held.front().record.time_ns);
   Release(held);
   if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());

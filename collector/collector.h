@@ -2,17 +2,20 @@
 //
 // Collector: one traced process's session becomes one recording.
 //
-//   session --SessionDrain--> records --Recovery--> records, gaps, corrections --Recorder--> recording
+//   session --SessionDrain--> records --Recovery--> records and corrections --Recorder--> recording
 //
 // The end
-//   E1  The target is dead, says that it is ending (Control.closing), or the collector is told to stop (SIGTERM).
-//   E2  Everything written so far is drained; a snapshot of the live set, losses and facts follow. All of it is flushed:
-//       whatever happens from here on, the file can be read.
-//   E3  Names that are still missing are looked up: as long as it takes when the target is dead, but for no more than most of
-//       the time that an ending target waits (its option exit_wait). In a container the end of the target can be the end of
-//       everything, so a complete file without some names comes before all names: a reader looks them up itself.
+//   E1  The target is dead, says that it is ending (Control.closing), or the collector is told to
+//       stop (SIGTERM).
+//   E2  Everything written so far is drained; a snapshot of the live set, losses and facts follow.
+//       All of it is flushed: whatever happens from here on, the file can be read.
+//   E3  Names that are still missing are looked up: as long as it takes when the target is dead,
+//       but for no more than most of the time that an ending target waits (its option exit_wait).
+//       In a container the end of the target can be the end of everything, so a complete file
+//       without some names comes before all names: a reader looks them up itself.
 //   E4  Index and footer; then Control.finished; then the session's name is removed.
-//   While the target lives on (SIGTERM to the collector), the session keeps its name for another collector.
+//   While the target lives on (SIGTERM to the collector), the session keeps its name for another
+//   collector.
 //
 // Thread safety: one thread at a time, RequestStop() from any and from signal handlers.
 
@@ -58,7 +61,8 @@ class Collector {
 
   // One look at the session. True while there is more to read at once.
   bool Round();
-  // E2 to E4, without the session's name. The target must be dead or ending, or the collector told to stop.
+  // E2 to E4, without the session's name. The target must be dead or ending, or the collector told
+  // to stop.
   absl::Status Finish();
 
   void RequestStop() { stop_.store(true, std::memory_order_relaxed); }
@@ -98,8 +102,8 @@ class Collector {
   OomWatch oom_;
 
   std::vector<session::RingReader::Lost> gaps_;  // not written yet
-  bool recovered_ = false;                       // the live set came from the live table at least once
-  uint64_t alive_ns_ = 0;  // when the target was last seen alive
+  bool recovered_ = false;  // the live set came from the live table at least once
+  uint64_t alive_ns_ = 0;   // when the target was last seen alive
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
   std::atomic<bool> stop_{false};

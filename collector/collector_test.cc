@@ -1,4 +1,5 @@
-// What becomes of a session: each test plays a traced process, lets the collector look, and reads the recording back.
+// What becomes of a session: each test plays a traced process, lets the collector look, and reads
+// the recording back.
 
 #include "collector/collector.h"
 
@@ -24,7 +25,8 @@ class CollectorTest : public ::testing::Test {
   void Start(FakeTarget& target) {
     clock_.now_ns = target.now_ns;
     process_ = std::make_unique<Target>(target.map().header(), -1);
-    auto output = std::make_unique<OutputFile>([this](const char* bytes, size_t size) { return Accept(bytes, size); });
+    auto output = std::make_unique<OutputFile>(
+        [this](const char* bytes, size_t size) { return Accept(bytes, size); });
     auto collector = Collector::Start({target.map(), process_.get(), &clock_}, std::move(output));
     ASSERT_TRUE(collector.ok()) << collector.status();
     collector_ = *std::move(collector);
@@ -132,7 +134,8 @@ TEST_F(CollectorTest, ThreadIsNamedBeforeItsFirstEvent) {
   const Recording recording = ExitAndRead(target);
   ASSERT_EQ(recording.Count(gmt::THREAD), 1u);
   EXPECT_EQ(recording.events[0].kind, gmt::THREAD);
-  EXPECT_EQ(recording.String(recording.events[0].name), process_->ThreadName(static_cast<uint32_t>(getpid())));
+  EXPECT_EQ(recording.String(recording.events[0].name),
+            process_->ThreadName(static_cast<uint32_t>(getpid())));
 }
 
 TEST_F(CollectorTest, StackBecomesFramesInModules) {
@@ -178,7 +181,8 @@ TEST_F(CollectorTest, LappedReaderRecoversTheLiveSetFromTheTable) {
   const Recording recording = ExitAndRead(target);
   const gmt::Snapshot& exit = recording.snapshots.back();
   EXPECT_TRUE(exit.exact()) << exit.inexact_because();
-  EXPECT_THAT(Recording::LiveOf(exit), ElementsAre(Pair(0xb000, 2), Pair(0xc000, 3), Pair(0xe000, 5)));
+  EXPECT_THAT(Recording::LiveOf(exit),
+              ElementsAre(Pair(0xb000, 2), Pair(0xc000, 3), Pair(0xe000, 5)));
   EXPECT_EQ(recording.LiveByEvents(), Recording::LiveOf(exit));
   EXPECT_GT(exit.losses().overrun(), 0u);
   ExpectIdentity(exit.losses());
@@ -232,7 +236,8 @@ TEST_F(CollectorTest, HoleOfADeadWriterIsAGapOfOne) {
   EXPECT_EQ(recording.gaps[0].reason(), "hole");
   EXPECT_EQ(recording.gaps[0].events(), 1u);
   EXPECT_EQ(recording.gaps[0].first_ticket(), 1u);
-  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 1), Pair(0x2000, 2)));
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()),
+              ElementsAre(Pair(0x1000, 1), Pair(0x2000, 2)));
   EXPECT_EQ(recording.facts.losses().holes(), 1u);
 }
 
@@ -402,7 +407,8 @@ TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
   EXPECT_TRUE(collector_->Run().ok());
   const Recording recording = ReadBack(bytes_);
   std::map<uint64_t, uint64_t> live;
-  target.map().live().Scan([&](auto, uint64_t value, const auto& entry) { live[value] = entry.size; });
+  target.map().live().Scan(
+      [&](auto, uint64_t value, const auto& entry) { live[value] = entry.size; });
   EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()), live);
   EXPECT_EQ(recording.LiveByEvents(), live);
   ExpectIdentity(recording.facts.losses());

@@ -12,12 +12,17 @@ using session::Kind;
 using session::Memory;
 
 // The two vocabularies have the same values, so that translation is a cast.
-static_assert(static_cast<int>(Kind::kLast) == gmt::SAMPLE && static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
-              static_cast<int>(Kind::kUnregister) == gmt::UNREGISTER && static_cast<int>(Kind::kMark) == gmt::MARK);
-static_assert(static_cast<int>(Memory::kLast) == gmt::REGION && static_cast<int>(Memory::kPool) == gmt::POOL &&
+static_assert(static_cast<int>(Kind::kLast) == gmt::SAMPLE &&
+              static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
+              static_cast<int>(Kind::kUnregister) == gmt::UNREGISTER &&
+              static_cast<int>(Kind::kMark) == gmt::MARK);
+static_assert(static_cast<int>(Memory::kLast) == gmt::REGION &&
+              static_cast<int>(Memory::kPool) == gmt::POOL &&
               static_cast<int>(Memory::kBlock) == gmt::BLOCK);
 
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 // What a stream or synchronisation call did, by its name: records have no field for it.
 const char* ActionOf(Kind kind, std::string_view api) {
@@ -152,15 +157,16 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.duration_ns = r.duration_ns;
     e.present |= format::kHasDuration;
   }
-  // The word is a stream, the physical handle of a mapping, or the bytes asked for of a block (session/layout.h, Slot).
+  // The word is a stream, the physical handle of a mapping, or the bytes asked for of a block
+  // (session/layout.h, Slot).
   if (r.kind == Kind::kMap) {
     e.handle = r.stream;
     e.present |= format::kHasHandle;
   } else if (r.memory == Memory::kBlock) {
     e.requested = r.stream;
     if (r.stream != 0) e.present |= format::kHasRequested;
-  } else if (r.stream != 0 || r.memory == Memory::kPool || r.kind == Kind::kStream || r.kind == Kind::kSync ||
-             r.kind == Kind::kEventRecord || r.kind == Kind::kEventWait) {
+  } else if (r.stream != 0 || r.memory == Memory::kPool || r.kind == Kind::kStream ||
+             r.kind == Kind::kSync || r.kind == Kind::kEventRecord || r.kind == Kind::kEventWait) {
     e.stream = r.stream;
     e.present |= format::kHasStream;
   }

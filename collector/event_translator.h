@@ -1,10 +1,12 @@
 // collector/event_translator.h
 //
-// EventTranslator: a record of the session's ring becomes an event of the recording: ids of stacks, texts and API numbers
-// become ids of the file, times count from the session's start, and `present` says which fields mean something.
+// EventTranslator: a record of the session's ring becomes an event of the recording: ids of stacks,
+// texts and API numbers become ids of the file, times count from the session's start, and `present`
+// says which fields mean something.
 //
 // Heaps
-//   "driver"   device, managed, pool, virtual memory management, arrays, ipc, external, graph, graphics, multicast
+//   "driver"   device, managed, pool, virtual memory management, arrays, ipc, external, graph,
+//              graphics, multicast
 //   "host"     pinned, registered
 //   "pytorch"  blocks of a framework's allocator
 //   "nvtx"     regions
@@ -33,9 +35,10 @@ Effect EffectOf(session::Kind kind);
 
 class EventTranslator {
  public:
-  // `apis`: names by API number. `definitions` and `stacks` get what is new; they must outlive this.
-  EventTranslator(const session::SessionMap& session, std::vector<std::string> apis, format::DefinitionsBuilder* definitions,
-                  StackTranslator* stacks);
+  // `apis`: names by API number. `definitions` and `stacks` get what is new; they must outlive
+  // this.
+  EventTranslator(const session::SessionMap& session, std::vector<std::string> apis,
+                  format::DefinitionsBuilder* definitions, StackTranslator* stacks);
 
   format::Event Translate(const session::Record& record);
 
@@ -45,7 +48,9 @@ class EventTranslator {
   uint32_t Text(uint64_t id);
 
   const std::string& ApiName(uint16_t api) const;
-  int64_t Time(uint64_t monotonic_ns) const { return static_cast<int64_t>(monotonic_ns - start_ns_); }
+  int64_t Time(uint64_t monotonic_ns) const {
+    return static_cast<int64_t>(monotonic_ns - start_ns_);
+  }
 
  private:
   void TranslateMemory(const session::Record& record, format::Event* event);

@@ -88,7 +88,8 @@ uint64_t FakeTarget::Alloc(uint64_t address, uint64_t size, Layer layer, uint32_
   record.stack = stack;
   record.duration_ns = 900;
   const auto reservation = ring_.Reserve();
-  if (live_.Insert(layer.space, address, MakeLive(record, reservation.ticket)) == session::LiveTable::Result::kFull) {
+  if (live_.Insert(layer.space, address, MakeLive(record, reservation.ticket)) ==
+      session::LiveTable::Result::kFull) {
     control().counters[session::kLiveFull].fetch_add(1);
   }
   ring_.Commit(reservation, session::Pack(record));
@@ -176,8 +177,8 @@ const gmt::Snapshot* Recording::FindSnapshot(const std::string& name) const {
 }
 
 size_t Recording::Count(gmt::Kind kind) const {
-  return static_cast<size_t>(
-      std::count_if(events.begin(), events.end(), [kind](const format::Event& e) { return e.kind == kind; }));
+  return static_cast<size_t>(std::count_if(
+      events.begin(), events.end(), [kind](const format::Event& e) { return e.kind == kind; }));
 }
 
 namespace {

@@ -1,7 +1,8 @@
 // collector/fake_target.h
 //
-// For tests: FakeTarget is a traced process without the process: it creates a session in a directory of its own and writes
-// into it exactly as the hooks do (reserve, live table, commit). ReadBack() is what a reader makes of the recording.
+// For tests: FakeTarget is a traced process without the process: it creates a session in a
+// directory of its own and writes into it exactly as the hooks do (reserve, live table, commit).
+// ReadBack() is what a reader makes of the recording.
 
 #ifndef GMT_COLLECTOR_FAKE_TARGET_H_
 #define GMT_COLLECTOR_FAKE_TARGET_H_
@@ -19,7 +20,8 @@
 
 namespace gmt::collector {
 
-// A clock that jumps: waiting takes no time, and calls `while_waiting`, in which a test lets the world go on.
+// A clock that jumps: waiting takes no time, and calls `while_waiting`, in which a test lets the
+// world go on.
 class FakeClock : public Clock {
  public:
   uint64_t NowNs() override { return now_ns; }
@@ -41,7 +43,8 @@ class FakeTarget {
 
   static session::SessionSizes SmallSizes();
 
-  explicit FakeTarget(const session::SessionSizes& sizes = SmallSizes(), const std::string& options = "");
+  explicit FakeTarget(const session::SessionSizes& sizes = SmallSizes(),
+                      const std::string& options = "");
   ~FakeTarget();
   FakeTarget(const FakeTarget&) = delete;
   FakeTarget& operator=(const FakeTarget&) = delete;

@@ -33,7 +33,8 @@ void FrameNamer::Add(std::vector<symbols::FrameRequest> requests) {
   });
   {
     const std::lock_guard lock(mutex_);
-    waiting_.insert(waiting_.end(), std::make_move_iterator(requests.begin()), std::make_move_iterator(requests.end()));
+    waiting_.insert(waiting_.end(), std::make_move_iterator(requests.begin()),
+                    std::make_move_iterator(requests.end()));
   }
   changed_.notify_all();
 }
@@ -51,7 +52,8 @@ void FrameNamer::Work(const std::string& root) {
     waiting_.pop_front();
     busy_ = true;
     lock.unlock();
-    Named named = {request.frame, symbolizer.Resolve(request.module, request.address, request.kind)};
+    Named named = {request.frame,
+                   symbolizer.Resolve(request.module, request.address, request.kind)};
     lock.lock();
     busy_ = false;
     if (!named.symbols.empty()) named_.push_back(std::move(named));

@@ -1,7 +1,8 @@
 // collector/frame_namer.h
 //
-// FrameNamer: looks names of frames up while the target runs, in a thread of its own at nice 10: opening a large library takes
-// tens of milliseconds, in which a busy ring would lap its reader. At the end of a run little is left to do.
+// FrameNamer: looks names of frames up while the target runs, in a thread of its own at nice 10:
+// opening a large library takes tens of milliseconds, in which a busy ring would lap its reader. At
+// the end of a run little is left to do.
 //
 // Only names of files that exist and still are the ones recorded are taken (symbols/symbolizer.h).
 //
@@ -26,13 +27,15 @@ namespace gmt::collector {
 
 class FrameNamer {
  public:
-  // `root`: where paths of modules begin ("/proc/PID/root" for a target with another root); may be empty.
+  // `root`: where paths of modules begin ("/proc/PID/root" for a target with another root); may be
+  // empty.
   explicit FrameNamer(const std::string& root);
   ~FrameNamer();  // what was not looked up yet never will be
 
   void Add(std::vector<symbols::FrameRequest> requests);
 
-  // The names found since the last call; their texts get ids from `definitions`. `count` is 0 where there are none.
+  // The names found since the last call; their texts get ids from `definitions`. `count` is 0 where
+  // there are none.
   gmt::Symbols TakeNames(format::DefinitionsBuilder* definitions);
 
   // Nothing is waiting, looked up or to be taken.

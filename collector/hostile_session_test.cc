@@ -1,5 +1,5 @@
-// A traced process that overwrites its session while it is being collected. The recording may say anything; it must be
-// readable and complete, and the collector must come to an end.
+// A traced process that overwrites its session while it is being collected. The recording may say
+// anything; it must be readable and complete, and the collector must come to an end.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ class HostileTarget : public FakeTarget {
 
   void Work() {
     for (int i = 0; i < 200; ++i) {
-      Alloc(0x1000 + random_() % 500 * 16, random_(), {}, Stack({random_() % 50 + 1, random_() % 50 + 1}));
+      Alloc(0x1000 + random_() % 500 * 16, random_(), {},
+            Stack({random_() % 50 + 1, random_() % 50 + 1}));
       if (random_() % 2) Free(0x1000 + random_() % 500 * 16);
     }
   }
@@ -27,7 +28,8 @@ class HostileTarget : public FakeTarget {
     char* base = reinterpret_cast<char*>(&control());
     const size_t size = map().header().file_size - session::kControlOffset;
     for (int i = 0; i < 50; ++i) {
-      const uint64_t words[] = {random_(), ~uint64_t{0}, 0, random_() % 5000, uint64_t{1} << random_() % 64};
+      const uint64_t words[] = {random_(), ~uint64_t{0}, 0, random_() % 5000,
+                                uint64_t{1} << random_() % 64};
       std::memcpy(base + random_() % (size - 8), &words[random_() % 5], 8);
     }
     control().closing.store(session::Handshake::kNone);
@@ -39,7 +41,8 @@ class HostileTarget : public FakeTarget {
 
 TEST(HostileSessionTest, CollectorSurvivesAnythingInIt) {
   const char* text = std::getenv("GMT_TEST_SEED");
-  const unsigned first = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : std::random_device()();
+  const unsigned first = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))
+                                         : std::random_device()();
   for (unsigned seed = first; seed < first + 20; ++seed) {
     SCOPED_TRACE(seed);
     HostileTarget hostile(seed);
@@ -48,7 +51,8 @@ TEST(HostileSessionTest, CollectorSurvivesAnythingInIt) {
     clock.now_ns = hostile.now_ns;
     std::string bytes;
     auto collector =
-        Collector::Start({hostile.map(), &process, &clock}, std::make_unique<OutputFile>([&](const char* data, size_t size) {
+        Collector::Start({hostile.map(), &process, &clock},
+                         std::make_unique<OutputFile>([&](const char* data, size_t size) {
                            bytes.append(data, size);
                            return static_cast<ssize_t>(size);
                          }));

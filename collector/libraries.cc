@@ -23,7 +23,9 @@ std::string ReadFile(const std::string& path) {
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool StartsWith(const std::string& text, const std::string& prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool StartsWith(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 // "12.4.127" of "libcudart.so.12.4.127"; empty without a version.
 std::string VersionInName(const std::string& name, const std::string& prefix) {
@@ -40,17 +42,24 @@ std::string QuotedAfter(const std::string& text, const std::string& key) {
   return last == std::string::npos ? "" : text.substr(first + 1, last - first - 1);
 }
 
-// The version in the name of a wheel's metadata folder ("nvidia_cuda_runtime-13.0.96.dist-info") in a folder above `path`.
-std::string WheelVersion(const std::string& root, const std::string& path, const std::string& distribution) {
+// The version in the name of a wheel's metadata folder ("nvidia_cuda_runtime-13.0.96.dist-info") in
+// a folder above `path`.
+std::string WheelVersion(const std::string& root, const std::string& path,
+                         const std::string& distribution) {
   const std::string prefix = distribution, suffix = ".dist-info";
   fs::path folder = fs::path(path).parent_path();
   for (int up = 0; up < 6 && folder.has_relative_path(); ++up, folder = folder.parent_path()) {
-    if (FileName(folder.string()) != "site-packages" && FileName(folder.string()) != "dist-packages") continue;
+    if (FileName(folder.string()) != "site-packages" &&
+        FileName(folder.string()) != "dist-packages")
+      continue;
     std::error_code error;
-    for (fs::directory_iterator it(root + folder.string(), error), end; !error && it != end; it.increment(error)) {
+    for (fs::directory_iterator it(root + folder.string(), error), end; !error && it != end;
+         it.increment(error)) {
       const std::string name = it->path().filename().string();
       const size_t dash = name.find('-');
-      if (!StartsWith(name, prefix) || dash == std::string::npos || name.size() < dash + suffix.size()) continue;
+      if (!StartsWith(name, prefix) || dash == std::string::npos ||
+          name.size() < dash + suffix.size())
+        continue;
       if (name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
       return name.substr(dash + 1, name.size() - suffix.size() - dash - 1);
     }
@@ -60,7 +69,9 @@ std::string WheelVersion(const std::string& root, const std::string& path, const
 
 std::string DriverVersion(const std::string& path) {
   const std::string version = VersionInName(FileName(path), "libcuda.so.");
-  return version.find('.') == std::string::npos ? "" : version;  // "1" is the interface's, not the driver's
+  return version.find('.') == std::string::npos
+             ? ""
+             : version;  // "1" is the interface's, not the driver's
 }
 
 std::string RuntimeVersion(const std::string& root, const std::string& path) {
@@ -73,13 +84,15 @@ std::string RuntimeVersion(const std::string& root, const std::string& path) {
 std::string TorchVersion(const std::string& root, const std::string& path) {
   if (!StartsWith(FileName(path), "libtorch") && !StartsWith(FileName(path), "libc10")) return "";
   const fs::path package = fs::path(path).parent_path().parent_path();
-  const std::string version = QuotedAfter(ReadFile(absl::StrCat(root, package.string(), "/version.py")), "__version__ =");
+  const std::string version =
+      QuotedAfter(ReadFile(absl::StrCat(root, package.string(), "/version.py")), "__version__ =");
   return version.empty() ? WheelVersion(root, path, "torch-") : version;
 }
 
 // "3.11" of "libpython3.11.so.1.0" and "python3.11"; empty for other files.
 std::string PythonMinor(const std::string& name) {
-  const std::string version = StartsWith(name, "libpython3.") ? name.substr(9) : VersionInName(name, "python");
+  const std::string version =
+      StartsWith(name, "libpython3.") ? name.substr(9) : VersionInName(name, "python");
   if (!StartsWith(version, "3.")) return "";
   const size_t end = version.find_first_not_of("0123456789", 2);
   return version.substr(0, end);
@@ -90,7 +103,8 @@ std::string PythonVersion(const std::string& root, const std::string& path) {
   if (minor.empty()) return "";
   fs::path prefix = fs::path(path).parent_path();
   for (int up = 0; up < 3; ++up, prefix = prefix.parent_path()) {
-    const std::string header = absl::StrCat(root, prefix.string(), "/include/python", minor, "/patchlevel.h");
+    const std::string header =
+        absl::StrCat(root, prefix.string(), "/include/python", minor, "/patchlevel.h");
     const std::string version = QuotedAfter(ReadFile(header), "PY_VERSION ");
     if (!version.empty()) return version;
   }
@@ -105,7 +119,8 @@ std::vector<std::string> MappedFiles(const std::string& maps) {
     const size_t slash = line.find('/');
     if (slash == absl::string_view::npos) continue;
     std::string path(line.substr(slash));
-    if (files.empty() || files.back() != path) files.push_back(std::move(path));  // one file's mappings are neighbours
+    if (files.empty() || files.back() != path)
+      files.push_back(std::move(path));  // one file's mappings are neighbours
   }
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
@@ -124,7 +139,8 @@ Libraries FindLibraries(const std::vector<std::string>& mapped_files, const std:
     if (found["torch"].empty()) add("torch", TorchVersion(root, path));
     add("python", PythonVersion(root, path));
   }
-  for (auto it = found.begin(); it != found.end();) it = it->second.empty() ? found.erase(it) : std::next(it);
+  for (auto it = found.begin(); it != found.end();)
+    it = it->second.empty() ? found.erase(it) : std::next(it);
   return found;
 }
 
@@ -134,7 +150,8 @@ Libraries FindLibraries(uint64_t pid) {
 }
 
 void AddLibraries(const Libraries& libraries, gmt::Facts* facts) {
-  for (const auto& [name, version] : libraries) AddSetting(facts->mutable_libraries(), name, version);
+  for (const auto& [name, version] : libraries)
+    AddSetting(facts->mutable_libraries(), name, version);
 }
 
 }  // namespace gmt::collector

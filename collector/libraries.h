@@ -1,13 +1,14 @@
 // collector/libraries.h
 //
-// Which versions of the driver, the CUDA runtime, PyTorch and Python a process uses, found from outside: from the files that
-// are mapped into it and what lies beside them. Nothing is loaded or run.
+// Which versions of the driver, the CUDA runtime, PyTorch and Python a process uses, found from
+// outside: from the files that are mapped into it and what lies beside them. Nothing is loaded or
+// run.
 //
 //   cuda_driver    libcuda.so.580.65.06                          its name
-//   cuda_runtime   libcudart.so.12.4.127                         its name, or that of the wheel it came in
-//                  nvidia_cuda_runtime-13.0.96.dist-info
+//   cuda_runtime   libcudart.so.12.4.127                         its name
+//                  nvidia_cuda_runtime-13.0.96.dist-info         or that of the wheel it came in
 //   torch          torch/version.py beside torch/lib/libtorch*   its __version__
-//   python         libpython3.11.so.1.0, bin/python3.11          patchlevel.h of its headers, or else the name
+//   python         libpython3.11.so.1.0, bin/python3.11          its headers' patchlevel.h, or name
 //
 // Thread safety: free functions.
 
@@ -29,7 +30,8 @@ using Libraries = std::map<std::string, std::string>;
 // Of a live process; empty where it cannot be looked at.
 Libraries FindLibraries(uint64_t pid);
 
-// Of a process that has these files mapped, whose paths begin at `root` ("/proc/PID/root"; may be empty).
+// Of a process that has these files mapped, whose paths begin at `root` ("/proc/PID/root"; may be
+// empty).
 Libraries FindLibraries(const std::vector<std::string>& mapped_files, const std::string& root);
 
 // The files in a /proc/PID/maps, each once.

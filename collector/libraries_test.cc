@@ -34,12 +34,14 @@ class LibrariesTest : public ::testing::Test {
 };
 
 TEST_F(LibrariesTest, DriverSaysItsVersionInItsName) {
-  EXPECT_THAT(Find({"/usr/lib/libcuda.so.580.65.06"}), ElementsAre(Pair("cuda_driver", "580.65.06")));
+  EXPECT_THAT(Find({"/usr/lib/libcuda.so.580.65.06"}),
+              ElementsAre(Pair("cuda_driver", "580.65.06")));
   EXPECT_THAT(Find({"/usr/lib/libcuda.so.1"}), IsEmpty());
 }
 
 TEST_F(LibrariesTest, RuntimeOfAToolkitSaysItInItsName) {
-  EXPECT_THAT(Find({"/usr/local/cuda/lib64/libcudart.so.12.4.127"}), ElementsAre(Pair("cuda_runtime", "12.4.127")));
+  EXPECT_THAT(Find({"/usr/local/cuda/lib64/libcudart.so.12.4.127"}),
+              ElementsAre(Pair("cuda_runtime", "12.4.127")));
 }
 
 TEST_F(LibrariesTest, RuntimeOfAWheelIsTheWheelsVersion) {
@@ -61,7 +63,8 @@ TEST_F(LibrariesTest, TorchSaysItBesideItsLibraries) {
 
 TEST_F(LibrariesTest, TorchWithoutThatFileIsItsWheelsVersion) {
   Folder("/venv/lib/python3.11/site-packages/torch-2.11.0.dist-info");
-  EXPECT_THAT(Find({"/venv/lib/python3.11/site-packages/torch/lib/libc10.so"}), ElementsAre(Pair("torch", "2.11.0")));
+  EXPECT_THAT(Find({"/venv/lib/python3.11/site-packages/torch/lib/libc10.so"}),
+              ElementsAre(Pair("torch", "2.11.0")));
 }
 
 TEST_F(LibrariesTest, PythonIsKnownByItsHeadersOrElseByItsName) {
@@ -76,7 +79,8 @@ TEST_F(LibrariesTest, FreeThreadedPythonIsKnownByItsNumber) {
 }
 
 TEST_F(LibrariesTest, OtherFilesSayNothing) {
-  EXPECT_THAT(Find({"/usr/lib/libc.so.6", "/usr/bin/pythonista", "/x/libcudart_static.a", "/", ""}), IsEmpty());
+  EXPECT_THAT(Find({"/usr/lib/libc.so.6", "/usr/bin/pythonista", "/x/libcudart_static.a", "/", ""}),
+              IsEmpty());
 }
 
 TEST_F(LibrariesTest, HalfWrittenVersionFileIsNoVersion) {
@@ -94,7 +98,9 @@ TEST(MappedFilesTest, EachFileIsNamedOnce) {
   EXPECT_THAT(MappedFiles(""), IsEmpty());
 }
 
-TEST(FindLibrariesTest, ProcessThatIsGoneHasNone) { EXPECT_THAT(FindLibraries(uint64_t{1} << 40), IsEmpty()); }
+TEST(FindLibrariesTest, ProcessThatIsGoneHasNone) {
+  EXPECT_THAT(FindLibraries(uint64_t{1} << 40), IsEmpty());
+}
 
 }  // namespace
 }  // namespace gmt::collector

@@ -11,7 +11,8 @@ using session::Kind;
 using session::LiveValue;
 using session::Memory;
 
-// Frees in progress are as many as threads. More means that their results never came; then none is waited for.
+// Frees in progress are as many as threads. More means that their results never came; then none is
+// waited for.
 constexpr size_t kMaxBeingFreed = 65536;
 
 bool HasResultLater(const session::Record& record) {

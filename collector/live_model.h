@@ -1,10 +1,12 @@
 // collector/live_model.h
 //
-// LiveModel: what is allocated after the events applied so far, keyed like the session's live table by (space, value).
+// LiveModel: what is allocated after the events applied so far, keyed like the session's live table
+// by (space, value).
 //
-// Apply() is idempotent: an event acts on an entry only if it is younger (has a greater ticket). The same function
-// therefore serves for events in order and for replaying a stretch of history over a scan of the live table that already
-// reflects some of it (docs/session.md, "Resynchronising").
+// Apply() is idempotent: an event acts on an entry only if it is younger (has a greater ticket).
+// The same function therefore serves for events in order and for replaying a stretch of history
+// over a scan of the live table that already reflects some of it (docs/session.md,
+// "Resynchronising").
 //
 // Example
 //   LiveModel live;
@@ -31,7 +33,9 @@ struct Place {
   uint64_t value = 0;  // address or handle
 
   bool operator==(const Place&) const = default;
-  bool operator<(const Place& other) const { return std::tie(space, value) < std::tie(other.space, other.value); }
+  bool operator<(const Place& other) const {
+    return std::tie(space, value) < std::tie(other.space, other.value);
+  }
   template <typename H>
   friend H AbslHashValue(H h, const Place& p) {
     return H::combine(std::move(h), p.space, p.value);
@@ -45,7 +49,9 @@ class LiveModel {
   // Applies one event. Returns the entry that it ended, if it ended one that was known.
   std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
 
-  void Insert(const Place& place, const session::LiveValue& live) { entries_.insert_or_assign(place, live); }
+  void Insert(const Place& place, const session::LiveValue& live) {
+    entries_.insert_or_assign(place, live);
+  }
   void Erase(const Place& place) { entries_.erase(place); }
   const session::LiveValue* Find(const Place& place) const;
 
@@ -64,8 +70,8 @@ class LiveModel {
   bool unknown_undo_ = false;
 };
 
-// The entry that an acquiring record makes, and the record that made an entry (without what the live table does not keep:
-// durations, totals).
+// The entry that an acquiring record makes, and the record that made an entry (without what the
+// live table does not keep: durations, totals).
 session::LiveValue MakeLive(const session::Record& record, uint64_t ticket);
 session::Record MakeRecord(const Place& place, const session::LiveValue& live);
 

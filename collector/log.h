@@ -11,7 +11,8 @@
 
 namespace gmt::collector {
 
-// Appends to this file from now on. Does nothing where it cannot be opened: a log must not cost a recording.
+// Appends to this file from now on. Does nothing where it cannot be opened: a log must not cost a
+// recording.
 void LogTo(const std::string& path);
 void Log(const std::string& message);
 

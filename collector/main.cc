@@ -1,11 +1,12 @@
 // gpumemtrace-collector: reads the session of one traced process and writes its recording.
 //
-// The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no arguments. By hand:
+// The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
+// arguments. By hand:
 //
 //   gpumemtrace-collector --session FILE --output FILE
 //
-// Says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file to append to. Exit code: 0 when the recording is
-// complete, 1 when it is not, 2 for wrong usage.
+// Says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file to append to. Exit code: 0
+// when the recording is complete, 1 when it is not, 2 for wrong usage.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +42,9 @@ void HandleSignals() {
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk
 }
 
-absl::Status Errno(absl::string_view what) { return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno))); }
+absl::Status Errno(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
 
 // Opens what the command line names over the descriptors that the shim would have left.
 absl::Status OpenByHand(const Arguments& arguments, Descriptors* fds) {
@@ -65,7 +68,8 @@ absl::Status Collect(const Arguments& arguments) {
   const session::SessionMap session = (*claim)->session();
   Target target(session.header(), fcntl(fds.target, F_GETFD) >= 0 ? fds.target : -1);
   SystemClock clock(target.pidfd());
-  auto collector = Collector::Start({session, &target, &clock}, std::make_unique<OutputFile>(fds.output));
+  auto collector =
+      Collector::Start({session, &target, &clock}, std::make_unique<OutputFile>(fds.output));
   if (!collector.ok()) return collector.status();
   running = collector->get();
   HandleSignals();
@@ -84,7 +88,8 @@ int main(int argc, char** argv) {
   if (const char* path = std::getenv("GPUMEMTRACE_COLLECTOR_LOG")) LogTo(path);
   const auto arguments = ParseArguments(argc, argv);
   if (!arguments.ok()) {
-    const std::string message = absl::StrCat("gpumemtrace-collector: ", arguments.status().message(), "\n");
+    const std::string message =
+        absl::StrCat("gpumemtrace-collector: ", arguments.status().message(), "\n");
     return write(STDERR_FILENO, message.data(), message.size()) < 0 ? 1 : 2;
   }
   const absl::Status status = Collect(*arguments);

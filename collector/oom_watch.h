@@ -1,7 +1,8 @@
 // collector/oom_watch.h
 //
-// OomWatch: which failed allocations deserve a snapshot. Frameworks answer one lack of memory with several failing calls,
-// and programs that probe for the largest batch fail on purpose: at most one snapshot in 100 ms and 16 in a file.
+// OomWatch: which failed allocations deserve a snapshot. Frameworks answer one lack of memory with
+// several failing calls, and programs that probe for the largest batch fail on purpose: at most one
+// snapshot in 100 ms and 16 in a file.
 //
 // Thread safety: one thread at a time.
 
@@ -17,7 +18,8 @@
 
 namespace gmt::collector {
 
-inline constexpr uint16_t kCudaOutOfMemory = 2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr uint16_t kCudaOutOfMemory =
+    2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
 
 class OomWatch {
  public:
@@ -25,7 +27,8 @@ class OomWatch {
   std::string SnapshotFor(const session::Record& record) {
     constexpr int kMaxSnapshots = 16;
     constexpr uint64_t kDistance = 100 * kMillisecond;
-    const bool out_of_memory = record.kind == session::Kind::kAllocFailed && record.result == kCudaOutOfMemory &&
+    const bool out_of_memory = record.kind == session::Kind::kAllocFailed &&
+                               record.result == kCudaOutOfMemory &&
                                record.memory != session::Memory::kBlock;
     if (!out_of_memory || taken_ == kMaxSnapshots) return "";
     if (taken_ > 0 && record.time_ns < last_ns_ + kDistance) return "";

@@ -29,8 +29,10 @@ absl::Status OutputFile::Retry() {
   }
   kept_.erase(0, done);
   if (error == 0) return absl::OkStatus();
-  const std::string message = absl::StrCat("the recording cannot be written: ", std::strerror(error));
-  return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message);
+  const std::string message =
+      absl::StrCat("the recording cannot be written: ", std::strerror(error));
+  return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(message)
+                                            : absl::UnavailableError(message);
 }
 
 }  // namespace gmt::collector

@@ -1,9 +1,10 @@
 // collector/output_file.h
 //
-// OutputFile: where the recording goes. A full disk does not end a recording: what could not be written is kept in memory
-// and written first when there is room again. While stalled() the collector reads nothing more from the session, whose ring
-// keeps the newest history and whose live table keeps the state; the traced process notices nothing. What the ring lost
-// meanwhile becomes a gap.
+// OutputFile: where the recording goes. A full disk does not end a recording: what could not be
+// written is kept in memory and written first when there is room again. While stalled() the
+// collector reads nothing more from the session, whose ring keeps the newest history and whose live
+// table keeps the state; the traced process notices nothing. What the ring lost meanwhile becomes a
+// gap.
 //
 // Errors: Append() fails never, Sync() and Retry() as long as bytes are kept back.
 // Thread safety: one thread at a time.
@@ -33,7 +34,8 @@ class OutputFile : public format::Sink {
   absl::Status Append(absl::string_view bytes) override;
   absl::Status Sync() override { return Retry(); }
 
-  // Writes what is kept back. RESOURCE_EXHAUSTED, or another code with errno's text, while it cannot.
+  // Writes what is kept back. RESOURCE_EXHAUSTED, or another code with errno's text, while it
+  // cannot.
   absl::Status Retry();
   bool stalled() const { return !kept_.empty(); }
   // How often writing began to fail.

@@ -1,4 +1,5 @@
-// The program itself, as the shim starts it: descriptors 3 to 5, a target that is another process, real time.
+// The program itself, as the shim starts it: descriptors 3 to 5, a target that is another process,
+// real time.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -42,18 +43,21 @@ class ProgramTest : public ::testing::Test {
     ASSERT_GT(n, 0);
     session_path_.assign(path, static_cast<size_t>(n - 1));
     output_path_ = session_path_ + ".gmt";
-    setenv("GPUMEMTRACE_DIR", session_path_.substr(0, session_path_.rfind('/')).c_str(), 1);  // as the shim's
+    setenv("GPUMEMTRACE_DIR", session_path_.substr(0, session_path_.rfind('/')).c_str(),
+           1);  // as the shim's
     close(ready[0]);
     close(ready[1]);
   }
 
   void StartCollector() {
-    const int session = open(session_path_.c_str(), O_RDWR), output = open(output_path_.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int session = open(session_path_.c_str(), O_RDWR),
+              output = open(output_path_.c_str(), O_WRONLY | O_CREAT, 0600);
     const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, target_pid_, 0));
     collector_pid_ = fork();
     if (collector_pid_ == 0) {
       // Above the target range first, so that none is overwritten before it has been copied.
-      const int high[] = {fcntl(session, F_DUPFD, 100), fcntl(pidfd, F_DUPFD, 100), fcntl(output, F_DUPFD, 100)};
+      const int high[] = {fcntl(session, F_DUPFD, 100), fcntl(pidfd, F_DUPFD, 100),
+                          fcntl(output, F_DUPFD, 100)};
       dup2(high[0], session::kSessionFd);
       dup2(high[1], session::kTargetPidFd);
       dup2(high[2], session::kOutputFd);
@@ -100,7 +104,8 @@ TEST_F(ProgramTest, KilledTargetLeavesACompleteRecordingThatSaysHowItEnded) {
   EXPECT_TRUE(recording.complete);
   EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 9u);
   EXPECT_FALSE(SessionExists());
-  if (recording.facts.exit().kind() == gmt::Exit::LOST) GTEST_SKIP() << "this kernel keeps no exit records for pidfds";
+  if (recording.facts.exit().kind() == gmt::Exit::LOST)
+    GTEST_SKIP() << "this kernel keeps no exit records for pidfds";
   EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::SIGNALLED);
   EXPECT_EQ(recording.facts.exit().code(), SIGKILL);
 }
@@ -109,7 +114,8 @@ TEST_F(ProgramTest, NormalExitIsAnsweredWhileTheTargetWaits) {
   StartTarget([](FakeTarget& target) {
     target.Alloc(4096, 7);
     target.Exit(5);
-    for (int i = 0; i < 3000 && target.control().finished.load() == session::Handshake::kNone; ++i) usleep(1000);
+    for (int i = 0; i < 3000 && target.control().finished.load() == session::Handshake::kNone; ++i)
+      usleep(1000);
     _exit(target.control().finished.load() == session::Handshake::kDone ? 5 : 1);
   });
   StartCollector();
@@ -170,8 +176,8 @@ TEST_F(ProgramTest, KilledCollectorsSessionCanBeCollectedAfterTheTargetsEnd) {
   const std::string collected = output_path_ + ".collected";
   const pid_t second = fork();
   if (second == 0) {
-    execl(GMT_COLLECTOR_PROGRAM, GMT_COLLECTOR_PROGRAM, "--session", session_path_.c_str(), "--output", collected.c_str(),
-          nullptr);
+    execl(GMT_COLLECTOR_PROGRAM, GMT_COLLECTOR_PROGRAM, "--session", session_path_.c_str(),
+          "--output", collected.c_str(), nullptr);
     _exit(127);
   }
   EXPECT_EQ(Wait(second), 0);
@@ -207,7 +213,8 @@ TEST_F(ProgramTest, SessionOfAnotherReleaseIsRefused) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const int fd = open(session_path_.c_str(), O_RDWR);
   const auto claim = SessionClaim::Take(fd);
-  EXPECT_EQ(std::string(claim.status().message()), "the session cannot be read: it was made by an incompatible release");
+  EXPECT_EQ(std::string(claim.status().message()),
+            "the session cannot be read: it was made by an incompatible release");
   close(fd);
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);

@@ -48,8 +48,8 @@ session::Kind EndOf(session::Kind kind) {
 
 }  // namespace
 
-Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info, const Target* target,
-                   std::unique_ptr<format::RecordingWriter> writer)
+Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info,
+                   const Target* target, std::unique_ptr<format::RecordingWriter> writer)
     : session_(session),
       target_(target),
       writer_(std::move(writer)),
@@ -135,8 +135,8 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
   }
 }
 
-void Recorder::AddSnapshot(const std::string& name, const std::string& reason, const Exactness& exactness,
-                           const session::RingLosses& losses) {
+void Recorder::AddSnapshot(const std::string& name, const std::string& reason,
+                           const Exactness& exactness, const session::RingLosses& losses) {
   format::Event event;
   event.kind = gmt::SNAPSHOT_TAKEN;
   event.t_ns = translator_.Time(newest_ns_);
@@ -168,7 +168,9 @@ absl::Status Recorder::Finish() {
 }
 
 gmt::Losses MakeLosses(const session::Control& control, const session::RingLosses& ring) {
-  const auto count = [&](session::Counter counter) { return control.counters[counter].load(std::memory_order_acquire); };
+  const auto count = [&](session::Counter counter) {
+    return control.counters[counter].load(std::memory_order_acquire);
+  };
   gmt::Losses losses;
   losses.set_written(ring.written);
   losses.set_delivered(ring.delivered);

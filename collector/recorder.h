@@ -1,16 +1,18 @@
 // collector/recorder.h
 //
-// Recorder: what goes into the recording. It keeps the live model in step with the events that it writes, so that a reader
-// who replays the file up to any event has the live set that a snapshot there would show.
+// Recorder: what goes into the recording. It keeps the live model in step with the events that it
+// writes, so that a reader who replays the file up to any event has the live set that a snapshot
+// there would show.
 //
 // Events around a gap
 //   gap       t_ns and to_t_ns: the last time known before the loss and the first one behind it
-//   free      of what was live before the gap and was not behind it; at the gap's t_ns, with the API "(lost)", because
-//             neither its time nor its caller is known
-//   alloc     (or reserve, map ...) of what came inside the gap and was still live behind it: with its own time, stack, size
-//             and API, which the live table knows; without a duration. Its t_ns lies before the gap's to_t_ns, as no
-//             ordinary event behind a gap does
-//   Allocations that came and went inside a gap are not known. A free of one that is not in the recording is kept.
+//   free      of what was live before the gap and was not behind it; at the gap's t_ns, with the
+//             API "(lost)", because neither its time nor its caller is known
+//   alloc     (or reserve, map ...) of what came inside the gap and was still live behind it: with
+//             its own time, stack, size and API, which the live table knows; without a duration.
+//             Its t_ns lies before the gap's to_t_ns, as no ordinary event behind a gap does
+//   Allocations that came and went inside a gap are not known. A free of one that is not in the
+//   recording is kept.
 //
 // Errors: of the writer; the first is kept in status().
 // Thread safety: one thread at a time.
@@ -70,7 +72,9 @@ class Recorder {
   const absl::Status& status() const { return status_; }
 
   uint64_t newest_ns() const { return newest_ns_; }  // of the events so far, CLOCK_MONOTONIC
-  bool saw(session::Memory memory) const { return (seen_memory_ & 1u << static_cast<int>(memory)) != 0; }
+  bool saw(session::Memory memory) const {
+    return (seen_memory_ & 1u << static_cast<int>(memory)) != 0;
+  }
   const absl::flat_hash_set<uint32_t>& devices() const { return devices_; }
 
  private:

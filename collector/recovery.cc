@@ -11,7 +11,8 @@ namespace {
 
 using session::LiveValue;
 
-// What the held records do first to each place: an entry whose end is among them needs no correction.
+// What the held records do first to each place: an entry whose end is among them needs no
+// correction.
 class FirstTouches {
  public:
   explicit FirstTouches(const std::vector<HeldRecord>& held) {
@@ -48,7 +49,9 @@ std::vector<HeldRecord> Recovery::Begin(uint64_t position) {
 
 void Recovery::Begin(const session::LiveTable& table) {
   truth_ = LiveModel();
-  table.Scan([&](session::Space space, uint64_t value, const LiveValue& live) { truth_.Insert({space, value}, live); });
+  table.Scan([&](session::Space space, uint64_t value, const LiveValue& live) {
+    truth_.Insert({space, value}, live);
+  });
   scanned_ = true;
 }
 
@@ -70,12 +73,14 @@ Corrections Recovery::Resolve(const LiveModel& model, std::vector<HeldRecord>* r
   for (const auto& [place, live] : model.entries()) {
     const LiveValue* now = survivor(place);
     const bool same = now != nullptr && now->ticket == live.ticket;
-    if (!same && (now != nullptr || !touches.Ends(place, live))) corrections.ended.emplace_back(place, live);
+    if (!same && (now != nullptr || !touches.Ends(place, live)))
+      corrections.ended.emplace_back(place, live);
   }
   for (const auto& [place, live] : truth_.entries()) {
     if (live.ticket >= first_held_) continue;
     const LiveValue* before = model.Find(place);
-    if (before == nullptr || before->ticket != live.ticket) corrections.appeared.emplace_back(place, live);
+    if (before == nullptr || before->ticket != live.ticket)
+      corrections.appeared.emplace_back(place, live);
   }
   std::sort(corrections.ended.begin(), corrections.ended.end(), Earlier);
   std::sort(corrections.appeared.begin(), corrections.appeared.end(), Earlier);

@@ -15,12 +15,11 @@ using session::Space;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The gap is before ticket 100. Tests say what the model knew, what the table holds and what is read behind the gap.
+// The gap is before ticket 100. Tests say what the model knew, what the table holds and what is
+// read behind the gap.
 class RecoveryTest : public ::testing::Test {
  protected:
-  RecoveryTest() {
-    recovery_.Begin(100);
-  }
+  RecoveryTest() { recovery_.Begin(100); }
 
   static Record Event(Kind kind, uint64_t address) {
     Record record;
@@ -30,11 +29,15 @@ class RecoveryTest : public ::testing::Test {
     record.value = address;
     return record;
   }
-  void Known(uint64_t address, uint64_t ticket) { model_.Apply(Event(Kind::kAlloc, address), ticket); }
+  void Known(uint64_t address, uint64_t ticket) {
+    model_.Apply(Event(Kind::kAlloc, address), ticket);
+  }
   void InTable(uint64_t address, uint64_t ticket) {
     table_.Insert(Space::kDevice, address, MakeLive(Event(Kind::kAlloc, address), ticket));
   }
-  void Read(Kind kind, uint64_t address, uint64_t ticket) { recovery_.Hold(Event(kind, address), ticket); }
+  void Read(Kind kind, uint64_t address, uint64_t ticket) {
+    recovery_.Hold(Event(kind, address), ticket);
+  }
 
   void Resolve() {
     recovery_.Scan(table_, [] { return uint64_t{200}; });

@@ -34,7 +34,8 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
     close(own);
     return Unusable(why);
   }
-  opened.map.control().collector_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_release);
+  opened.map.control().collector_pid.store(static_cast<uint32_t>(getpid()),
+                                           std::memory_order_release);
   return std::unique_ptr<SessionClaim>(new SessionClaim(own, opened));
 }
 
@@ -44,15 +45,16 @@ SessionClaim::~SessionClaim() {
   close(fd_);
 }
 
-// A session's directory is where this process looks for sessions, or wherever the caller has opened it by name.
+// A session's directory is where this process looks for sessions, or wherever the caller has opened
+// it by name.
 bool SessionClaim::FindName(char (&path)[kPathSize]) const {
   if (session::FindSessionName(fd_, opened_.map.header(), path)) return true;
   const ssize_t n = readlink(absl::StrCat("/proc/self/fd/", fd_).c_str(), path, sizeof(path) - 1);
   if (n < 0) return false;
   path[n] = '\0';
   struct stat named, open_file;
-  return lstat(path, &named) == 0 && fstat(fd_, &open_file) == 0 && named.st_ino == open_file.st_ino &&
-         named.st_dev == open_file.st_dev;
+  return lstat(path, &named) == 0 && fstat(fd_, &open_file) == 0 &&
+         named.st_ino == open_file.st_ino && named.st_dev == open_file.st_dev;
 }
 
 absl::Status SessionClaim::RemoveName() {

@@ -1,8 +1,9 @@
 // collector/session_claim.h
 //
-// SessionClaim: a session opened by the one collector that may read it. Two readers would write one recording each and both
-// would remove the session; a lock on the session's file, held as long as the claim, keeps the second one out. The lock goes
-// with its process, so a collector that was killed leaves no trace of it.
+// SessionClaim: a session opened by the one collector that may read it. Two readers would write one
+// recording each and both would remove the session; a lock on the session's file, held as long as
+// the claim, keeps the second one out. The lock goes with its process, so a collector that was
+// killed leaves no trace of it.
 //
 // Thread safety: one thread at a time.
 
@@ -20,8 +21,9 @@ namespace gmt::collector {
 
 class SessionClaim {
  public:
-  // `fd` is a session open for reading and writing; it stays the caller's. FAILED_PRECONDITION where it is no session that
-  // this release can read, ALREADY_EXISTS where another collector reads it.
+  // `fd` is a session open for reading and writing; it stays the caller's. FAILED_PRECONDITION
+  // where it is no session that this release can read, ALREADY_EXISTS where another collector reads
+  // it.
   static absl::StatusOr<std::unique_ptr<SessionClaim>> Take(int fd);
   ~SessionClaim();
   SessionClaim(const SessionClaim&) = delete;
@@ -39,7 +41,9 @@ class SessionClaim {
 
   bool FindName(char (&path)[kPathSize]) const;
 
-  int fd_;  // of its own: a lock belongs to an open file, and the caller's may be shared with the traced process
+  // Of its own: a lock belongs to an open file, and the caller's may be shared with the traced
+  // process.
+  int fd_;
   session::OpenedSession opened_;
 };
 

@@ -11,7 +11,8 @@ constexpr size_t kMaxWatched = 4096;
 
 }  // namespace
 
-SessionDrain::Outcome SessionDrain::Next(TargetState target, session::Record* record, uint64_t* ticket, Lost* lost) {
+SessionDrain::Outcome SessionDrain::Next(TargetState target, session::Record* record,
+                                         uint64_t* ticket, Lost* lost) {
   const Outcome outcome = reader_.Next(record, ticket, lost);
   if (outcome == Outcome::kPending) {
     if (!HasWaitedLongEnough(target)) return Outcome::kPending;
@@ -19,7 +20,8 @@ SessionDrain::Outcome SessionDrain::Next(TargetState target, session::Record* re
     *lost = reader_.SkipPending();
     return Outcome::kLost;
   }
-  if (outcome == Outcome::kLost && lost->why == session::RingReader::Loss::kAbandoned) Watch(lost->first);
+  if (outcome == Outcome::kLost && lost->why == session::RingReader::Loss::kAbandoned)
+    Watch(lost->first);
   if (reader_.position() >= pending_tail_) pending_since_ns_ = 0;
   return outcome;
 }
@@ -42,10 +44,13 @@ void SessionDrain::Watch(uint64_t ticket) {
 }
 
 bool SessionDrain::TakeDisturbed() {
-  const uint64_t abandoned = control_->counters[session::kAbandoned].load(std::memory_order_acquire);
+  const uint64_t abandoned =
+      control_->counters[session::kAbandoned].load(std::memory_order_acquire);
   bool disturbed = abandoned != abandoned_seen_;
   abandoned_seen_ = abandoned;
-  const auto changed = [&](const Watched& w) { return reader_.CommitWord(w.ticket) != w.commit_word; };
+  const auto changed = [&](const Watched& w) {
+    return reader_.CommitWord(w.ticket) != w.commit_word;
+  };
   const auto rest = std::remove_if(watched_.begin(), watched_.end(), changed);
   disturbed |= rest != watched_.end();
   watched_.erase(rest, watched_.end());

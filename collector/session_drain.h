@@ -1,15 +1,19 @@
 // collector/session_drain.h
 //
-// SessionDrain: reads the ring of a live session record by record and decides what RingReader leaves open: how long a record
-// that is being written is waited for, and when the live table must be looked at because history is not the whole truth.
+// SessionDrain: reads the ring of a live session record by record and decides what RingReader
+// leaves open: how long a record that is being written is waited for, and when the live table must
+// be looked at because history is not the whole truth.
 //
 // A record that is being written
-//   D1  while the process lives, it is waited for: its thread may merely be preempted, or stopped by a debugger;
-//   D2  after one second it is given up (a hole) if the ring is half a lap ahead of it: soon the newer history would be lost;
+//   D1  while the process lives, it is waited for: its thread may merely be preempted, or stopped
+//       by a debugger;
+//   D2  after one second it is given up (a hole) if the ring is half a lap ahead of it: soon the
+//       newer history would be lost;
 //   D3  it is given up at once when the process is dead, and after a short grace when it is ending.
 //
-// A writer that was given up under D2 or D3 may get through after all, and a writer that found its slot taken updates the
-// live table before it says so. Both change the table behind the reader's back: TakeDisturbed() tells.
+// A writer that was given up under D2 or D3 may get through after all, and a writer that found its
+// slot taken updates the live table before it says so. Both change the table behind the reader's
+// back: TakeDisturbed() tells.
 //
 // Thread safety: one thread at a time.
 

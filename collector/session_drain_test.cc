@@ -12,7 +12,9 @@ using Loss = session::RingReader::Loss;
 
 class SessionDrainTest : public ::testing::Test {
  protected:
-  Outcome Next(TargetState state = TargetState::kRunning) { return drain_.Next(state, &record_, &ticket_, &lost_); }
+  Outcome Next(TargetState state = TargetState::kRunning) {
+    return drain_.Next(state, &record_, &ticket_, &lost_);
+  }
 
   FakeTarget target_;
   FakeClock clock_;

@@ -30,9 +30,10 @@ void AddApi(std::string_view value, std::vector<std::string>* apis) {
 // The field that one name of the info section fills whole, or nullptr.
 std::string* TextField(std::string_view name, SessionInfo* info) {
   const std::pair<std::string_view, std::string*> fields[] = {
-      {"output", &info->output},   {"run_id", &info->run_id}, {"exe", &info->exe},   {"cwd", &info->cwd},
-      {"hostname", &info->hostname}, {"shim", &info->shim},   {"rank", &info->rank}, {"job", &info->job},
-      {"local_rank", &info->local_rank}, {"version", &info->version}, {"unwinder", &info->unwinder},
+      {"output", &info->output},   {"run_id", &info->run_id},     {"exe", &info->exe},
+      {"cwd", &info->cwd},         {"hostname", &info->hostname}, {"shim", &info->shim},
+      {"rank", &info->rank},       {"job", &info->job},           {"local_rank", &info->local_rank},
+      {"version", &info->version}, {"unwinder", &info->unwinder},
   };
   for (const auto& [field, text] : fields) {
     if (field == name) return text;
@@ -49,7 +50,8 @@ void SetNumber(const std::string& text, void (gmt::Facts::*set)(int32_t), gmt::F
 
 SessionInfo ReadSessionInfo(const session::SessionMap& session) {
   // Copied first: its writer may scribble while it is taken apart.
-  const std::string text(session.section<const char>(session::kInfo), session.count(session::kInfo));
+  const std::string text(session.section<const char>(session::kInfo),
+                         session.count(session::kInfo));
   SessionInfo info;
   session::ForEachInfo(text, [&](std::string_view name, std::string_view value) {
     if (std::string* field = TextField(name, &info)) *field = value;

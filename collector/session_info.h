@@ -1,7 +1,7 @@
 // collector/session_info.h
 //
-// What the traced process wrote about itself when it created the session (session/layout.h, "Names in the info section"),
-// and the parts of the recording that come from it.
+// What the traced process wrote about itself when it created the session (session/layout.h, "Names
+// in the info section"), and the parts of the recording that come from it.
 //
 // Thread safety: plain values, pure functions.
 

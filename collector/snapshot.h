@@ -18,9 +18,10 @@ namespace gmt::collector {
 // Rows in the order of allocation.
 gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator);
 
-// What the threads of the target are doing inside the driver. In a process that runs, a row may be of a moment ago.
-void AddInFlight(const session::SessionMap& session, EventTranslator* translator, StackTranslator* stacks,
-                 gmt::Snapshot* snapshot);
+// What the threads of the target are doing inside the driver. In a process that runs, a row may be
+// of a moment ago.
+void AddInFlight(const session::SessionMap& session, EventTranslator* translator,
+                 StackTranslator* stacks, gmt::Snapshot* snapshot);
 
 }  // namespace gmt::collector
 

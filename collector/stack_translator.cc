@@ -50,7 +50,8 @@ uint32_t StackTranslator::Translate(uint32_t stack) {
   if (stack == 0) return 0;
   const uint32_t logged = session_.control().module_count.load(std::memory_order_acquire);
   const auto known = stacks_.find(stack);
-  if (known != stacks_.end() && (known->second.complete_at == kComplete || known->second.complete_at >= logged)) {
+  if (known != stacks_.end() &&
+      (known->second.complete_at == kComplete || known->second.complete_at >= logged)) {
     return known->second.id;
   }
   session::ReadNewModules(session_, &modules_);

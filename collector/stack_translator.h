@@ -1,14 +1,16 @@
 // collector/stack_translator.h
 //
-// StackTranslator: from the stacks of a session, which are addresses in a process that may be gone, to the stacks of a
-// recording, which are frames in modules.
+// StackTranslator: from the stacks of a session, which are addresses in a process that may be gone,
+// to the stacks of a recording, which are frames in modules.
 //
 //   session    stack 17: 0x7f31c0de1234 0x55d0...       generation 2
-//   modules    the youngest record of generation <= 2 that covers 0x7f31c0de1234: libtorch_cuda.so, bias 0x7f31b0000000
+//   modules    the youngest record of generation <= 2 that covers 0x7f31c0de1234: libtorch_cuda.so,
+//              bias 0x7f31b0000000
 //   recording  frame (libtorch_cuda.so, 0x10de1234) -> its caller ...
 //
-// An address that lies in no module known keeps module 0 and its value in memory. A stack with such a frame is looked at
-// again once the log has grown: a module may enter it a moment after the stack that named it.
+// An address that lies in no module known keeps module 0 and its value in memory. A stack with such
+// a frame is looked at again once the log has grown: a module may enter it a moment after the stack
+// that named it.
 //
 // Thread safety: one thread at a time.
 
@@ -29,9 +31,9 @@ class StackTranslator {
  public:
   // A frame of the recording that needs a name.
   struct NativeFrame {
-    uint32_t frame;   // id in the recording
-    uint32_t module;  // number in the session's log
-    uint64_t address; // in the ELF file
+    uint32_t frame;    // id in the recording
+    uint32_t module;   // number in the session's log
+    uint64_t address;  // in the ELF file
   };
 
   // `definitions` gets what is new; it must outlive this.
@@ -48,7 +50,8 @@ class StackTranslator {
  private:
   struct Known {
     uint32_t id;
-    uint32_t complete_at;  // modules known when it was translated; kComplete: every frame found its module
+    // Modules known when it was translated; kComplete: every frame found its module.
+    uint32_t complete_at;
   };
   static constexpr uint32_t kComplete = ~uint32_t{0};
   static constexpr uint32_t kNoModule = ~uint32_t{0};

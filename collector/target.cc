@@ -21,12 +21,13 @@
 namespace gmt::collector {
 namespace {
 
-// From linux/pidfd.h of Linux 6.15, which few machines have as a header. The first 64 bytes, which every later one keeps.
+// From linux/pidfd.h of Linux 6.15, which few machines have as a header. The first 64 bytes, which
+// every later one keeps.
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup_id;
-  uint32_t ids[11];  // pid, tgid, ppid and the credentials
-  int32_t exit_code; // a wait status
+  uint32_t ids[11];   // pid, tgid, ppid and the credentials
+  int32_t exit_code;  // a wait status
 };
 static_assert(sizeof(PidfdInfo) == 64);
 constexpr uint64_t kPidfdInfoExit = 1u << 3;
@@ -49,9 +50,11 @@ std::optional<int> ZombieStatus(uint64_t pid) {
   const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
   const size_t name_end = stat.rfind(')');  // the name may hold blanks
   if (name_end == std::string::npos) return std::nullopt;
-  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipWhitespace());
+  const std::vector<std::string> fields =
+      absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipWhitespace());
   int status;
-  if (fields.size() < 50 || fields[0] != "Z" || !absl::SimpleAtoi(fields[49], &status)) return std::nullopt;
+  if (fields.size() < 50 || fields[0] != "Z" || !absl::SimpleAtoi(fields[49], &status))
+    return std::nullopt;
   return status;
 }
 
@@ -69,7 +72,9 @@ Target::~Target() {
   if (pidfd_ >= 0) close(pidfd_);
 }
 
-bool Target::IsSameProcess() const { return pid_ != 0 && session::StartTicks(pid_) == start_ticks_; }
+bool Target::IsSameProcess() const {
+  return pid_ != 0 && session::StartTicks(pid_) == start_ticks_;
+}
 
 bool Target::IsAlive() {
   if (pidfd_ < 0) return IsSameProcess();
@@ -80,7 +85,8 @@ bool Target::IsAlive() {
 std::optional<gmt::Exit> Target::HowItEnded() const {
   PidfdInfo info = {};
   info.mask = kPidfdInfoExit;
-  if (pidfd_ >= 0 && ioctl(pidfd_, kPidfdGetInfo, &info) == 0 && (info.mask & kPidfdInfoExit) != 0) {
+  if (pidfd_ >= 0 && ioctl(pidfd_, kPidfdGetInfo, &info) == 0 &&
+      (info.mask & kPidfdInfoExit) != 0) {
     return ExitFromWaitStatus(info.exit_code, "pidfd");
   }
   if (!IsSameProcess()) return std::nullopt;
@@ -105,11 +111,13 @@ gmt::Exit ExitFromWaitStatus(int status, const std::string& known_by) {
 
 std::optional<gmt::Exit> ExitFromSession(const session::Control& control) {
   const session::ExitKind kind = control.exit_kind.load(std::memory_order_acquire);
-  if (kind != session::ExitKind::kExited && kind != session::ExitKind::kSignalled) return std::nullopt;
+  if (kind != session::ExitKind::kExited && kind != session::ExitKind::kSignalled)
+    return std::nullopt;
   gmt::Exit exit;
   exit.set_kind(kind == session::ExitKind::kExited ? gmt::Exit::EXITED : gmt::Exit::SIGNALLED);
   exit.set_code(control.exit_code.load(std::memory_order_relaxed));
-  exit.set_known_by(control.exit_known_by_parent.load(std::memory_order_relaxed) != 0 ? "run" : "shim");
+  exit.set_known_by(control.exit_known_by_parent.load(std::memory_order_relaxed) != 0 ? "run"
+                                                                                      : "shim");
   return exit;
 }
 

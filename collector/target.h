@@ -1,10 +1,11 @@
 // collector/target.h
 //
-// Target: the traced process as its collector sees it from outside: whether it lives, how it ended, what its threads are
-// called.
+// Target: the traced process as its collector sees it from outside: whether it lives, how it ended,
+// what its threads are called.
 //
-// A pid alone says little: it may be taken by another process already. The target is known by a pidfd that was opened while
-// it certainly lived (the shim leaves one), or else by pid, start time and boot id together.
+// A pid alone says little: it may be taken by another process already. The target is known by a
+// pidfd that was opened while it certainly lived (the shim leaves one), or else by pid, start time
+// and boot id together.
 //
 // Thread safety: one thread at a time.
 
@@ -33,8 +34,8 @@ class Target {
   int pidfd() const { return pidfd_; }
   uint64_t pid() const { return pid_; }
 
-  // How it ended, once IsAlive() is false: by the kernel's record, which appears when its parent has reaped it, or while it
-  // is a zombie. Nothing where neither can be had.
+  // How it ended, once IsAlive() is false: by the kernel's record, which appears when its parent
+  // has reaped it, or while it is a zombie. Nothing where neither can be had.
   std::optional<gmt::Exit> HowItEnded() const;
 
   // The name of one of its threads; empty where it is gone.
@@ -50,10 +51,12 @@ class Target {
 // An exit from a wait status, as waitpid() and the kernel's exit records have it.
 gmt::Exit ExitFromWaitStatus(int status, const std::string& known_by);
 
-// What the session's control page says of the end (the shim's exit handler, or `gpumemtrace run` as the parent).
+// What the session's control page says of the end (the shim's exit handler, or `gpumemtrace run` as
+// the parent).
 std::optional<gmt::Exit> ExitFromSession(const session::Control& control);
 
-// How the target ended, from whoever knows; waits up to half a second for its parent to reap it. `lost` where nobody does.
+// How the target ended, from whoever knows; waits up to half a second for its parent to reap it.
+// `lost` where nobody does.
 gmt::Exit FindExit(const Target& target, const session::Control& control, Clock* clock);
 
 }  // namespace gmt::collector

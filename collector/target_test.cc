@@ -86,7 +86,8 @@ TEST(TargetTest, KernelTellsTheSignalOfAReapedProcess) {
   child.Kill();
   child.Reap();
   const auto exit = target.HowItEnded();
-  if (!exit.has_value()) GTEST_SKIP() << "this kernel keeps no exit records for pidfds (Linux 6.15)";
+  if (!exit.has_value())
+    GTEST_SKIP() << "this kernel keeps no exit records for pidfds (Linux 6.15)";
   EXPECT_EQ(exit->kind(), gmt::Exit::SIGNALLED);
   EXPECT_EQ(exit->code(), SIGKILL);
   EXPECT_EQ(exit->known_by(), "pidfd");
@@ -149,7 +150,8 @@ TEST(FindExitTest, EndThatNobodySawIsLostAfterHalfASecond) {
 TEST(ExitFromWaitStatusTest, TellsExitsFromSignals) {
   EXPECT_EQ(ExitFromWaitStatus(3 << 8, "pidfd").code(), 3);
   EXPECT_EQ(ExitFromWaitStatus(3 << 8, "pidfd").kind(), gmt::Exit::EXITED);
-  EXPECT_EQ(ExitFromWaitStatus(11 | 0x80, "pidfd").kind(), gmt::Exit::SIGNALLED);  // with a core dump
+  EXPECT_EQ(ExitFromWaitStatus(11 | 0x80, "pidfd").kind(),
+            gmt::Exit::SIGNALLED);  // with a core dump
   EXPECT_EQ(ExitFromWaitStatus(11 | 0x80, "pidfd").code(), 11);
 }
 

@@ -1,4 +1,5 @@
-// A traced process that is killed at a random instruction: what it had committed must be there, whole, and nothing else.
+// A traced process that is killed at a random instruction: what it had committed must be there,
+// whole, and nothing else.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -64,7 +65,8 @@ struct Acknowledged {
 class CrashTest : public ::testing::Test {
  protected:
   CrashTest() {
-    shared_ = mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared_ = mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     acknowledged_ = new (shared_) Acknowledged();
   }
   ~CrashTest() override { munmap(shared_, sizeof(Acknowledged)); }
@@ -135,7 +137,8 @@ TEST_F(CrashTest, TableOfAKilledProcessHoldsWholeEntriesOnly) {
     EXPECT_LE(entries, kThreads * 50);
     uint64_t claimed = 0;
     const auto* keys = session.map().section<std::atomic<uint64_t>>(kLiveKeys);
-    for (uint64_t i = 0; i < session.map().count(kLiveKeys); ++i) claimed += keys[i].load() == kKeyClaimed;
+    for (uint64_t i = 0; i < session.map().count(kLiveKeys); ++i)
+      claimed += keys[i].load() == kKeyClaimed;
     EXPECT_LE(claimed, kThreads);
   }
 }

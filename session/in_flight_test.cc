@@ -49,7 +49,8 @@ TEST_F(InFlightTest, ThreadsShareTheTable) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 10000; ++i) {
         InFlightSlot* slot = table_.Begin(t, t, t, t);
-        if (slot == nullptr || slot->thread.load() != t || slot->size.load() != t) wrong.fetch_add(1);
+        if (slot == nullptr || slot->thread.load() != t || slot->size.load() != t)
+          wrong.fetch_add(1);
         InFlightTable::End(slot);
       }
     });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "session/arena_reader.h"
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -18,7 +18,8 @@ class InternTableTest : public ::testing::Test {
   uint32_t Stack(const std::vector<uint64_t>& frames, uint16_t flags = 0, uint32_t generation = 0) {
     StackTable::Buffer buffer;
     std::copy(frames.begin(), frames.end(), buffer.frames);
-    return session_.map().stacks().Intern(&buffer, static_cast<uint32_t>(frames.size()), flags, generation, &is_new_);
+    return session_.map().stacks().Intern(&buffer, static_cast<uint32_t>(frames.size()), flags,
+                                          generation, &is_new_);
   }
   std::vector<uint64_t> Frames(uint32_t id) {
     StackFrames stack;
@@ -74,12 +75,14 @@ TEST_F(InternTableTest, TextIsReadBackAsItWas) {
 
 TEST_F(InternTableTest, LongTextIsCut) {
   const std::string text(kMaxTextLength + 100, 'x');
-  EXPECT_EQ(ReadText(session_.map(), session_.map().texts().Intern(text)), text.substr(0, kMaxTextLength));
+  EXPECT_EQ(ReadText(session_.map(), session_.map().texts().Intern(text)),
+            text.substr(0, kMaxTextLength));
 }
 
 TEST_F(InternTableTest, IdsThatMeanNothingReadAsNothing) {
   StackFrames stack;
-  for (const uint32_t id : {0u, 1u, 500u, 1023u, 1024u, ~0u}) EXPECT_FALSE(ReadStack(session_.map(), id, &stack)) << id;
+  for (const uint32_t id : {0u, 1u, 500u, 1023u, 1024u, ~0u})
+    EXPECT_FALSE(ReadStack(session_.map(), id, &stack)) << id;
   for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{511}, uint64_t{512}, ~uint64_t{0}}) {
     EXPECT_EQ(ReadText(session_.map(), id), "") << id;
   }

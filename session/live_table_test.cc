@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -28,11 +28,17 @@ class LiveTableTest : public ::testing::Test {
   LiveTable::Result Insert(uint64_t value, uint64_t size, Space space = Space::kDevice) {
     return table_.Insert(space, value, Sized(size));
   }
-  bool Erase(uint64_t value, Space space = Space::kDevice) { return table_.Erase(space, value, &found_); }
-  bool Find(uint64_t value, Space space = Space::kDevice) { return table_.Find(space, value, &found_); }
+  bool Erase(uint64_t value, Space space = Space::kDevice) {
+    return table_.Erase(space, value, &found_);
+  }
+  bool Find(uint64_t value, Space space = Space::kDevice) {
+    return table_.Find(space, value, &found_);
+  }
   std::map<std::pair<Space, uint64_t>, uint64_t> Contents() {
     std::map<std::pair<Space, uint64_t>, uint64_t> contents;
-    table_.Scan([&](Space space, uint64_t value, const LiveValue& live) { contents[{space, value}] = live.size; });
+    table_.Scan([&](Space space, uint64_t value, const LiveValue& live) {
+      contents[{space, value}] = live.size;
+    });
     return contents;
   }
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "session/arena_reader.h"
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {

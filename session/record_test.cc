@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {

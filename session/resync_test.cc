@@ -1,6 +1,7 @@
-// The argument of docs/session.md, "Resynchronising", against an oracle: threads allocate and free recycled addresses of a
-// fake allocator and record that as the hooks do; a reader starts late, sleeps, is lapped, scans the table while everything
-// goes on, and must end with exactly what is allocated.
+// The argument of docs/session.md, "Resynchronising", against an oracle: threads allocate and free
+// recycled addresses of a fake allocator and record that as the hooks do; a reader starts late,
+// sleeps, is lapped, scans the table while everything goes on, and must end with exactly what is
+// allocated.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -145,7 +146,8 @@ class Reader {
     const RingLosses l = ring_.losses();
     EXPECT_EQ(l.written, l.delivered + l.overrun + l.holes + l.abandoned + l.backlog);
     if (outcome == RingReader::Outcome::kLost) {
-      if (lost.why == RingReader::Loss::kAbandoned) watched_[lost.first] = ring_.CommitWord(lost.first);
+      if (lost.why == RingReader::Loss::kAbandoned)
+        watched_[lost.first] = ring_.CommitWord(lost.first);
       exact_ = false;
       replay_until_ = 0;
     }
@@ -170,7 +172,9 @@ class Reader {
   void Scan() {
     ++scans_;
     live_.clear();
-    map_.live().Scan([&](Space, uint64_t value, const LiveValue& live) { live_[value] = {live.ticket, live.size}; });
+    map_.live().Scan([&](Space, uint64_t value, const LiveValue& live) {
+      live_[value] = {live.ticket, live.size};
+    });
     replay_until_ = ring_.tail();
     if (ring_.position() >= replay_until_) {
       replay_until_ = 0;
@@ -226,7 +230,9 @@ void Live(unsigned seed) {
       }
     });
   }
-  const auto pause = [&](uint64_t most_us) { std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us)); };
+  const auto pause = [&](uint64_t most_us) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us));
+  };
   pause(5000);  // the reader is late
   Reader reader(session.map());
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
@@ -248,7 +254,8 @@ TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
   do {
     Live(seed++);
   } while (std::chrono::steady_clock::now() < end && !::testing::Test::HasFailure());
-  std::printf("seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS prolongs)\n", first, seed - 1);
+  std::printf("seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS prolongs)\n", first,
+              seed - 1);
 }
 
 }  // namespace

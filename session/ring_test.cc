@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -132,7 +132,8 @@ TEST_F(RingTest, SlotThatWasGivenUpServesTheNextLap) {
 
 TEST_F(RingTest, WriterThatWasOvertakenGivesUp) {
   writer_.Reserve();
-  slots_[1].commit.store(1 + kCapacity + 1);  // ticket 9 was written while the writer of ticket 1 slept
+  slots_[1].commit.store(1 + kCapacity +
+                         1);  // ticket 9 was written while the writer of ticket 1 slept
   const auto overtaken = writer_.Reserve();
   EXPECT_EQ(overtaken.ticket, 1u);
   EXPECT_FALSE(overtaken.claimed);
@@ -206,7 +207,8 @@ TEST(RingThreadsTest, RecordsAreNeverTornAndTheIdentityAlwaysHolds) {
   Record record;
   uint64_t ticket, last_ticket = 0;
   RingReader::Lost lost;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(TestSeconds(0.5));
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(TestSeconds(0.5));
   while (std::chrono::steady_clock::now() < end) {
     for (int i = 0; i < 1000; ++i) {
       const Outcome outcome = reader.Next(&record, &ticket, &lost);

@@ -1,5 +1,6 @@
-// A traced process that overwrites its own session: whatever it holds, reading it must neither crash nor read outside it
-// nor go on for ever. Meant for AddressSanitizer; the mapping's end is a fence of its own.
+// A traced process that overwrites its own session: whatever it holds, reading it must neither
+// crash nor read outside it nor go on for ever. Meant for AddressSanitizer; the mapping's end is a
+// fence of its own.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include <string>
 
 #include "session/arena_reader.h"
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -33,7 +34,8 @@ void Fill(const ScratchSession& session, std::mt19937_64& random) {
 void Scribble(const ScratchSession& session, uint64_t from, std::mt19937_64& random) {
   for (uint64_t n = 1 + random() % 64; n > 0; --n) {
     const uint64_t at = from + random() % (session.size() - from - 8);
-    const uint64_t interesting[] = {random(), 0, ~uint64_t{0}, uint64_t{1} << random() % 64, random() % 4096};
+    const uint64_t interesting[] = {random(), 0, ~uint64_t{0}, uint64_t{1} << random() % 64,
+                                    random() % 4096};
     const uint64_t word = interesting[random() % 5];
     std::memcpy(session.bytes() + at / 8 * 8, &word, 1 + random() % 8);
   }
@@ -61,8 +63,10 @@ uint64_t ReadAll(const SessionMap& map) {
   });
   std::vector<ModuleCopy> modules;
   ReadNewModules(map, &modules);
-  for (uint64_t id = 0; id < map.count(kStackArena) + 10; id += 7) ReadStack(map, static_cast<uint32_t>(id), &stack);
-  ForEachInfo({map.section<char>(kInfo), map.count(kInfo)}, [](std::string_view, std::string_view) {});
+  for (uint64_t id = 0; id < map.count(kStackArena) + 10; id += 7)
+    ReadStack(map, static_cast<uint32_t>(id), &stack);
+  ForEachInfo({map.section<char>(kInfo), map.count(kInfo)},
+              [](std::string_view, std::string_view) {});
   return records;
 }
 

@@ -1,12 +1,12 @@
-// What one event costs the traced process in the session. Compare within one run: machines and neighbours differ, so the
-// clock call that every event makes as well is measured beside it.
+// What one event costs the traced process in the session. Compare within one run: machines and
+// neighbours differ, so the clock call that every event makes as well is measured beside it.
 
 #include <benchmark/benchmark.h>
 #include <time.h>
 
 #include <string>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
@@ -67,7 +67,8 @@ void BM_AllocateAndFree(benchmark::State& state) {
   LiveValue live;
   uint64_t next = static_cast<uint64_t>(state.thread_index()) << 30;
   for (auto _ : state) {
-    Record record = Allocation(base + (next++ & 1023) * 512 + (static_cast<uint64_t>(state.thread_index()) << 30));
+    Record record = Allocation(base + (next++ & 1023) * 512 +
+                               (static_cast<uint64_t>(state.thread_index()) << 30));
     const auto alloc = ring.Reserve();
     live.ticket = alloc.ticket;
     table.Insert(record.space, record.value, live);
@@ -95,7 +96,8 @@ void BM_ScanOfTheWholeTable(benchmark::State& state) {
   LiveValue value;
   for (uint64_t i = 0; i < 50000; ++i) table.Insert(Space::kDevice, i * 512 + 512, value);
   uint64_t sum = 0;
-  for (auto _ : state) table.Scan([&](Space, uint64_t address, const LiveValue&) { sum += address; });
+  for (auto _ : state)
+    table.Scan([&](Space, uint64_t address, const LiveValue&) { sum += address; });
   benchmark::DoNotOptimize(sum);
   for (uint64_t i = 0; i < 50000; ++i) table.Erase(Space::kDevice, i * 512 + 512, &value);
 }

@@ -13,14 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "session/scratch_session.h"
+#include "session/session_fixture.h"
 
 namespace gmt::session {
 namespace {
 
 std::vector<std::pair<std::string, std::string>> Pairs(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> pairs;
-  ForEachInfo(text, [&](std::string_view name, std::string_view value) { pairs.emplace_back(name, value); });
+  ForEachInfo(text, [&](std::string_view name, std::string_view value) {
+    pairs.emplace_back(name, value);
+  });
   return pairs;
 }
 
@@ -116,7 +118,8 @@ std::string ErrorAfter(const std::function<void(Header*)>& change) {
 TEST(SessionFileTest, HeaderThatPromisesTooMuchIsRefused) {
   EXPECT_EQ(ErrorAfter([](Header*) {}), "");
   EXPECT_EQ(ErrorAfter([](Header* h) { h->magic[0] = 'X'; }), "it is not a gpumemtrace session");
-  EXPECT_EQ(ErrorAfter([](Header* h) { h->abi_major += 1; }), "it was made by an incompatible release");
+  EXPECT_EQ(ErrorAfter([](Header* h) { h->abi_major += 1; }),
+            "it was made by an incompatible release");
   EXPECT_EQ(ErrorAfter([](Header* h) { h->byte_order = 0x04030201; }), "it has another byte order");
   EXPECT_NE(ErrorAfter([](Header* h) { h->file_size += 1; }), "");
   EXPECT_NE(ErrorAfter([](Header* h) { h->section_count = 1; }), "");
@@ -151,7 +154,8 @@ TEST(SessionFileTest, DirectoryOfSomebodyElseIsPassedOver) {
 int InOwnMounts(const std::function<int()>& test) {
   const pid_t child = fork();
   if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(255);
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      _exit(255);
     _exit(test());
   }
   int status = 0;
@@ -184,7 +188,8 @@ TEST(SessionFileTest, FullDirectoriesEndInAMemfdAndLeaveNothingBehind) {
   ScratchDirectory directory;
   const int result = InOwnMounts([&] {
     unsetenv("XDG_RUNTIME_DIR");
-    if (!MountTmpfs(directory.path(), "size=64k,mode=0700") || !MountTmpfs("/dev/shm", "size=64k")) return 255;
+    if (!MountTmpfs(directory.path(), "size=64k,mode=0700") || !MountTmpfs("/dev/shm", "size=64k"))
+      return 255;
     CreatedSession session;
     if (CreateSession(SessionSizes(), "", &session) != 0) return 1;
     if (session.path[0] != '\0') return 2;

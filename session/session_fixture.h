@@ -1,9 +1,10 @@
-// session/scratch_session.h
+// session/session_fixture.h
 //
-// For tests: a session in memory of this process, without a file, and directories that sessions are created in.
+// For tests: a session in memory of this process, without a file, and directories that sessions are
+// created in.
 
-#ifndef GMT_SESSION_SCRATCH_SESSION_H_
-#define GMT_SESSION_SCRATCH_SESSION_H_
+#ifndef GMT_SESSION_SESSION_FIXTURE_H_
+#define GMT_SESSION_SESSION_FIXTURE_H_
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,7 +33,8 @@ inline SessionSizes SmallSizes() {
   return sizes;
 }
 
-// A directory that the sessions of this test go to (GPUMEMTRACE_DIR), removed with everything in it at the end.
+// A directory that the sessions of this test go to (GPUMEMTRACE_DIR), removed with everything in it
+// at the end.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -79,7 +81,8 @@ class ScratchSession {
 // The seed of a randomised test: GMT_TEST_SEED, else a new one. Tests print it.
 inline unsigned TestSeed() {
   const char* text = getenv("GMT_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : static_cast<unsigned>(getpid()) * 2654435761u;
+  return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10))
+                         : static_cast<unsigned>(getpid()) * 2654435761u;
 }
 
 // How long a randomised test goes on: GMT_TEST_SECONDS, else `usual`.
@@ -90,4 +93,4 @@ inline double TestSeconds(double usual) {
 
 }  // namespace gmt::session
 
-#endif  // GMT_SESSION_SCRATCH_SESSION_H_
+#endif  // GMT_SESSION_SESSION_FIXTURE_H_
