@@ -86,7 +86,7 @@ bool Collector::Round() {
   bool more = false;
   if (!output_->stalled() || output_->Retry().ok()) {
     DrainSome(LookAtTarget(), &more);
-    if (!more) ExchangeNames();
+    if (!more) AskForNames();
     FlushIfDue();
   }
   return more;
@@ -134,8 +134,9 @@ void Collector::Lose(const session::RingReader::Lost& lost) {
 // Drives a recovery as far as it goes now. A reader that never catches up scans where it is, once
 // it has held a whole lap.
 void Collector::Recover(bool caught_up) {
-  if (drain_.TakeDisturbed() && !recovery_.scanned()) {
+  if (drain_.TakeDisturbed()) {
     if (!recovery_.active()) Release(recovery_.Begin(drain_.position()));
+    recovery_.ForgetScan();
   }
   if (!recovery_.active()) return;
   if (!recovery_.scanned()) {
@@ -162,7 +163,7 @@ void Collector::Release(const std::vector<HeldRecord>& held) {
 
 void Collector::Deliver(const session::Record& record, uint64_t ticket) {
   recorder_.Add(record, ticket);
-  if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(ticket + 1));
+  if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
   if (!options_.snapshot_at_oom) return;
   const std::string name = oom_.SnapshotFor(record);
   if (name.empty()) return;
@@ -188,7 +189,7 @@ Exactness Collector::ExactnessNow() const {
   return {};
 }
 
-void Collector::ExchangeNames() {
+void Collector::AskForNames() {
   std::vector<symbols::FrameRequest> requests;
   for (const StackTranslator::NativeFrame& frame : recorder_.stacks().TakeNewFrames()) {
     const session::ModuleCopy& module = recorder_.stacks().module(frame.module);
@@ -198,6 +199,9 @@ void Collector::ExchangeNames() {
                         symbols::AddressKind::kReturn});
   }
   namer_.Add(std::move(requests));
+}
+
+void Collector::WriteNames() {
   const gmt::Symbols names = namer_.TakeNames(recorder_.definitions());
   if (names.count() > 0) recorder_.AddSymbols(names);
 }
@@ -213,6 +217,7 @@ void Collector::FlushIfDue() {
     *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
     recorder_.AddFacts(facts);
   }
+  WriteNames();
   recorder_.Flush();
 }
 
@@ -280,9 +285,9 @@ absl::Status Collector::Finish() {
   if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
   recorder_.Flush();
   AddLateFacts(ExitOfTarget(state));
-  ExchangeNames();
+  AskForNames();
   namer_.WaitUntilDone(NamingBudget(state));
-  ExchangeNames();
+  WriteNames();
 
   absl::Status status = recorder_.Finish();
   for (uint64_t waited = 0; output_->stalled() && waited < kDiskPatience; waited += kIdleWait) {

@@ -84,7 +84,8 @@ class Collector {
   void WriteGaps(uint64_t to_ns);
   Exactness ExactnessNow() const;
 
-  void ExchangeNames();
+  void AskForNames();
+  void WriteNames();
   void FlushIfDue();
   void AddLateFacts(const gmt::Exit& exit);
   void AddSources(gmt::Facts* facts) const;

@@ -392,6 +392,46 @@ TEST_F(CollectorTest, StopRequestFinishesTheFileWhileTheTargetGoesOn) {
   EXPECT_FALSE(collector_->TargetHasEnded());
 }
 
+TEST_F(CollectorTest, WriterALapBehindIsFoundInTheTableOnceItGetsThrough) {
+  FakeTarget target;
+  Start(target);
+  const session::RingWriter ring = target.map().ring_writer();
+  const auto late = ring.Reserve();
+  for (int i = 0; i < 1023; ++i) target.FailAlloc(1, 1);
+  target.Alloc(0x2000, 2);  // finds the slot taken
+  LetItRead();
+  session::Record record;
+  record.kind = session::Kind::kAlloc;
+  record.space = session::Space::kDevice;
+  record.memory = session::Memory::kDevice;
+  record.value = 0x9000;
+  record.size = 9;
+  target.map().live().Insert(record.space, record.value, MakeLive(record, late.ticket));
+  ring.Commit(late, session::Pack(record));
+  LetItRead();
+  const Recording recording = ExitAndRead(target);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()),
+              ElementsAre(Pair(0x2000, 2), Pair(0x9000, 9)));
+  EXPECT_EQ(recording.facts.losses().abandoned(), 1u);
+  EXPECT_EQ(recording.facts.losses().overrun(), 1u);
+}
+
+TEST_F(CollectorTest, FailedFreeOfAnUnknownAllocationIsLookedUpInTheTable) {
+  FakeTarget target;
+  target.Alloc(0x1000, 256);
+  session::LiveValue freed;
+  target.map().live().Find(session::Space::kDevice, 0x1000, &freed);
+  for (int i = 0; i < 2000; ++i) target.FailAlloc(1, 1);
+  Start(target);
+  target.Free(0x1000);
+  for (int i = 0; i < 2000; ++i) target.FailAlloc(1, 1);
+  LetItRead();
+  target.FreeDone(0x1000, 700, freed);
+  const Recording recording = ExitAndRead(target);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots.back()), ElementsAre(Pair(0x1000, 256)));
+  EXPECT_TRUE(recording.snapshots.back().exact());
+}
+
 TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
   FakeTarget target;
   Start(target);

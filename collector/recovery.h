@@ -64,6 +64,9 @@ class Recovery {
     settles_at_ = tail();
   }
 
+  // The table has changed in a way that no record will tell: it must be scanned again.
+  void ForgetScan() { scanned_ = false; }
+
   // Whether Resolve() may be called: the reader is at `position`.
   bool Settled(uint64_t position) const { return scanned_ && position >= settles_at_; }
 
