@@ -81,12 +81,12 @@ class Rig:
 
     def __init__(self, args):
         self.python = args.python
-        self.folder = args.simulated or next(
-            (f for f in (ROOT, ROOT / "build/release", ROOT / "build/dev") if (f / "bin/gpumemtrace").exists()), None)
+        places = [ROOT, args.simulated or ROOT / "build/release", ROOT / "build/dev"]  # a bundle, a build
+        self.folder = next((f for f in places if (f / "bin/gpumemtrace").exists()), None)
         if self.folder is None:
             sys.exit("gpu-check: no bin/gpumemtrace beside this script. Make a bundle with: scripts/bundle DIR")
         self.program = str(self.folder / "bin" / "gpumemtrace")
-        self.device = [str(self.folder / "simcuda" / "with-simcuda")] if args.simulated else []
+        self.device = [str(args.simulated / "simcuda" / "with-simcuda")] if args.simulated else []
         self.size = QUICK_SIZE if args.quick else SIZE
 
     def command(self, history, steps):
