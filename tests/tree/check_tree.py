@@ -45,7 +45,7 @@ FOREIGN_STANDARD = {
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
-TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/")
+TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
 
 # Spelt in halves, so that the rules do not find themselves.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
