@@ -34,6 +34,12 @@ class FirstTouches {
   absl::flat_hash_set<uint8_t> reset_;
 };
 
+// Whether the process can have meant it: it may have scribbled over its table.
+bool IsSound(session::Space space, const LiveValue& live) {
+  return space <= session::Space::kLast && live.memory <= session::Memory::kLast &&
+         EffectOf(live.kind) == Effect::kAcquires;
+}
+
 bool Earlier(const std::pair<Place, LiveValue>& a, const std::pair<Place, LiveValue>& b) {
   return a.second.ticket < b.second.ticket;
 }
@@ -50,7 +56,7 @@ std::vector<HeldRecord> Recovery::Begin(uint64_t position) {
 void Recovery::Begin(const session::LiveTable& table) {
   truth_ = LiveModel();
   table.Scan([&](session::Space space, uint64_t value, const LiveValue& live) {
-    truth_.Insert({space, value}, live);
+    if (IsSound(space, live)) truth_.Insert({space, value}, live);
   });
   scanned_ = true;
 }

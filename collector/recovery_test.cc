@@ -137,6 +137,14 @@ TEST_F(RecoveryTest, ContextResetBehindTheGapEndsWhatTheModelKnows) {
   EXPECT_THAT(ended_, IsEmpty());
 }
 
+TEST_F(RecoveryTest, EntryThatCannotBeMeantIsPassedOver) {
+  LiveValue scribbled = MakeLive(Event(Kind::kAlloc, 1), 60);
+  scribbled.memory = static_cast<session::Memory>(200);
+  table_.Insert(Space::kDevice, 1, scribbled);
+  Resolve();
+  EXPECT_THAT(appeared_, IsEmpty());
+}
+
 TEST_F(RecoveryTest, ItSettlesOnceEverythingWrittenDuringTheScanIsRead) {
   EXPECT_FALSE(recovery_.Settled(1000));
   recovery_.Scan(table_, [] { return uint64_t{110}; });
