@@ -70,5 +70,24 @@ browser() {
   return 1
 }
 
+# release_apt RELEASE: prints the file for APT_CONFIG that makes apt-get speak of another release of this system, from where
+# it gets its packages anyway, sources too. This machine's packages and lists stay as they are.
+release_apt() {
+  local release=$1 state=$cache/release-$1 here file
+  here=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  rm -rf "$state"
+  mkdir -p "$state"/{lists/partial,archives/partial,sources}
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+    [[ -e $file ]] || continue
+    sed "/-backports/d; s/\\b$here\\b/$release/g; s/^Types: deb\$/Types: deb deb-src/; /^deb /{p;s/^deb /deb-src /}" "$file" \
+      >"$state/sources/$(basename "$file" | sed 's/^sources.list$/main.list/')"
+  done
+  cat >"$state/apt.conf" <<END
+Dir::State "$state"; Dir::State::Lists "$state/lists"; Dir::State::status "/dev/null"; Dir::Cache "$state";
+Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "$state/sources"; APT::Sandbox::User "root";
+END
+  printf '%s\n' "$state/apt.conf"
+}
+
 # Prints the comment at the top of the script that runs.
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
