@@ -35,33 +35,28 @@ function viewerFolder() {
 
 const viewer = viewerFolder();
 if (!fs.existsSync(path.join(viewer, 'MemoryViz.js'))) {
-  skip('no MemoryViz.js in the torch wheel; name one in GMT_MEMORY_VIZ_JS');
+  skip('no MemoryViz.js: run scripts/setup --test, or name one in GMT_MEMORY_VIZ_JS');
 }
 if (!fs.existsSync(CHROMIUM)) skip(`no ${CHROMIUM}`);
 
-// The tree stays clean: packages are installed in the build folder.
-function installPackages() {
-  for (const file of ['package.json', 'package-lock.json']) {
-    fs.copyFileSync(path.join(here, file), path.join(buildDir, file));
-  }
-  const modules = path.join(buildDir, 'node_modules');
-  const installed = path.join(modules, '.package-lock.json');
-  const wanted = path.join(buildDir, 'package-lock.json');
-  const current = fs.existsSync(installed) && fs.statSync(installed).mtimeMs >= fs.statSync(path.join(here, 'package-lock.json')).mtimeMs;
-  if (!current) execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {cwd: path.dirname(wanted), stdio: 'pipe'});
-  return modules;
-}
+const modules = path.join(here, 'node_modules');
+if (!fs.existsSync(modules)) skip('its npm packages are not here: run scripts/setup --test');
 
-// Specifiers of the viewer and of d3's own modules -> files that this test serves.
-function importMap(modules) {
+// What the viewer and d3's own modules import -> files that this test serves. The viewer names its modules by the address
+// of a CDN: .../NAME@MAJOR.
+function importMap() {
   const imports = {};
+  const places = {};
   for (const name of fs.readdirSync(modules)) {
     const manifest = path.join(modules, name, 'package.json');
     if (!fs.existsSync(manifest)) continue;
-    const {module, main, version} = JSON.parse(fs.readFileSync(manifest));
-    const url = `/modules/${name}/${module ?? main}`;
-    imports[name] = url;
-    imports[`https://cdn.jsdelivr.net/npm/${name}@${version?.split('.')[0]}/+esm`] = url;
+    const {module, main} = JSON.parse(fs.readFileSync(manifest));
+    imports[name] = places[name] = `/modules/${name}/${module ?? main}`;
+  }
+  const source = fs.readFileSync(path.join(viewer, 'MemoryViz.js'), 'utf8');
+  for (const [, address] of source.matchAll(/from\s+["'](https:[^"']+)["']/g)) {
+    const name = /\/([^/@]+)@\d+/.exec(address)?.[1];
+    if (places[name]) imports[address] = places[name];
   }
   return {imports};
 }
@@ -84,16 +79,17 @@ window.loaded = true;
 </script></body></html>`;
 }
 
-function serve(pages, modules) {
+function serve(pages) {
   const roots = {'/modules/': modules, '/viewer/': viewer};
   const server = http.createServer((request, response) => {
     const url = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
     if (url in pages) return response.setHeader('content-type', 'text/html').end(pages[url]);
     for (const [prefix, root] of Object.entries(roots)) {
       const file = path.join(root, url.slice(prefix.length));
-      if (url.startsWith(prefix) && file.startsWith(root) && fs.existsSync(file)) {
-        return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(file));
-      }
+      if (!url.startsWith(prefix) || !file.startsWith(root)) continue;
+      // The older modules of d3 import each other without the extension.
+      const found = [file, `${file}.js`].find((f) => fs.existsSync(f) && fs.statSync(f).isFile());
+      if (found) return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(found));
     }
     response.writeHead(url === '/favicon.ico' ? 204 : 404).end();
   });
@@ -126,16 +122,15 @@ async function check(browser, base, name, view) {
   return problems;
 }
 
-const modules = installPackages();
 const {chromium} = createRequire(path.join(modules, 'x.js'))('playwright-core');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'memory_viz.'));
 const snapshots = exportSnapshots(folder);
-const map = importMap(modules);
+const map = importMap();
 const pages = {};
 for (const [name, snapshot] of Object.entries(snapshots)) {
   for (const view of Object.keys(VIEWS)) pages[`/${name}/${view}`] = page(map, snapshot, view);
 }
-const server = await serve(pages, modules);
+const server = await serve(pages);
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
   headless: true,
