@@ -3,22 +3,18 @@
 // How a verb joins the program. A verb is one file that exports one function, listed in
 // cli/verbs.h:
 //
-//   namespace gmt::cli {
-//   namespace {
 //   struct Options { std::string file; int64_t top = 20; };
-//   absl::StatusOr<int> Report(const Options& options, const Terminal& terminal) { ... return
-//   kDone; } }  // namespace
+//
+//   absl::StatusOr<int> Report(const Options& options, const Terminal& terminal);
 //
 //   void AddReport(Program& program) {
 //     auto options = std::make_shared<Options>();
-//     Command command = program.AddVerb("report", "What holds the memory", [options](const
-//     Terminal& terminal) {
-//       return Report(*options, terminal);
-//     });
+//     Command command = program.AddVerb(
+//         "report", "What holds the memory",
+//         [options](const Terminal& terminal) { return Report(*options, terminal); });
 //     command.Argument("FILE", &options->file, "recording");
 //     command.Option("--top", &options->top, "N", "how many rows");
 //   }
-//   }  // namespace gmt::cli
 //
 // The verb returns its exit code, or a status whose message says what failed, where, and the
 // command that mends it; the program prints it as "gpumemtrace: MESSAGE" and exits with 1 (2 for a

@@ -11,8 +11,10 @@
 //   absl::Status status = (*writer)->Finish();
 //
 // Order: definitions that events, snapshots or symbols use are written before them by the writer
-// itself. Errors: the first write error is kept and returned by every later call (disk full:
-// nothing is lost that was flushed). Thread safety: one thread at a time.
+// itself.
+// Errors: the first write error is kept and returned by every later call (disk full: nothing is
+// lost that was flushed).
+// Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_RECORDING_WRITER_H_
 #define GMT_FORMAT_RECORDING_WRITER_H_

@@ -3,11 +3,10 @@
 //
 // Exercises: cudaMalloc and cudaFree from many threads at once, addresses that go from one thread
 // to another, frees by a thread that did not allocate (--handover), stream-ordered and pinned
-// memory
-// (--async, --host), memory still live at exit (--leak).
+// memory (--async, --host), memory still live at exit (--leak).
 //
-// Usage: driver_alloc [--threads N] [--count N] [--live N] [--leak N] [--handover] [--async]
-// [--host]
+// Usage: driver_alloc [--threads N] [--count N] [--live N] [--leak N]
+//                     [--handover] [--async] [--host]
 //   --count  allocations per thread      --live  how many of them are alive at most, per thread
 // Prints one JSON line with what it did. Exit code 1 when a CUDA call failed.
 #include <cuda_runtime_api.h>
