@@ -1,6 +1,7 @@
 // cli/cat_text.h
 //
-// CatText: a recording's events as lines for people, one event a line, stacks by id (`gpumemtrace show F stack/7`).
+// CatText: a recording's events as lines for people, one event a line, stacks by id (`gpumemtrace
+// show F stack/7`).
 //
 // Thread safety: one thread at a time.
 

@@ -41,8 +41,7 @@ absl::Status UsageError(absl::string_view message) {
   return status;
 }
 
-// ---- Command
-// -----------------------------------------------------------------------------------------------------
+// ---- Command ------------------------------------------------------------------------------------
 
 void Command::Argument(const std::string& name, std::string* value, const std::string& help) {
   app_->add_option(name, *value, help)->required()->type_name("");
@@ -97,8 +96,7 @@ void Command::CommandLine(std::vector<std::string>* words) {
   app_->prefix_command();
 }
 
-// ---- Program
-// -----------------------------------------------------------------------------------------------------
+// ---- Program ------------------------------------------------------------------------------------
 
 struct Program::Verb {
   std::string name;

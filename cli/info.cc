@@ -43,7 +43,7 @@ const char* ExitName(const InfoSummary& summary, bool complete) {
   }
 }
 
-// ---- JSON --------------------------------------------------------------------------------------------------------
+// ---- JSON ---------------------------------------------------------------------------------------
 
 Json TargetJson(const InfoSummary& summary, bool complete) {
   const Exit& exit = summary.facts.exit();
@@ -133,7 +133,7 @@ void PrintInfoJson(const std::string& path, const InfoSummary& summary,
   PrintJson(info);
 }
 
-// ---- Text --------------------------------------------------------------------------------------------------------
+// ---- Text ---------------------------------------------------------------------------------------
 
 void Row(const Terminal& terminal, const char* name, const std::string& value) {
   if (!value.empty()) fmt::print("{} {}\n", terminal.Dim(fmt::format("{:<10}", name)), value);

@@ -1,7 +1,8 @@
 // cli/output_file.h
 //
-// OutputFile: the file that `-o OUT` names. An existing OUT is refused without --force, and is replaced only when the new
-// one is whole: until Commit() everything goes to a file beside it, which is removed where something failed.
+// OutputFile: the file that `-o OUT` names. An existing OUT is refused without --force, and is
+// replaced only when the new one is whole: until Commit() everything goes to a file beside it,
+// which is removed where something failed.
 //
 // Example
 //   absl::StatusOr<OutputFile> out = OutputFile::Create(options.output, options.force);

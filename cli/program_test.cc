@@ -67,7 +67,7 @@ class ProgramTest : public testing::Test {
   std::string out_, err_;
 };
 
-// ---- Usage -------------------------------------------------------------------------------------------------------
+// ---- Usage --------------------------------------------------------------------------------------
 
 TEST_F(ProgramTest, HelpListsTheVerbs) {
   EXPECT_EQ(Run("--help"), 0);
@@ -127,7 +127,7 @@ TEST_F(ProgramTest, ColorsAreOffInPipesAndOnWhenAsked) {
   EXPECT_NE(out_.find('\x1b'), std::string::npos);
 }
 
-// ---- import ------------------------------------------------------------------------------------------------------
+// ---- import -------------------------------------------------------------------------------------
 
 TEST_F(ProgramTest, ImportedLogPrintsAsItWas) {
   MakeRecording();
@@ -178,7 +178,7 @@ TEST_F(ProgramTest, ImportOfSomethingElseSaysWhatItTakes) {
 
 TEST_F(ProgramTest, ImportWithoutOutputIsWrongUsage) { EXPECT_EQ(Run("import log.jsonl"), 2); }
 
-// ---- cat and info ------------------------------------------------------------------------------------------------
+// ---- cat and info -------------------------------------------------------------------------------
 
 TEST_F(ProgramTest, LogAndItsRecordingReadTheSame) {
   MakeRecording();
@@ -235,7 +235,7 @@ TEST_F(ProgramTest, MissingFileIsNamed) {
   EXPECT_EQ(err_, "gpumemtrace: nowhere.gmt: open failed: No such file or directory\n");
 }
 
-// ---- repair ------------------------------------------------------------------------------------------------------
+// ---- repair -------------------------------------------------------------------------------------
 
 TEST_F(ProgramTest, CutRecordingIsReadNotedAndMended) {
   MakeRecording();

@@ -53,8 +53,8 @@ Terminal DetectTerminal(const TerminalOptions& options) {
 }
 
 void PrintNote(const std::string& message) {
-  // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason to
-  // throw.
+  // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason
+  // to throw.
   std::fputs(fmt::format("gpumemtrace: {}\n", message).c_str(), stderr);
 }
 

@@ -5,45 +5,32 @@
 
 // The columns that are members of Event under the same name and written as they are; addresses and
 // what a free has in common with its allocation are not among them.
-#define GMT_ACQUISITION_COLUMNS(COLUMN)                                                   \
-  COLUMN(heap)                                                                            \
-  COLUMN(memory)                                                                          \
-  COLUMN(device)                                                                          \
-  COLUMN(context)                                                                         \
-  COLUMN(size)                                                                            \
-  COLUMN(stack)                                                                           \
-  COLUMN(stream)                                                                          \
-  COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool)           \
-      COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle) \
-          COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
+// clang-format off
+#define GMT_ACQUISITION_COLUMNS(COLUMN) \
+  COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
+  COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
+  COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle) \
+  COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
 #define GMT_RETURN_COLUMNS(COLUMN) \
-  COLUMN(stack)                    \
-  COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(total_allocated) COLUMN(total_reserved)
+  COLUMN(stack) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(total_allocated) \
+  COLUMN(total_reserved)
 #define GMT_RETURN_SHARED_COLUMNS(COLUMN) \
-  COLUMN(heap, kSameHeap)                 \
-  COLUMN(memory, kSameMemory)             \
-  COLUMN(device, kSameDevice)             \
-  COLUMN(context, kSameContext)           \
-  COLUMN(address, kSameAddress)           \
-  COLUMN(size, kSameSize) COLUMN(stream, kSameStream) COLUMN(pool, kSamePool)
-#define GMT_ACTIVITY_COLUMNS(COLUMN)                                                     \
-  COLUMN(device)                                                                         \
-  COLUMN(context)                                                                        \
-  COLUMN(stream)                                                                         \
-  COLUMN(object)                                                                         \
-  COLUMN(action)                                                                         \
-  COLUMN(api)                                                                            \
-  COLUMN(duration_ns)                                                                    \
-  COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) COLUMN(value) \
-      COLUMN(name)
+  COLUMN(heap, kSameHeap) COLUMN(memory, kSameMemory) COLUMN(device, kSameDevice) \
+  COLUMN(context, kSameContext) COLUMN(address, kSameAddress) COLUMN(size, kSameSize) \
+  COLUMN(stream, kSameStream) COLUMN(pool, kSamePool)
+#define GMT_ACTIVITY_COLUMNS(COLUMN) \
+  COLUMN(device) COLUMN(context) COLUMN(stream) COLUMN(object) COLUMN(action) COLUMN(api) \
+  COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) \
+  COLUMN(value) COLUMN(name)
 #define GMT_NOTE_COLUMNS(COLUMN) \
-  COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) COLUMN(text)
+  COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) \
+  COLUMN(text)
+// clang-format on
 
 namespace gmt::format {
 namespace {
 
-// ---- Encoding
-// ----------------------------------------------------------------------------------------------------
+// ---- Encoding -----------------------------------------------------------------------------------
 
 #define GMT_PUT(name) columns->add_##name(event.name);
 #define GMT_TRIM(name) TrimColumn(columns->mutable_##name());
@@ -109,8 +96,7 @@ void Trim(gmt::Events* columns) {
 #undef GMT_TRIM
 #undef GMT_PUT
 
-// ---- Decoding
-// ----------------------------------------------------------------------------------------------------
+// ---- Decoding -----------------------------------------------------------------------------------
 
 #define GMT_TAKE(name) event->name = ColumnAt(columns.name(), row);
 // Enumerations are columns of int.

@@ -118,7 +118,8 @@ TEST_F(FileTest, ProtocDecodesEventsOfAnUncompressedFile) {
 
 TEST_F(FileTest, ProtocDecodesTheChunksOfACompressedFile) {
   StartRecording();
-  for (int n = 0; n < 1000; ++n) Add(Alloc(0x1000 + static_cast<uint64_t>(n) * 512, n % 3 == 0 ? 512 : 1024));
+  for (int n = 0; n < 1000; ++n)
+    Add(Alloc(0x1000 + static_cast<uint64_t>(n) * 512, n % 3 == 0 ? 512 : 1024));
   Finish();
   Put("zstd.gmt", bytes_);
   const std::string text = Decode("zstd.gmt");

@@ -4,14 +4,13 @@
 #include "format/columns.h"
 
 // Columns that are members of Event under the same name and written as they are.
-#define GMT_LIVE_COLUMNS(COLUMN)                                                                 \
-  COLUMN(heap)                                                                                   \
-  COLUMN(memory)                                                                                 \
-  COLUMN(device)                                                                                 \
-  COLUMN(context)                                                                                \
-  COLUMN(size) COLUMN(stack) COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) \
-      COLUMN(kind) COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api)      \
-          COLUMN(name) COLUMN(scope)
+// clang-format off
+#define GMT_LIVE_COLUMNS(COLUMN) \
+  COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
+  COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) COLUMN(kind) \
+  COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api) COLUMN(name) \
+  COLUMN(scope)
+// clang-format on
 
 namespace gmt::format {
 namespace {

@@ -1,7 +1,7 @@
 // format/random_events.h
 //
-// RandomEvents: events as a hostile imagination sees them - every kind, every field, values at the edges of their types,
-// addresses that are used again - for tests that write and read them back.
+// RandomEvents: events as a hostile imagination sees them - every kind, every field, values at the
+// edges of their types, addresses that are used again - for tests that write and read them back.
 
 #ifndef GMT_FORMAT_RANDOM_EVENTS_H_
 #define GMT_FORMAT_RANDOM_EVENTS_H_

@@ -89,8 +89,7 @@ class RecordingReader::Impl {
   EventBatch batch_;
 };
 
-// ---- Opening
-// -----------------------------------------------------------------------------------------------------
+// ---- Opening ------------------------------------------------------------------------------------
 
 absl::Status RecordingReader::Impl::CheckLooksLikeOne() {
   std::string head;
@@ -134,8 +133,7 @@ absl::Status RecordingReader::Impl::Begin() {
   }
 }
 
-// ---- Reading
-// -----------------------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
@@ -297,8 +295,7 @@ absl::Status RecordingReader::Impl::DeliverGap(int64_t to_t_ns) {
   return visitor_->OnEvents(batch);
 }
 
-// ---- The public class
-// --------------------------------------------------------------------------------------------
+// ---- The public class ---------------------------------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::Open(absl::string_view path) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);

@@ -1,5 +1,6 @@
-// A fuzzer (clang, -DGMT_BUILD_FUZZERS=ON): whatever the bytes are, the reader ends, without a crash, and every id it hands
-// out can be looked up. Run: recording_reader_fuzz -max_len=65536 CORPUS
+// A fuzzer (clang, -DGMT_BUILD_FUZZERS=ON): whatever the bytes are, the reader ends, without a
+// crash, and every id it hands out can be looked up. Run: recording_reader_fuzz -max_len=65536
+// CORPUS
 
 #include <cstddef>
 #include <cstdint>

@@ -15,8 +15,7 @@ using testing::SizeIs;
 
 class RecordingTest : public RecordingFixture {};
 
-// ---- What is written is read
-// -------------------------------------------------------------------------------------
+// ---- What is written is read --------------------------------------------------------------------
 
 TEST_F(RecordingTest, EmptyRecordingIsComplete) {
   StartRecording();
@@ -200,8 +199,7 @@ TEST_F(RecordingTest, WriterTakesNothingAfterFinish) {
   EXPECT_FALSE(writer_->Add(Alloc(0x1000, 1)).ok());
 }
 
-// ---- Cut files
-// ---------------------------------------------------------------------------------------------------
+// ---- Cut files ----------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, FileCutAnywhereIsReadToItsLastWholeChunk) {
   const std::string whole = SmallRecording(3);
@@ -244,8 +242,7 @@ TEST_F(RecordingTest, EachChunkIsOneWrite) {
   EXPECT_THAT(writes_, SizeIs(4));
 }
 
-// ---- Damaged files
-// -----------------------------------------------------------------------------------------------
+// ---- Damaged files ------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, EverySingleBitFlipIsDetected) {
   const std::string whole = SmallRecording(3);
@@ -356,8 +353,7 @@ TEST_F(RecordingTest, NewerFormatAsksForANewerReader) {
   EXPECT_THAT(std::string(open_status_.message()), HasSubstr("needs that release or a later one"));
 }
 
-// ---- Joined files
-// ------------------------------------------------------------------------------------------------
+// ---- Joined files -------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, ConcatenatedRecordingsReadAsOne) {
   SmallRecording(1);
@@ -393,8 +389,7 @@ TEST_F(RecordingTest, FirstOfTwoCutSegmentsIsReadToItsLastWholeChunk) {
   EXPECT_FALSE(reader_->complete());
 }
 
-// ---- The bytes
-// ---------------------------------------------------------------------------------------------------
+// ---- The bytes ----------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, FileBeginsWithTheMagicAndEndsWithTheFooter) {
   StartRecording();

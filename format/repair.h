@@ -2,8 +2,9 @@
 //
 // Repair: a whole recording of what is left of a cut or damaged one.
 //
-// Whole chunks are copied as they are but for their numbers; where something is missing a "gap" event says so; every file
-// segment gets an index and a footer. The result reads without notes and is complete; what was lost stays lost.
+// Whole chunks are copied as they are but for their numbers; where something is missing a "gap"
+// event says so; every file segment gets an index and a footer. The result reads without notes and
+// is complete; what was lost stays lost.
 //
 // Thread safety: pure function.
 
@@ -26,7 +27,8 @@ struct Repaired {
   uint64_t bytes_lost = 0;  // skipped in the source
 };
 
-// Reads the recording at `path` and appends a mended one to `sink`. Fails where nothing can be saved.
+// Reads the recording at `path` and appends a mended one to `sink`. Fails where nothing can be
+// saved.
 absl::StatusOr<Repaired> RepairRecording(absl::string_view path, std::unique_ptr<Sink> sink);
 
 }  // namespace gmt::format

@@ -4,7 +4,8 @@
 // proto/gmt.proto. `gpumemtrace cat --json` prints it and `gpumemtrace import` reads it; nothing is
 // lost on the way there and back. docs/format.md lists every kind with its keys.
 //
-//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"python"}]}
+//   {"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"
+// python"}]}
 //   {"kind":"alloc","t_ns":12,"heap":"driver","address":140011122688,"size":2097152,"stack":7}
 //
 // Reading runs nothing and trusts nothing: a line is JSON or an error with its number. Unknown keys

@@ -16,14 +16,14 @@
     message.set_##field(Text(*value, #field));                      \
   }
 
-#define GMT_LOSSES(FIELD, losses)                                                             \
-  FIELD(losses, written)                                                                      \
-  FIELD(losses, delivered)                                                                    \
-  FIELD(losses, overrun) FIELD(losses, holes) FIELD(losses, abandoned) FIELD(losses, backlog) \
-      FIELD(losses, stacks_full) FIELD(losses, live_full) FIELD(losses, before_session)       \
-          FIELD(losses, no_real_function) FIELD(losses, in_flight_full)                       \
-              FIELD(losses, modules_full) FIELD(losses, unrepresentable)                      \
-                  FIELD(losses, passed_unhooked)
+// clang-format off
+#define GMT_LOSSES(FIELD, losses) \
+  FIELD(losses, written) FIELD(losses, delivered) FIELD(losses, overrun) FIELD(losses, holes) \
+  FIELD(losses, abandoned) FIELD(losses, backlog) FIELD(losses, stacks_full) \
+  FIELD(losses, live_full) FIELD(losses, before_session) FIELD(losses, no_real_function) \
+  FIELD(losses, in_flight_full) FIELD(losses, modules_full) FIELD(losses, unrepresentable) \
+  FIELD(losses, passed_unhooked)
+// clang-format on
 
 namespace gmt::interop {
 namespace {
@@ -154,8 +154,7 @@ HeapTotal TakeTotal(const Json& object) {
 
 }  // namespace
 
-// ---- Values
-// ------------------------------------------------------------------------------------------------------
+// ---- Values -------------------------------------------------------------------------------------
 
 const Json* Find(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -199,8 +198,7 @@ std::string Line(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// ---- Header and facts
-// --------------------------------------------------------------------------------------------
+// ---- Header and facts ---------------------------------------------------------------------------
 
 void PutHeader(const Header& header, Json* object) {
   (*object)["schema"] = kEventLogSchema;
@@ -296,8 +294,7 @@ Losses TakeLosses(const Json& object) {
   return losses;
 }
 
-// ---- What stands beside an event
-// ---------------------------------------------------------------------------------
+// ---- What stands beside an event ----------------------------------------------------------------
 
 void PutSample(const Sample& sample, Json* object) {
   GMT_PUT(sample, device)
@@ -351,8 +348,7 @@ Gap TakeGap(const Json& object) {
   return gap;
 }
 
-// ---- Live sets
-// ---------------------------------------------------------------------------------------------------
+// ---- Live sets ----------------------------------------------------------------------------------
 
 void PutSnapshot(const Snapshot& snapshot, Json* object) {
   (*object)["t_ns"] = snapshot.t_ns();

@@ -143,7 +143,7 @@ class EventLogTest : public testing::Test {
   Notes notes_;
 };
 
-// ---- There and back ----------------------------------------------------------------------------------------------
+// ---- There and back -----------------------------------------------------------------------------
 
 TEST_F(EventLogTest, EveryKindWithEveryKeyComesBack) {
   ExpectUnchanged(Lines(std::begin(kEveryKind), std::end(kEveryKind)));
@@ -253,7 +253,7 @@ TEST_F(EventLogTest, RecordedNativeFramesPrintTheSameAfterImport) {
   EXPECT_EQ(Print(Import(printed)), printed);
 }
 
-// ---- Lines that are wrong ----------------------------------------------------------------------------------------
+// ---- Lines that are wrong -----------------------------------------------------------------------
 
 TEST_F(EventLogTest, LineThatIsNoJsonIsNamedByItsNumber) {
   EXPECT_THAT(ErrorOf({R"({"kind":"free"})", "{free}", R"({"kind":"free"})"}),
@@ -308,7 +308,7 @@ TEST_F(EventLogTest, DeepNestingDoesNotOverflow) {
   EXPECT_FALSE(ErrorOf({std::string(200'000, '[')}).empty());
 }
 
-// ---- Opening by content ------------------------------------------------------------------------------------------
+// ---- Opening by content -------------------------------------------------------------------------
 
 TEST_F(EventLogTest, LogIsOpenedLikeARecording) {
   const std::string path = Log({R"({"kind":"stack","id":7,"frames":[{"function":"f"}]})",

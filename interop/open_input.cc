@@ -62,7 +62,8 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on what a log holds, its definitions before it, and completes frees as a recording's reader does.
+// Passes on what a log holds, its definitions before it, and completes frees as a recording's
+// reader does.
 class Forward : public RecordingVisitor {
  public:
   Forward(RecordingVisitor* target, Returns returns, format::DefinitionsBuilder* builder,
