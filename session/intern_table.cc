@@ -38,9 +38,11 @@ bool InternTable::Equal(uint64_t offset, const uint64_t* words, uint32_t count) 
 
 uint64_t InternTable::Append(const uint64_t* words, uint32_t count) const {
   // Looked at before it is raised, so that a full arena does not count up for ever.
-  if (used_->load(std::memory_order_relaxed) + count + 1 > arena_words_) return 0;
+  // Compared by differences, so that a counter that was scribbled over cannot wrap around.
+  const uint64_t used = used_->load(std::memory_order_relaxed);
+  if (used >= arena_words_ || count >= arena_words_ - used) return 0;
   const uint64_t offset = used_->fetch_add(count, std::memory_order_relaxed) + 1;
-  if (offset + count > arena_words_) return 0;
+  if (offset >= arena_words_ || count > arena_words_ - offset) return 0;
   std::memcpy(arena_ + offset, words, count * sizeof(uint64_t));
   return offset;
 }

@@ -59,6 +59,14 @@ TEST_F(InternTableTest, FullArenaGivesIdZeroAndKeepsWhatIsThere) {
   EXPECT_LE(session_.control().stack_arena_used.load(), session_.map().count(kStackArena));
 }
 
+TEST_F(InternTableTest, ScribbledUseOfTheArenaDoesNotLeadTheWriterOutOfIt) {
+  const uint64_t words = session_.map().count(kStackArena);
+  for (const uint64_t used : {words, words - 1, ~uint64_t{0}, ~uint64_t{0} - 3, ~uint64_t{0} - 9}) {
+    session_.control().stack_arena_used.store(used);
+    EXPECT_EQ(Stack({used, 1, 2, 3, 4, 5, 6, 7, 8}), 0u) << used;
+  }
+}
+
 TEST_F(InternTableTest, DeepestStackFits) {
   std::vector<uint64_t> frames(kMaxStackDepth);
   for (size_t i = 0; i < frames.size(); ++i) frames[i] = i + 1;

@@ -24,7 +24,12 @@ class ModuleLog {
   ModuleLog(Control* control, ModuleRecord* records, uint32_t capacity)
       : control_(control), records_(records), capacity_(capacity) {}
 
-  uint32_t count() const { return control_->module_count.load(std::memory_order_acquire); }
+  // Never more than there is room for: what stands in shared memory may have been scribbled over,
+  // and must not make the traced process read behind the log.
+  uint32_t count() const {
+    const uint32_t n = control_->module_count.load(std::memory_order_acquire);
+    return n < capacity_ ? n : capacity_;
+  }
 
   // The generation of the youngest record; 0 while the log is empty.
   uint32_t generation() const {

@@ -66,6 +66,15 @@ TEST_F(ModuleLogTest, ThreadThatFindsTheLogTakenLeavesIt) {
   EXPECT_TRUE(Append("/lib/a.so", 0x1000, 0x2000));
 }
 
+TEST_F(ModuleLogTest, ScribbledCountDoesNotLeadTheWriterOutOfTheLog) {
+  Append("/lib/a.so", 0x1000, 0x2000);
+  session_.control().module_count.store(0xffffffff);
+  EXPECT_EQ(log_.count(), 8u);
+  EXPECT_EQ(log_.generation(), 0u);
+  EXPECT_NE(log_.Find(0x1000), nullptr);
+  EXPECT_FALSE(Append("/lib/b.so", 0x3000, 0x4000));
+}
+
 TEST_F(ModuleLogTest, ReaderCopiesWhatIsNew) {
   Append("/lib/a.so", 0x1000, 0x2000);
   std::vector<ModuleCopy> modules = Read();
