@@ -40,7 +40,7 @@ class Bench:
 
     def call_cost(self, preload, options=""):
         command = [str(self.build / "simcuda" / "with-simcuda"), str(self.build / "bench" / "call_cost"),
-                   "200" if self.quick else "2000", str(DEPTH)]
+                   "100", str(DEPTH)]
         done = subprocess.run(command, env=self.environment(preload, options), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
@@ -88,11 +88,11 @@ class Bench:
         steps, pairs = (3, 1) if self.quick else (20, 9)
         ratios = []
         for pair in range(pairs + 1):
-            plain = rig.run(None, False, steps)["seconds"]
-            traced = rig.run(self.folder / f"train-{pair}.gmt", False, steps)["seconds"]
+            plain = rig.run(None, False, steps)["processor_seconds"]
+            traced = rig.run(self.folder / f"train-{pair}.gmt", False, steps)["processor_seconds"]
             if pair > 0:
                 ratios.append(traced / plain)
-        self.add("train_gpt.py, recorded / not (kernels take no time)", f"x{statistics.median(ratios):.3f}",
+        self.add("train_gpt.py, recorded / not: processor time", f"x{statistics.median(ratios):.3f}",
                  f"median of {pairs} pairs, x{min(ratios):.3f} to x{max(ratios):.3f}")
 
     def start_up(self, what, command, times):
@@ -134,13 +134,13 @@ class Bench:
 
     def instructions(self):
         """What a shared machine cannot blur; the difference of two lengths leaves out the start of the session."""
-        rounds = 22  # of call_cost, the first unmeasured one included
-        counts = [self.count_instructions(preload, pairs) for preload in (False, True) for pairs in (100, 300)]
+        rounds = 302  # of call_cost, the first unmeasured one included
+        counts = [self.count_instructions(preload, pairs) for preload in (False, True) for pairs in (10, 30)]
         if None in counts:
             self.add("instructions added to the pair: recording, no stack", "not available here",
                      "valgrind --tool=callgrind")
             return
-        direct, recorded = (counts[1] - counts[0]) / (200 * rounds), (counts[3] - counts[2]) / (200 * rounds)
+        direct, recorded = (counts[1] - counts[0]) / (20 * rounds), (counts[3] - counts[2]) / (20 * rounds)
         self.add("instructions added to the pair: recording, no stack", f"{recorded - direct:.0f}",
                  f"{direct:.0f} of the simulated device; valgrind --tool=callgrind")
 

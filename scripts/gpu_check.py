@@ -28,16 +28,17 @@ record = json.loads(sys.argv[1])
 if record:
     torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=1 << 20)
 program, sys.argv = sys.argv[2], sys.argv[2:]
-started = time.perf_counter()
+started, started_processor = time.perf_counter(), time.process_time()
 with contextlib.redirect_stdout(io.StringIO()):
     runpy.run_path(program, run_name="__main__")
 torch.cuda.synchronize()
 seconds = time.perf_counter() - started
+processor_seconds = time.process_time() - started_processor
 free_after, total = torch.cuda.mem_get_info()
 gc.collect()
 torch.cuda.empty_cache()
 result = {
-    "seconds": seconds, "torch": torch.__version__, "cuda": torch.version.cuda,
+    "seconds": seconds, "processor_seconds": processor_seconds, "torch": torch.__version__, "cuda": torch.version.cuda,
     "device": torch.cuda.get_device_name(), "total": total,
     "used_by_run": free_before - free_after,
     "reserved": torch.cuda.memory_reserved(), "max_reserved": torch.cuda.max_memory_reserved(),
