@@ -41,6 +41,25 @@ constexpr Rule kRules[] = {
     {Field::kFunction, Match::kPrefix, "rmm::mr::", FrameRole::kAllocator},
     {Field::kFunction, Match::kPrefix, "thrust::", FrameRole::kAllocator},
 
+    // How an operator of PyTorch gets the memory of its result: the operator itself stands further
+    // out.
+    {Field::kFunction, Match::kPrefix, "at::detail::empty", FrameRole::kAllocator},
+    {Field::kFunction, Match::kPrefix, "at::native::empty", FrameRole::kAllocator},
+    {Field::kFunction, Match::kPrefix, "at::empty", FrameRole::kAllocator},
+    {Field::kFunction, Match::kPrefix, "at::_ops::empty", FrameRole::kAllocator},
+    {Field::kFunction, Match::kContains, "::wrapper_CUDA__empty", FrameRole::kAllocator},
+    {Field::kFunction, Match::kContains, "::wrapper_CUDA_memory_format_empty",
+     FrameRole::kAllocator},
+    {Field::kFunction, Match::kPrefix, "at::(anonymous namespace)::create_out",
+     FrameRole::kAllocator},
+    {Field::kFunction, Match::kContains, "::set_output_raw_strided(", FrameRole::kAllocator},
+    {Field::kFunction, Match::kContains, "::set_output_strided(", FrameRole::kAllocator},
+
+    {Field::kFunction, Match::kPrefix, "c10::impl::wrap_kernel_functor", FrameRole::kDispatcher},
+    {Field::kFunction, Match::kPrefix, "c10::Dispatcher::", FrameRole::kDispatcher},
+    {Field::kFunction, Match::kContains, "::redispatch(", FrameRole::kDispatcher},
+    {Field::kFunction, Match::kPrefix, "at::autocast::WrapFunction_", FrameRole::kDispatcher},
+
     {Field::kModuleName, Match::kPrefix, "libpython3", FrameRole::kInterpreter},
     {Field::kModuleName, Match::kPrefix, "_ctypes.", FrameRole::kInterpreter},
     {Field::kModuleName, Match::kPrefix, "libffi.so", FrameRole::kInterpreter},

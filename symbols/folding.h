@@ -9,7 +9,8 @@
 //   caught                              shown
 //   cudaMalloc            (runtime)
 //   CUDACachingAllocator::malloc (alloc.)
-//   at::native::empty     (own)         at::native::empty
+//   at::detail::empty_cuda       (alloc.)
+//   at::native::linear    (own)         at::native::linear
 //   _PyEval_EvalFrameDefault (interp.)
 //   forward  model.py:88  (own)         forward  model.py:88
 //
@@ -28,6 +29,7 @@ enum class FrameRole {
   kProfiler,     // libgpumemtrace.so
   kCuda,         // CUDA runtime and driver
   kAllocator,    // inside an allocator: a framework's, the C++ library's
+  kDispatcher,   // PyTorch's way from one operator to the next
   kInterpreter,  // CPython's evaluation loop and call machinery
   kStart,        // what calls main or a thread's first function
 };

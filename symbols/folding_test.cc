@@ -7,7 +7,7 @@ namespace {
 
 TEST(Folding, CodeOfTheProgramAndOfLibrariesIsShown) {
   EXPECT_EQ(RoleOf("forward", "", "/home/me/model.py"), FrameRole::kOwn);
-  EXPECT_EQ(RoleOf("at::native::empty_cuda(...)", "/x/libtorch_cuda.so", ""), FrameRole::kOwn);
+  EXPECT_EQ(RoleOf("at::native::linear(...)", "/x/libtorch_cuda.so", ""), FrameRole::kOwn);
   EXPECT_EQ(RoleOf("", "/opt/app/bin/server", ""), FrameRole::kOwn);
   EXPECT_EQ(RoleOf("", "", ""), FrameRole::kOwn);
 }
@@ -23,6 +23,21 @@ TEST(Folding, ProfilerCudaAllocatorInterpreterAndStartAreNoise) {
             FrameRole::kInterpreter);
   EXPECT_EQ(RoleOf("__libc_start_main", "/lib/libc.so.6", ""), FrameRole::kStart);
   EXPECT_EQ(RoleOf("_start", "/opt/app/server", ""), FrameRole::kStart);
+}
+
+TEST(Folding, OperatorIsShownAndTheWayToItsMemoryIsNot) {
+  for (const char* function :
+       {"at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)",
+        "at::native::empty_strided_cuda(c10::ArrayRef<long>)",
+        "at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA__empty_strided(...)",
+        "at::(anonymous namespace)::structured_addmm_out_cuda_functional::set_output_raw_strided("
+        "long)"}) {
+    EXPECT_EQ(RoleOf(function, "", ""), FrameRole::kAllocator) << function;
+  }
+  EXPECT_EQ(RoleOf("c10::impl::wrap_kernel_functor_unboxed_<...>::call(...)", "", ""),
+            FrameRole::kDispatcher);
+  EXPECT_EQ(RoleOf("at::_ops::addmm::redispatch(...)", "", ""), FrameRole::kDispatcher);
+  EXPECT_EQ(RoleOf("at::_ops::addmm::call(...)", "", ""), FrameRole::kOwn);
 }
 
 TEST(Folding, ModuleIsJudgedByItsFileNameNotByItsFolder) {
