@@ -157,16 +157,13 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.duration_ns = r.duration_ns;
     e.present |= format::kHasDuration;
   }
-  // The word is a stream, the physical handle of a mapping, or the bytes asked for of a block
-  // (session/layout.h, Slot).
+  // The word is a stream, or the physical handle of a mapping (session/layout.h, Slot).
   if (r.kind == Kind::kMap) {
     e.handle = r.stream;
     e.present |= format::kHasHandle;
-  } else if (r.memory == Memory::kBlock) {
-    e.requested = r.stream;
-    if (r.stream != 0) e.present |= format::kHasRequested;
-  } else if (r.stream != 0 || r.memory == Memory::kPool || r.kind == Kind::kStream ||
-             r.kind == Kind::kSync || r.kind == Kind::kEventRecord || r.kind == Kind::kEventWait) {
+  } else if (r.stream != 0 || r.memory == Memory::kPool || r.memory == Memory::kBlock ||
+             r.kind == Kind::kStream || r.kind == Kind::kSync || r.kind == Kind::kEventRecord ||
+             r.kind == Kind::kEventWait) {
     e.stream = r.stream;
     e.present |= format::kHasStream;
   }

@@ -260,7 +260,7 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //   2     value: address or handle; name (text id) of marks, ranges and threads; the CUDA event of
 //         event_*
 //   3     size: bytes; index of a mark
-//   4     stream: raw handle; physical handle of a map; requested bytes of a block
+//   4     stream: raw handle (of a map: the physical handle)
 //   5     stack 0-31 · forward stack 32-63 (blocks)
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)
 //   7     kind 0-7 · space 8-15 · memory 16-23 · device 24-31 · context 32-39 · api 40-51 ·
