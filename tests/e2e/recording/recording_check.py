@@ -200,7 +200,8 @@ def plain_preload_alone_records_the_same(rig, folder):
 def plain_killed_process_leaves_a_complete_recording(rig, folder):
     threads = 2
     command = rig.driver_alloc("--threads", threads, "--count", "100000000")
-    kill = f"{' '.join(map(str, command))} & pid=$!; sleep 0.3; kill -9 $pid; wait $pid"
+    recording_began = "until [ -s run.gmt ]; do sleep 0.01; done"
+    kill = f"{' '.join(map(str, command))} & {recording_began}; sleep 0.2; kill -9 $!; wait $!"
     for via in (rig.run, rig.preload):
         place = folder / via.__name__
         (place / "sessions").mkdir(parents=True, mode=0o700)
