@@ -59,6 +59,8 @@ constexpr Rule kRules[] = {
     {Field::kFunction, Match::kPrefix, "c10::Dispatcher::", FrameRole::kDispatcher},
     {Field::kFunction, Match::kContains, "::redispatch(", FrameRole::kDispatcher},
     {Field::kFunction, Match::kPrefix, "at::autocast::WrapFunction_", FrameRole::kDispatcher},
+    {Field::kFunction, Match::kPrefix, "torch::autograd::VariableType::", FrameRole::kDispatcher},
+    {Field::kFunction, Match::kContains, "::wrapper_CUDA_", FrameRole::kDispatcher},
 
     {Field::kModuleName, Match::kPrefix, "libpython3", FrameRole::kInterpreter},
     {Field::kModuleName, Match::kPrefix, "_ctypes.", FrameRole::kInterpreter},

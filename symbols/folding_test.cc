@@ -37,6 +37,10 @@ TEST(Folding, OperatorIsShownAndTheWayToItsMemoryIsNot) {
   EXPECT_EQ(RoleOf("c10::impl::wrap_kernel_functor_unboxed_<...>::call(...)", "", ""),
             FrameRole::kDispatcher);
   EXPECT_EQ(RoleOf("at::_ops::addmm::redispatch(...)", "", ""), FrameRole::kDispatcher);
+  EXPECT_EQ(RoleOf("torch::autograd::VariableType::(anonymous namespace)::addmm(...)", "", ""),
+            FrameRole::kDispatcher);
+  EXPECT_EQ(RoleOf("at::(anonymous namespace)::wrapper_CUDA_nll_loss_backward(...)", "", ""),
+            FrameRole::kDispatcher);
   EXPECT_EQ(RoleOf("at::_ops::addmm::call(...)", "", ""), FrameRole::kOwn);
 }
 
