@@ -65,6 +65,15 @@ Json LossesJson(const InfoSummary& summary) {
           {"adds_up", summary.losses_add_up()}};
 }
 
+// "GPU 0 (A100, 80 GiB)", as far as it is known.
+std::string DeviceText(const Device& device) {
+  std::vector<std::string> known;
+  if (device.has_name()) known.push_back(device.name());
+  if (device.has_total_bytes()) known.push_back(Bytes(device.total_bytes()));
+  const std::string gpu = fmt::format("GPU {}", device.index());
+  return known.empty() ? gpu : fmt::format("{} ({})", gpu, fmt::join(known, ", "));
+}
+
 Json DevicesJson(const Facts& facts) {
   Json devices = Json::array();
   for (const Device& device : facts.devices()) {
@@ -198,9 +207,7 @@ void PrintInfoText(const std::string& path, const InfoSummary& summary, const in
   Row(terminal, "duration", Duration(summary.duration_ns()));
   Row(terminal, "events", EventsText(summary));
   Row(terminal, "losses", LossesText(summary));
-  Row(terminal, "devices", Join(summary.facts.devices(), [](const Device& device) {
-        return fmt::format("{} {} {}", device.index(), device.name(), Bytes(device.total_bytes()));
-      }));
+  Row(terminal, "devices", Join(summary.facts.devices(), DeviceText));
   Row(terminal, "heaps", Join(summary.heaps, [](const auto& heap) {
         return fmt::format("{} ({}, {})", heap.first.empty() ? "unnamed" : heap.first,
                            Plural(heap.second.allocations, "allocation"),
