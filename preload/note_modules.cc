@@ -3,9 +3,9 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "preload/clock.h"
 #include "preload/loader.h"
 #include "preload/thread_state.h"
 
@@ -132,12 +132,6 @@ bool Same(const ModuleRecord& a, const ModuleRecord& b) {
          memcmp(a.path, b.path, a.path_size) == 0;
 }
 
-uint64_t Now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 }  // namespace
 
 bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth) {
@@ -152,7 +146,7 @@ bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth)
     end = found.end;
     const ModuleRecord* known = log.Find(frames[i]);
     if (known != nullptr && Same(*known, found)) continue;
-    found.seen_ns = Now();
+    found.seen_ns = NowNs();
     log.Append(found, ThreadId(process.identity));
   }
   return log.generation() != generation;

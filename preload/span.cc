@@ -1,8 +1,8 @@
 #include "preload/span.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "preload/clock.h"
 #include "preload/current_device.h"
 #include "preload/note_modules.h"
 
@@ -10,12 +10,6 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint32_t kOutOfMemory = 2;  // cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY
-
-uint64_t Now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 bool HeapWanted(const Process& p, Memory memory) {
   const bool host = memory == Memory::kPinned || memory == Memory::kRegistered;
@@ -133,13 +127,13 @@ AcquisitionSpan::AcquisitionSpan(Process* process, ApiId api, const Acquisition&
   record_.device = what.device;
   record_.thread = ThreadId(process->identity);
   record_.stack = RecordStack(process);
-  begin_ns_ = record_.time_ns = Now();
+  begin_ns_ = record_.time_ns = NowNs();
   in_flight_ = BeginInFlight(process, record_);
 }
 
 void AcquisitionSpan::Finish(uint32_t result) {
   const KeepErrno keep;
-  record_.time_ns = Now();
+  record_.time_ns = NowNs();
   record_.duration_ns = record_.time_ns - begin_ns_;
   record_.result = static_cast<uint16_t>(result);
   session::InFlightTable::End(in_flight_);
@@ -181,7 +175,7 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : proces
   record_.stream = what.stream;
   record_.thread = ThreadId(process->identity);
   if (process->options.free_stacks) record_.stack = RecordStack(process);
-  record_.time_ns = Now();
+  record_.time_ns = NowNs();
   known_ = RecordReturn(process, &record_, &live_);
   in_flight_ = BeginInFlight(process, record_);
 }
@@ -190,7 +184,7 @@ void ReturnSpan::Finish(uint32_t result) {
   const KeepErrno keep;
   session::InFlightTable::End(in_flight_);
   const uint64_t begin_ns = record_.time_ns;
-  record_.time_ns = Now();
+  record_.time_ns = NowNs();
   RecordReturnDone(process_, record_, record_.time_ns - begin_ns, result,
                    known_ ? &live_ : nullptr);
 }
@@ -210,7 +204,7 @@ RangeReturnSpan::RangeReturnSpan(Process* process, ApiId api, const RangeReturn&
   record_.api = api;
   record_.thread = ThreadId(process->identity);
   if (process->options.free_stacks) record_.stack = RecordStack(process);
-  record_.time_ns = Now();
+  record_.time_ns = NowNs();
   for (uint64_t at = what.start; at - what.start < what.size;) {
     Part part;
     record_.value = part.value = at;
@@ -228,7 +222,7 @@ RangeReturnSpan::RangeReturnSpan(Process* process, ApiId api, const RangeReturn&
 void RangeReturnSpan::Finish(uint32_t result) {
   const KeepErrno keep;
   const uint64_t begin_ns = record_.time_ns;
-  record_.time_ns = Now();
+  record_.time_ns = NowNs();
   for (uint32_t i = 0; i < part_count_; ++i) {
     record_.value = parts_[i].value;
     record_.size = parts_[i].live.size;
