@@ -189,6 +189,15 @@ def plain_failed_free_is_undone(rig, folder):
     assert recording.done.returncode == 1, "the program sees the failure as without us"
 
 
+def plain_last_error_of_the_runtime_is_left_alone(rig, folder):
+    program = [rig.build / "tests" / "programs" / "last_error"]
+    alone = subprocess.run(rig.simulated(program), capture_output=True, text=True, check=True)
+    recording = rig.run(folder, program)
+    assert "cudaErrorMemoryAllocation" in alone.stdout, alone.stdout
+    assert recording.done.stdout == alone.stdout, recording.done.stdout
+    recording.check_against_the_device()
+
+
 def plain_preload_alone_records_the_same(rig, folder):
     recording = rig.preload(folder, rig.driver_alloc("--threads", "3", "--count", "100"))
     assert recording.done.returncode == 0, recording.done.stderr
