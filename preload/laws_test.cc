@@ -103,6 +103,11 @@ TEST_F(LawsTest, PlaceThatCannotBeWrittenToIsReplacedAndSaid) {
   EXPECT_THAT(outcome.err, HasSubstr(traced_.directory() + "/gpumemtrace/run.gmt (No such file"));
 }
 
+TEST_F(LawsTest, FirstCallMayComeFromAThreadWithASmallStack) {
+  EXPECT_EQ(traced_.Run({Program("small_stack")}).exit_code, 0);
+  EXPECT_THAT(traced_.ReadSession().records, SizeIs(1));
+}
+
 TEST_F(LawsTest, HookWithoutARealFunctionReturnsSymbolNotFound) {
   EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "302\n");
 }

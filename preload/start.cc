@@ -53,11 +53,33 @@ const char* EnvironmentOr(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
+// Memory for texts that are too big for a thread's stack: the first GPU call may come from a thread
+// with a small one.
+class Scratch {
+ public:
+  Scratch()
+      : memory_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  ~Scratch() {
+    if (*this) munmap(memory_, kSize);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  explicit operator bool() const { return memory_ != MAP_FAILED; }
+  char* data() const { return static_cast<char*>(memory_); }
+  static constexpr size_t kSize = 48 << 10;
+
+ private:
+  void* const memory_;
+};
+
 void AddCommandLine(session::InfoWriter* info) {
-  char text[16384];
+  const Scratch scratch;
+  if (!scratch) return;
+  char* text = scratch.data();
   const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
-  const ssize_t n = read(fd, text, sizeof(text));
+  const ssize_t n = read(fd, text, Scratch::kSize);
   close(fd);
   std::string_view rest(text, n > 0 ? static_cast<size_t>(n) : 0);
   while (!rest.empty()) info->Add("arg", session::Cut(&rest, '\0'));
@@ -156,8 +178,9 @@ void Announce(const Process& p, const session::CreatedSession& session, const Ou
 bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   const char* run_id = EnvironmentOr("GPUMEMTRACE_RUN_ID", "");
   const char* shim = OwnPath();
-  char text[48 << 10];
-  session::InfoWriter info(text, sizeof(text));
+  const Scratch scratch;
+  if (!scratch) return false;
+  session::InfoWriter info(scratch.data(), Scratch::kSize);
   ComposeInfo(output, run_id, shim, unwinder, &info);
 
   session::SessionSizes sizes;

@@ -1,0 +1,24 @@
+// The process's first GPU call comes from a thread with a stack of 64 KiB.
+
+#include <pthread.h>
+
+#include "preload/testing/runtime.h"
+
+namespace {
+
+void* Allocate(void*) {
+  void* ptr;
+  cudaMalloc(&ptr, 4099);
+  return nullptr;
+}
+
+}  // namespace
+
+int main() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 64 << 10);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, Allocate, nullptr) != 0) return 1;
+  pthread_join(thread, nullptr);
+}
