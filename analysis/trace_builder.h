@@ -57,7 +57,8 @@ class TraceBuilder : public format::RecordingVisitor {
     }
   };
   using Places = absl::InlinedVector<Place, 4>;
-  // A reserved range of addresses. A framework that puts blocks in it uses all that is mapped there as one segment.
+  // A reserved range of addresses. A framework that puts blocks in it uses all that is mapped there
+  // as one segment.
   struct Reservation {
     uint64_t address = 0, size = 0;
     bool holds_blocks = false;

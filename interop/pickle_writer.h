@@ -1,8 +1,9 @@
 // interop/pickle_writer.h
 //
-// PickleWriter: Python's pickle, protocol 2, restricted to what data needs: dict, list, tuple, str, int, float, bool, None. No
-// opcode that names or calls anything is ever written, so that loading runs no code; and only such opcodes as PyTorch's
-// memory viewer, which has an unpickler of its own, understands.
+// PickleWriter: Python's pickle, protocol 2, restricted to what data needs: dict, list, tuple, str,
+// int, float, bool, None. No opcode that names or calls anything is ever written, so that loading
+// runs no code; and only such opcodes as PyTorch's memory viewer, which has an unpickler of its
+// own, understands.
 //
 //   PickleWriter pickle(out);
 //   pickle.BeginDict();
@@ -11,10 +12,11 @@
 //   pickle.End();
 //   pickle.Finish();
 //
-// A value that comes again is written once and referred to: strings always, other values where the caller calls
-// Remember() behind Begin...() and Recall() later.
+// A value that comes again is written once and referred to: strings always, other values where the
+// caller calls Remember() behind Begin...() and Recall() later.
 //
-// Errors: those of the stream. REQUIRES: in a dict, keys and values alternate; every Begin has its End.
+// Errors: those of the stream.
+// REQUIRES: in a dict, keys and values alternate; every Begin has its End.
 // Thread safety: one thread at a time.
 
 #ifndef GMT_INTEROP_PICKLE_WRITER_H_
@@ -33,7 +35,8 @@ namespace gmt::interop {
 class PickleWriter {
  public:
   using Memo = uint32_t;
-  // Longer lists are appended to in pieces: the viewer's unpickler passes each piece as arguments of one call.
+  // Longer lists are appended to in pieces: the viewer's unpickler passes each piece as arguments
+  // of one call.
   static constexpr uint32_t kBatch = 1000;
 
   explicit PickleWriter(std::ostream& out);

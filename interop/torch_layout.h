@@ -1,7 +1,8 @@
 // interop/torch_layout.h
 //
-// The state of device memory as segments that consist of blocks, as PyTorch's snapshot has it: blocks adjoin, gaps between
-// them are inactive blocks, a block without known driver memory is a segment of its own.
+// The state of device memory as segments that consist of blocks, as PyTorch's snapshot has it:
+// blocks adjoin, gaps between them are inactive blocks, a block without known driver memory is a
+// segment of its own.
 //
 // Thread safety: pure functions.
 

@@ -126,7 +126,7 @@ class SnapshotWriter {
     return (trace_.rows.flags[row] & analysis::kRowHoldsBlocks) != 0;
   }
 
-  // ---- State --------------------------------------------------------------------------------------
+  // ---- State ------------------------------------------------------------------------------------
 
   void WriteSegments() {
     pickle_.BeginList();
@@ -179,7 +179,7 @@ class SnapshotWriter {
     frames_.Write(row == kNoRow ? 0 : trace_.rows.stack[row]);
   }
 
-  // ---- History ------------------------------------------------------------------------------------
+  // ---- History ----------------------------------------------------------------------------------
 
   void GatherChanges() {
     for (uint32_t i = 0; i < trace_.mappings.size(); ++i) {

@@ -1,19 +1,21 @@
 // interop/torch_snapshot.h
 //
-// A recording as PyTorch's memory snapshot: the pickle that torch.cuda.memory._dump_snapshot() writes and that
-// pytorch.org/memory_viz and `python -m torch.cuda._memory_viz` read.
+// A recording as PyTorch's memory snapshot: the pickle that torch.cuda.memory._dump_snapshot()
+// writes and that pytorch.org/memory_viz and `python -m torch.cuda._memory_viz` read.
 //
 //   recording                          snapshot
-//   driver memory with blocks in it    segment_alloc ... segment_free, a segment of its blocks and the gaps between
+//   driver memory with blocks in it    segment_alloc ... segment_free, a segment of its blocks and
+//                                      the gaps between
 //   driver memory without              the same, with one alloc and one block of its full size
-//   mapped physical memory             the same at the address it is mapped at; with blocks in it segment_map/unmap,
+//   mapped physical memory             the same at the address it is mapped at; with blocks in it
+//                                      segment_map/unmap,
 //                                      adjoining ranges being one expandable segment
 //   block of a framework               alloc, free_requested + free_completed
 //   failed allocation                  oom
 //
-// Readers rely on: every live block lies in a segment; a segment's blocks adjoin and sum to its size; a segment_free names
-// the address of a segment_alloc. Host memory and physical memory that is not mapped have no place in the format and are
-// left out; the result says how much.
+// Readers rely on: every live block lies in a segment; a segment's blocks adjoin and sum to its
+// size; a segment_free names the address of a segment_alloc. Host memory and physical memory that
+// is not mapped have no place in the format and are left out; the result says how much.
 //
 // Thread safety: pure function.
 

@@ -7,7 +7,8 @@ namespace gmt::session {
 namespace {
 
 // Words [offset, offset + count) of an arena, or nullptr where they do not lie inside it.
-const uint64_t* ArenaWords(const SessionMap& session, SectionId arena, uint64_t offset, uint64_t count) {
+const uint64_t* ArenaWords(const SessionMap& session, SectionId arena, uint64_t offset,
+                           uint64_t count) {
   const uint64_t size = session.count(arena);
   if (offset == 0 || offset >= size || count > size - offset) return nullptr;
   return session.section<const uint64_t>(arena) + offset;
@@ -40,8 +41,8 @@ std::string ReadText(const SessionMap& session, uint64_t id) {
 }
 
 void ReadNewModules(const SessionMap& session, std::vector<ModuleCopy>* modules) {
-  const uint64_t count = std::min<uint64_t>(session.control().module_count.load(std::memory_order_acquire),
-                                            session.count(kModules));
+  const uint64_t count = std::min<uint64_t>(
+      session.control().module_count.load(std::memory_order_acquire), session.count(kModules));
   const auto* records = session.section<const ModuleRecord>(kModules);
   for (uint64_t i = modules->size(); i < count; ++i) {
     ModuleRecord record;

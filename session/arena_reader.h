@@ -1,12 +1,13 @@
 // session/arena_reader.h
 //
-// The reader's side of the arenas (session/intern_table.h) and of the module log: stacks, texts and modules by value, out of
-// memory that its writer may scribble over at any moment.
+// The reader's side of the arenas (session/intern_table.h) and of the module log: stacks, texts and
+// modules by value, out of memory that its writer may scribble over at any moment.
 //
-// Every length is read once, into a local, and checked against the section before anything behind it is touched. What does
-// not fit is "not there"; nothing here can fail in another way.
+// Every length is read once, into a local, and checked against the section before anything behind
+// it is touched. What does not fit is "not there"; nothing here can fail in another way.
 //
-// Thread safety: free functions over memory that changes; an entry that a ring record refers to no longer does.
+// Thread safety: free functions over memory that changes; an entry that a ring record refers to no
+// longer does.
 
 #ifndef GMT_SESSION_ARENA_READER_H_
 #define GMT_SESSION_ARENA_READER_H_
@@ -39,8 +40,8 @@ struct ModuleCopy {
   std::string path;
 };
 
-// Appends the records from number modules->size() on. Records with an empty range stay in place (nothing lies in them), so
-// that numbers are those of the log.
+// Appends the records from number modules->size() on. Records with an empty range stay in place
+// (nothing lies in them), so that numbers are those of the log.
 void ReadNewModules(const SessionMap& session, std::vector<ModuleCopy>* modules);
 
 }  // namespace gmt::session
