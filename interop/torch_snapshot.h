@@ -8,8 +8,8 @@
 //                                      the gaps between
 //   driver memory without              the same, with one alloc and one block of its full size
 //   mapped physical memory             the same at the address it is mapped at; with blocks in it
-//                                      segment_map/unmap,
-//                                      adjoining ranges being one expandable segment
+//                                      segment_map/unmap, adjoining ranges being one expandable
+//                                      segment
 //   block of a framework               alloc, free_requested + free_completed
 //   failed allocation                  oom
 //
