@@ -138,7 +138,10 @@ std::string ReportOrError(const std::string& recording, const Terminal& terminal
   return report.ok() ? *report : absl::StrCat(report.status().message(), "\n");
 }
 
-// The target's standard output stays its own: all of this goes to stderr.
+// The target's standard output stays its own: all of this goes to stderr. Where that cannot be
+// written to, nothing is said, and the command's exit code stays what it was.
+void Print(const std::string& text) { fputs(text.c_str(), stderr); }
+
 void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
   if (entries.empty()) {
     PrintNote("no GPU call was made; nothing was recorded");
@@ -147,13 +150,13 @@ void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
   if (entries.size() > 1) {
     for (const RunEntry& entry : entries) {
       const std::string report = ReportOrError(entry.output, terminal);
-      fmt::print(stderr, "process {}: {}: {}\n", entry.pid, entry.output,
-                 report.substr(0, report.find('\n')));
+      Print(fmt::format("process {}: {}: {}\n", entry.pid, entry.output,
+                        report.substr(0, report.find('\n'))));
     }
-    fmt::print(stderr, "\n");
+    Print("\n");
   }
   const RunEntry& chosen = MostImportant(entries);
-  fmt::print(stderr, "{}\nRecording: {}\n", ReportOrError(chosen.output, terminal), chosen.output);
+  Print(fmt::format("{}\nRecording: {}\n", ReportOrError(chosen.output, terminal), chosen.output));
 }
 
 absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {

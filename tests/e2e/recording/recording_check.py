@@ -248,6 +248,17 @@ def plain_session_without_a_collector_is_collected_later(rig, folder):
     recording.check_against_the_device()
 
 
+def plain_exit_code_is_the_programs_where_stderr_is_full(rig, folder):
+    traced = " ".join(rig.simulated(rig.driver_alloc()))
+    done = subprocess.run(
+        f"{rig.program} run -o {folder}/run.gmt -- {traced} >/dev/null 2>/dev/full",
+        env=rig.environment(folder, {}),
+        shell=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.returncode
+
+
 def plain_second_process_of_a_run_has_its_own_file(rig, folder):
     alloc = " ".join(map(str, rig.driver_alloc("--threads", "1", "--count", "10")))
     recording = rig.run(folder, ["/bin/sh", "-c", f"{alloc} && {alloc}"])
