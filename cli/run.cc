@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -16,11 +17,13 @@
 #include "absl/strings/str_replace.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/info_summary.h"
 #include "cli/install.h"
 #include "cli/report.h"
 #include "cli/run_log.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "interop/open_input.h"
 #include "session/options.h"
 
 namespace gmt::cli {
@@ -120,17 +123,24 @@ std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
   }
 }
 
-// The recording to report on in full: the biggest one.
+// Whether the recording says that its process ended in an error.
+bool Failed(const std::string& recording) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(recording);
+  if (!input.ok()) return false;
+  InfoSummary summary(&(*input)->definitions());
+  if (!(*input)->Read(summary).ok()) return false;
+  const Exit& exit = summary.facts.exit();
+  return exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
+}
+
+// The recording to report on in full: that of a process that failed, else the biggest.
 const RunEntry& MostImportant(const std::vector<RunEntry>& entries) {
-  const auto size = [](const RunEntry& entry) {
+  const auto rank = [](const RunEntry& entry) {
     std::error_code none;
-    return std::filesystem::file_size(entry.output, none);
+    return std::pair(Failed(entry.output), std::filesystem::file_size(entry.output, none));
   };
-  const RunEntry* biggest = &entries.front();
-  for (const RunEntry& entry : entries) {
-    if (size(entry) > size(*biggest)) biggest = &entry;
-  }
-  return *biggest;
+  return *std::max_element(entries.begin(), entries.end(),
+                           [&](const RunEntry& a, const RunEntry& b) { return rank(a) < rank(b); });
 }
 
 std::string ReportOrError(const std::string& recording, const Terminal& terminal) {

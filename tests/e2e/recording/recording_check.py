@@ -266,7 +266,18 @@ def plain_second_process_of_a_run_has_its_own_file(rig, folder):
     assert len(files) == 2, files
     pids = {recording.info(f)["target"]["pid"] for f in files}
     assert len(pids) == 2
-    assert "process" in recording.done.stderr, recording.done.stderr
+    assert all(f"process {pid}: " in recording.done.stderr for pid in pids), recording.done.stderr
+
+
+def plain_process_that_failed_is_reported_in_full(rig, folder):
+    big = " ".join(map(str, rig.driver_alloc("--count", "400")))
+    failing = " ".join(map(str, rig.driver_alloc("--count", "5")))
+    script = f"{big} && SIMCUDA_FAIL=cuMemFree_v2:1=700 {failing}"
+    recording = rig.run(folder, ["/bin/sh", "-c", script])
+    assert recording.done.returncode == 1, recording.done.returncode
+    last = recording.done.stderr.strip().splitlines()[-1]
+    failed = pathlib.Path(last.removeprefix("Recording: "))
+    assert recording.info(failed)["target"]["exit"]["code"] == 1, last
 
 
 def plain_later_run_never_overwrites(rig, folder):
