@@ -94,6 +94,8 @@ void Command::RequiredOption(const std::string& names, std::string* value,
 void Command::CommandLine(std::vector<std::string>* words) {
   *rest_ = words;
   app_->prefix_command();
+  app_->footer("\nThe command follows its own options: gpumemtrace " + app_->get_name() +
+               " [OPTIONS] -- COMMAND...");
 }
 
 // ---- Program ------------------------------------------------------------------------------------
