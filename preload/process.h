@@ -23,6 +23,7 @@
 
 namespace gmt::preload {
 
+// Zero bytes are an idle process: a fresh page, or one that a fork has emptied.
 struct Process {
   enum Status : uint32_t { kIdle = 0, kStarting = 1, kRecording = 2, kOff = 3 };
 
