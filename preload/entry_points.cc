@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "preload/export.h"
 #include "preload/hook.h"
 #include "preload/real_function.h"
 
@@ -61,18 +62,16 @@ cudaError_t GetEntryPointByVersion(const char* name, int slot, std::atomic<void*
 }  // namespace
 }  // namespace gmt::preload
 
-#define GMT_EXPORT extern "C" __attribute__((visibility("default"), used))
-
-#define GMT_QUERY_AS(name, slot, suffix, versioned)                                          \
+#define GMT_EXPORT_QUERY(slot, suffix, node, name)                                           \
   GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function,          \
                                                unsigned long long flags,                     \
                                                gmt::preload::Status* status) {               \
     static constinit std::atomic<void*> real{nullptr};                                       \
     return gmt::preload::GetEntryPoint(#name, slot, &real, symbol, function, flags, status); \
   }                                                                                          \
-  asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
+  GMT_VERSIONED(name, suffix, node)
 
-#define GMT_QUERY_BY_VERSION_AS(name, slot, suffix, versioned)                                 \
+#define GMT_EXPORT_QUERY_BY_VERSION(slot, suffix, node, name)                                  \
   GMT_EXPORT cudaError_t gmt_##name##_##suffix(const char* symbol, void** function,            \
                                                unsigned int version, unsigned long long flags, \
                                                gmt::preload::Status* status) {                 \
@@ -80,14 +79,9 @@ cudaError_t GetEntryPointByVersion(const char* name, int slot, std::atomic<void*
     return gmt::preload::GetEntryPointByVersion(#name, slot, &real, symbol, function, version, \
                                                 flags, status);                                \
   }                                                                                            \
-  asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
+  GMT_VERSIONED(name, suffix, node)
 
-#define GMT_FOR_EACH_RUNTIME(export_as, name)                                                 \
-  export_as(name, 0, v11, "@libcudart.so.11.0") export_as(name, 1, v12, "@libcudart.so.12")   \
-      export_as(name, 2, v13, "@libcudart.so.13") export_as(name, 3, v14, "@libcudart.so.14") \
-          export_as(name, 4, v15, "@@libcudart.so.15")
-
-GMT_FOR_EACH_RUNTIME(GMT_QUERY_AS, cudaGetDriverEntryPoint)
-GMT_FOR_EACH_RUNTIME(GMT_QUERY_AS, cudaGetDriverEntryPoint_ptsz)
-GMT_FOR_EACH_RUNTIME(GMT_QUERY_BY_VERSION_AS, cudaGetDriverEntryPointByVersion)
-GMT_FOR_EACH_RUNTIME(GMT_QUERY_BY_VERSION_AS, cudaGetDriverEntryPointByVersion_ptsz)
+GMT_FOR_EACH_RUNTIME(GMT_EXPORT_QUERY, cudaGetDriverEntryPoint)
+GMT_FOR_EACH_RUNTIME(GMT_EXPORT_QUERY, cudaGetDriverEntryPoint_ptsz)
+GMT_FOR_EACH_RUNTIME(GMT_EXPORT_QUERY_BY_VERSION, cudaGetDriverEntryPointByVersion)
+GMT_FOR_EACH_RUNTIME(GMT_EXPORT_QUERY_BY_VERSION, cudaGetDriverEntryPointByVersion_ptsz)

@@ -6,10 +6,9 @@
 
 #include <type_traits>
 
+#include "preload/export.h"
 #include "preload/own_image.h"
 #include "preload/real_function.h"
-
-#define GMT_EXPORT extern "C" __attribute__((visibility("default"), used))
 
 namespace gmt::preload {
 namespace {
@@ -132,24 +131,16 @@ void* DriverHookFor(const char* name, unsigned version, void* real) {
 
 }  // namespace gmt::preload
 
-// ---- What the library exports ----
-//
-// A runtime function once per runtime, under that runtime's version node, so that each caller
-// reaches the runtime that it was linked with. The newest is the default, and first in exports.map:
-// unversioned callers bind to it.
+// ---- What the library exports -------------------------------------------------------------------
 
-#define GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, slot, suffix, versioned) \
-  GMT_EXPORT cudaError_t gmt_##name##_##suffix parameters {                         \
-    return gmt::preload::Hook_##name<slot> arguments;                               \
-  }                                                                                 \
-  asm(".symver gmt_" #name "_" #suffix ", " #name versioned ", remove");
+#define GMT_EXPORT_RUNTIME(slot, suffix, node, name, parameters, arguments) \
+  GMT_EXPORT cudaError_t gmt_##name##_##suffix parameters {                 \
+    return gmt::preload::Hook_##name<slot> arguments;                       \
+  }                                                                         \
+  GMT_VERSIONED(name, suffix, node)
 
-#define GMT_RUNTIME(name, parameters, arguments, event)                            \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 0, v11, "@libcudart.so.11.0") \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 1, v12, "@libcudart.so.12")   \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 2, v13, "@libcudart.so.13")   \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 3, v14, "@libcudart.so.14")   \
-  GMT_EXPORT_RUNTIME_AS(name, parameters, arguments, 4, v15, "@@libcudart.so.15")
+#define GMT_RUNTIME(name, parameters, arguments, event) \
+  GMT_FOR_EACH_RUNTIME(GMT_EXPORT_RUNTIME, name, parameters, arguments)
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) \
   GMT_EXPORT CUresult name parameters { return gmt::preload::Hook_##name<0> arguments; }
 #include "preload/hook_table.inc"
