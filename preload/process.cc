@@ -17,6 +17,10 @@ constexpr int kWaitSteps = 500;  // of a millisecond
 // Calls that passed while no session was there to count them in.
 constinit std::atomic<uint64_t> passed_before_session{0};
 
+void CountPassed(const Process& p) {
+  p.map.control().counters[session::kBeforeSession].fetch_add(passed_before_session.exchange(0));
+}
+
 // Where the kernel cannot empty the page in a fork child, the child does.
 constinit void* wiped_page = nullptr;
 void WipePageInChild() { memset(wiped_page, 0, sizeof(Process)); }
@@ -48,28 +52,31 @@ Process* Process::GetPage() {
 Process* Process::StartOrWait() {
   Process* p = GetPage();
   if (p == nullptr) return nullptr;
+  uint32_t seen = p->status.load(std::memory_order_acquire);
+  if (seen == kOff) return nullptr;
   const uint32_t self = static_cast<uint32_t>(syscall(SYS_gettid));
-  uint32_t seen = kIdle;
-  if (p->status.compare_exchange_strong(seen, kStarting, std::memory_order_acq_rel)) {
+  if (seen == kIdle && p->status.compare_exchange_strong(seen, kStarting)) {
     p->starter.store(self, std::memory_order_relaxed);
     p->identity = static_cast<uint32_t>(getpid());
     const Nesting nesting;
     const bool started = StartSession(p);
-    if (started)
-      p->map.control().counters[session::kBeforeSession].fetch_add(
-          passed_before_session.exchange(0));
-    p->status.store(started ? kRecording : kOff, std::memory_order_release);
+    p->status.store(started ? kRecording : kOff);
+    if (started) CountPassed(*p);
     return started ? p : nullptr;
   }
   for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {
-    if (p->starter.load(std::memory_order_relaxed) == self)
-      break;  // a signal handler on the starting thread
+    // A signal handler on the starting thread would wait for itself.
+    if (p->starter.load(std::memory_order_relaxed) == self) break;
     const timespec millisecond = {0, 1000000};
     nanosleep(&millisecond, nullptr);
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;
-  if (seen == kStarting) passed_before_session.fetch_add(1, std::memory_order_relaxed);
+  if (seen == kStarting) {
+    passed_before_session.fetch_add(1);
+    // The session may have come meanwhile: whoever is later of the two finds the count.
+    if (p->status.load() == kRecording) CountPassed(*p);
+  }
   return nullptr;
 }
 
