@@ -211,11 +211,8 @@ RangeReturnSpan::RangeReturnSpan(Process* process, ApiId api, const RangeReturn&
     record_.size = what.size - (at - what.start);
     if (!RecordReturn(process, &record_, &part.live) || part.live.size == 0) break;
     at += part.live.size;
-    if (part_count_ < kMaxParts) {
-      parts_[part_count_++] = part;
-    } else {
-      process->Count(session::kUnrepresentable);
-    }
+    if (part_count_ < kMaxParts) parts_[part_count_] = part;
+    ++part_count_;
   }
 }
 
@@ -224,6 +221,10 @@ void RangeReturnSpan::Finish(uint32_t result) {
   const uint64_t begin_ns = record_.time_ns;
   record_.time_ns = NowNs();
   for (uint32_t i = 0; i < part_count_; ++i) {
+    if (i >= kMaxParts) {
+      if (result != 0) process_->Count(session::kLiveFull);
+      continue;
+    }
     record_.value = parts_[i].value;
     record_.size = parts_[i].live.size;
     RecordReturnDone(process_, record_, record_.time_ns - begin_ns, result, &parts_[i].live);

@@ -82,8 +82,8 @@ class RangeReturnSpan {
   void Finish(uint32_t result);
 
  private:
-  static constexpr uint32_t kMaxParts =
-      32;  // that a failure can bring back; further ones are counted
+  // Entries that a failure brings back; further ones stay missing from the table, and are counted.
+  static constexpr uint32_t kMaxParts = 32;
 
   struct Part {
     uint64_t value;
@@ -93,7 +93,7 @@ class RangeReturnSpan {
   Process* const process_;
   session::Record record_;
   Part parts_[kMaxParts];
-  uint32_t part_count_ = 0;
+  uint32_t part_count_ = 0;  // may exceed kMaxParts
   const Nesting nesting_;
 };
 
