@@ -39,7 +39,7 @@ namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
 inline constexpr uint32_t kAbiMajor = 1;
-inline constexpr uint32_t kAbiMinor = 0;
+inline constexpr uint32_t kAbiMinor = 1;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -72,8 +72,13 @@ enum class Kind : uint8_t {
   kRangeEnd = 23,
   kThread = 24,
   kSample = 25,
-  kLast = kSample,
+  kPool = 29,  // 26 to 28 are not events of a process
+  kLast = kPool,
 };
+constexpr bool IsKind(uint64_t kind) {
+  return (kind > 0 && kind <= static_cast<uint64_t>(Kind::kSample)) ||
+         kind == static_cast<uint64_t>(Kind::kPool);
+}
 
 // Kinds of memory. The values are those of gmt.Memory in proto/gmt.proto.
 enum class Memory : uint8_t {
@@ -193,7 +198,8 @@ enum Counter : uint32_t {
   kNoRealFunction,   // a hook found nothing to call
   kInFlightFull,
   kModulesFull,
-  kPassedUnhooked,  // a driver pointer was handed out unwrapped: no slot was free
+  kPassedUnhooked,  // a real function's pointer was handed out unwrapped: no slot was free
+  kContextsFull,    // an event lost its context
   kCounterCount,
 };
 
@@ -295,7 +301,7 @@ struct LiveEntry {
   std::atomic<uint64_t> stacks;  // stack 0-31, forward stack 32-63
   // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55
   std::atomic<uint64_t> place;
-  std::atomic<uint64_t> api;
+  std::atomic<uint64_t> api;  // api 0-15, further references to a physical handle 16-47
 };
 static_assert(sizeof(LiveEntry) == 64);
 
@@ -360,9 +366,11 @@ static_assert(sizeof(InFlightSlot) == 64);
 
 // ---- Contexts -----------------------------------------------------------------------------------
 
+// Events carry index + 1 of their context's entry. Entries are filled in order and keep their
+// handle for ever: a context that comes back under a handle has the handle's index.
 struct ContextEntry {
-  std::atomic<uint64_t> handle;  // CUcontext; 0: unused
-  std::atomic<uint64_t> device;
+  std::atomic<uint64_t> handle;  // CUcontext; 0: unused, as are all behind it
+  std::atomic<uint64_t> device;  // + 1; 0: not known, or the context has ended
 };
 static_assert(sizeof(ContextEntry) == 16);
 

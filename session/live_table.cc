@@ -3,6 +3,8 @@
 namespace gmt::session {
 namespace {
 
+constexpr uint64_t kApiMask = 0xffff, kOneReference = kApiMask + 1;  // in the word LiveEntry::api
+
 // Addresses differ in their middle bits; the multiplication carries those up, the shift brings them
 // back down.
 uint64_t Hash(uint64_t key) {
@@ -126,6 +128,29 @@ bool LiveTable::Find(Space space, uint64_t value, LiveValue* live) const {
   if (!MakeKey(space, value, &key)) return false;
   const uint64_t place = Locate(key);
   return place != kNowhere && ReadEntry(place, key, live);
+}
+
+bool LiveTable::AddReference(Space space, uint64_t value) const {
+  uint64_t key;
+  if (!MakeKey(space, value, &key)) return false;
+  const uint64_t place = Locate(key);
+  if (place == kNowhere) return false;
+  entries_[place].api.fetch_add(kOneReference, std::memory_order_relaxed);
+  return true;
+}
+
+bool LiveTable::DropReference(Space space, uint64_t value) const {
+  uint64_t key;
+  if (!MakeKey(space, value, &key)) return false;
+  const uint64_t place = Locate(key);
+  if (place == kNowhere) return false;
+  std::atomic<uint64_t>& word = entries_[place].api;
+  uint64_t seen = word.load(std::memory_order_relaxed);
+  while (seen > kApiMask) {
+    if (word.compare_exchange_weak(seen, seen - kOneReference, std::memory_order_relaxed))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace gmt::session

@@ -62,6 +62,11 @@ class LiveTable {
   bool Erase(Space space, uint64_t value, LiveValue* live) const;
   bool Find(Space space, uint64_t value, LiveValue* live) const;
 
+  // Further references to an entry, which begins with none. False: it is not there, or there is
+  // none to drop. A replacement or an erasure forgets them.
+  bool AddReference(Space space, uint64_t value) const;
+  bool DropReference(Space space, uint64_t value) const;
+
   // Calls visit(space, value, live) for each entry.
   template <typename Visit>
   void Scan(Visit visit) const {

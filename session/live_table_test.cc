@@ -160,5 +160,19 @@ TEST_F(LiveTableTest, AgreesWithAMapOverRandomCalls) {
   EXPECT_EQ(Contents(), oracle);
 }
 
+TEST_F(LiveTableTest, ReferencesAreDroppedAsOftenAsTheyWereAdded) {
+  EXPECT_FALSE(table_.AddReference(Space::kPhysical, 7));
+  Insert(7, 64, Space::kPhysical);
+  EXPECT_FALSE(table_.DropReference(Space::kPhysical, 7));
+  EXPECT_TRUE(table_.AddReference(Space::kPhysical, 7));
+  EXPECT_TRUE(table_.AddReference(Space::kPhysical, 7));
+  EXPECT_TRUE(table_.DropReference(Space::kPhysical, 7));
+  EXPECT_TRUE(table_.DropReference(Space::kPhysical, 7));
+  EXPECT_FALSE(table_.DropReference(Space::kPhysical, 7));
+  EXPECT_TRUE(Find(7, Space::kPhysical));
+  EXPECT_EQ(found_.size, 64u);
+  EXPECT_EQ(found_.api, 0);
+}
+
 }  // namespace
 }  // namespace gmt::session

@@ -18,7 +18,7 @@ struct Record {
   Space space = Space::kNone;
   Memory memory = Memory::kNone;
   uint8_t device = kNoDevice;
-  uint8_t context = 0;  // index into the contexts seen; 0: not known
+  uint8_t context = 0;  // number in the context table; 0: not known
   uint16_t api = 0;     // 12 bits; names stand in the session's info section
   uint16_t result = 0;  // 12 bits: a CUDA error code
   uint32_t thread = 0;  // tid, 24 bits
@@ -61,8 +61,7 @@ inline Words Pack(const Record& r) {
 // the other side may have scribbled.
 [[nodiscard]] inline bool Unpack(const Words& w, Record* r) {
   const uint64_t kind = w[6] & 0xff, space = w[6] >> 8 & 0xff, memory = w[6] >> 16 & 0xff;
-  if (kind == 0 || kind > static_cast<uint64_t>(Kind::kLast) ||
-      space > static_cast<uint64_t>(Space::kLast) ||
+  if (!IsKind(kind) || space > static_cast<uint64_t>(Space::kLast) ||
       memory > static_cast<uint64_t>(Memory::kLast)) {
     return false;
   }

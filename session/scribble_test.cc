@@ -19,7 +19,7 @@ void Fill(const ScratchSession& session, std::mt19937_64& random) {
   StackTable::Buffer stack;
   for (uint64_t i = 0; i < 300; ++i) {
     Record record;
-    record.kind = static_cast<Kind>(1 + random() % static_cast<uint64_t>(Kind::kLast));
+    record.kind = static_cast<Kind>(1 + random() % static_cast<uint64_t>(Kind::kSample));
     record.space = Space::kDevice;
     record.value = i;
     stack.frames[0] = i % 20 + 1;

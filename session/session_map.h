@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "session/context_table.h"
 #include "session/in_flight.h"
 #include "session/intern_table.h"
 #include "session/layout.h"
@@ -54,6 +55,9 @@ class SessionMap {
   ModuleLog modules() const {
     return ModuleLog(control_, section<ModuleRecord>(kModules),
                      static_cast<uint32_t>(count(kModules)));
+  }
+  ContextTable contexts() const {
+    return ContextTable(section<ContextEntry>(kContexts), count(kContexts));
   }
   InFlightTable in_flight() const {
     return InFlightTable(section<InFlightSlot>(kInFlight), static_cast<uint32_t>(count(kInFlight)));

@@ -1,0 +1,71 @@
+// session/context_table.h
+//
+// ContextTable: the contexts of the traced process, numbered in the order in which they were seen.
+// Events carry the number.
+//
+// Thread safety: all methods from any thread, without a lock.
+
+#ifndef GMT_SESSION_CONTEXT_TABLE_H_
+#define GMT_SESSION_CONTEXT_TABLE_H_
+
+#include "session/layout.h"
+
+namespace gmt::session {
+
+class ContextTable {
+ public:
+  struct Found {
+    uint8_t number = 0;  // 0: not in the table
+    uint8_t device = kNoDevice;
+  };
+
+  constexpr ContextTable() = default;
+  ContextTable(ContextEntry* entries, uint64_t count)
+      : entries_(entries), count_(count < kMaxContexts ? count : kMaxContexts) {}
+
+  // REQUIRES: handle != 0.
+  Found Find(uint64_t handle) const {
+    for (uint64_t i = 0; i < count_; ++i) {
+      const uint64_t seen = entries_[i].handle.load(std::memory_order_acquire);
+      if (seen == handle) {
+        const uint64_t device = entries_[i].device.load(std::memory_order_acquire);
+        return {static_cast<uint8_t>(i + 1), static_cast<uint8_t>(device - 1)};
+      }
+      if (seen == 0) break;
+    }
+    return {};
+  }
+
+  // Enters a context, or what is known now about one that is there. Returns its number, 0 when the
+  // table is full; *is_new says whether it was not there.
+  uint8_t Enter(uint64_t handle, uint8_t device, bool* is_new) const {
+    *is_new = false;
+    for (uint64_t i = 0; i < count_; ++i) {
+      uint64_t seen = entries_[i].handle.load(std::memory_order_acquire);
+      if (seen == 0) {
+        *is_new = entries_[i].handle.compare_exchange_strong(seen, handle);
+        if (*is_new) seen = handle;
+      }
+      if (seen != handle) continue;
+      entries_[i].device.store(uint64_t{device} + 1, std::memory_order_release);
+      return static_cast<uint8_t>(i + 1);
+    }
+    return 0;
+  }
+
+  // The context of that number has ended: what comes back under its handle may be on another
+  // device.
+  void End(uint8_t number) const {
+    entries_[number - 1].device.store(0, std::memory_order_release);
+  }
+
+ private:
+  static constexpr uint64_t kMaxContexts = 255;  // events have eight bits for the number
+
+  ContextEntry* entries_ = nullptr;
+  uint64_t count_ = 0;
+};
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_CONTEXT_TABLE_H_
