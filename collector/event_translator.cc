@@ -12,7 +12,8 @@ using session::Kind;
 using session::Memory;
 
 // The two vocabularies have the same values, so that translation is a cast.
-static_assert(static_cast<int>(Kind::kLast) == gmt::SAMPLE &&
+static_assert(static_cast<int>(Kind::kSample) == gmt::SAMPLE &&
+              static_cast<int>(Kind::kPool) == gmt::POOL_ACTION &&
               static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
               static_cast<int>(Kind::kUnregister) == gmt::UNREGISTER &&
               static_cast<int>(Kind::kMark) == gmt::MARK);
@@ -24,12 +25,25 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What a stream or synchronisation call did, by its name: records have no field for it.
+// What a call did that only tells of something, by its name: records have no field for it.
 const char* ActionOf(Kind kind, std::string_view api) {
-  if (kind == Kind::kStream) return Contains(api, "Destroy") ? "destroy" : "create";
-  if (kind != Kind::kSync) return "";
-  if (Contains(api, "Stream")) return "stream";
-  return Contains(api, "Event") ? "event" : "device";
+  switch (kind) {
+    case Kind::kStream:
+      return Contains(api, "Destroy") ? "destroy" : "create";
+    case Kind::kPool:
+      if (Contains(api, "Trim")) return "trim";
+      if (Contains(api, "Import")) return "import";
+      return Contains(api, "Destroy") ? "destroy" : "create";
+    case Kind::kSync:
+      if (Contains(api, "Stream")) return "stream";
+      return Contains(api, "Event") ? "event" : "device";
+    default:
+      return "";
+  }
+}
+
+bool IsActivity(Kind kind) {
+  return (kind >= Kind::kContextCreate && kind <= Kind::kSync) || kind == Kind::kPool;
 }
 
 }  // namespace
@@ -123,6 +137,10 @@ void EventTranslator::TranslateActivity(const session::Record& r, format::Event*
   e->object = r.value;
   e->present |= format::kHasObject;
   e->action = definitions_->InternString(ActionOf(r.kind, ApiName(r.api)));
+  if (r.size != 0) {  // bytes that a trimmed pool keeps
+    e->value = r.size;
+    e->present |= format::kHasValue;
+  }
   if (r.result != 0) {
     e->result = r.result;
     e->present |= format::kHasResult;
@@ -169,7 +187,7 @@ format::Event EventTranslator::Translate(const session::Record& r) {
   }
   if (r.kind >= Kind::kMark && r.kind <= Kind::kThread) {
     TranslateNote(r, &e);
-  } else if (r.kind >= Kind::kContextCreate && r.kind <= Kind::kSync) {
+  } else if (IsActivity(r.kind)) {
     TranslateActivity(r, &e);
   } else {
     TranslateMemory(r, &e);

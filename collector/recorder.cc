@@ -186,6 +186,7 @@ gmt::Losses MakeLosses(const session::Control& control, const session::RingLosse
   losses.set_modules_full(count(session::kModulesFull));
   losses.set_unrepresentable(count(session::kUnrepresentable));
   losses.set_passed_unhooked(count(session::kPassedUnhooked));
+  losses.set_contexts_full(count(session::kContextsFull));
   return losses;
 }
 
