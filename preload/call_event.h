@@ -1,15 +1,26 @@
 // preload/call_event.h
 //
-// What a hooked call does, in the words of preload/hook_table.inc: Acquisition for calls that make
-// something live, Return for those that end it, RangeReturn for those that end everything in a
-// range of addresses.
+// What a hooked call does, in the words of preload/hook_table.inc:
+//
+//   Acquisition     makes something live
+//   Return          ends it
+//   ReturnOfMany    ends everything in a range of addresses, or in a list
+//   ContextStart, ContextEnd
+//   Activity        is told, and changes nothing that is live
+//   Reference       takes a further reference to what is live
+//   NodeAddition    adds a node to a graph, which may allocate or free
+//   HandingOut      tells the program where a driver function is
+//
+// They hold what is known before the call and where to look after it.
 
 #ifndef GMT_PRELOAD_CALL_EVENT_H_
 #define GMT_PRELOAD_CALL_EVENT_H_
 
 #include <cuda.h>
+#include <driver_types.h>
 #include <stdint.h>
 
+#include "preload/array_bytes.h"
 #include "session/layout.h"
 
 namespace gmt::preload {
@@ -24,20 +35,48 @@ uint64_t Number(T value) {
   return (uint64_t)value;  // NOLINT: pointers and integers alike
 }
 
+// What the call leaves somewhere: a number of 4 or 8 bytes, nullptr if there is none.
+struct Output {
+  const void* at = nullptr;
+  uint8_t bytes = 0;
+
+  Output() = default;
+  template <typename T>
+  explicit Output(const T* out) : at(out), bytes(sizeof(T)) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  }
+};
+
 struct Acquisition {
   Kind kind;
   Space space;
   Memory memory;
-  const void* out = nullptr;  // where the call leaves the address or handle; nullptr: it is `value`
+  Output out = {};  // the address or handle; where there is none, it is `value`
   uint64_t value = 0;
-  uint64_t size = 0;
+  uint64_t size = 0;     // of what is asked for
+  Output size_out = {};  // times `rows`: the size; where there is none, it is `size`
+  uint64_t rows = 1;
   uint64_t stream = 0;  // of a map: the physical handle
   uint8_t device = session::kNoDevice;
+  bool measured = false;  // the call does not say how big it is; the driver does, later
 
   template <typename Stream>
   Acquisition On(Stream on) const {
     Acquisition a = *this;
     a.stream = Number(on);
+    return a;
+  }
+  // The driver chooses how far rows are apart.
+  template <typename Pitch>
+  Acquisition Rows(const Pitch* pitch, uint64_t count) const {
+    Acquisition a = *this;
+    a.size_out = Output(pitch);
+    a.rows = count;
+    return a;
+  }
+  Acquisition Measured() const {
+    Acquisition a = *this;
+    a.measured = true;
     return a;
   }
 };
@@ -57,28 +96,88 @@ struct Return {
   }
 };
 
-struct RangeReturn {
+struct ReturnOfMany {
   Kind kind;
   Space space;
   Memory memory;
-  uint64_t start = 0;
+  uint64_t start = 0;  // a range of addresses, or
   uint64_t size = 0;
+  const uint64_t* list = nullptr;  // handles
+  uint64_t count = 0;
 };
+
+struct ContextStart {
+  Output out;
+  uint8_t device;
+};
+
+struct ContextEnd {
+  enum class Which { kHandle, kPrimary, kPrimaryOfThisThread };
+  Which which;
+  uint64_t context = 0;  // kHandle
+  int device = -1;       // kPrimary
+  bool if_last = false;  // it goes on living while others refer to it
+};
+
+struct Activity {
+  Kind kind;
+  Output out = {};
+  uint64_t object = 0;
+  uint64_t amount = 0;
+};
+
+struct Reference {
+  Output out;
+};
+
+struct NodeAddition {
+  CUgraphNodeParams* parameters;
+};
+
+struct HandingOut {
+  const char* name;
+  void** function;
+  unsigned version;  // of CUDA, as the caller knows it
+  bool per_thread;   // to a caller whose default stream is per thread
+};
+
+// Stream 0 of a caller whose default stream is per thread.
+template <typename Stream>
+uint64_t PerThread(Stream stream) {
+  return stream == nullptr ? Number(CU_STREAM_PER_THREAD) : Number(stream);
+}
+
+// ---- Allocations --------------------------------------------------------------------------------
 
 // Device memory of all kinds shares one space: cudaFree takes any of them.
 inline Space SpaceOf(Memory memory) {
-  return memory == Memory::kPinned ? Space::kPinned : Space::kDevice;
+  switch (memory) {
+    case Memory::kPinned:
+      return Space::kPinned;
+    case Memory::kArray:
+    case Memory::kMipmapped:
+      return Space::kArray;
+    default:
+      return Space::kDevice;
+  }
 }
 
 template <typename Out>
-Acquisition Allocates(Memory memory, const Out* out, size_t size) {
-  static_assert(sizeof(Out) == sizeof(uint64_t));
-  return {
-      .kind = Kind::kAlloc, .space = SpaceOf(memory), .memory = memory, .out = out, .size = size};
+Acquisition Allocates(Memory memory, const Out* out, uint64_t size) {
+  return {.kind = Kind::kAlloc,
+          .space = SpaceOf(memory),
+          .memory = memory,
+          .out = Output(out),
+          .size = size};
 }
 template <typename Pointer>
 Return Frees(Memory memory, Pointer ptr) {
   return {.kind = Kind::kFree, .space = SpaceOf(memory), .memory = memory, .value = Number(ptr)};
+}
+
+inline uint64_t Area(uint64_t width, uint64_t height) { return width * height; }
+inline uint64_t Volume(cudaExtent extent, uint64_t element) {
+  return extent.width * extent.height * extent.depth * element;
 }
 
 inline Acquisition Registers(void* ptr, size_t size) {
@@ -95,13 +194,54 @@ inline Return Unregisters(void* ptr) {
           .value = Number(ptr)};
 }
 
-// Virtual memory management: addresses are reserved, physical memory is created, and mappings join
-// the two. Physical memory lives until it is released and nothing maps it any more.
+// ---- Memory that another process, graphics API or device made -----------------------------------
+
+template <typename Out>
+Acquisition Imports(Space space, Memory memory, const Out* out, uint64_t size) {
+  return {
+      .kind = Kind::kImport, .space = space, .memory = memory, .out = Output(out), .size = size};
+}
+template <typename Handle>
+Return Unimports(Memory memory, Handle handle) {
+  return {.kind = Kind::kUnimport, .space = Space::kIpc, .memory = memory, .value = Number(handle)};
+}
+// A view of imported memory, freed like an allocation.
+template <typename Out>
+Acquisition MapsExternal(Space space, const Out* out, const void* memory, uint64_t size) {
+  return {.kind = Kind::kMap,
+          .space = space,
+          .memory = Memory::kExternal,
+          .out = Output(out),
+          .size = size,
+          .stream = Number(memory)};
+}
+template <typename Size>
+Acquisition MapsGraphics(const void* resource, const Size* size) {
+  return {.kind = Kind::kMap,
+          .space = Space::kIpc,
+          .memory = Memory::kGraphics,
+          .value = Number(resource),
+          .size_out = Output(size)};
+}
+template <typename Resource>
+ReturnOfMany UnmapsGraphics(const Resource* resources, uint64_t count) {
+  static_assert(sizeof(Resource) == sizeof(uint64_t));
+  return {.kind = Kind::kUnmap,
+          .space = Space::kIpc,
+          .memory = Memory::kGraphics,
+          .list = reinterpret_cast<const uint64_t*>(resources),
+          .count = resources == nullptr ? 0 : count};
+}
+
+// ---- Virtual memory management ------------------------------------------------------------------
+// Addresses are reserved, physical memory is created, and mappings join the two. Physical memory
+// lives until it is released and nothing maps it any more.
+
 inline Acquisition Reserves(const CUdeviceptr* out, size_t size) {
   return {.kind = Kind::kReserve,
           .space = Space::kReservation,
           .memory = Memory::kVmm,
-          .out = out,
+          .out = Output(out),
           .size = size};
 }
 inline Return Unreserves(CUdeviceptr ptr) {
@@ -114,10 +254,18 @@ inline Acquisition Creates(const CUmemGenericAllocationHandle* out, size_t size,
   return {.kind = Kind::kCreate,
           .space = Space::kPhysical,
           .memory = Memory::kVmm,
-          .out = out,
+          .out = Output(out),
           .size = size,
           .device = on_device ? static_cast<uint8_t>(prop->location.id) : session::kNoDevice};
 }
+inline Acquisition CreatesMulticast(const CUmemGenericAllocationHandle* out, size_t size) {
+  return {.kind = Kind::kCreate,
+          .space = Space::kPhysical,
+          .memory = Memory::kMulticast,
+          .out = Output(out),
+          .size = size};
+}
+inline Reference Retains(const CUmemGenericAllocationHandle* out) { return {Output(out)}; }
 inline Return Releases(CUmemGenericAllocationHandle handle) {
   return {
       .kind = Kind::kRelease, .space = Space::kPhysical, .memory = Memory::kVmm, .value = handle};
@@ -130,13 +278,54 @@ inline Acquisition Maps(CUdeviceptr ptr, size_t size, CUmemGenericAllocationHand
           .size = size,
           .stream = handle};
 }
-inline RangeReturn Unmaps(CUdeviceptr ptr, size_t size) {
+inline ReturnOfMany Unmaps(CUdeviceptr ptr, size_t size) {
   return {.kind = Kind::kUnmap,
           .space = Space::kMapping,
           .memory = Memory::kVmm,
           .start = ptr,
           .size = size};
 }
+
+// ---- Graphs, pools, contexts, queries -----------------------------------------------------------
+
+template <typename Parameters>
+uint64_t BytesOf(const Parameters* parameters) {
+  return parameters == nullptr ? 0 : parameters->bytesize;
+}
+inline NodeAddition AddsNode(CUgraphNodeParams* parameters) { return {parameters}; }
+
+template <typename Out>
+Activity MakesPool(const Out* out) {
+  return {.kind = Kind::kPool, .out = Output(out)};
+}
+template <typename Pool>
+Activity ActsOnPool(Pool pool, uint64_t amount) {
+  return {.kind = Kind::kPool, .object = Number(pool), .amount = amount};
+}
+
+inline ContextStart MakesContext(const CUcontext* out, CUdevice device) {
+  return {Output(out), static_cast<uint8_t>(device)};
+}
+inline ContextEnd EndsContext(CUcontext context) {
+  return {.which = ContextEnd::Which::kHandle, .context = Number(context)};
+}
+inline ContextEnd ResetsPrimary(CUdevice device) {
+  return {.which = ContextEnd::Which::kPrimary, .device = device};
+}
+inline ContextEnd ReleasesPrimary(CUdevice device) {
+  return {.which = ContextEnd::Which::kPrimary, .device = device, .if_last = true};
+}
+inline ContextEnd ResetsCurrentDevice() {
+  return {.which = ContextEnd::Which::kPrimaryOfThisThread};
+}
+
+// Both CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM and cudaEnablePerThreadDefaultStream.
+inline constexpr uint64_t kPerThreadQuery = 2;
+inline HandingOut HandsOut(const char* name, void** function, unsigned version, uint64_t flags) {
+  return {name, function, version, (flags & kPerThreadQuery) != 0};
+}
+// A caller of a _ptsz query means per thread unless it says otherwise (cudaEnableLegacyStream: 1).
+inline uint64_t PerThreadQuery(uint64_t flags) { return flags == 0 ? kPerThreadQuery : flags; }
 
 }  // namespace gmt::preload
 

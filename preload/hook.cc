@@ -9,6 +9,7 @@
 #include "preload/export.h"
 #include "preload/own_image.h"
 #include "preload/real_function.h"
+#include "preload/trace.h"
 
 namespace gmt::preload {
 namespace {
@@ -18,8 +19,6 @@ enum Api : ApiId {
 #define GMT_RUNTIME(name, parameters, arguments, event) kApi_##name,
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) kApi_##name,
 #include "preload/hook_table.inc"
-#undef GMT_RUNTIME
-#undef GMT_DRIVER
   kApiEnd,
 };
 
@@ -28,14 +27,22 @@ constexpr const char* kNames[] = {
 #define GMT_RUNTIME(name, parameters, arguments, event) #name,
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) #name,
 #include "preload/hook_table.inc"
-#undef GMT_RUNTIME
-#undef GMT_DRIVER
 };
 
-constexpr int kRuntimeSlots = sizeof(kRuntimeNodes) / sizeof(kRuntimeNodes[0]);
-constexpr int kSlots = kRuntimeSlots > kDriverSlots ? kRuntimeSlots : kDriverSlots;
+// A hooked function: where its slots for looked-up pointers begin, and how the driver is asked for
+// it.
+struct Hook {
+  const char* symbol;
+  int first_looked_up;
+  const char* query;  // nullptr: not the driver's
+  unsigned version;
+  bool per_thread;
+  void* hooks[kLookedUpSlots];
+};
 
-// The real function of each slot, found at its first call; of a driver slot, when the pointer is
+constexpr int kSlots = kRuntimeNodeCount + kLookedUpSlots;
+
+// The real function of each slot, found at its first call; of a looked-up slot, when the pointer is
 // handed out.
 constinit std::atomic<void*> reals[kApiEnd][kSlots];
 
@@ -44,12 +51,13 @@ void CountMissing() {
   if (p != nullptr) p->Count(session::kNoRealFunction);
 }
 
-void* FindReal(Api api, int slot, bool runtime) {
+__attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) {
   const KeepErrno keep;
   const Nesting nesting;
-  void* real = runtime     ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
-               : slot == 0 ? FindDriverFunction(kNames[api])
-                           : nullptr;
+  void* real = runtime && slot < kRuntimeNodeCount
+                   ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
+               : !runtime && slot == 0 ? FindDriverFunction(kNames[api])
+                                       : nullptr;
   if (real == nullptr) CountMissing();
   reals[api][slot].store(real, std::memory_order_release);
   return real;
@@ -58,10 +66,29 @@ void* FindReal(Api api, int slot, bool runtime) {
 template <typename Function>
 Function Real(Api api, int slot, bool runtime) {
   void* real = reals[api][slot].load(std::memory_order_acquire);
-  return reinterpret_cast<Function>(real != nullptr ? real : FindReal(api, slot, runtime));
+  if (__builtin_expect(real == nullptr, false)) real = FindReal(api, slot, runtime);
+  return reinterpret_cast<Function>(real);
 }
 
-// One function template per line of the table; its instances are the hooks.
+// A query that names no version means that of the runtime it goes to.
+unsigned RuntimeVersion(int slot) {
+  constexpr unsigned kNewestKnown[] = {11080, 12090, 13990, 14990, 15990};
+  const int node = slot < kRuntimeNodeCount ? slot : kRuntimeNodeCount - 1;
+  static constinit std::atomic<unsigned> versions[kRuntimeNodeCount];
+  unsigned version = versions[node].load(std::memory_order_relaxed);
+  if (version != 0) return version;
+  const KeepErrno keep;
+  const auto get = reinterpret_cast<decltype(&cudaRuntimeGetVersion)>(
+      FindRuntimeFunction("cudaRuntimeGetVersion", kRuntimeNodes[node]));
+  int told = 0;
+  const bool known = get != nullptr && get(&told) == cudaSuccess && told > 0;
+  version = known ? static_cast<unsigned>(told) : kNewestKnown[node];
+  versions[node].store(version, std::memory_order_relaxed);
+  return version;
+}
+
+// One function template per entry of the table; its instances are the hooks. The way through a call
+// that needs no look is short and inlined; the rest exists once per signature.
 #define GMT_HOOK(Result, is_runtime, name, parameters, arguments, event)          \
   static_assert(std::is_same_v<decltype(::name), Result parameters>,              \
                 #name " has another signature in CUDA");                          \
@@ -69,64 +96,90 @@ Function Real(Api api, int slot, bool runtime) {
   Result Hook_##name parameters {                                                 \
     const auto real = Real<Result(*) parameters>(kApi_##name, kSlot, is_runtime); \
     if (real == nullptr) return static_cast<Result>(kSymbolNotFound);             \
-    return Trace<Result>(kApi_##name, event, [&] { return real arguments; });     \
+    const auto describe = [&] { return event; };                                  \
+    if (PassesThrough(describe)) return real arguments;                           \
+    return [&](auto... arguments_of_call) {                                       \
+      return Trace(kApi_##name, describe(), real, arguments_of_call...);          \
+    } arguments;                                                                  \
   }
 #define GMT_RUNTIME(name, parameters, arguments, event) \
   GMT_HOOK(cudaError_t, true, name, parameters, arguments, event)
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) \
   GMT_HOOK(CUresult, false, name, parameters, arguments, event)
 #include "preload/hook_table.inc"
-#undef GMT_RUNTIME
-#undef GMT_DRIVER
 
-struct DriverHook {
-  Api api;
-  const char* query;
-  unsigned version;
-  void* hooks[kDriverSlots];  // by slot; the first is the exported name's
-};
-
-#define GMT_RUNTIME(name, parameters, arguments, event)
-#define GMT_DRIVER(name, query, version, parameters, arguments, event)                         \
-  {kApi_##name,                                                                                \
-   query,                                                                                      \
-   version,                                                                                    \
-   {nullptr, reinterpret_cast<void*>(Hook_##name<1>), reinterpret_cast<void*>(Hook_##name<2>), \
-    reinterpret_cast<void*>(Hook_##name<3>)}},
-const DriverHook kDriverHooks[] = {
+#define GMT_LOOKED_UP(name, first)                                                                \
+  {                                                                                               \
+    reinterpret_cast<void*>(Hook_##name<first>), reinterpret_cast<void*>(Hook_##name<first + 1>), \
+        reinterpret_cast<void*>(Hook_##name<first + 2>),                                          \
+        reinterpret_cast<void*>(Hook_##name<first + 3>)                                           \
+  }
+#define GMT_RUNTIME(name, parameters, arguments, event) \
+  {#name, kRuntimeNodeCount, nullptr, 0, false, GMT_LOOKED_UP(name, kRuntimeNodeCount)},
+#define GMT_DRIVER(name, query, version, parameters, arguments, event) \
+  {#name, 1, query, version, false, GMT_LOOKED_UP(name, 1)},
+#define GMT_DRIVER_PER_THREAD(name, query, version, parameters, arguments, event) \
+  {#name, 1, query, version, true, GMT_LOOKED_UP(name, 1)},
+const Hook kHooks[] = {
 #include "preload/hook_table.inc"
 };
-#undef GMT_RUNTIME
-#undef GMT_DRIVER
+#undef GMT_LOOKED_UP
 
-// The youngest variant of the function that a caller of this CUDA version knows.
-const DriverHook* FindDriverHook(const char* query, unsigned version) {
-  const DriverHook* best = nullptr;
-  for (const DriverHook& hook : kDriverHooks) {
-    if (strcmp(hook.query, query) != 0 || hook.version > version) continue;
-    if (best == nullptr || hook.version > best->version) best = &hook;
+Api ApiOf(const Hook& hook) { return static_cast<Api>(&hook - kHooks + 1); }
+
+const Hook* FindHook(const char* symbol) {
+  for (const Hook& hook : kHooks) {
+    if (strcmp(hook.symbol, symbol) == 0) return &hook;
+  }
+  return nullptr;
+}
+
+// The youngest variant of the function that a caller of this CUDA version knows; for one whose
+// default stream is per thread, its variant for such callers if there is one.
+const Hook* FindHook(const HandingOut& what) {
+  const Hook* best = nullptr;
+  for (const Hook& hook : kHooks) {
+    if (hook.query == nullptr || strcmp(hook.query, what.name) != 0) continue;
+    if (hook.version > what.version || (hook.per_thread && !what.per_thread)) continue;
+    if (best == nullptr || hook.per_thread > best->per_thread ||
+        (hook.per_thread == best->per_thread && hook.version > best->version)) {
+      best = &hook;
+    }
   }
   return best;
+}
+
+void* HookFor(const Hook& hook, void* real) {
+  std::atomic<void*>* places = reals[ApiOf(hook)] + hook.first_looked_up;
+  for (int i = 0; i < kLookedUpSlots; ++i) {
+    void* seen = places[i].load(std::memory_order_acquire);
+    if (seen == nullptr && places[i].compare_exchange_strong(seen, real, std::memory_order_acq_rel))
+      seen = real;
+    if (seen == real) return hook.hooks[i];
+  }
+  Process* p = Process::IfRecording();
+  if (p != nullptr) p->Count(session::kPassedUnhooked);
+  return real;
 }
 
 }  // namespace
 
 const char* ApiName(ApiId api) { return api < kApiEnd ? kNames[api] : nullptr; }
 
-void* DriverHookFor(const char* name, unsigned version, void* real) {
-  if (real == nullptr || InOwnImage(real)) return real;
-  const DriverHook* hook = FindDriverHook(name, version);
-  if (hook == nullptr) return real;
-  for (int slot = 1; slot < kDriverSlots; ++slot) {
-    std::atomic<void*>& place = reals[hook->api][slot];
-    void* seen = place.load(std::memory_order_acquire);
-    if (seen == nullptr && place.compare_exchange_strong(seen, real, std::memory_order_acq_rel))
-      seen = real;
-    if (seen == real) return hook->hooks[slot];
+bool IsHooked(const char* symbol) { return FindHook(symbol) != nullptr; }
+
+void* HookFor(const char* symbol, void* real) {
+  const Hook* hook = InOwnImage(real) ? nullptr : FindHook(symbol);
+  return hook == nullptr ? real : HookFor(*hook, real);
+}
+
+void HandOutHook(const HandingOut& what) {
+  if (what.name == nullptr || what.function == nullptr || *what.function == nullptr ||
+      InOwnImage(*what.function)) {
+    return;
   }
-  Process* p = Process::IfRecording();
-  if (p != nullptr) p->Count(session::kPassedUnhooked);
-  return real;
+  const Hook* hook = FindHook(what);
+  if (hook != nullptr) *what.function = HookFor(*hook, *what.function);
 }
 
 }  // namespace gmt::preload
@@ -144,5 +197,3 @@ void* DriverHookFor(const char* name, unsigned version, void* real) {
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) \
   GMT_EXPORT CUresult name parameters { return gmt::preload::Hook_##name<0> arguments; }
 #include "preload/hook_table.inc"
-#undef GMT_RUNTIME
-#undef GMT_DRIVER

@@ -1,27 +1,30 @@
 // preload/hook.h
 //
 // The machinery behind the hook table: numbers and names of hooked functions, the real functions
-// behind them, and which hook to hand out for a driver function that a program asks for by name.
+// behind them, and which hook to hand out for a function that a program looks up.
 //
 // One hooked name can stand for several real functions in a process: one per runtime, and one per
-// pointer that the driver hands out. Each is a slot; a hook instance (a template instantiation)
-// belongs to one slot for ever.
+// pointer that the loader or the driver hands out. Each is a slot; a hook instance (a template
+// instantiation) belongs to one slot for ever.
 
 #ifndef GMT_PRELOAD_HOOK_H_
 #define GMT_PRELOAD_HOOK_H_
 
-#include <atomic>
+#include <stdint.h>
 
-#include "preload/span.h"
+#include "preload/call_event.h"
+#include "preload/record_event.h"
 
 namespace gmt::preload {
 
-// Slots of a runtime function: one per runtime major, in this order.
+// The first slots of a runtime function: one per runtime major, in this order.
 inline constexpr const char* kRuntimeNodes[] = {"libcudart.so.11.0", "libcudart.so.12",
                                                 "libcudart.so.13", "libcudart.so.14",
                                                 "libcudart.so.15"};
-// Slots of a driver function: the exported name, then pointers that were asked for.
-inline constexpr int kDriverSlots = 4;
+inline constexpr int kRuntimeNodeCount = 5;
+// Slots behind those, and behind the one of a driver function's exported name, for pointers that
+// programs looked up.
+inline constexpr int kLookedUpSlots = 4;
 
 // Error code of a hook that has nothing to call: cudaErrorSharedObjectSymbolNotFound and
 // CUDA_ERROR_...: both 302.
@@ -30,10 +33,16 @@ inline constexpr int kSymbolNotFound = 302;
 // The name of a hooked function; nullptr past the last.
 const char* ApiName(ApiId api);
 
-// What a program gets that asked the driver for `name`, as of CUDA `version`, and would have got
-// `real`: our hook for that function, or `real` itself where we have none (or no slot is free:
-// counted).
-void* DriverHookFor(const char* name, unsigned version, void* real);
+// Whether a library may define a function of that name that is hooked.
+bool IsHooked(const char* symbol);
+
+// What a program gets that looked up `symbol` in a library and would have got `real`: our hook for
+// that function, or `real` itself where we have none (or no slot is free: counted).
+// REQUIRES: real != nullptr.
+void* HookFor(const char* symbol, void* real);
+
+// The same for a program that asked the driver: by a name without version suffix.
+void HandOutHook(const HandingOut& what);
 
 }  // namespace gmt::preload
 

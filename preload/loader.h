@@ -1,8 +1,14 @@
 // preload/loader.h
 //
-// The loader's functions under the names they have had since the first glibc of each machine, so
-// that the library still loads where glibc is older than 2.34. (There they live in libdl.so.2,
-// which is why that library is linked.)
+// The loader's functions, the real ones.
+//
+// This library exports dlsym and dlvsym (preload/dlsym.cc), so that their names lead back here from
+// everywhere, itself included. The real ones are found in the loader's own list of libraries, by
+// reading libc's symbol table. The others are imported under the names they have had since the
+// first glibc of each machine, so that the library still loads where glibc is older than 2.34.
+// (There they live in libdl.so.2, which is why that library is linked.)
+//
+// Thread safety: all functions from any thread.
 
 #ifndef GMT_PRELOAD_LOADER_H_
 #define GMT_PRELOAD_LOADER_H_
@@ -11,14 +17,33 @@
 
 #if defined(__x86_64__)
 #define GMT_FIRST_GLIBC "GLIBC_2.2.5"
+#define GMT_GLIBC_OF_DLADDR1 "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define GMT_FIRST_GLIBC "GLIBC_2.17"
+#define GMT_GLIBC_OF_DLADDR1 "GLIBC_2.17"
 #endif
 
 asm(".symver dladdr, dladdr@" GMT_FIRST_GLIBC);
+asm(".symver dladdr1, dladdr1@" GMT_GLIBC_OF_DLADDR1);
 asm(".symver dlclose, dlclose@" GMT_FIRST_GLIBC);
+asm(".symver dlerror, dlerror@" GMT_FIRST_GLIBC);
 asm(".symver dlopen, dlopen@" GMT_FIRST_GLIBC);
-asm(".symver dlsym, dlsym@" GMT_FIRST_GLIBC);
-asm(".symver dlvsym, dlvsym@" GMT_FIRST_GLIBC);
+
+namespace gmt::preload {
+
+// libc's own, to be called from here: RTLD_NEXT means "behind this library". nullptr where there is
+// none to be found.
+void* LibcDlsym(void* handle, const char* name);
+void* LibcDlvsym(void* handle, const char* name, const char* version);
+
+// What a program would reach by that name ("dlsym" or "dlvsym") if this library were not there:
+// libc's, or that of another library which stands in front of it.
+void* NextLoaderFunction(const char* name);
+
+// Whether any library in this process but this one defines a function of that name, in sight of
+// anybody or not. Takes the loader's lock.
+bool DefinedByAnotherLibrary(const char* name);
+
+}  // namespace gmt::preload
 
 #endif  // GMT_PRELOAD_LOADER_H_

@@ -115,7 +115,7 @@ bool FindModule(uint64_t address, ModuleRecord* record) {
   static constinit std::atomic<FindObject> find{nullptr};
   static constinit std::atomic<bool> looked_for{false};
   if (!looked_for.load(std::memory_order_acquire)) {
-    find.store(reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object")),
+    find.store(reinterpret_cast<FindObject>(LibcDlsym(RTLD_DEFAULT, "_dl_find_object")),
                std::memory_order_relaxed);
     looked_for.store(true, std::memory_order_release);
   }

@@ -60,6 +60,7 @@ Process* Process::StartOrWait() {
     p->identity = static_cast<uint32_t>(getpid());
     const Nesting nesting;
     const bool started = StartSession(p);
+    p->skipped_heaps.store(started ? ~p->options.heaps : ~uint32_t{0});
     p->status.store(started ? kRecording : kOff);
     if (started) CountPassed(*p);
     return started ? p : nullptr;

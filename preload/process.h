@@ -28,6 +28,9 @@ struct Process {
   enum Status : uint32_t { kIdle = 0, kStarting = 1, kRecording = 2, kOff = 3 };
 
   std::atomic<uint32_t> status;
+  // What hooks pass through without a further look, as bits of session::Heaps: all when off, none
+  // while idle. One load and a test on the way of every hooked call.
+  std::atomic<uint32_t> skipped_heaps;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
   uint32_t identity;  // changes with the process: tells a thread's cached tid from its parent's
 
@@ -36,12 +39,25 @@ struct Process {
   session::LiveTable live;
   session::StackTable stacks;
   session::InFlightTable in_flight;
+  session::ContextTable contexts;
   session::Options options;
   StackCapture capture;
   bool collector_started;
 
   void Count(session::Counter counter) const {
     map.control().counters[counter].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  bool Records(session::Memory memory) const { return (options.heaps & HeapOf(memory)) != 0; }
+
+  static constexpr uint32_t HeapOf(session::Memory memory) {
+    const bool host = memory == session::Memory::kPinned || memory == session::Memory::kRegistered;
+    return host ? session::kHostHeap : session::kDriverHeap;
+  }
+  // True where a call about this heap surely needs no look: off, or a heap that is not recorded.
+  static bool Skips(uint32_t heap) {
+    const Process* p = page_.load(std::memory_order_acquire);
+    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heap) != 0;
   }
 
   // The process's state if it is being recorded, else nullptr. One or two loads.

@@ -8,11 +8,20 @@ namespace {
 
 void* NotOwn(void* function) { return InOwnImage(function) ? nullptr : function; }
 
+// A search that fails on its way leaves its error for the program's next dlerror().
+class ForgetLoaderErrors {
+ public:
+  ForgetLoaderErrors() = default;
+  ~ForgetLoaderErrors() { dlerror(); }
+  ForgetLoaderErrors(const ForgetLoaderErrors&) = delete;
+  ForgetLoaderErrors& operator=(const ForgetLoaderErrors&) = delete;
+};
+
 // From a library that is loaded already; nothing is loaded for it.
 void* FindIn(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
-  void* function = dlsym(handle, name);
+  void* function = LibcDlsym(handle, name);
   dlclose(handle);
   return NotOwn(function);
 }
@@ -20,14 +29,16 @@ void* FindIn(const char* library, const char* name) {
 }  // namespace
 
 void* FindRuntimeFunction(const char* name, const char* node) {
-  void* function = NotOwn(dlvsym(RTLD_NEXT, name, node));
+  const ForgetLoaderErrors forget;
+  void* function = NotOwn(LibcDlvsym(RTLD_NEXT, name, node));
   if (function == nullptr) function = FindIn(node, name);
-  if (function == nullptr) function = NotOwn(dlsym(RTLD_NEXT, name));
+  if (function == nullptr) function = NotOwn(LibcDlsym(RTLD_NEXT, name));
   return function;
 }
 
 void* FindDriverFunction(const char* name) {
-  void* function = NotOwn(dlsym(RTLD_NEXT, name));
+  const ForgetLoaderErrors forget;
+  void* function = NotOwn(LibcDlsym(RTLD_NEXT, name));
   return function != nullptr ? function : FindIn("libcuda.so.1", name);
 }
 

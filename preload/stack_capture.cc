@@ -50,7 +50,7 @@ uint32_t StackCapture::WalkLibgcc(const StackCapture& self, uint64_t* frames, ui
 bool StackCapture::FindLibunwind() {
   void* library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return false;
-  backtrace_ = dlsym(library, "unw_backtrace");
+  backtrace_ = LibcDlsym(library, "unw_backtrace");
   walk_ = backtrace_ == nullptr ? nullptr : WalkLibunwind;
   return walk_ != nullptr;
 }
@@ -58,8 +58,8 @@ bool StackCapture::FindLibunwind() {
 bool StackCapture::FindLibgcc() {
   void* library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return false;
-  backtrace_ = dlsym(library, "_Unwind_Backtrace");
-  get_ip_ = dlsym(library, "_Unwind_GetIP");
+  backtrace_ = LibcDlsym(library, "_Unwind_Backtrace");
+  get_ip_ = LibcDlsym(library, "_Unwind_GetIP");
   walk_ = backtrace_ == nullptr || get_ip_ == nullptr ? nullptr : WalkLibgcc;
   return walk_ != nullptr;
 }

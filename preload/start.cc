@@ -197,6 +197,7 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   p->live = session.map.live();
   p->stacks = session.map.stacks();
   p->in_flight = session.map.in_flight();
+  p->contexts = session.map.contexts();
   EnterRunLog(session.path, output.path);
   const int collector_error = StartCollector(p, session, output, shim);
   if (collector_error != 0) unlink(output.path);  // empty, and nobody is there to fill it

@@ -1,13 +1,23 @@
-// A process without CUDA that finds our hook where a runtime function should be. The hook has
-// nothing to call and says so. Prints the error code.
+// A process without CUDA, which asks in the usual ways whether there is any. A weak reference finds
+// our hook, which has nothing to call and says so; lookups find nothing. Prints what each came to.
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 
+extern "C" __attribute__((weak)) int cudaMalloc(void** ptr, size_t size);
+
+namespace {
+const char* Found(void* function) { return function == nullptr ? "nothing" : "something"; }
+}  // namespace
+
 int main() {
-  using Malloc = int (*)(void**, size_t);
-  const auto hook = reinterpret_cast<Malloc>(dlsym(RTLD_DEFAULT, "cudaMalloc"));
   void* ptr = nullptr;
-  printf("%d\n", hook == nullptr ? -1 : hook(&ptr, 100));
+  printf("weak %d\n", cudaMalloc == nullptr ? -1 : cudaMalloc(&ptr, 100));
+  printf("default %s\n", Found(dlsym(RTLD_DEFAULT, "cudaMalloc")));
+  printf("program %s\n", Found(dlsym(dlopen(nullptr, RTLD_LAZY), "cuMemAlloc_v2")));
+  printf("versioned %s\n", Found(dlvsym(RTLD_DEFAULT, "cudaMalloc", "libcudart.so.13")));
+  printf("next %s\n", Found(dlsym(RTLD_NEXT, "cudaFree")));
+  printf("error %s\n", dlerror() == nullptr ? "missing" : "said");
+  printf("libc %s\n", Found(dlsym(RTLD_DEFAULT, "strlen")));
 }

@@ -1,0 +1,77 @@
+#include "preload/driver_query.h"
+
+#include <cuda.h>
+
+#include <atomic>
+
+#include "preload/real_function.h"
+#include "session/layout.h"
+
+namespace gmt::preload {
+namespace {
+
+// A function of the driver, found at its first call that finds one.
+template <typename Function>
+class DriverFunction {
+ public:
+  explicit constexpr DriverFunction(const char* name) : name_(name) {}
+
+  template <typename... Arguments>
+  bool Succeeds(Arguments... arguments) {
+    Function* function = function_.load(std::memory_order_acquire);
+    if (function == nullptr) {
+      function = reinterpret_cast<Function*>(FindDriverFunction(name_));
+      function_.store(function, std::memory_order_release);
+    }
+    return function != nullptr && function(arguments...) == CUDA_SUCCESS;
+  }
+
+ private:
+  const char* const name_;
+  std::atomic<Function*> function_{nullptr};
+};
+
+constinit DriverFunction<decltype(cuCtxGetCurrent)> ctx_get_current("cuCtxGetCurrent");
+constinit DriverFunction<decltype(cuCtxGetDevice)> ctx_get_device("cuCtxGetDevice");
+constinit DriverFunction<decltype(cuDevicePrimaryCtxGetState)> primary_get_state(
+    "cuDevicePrimaryCtxGetState");
+constinit DriverFunction<decltype(cuDevicePrimaryCtxRetain)> primary_retain(
+    "cuDevicePrimaryCtxRetain");
+constinit DriverFunction<decltype(cuDevicePrimaryCtxRelease)> primary_release(
+    "cuDevicePrimaryCtxRelease_v2");
+constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
+    "cuMemGetAddressRange_v2");
+
+}  // namespace
+
+uint64_t CurrentContext() {
+  CUcontext context = nullptr;
+  return ctx_get_current.Succeeds(&context) ? reinterpret_cast<uint64_t>(context) : 0;
+}
+
+uint8_t CurrentDevice() {
+  CUdevice device;
+  return ctx_get_device.Succeeds(&device) ? static_cast<uint8_t>(device) : session::kNoDevice;
+}
+
+bool PrimaryContextIsActive(int device) {
+  unsigned flags;
+  int active = 0;
+  return primary_get_state.Succeeds(device, &flags, &active) && active != 0;
+}
+
+// The driver tells the handle only with a reference to it, which is given back at once.
+uint64_t PrimaryContext(int device) {
+  CUcontext context = nullptr;
+  if (!PrimaryContextIsActive(device) || !primary_retain.Succeeds(&context, device)) return 0;
+  primary_release.Succeeds(device);
+  return reinterpret_cast<uint64_t>(context);
+}
+
+uint64_t AllocationSize(uint64_t address) {
+  CUdeviceptr start;
+  size_t size;
+  return mem_get_address_range.Succeeds(&start, &size, CUdeviceptr{address}) ? size : 0;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,154 @@
+#include "preload/loader.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "preload/own_image.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of the version table: not the default
+
+// The dynamic symbols of one library, as the loader has mapped and relocated them.
+class DynamicSymbols {
+ public:
+  DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic) : base_(base) {
+    for (const ElfW(Dyn)* d = dynamic; d->d_tag != DT_NULL; ++d) {
+      const uint64_t address = d->d_un.d_ptr < base_ ? base_ + d->d_un.d_ptr : d->d_un.d_ptr;
+      if (d->d_tag == DT_GNU_HASH) hash_ = reinterpret_cast<const uint32_t*>(address);
+      if (d->d_tag == DT_SYMTAB) symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
+      if (d->d_tag == DT_STRTAB) strings_ = reinterpret_cast<const char*>(address);
+      if (d->d_tag == DT_VERSYM) versions_ = reinterpret_cast<const uint16_t*>(address);
+    }
+  }
+
+  // The function of that name, the default version where there are several. The layout of the hash
+  // table: binutils, "GNU Hash ELF Sections".
+  void* Find(const char* name) const {
+    if (hash_ == nullptr || symbols_ == nullptr || strings_ == nullptr) return nullptr;
+    const uint32_t bucket_count = hash_[0], first_symbol = hash_[1], filter_words = hash_[2];
+    if (bucket_count == 0) return nullptr;
+    const uint32_t* buckets = hash_ + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t* chains = buckets + bucket_count;
+    const uint32_t wanted = Hash(name);
+    uint32_t i = buckets[wanted % bucket_count];
+    void* found = nullptr;
+    for (; i >= first_symbol; ++i) {
+      const uint32_t hash = chains[i - first_symbol];
+      if ((hash | 1) == (wanted | 1) && Defines(i, name)) {
+        found = reinterpret_cast<void*>(base_ + symbols_[i].st_value);
+        if (versions_ == nullptr || (versions_[i] & kHiddenVersion) == 0) break;
+      }
+      if ((hash & 1) != 0) break;
+    }
+    return found;
+  }
+
+ private:
+  static uint32_t Hash(const char* name) {
+    uint32_t h = 5381;
+    for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
+    return h;
+  }
+  bool Defines(uint32_t i, const char* name) const {
+    const ElfW(Sym)& s = symbols_[i];
+    return s.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s.st_info) == STT_FUNC &&
+           strcmp(strings_ + s.st_name, name) == 0;
+  }
+
+  uint64_t base_;
+  const uint32_t* hash_ = nullptr;
+  const ElfW(Sym) * symbols_ = nullptr;
+  const char* strings_ = nullptr;
+  const uint16_t* versions_ = nullptr;
+};
+
+const link_map* OwnLibrary() {
+  Dl_info info;
+  void* map = nullptr;
+  return dladdr1(__ehdr_start, &info, &map, RTLD_DL_LINKMAP) != 0 ? static_cast<link_map*>(map)
+                                                                  : nullptr;
+}
+
+bool IsLibc(const link_map& library) {
+  const char* slash = strrchr(library.l_name, '/');
+  const char* name = slash == nullptr ? library.l_name : slash + 1;
+  return strcmp(name, "libc.so.6") == 0 || strcmp(name, "libdl.so.2") == 0;
+}
+
+// In load order from `library` on, which is the order of the global scope where programs start.
+// Libraries that a program starts with are never unloaded, so no lock is needed as far as libc.
+void* FindFrom(const link_map* library, const char* name, bool only_libc) {
+  for (; library != nullptr; library = library->l_next) {
+    if (only_libc && !IsLibc(*library)) continue;
+    void* function = DynamicSymbols(library->l_addr, library->l_ld).Find(name);
+    if (function != nullptr && !InOwnImage(function)) return function;
+  }
+  return nullptr;
+}
+
+void* FindInLibc(const char* name) {
+  const link_map* library = OwnLibrary();
+  while (library != nullptr && library->l_prev != nullptr) library = library->l_prev;
+  return FindFrom(library, name, true);
+}
+
+int DefinesElsewhere(dl_phdr_info* library, size_t, void* name) {
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library->dlpi_phdr[i];
+    if (header.p_type != PT_DYNAMIC) continue;
+    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + header.p_vaddr);
+    void* function =
+        DynamicSymbols(library->dlpi_addr, dynamic).Find(static_cast<const char*>(name));
+    if (function != nullptr && !InOwnImage(function)) return 1;
+  }
+  return 0;
+}
+
+// Remembers what `find` found.
+template <typename Find>
+void* Once(std::atomic<void*>* place, Find find) {
+  void* function = place->load(std::memory_order_acquire);
+  if (function == nullptr) {
+    function = find();
+    place->store(function, std::memory_order_release);
+  }
+  return function;
+}
+
+constinit std::atomic<void*> libc_dlsym{nullptr}, libc_dlvsym{nullptr}, next_dlsym{nullptr},
+    next_dlvsym{nullptr};
+
+}  // namespace
+
+// Kept out of line: the caller that the real function sees is this one.
+__attribute__((noinline)) void* LibcDlsym(void* handle, const char* name) {
+  void* real = Once(&libc_dlsym, [] { return FindInLibc("dlsym"); });
+  return real == nullptr ? nullptr : reinterpret_cast<decltype(&::dlsym)>(real)(handle, name);
+}
+
+__attribute__((noinline)) void* LibcDlvsym(void* handle, const char* name, const char* version) {
+  void* real = Once(&libc_dlvsym, [] { return FindInLibc("dlvsym"); });
+  return real == nullptr ? nullptr
+                         : reinterpret_cast<decltype(&::dlvsym)>(real)(handle, name, version);
+}
+
+void* NextLoaderFunction(const char* name) {
+  const auto find = [name] {
+    const link_map* own = OwnLibrary();
+    void* next = own == nullptr ? nullptr : FindFrom(own->l_next, name, false);
+    return next != nullptr ? next : FindInLibc(name);
+  };
+  return Once(strcmp(name, "dlsym") == 0 ? &next_dlsym : &next_dlvsym, find);
+}
+
+bool DefinedByAnotherLibrary(const char* name) {
+  return dl_iterate_phdr(DefinesElsewhere, const_cast<char*>(name)) != 0;
+}
+
+}  // namespace gmt::preload

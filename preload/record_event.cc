@@ -1,0 +1,138 @@
+#include "preload/record_event.h"
+
+#include "preload/clock.h"
+#include "preload/driver_query.h"
+#include "preload/note_modules.h"
+
+namespace gmt::preload {
+
+using session::Kind;
+using session::Memory;
+
+uint32_t RecordStack(Process* p) {
+  if (!p->capture) return 0;
+  session::StackTable::Buffer stack;
+  bool truncated;
+  const uint32_t depth = p->capture.Capture(stack.frames, session::kMaxStackDepth, &truncated);
+  const uint16_t flags = truncated ? session::kStackTruncated : 0;
+  bool is_new;
+  const session::ModuleLog modules = p->map.modules();
+  uint32_t id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
+  if (is_new &&
+      NoteModules(*p, stack.frames, depth)) {  // the same addresses mean something else now
+    id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
+  }
+  if (id == 0) p->Count(session::kStacksFull);
+  return id;
+}
+
+uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session::Record& like) {
+  bool is_new;
+  const uint8_t number = p->contexts.Enter(handle, device, &is_new);
+  if (number == 0) p->Count(session::kContextsFull);
+  if (!is_new) return number;
+  session::Record r;
+  r.kind = Kind::kContextCreate;
+  r.api = like.api;
+  r.thread = like.thread;
+  r.stack = like.stack;
+  r.time_ns = NowNs();
+  r.value = handle;
+  r.device = device;
+  r.context = number;
+  CommitAlone(p, r);
+  return number;
+}
+
+void RecordContext(Process* p, session::Record* r) {
+  const uint64_t handle = CurrentContext();
+  session::ContextTable::Found context;
+  if (handle != 0) context = p->contexts.Find(handle);
+  if (context.device == session::kNoDevice) {
+    context.device = CurrentDevice();
+    if (handle != 0) context.number = EnterContext(p, handle, context.device, *r);
+  }
+  r->context = context.number;
+  const bool host = r->memory == Memory::kPinned || r->memory == Memory::kRegistered;
+  if (!host) r->device = context.device;
+}
+
+session::LiveValue ToLive(const session::Record& r, uint64_t ticket) {
+  return {.ticket = ticket,
+          .size = r.size,
+          .stream = r.stream,
+          .time_ns = r.time_ns,
+          .stack = r.stack,
+          .forward_stack = r.forward_stack,
+          .thread = r.thread,
+          .kind = r.kind,
+          .memory = r.memory,
+          .device = r.device,
+          .context = r.context,
+          .api = r.api};
+}
+
+void InsertLive(Process* p, session::Space space, uint64_t value, const session::LiveValue& live) {
+  switch (p->live.Insert(space, value, live)) {
+    case session::LiveTable::Result::kDone:
+      break;
+    case session::LiveTable::Result::kFull:
+      p->Count(session::kLiveFull);
+      break;
+    case session::LiveTable::Result::kUnrepresentable:
+      p->Count(session::kUnrepresentable);
+      break;
+  }
+}
+
+void CommitAlone(Process* p, const session::Record& r) {
+  const session::Words words = session::Pack(r);
+  p->ring.Commit(p->ring.Reserve(), words);
+}
+
+void CommitAcquisition(Process* p, const session::Record& r) {
+  const session::Words words = session::Pack(r);
+  const session::RingWriter::Reservation reservation = p->ring.Reserve();
+  InsertLive(p, r.space, r.value, ToLive(r, reservation.ticket));
+  p->ring.Commit(reservation, words);
+}
+
+bool CommitReturn(Process* p, session::Record* r, session::LiveValue* live) {
+  const session::RingWriter::Reservation reservation = p->ring.Reserve();
+  const bool known = p->live.Erase(r->space, r->value, live);
+  if (known) {
+    r->size = live->size;
+    r->memory = live->memory;
+    r->device = live->device;
+    r->context = live->context;
+  }
+  p->ring.Commit(reservation, session::Pack(*r));
+  return known;
+}
+
+void CommitReturnDone(Process* p, session::Record r, uint64_t duration_ns, uint32_t result,
+                      const session::LiveValue* live) {
+  r.kind = Kind::kFreeDone;
+  r.duration_ns = duration_ns;
+  r.result = static_cast<uint16_t>(result);
+  const session::Words words = session::Pack(r);
+  const session::RingWriter::Reservation reservation = p->ring.Reserve();
+  if (result != 0 && live != nullptr) {
+    session::LiveValue again = *live;
+    again.ticket = reservation.ticket;
+    InsertLive(p, r.space, r.value, again);
+  }
+  p->ring.Commit(reservation, words);
+}
+
+session::InFlightSlot* BeginInFlight(Process* p, const session::Record& r) {
+  session::InFlightSlot* slot = p->in_flight.Begin(r.thread, r.api, r.size, r.time_ns);
+  if (slot == nullptr) {
+    p->Count(session::kInFlightFull);
+  } else {
+    slot->stack.store(r.stack, std::memory_order_relaxed);
+  }
+  return slot;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,83 @@
+// preload/trace.h
+//
+// The way of a hooked call: either it passes through, or it is carried out inside its span.
+
+#ifndef GMT_PRELOAD_TRACE_H_
+#define GMT_PRELOAD_TRACE_H_
+
+#include <type_traits>
+
+#include "preload/hook.h"
+#include "preload/span.h"
+#include "preload/span_of_many.h"
+
+namespace gmt::preload {
+
+inline AcquisitionSpan OpenSpan(Process* p, ApiId api, const Acquisition& what) {
+  return {p, api, what};
+}
+inline ReturnSpan OpenSpan(Process* p, ApiId api, const Return& what) { return {p, api, what}; }
+inline ReturnOfManySpan OpenSpan(Process* p, ApiId api, const ReturnOfMany& what) {
+  return {p, api, what};
+}
+inline ActivitySpan OpenSpan(Process* p, ApiId api, const Activity& what) { return {p, api, what}; }
+inline ContextStartSpan OpenSpan(Process* p, ApiId api, const ContextStart& what) {
+  return {p, api, what};
+}
+inline ContextEndSpan OpenSpan(Process* p, ApiId api, const ContextEnd& what) {
+  return {p, api, what};
+}
+inline ReferenceSpan OpenSpan(Process* p, ApiId api, const Reference& what) {
+  return {p, api, what};
+}
+
+// A few loads and no call: what runs inside another hooked call is part of that one's event, and
+// much of what a process does may not be wanted.
+// `describe` returns what the call does. Nothing passes through that hands out pointers: what is
+// looked up early is used late.
+template <typename Describe>
+__attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
+  using What = decltype(describe());
+  if constexpr (std::is_same_v<What, HandingOut>) return false;
+  uint32_t heap = session::kDriverHeap;
+  if constexpr (requires(What what) { what.memory; }) heap = Process::HeapOf(describe().memory);
+  return thread_state.depth != 0 || Process::Skips(heap);
+}
+
+// Calls `real` and records it as `what`.
+template <typename What, typename Result, typename... Arguments>
+requires requires(Process* p, const What& what) { OpenSpan(p, 0, what); }
+__attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*real)(Arguments...),
+                                       Arguments... arguments) {
+  Process* process = decltype(OpenSpan(nullptr, api, what))::Wanted(what);
+  if (process == nullptr) return real(arguments...);
+  auto span = OpenSpan(process, api, what);
+  const Result result = real(arguments...);
+  span.Finish(static_cast<uint32_t>(result));
+  return result;
+}
+
+template <typename Result, typename... Arguments>
+__attribute__((noinline)) Result Trace(ApiId, const HandingOut& what, Result (*real)(Arguments...),
+                                       Arguments... arguments) {
+  const Result result = real(arguments...);
+  if (static_cast<int>(result) == 0) HandOutHook(what);
+  return result;
+}
+
+template <typename Result, typename... Arguments>
+Result Trace(ApiId api, const NodeAddition& what, Result (*real)(Arguments...),
+             Arguments... arguments) {
+  CUgraphNodeParams* const node = what.parameters;
+  if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    const Acquisition alloc = Allocates(Memory::kGraph, &node->alloc.dptr, node->alloc.bytesize);
+    return Trace(api, alloc, real, arguments...);
+  }
+  if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+    return Trace(api, Frees(Memory::kGraph, node->free.dptr), real, arguments...);
+  return real(arguments...);
+}
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TRACE_H_
