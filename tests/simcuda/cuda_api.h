@@ -8,18 +8,14 @@
 #define TESTS_SIMCUDA_CUDA_API_H_
 
 #pragma GCC visibility push(default)
+#define __CUDA_API_VERSION_INTERNAL  // every form of every function, under its exported name
 #include <cuda.h>
 
 extern "C" {
-CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device);
-CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinities,
-                        unsigned int flags, CUdevice device);
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t size, CUstream stream);
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t size, CUmemoryPool pool,
-                                      CUstream stream);
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
 CUresult cuProfilerStart();
 CUresult cuProfilerStop();
+CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource* resource, unsigned int buffer,
+                                    unsigned int flags);
 }
 #pragma GCC visibility pop
 

@@ -3,12 +3,31 @@
 #ifndef TESTS_SIMCUDA_CUDART_API_H_
 #define TESTS_SIMCUDA_CUDART_API_H_
 
+#ifdef SIMCUDA_STATIC  // linked into a program, which exports none of it
+#pragma GCC visibility push(hidden)
+#else
 #pragma GCC visibility push(default)
+#endif
 #include <cuda_runtime_api.h>
 
 extern "C" {
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, unsigned int buffer,
+                                         unsigned int flags);
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
+
+// What programs call that are compiled for one default stream per thread.
+cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t size, cudaStream_t stream);
+cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t size, cudaMemPool_t pool,
+                                         cudaStream_t stream);
+cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream);
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
+                                         unsigned long long flags,
+                                         cudaDriverEntryPointQueryResult* status);
+cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** function,
+                                                  unsigned int version, unsigned long long flags,
+                                                  cudaDriverEntryPointQueryResult* status);
 
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** handle);

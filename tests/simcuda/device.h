@@ -24,6 +24,13 @@ constexpr uint64_t kSmallAlignment = 512;           // alignment of allocations 
 constexpr uint64_t kFirstAddress = 0x300000000000;  // of device 0
 constexpr uint64_t kArenaSize = uint64_t{4} << 40;  // addresses per device
 
+// The memory that graphs of one device share: it grows with what they use at once, and only
+// cuDeviceGraphMemTrim gives back what they no longer use.
+struct GraphPool {
+  uint64_t used = 0, used_high = 0;
+  uint64_t reserved = 0, reserved_high = 0;
+};
+
 class Device {
  public:
   Device(int ordinal, const Settings& settings);
@@ -43,6 +50,7 @@ class Device {
 
   int ordinal() const { return ordinal_; }
   Budget& budget() { return budget_; }
+  GraphPool& graph_pool() { return graph_pool_; }
   CUctx_st& primary() { return primary_; }
   Pool& default_pool() { return default_pool_; }
 
@@ -60,6 +68,7 @@ class Device {
   std::unordered_map<uint64_t, int> shared_pages_;  // page -> small allocations that touch it
   CUctx_st primary_;
   Pool default_pool_;
+  GraphPool graph_pool_;
 };
 
 }  // namespace sim

@@ -9,6 +9,8 @@ namespace {
 using sim::Call;
 using sim::CallGroup;
 using sim::Device;
+using sim::MemoryCall;
+using sim::Record;
 using sim::Simulator;
 
 constexpr int kDeepestStack = 32;
@@ -20,33 +22,40 @@ void SetCurrent(CUcontext context) {
   context_stack[context_depth - 1] = context;
 }
 
-// Brings a context to life, which takes SIMCUDA_CONTEXT bytes.
-CUresult Activate(Simulator& simulator, CUcontext context) {
-  Device& device = *simulator.device(context->device);
-  if (!device.budget().Take(simulator.settings.context)) return CUDA_ERROR_OUT_OF_MEMORY;
-  context->active = true;
-  return CUDA_SUCCESS;
-}
-
-void Deactivate(Simulator& simulator, CUcontext context) {
+// Ends a context and frees what is in it, in the name of `call`.
+void Deactivate(Simulator& simulator, CUcontext context, const char* call) {
   if (!context->active) return;
-  simulator.RemoveAllOf(context);
+  simulator.RemoveAllOf(context, call);
   simulator.device(context->device)->budget().Return(simulator.settings.context);
   context->active = false;
   context->retained = 0;
 }
 
 CUresult Create(const char* name, CUcontext* context, unsigned int flags, CUdevice ordinal) {
-  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
+  Record asked{.device = ordinal};
+  return MemoryCall(name, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {
     if (simulator.device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (context_depth == kDeepestStack) return CUDA_ERROR_OUT_OF_MEMORY;
-    auto created = new CUctx_st{.device = ordinal, .flags = flags};
-    if (CUresult result = Activate(simulator, created); result != CUDA_SUCCESS) {
+    auto created = new CUctx_st{.device = ordinal, .retained = 1, .flags = flags};
+    if (CUresult result = sim::Activate(simulator, created); result != CUDA_SUCCESS) {
       delete created;
       return result;
     }
     simulator.contexts.insert(created);
     context_stack[context_depth++] = *context = created;
+    record.handle = sim::Bits(created);
+    return CUDA_SUCCESS;
+  });
+}
+
+// The object of a destroyed context stays: other threads may still have it as their current one.
+CUresult Destroy(const char* name, CUcontext context) {
+  Record asked{.handle = sim::Bits(context)};
+  return MemoryCall(name, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {
+    if (simulator.contexts.erase(context) == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    record.device = context->device;
+    Deactivate(simulator, context, name);
+    if (sim::CurrentContext() == context) --context_depth;
     return CUDA_SUCCESS;
   });
 }
@@ -61,16 +70,58 @@ CUresult WithPrimary(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
+// The same for a call that begins or ends the context, which the log tells.
+template <typename Body>
+CUresult ChangePrimary(const char* name, CUdevice ordinal, Body body) {
+  Record asked{.device = ordinal};
+  return MemoryCall(name, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {
+    Device* device = simulator.device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    record.handle = sim::Bits(&device->primary());
+    return body(simulator, device->primary());
+  });
+}
+
+CUresult Release(const char* name, CUdevice ordinal) {
+  return ChangePrimary(name, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+    if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--primary.retained == 0) Deactivate(simulator, &primary, name);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult Reset(const char* name, CUdevice ordinal) {
+  return ChangePrimary(name, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+    Deactivate(simulator, &primary, name);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult SetFlags(const char* name, CUdevice ordinal, unsigned int flags) {
+  return WithPrimary(name, ordinal, [&](Simulator&, CUctx_st& primary) {
+    primary.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUcontext sim::CurrentContext() {
   return context_depth == 0 ? nullptr : context_stack[context_depth - 1];
 }
 
+CUresult sim::Activate(Simulator& simulator, CUcontext context) {
+  Device& device = *simulator.device(context->device);
+  if (!device.budget().Take(simulator.settings.context)) return CUDA_ERROR_OUT_OF_MEMORY;
+  context->active = true;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
-  return WithPrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+  return ChangePrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
     if (!primary.active) {
-      if (CUresult result = Activate(simulator, &primary); result != CUDA_SUCCESS) return result;
+      if (CUresult result = sim::Activate(simulator, &primary); result != CUDA_SUCCESS)
+        return result;
     }
     ++primary.retained;
     *context = &primary;
@@ -78,22 +129,17 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
   });
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
-  return WithPrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
-    if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--primary.retained == 0) Deactivate(simulator, &primary);
-    return CUDA_SUCCESS;
-  });
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return Release(__func__, device); }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return Release(__func__, device); }
+CUresult cuDevicePrimaryCtxReset(CUdevice device) { return Reset(__func__, device); }
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return Reset(__func__, device); }
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
+  return SetFlags(__func__, device, flags);
 }
 
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
-  sim::Record record{.device = ordinal};
-  return sim::MemoryCall(__func__, CallGroup::kOther, record, [&](Simulator& simulator, auto&) {
-    Device* device = simulator.device(ordinal);
-    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    Deactivate(simulator, &device->primary());
-    return CUDA_SUCCESS;
-  });
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
+  return SetFlags(__func__, device, flags);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int* flags, int* active) {
@@ -104,11 +150,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int* flags, int* 
   });
 }
 
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned int flags) {
-  return WithPrimary(__func__, ordinal, [&](Simulator&, CUctx_st& primary) {
-    primary.flags = flags;
-    return CUDA_SUCCESS;
-  });
+CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
+  return Create(__func__, context, flags, device);
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
@@ -125,15 +168,28 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams*, unsigned int fla
   return Create(__func__, context, flags, device);
 }
 
-CUresult cuCtxDestroy_v2(CUcontext context) {
-  sim::Record record{.device = context != nullptr ? context->device : 0};
-  return sim::MemoryCall(__func__, CallGroup::kOther, record, [&](Simulator& simulator, auto&) {
-    if (simulator.contexts.erase(context) == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    Deactivate(simulator, context);
-    if (sim::CurrentContext() == context) --context_depth;
-    delete context;
+CUresult cuCtxDestroy(CUcontext context) { return Destroy(__func__, context); }
+CUresult cuCtxDestroy_v2(CUcontext context) { return Destroy(__func__, context); }
+
+CUresult cuCtxAttach(CUcontext* context, unsigned int flags) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    CUcontext current = sim::CurrentContext();
+    if (flags != 0 || !simulator.contexts.contains(current)) return CUDA_ERROR_INVALID_CONTEXT;
+    ++current->retained;
+    *context = current;
     return CUDA_SUCCESS;
   });
+}
+
+// The last detach destroys the context, and only that one is in the log.
+CUresult cuCtxDetach(CUcontext context) {
+  bool last = false;
+  CUresult result = Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    if (!simulator.contexts.contains(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    last = --context->retained == 0;
+    return CUDA_SUCCESS;
+  });
+  return last ? Destroy(__func__, context) : result;
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {

@@ -7,6 +7,16 @@ namespace {
 
 using GetProcAddress = decltype(&cuGetProcAddress_v2);
 
+// Functions that the real runtime looks up at once, each for both kinds of default stream.
+constexpr struct {
+  const char* name;
+  int version;
+} kStreamFunctions[] = {{"cuMemAllocAsync", 11020},
+                        {"cuMemAllocFromPoolAsync", 11020},
+                        {"cuMemFreeAsync", 11020},
+                        {"cuMemcpyAsync", 4000},
+                        {"cuGraphLaunch", 10000}};
+
 // What the real runtime does first: a probe with an empty name, then cuGetProcAddress by itself,
 // once for each ABI. The answer to the second is used from then on.
 GetProcAddress Load() {
@@ -20,7 +30,13 @@ GetProcAddress Load() {
   first("cuGetProcAddress", &function, 11030, CU_GET_PROC_ADDRESS_DEFAULT, &status);
   CUresult result =
       first("cuGetProcAddress", &function, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status);
-  return result == CUDA_SUCCESS ? reinterpret_cast<GetProcAddress>(function) : nullptr;
+  if (result != CUDA_SUCCESS) return nullptr;
+  auto entry = reinterpret_cast<GetProcAddress>(function);
+  for (auto& [name, version] : kStreamFunctions) {
+    entry(name, &function, version, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+    entry(name, &function, version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status);
+  }
+  return entry;
 }
 
 GetProcAddress Entry() {

@@ -4,7 +4,8 @@
 //   dlopen("libcuda.so.1") -> dlsym("cuGetProcAddress_v2") -> cuGetProcAddress("cuGetProcAddress")
 //                          -> that one for every other function, at its first use
 //
-// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought.
+// SIM_DRIVER(cuMemAlloc, 3020)(&address, size) calls the form of cuMemAlloc that CUDA 3.2 brought;
+// SIM_DRIVER_PER_THREAD its form for callers with one default stream per thread.
 // Where the driver lacks the function the call returns CUDA_ERROR_NOT_SUPPORTED, and where there is
 // no driver kDriverMissing.
 #ifndef TESTS_SIMCUDA_DRIVER_ENTRY_H_
@@ -30,9 +31,9 @@ class DriverFunction;
 template <typename... Arguments>
 class DriverFunction<CUresult(Arguments...)> {
  public:
-  DriverFunction(const char* name, int version)
+  DriverFunction(const char* name, int version, cuuint64_t flags)
       : function_(reinterpret_cast<CUresult (*)(Arguments...)>(
-            DriverAddress(name, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr))) {}
+            DriverAddress(name, version, flags, nullptr))) {}
 
   CUresult operator()(Arguments... arguments) const {
     if (function_ != nullptr) return function_(arguments...);
@@ -46,10 +47,14 @@ class DriverFunction<CUresult(Arguments...)> {
 }  // namespace sim
 
 // The name is stringized before cuda.h's macros turn it into the symbol whose type is taken.
-#define SIM_DRIVER(name, version)                                              \
-  ([]() -> const sim::DriverFunction<decltype(name)>& {                        \
-    static const sim::DriverFunction<decltype(name)> function(#name, version); \
-    return function;                                                           \
+#define SIM_DRIVER_FORM(name, type, version, flags)                        \
+  ([]() -> const sim::DriverFunction<type>& {                              \
+    static const sim::DriverFunction<type> function(name, version, flags); \
+    return function;                                                       \
   }())
+#define SIM_DRIVER(name, version) \
+  SIM_DRIVER_FORM(#name, decltype(name), version, CU_GET_PROC_ADDRESS_LEGACY_STREAM)
+#define SIM_DRIVER_PER_THREAD(name, version) \
+  SIM_DRIVER_FORM(#name, decltype(name), version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
 #endif  // TESTS_SIMCUDA_DRIVER_ENTRY_H_

@@ -1,8 +1,8 @@
-// Stream capture and graphs: a graph is the list of launches that were captured; launching it
-// counts as that many launches.
-#include <cstdio>
+// Stream capture and graphs: a graph is the list of launches that were captured and of memory nodes
+// (driver_graph_memory.cc); launching it counts as that many launches.
+#include "tests/simcuda/driver_graph.h"
 
-#include "tests/simcuda/simulator.h"
+#include <cstdio>
 
 namespace {
 
@@ -16,11 +16,29 @@ CUgraph CaptureOf(const Simulator& simulator, CUstream stream) {
   return simulator.streams.contains(stream) ? stream->capture : nullptr;
 }
 
-CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph) {
+CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
+                     unsigned long long flags) {
   return Call(name, CallGroup::kOther, [&](Simulator&) {
-    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *executable = new CUgraphExec_st{.launches = graph->nodes.size()};
+    if (graph == nullptr || executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    auto made = std::make_unique<CUgraphExec_st>();
+    made->auto_free = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+    for (auto& node : graph->nodes) {
+      if (node->memory != nullptr || node->freed != 0) {
+        made->steps.push_back({node->memory, node->freed});
+      } else {
+        ++made->launches;
+      }
+    }
+    *executable = made.release();
     return CUDA_SUCCESS;
+  });
+}
+
+CUresult Launch(const char* name, CUgraphExec executable) {
+  return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
+    if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    simulator.launched += executable->launches;
+    return sim::RunMemoryNodes(simulator, executable);
   });
 }
 
@@ -85,26 +103,48 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* statu
   });
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-  return Instantiate(__func__, executable, graph);
-}
-
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
-  return Call(__func__, CallGroup::kLaunch, [&](Simulator& simulator) {
-    if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    simulator.launched += executable->launches;
+CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+    if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    *graph = new CUgraph_st;
     return CUDA_SUCCESS;
   });
 }
 
+CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode*, char*, size_t) {
+  return Instantiate(__func__, executable, graph, 0);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode*, char*,
+                               size_t) {
+  return Instantiate(__func__, executable, graph, 0);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
+                                     unsigned long long flags) {
+  return Instantiate(__func__, executable, graph, flags);
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
+                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  return Instantiate(__func__, executable, graph, parameters != nullptr ? parameters->flags : 0);
+}
+
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream) { return Launch(__func__, executable); }
+
+// Both take the lock: memory nodes give their addresses back.
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
-  delete executable;
-  return CUDA_SUCCESS;
+  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+    delete executable;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
-  delete graph;
-  return CUDA_SUCCESS;
+  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+    delete graph;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {

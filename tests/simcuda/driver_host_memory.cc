@@ -12,8 +12,8 @@ using sim::Record;
 using sim::Simulator;
 
 CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
-  CUcontext context = sim::CurrentContext();
-  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  CUcontext context = nullptr;
+  if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
   record.device = context->device;
   if (pointer == nullptr || record.size == 0) return CUDA_ERROR_INVALID_VALUE;
   void* memory = mmap(nullptr, record.size, PROT_READ | PROT_WRITE,
@@ -28,6 +28,27 @@ CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
   return CUDA_SUCCESS;
 }
 
+CUresult Register(const char* name, void* pointer, size_t size) {
+  Record asked{.address = reinterpret_cast<uint64_t>(pointer), .size = size};
+  return MemoryCall(name, CallGroup::kHost, asked, [&](Simulator& simulator, Record& record) {
+    CUcontext context = nullptr;
+    if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
+    record.device = context->device;
+    if (pointer == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    sim::Region region;
+    auto next = simulator.allocations.lower_bound(record.address);
+    bool reaches_next = next != simulator.allocations.end() && next->first - record.address < size;
+    if (reaches_next || simulator.Find(record.address, &region)) {
+      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    simulator.Add(record.address, {.kind = MemoryKind::kRegistered,
+                                   .size = size,
+                                   .device = context->device,
+                                   .context = context});
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
@@ -37,6 +58,12 @@ CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
 }
 
 CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
+  return MemoryCall(
+      __func__, CallGroup::kHost, {.size = size},
+      [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
+}
+
+CUresult cuMemAllocHost(void** pointer, unsigned int size) {
   return MemoryCall(
       __func__, CallGroup::kHost, {.size = size},
       [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
@@ -57,25 +84,12 @@ CUresult cuMemFreeHost(void* pointer) {
       });
 }
 
+CUresult cuMemHostRegister(void* pointer, size_t size, unsigned int) {
+  return Register(__func__, pointer, size);
+}
+
 CUresult cuMemHostRegister_v2(void* pointer, size_t size, unsigned int) {
-  Record asked{.address = reinterpret_cast<uint64_t>(pointer), .size = size};
-  return MemoryCall(__func__, CallGroup::kHost, asked, [&](Simulator& simulator, Record& record) {
-    CUcontext context = sim::CurrentContext();
-    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    record.device = context->device;
-    if (pointer == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    sim::Region region;
-    auto next = simulator.allocations.lower_bound(record.address);
-    bool reaches_next = next != simulator.allocations.end() && next->first - record.address < size;
-    if (reaches_next || simulator.Find(record.address, &region)) {
-      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    }
-    simulator.Add(record.address, {.kind = MemoryKind::kRegistered,
-                                   .size = size,
-                                   .device = context->device,
-                                   .context = context});
-    return CUDA_SUCCESS;
-  });
+  return Register(__func__, pointer, size);
 }
 
 CUresult cuMemHostUnregister(void* pointer) {

@@ -23,6 +23,28 @@ struct SharedMemory {
 };
 static_assert(sizeof(SharedMemory) <= sizeof(CUipcMemHandle));
 
+CUresult Open(const char* name, CUdeviceptr* address, const CUipcMemHandle& handle) {
+  return MemoryCall(name, CallGroup::kOther, {}, [&](Simulator& simulator, Record& record) {
+    CUcontext context = nullptr;
+    if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
+    SharedMemory shared;
+    std::memcpy(&shared, &handle, sizeof(shared));
+    sim::Device* device = simulator.device(shared.device);
+    if (device == nullptr || shared.size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // one's own memory
+    record.size = shared.size;
+    record.device = shared.device;
+    record.address = device->Reserve(sim::RoundUp(shared.size, sim::kPage), sim::kPage, 0);
+    if (record.address == 0) return CUDA_ERROR_MAP_FAILED;
+    simulator.Add(record.address, {.kind = MemoryKind::kImported,
+                                   .size = shared.size,
+                                   .device = shared.device,
+                                   .context = context});
+    *address = record.address;
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
@@ -42,26 +64,12 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
                     });
 }
 
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned int) {
+  return Open(__func__, address, handle);
+}
+
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned int) {
-  return MemoryCall(__func__, CallGroup::kOther, {}, [&](Simulator& simulator, Record& record) {
-    CUcontext context = sim::CurrentContext();
-    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    SharedMemory shared;
-    std::memcpy(&shared, &handle, sizeof(shared));
-    sim::Device* device = simulator.device(shared.device);
-    if (device == nullptr || shared.size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // one's own memory
-    record.size = shared.size;
-    record.device = shared.device;
-    record.address = device->Reserve(sim::RoundUp(shared.size, sim::kPage), sim::kPage, 0);
-    if (record.address == 0) return CUDA_ERROR_MAP_FAILED;
-    simulator.Add(record.address, {.kind = MemoryKind::kImported,
-                                   .size = shared.size,
-                                   .device = shared.device,
-                                   .context = context});
-    *address = record.address;
-    return CUDA_SUCCESS;
-  });
+  return Open(__func__, address, handle);
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {

@@ -15,8 +15,8 @@ constexpr uint64_t kPitchAlignment = 512;
 
 // Allocates in the current context. Fills the record and, on success, `address`.
 CUresult Allocate(Simulator& simulator, Record& record, MemoryKind kind, CUdeviceptr* address) {
-  CUcontext context = sim::CurrentContext();
-  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  CUcontext context = nullptr;
+  if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
   record.device = context->device;
   if (address == nullptr || record.size == 0) return CUDA_ERROR_INVALID_VALUE;
   Device& device = *simulator.device(context->device);
@@ -27,6 +27,20 @@ CUresult Allocate(Simulator& simulator, Record& record, MemoryKind kind, CUdevic
                 {.kind = kind, .size = record.size, .device = context->device, .context = context});
   *address = record.address;
   return CUDA_SUCCESS;
+}
+
+bool Freeable(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kDevice:
+    case MemoryKind::kManaged:
+    case MemoryKind::kPool:
+    case MemoryKind::kImportedPool:
+    case MemoryKind::kExternal:
+    case MemoryKind::kGraph:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -61,25 +75,22 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags
                     });
 }
 
-// Frees linear, managed and stream-ordered memory; waits for the device first, as the real one
-// does.
+// Frees linear, managed and stream-ordered memory, memory of graphs and mapped buffers of external
+// memory; waits for the device first, as the real one does.
 CUresult cuMemFree_v2(CUdeviceptr address) {
-  return MemoryCall(
-      __func__, CallGroup::kFree, {.address = address}, [&](Simulator& simulator, Record& record) {
-        auto found = simulator.allocations.find(address);
-        if (found == simulator.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-        const Allocation& allocation = found->second;
-        if (allocation.kind != MemoryKind::kDevice && allocation.kind != MemoryKind::kManaged &&
-            allocation.kind != MemoryKind::kPool) {
-          return CUDA_ERROR_INVALID_VALUE;
-        }
-        record.size = allocation.size;
-        record.device = allocation.device;
-        record.handle = reinterpret_cast<uint64_t>(allocation.pool);
-        simulator.Remove(found);
-        simulator.Synchronize();
-        return CUDA_SUCCESS;
-      });
+  return MemoryCall(__func__, CallGroup::kFree, {.address = address},
+                    [&](Simulator& simulator, Record& record) {
+                      auto found = simulator.allocations.find(address);
+                      if (found == simulator.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+                      const Allocation& allocation = found->second;
+                      if (!Freeable(allocation.kind)) return CUDA_ERROR_INVALID_VALUE;
+                      record.size = allocation.size;
+                      record.device = allocation.device;
+                      record.handle = reinterpret_cast<uint64_t>(allocation.pool);
+                      simulator.Remove(found);
+                      simulator.Synchronize();
+                      return CUDA_SUCCESS;
+                    });
 }
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {

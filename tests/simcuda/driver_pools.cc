@@ -11,8 +11,7 @@ using sim::MemoryKind;
 using sim::Record;
 using sim::Simulator;
 
-uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
-
+using sim::Bits;
 bool Known(const Simulator& simulator, CUmemoryPool pool) {
   if (pool == nullptr) return false;
   if (simulator.pools.contains(pool)) return true;
@@ -27,12 +26,12 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
                   CUstream stream) {
   Record asked{.size = size, .handle = Bits(pool), .stream = Bits(stream)};
   return MemoryCall(name, CallGroup::kAlloc, asked, [&](Simulator& simulator, Record& record) {
-    CUcontext context = sim::CurrentContext();
-    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    CUcontext context = nullptr;
+    if (CUresult result = simulator.MemoryContext(&context); result != CUDA_SUCCESS) return result;
     record.device = context->device;
     if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
     if (pool == nullptr) pool = simulator.device(context->device)->current_pool;
-    if (!Known(simulator, pool)) return CUDA_ERROR_INVALID_VALUE;
+    if (!Known(simulator, pool) || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     record.handle = Bits(pool);
     record.device = pool->device()->ordinal();
     record.address = pool->Allocate(size);
@@ -47,13 +46,17 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
   });
 }
 
-// Takes memory of pools and, as the driver does, of cuMemAlloc.
+bool FreedOnStreams(MemoryKind kind) {
+  return kind == MemoryKind::kPool || kind == MemoryKind::kDevice ||
+         kind == MemoryKind::kImportedPool || kind == MemoryKind::kGraph;
+}
+
+// Takes memory of pools and graphs and, as the driver does, of cuMemAlloc.
 CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
   Record asked{.address = address, .stream = Bits(stream)};
   return MemoryCall(name, CallGroup::kFree, asked, [&](Simulator& simulator, Record& record) {
     auto found = simulator.allocations.find(address);
-    if (found == simulator.allocations.end() ||
-        (found->second.kind != MemoryKind::kPool && found->second.kind != MemoryKind::kDevice)) {
+    if (found == simulator.allocations.end() || !FreedOnStreams(found->second.kind)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     record.size = found->second.size;
@@ -72,6 +75,16 @@ CUresult WithPool(const char* name, CUmemoryPool pool, Body body) {
                       record.device = pool->device()->ordinal();
                       return body(simulator, record);
                     });
+}
+
+// For the forms of CUDA 13, which name a location. Pools of the host and of managed memory are not
+// simulated.
+CUresult DeviceOf(const CUmemLocation* location, CUmemAllocationType type, CUdevice* device) {
+  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  bool simulated =
+      location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+  *device = location->id;
+  return simulated ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 }  // namespace
@@ -118,17 +131,10 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
 CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   return WithPool(__func__, pool, [&](Simulator& simulator, Record&) {
     if (simulator.pools.erase(pool) == 0) return CUDA_ERROR_INVALID_VALUE;  // a default pool
-    auto& allocations = simulator.allocations;
-    for (auto position = allocations.begin(); position != allocations.end();) {
-      auto next = std::next(position);
-      if (position->second.pool == pool) simulator.Remove(position);
-      position = next;
-    }
     for (auto& device : simulator.devices()) {
       if (device->current_pool == pool) device->current_pool = &device->default_pool();
     }
-    pool->TrimTo(0);
-    delete pool;
+    if (pool->Destroy()) delete pool;  // else with the last of its memory
     return CUDA_SUCCESS;
   });
 }
@@ -232,4 +238,31 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
     device->current_pool = pool;
     return CUDA_SUCCESS;
   });
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation*) {
+  return sim::Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    if (flags == nullptr || !Known(simulator, pool)) return CUDA_ERROR_INVALID_VALUE;
+    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                CUmemAllocationType type) {
+  CUdevice device = 0;
+  CUresult result = DeviceOf(location, type, &device);
+  return result == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool, device) : result;
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+  CUdevice device = 0;
+  CUresult result = DeviceOf(location, type, &device);
+  return result == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, device) : result;
+}
+
+CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+  CUdevice device = 0;
+  CUresult result = DeviceOf(location, type, &device);
+  return result == CUDA_SUCCESS ? cuDeviceSetMemPool(device, pool) : result;
 }

@@ -68,7 +68,7 @@ TEST(DriverPoolsTest, PoolTakesASmallerSegmentBeforeItGivesUp) {
   });
 }
 
-TEST(DriverPoolsTest, DestroyedPoolReturnsItsMemory) {
+TEST(DriverPoolsTest, DestroyedPoolReturnsItsMemoryWithTheLastFree) {
   OnDevice({{"SIMCUDA_MEMORY", "128M"}}, [] {
     CUmemPoolProps properties = {};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -79,8 +79,11 @@ TEST(DriverPoolsTest, DestroyedPoolReturnsItsMemory) {
     EXPECT_EQ(cuMemAllocFromPoolAsync(&address, kMiB, pool, nullptr), CUDA_SUCCESS);
     EXPECT_EQ(FreeMemory(), 96 * kMiB);
     EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    EXPECT_EQ(FreeMemory(), 96 * kMiB);
+    CUdeviceptr other = 0;
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&other, kMiB, pool, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemFreeAsync(address, nullptr), CUDA_SUCCESS);
     EXPECT_EQ(FreeMemory(), 128 * kMiB);
-    EXPECT_EQ(cuMemAllocFromPoolAsync(&address, kMiB, pool, nullptr), CUDA_ERROR_INVALID_VALUE);
   });
 }
 

@@ -34,19 +34,8 @@ bool IsDevice(const CUmemAllocationProp& properties) {
 CUmemGenericAllocationHandle AddPhysical(Simulator& simulator, PhysicalMemory memory) {
   CUmemGenericAllocationHandle handle = simulator.handles.Take(16, 16);
   memory.handles = 1;
-  simulator.physical[handle] = memory;
+  simulator.physical[handle] = std::move(memory);
   return handle;
-}
-
-// Frees physical memory that nothing refers to any more.
-void Collect(Simulator& simulator, CUmemGenericAllocationHandle handle) {
-  PhysicalMemory& memory = simulator.physical.at(handle);
-  if (memory.handles > 0 || memory.mappings > 0) return;
-  if (memory.charged) {
-    simulator.device(memory.properties.location.id)->budget().Return(memory.size);
-  }
-  simulator.physical.erase(handle);
-  simulator.handles.Release(handle, 16);
 }
 
 // The physical memory that a live handle stands for, or null.
@@ -153,8 +142,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
                       if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
                       record.size = memory->size;
                       record.device = memory->properties.location.id;
-                      --memory->handles;
-                      Collect(simulator, handle);
+                      simulator.Unrefer(handle, &PhysicalMemory::handles);
                       return CUDA_SUCCESS;
                     });
 }
@@ -184,9 +172,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
     auto mapping = simulator.mappings.find(address);
     record.device = simulator.physical.at(mapping->second.handle).properties.location.id;
     while (mapping != simulator.mappings.end() && mapping->first < address + size) {
-      CUmemGenericAllocationHandle handle = mapping->second.handle;
-      --simulator.physical.at(handle).mappings;
-      Collect(simulator, handle);
+      simulator.Unrefer(mapping->second.handle, &PhysicalMemory::mappings);
       mapping = simulator.mappings.erase(mapping);
     }
     return CUDA_SUCCESS;
@@ -254,7 +240,8 @@ CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHan
       });
 }
 
-// Memory of another process becomes a handle here that costs no budget: its owner pays for it.
+// Imported memory is a new handle that costs no budget: its owner pays for it. In the process that
+// exported it, it keeps that memory alive.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
   return MemoryCall(__func__, CallGroup::kMap, {}, [&](Simulator& simulator, Record& record) {
@@ -265,15 +252,31 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
       return CUDA_ERROR_INVALID_VALUE;
     }
     record.size = exported.size;
+    record.device = exported.properties.location.id;
+    PhysicalMemory imported{.size = exported.size, .properties = exported.properties};
     if (exported.pid == getpid()) {
       PhysicalMemory* memory = Lookup(simulator, exported.handle);
       if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      ++memory->handles;
-      *handle = exported.handle;
-    } else {
-      *handle = AddPhysical(simulator, {.size = exported.size, .properties = exported.properties});
+      ++memory->mappings;
+      imported.same_as = exported.handle;
     }
-    record.handle = *handle;
+    record.handle = *handle = AddPhysical(simulator, std::move(imported));
+    return CUDA_SUCCESS;
+  });
+}
+
+// A file descriptor that stands for a range of device memory, for other drivers.
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t size,
+                                       CUmemRangeHandleType type, unsigned long long) {
+  return sim::Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    sim::Region region;
+    if (handle == nullptr || size == 0 || !simulator.FindRange(address, size, &region)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return CUDA_ERROR_NOT_SUPPORTED;
+    int descriptor = memfd_create("simcuda-range", MFD_CLOEXEC);
+    if (descriptor < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    *static_cast<int*>(handle) = descriptor;
     return CUDA_SUCCESS;
   });
 }

@@ -110,7 +110,7 @@ TEST(DriverVmmTest, ReleasedHandleIsReused) {
   });
 }
 
-TEST(DriverVmmTest, ExportedHandleImportsAsTheSameMemory) {
+TEST(DriverVmmTest, ImportedHandleKeepsTheExportedMemoryAlive) {
   OnDevice({{"SIMCUDA_MEMORY", "64M"}}, [] {
     CUmemGenericAllocationHandle handle = Create(2 * kMiB), imported = 0;
     int descriptor = -1;
@@ -121,8 +121,12 @@ TEST(DriverVmmTest, ExportedHandleImportsAsTheSameMemory) {
     EXPECT_EQ(cuMemImportFromShareableHandle(&imported, shareable,
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
               CUDA_SUCCESS);
-    EXPECT_EQ(imported, handle);
+    EXPECT_NE(imported, handle);
     EXPECT_EQ(FreeMemory(), 62 * kMiB);
+    EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    EXPECT_EQ(FreeMemory(), 62 * kMiB);
+    EXPECT_EQ(cuMemRelease(imported), CUDA_SUCCESS);
+    EXPECT_EQ(FreeMemory(), 64 * kMiB);
     close(descriptor);
   });
 }

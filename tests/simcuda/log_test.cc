@@ -44,12 +44,13 @@ TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
     cuMemFree(address);
   });
   std::vector<std::string> lines = Lines();
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_TRUE(Has(lines[0], "{\"seq\":0,")) << lines[0];
-  EXPECT_TRUE(Has(lines[0], "\"call\":\"cuMemAlloc_v2\",\"address\":52776558133248,\"size\":1000"));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(Has(lines[0], "\"call\":\"cuDevicePrimaryCtxRetain\",\"address\":0,")) << lines[0];
   EXPECT_TRUE(Has(lines[1], "{\"seq\":1,")) << lines[1];
-  EXPECT_TRUE(Has(lines[1], "\"call\":\"cuMemFree_v2\",\"address\":52776558133248,\"size\":1000"));
-  EXPECT_TRUE(Has(lines[1], "\"result\":0}"));
+  EXPECT_TRUE(Has(lines[1], "\"call\":\"cuMemAlloc_v2\",\"address\":52776558133248,\"size\":1000"));
+  EXPECT_TRUE(Has(lines[2], "{\"seq\":2,")) << lines[2];
+  EXPECT_TRUE(Has(lines[2], "\"call\":\"cuMemFree_v2\",\"address\":52776558133248,\"size\":1000"));
+  EXPECT_TRUE(Has(lines[2], "\"result\":0}"));
 }
 
 TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
@@ -62,12 +63,30 @@ TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
         cuMemFree(99);
       });
   std::vector<std::string> lines = Lines();
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_TRUE(Has(lines[0], "\"result\":2}")) << lines[0];
-  EXPECT_TRUE(Has(lines[1], "\"size\":77,")) << lines[1];
-  EXPECT_TRUE(Has(lines[1], "\"result\":3}")) << lines[1];
-  EXPECT_TRUE(Has(lines[2], "\"address\":99,")) << lines[2];
-  EXPECT_TRUE(Has(lines[2], "\"result\":1}")) << lines[2];
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_TRUE(Has(lines[1], "\"result\":2}")) << lines[1];
+  EXPECT_TRUE(Has(lines[2], "\"size\":77,")) << lines[2];
+  EXPECT_TRUE(Has(lines[2], "\"result\":3}")) << lines[2];
+  EXPECT_TRUE(Has(lines[3], "\"address\":99,")) << lines[3];
+  EXPECT_TRUE(Has(lines[3], "\"result\":1}")) << lines[3];
+}
+
+TEST_F(LogTest, EndOfAContextTellsWhatItFreedAndThenItself) {
+  OnDevice({{"SIMCUDA_LOG", path_}}, [] {
+    CUdeviceptr address = 0;
+    CUarray array = nullptr;
+    CUDA_ARRAY_DESCRIPTOR descriptor = {16, 16, CU_AD_FORMAT_FLOAT, 4};
+    ASSERT_EQ(cuMemAlloc(&address, 1000), CUDA_SUCCESS);
+    ASSERT_EQ(cuArrayCreate(&array, &descriptor), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  });
+  std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 6u);
+  const std::string reset = "\"call\":\"cuDevicePrimaryCtxReset_v2\",\"address\":";
+  EXPECT_TRUE(Has(lines[3], reset + "52776558133248,\"size\":1000,")) << lines[3];
+  EXPECT_TRUE(Has(lines[4], reset)) << lines[4];
+  EXPECT_TRUE(Has(lines[4], "\"size\":4096,")) << lines[4];
+  EXPECT_TRUE(Has(lines[5], reset + "0,\"size\":0,")) << lines[5];
 }
 
 TEST_F(LogTest, KilledProcessLeavesEveryLineItWrote) {
@@ -99,7 +118,7 @@ TEST_F(LogTest, ThreadsShareOneSequenceWithoutGaps) {
     for (std::thread& thread : threads) thread.join();
   });
   std::vector<std::string> lines = Lines();
-  ASSERT_EQ(lines.size(), 800u);
+  ASSERT_EQ(lines.size(), 801u);
   for (size_t i = 0; i < lines.size(); ++i) {
     EXPECT_TRUE(Has(lines[i], "{\"seq\":" + std::to_string(i) + ",")) << lines[i];
   }

@@ -12,12 +12,52 @@
 
 #include "tests/simcuda/cuda_api.h"
 
+namespace sim {
+class Device;
+}
+
 struct CUctx_st {
   int device = 0;
   bool primary = false;
   bool active = false;  // a primary context is active between its first retain and its last release
-  int retained = 0;     // primary contexts only
+  int retained = 0;     // primary: retains less releases; others: attaches less detaches
   unsigned int flags = 0;
+  // Where memory that is allocated in this context belongs: a green context shares the memory of
+  // its device's primary context. Null: here.
+  CUcontext memory_context = nullptr;
+};
+
+struct CUgreenCtx_st {
+  CUctx_st context;
+};
+
+struct CUarray_st {
+  CUcontext context = nullptr;
+  int device = 0;
+  CUDA_ARRAY3D_DESCRIPTOR_v2 descriptor{};
+  uint64_t size = 0;     // bytes by the descriptor; 0 when sparse or deferred
+  uint64_t address = 0;  // of the memory behind it; 0 when it has none of its own
+};
+
+struct CUmipmappedArray_st {
+  CUcontext context = nullptr;
+  int device = 0;
+  uint64_t size = 0;     // bytes of all levels
+  uint64_t address = 0;  // as in CUarray_st
+  std::vector<std::unique_ptr<CUarray_st>> levels;
+};
+
+struct CUextMemory_st {
+  CUcontext context = nullptr;
+  int device = 0;
+  uint64_t size = 0;
+};
+
+struct CUgraphicsResource_st {
+  CUcontext context = nullptr;
+  int device = 0;
+  uint64_t size = 0;
+  uint64_t address = 0;  // where it is mapped; 0 when it is not
 };
 
 struct CUstream_st {
@@ -36,8 +76,24 @@ struct CUevent_st {
   CUgraph capture = nullptr;  // recorded inside this capture
 };
 
+// Addresses of a memory allocation node: taken when the node is made and kept until neither its
+// graph nor what was instantiated from it is left. Memory comes to them when the graph runs.
+struct GraphMemory {
+  GraphMemory(sim::Device* device, uint64_t size);
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+
+  sim::Device* device;
+  uint64_t size;
+  uint64_t address;  // 0 when the device has no addresses left
+};
+
 struct CUgraphNode_st {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  CUgraph graph = nullptr;
+  std::shared_ptr<GraphMemory> memory{};  // allocation nodes
+  CUmemPoolProps pool{};                  // allocation nodes
+  uint64_t freed = 0;                     // free nodes: the address
 };
 
 struct CUgraph_st {
@@ -48,7 +104,14 @@ struct CUgraph_st {
 };
 
 struct CUgraphExec_st {
+  // What one launch of it does to memory, in order: brings memory to its addresses, or frees some.
+  struct Step {
+    std::shared_ptr<GraphMemory> memory;  // null: a free
+    uint64_t freed = 0;
+  };
   uint64_t launches = 0;  // kernels that one launch of the graph stands for
+  bool auto_free = false;
+  std::vector<Step> steps;
 };
 
 struct CUfunc_st {

@@ -21,10 +21,17 @@ uint64_t CUmemPoolHandle_st::Allocate(uint64_t size) {
   return address;
 }
 
-void CUmemPoolHandle_st::Free(uint64_t address, uint64_t size) {
+bool CUmemPoolHandle_st::Free(uint64_t address, uint64_t size) {
   size = sim::RoundUp(size, kAlignment);
   free_.Release(address, size);
   used_ -= size;
+  return destroyed_ && Destroy();
+}
+
+bool CUmemPoolHandle_st::Destroy() {
+  destroyed_ = true;
+  TrimTo(0);
+  return used_ == 0;
 }
 
 bool CUmemPoolHandle_st::Grow(uint64_t size) {

@@ -24,7 +24,12 @@ struct CUmemPoolHandle_st {
 
   // 0 when the device has no memory left.
   uint64_t Allocate(uint64_t size);
-  void Free(uint64_t address, uint64_t size);
+  // True when the pool was destroyed before and this was the last of its memory: the caller deletes
+  // it then.
+  bool Free(uint64_t address, uint64_t size);
+
+  // cuMemPoolDestroy: what is allocated stays so. True when nothing is, as in Free.
+  bool Destroy();
 
   // Gives free segments back until the pool holds at most `keep` bytes or has no free segment.
   void TrimTo(uint64_t keep);
@@ -37,6 +42,7 @@ struct CUmemPoolHandle_st {
   void ResetUsedHigh() { used_high_ = used_; }
   void ResetReservedHigh() { reserved_high_ = reserved_; }
 
+  bool imported = false;  // of another process: nothing is allocated from it here
   uint64_t release_threshold = 0;
   int reuse_follow_event_dependencies = 1;
   int reuse_allow_opportunistic = 1;
@@ -47,6 +53,7 @@ struct CUmemPoolHandle_st {
 
   sim::Device* device_;
   uint64_t max_size_;
+  bool destroyed_ = false;
   sim::AddressSpace free_;
   std::map<uint64_t, uint64_t> segments_;  // address -> size
   uint64_t used_ = 0, used_high_ = 0;

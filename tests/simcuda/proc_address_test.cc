@@ -22,6 +22,11 @@ void* Exported(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol); }
 
 TEST(ProcAddressTest, PlainNameGivesTheNewestFormOfTheCallersVersion) {
   EXPECT_EQ(Find("cuMemAlloc", 13000), Exported("cuMemAlloc_v2"));
+  EXPECT_EQ(Find("cuMemAlloc", 3010), Exported("cuMemAlloc"));
+  EXPECT_EQ(Find("cuIpcOpenMemHandle", 10020), Exported("cuIpcOpenMemHandle"));
+  EXPECT_EQ(Find("cuIpcOpenMemHandle", 11000), Exported("cuIpcOpenMemHandle_v2"));
+  EXPECT_EQ(Find("cuGraphAddNode", 12020), Exported("cuGraphAddNode"));
+  EXPECT_EQ(Find("cuGraphAddNode", 12030), Exported("cuGraphAddNode_v2"));
   EXPECT_EQ(Find("cuCtxCreate", 11000), Exported("cuCtxCreate_v2"));
   EXPECT_EQ(Find("cuCtxCreate", 11040), Exported("cuCtxCreate_v3"));
   EXPECT_EQ(Find("cuCtxCreate", 13000), Exported("cuCtxCreate_v4"));
@@ -58,12 +63,14 @@ TEST(ProcAddressTest, PerThreadFlagSelectsTheOtherForm) {
   EXPECT_EQ(Find("cuMemAllocAsync", 13000, 1), Exported("cuMemAllocAsync"));
   EXPECT_EQ(Find("cuMemAllocAsync", 13000, kPerThread), Exported("cuMemAllocAsync_ptsz"));
   EXPECT_EQ(Find("cuMemAlloc", 13000, kPerThread), Exported("cuMemAlloc_v2"));
+  EXPECT_EQ(Find("cuMemcpyHtoD", 13000, kPerThread), Exported("cuMemcpyHtoD_v2_ptds"));
+  EXPECT_EQ(Find("cuGraphLaunch", 13000, kPerThread), Exported("cuGraphLaunch_ptsz"));
 }
 
 TEST(ProcAddressTest, EveryListedFunctionIsExportedUnderItsSymbol) {
 #define SIM_ENTRY(name, since, symbol) EXPECT_EQ(Find(#name, since), Exported(#symbol)) << #symbol;
-#define SIM_STREAM_ENTRY(name, since, symbol, per_thread) \
-  SIM_ENTRY(name, since, symbol)                          \
+#define SIM_STREAM_ENTRY(name, since, symbol, per_thread)      \
+  EXPECT_EQ(Find(#name, since), Exported(#symbol)) << #symbol; \
   EXPECT_EQ(Find(#name, since, 2), Exported(#per_thread)) << #per_thread;
 #include "tests/simcuda/driver_functions.inc"
 #undef SIM_ENTRY

@@ -65,6 +65,12 @@ cudaError_t StoreAddress(void** pointer, Allocate allocate) {
   });
 }
 
+// Hints about managed memory, in the words of CUDA 13.
+cudaError_t Prefetch(const void* pointer, size_t size, const cudaMemLocation& location,
+                     unsigned int flags, cudaStream_t stream);
+cudaError_t Advise(const void* pointer, size_t size, cudaMemoryAdvise advice,
+                   const cudaMemLocation& location);
+
 // The kernel that a __global__ function's host stub stands for; null when it was never registered.
 CUkernel KernelOf(const void* host_function);
 

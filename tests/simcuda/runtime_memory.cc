@@ -69,6 +69,22 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
   });
 }
 
+cudaError_t sim::Prefetch(const void* pointer, size_t size, const cudaMemLocation& location,
+                          unsigned int flags, cudaStream_t stream) {
+  return InContext([&] {
+    return SIM_DRIVER(cuMemPrefetchAsync, 12020)(
+        Address(pointer), size, reinterpret_cast<const CUmemLocation&>(location), flags, stream);
+  });
+}
+
+cudaError_t sim::Advise(const void* pointer, size_t size, cudaMemoryAdvise advice,
+                        const cudaMemLocation& location) {
+  return InContext([&] {
+    return SIM_DRIVER(cuMemAdvise, 12020)(Address(pointer), size, static_cast<CUmem_advise>(advice),
+                                          reinterpret_cast<const CUmemLocation&>(location));
+  });
+}
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   return sim::InContext([&] {
     unsigned int type = 0, managed = 0;

@@ -72,3 +72,44 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
         pool, reinterpret_cast<const CUmemAccessDesc*>(access), count);
   });
 }
+
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                 cudaMemLocation* location) {
+  return sim::WithDriver([&] {
+    return SIM_DRIVER(cuMemPoolGetAccess, 11020)(reinterpret_cast<CUmemAccess_flags*>(flags), pool,
+                                                 reinterpret_cast<CUmemLocation*>(location));
+  });
+}
+
+cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
+                                               cudaMemAllocationHandleType type,
+                                               unsigned int flags) {
+  return sim::WithDriver([&] {
+    return SIM_DRIVER(cuMemPoolExportToShareableHandle, 11020)(
+        handle, pool, static_cast<CUmemAllocationHandleType>(type), flags);
+  });
+}
+
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* handle,
+                                                 cudaMemAllocationHandleType type,
+                                                 unsigned int flags) {
+  return sim::WithDriver([&] {
+    return SIM_DRIVER(cuMemPoolImportFromShareableHandle, 11020)(
+        pool, handle, static_cast<CUmemAllocationHandleType>(type), flags);
+  });
+}
+
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* pointer) {
+  return sim::InContext([&] {
+    return SIM_DRIVER(cuMemPoolExportPointer, 11020)(
+        reinterpret_cast<CUmemPoolPtrExportData*>(data), sim::Address(pointer));
+  });
+}
+
+cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t pool,
+                                     cudaMemPoolPtrExportData* data) {
+  return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
+    return SIM_DRIVER(cuMemPoolImportPointer, 11020)(
+        address, pool, reinterpret_cast<CUmemPoolPtrExportData*>(data));
+  });
+}

@@ -118,17 +118,6 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** dependencies,
-                                     const cudaGraphEdgeData** edges, size_t* count) {
-  return InContext([&] {
-    return SIM_DRIVER(cuStreamGetCaptureInfo, 12030)(
-        stream, reinterpret_cast<CUstreamCaptureStatus*>(status), reinterpret_cast<cuuint64_t*>(id),
-        graph, dependencies, reinterpret_cast<const CUgraphEdgeData**>(edges), count);
-  });
-}
-
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
                                           unsigned long long flags) {
   return InContext(
@@ -149,14 +138,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return InContext([&] { return SIM_DRIVER(cuGraphGetNodes, 10000)(graph, nodes, count); });
-}
-
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
-                                         cudaGraphEdgeData* edges, size_t* count) {
-  return InContext([&] {
-    return SIM_DRIVER(cuGraphNodeGetDependencies, 12030)(
-        node, dependencies, reinterpret_cast<CUgraphEdgeData*>(edges), count);
-  });
 }
 
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int flags) {

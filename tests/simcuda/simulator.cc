@@ -131,13 +131,19 @@ void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
       devices_[allocation.device]->Free(address, allocation.size);
       break;
     case MemoryKind::kPool:
-      allocation.pool->Free(address, allocation.size);
+      if (allocation.pool->Free(address, allocation.size)) delete allocation.pool;
       break;
     case MemoryKind::kHost:
       munmap(reinterpret_cast<void*>(address), allocation.size);
       break;
     case MemoryKind::kImported:
+    case MemoryKind::kImportedPool:
+    case MemoryKind::kExternal:
+    case MemoryKind::kGraphics:
       devices_[allocation.device]->Unreserve(address, RoundUp(allocation.size, kPage));
+      break;
+    case MemoryKind::kGraph:  // the addresses belong to the node, the memory to the graphs' pool
+      devices_[allocation.device]->graph_pool().used -= RoundUp(allocation.size, kPage);
       break;
     case MemoryKind::kRegistered:
       break;
@@ -145,12 +151,90 @@ void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
   allocations.erase(position);
 }
 
-void Simulator::RemoveAllOf(CUcontext context) {
+namespace {
+
+// Takes the objects of `context` out of `set`, frees and logs each.
+template <typename Handle, typename Release>
+void EndAll(std::set<Handle>& set, CUcontext context, const char* call, Log& log, Release release) {
+  for (auto position = set.begin(); position != set.end();) {
+    Handle object = *position;
+    if (object->context != context) {
+      ++position;
+      continue;
+    }
+    log.Write(call,
+              {.address = Bits(object),
+               .size = object->size,
+               .handle = Bits(object),
+               .device = object->device},
+              CUDA_SUCCESS);
+    release(*object);
+    delete object;
+    position = set.erase(position);
+  }
+}
+
+template <typename Handle>
+void DropAll(std::unordered_set<Handle>& set, CUcontext context) {
+  std::erase_if(set, [&](Handle object) {
+    bool ends = object->context == context;
+    if (ends) delete object;
+    return ends;
+  });
+}
+
+}  // namespace
+
+void Simulator::RemoveAllOf(CUcontext context, const char* call) {
   for (auto position = allocations.begin(); position != allocations.end();) {
     auto next = std::next(position);
-    if (position->second.context == context) Remove(position);
+    auto& [address, allocation] = *position;
+    if (allocation.context == context) {
+      log.Write(call,
+                {.address = address,
+                 .size = allocation.size,
+                 .handle = Bits(allocation.pool),
+                 .device = allocation.device},
+                CUDA_SUCCESS);
+      Remove(position);
+    }
     position = next;
   }
+  auto return_memory = [&](auto& array) {
+    if (array.address != 0) devices_[array.device]->Free(array.address, array.size);
+  };
+  EndAll(arrays, context, call, log, return_memory);
+  EndAll(mipmapped_arrays, context, call, log, return_memory);
+  EndAll(external_memory, context, call, log, [](auto&) {});
+  // A mapped resource was unmapped above, as the allocation that it is mapped to.
+  std::erase_if(graphics, [&](CUgraphicsResource resource) {
+    bool ends = resource->context == context;
+    if (ends) delete resource;
+    return ends;
+  });
+  DropAll(streams, context);
+  DropAll(events, context);
+}
+
+CUresult Simulator::MemoryContext(CUcontext* context) {
+  CUcontext current = CurrentContext();
+  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (current->memory_context != nullptr) current = current->memory_context;
+  *context = current;
+  if (current->active) return CUDA_SUCCESS;
+  return current->primary ? Activate(*this, current) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+void Simulator::Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count) {
+  PhysicalMemory& memory = physical.at(handle);
+  --(memory.*count);
+  if (memory.handles > 0 || memory.mappings > 0) return;
+  if (memory.charged) devices_[memory.properties.location.id]->budget().Return(memory.size);
+  PhysicalMemory last = std::move(memory);
+  physical.erase(handle);
+  handles.Release(handle, 16);
+  if (last.same_as != 0) Unrefer(last.same_as, &PhysicalMemory::mappings);
+  for (auto& [offset, bound] : last.bound) Unrefer(bound, &PhysicalMemory::mappings);
 }
 
 void Simulator::Launch(CUstream stream) {

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,7 +30,18 @@
 
 namespace sim {
 
-enum class MemoryKind { kDevice, kManaged, kPool, kHost, kRegistered, kImported };
+enum class MemoryKind {
+  kDevice,
+  kManaged,
+  kPool,
+  kHost,
+  kRegistered,
+  kImported,      // cuIpcOpenMemHandle
+  kImportedPool,  // cuMemPoolImportPointer
+  kExternal,      // a mapped buffer of external memory
+  kGraphics,      // a mapped graphics resource
+  kGraph,         // what a graph's allocation node brought
+};
 
 struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
@@ -45,8 +57,13 @@ struct PhysicalMemory {
   uint64_t size = 0;
   CUmemAllocationProp properties{};
   int handles = 0;
-  int mappings = 0;
+  int mappings = 0;      // mappings, bindings and other handles that keep it alive
   bool charged = false;  // its bytes count in this process's budget
+  bool multicast = false;
+  // A handle that was imported in the process that exported it stands for memory of another handle.
+  CUmemGenericAllocationHandle same_as = 0;
+  // Multicast objects: offset -> what is bound there.
+  std::map<uint64_t, CUmemGenericAllocationHandle> bound{};
 };
 
 struct Mapping {
@@ -98,8 +115,16 @@ class Simulator {
   // Returns the memory of one allocation. REQUIRES: `position` is in `allocations`.
   void Remove(std::map<uint64_t, Allocation>::iterator position);
 
-  // A context's end: everything that was allocated in it goes.
-  void RemoveAllOf(CUcontext context);
+  // A context's end: everything that was allocated in it goes, with a line of the log for each in
+  // the name of the call that ended it. What cuMemCreate made and where it is mapped stay.
+  void RemoveAllOf(CUcontext context, const char* call);
+
+  // The context that memory allocated now belongs to. A primary context that was reset while it was
+  // current comes back to life; a context that was destroyed does not.
+  CUresult MemoryContext(CUcontext* context);
+
+  // Ends one reference to physical memory and frees it with the last.
+  void Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count);
 
   // Counts a launch on a stream: a graph node when the stream is capturing.
   void Launch(CUstream stream);
@@ -122,6 +147,11 @@ class Simulator {
   std::unordered_set<CUstream> streams;
   std::unordered_set<CUevent> events;
   std::unordered_set<CUcontext> contexts;  // those of cuCtxCreate
+  std::unordered_set<CUgreenCtx> green_contexts;
+  std::set<CUarray> arrays;
+  std::set<CUmipmappedArray> mipmapped_arrays;
+  std::set<CUexternalMemory> external_memory;
+  std::set<CUgraphicsResource> graphics;
   uint64_t next_buffer_id = 1;
   uint64_t next_capture_id = 1;
   uint64_t launched = 0;
@@ -134,6 +164,11 @@ class Simulator {
 
 // The current context of this thread, null when it has none.
 CUcontext CurrentContext();
+
+// Brings a context to life, which takes SIMCUDA_CONTEXT bytes.
+CUresult Activate(Simulator& simulator, CUcontext context);
+
+inline uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
 // Sleeps or spins for the latency of a group.
 void Wait(CallGroup group);
