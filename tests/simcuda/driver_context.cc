@@ -78,20 +78,24 @@ CUresult ChangePrimary(const char* name, CUdevice ordinal, Body body) {
     Device* device = simulator.device(ordinal);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     record.handle = sim::Bits(&device->primary());
-    return body(simulator, device->primary());
+    return body(simulator, record, device->primary());
   });
 }
 
 CUresult Release(const char* name, CUdevice ordinal) {
-  return ChangePrimary(name, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+  return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record& record, auto& primary) {
     if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--primary.retained == 0) Deactivate(simulator, &primary, name);
+    if (--primary.retained > 0) {
+      record.handle = 0;  // it ended nothing
+    } else {
+      Deactivate(simulator, &primary, name);
+    }
     return CUDA_SUCCESS;
   });
 }
 
 CUresult Reset(const char* name, CUdevice ordinal) {
-  return ChangePrimary(name, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+  return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record&, CUctx_st& primary) {
     Deactivate(simulator, &primary, name);
     return CUDA_SUCCESS;
   });
@@ -118,7 +122,7 @@ CUresult sim::Activate(Simulator& simulator, CUcontext context) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
-  return ChangePrimary(__func__, ordinal, [&](Simulator& simulator, CUctx_st& primary) {
+  return ChangePrimary(__func__, ordinal, [&](Simulator& simulator, Record&, CUctx_st& primary) {
     if (!primary.active) {
       if (CUresult result = sim::Activate(simulator, &primary); result != CUDA_SUCCESS)
         return result;

@@ -1,6 +1,6 @@
-// Memory of others: external memory (of Vulkan, Direct3D ...) and graphics resources. Its owner pays
-// for it, so neither takes budget. There is no graphics library here: any number names a buffer of
-// OpenGL, and buffer n has n KiB.
+// Memory of others: external memory (of Vulkan, Direct3D ...) and graphics resources. Its owner
+// pays for it, so neither takes budget. There is no graphics library here: any number names a
+// buffer of OpenGL, and buffer n has n KiB.
 #include "tests/simcuda/driver_arrays.h"
 
 namespace {
@@ -182,11 +182,13 @@ CUresult cuGraphicsUnmapResources_ptsz(unsigned int count, CUgraphicsResource* r
 
 CUresult cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr* address, size_t* size,
                                                CUgraphicsResource resource) {
-  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+  Record asked{.handle = Bits(resource)};
+  return MemoryCall(__func__, CallGroup::kMap, asked, [&](Simulator& simulator, Record& record) {
     if (!simulator.graphics.contains(resource)) return CUDA_ERROR_INVALID_HANDLE;
     if (resource->address == 0) return CUDA_ERROR_NOT_MAPPED;
-    *address = resource->address;
-    *size = resource->size;
+    *address = record.address = resource->address;
+    *size = record.size = resource->size;
+    record.device = resource->device;
     return CUDA_SUCCESS;
   });
 }

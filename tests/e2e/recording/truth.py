@@ -6,65 +6,212 @@ ones overall.
 """
 
 import collections
+import itertools
 import json
 
-# Call -> (kind of event, kind of the failed one). Addresses and handles are both `address`.
+# Driver call -> (kind of event, space of its value, kind of memory). A space is where values are
+# unique: memory is found by (space, value) when it is given back.
 ACQUIRES = {
-    "cuMemAlloc_v2": "alloc",
-    "cuMemAllocManaged": "alloc",
-    "cuMemAllocAsync": "alloc",
-    "cuMemAllocAsync_ptsz": "alloc",
-    "cuMemAllocFromPoolAsync": "alloc",
-    "cuMemHostAlloc": "alloc",
-    "cuMemHostRegister_v2": "register",
-    "cuMemAddressReserve": "reserve",
-    "cuMemCreate": "create",
-    "cuMemMap": "map",
+    "cuMemAlloc_v2": ("alloc", "device", "device"),
+    "cuMemAllocPitch_v2": ("alloc", "device", "device"),
+    "cuMemAllocManaged": ("alloc", "device", "managed"),
+    "cuMemAllocAsync": ("alloc", "device", "pool"),
+    "cuMemAllocAsync_ptsz": ("alloc", "device", "pool"),
+    "cuMemAllocFromPoolAsync": ("alloc", "device", "pool"),
+    "cuMemAllocFromPoolAsync_ptsz": ("alloc", "device", "pool"),
+    "cuMemPoolImportPointer": ("import", "device", "ipc"),
+    "cuMemAllocHost": ("alloc", "host", "pinned"),
+    "cuMemAllocHost_v2": ("alloc", "host", "pinned"),
+    "cuMemHostAlloc": ("alloc", "host", "pinned"),
+    "cuMemHostRegister": ("register", "host", "registered"),
+    "cuMemHostRegister_v2": ("register", "host", "registered"),
+    "cuArrayCreate_v2": ("alloc", "array", "array"),
+    "cuArray3DCreate_v2": ("alloc", "array", "array"),
+    "cuMipmappedArrayCreate": ("alloc", "array", "mipmapped"),
+    "cuMemAddressReserve": ("reserve", "reservation", "vmm"),
+    "cuMemCreate": ("create", "physical", "vmm"),
+    "cuMemImportFromShareableHandle": ("import", "physical", "ipc"),
+    "cuMulticastCreate": ("create", "physical", "multicast"),
+    "cuMemMap": ("map", "mapping", "vmm"),
+    "cuIpcOpenMemHandle": ("import", "ipc", "ipc"),
+    "cuIpcOpenMemHandle_v2": ("import", "ipc", "ipc"),
+    "cuImportExternalMemory": ("import", "external", "external"),
+    "cuExternalMemoryGetMappedBuffer": ("map", "device", "external"),
+    "cuExternalMemoryGetMappedMipmappedArray": ("map", "array", "external"),
+    "cuGraphicsResourceGetMappedPointer_v2": ("map", "graphics", "graphics"),
+    "cuGraphAddMemAllocNode": ("alloc", "device", "graph"),
 }
 RETURNS = {
-    "cuMemFree_v2": "free",
-    "cuMemFreeAsync": "free",
-    "cuMemFreeAsync_ptsz": "free",
-    "cuMemFreeHost": "free",
-    "cuMemHostUnregister": "unregister",
-    "cuMemAddressFree": "unreserve",
-    "cuMemRelease": "release",
-    "cuMemUnmap": "unmap",
+    "cuMemFree_v2": ("free", "device"),
+    "cuMemFreeAsync": ("free", "device"),
+    "cuMemFreeAsync_ptsz": ("free", "device"),
+    "cuMemFreeHost": ("free", "host"),
+    "cuMemHostUnregister": ("unregister", "host"),
+    "cuArrayDestroy": ("free", "array"),
+    "cuMipmappedArrayDestroy": ("free", "array"),
+    "cuMemAddressFree": ("unreserve", "reservation"),
+    "cuMemRelease": ("release", "physical"),
+    "cuMemUnmap": ("unmap", "mapping"),
+    "cuIpcCloseMemHandle": ("unimport", "ipc"),
+    "cuDestroyExternalMemory": ("unimport", "external"),
+    "cuGraphicsUnmapResources": ("unmap", "graphics"),
+    "cuGraphicsUnmapResources_ptsz": ("unmap", "graphics"),
+    "cuGraphAddMemFreeNode": ("free", "device"),
 }
+# A call that adds any node to a graph: the log tells memory nodes only, and which of the two by
+# whether the address is live.
+ADDS_NODE = {
+    "cuGraphAddNode": "cuGraphAddMemAllocNode",
+    "cuGraphAddNode_v2": "cuGraphAddMemAllocNode",
+}
+# Calls that end a context: one line for each allocation in it, then one for the call.
+ENDS = {
+    "cuCtxDestroy", "cuCtxDestroy_v2", "cuCtxDetach",
+    "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2",
+}  # fmt: skip
+RETURN_OF = {"alloc": "free", "register": "unregister", "import": "unimport", "map": "unmap"}
+
+# Runtime call -> the driver call that it makes of it.
+RUNTIME = {
+    "cudaMalloc": "cuMemAlloc_v2",
+    "cudaMallocPitch": "cuMemAllocPitch_v2",
+    "cudaMalloc3D": "cuMemAllocPitch_v2",
+    "cudaMallocManaged": "cuMemAllocManaged",
+    "cudaFree": "cuMemFree_v2",
+    "cudaMallocAsync": "cuMemAllocAsync",
+    "cudaMallocAsync_ptsz": "cuMemAllocAsync_ptsz",
+    "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync",
+    "cudaFreeAsync": "cuMemFreeAsync",
+    "cudaFreeAsync_ptsz": "cuMemFreeAsync_ptsz",
+    "cudaMemPoolImportPointer": "cuMemPoolImportPointer",
+    "cudaMallocHost": "cuMemHostAlloc",
+    "cudaHostAlloc": "cuMemHostAlloc",
+    "cudaFreeHost": "cuMemFreeHost",
+    "cudaHostRegister": "cuMemHostRegister_v2",
+    "cudaHostUnregister": "cuMemHostUnregister",
+    "cudaMallocArray": "cuArrayCreate_v2",
+    "cudaMalloc3DArray": "cuArray3DCreate_v2",
+    "cudaMallocMipmappedArray": "cuMipmappedArrayCreate",
+    "cudaFreeArray": "cuArrayDestroy",
+    "cudaFreeMipmappedArray": "cuMipmappedArrayDestroy",
+    "cudaIpcOpenMemHandle": "cuIpcOpenMemHandle_v2",
+    "cudaIpcCloseMemHandle": "cuIpcCloseMemHandle",
+    "cudaImportExternalMemory": "cuImportExternalMemory",
+    "cudaExternalMemoryGetMappedBuffer": "cuExternalMemoryGetMappedBuffer",
+    "cudaDestroyExternalMemory": "cuDestroyExternalMemory",
+    "cudaGraphicsResourceGetMappedPointer": "cuGraphicsResourceGetMappedPointer_v2",
+    "cudaGraphicsUnmapResources": "cuGraphicsUnmapResources",
+    "cudaGraphAddMemAllocNode": "cuGraphAddMemAllocNode",
+    "cudaGraphAddMemFreeNode": "cuGraphAddMemFreeNode",
+    "cudaGraphAddNode": "cuGraphAddNode_v2",
+    "cudaDeviceReset": "cuDevicePrimaryCtxReset_v2",
+}
+
+BY_HANDLE = {"physical", "external", "graphics"}
 OUT_OF_MEMORY = 2
 
 Event = collections.namedtuple("Event", "kind address size thread result")
 
 
-def _identity(line):
-    return line["handle"] if line["call"] in ("cuMemCreate", "cuMemRelease") else line["address"]
+class _Device:
+    """Turns the lines of the log into events, with the sizes of what is live."""
+
+    def __init__(self):
+        self.live = {}  # (space, value) -> (kind, size)
+        self.references = collections.Counter()  # handle -> references beyond the first
+        self.events = []  # (event, the line that ended its context or None)
+
+    def add(self, event, end=None):
+        self.events.append((event, end))
+
+    def see(self, line):
+        call, result = line["call"], line["result"]
+        if call in ENDS:
+            self.end_of_context(line)
+            return
+        if call == "cuMemRetainAllocationHandle" and result == 0:
+            self.references[line["handle"]] += 1
+        if call in ADDS_NODE:
+            known = line["address"] != 0 and ("device", line["address"]) in self.live
+            call = "cuGraphAddMemFreeNode" if known else ADDS_NODE[call]
+        if call in ACQUIRES:
+            self.acquire(call, line)
+        elif call in RETURNS:
+            self.give_back(call, line)
+
+    def acquire(self, call, line):
+        kind, space, memory = ACQUIRES[call]
+        if line["result"] != 0:
+            self.add(Event("alloc_failed", 0, line["size"], line["thread"], line["result"]))
+            return
+        value = line["handle"] if space in BY_HANDLE else line["address"]
+        # How big imported physical memory is, its handle does not say.
+        size = 0 if (space, memory) == ("physical", "ipc") else line["size"]
+        self.live[space, value] = (kind, size)
+        self.add(Event(kind, value, size, line["thread"], 0))
+
+    def give_back(self, call, line):
+        kind, space = RETURNS[call]
+        value = line["handle"] if space in BY_HANDLE else line["address"]
+        if line["result"] != 0:
+            # The device does not say how big what it did not free is.
+            self.add(Event(kind, value, None, line["thread"], line["result"]))
+            return
+        if space == "physical" and self.references[value] > 0:
+            self.references[value] -= 1
+            return
+        _, size = self.live.pop((space, value), (None, line["size"]))
+        if space == "mapping":  # one unmap may end several mappings, or part of what is mapped
+            size = line["size"]
+        self.add(Event(kind, value, size, line["thread"], 0))
+
+    def end_of_context(self, line):
+        if line["address"] == 0 or line["result"] != 0:
+            return
+        for space in ("device", "host", "array", "ipc", "external"):
+            if (space, line["address"]) in self.live:
+                kind, size = self.live.pop((space, line["address"]))
+                event = Event(RETURN_OF[kind], line["address"], size, line["thread"], 0)
+                self.add(event, (line["call"], line["thread"]))
+                return
+        raise AssertionError(f"the device frees what it never gave: {line}")
+
+
+def _in_order(events):
+    """What one end of a context freed has no order among itself: by address."""
+    ordered = []
+    for end, group in itertools.groupby(events, key=lambda pair: pair[1]):
+        group = [event for event, _ in group]
+        ordered += sorted(group, key=lambda e: e.address) if end else group
+    return ordered
 
 
 def expected(log_path, pid=None):
     """The events that the log of the device says there were, in order."""
-    events = []
+    device = _Device()
     for text in open(log_path):
         line = json.loads(text)
-        call, result = line["call"], line["result"]
-        if pid is not None and line["pid"] != pid:
-            continue
-        if call in ACQUIRES:
-            if result == 0:
-                events.append(
-                    Event(ACQUIRES[call], _identity(line), line["size"], line["thread"], 0)
-                )
-            else:
-                events.append(Event("alloc_failed", 0, line["size"], line["thread"], result))
-        elif call in RETURNS:
-            # The device does not say how big what it did not free is.
-            size = line["size"] if result == 0 else None
-            events.append(Event(RETURNS[call], _identity(line), size, line["thread"], result))
-    return events
+        if pid is None or line["pid"] == pid:
+            device.see(line)
+    return _in_order(device.events)
+
+
+MEMORY_KINDS = (
+    {kind for kind, _, _ in ACQUIRES.values()}
+    | {kind for kind, _ in RETURNS.values()}
+    | {"alloc_failed"}
+)
+RETURN_KINDS = {kind for kind, _ in RETURNS.values()}
+
+
+def _ends_context(line):
+    api = line.get("api")
+    return api if RUNTIME.get(api, api) in ENDS else None
 
 
 def recorded(lines):
     """The same from the lines of `gpumemtrace cat --json`. A failed return carries its result."""
-    wanted = set(ACQUIRES.values()) | set(RETURNS.values()) | {"alloc_failed"}
     events = []
     pending = {}  # (address, thread) -> index of the return whose result is not known yet
     for line in lines:
@@ -74,17 +221,19 @@ def recorded(lines):
         if kind == "free_done":
             index = pending.pop((address, thread), None)
             if index is not None and line.get("result", 0) != 0:
-                events[index] = events[index]._replace(result=line["result"], size=None)
+                event, end = events[index]
+                events[index] = (event._replace(result=line["result"], size=None), end)
             continue
-        if kind not in wanted:
+        if kind not in MEMORY_KINDS:
             continue
         event = Event(kind, address, line.get("size", 0), thread, line.get("result", 0))
         if kind == "alloc_failed":
             event = event._replace(address=0)
-        elif kind in RETURNS.values():
+        elif kind in RETURN_KINDS:
             pending[(address, thread)] = len(events)
-        events.append(event)
-    return events
+        end = _ends_context(line)
+        events.append((event, (end, thread) if end else None))
+    return _in_order(events)
 
 
 def _by(events, key):
@@ -107,4 +256,47 @@ def compare(want, have):
             other = [e for e in have if getattr(e, name) == value]
             if events != other:
                 return f"order of the events of {name} {value} differs"
+    return None
+
+
+# ---- What a program says that it called (tests/programs/told.h) ----------------------------------
+
+
+def _makes_an_event(api):
+    call = RUNTIME.get(api, api)
+    return call in ACQUIRES or call in RETURNS or call in ADDS_NODE
+
+
+def told(calls, runtime=True):
+    """The names under which the calls of a program are to be recorded, in order. Without `runtime`,
+    its calls of the runtime are seen as the driver's calls that they become."""
+    names = [call["api"] for call in calls if _makes_an_event(call["api"])]
+    return names if runtime else [RUNTIME.get(name, name) for name in names]
+
+
+def named(lines):
+    """The names of the calls that were recorded, in order; what the end of a context freed is not
+    among them, and one call that gave several things back is one."""
+    names = []
+    last = None
+    for line in lines:
+        if line["kind"] not in MEMORY_KINDS or _ends_context(line):
+            continue
+        call = (line["api"], line["thread"], line.get("t_ns"))
+        several = line["kind"] == "unmap" and line.get("memory") == "graphics" and last == call[:2]
+        if not several:
+            names.append(line["api"])
+        last = call[:2]
+    return names
+
+
+def wrong_memory(lines):
+    """The first acquisition whose kind of memory is not what its call makes, or nothing."""
+    for line in lines:
+        call = RUNTIME.get(line.get("api"), line.get("api"))
+        call = ADDS_NODE.get(call, call)
+        if line["kind"] in RETURN_KINDS or line["kind"] not in MEMORY_KINDS or call not in ACQUIRES:
+            continue
+        if line.get("memory") != ACQUIRES[call][2]:
+            return line
     return None

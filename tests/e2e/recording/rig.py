@@ -1,0 +1,166 @@
+"""What checks of recordings share: programs run under the profiler on the simulated device, and
+what such a run left.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import truth  # noqa: E402  the checks of other folders find it beside this file
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "tests" / "programs"
+MIB = 1 << 20
+
+
+class Recording:
+    """What one traced run left: its exit code and output, the device's log, the recording."""
+
+    def __init__(self, rig, folder, done):
+        self.rig, self.folder, self.done = rig, folder, done
+        self.path = folder / "run.gmt"
+
+    def verb(self, *words):
+        done = subprocess.run(
+            [self.rig.program, *map(str, words)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{words}: {done.returncode}: {done.stderr}"
+        return done.stdout
+
+    def info(self, path=None):
+        return json.loads(self.verb("info", "--json", path or self.path))
+
+    def report(self, *options):
+        return json.loads(self.verb("report", "--json", self.path, *options))
+
+    def events(self, path=None):
+        text = self.verb("cat", "--json", path or self.path)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def result(self):
+        assert self.done.returncode == 0, f"{self.done.returncode}: {self.done.stderr[-2000:]}"
+        return json.loads(self.done.stdout.strip().splitlines()[-1])
+
+    def peak(self, heap="driver", device=0):
+        for row in self.report()["devices"]:
+            if row["index"] == device:
+                for h in row["heaps"]:
+                    if h["heap"] == heap:
+                        return h["peak_live_bytes"]
+        return 0
+
+    def check_against_the_device(self):
+        pid = self.info()["target"]["pid"]
+        difference = truth.compare(
+            truth.expected(self.folder / "log", pid), truth.recorded(self.events())
+        )
+        assert difference is None, difference
+
+    def check_whole(self):
+        info = self.info()
+        assert info["complete"], info
+        losses = info["losses"]
+        assert losses["written"] == sum(
+            losses[k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog")
+        ), losses
+        assert losses["written"] == losses["delivered"], losses
+        return info
+
+
+class Rig:
+    def __init__(self, build, python):
+        self.build, self.python = build, python
+        self.program = str(build / "bin" / "gpumemtrace")
+
+    def simulated(self, command):
+        return [str(self.build / "simcuda" / "with-simcuda"), *map(str, command)]
+
+    def environment(self, folder, more):
+        return {
+            **os.environ,
+            "SIMCUDA_LOG": str(folder / "log"),
+            "GPUMEMTRACE_DIR": str(folder / "sessions"),
+            **more,
+        }
+
+    def run(self, folder, command, options=(), simulated=True, **environment):
+        """Through `gpumemtrace run`. Not simulated: the program finds the device itself, or none."""
+        done = subprocess.run(
+            [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--"]
+            + (self.simulated(command) if simulated else list(map(str, command))),
+            env=self.environment(folder, environment),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return Recording(self, folder, done)
+
+    def library(self):
+        """What LD_PRELOAD takes."""
+        return subprocess.run(
+            [self.program, "preload-path"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def preload(self, folder, command, simulated=True, **environment):
+        """Through LD_PRELOAD alone; returns when the collector has finished."""
+        more = {
+            "LD_PRELOAD": self.library(),
+            "GPUMEMTRACE": f"output={folder}/run.gmt",
+            **environment,
+        }
+        done = subprocess.run(
+            self.simulated(command) if simulated else list(map(str, command)),
+            env=self.environment(folder, more),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        deadline = time.monotonic() + 20
+        while list((folder / "sessions").glob("*.session")):
+            assert time.monotonic() < deadline, "the collector never finished"
+            time.sleep(0.01)
+        return Recording(self, folder, done)
+
+    def built(self, name, *options):
+        """A program of tests/programs that was compiled."""
+        return [self.build / "tests" / "programs" / name, *options]
+
+    def driver_alloc(self, *options):
+        return self.built("driver_alloc", *options)
+
+    def torch(self, program, *options):
+        return [self.python, PROGRAMS / program, *options]
+
+
+def find_python(given):
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    installed = cache / "gpumemtrace/torch/bin/python"
+    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), installed):
+        if python and pathlib.Path(python).exists():
+            return str(python)
+    return None
+
+
+def run_cases(rig, cases):
+    """Runs each (name, case) in a folder of its own. The exit code: 1 when one failed."""
+    failed = 0
+    for name, case in cases:
+        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-e2e.") as folder:
+            (pathlib.Path(folder) / "sessions").mkdir(mode=0o700)
+            started = time.monotonic()
+            try:
+                case(rig, pathlib.Path(folder))
+                print(f"ok     {name} ({time.monotonic() - started:.1f} s)", flush=True)
+            except Exception:  # noqa: BLE001  one failing case must not hide the others
+                failed += 1
+                print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0

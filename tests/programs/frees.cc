@@ -1,0 +1,74 @@
+// Frees that are not like the others: of what is no memory, twice, in another context, by another
+// thread, refused by the driver, and of stream-ordered memory by cudaFree.
+//
+// Exercises: that a free which the driver refuses takes nothing out of the live set, and that one
+// which it accepts does, whoever makes it and wherever.
+//
+// With SIMCUDA_FAIL=cuMemFree_v2:4=700 in its environment, as its check runs it, the fourth free
+// that reaches the driver is refused; --refused tells the program to expect that.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <thread>
+
+#include "tests/programs/told.h"
+
+namespace {
+
+void* Allocate(Told& told, size_t size) {
+  void* pointer = nullptr;
+  TELL(told, cudaMalloc(&pointer, size));
+  return pointer;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool refused = argc > 1 && std::strcmp(argv[1], "--refused") == 0;
+  Told told;
+
+  void* unknown = reinterpret_cast<void*>(0x1234567000);
+  void* first = Allocate(told, 11111);
+  TELL_FAILS(told, cudaErrorInvalidValue, cudaFree(unknown));  // the first that reaches the driver
+  TELL(told, cudaFree(first));                                 // 2
+  TELL_FAILS(told, cudaErrorInvalidValue, cudaFree(first));    // 3: again
+  told.Check(cudaFree(nullptr) == cudaSuccess, "nothing can be freed");  // reaches nobody
+
+  void* kept = Allocate(told, 22222);
+  if (refused) {
+    TELL_FAILS(told, cudaErrorIllegalAddress, cudaFree(kept));  // 4
+  }
+  TELL(told, cudaFree(kept));
+
+  void* inside = Allocate(told, 33333);
+  void* middle = static_cast<char*>(inside) + 512;
+  TELL_FAILS(told, cudaErrorInvalidValue, cudaFree(middle));
+
+  CUcontext other = nullptr;
+  TELL(told, cuCtxCreate(&other, nullptr, 0, 0));
+  TELL(told, cudaFree(inside));  // allocated in the primary context
+  CUdeviceptr in_other = 0;
+  TELL(told, cuMemAlloc(&in_other, 44444));
+  TELL(told, cuCtxSetCurrent(nullptr));
+  TELL(told, cuMemFree(in_other));
+  TELL(told, cuCtxDestroy(other));
+
+  void* handed_over = Allocate(told, 55555);
+  Told theirs;
+  std::thread([&] { TELL(theirs, cudaFree(handed_over)); }).join();
+  told.Append(theirs);
+
+  void* ordered = nullptr;
+  TELL(told, cudaMallocAsync(&ordered, 66666, nullptr));
+  TELL(told, cudaFree(ordered));
+  void* plain = Allocate(told, 77777);
+  TELL(told, cudaFreeAsync(plain, nullptr));
+  TELL_FAILS(told, cudaErrorInvalidValue, cudaFreeAsync(plain, nullptr));
+
+  void* pinned = nullptr;
+  TELL(told, cudaHostAlloc(&pinned, 88888, cudaHostAllocDefault));
+  TELL_FAILS(told, cudaErrorInvalidValue, cudaFree(pinned));
+  TELL(told, cudaFreeHost(pinned));
+  return told.Finish();
+}

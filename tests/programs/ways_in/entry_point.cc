@@ -1,0 +1,26 @@
+// A program that asks the runtime for the driver's functions, as PyTorch's expandable segments do.
+//
+// Usage: entry_point [--by-version]
+#include <cstring>
+
+#include "tests/programs/ways_in/stories.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // the older of the two is what is tried
+
+int main(int argc, char** argv) {
+  bool by_version = argc > 1 && std::strcmp(argv[1], "--by-version") == 0;
+  Driver cuda;
+  Told told;
+  bool loaded = cuda.Load([&](const char* name, const char*, int version) {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
+    cudaError_t result =
+        by_version
+            ? cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &status)
+            : cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &status);
+    return result == cudaSuccess && status == cudaDriverEntryPointSuccess ? function : nullptr;
+  });
+  if (!loaded) return 2;
+  TellStory(cuda, told);
+  return told.Finish();
+}

@@ -1,0 +1,35 @@
+// A program that opens the runtime by its name and looks every function up, as ctypes and other
+// bindings do.
+//
+// Usage: looked_up [--version NODE] [--default]
+//   --version  by dlvsym, under that version node
+//   --default  in RTLD_DEFAULT, after opening the runtime for everybody
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "tests/programs/ways_in/stories.h"
+
+int main(int argc, char** argv) {
+  const char* version = nullptr;
+  bool everybody = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--default") == 0) everybody = true;
+    if (std::strcmp(argv[i], "--version") == 0 && i + 1 < argc) version = argv[++i];
+  }
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | (everybody ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (runtime == nullptr) {
+    std::fprintf(stderr, "looked_up: %s\n", dlerror());
+    return 2;
+  }
+  void* where = everybody ? RTLD_DEFAULT : runtime;
+  Runtime cuda;
+  Told told;
+  if (!cuda.Load([&](const char* name) {
+        return version != nullptr ? dlvsym(where, name, version) : dlsym(where, name);
+      })) {
+    return 2;
+  }
+  TellStory(cuda, told);
+  return told.Finish();
+}

@@ -1,0 +1,44 @@
+// How a program finds out that there is no CUDA: by looking names up, and by weak references.
+//
+// Prints one line for each probe. Where there is no CUDA a profiler must not change what it sees;
+// only the weak reference cannot be helped, and the function behind it says that it is not there.
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdio>
+
+extern "C" __attribute__((weak)) int cudaMalloc(void** pointer, size_t size);
+
+namespace {
+
+void Probe(const char* where, void* handle, const char* name, const char* version) {
+  dlerror();
+  void* found = version != nullptr ? dlvsym(handle, name, version) : dlsym(handle, name);
+  const char* error = dlerror();
+  std::printf("%s %s%s%s: %s, dlerror %s\n", where, name, version != nullptr ? "@" : "",
+              version != nullptr ? version : "", found != nullptr ? "found" : "not found",
+              error != nullptr ? "set" : "not set");
+}
+
+}  // namespace
+
+int main() {
+  void* program = dlopen(nullptr, RTLD_NOW);
+  const char* names[] = {"cudaMalloc", "cudaFreeAsync",       "cuMemAlloc_v2",
+                         "cuInit",     "cuGetProcAddress_v2", "cudaGetDriverEntryPoint"};
+  for (const char* name : names) {
+    Probe("RTLD_DEFAULT", RTLD_DEFAULT, name, nullptr);
+    Probe("RTLD_NEXT", RTLD_NEXT, name, nullptr);
+    Probe("the program", program, name, nullptr);
+  }
+  Probe("RTLD_DEFAULT", RTLD_DEFAULT, "cudaMalloc", "libcudart.so.13");
+  Probe("the program", program, "cudaMalloc", "libcudart.so.12");
+  Probe("RTLD_DEFAULT", RTLD_DEFAULT, "strlen", nullptr);
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  std::printf("libcuda.so.1: %s\n", driver != nullptr ? "found" : "not found");
+  void* pointer = nullptr;
+  int result = cudaMalloc != nullptr ? cudaMalloc(&pointer, 1) : -1;
+  std::printf("weak cudaMalloc: %s\n", result == -1    ? "absent"
+                                       : result == 302 ? "says that it is not there"
+                                                       : "present");
+}
