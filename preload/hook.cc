@@ -87,6 +87,17 @@ unsigned RuntimeVersion(int slot) {
   return version;
 }
 
+// What a call of cudaGraphAddNode adds. Before CUDA 13 there were no edges between the dependencies
+// and their count, and the parameters stood where the count does now. nullptr: not known; the
+// driver's function that the runtime calls will tell.
+CUgraphNodeParams* NodeParameters(int slot, size_t fifth, cudaGraphNodeParams* sixth) {
+  static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
+  constexpr int kFirstWithEdges = 2;  // libcudart.so.13
+  if (slot >= kRuntimeNodeCount) return nullptr;
+  return slot >= kFirstWithEdges ? reinterpret_cast<CUgraphNodeParams*>(sixth)
+                                 : reinterpret_cast<CUgraphNodeParams*>(fifth);
+}
+
 // One function template per entry of the table; its instances are the hooks. The way through a call
 // that needs no look is short and inlined; the rest exists once per signature.
 #define GMT_HOOK(Result, is_runtime, name, parameters, arguments, event)          \

@@ -13,15 +13,13 @@
 #include <stdint.h>
 
 #include "preload/call_event.h"
+#include "preload/real_function.h"
 #include "preload/record_event.h"
 
 namespace gmt::preload {
 
-// The first slots of a runtime function: one per runtime major, in this order.
-inline constexpr const char* kRuntimeNodes[] = {"libcudart.so.11.0", "libcudart.so.12",
-                                                "libcudart.so.13", "libcudart.so.14",
-                                                "libcudart.so.15"};
-inline constexpr int kRuntimeNodeCount = 5;
+// The first slots of a runtime function: one for each of kRuntimeNodes.
+inline constexpr int kRuntimeNodeCount = sizeof(kRuntimeNodes) / sizeof(kRuntimeNodes[0]);
 // Slots behind those, and behind the one of a driver function's exported name, for pointers that
 // programs looked up.
 inline constexpr int kLookedUpSlots = 4;

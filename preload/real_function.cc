@@ -26,14 +26,23 @@ void* FindIn(const char* library, const char* name) {
   return NotOwn(function);
 }
 
+// Whether it is that of any runtime, and not of another library that stands in front of them.
+bool IsARuntimes(const char* name, void* function) {
+  for (const char* node : kRuntimeNodes) {
+    if (LibcDlvsym(RTLD_NEXT, name, node) == function) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void* FindRuntimeFunction(const char* name, const char* node) {
   const ForgetLoaderErrors forget;
+  void* next = NotOwn(LibcDlsym(RTLD_NEXT, name));
+  if (next != nullptr && !IsARuntimes(name, next)) return next;
   void* function = NotOwn(LibcDlvsym(RTLD_NEXT, name, node));
   if (function == nullptr) function = FindIn(node, name);
-  if (function == nullptr) function = NotOwn(LibcDlsym(RTLD_NEXT, name));
-  return function;
+  return function != nullptr ? function : next;
 }
 
 void* FindDriverFunction(const char* name) {

@@ -5,7 +5,9 @@
 // A process may hold several runtimes (libcudart 12 and 13), and a runtime may be out of the global
 // scope's sight (loaded RTLD_LOCAL by a plugin). So a real function is looked for under the version
 // node its caller was linked with, then in the loaded library of that SONAME, and only then under
-// its bare name. An address in this library is never taken.
+// its bare name. Another preloaded library comes first, if it stands between this one and the
+// runtimes: it has the function under its bare name, without a runtime's node. An address in this
+// library is never taken.
 //
 // These calls take the loader's lock: once per hook, before its first call goes through.
 
@@ -14,7 +16,12 @@
 
 namespace gmt::preload {
 
-// `node`: version node of the runtime, equal to its SONAME ("libcudart.so.13"). nullptr when there
+// Version nodes of the runtimes, equal to their SONAMEs, by age.
+inline constexpr const char* kRuntimeNodes[] = {"libcudart.so.11.0", "libcudart.so.12",
+                                                "libcudart.so.13", "libcudart.so.14",
+                                                "libcudart.so.15"};
+
+// `node`: one of kRuntimeNodes. nullptr when there
 // is none.
 void* FindRuntimeFunction(const char* name, const char* node);
 

@@ -75,7 +75,7 @@ Result Trace(ApiId api, const NodeAddition& what, Result (*real)(Arguments...),
   }
   if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
     return Trace(api, Frees(Memory::kGraph, node->free.dptr), real, arguments...);
-  return real(arguments...);
+  return real(arguments...);  // not nested: the driver's part may know
 }
 
 }  // namespace gmt::preload
