@@ -30,6 +30,7 @@ session::SessionSizes FakeTarget::SmallSizes() {
   sizes.live = 4096;
   sizes.stack_index = 256;
   sizes.stack_arena = 4096;
+  sizes.stack_growth = 0;
   sizes.text_index = 64;
   sizes.text_arena = 1024;
   sizes.modules = 16;

@@ -6,10 +6,17 @@
 namespace gmt::session {
 namespace {
 
+// Words of an arena that may be read: behind the others there is no memory.
+uint64_t WordsOf(const SessionMap& session, SectionId arena) {
+  const uint64_t words = session.count(arena);
+  if (arena != kStackArena || session.header().abi_minor == 0) return words;
+  return std::min(words, session.control().stack_arena_backed.load(std::memory_order_acquire));
+}
+
 // Words [offset, offset + count) of an arena, or nullptr where they do not lie inside it.
 const uint64_t* ArenaWords(const SessionMap& session, SectionId arena, uint64_t offset,
                            uint64_t count) {
-  const uint64_t size = session.count(arena);
+  const uint64_t size = WordsOf(session, arena);
   if (offset == 0 || offset >= size || count > size - offset) return nullptr;
   return session.section<const uint64_t>(arena) + offset;
 }

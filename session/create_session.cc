@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -20,7 +21,8 @@ namespace {
 constexpr long kTmpfsMagic = 0x01021994;
 constexpr uint64_t kPage = 4096;
 
-// Lays the sections out behind one another, each on a page of its own. Returns the file's size.
+// Lays the sections out behind one another, each on a page of its own. The one that grows is the
+// last. Returns the file's size.
 uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   uint64_t offset = kControlOffset + sizeof(Control);
   const auto place = [&](SectionId id, uint64_t stride, uint64_t count) {
@@ -32,12 +34,12 @@ uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   place(kLiveKeys, sizeof(uint64_t), sizes.live);
   place(kLiveEntries, sizeof(LiveEntry), sizes.live);
   place(kStackIndex, sizeof(uint64_t), sizes.stack_index);
-  place(kStackArena, sizeof(uint64_t), sizes.stack_arena);
   place(kTextIndex, sizeof(uint64_t), sizes.text_index);
   place(kTextArena, sizeof(uint64_t), sizes.text_arena);
   place(kModules, sizeof(ModuleRecord), sizes.modules);
   place(kInFlight, sizeof(InFlightSlot), sizes.in_flight);
   place(kContexts, sizeof(ContextEntry), sizes.contexts);
+  place(kStackArena, sizeof(uint64_t), sizes.stack_arena + sizes.stack_growth);
   return offset;
 }
 
@@ -46,6 +48,7 @@ SessionSizes Shrink(const SessionSizes& sizes, int halvings) {
   s.ring >>= halvings;
   s.live >>= halvings;
   s.stack_arena >>= halvings;
+  if (halvings != 0) s.stack_growth = 0;
   s.text_arena >>= halvings;
   return s;
 }
@@ -74,13 +77,54 @@ void FillHeader(Header* header, uint64_t file_size) {
   header->monotonic_ns = Now(CLOCK_MONOTONIC);
 }
 
+// Bytes that have memory from the start: all but what the last section may grow by.
+uint64_t ReservedBytes(const SessionSizes& sizes, const Section* sections) {
+  const uint64_t bytes = sections[kStackArena].offset + sizes.stack_arena * sizeof(uint64_t);
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+// A file size limit (ulimit -f) must be looked at before: the kernel signals who steps over it.
+bool WithinFileSizeLimit(uint64_t size) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         size <= limit.rlim_cur;
+}
+
+// Whether a session that may grow to `size` has its place here. What is left of a small file
+// system is the traced program's. One without a limit says 0 blocks.
+bool MayGrow(int fd, uint64_t size, uint64_t reserved) {
+  struct statfs fs;
+  if (!WithinFileSizeLimit(size) || fstatfs(fd, &fs) != 0) return false;
+  return fs.f_blocks == 0 ||
+         fs.f_bavail * static_cast<uint64_t>(fs.f_bsize) >= reserved + 4 * (size - reserved);
+}
+
+// Maps `size` bytes of which the first `reserved` have memory, and touches those, so that no writer
+// has to.
+void* MapShared(int fd, uint64_t size, uint64_t reserved) {
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) return base;
+  void* touched =
+      mmap(base, reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
+  if (touched == MAP_FAILED) munmap(base, size);
+  return touched;
+}
+
 // Reserves, maps and fills the file behind fd. 0 or errno.
 int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
   Section sections[kSectionCount];
   const uint64_t size = LayOut(sizes, sections);
-  const int failed = posix_fallocate(fd, 0, static_cast<off_t>(size));
+  const uint64_t reserved = ReservedBytes(sizes, sections);
+  if (reserved < size && !MayGrow(fd, size, reserved)) {
+    SessionSizes fixed = sizes;
+    fixed.stack_growth = 0;
+    return Fill(fd, fixed, info, session);
+  }
+  if (!WithinFileSizeLimit(size)) return EFBIG;
+  const int failed = posix_fallocate(fd, 0, static_cast<off_t>(reserved));
   if (failed != 0) return failed;
-  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (reserved < size && ftruncate(fd, static_cast<off_t>(size)) != 0) return errno;
+  void* base = MapShared(fd, size, reserved);
   if (base == MAP_FAILED) return errno;
   auto* header = static_cast<Header*>(base);
   memcpy(header->sections, sections, sizeof(sections));
@@ -92,6 +136,7 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
   session->map =
       SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
   session->fd = fd;
+  session->map.control().stack_arena_backed.store(sizes.stack_arena, std::memory_order_release);
   return 0;
 }
 
@@ -101,7 +146,7 @@ int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info,
   int error = 0;
   for (int halvings = 0; halvings <= 3; ++halvings) {
     error = Fill(fd, Shrink(sizes, halvings), info, session);
-    if (error != ENOSPC && error != ENOMEM) return error;
+    if (error != ENOSPC && error != ENOMEM && error != EFBIG && error != EDQUOT) return error;
     if (ftruncate(fd, 0) != 0) return errno;
   }
   return error;

@@ -1,8 +1,15 @@
 #include "session/intern_table.h"
 
+#include <errno.h>
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "session/slice.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 namespace gmt::session {
 namespace {
@@ -28,21 +35,61 @@ uint64_t Hash(const uint64_t* words, uint32_t count) {
 }
 
 constexpr uint64_t kOffsetMask = (uint64_t{1} << kArenaOffsetBits) - 1;
+constexpr uint64_t kPageWords = 4096 / sizeof(uint64_t);
+constexpr uint64_t kGrowthWords = (1 << 20) / sizeof(uint64_t);
+
+// Puts memory behind whole pages of a shared file. 0, or errno: EFAULT where the file system is
+// full, EINVAL before Linux 5.14. The caller's errno stays.
+int Populate(void* pages, uint64_t bytes) {
+  const int saved = errno;
+  const int error = madvise(pages, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+  errno = saved;
+  return error;
+}
 
 }  // namespace
 
 bool InternTable::Equal(uint64_t offset, const uint64_t* words, uint32_t count) const {
-  return offset + count <= arena_words_ &&
+  return offset + count <= Backed() &&
          std::memcmp(arena_ + offset, words, count * sizeof(uint64_t)) == 0;
+}
+
+// Words that may be touched.
+uint64_t InternTable::Backed() const {
+  if (growth_.backed == nullptr) return arena_words_;
+  const uint64_t backed = growth_.backed->load(std::memory_order_acquire);
+  return backed < arena_words_ ? backed : arena_words_;
+}
+
+// Puts memory behind the arena's next mebibyte; `backed` is what was seen. Threads that do so at
+// once do the same.
+bool InternTable::Grow(uint64_t backed) const {
+  if (backed >= arena_words_ || growth_.error->load(std::memory_order_relaxed) != 0) return false;
+  const uint64_t left = arena_words_ - backed;
+  const uint64_t more = left < kGrowthWords ? left : kGrowthWords;
+  const uint64_t first = backed / kPageWords * kPageWords;
+  const int error = Populate(arena_ + first, (backed + more - first) * sizeof(uint64_t));
+  if (error != 0) {
+    growth_.error->store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+    return false;
+  }
+  growth_.backed->compare_exchange_strong(backed, backed + more, std::memory_order_acq_rel);
+  return true;
 }
 
 uint64_t InternTable::Append(const uint64_t* words, uint32_t count) const {
   // Looked at before it is raised, so that a full arena does not count up for ever.
   // Compared by differences, so that a counter that was scribbled over cannot wrap around.
-  const uint64_t used = used_->load(std::memory_order_relaxed);
-  if (used >= arena_words_ || count >= arena_words_ - used) return 0;
-  const uint64_t offset = used_->fetch_add(count, std::memory_order_relaxed) + 1;
-  if (offset >= arena_words_ || count > arena_words_ - offset) return 0;
+  const auto fits = [&](uint64_t from) {
+    for (uint64_t backed = Backed(); from >= backed || count >= backed - from; backed = Backed()) {
+      if (from >= arena_words_ || count >= arena_words_ - from || !Grow(backed)) return false;
+    }
+    return true;
+  };
+  if (!fits(used_->load(std::memory_order_relaxed))) return 0;
+  const uint64_t used = used_->fetch_add(count, std::memory_order_relaxed);
+  if (!fits(used)) return 0;
+  const uint64_t offset = used + 1;
   std::memcpy(arena_ + offset, words, count * sizeof(uint64_t));
   return offset;
 }

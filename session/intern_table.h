@@ -10,6 +10,12 @@
 // index word. Killed in between, it leaves words that nobody refers to; losing a race, it leaves a
 // second copy and uses the winner's.
 //
+// An arena may grow (ArenaGrowth): its words lie in the file from the start, but only the first
+// `backed` of them have memory. Who finds no room has the kernel put memory behind the next
+// mebibyte before anybody writes there; a plain write could end the process (SIGBUS) where the file
+// system is full. That may happen in several threads at once, for the same mebibyte: no lock, no
+// descriptor.
+//
 // Invariants
 //   I1  An index word never changes once it is not 0; an entry never changes once its index word is
 //       published.
@@ -28,18 +34,25 @@
 
 namespace gmt::session {
 
+// Where an arena keeps how far it has grown; none of an arena that has all its memory.
+struct ArenaGrowth {
+  std::atomic<uint64_t>* backed = nullptr;  // words, only ever raised
+  std::atomic<uint32_t>* error = nullptr;   // errno of the growth that failed; the last one tried
+};
+
 class InternTable {
  public:
   constexpr InternTable() = default;
   // REQUIRES: index_count is a power of two; all memory is zero at first. `used` counts the words
   // of the arena in use.
   InternTable(std::atomic<uint64_t>* index, uint64_t index_count, uint64_t* arena,
-              uint64_t arena_words, std::atomic<uint64_t>* used)
+              uint64_t arena_words, std::atomic<uint64_t>* used, const ArenaGrowth& growth)
       : index_(index),
         index_mask_(index_count - 1),
         arena_(arena),
         arena_words_(arena_words),
-        used_(used) {}
+        used_(used),
+        growth_(growth) {}
 
   // The id of these words (an offset in the arena, never 0); 0 when the index or the arena is full.
   // *is_new: whether this call published the entry.
@@ -48,6 +61,8 @@ class InternTable {
  private:
   static constexpr uint32_t kProbes = 64;
 
+  uint64_t Backed() const;
+  bool Grow(uint64_t backed) const;
   uint64_t Append(const uint64_t* words, uint32_t count) const;
   bool Equal(uint64_t offset, const uint64_t* words, uint32_t count) const;
 
@@ -56,6 +71,7 @@ class InternTable {
   uint64_t* arena_ = nullptr;
   uint64_t arena_words_ = 0;
   std::atomic<uint64_t>* used_ = nullptr;
+  ArenaGrowth growth_;
 };
 
 // Entry: StackHeader, then frames (session/layout.h).

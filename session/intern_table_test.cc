@@ -1,6 +1,9 @@
 #include "session/intern_table.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <set>
 #include <string>
@@ -103,6 +106,111 @@ TEST_F(InternTableTest, LengthThatReachesBeyondTheArenaIsRefused) {
   StackFrames stack;
   EXPECT_FALSE(ReadStack(session_.map(), static_cast<uint32_t>(last), &stack));
   EXPECT_EQ(ReadText(session_.map(), session_.map().count(kTextArena) - 1), "");
+}
+
+// ---- Growth -------------------------------------------------------------------------------------
+
+// Interns `count` different stacks of `depth` frames; how many got an id.
+uint32_t InternDistinct(const StackTable& stacks, uint64_t first, uint32_t count, uint32_t depth) {
+  uint32_t kept = 0;
+  for (uint64_t i = first; i < first + count; ++i) {
+    StackTable::Buffer buffer;
+    for (uint64_t f = 0; f < depth; ++f) buffer.frames[f] = i * 1000 + f;
+    bool is_new;
+    kept += stacks.Intern(&buffer, depth, 0, 0, &is_new) != 0;
+  }
+  return kept;
+}
+
+SessionSizes GrowingSizes() {
+  SessionSizes sizes = SmallSizes();
+  sizes.stack_index = 1 << 15;
+  sizes.stack_growth = 3 << 17;  // 3 MiB
+  return sizes;
+}
+
+// Blocks of memory behind a session's file, in bytes.
+uint64_t MemoryOf(const ScratchSession& session) {
+  struct stat st;
+  EXPECT_EQ(fstat(session.fd(), &st), 0);
+  return static_cast<uint64_t>(st.st_blocks) * 512;
+}
+
+TEST(ArenaGrowthTest, ArenaTakesMemoryWhenItIsFullAndNotBefore) {
+  ScratchSession session(GrowingSizes());
+  const uint64_t before = MemoryOf(session);
+  EXPECT_LT(before, uint64_t{1} << 20);
+  EXPECT_EQ(session.control().stack_arena_backed.load(), SmallSizes().stack_arena);
+  EXPECT_EQ(InternDistinct(session.map().stacks(), 1, 10000, 30), 10000u);  // 2.4 MiB
+  EXPECT_GE(MemoryOf(session), before + (2 << 20));
+  EXPECT_EQ(session.control().stack_growth_errno.load(), 0u);
+  StackFrames stack;
+  const uint64_t last = session.control().stack_arena_used.load() - 30;
+  ASSERT_TRUE(ReadStack(session.map(), static_cast<uint32_t>(last), &stack));
+  EXPECT_EQ(stack.frames[29], 10000u * 1000 + 29);
+}
+
+TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndWhatIsThereStays) {
+  ScratchSession session(GrowingSizes());
+  const StackTable stacks = session.map().stacks();
+  const uint32_t kept = InternDistinct(stacks, 1, 20000, 30);
+  const uint64_t words = session.map().count(kStackArena);
+  EXPECT_GE(kept, words / 31 - 1);
+  EXPECT_LT(kept, 20000u);
+  EXPECT_EQ(session.control().stack_arena_backed.load(), words);
+  EXPECT_EQ(InternDistinct(stacks, 1, kept, 30), kept) << "known stacks keep their ids";
+}
+
+TEST(ArenaGrowthTest, ThreadsThatGrowItAtOnceShareOneArena) {
+  ScratchSession session(GrowingSizes());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      EXPECT_EQ(InternDistinct(session.map().stacks(), 1 + t * 1500, 3000, 30), 3000u);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(InternDistinct(session.map().stacks(), 1, 7500, 30), 7500u);
+  EXPECT_LE(session.control().stack_arena_backed.load(), session.map().count(kStackArena));
+}
+
+TEST(ArenaGrowthTest, IdsBehindTheMemoryReadAsNothing) {
+  ScratchSession session(GrowingSizes());
+  const uint64_t before = MemoryOf(session);
+  StackFrames stack;
+  for (uint32_t id = 0; id < session.map().count(kStackArena); id += 512) {
+    EXPECT_FALSE(ReadStack(session.map(), id, &stack)) << id;
+  }
+  EXPECT_EQ(MemoryOf(session), before) << "reading took memory";
+}
+
+TEST(ArenaGrowthTest, RefusedGrowthIsAFullArenaAndLeavesErrnoAlone) {
+  ScratchSession session(GrowingSizes());
+  session.control().stack_growth_errno.store(EINVAL);  // as a kernel before 5.14 makes it
+  errno = 77;
+  EXPECT_LT(InternDistinct(session.map().stacks(), 1, 1000, 30), 1000u);
+  EXPECT_EQ(errno, 77);
+}
+
+// The fate of a plain write there would be SIGBUS, which the child's exit code would tell.
+TEST(ArenaGrowthTest, FullFileSystemEndsTheGrowthAndNotTheProcess) {
+  ScratchDirectory directory;
+  const int result = InOwnMounts([&] {
+    if (!MountTmpfs(directory.path(), "size=20m,mode=0700")) return 255;
+    CreatedSession session;
+    if (CreateSession(GrowingSizes(), "", &session) != 0) return 1;
+    if (session.map.count(kStackArena) == SmallSizes().stack_arena) return 2;
+    const std::string filler = directory.path() + "/filler";
+    const int fd = open(filler.c_str(), O_CREAT | O_RDWR, 0600);
+    for (off_t size = 0; posix_fallocate(fd, size, 4096) == 0;) size += 4096;
+    errno = 77;
+    const uint32_t kept = InternDistinct(session.map.stacks(), 1, 1000, 30);
+    if (errno != 77) return 3;
+    if (kept == 0 || kept == 1000) return 4;
+    return session.map.control().stack_growth_errno.load() == EFAULT ? 0 : 5;
+  });
+  if (result < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  EXPECT_EQ(result, 0);
 }
 
 TEST(InternTableThreadsTest, ThreadsThatInternTheSameStacksGetTheSameIds) {

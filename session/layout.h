@@ -225,6 +225,11 @@ struct Control {
   std::atomic<uint64_t> stack_arena_used;  // words
   std::atomic<uint64_t> text_arena_used;   // words
   std::atomic<uint32_t> context_count;
+  // How the stack arena grows: the words of it that have memory behind them, and why there will be
+  // no more (errno). The rest of its section is file space without memory: not to be read. Since
+  // 1.1; in a session of 1.0 all of the section has memory.
+  std::atomic<uint32_t> stack_growth_errno;
+  std::atomic<uint64_t> stack_arena_backed;
 
   // Start and end. The shim writes `closing` at a normal exit and waits, bounded, for `finished`.
   alignas(64) std::atomic<uint32_t> collector_pid;  // 0: none has opened the session
@@ -246,6 +251,7 @@ struct Control {
 };
 static_assert(offsetof(Control, counters) == 64);
 static_assert(offsetof(Control, module_count) == 192);
+static_assert(offsetof(Control, stack_arena_backed) == 224);
 static_assert(offsetof(Control, collector_pid) == 256);
 static_assert(offsetof(Control, exit_kind) == 320);
 static_assert(offsetof(Control, abandoned_tickets) == 384);

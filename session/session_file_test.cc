@@ -2,9 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -150,23 +149,6 @@ TEST(SessionFileTest, DirectoryOfSomebodyElseIsPassedOver) {
   close(session.fd);
 }
 
-// Runs `test` in a child with its own mounts; its result, or -1 where that is not permitted.
-int InOwnMounts(const std::function<int()>& test) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-      _exit(255);
-    _exit(test());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
-}
-
-bool MountTmpfs(const std::string& path, const char* size) {
-  return mount("tmpfs", path.c_str(), "tmpfs", 0, size) == 0;
-}
-
 // Sizes of about 35, 18, 9 and 5 MiB, as the ladder halves them.
 TEST(SessionFileTest, SmallTmpfsGetsASmallerSession) {
   ScratchDirectory directory;
@@ -198,6 +180,48 @@ TEST(SessionFileTest, FullDirectoriesEndInAMemfdAndLeaveNothingBehind) {
   });
   if (result < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
   EXPECT_EQ(result, 0);
+}
+
+TEST(SessionFileTest, NewSessionTakesNoMoreMemoryThanPromised) {
+  ScratchSession session{SessionSizes()};
+  struct stat st;
+  ASSERT_EQ(fstat(session.fd(), &st), 0);
+  EXPECT_LE(st.st_blocks * 512, 32 << 20);
+  EXPECT_GE(st.st_blocks * 512, 16 << 20) << "nothing is reserved";
+}
+
+TEST(SessionFileTest, SessionOnASmallFileSystemLeavesTheRestToTheProgram) {
+  ScratchDirectory directory;
+  const int result = InOwnMounts([&] {
+    if (!MountTmpfs(directory.path(), "size=64m,mode=0700")) return 255;
+    CreatedSession session;
+    if (CreateSession(SessionSizes(), "", &session) != 0) return 1;
+    if (session.map.count(kRing) != SessionSizes().ring) return 2;
+    return session.map.count(kStackArena) == SessionSizes().stack_arena ? 0 : 3;
+  });
+  if (result < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  EXPECT_EQ(result, 0);
+}
+
+// The kernel sends SIGXFSZ, which ends a process, to who makes a file bigger than its limit.
+TEST(SessionFileTest, FileSizeLimitMakesTheSessionSmallerOrNone) {
+  const auto ring_at_limit = [](rlim_t limit) {
+    ScratchDirectory directory;
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limits = {limit, limit};
+      setrlimit(RLIMIT_FSIZE, &limits);
+      CreatedSession session;
+      const int error = CreateSession(SessionSizes(), "", &session);
+      _exit(error != 0 ? error : static_cast<int>(session.map.count(kRing) * 64 >> 20));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  };
+  EXPECT_EQ(ring_at_limit(40 << 20), 16);  // MiB
+  EXPECT_EQ(ring_at_limit(20 << 20), 8);
+  EXPECT_EQ(ring_at_limit(4096), EFBIG);
 }
 
 TEST(SessionFileTest, StartTicksTellProcessesApart) {

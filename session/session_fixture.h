@@ -6,11 +6,15 @@
 #ifndef GMT_SESSION_SESSION_FIXTURE_H_
 #define GMT_SESSION_SESSION_FIXTURE_H_
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "session/session_file.h"
@@ -25,6 +29,7 @@ inline SessionSizes SmallSizes() {
   sizes.live = 1024;
   sizes.stack_index = 64;
   sizes.stack_arena = 1024;
+  sizes.stack_growth = 0;
   sizes.text_index = 64;
   sizes.text_arena = 512;
   sizes.modules = 8;
@@ -77,6 +82,23 @@ class ScratchSession {
   ScratchDirectory directory_;
   CreatedSession created_;
 };
+
+// Runs `test` in a child with its own mounts; its result, or -1 where that is not permitted.
+inline int InOwnMounts(const std::function<int()>& test) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      _exit(255);
+    _exit(test());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
+}
+
+inline bool MountTmpfs(const std::string& path, const char* size) {
+  return mount("tmpfs", path.c_str(), "tmpfs", 0, size) == 0;
+}
 
 // The seed of a randomised test: GMT_TEST_SEED, else a new one. Tests print it.
 inline unsigned TestSeed() {

@@ -47,10 +47,11 @@ class SessionMap {
                      count(kLiveKeys));
   }
   StackTable stacks() const {
-    return StackTable(Interned(kStackIndex, kStackArena, &control_->stack_arena_used));
+    const ArenaGrowth growth = {&control_->stack_arena_backed, &control_->stack_growth_errno};
+    return StackTable(Interned(kStackIndex, kStackArena, &control_->stack_arena_used, growth));
   }
   TextTable texts() const {
-    return TextTable(Interned(kTextIndex, kTextArena, &control_->text_arena_used));
+    return TextTable(Interned(kTextIndex, kTextArena, &control_->text_arena_used, ArenaGrowth()));
   }
   ModuleLog modules() const {
     return ModuleLog(control_, section<ModuleRecord>(kModules),
@@ -64,9 +65,10 @@ class SessionMap {
   }
 
  private:
-  InternTable Interned(SectionId index, SectionId arena, std::atomic<uint64_t>* used) const {
+  InternTable Interned(SectionId index, SectionId arena, std::atomic<uint64_t>* used,
+                       const ArenaGrowth& growth) const {
     return InternTable(section<std::atomic<uint64_t>>(index), count(index),
-                       section<uint64_t>(arena), count(arena), used);
+                       section<uint64_t>(arena), count(arena), used, growth);
   }
 
   char* base_ = nullptr;
