@@ -1,8 +1,14 @@
 #include "preload/exit.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "preload/aside.h"
+#include "preload/message.h"
 #include "preload/process.h"
 
 namespace gmt::preload {
@@ -10,6 +16,17 @@ namespace {
 
 using session::ExitKind;
 using session::Handshake;
+
+constinit char session_path[PATH_MAX + 100] = {};
+
+// A collector that nobody has reaped is still there to kill(): then the wait runs out.
+bool Gone(pid_t collector) { return kill(collector, 0) != 0 && errno == ESRCH; }
+
+void SayNotCollected(const char* what) {
+  const HeldSignals held;
+  Say("%s: %s keeps what is recorded; afterwards: gpumemtrace collect %s", what, session_path,
+      session_path);
+}
 
 void NoteStatus(int status, void*) {
   Process* p = Process::IfRecording();
@@ -29,13 +46,23 @@ __attribute__((destructor)) void WaitForCollector() {
   constexpr uint64_t kStepNs = 500000;
   for (uint64_t waited = 0; waited < p->options.exit_wait_ns; waited += kStepNs) {
     if (control.finished.load(std::memory_order_acquire) == Handshake::kDone) return;
+    const auto collector = static_cast<pid_t>(control.collector_pid.load());
+    if (collector != 0 && Gone(collector) &&
+        control.finished.load(std::memory_order_acquire) != Handshake::kDone) {
+      return SayNotCollected("the collector has died");
+    }
     const timespec step = {0, kStepNs};
     nanosleep(&step, nullptr);
   }
+  if (p->options.exit_wait_ns != 0 && control.collector_pid.load() == 0)
+    SayNotCollected("the collector has not started");
 }
 
 }  // namespace
 
-void WatchExit() { on_exit(NoteStatus, nullptr); }
+void WatchExit(const char* session) {
+  snprintf(session_path, sizeof(session_path), "%s", session);
+  on_exit(NoteStatus, nullptr);
+}
 
 }  // namespace gmt::preload

@@ -8,8 +8,9 @@
 
 namespace gmt::preload {
 
-// Registers for the process's exit status. Once per process.
-void WatchExit();
+// Registers for the process's exit status. Once per process. `session` is the session's file, for
+// the line that says where to find it when its collector has died; it is copied.
+void WatchExit(const char* session);
 
 }  // namespace gmt::preload
 

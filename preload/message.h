@@ -1,6 +1,8 @@
 // preload/message.h
 //
-// The shim's lines on stderr: one per fact that a user must know, written in one call.
+// The shim's lines on stderr: one per fact that a user must know, written in one call. Nothing is
+// written where the program seems to have put something else behind stderr's number (a file that is
+// not at its end, a network connection), nor to a pipe that is full.
 
 #ifndef GMT_PRELOAD_MESSAGE_H_
 #define GMT_PRELOAD_MESSAGE_H_

@@ -111,10 +111,42 @@ int RunCollector(void* argument) {
   return 0;
 }
 
+// Whether a child whose start has let us go on is dying without having become another program: a
+// sandbox may kill who calls execve. The kernel's flags for it, the ninth field of /proc/PID/stat,
+// say both.
+bool DiedBeforeExec(long pid) {
+  char path[32] = "/proc/", text[512];
+  char digits[20];
+  int n = 0;
+  for (long rest = pid; rest != 0; rest /= 10) digits[n++] = static_cast<char>('0' + rest % 10);
+  char* end = path + 6;
+  while (n > 0) *end++ = digits[--n];
+  for (const char c : {'/', 's', 't', 'a', 't', '\0'}) *end++ = c;
+  const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const long size = syscall(SYS_read, fd, text, sizeof(text));
+  syscall(SYS_close, fd);
+  long at = size - 1;
+  while (at >= 0 && text[at] != ')') --at;  // the name before it may hold blanks
+  for (int field = 2; field < 9 && at >= 0 && at < size; ++field) {
+    do ++at;
+    while (at < size && text[at] != ' ');
+  }
+  unsigned long flags = 0;
+  for (++at; at > 0 && at < size && text[at] >= '0' && text[at] <= '9'; ++at)
+    flags = flags * 10 + static_cast<unsigned long>(text[at] - '0');
+  constexpr unsigned long kExiting = 0x4, kForkedNoExec = 0x40;
+  return (flags & kExiting) != 0 && (flags & kForkedNoExec) != 0;
+}
+
 int RunHelper(void* argument) {
   Plan* plan = static_cast<Plan*>(argument);
-  if (clone(RunCollector, plan->second_stack + kStack, kCloneFlags | SIGCHLD, plan) < 0)
+  const int child = clone(RunCollector, plan->second_stack + kStack, kCloneFlags | SIGCHLD, plan);
+  if (child < 0) {
     plan->error = errno;
+  } else if (plan->error == 0 && DiedBeforeExec(child)) {
+    plan->error = EPERM;
+  }
   syscall(SYS_exit, 0);
   return 0;
 }

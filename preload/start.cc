@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/aside.h"
 #include "preload/exit.h"
 #include "preload/hook.h"
 #include "preload/loader.h"
@@ -168,18 +169,22 @@ void Announce(const Process& p, const session::CreatedSession& session, const Ou
               int collector_error) {
   if (collector_error != 0) {
     Say("no collector (%s): %s keeps what is recorded; afterwards: gpumemtrace collect %s",
-        strerror(collector_error), session.path[0] == '\0' ? "memory" : session.path, session.path);
+        strerror(collector_error), session.path, session.path);
   } else if (!p.options.quiet) {
     Say("recording %d to %s%s%s%s", getpid(), output.path, output.moved ? " (" : "",
         output.moved ? strerror(output.error) : "", output.moved ? " where it was asked for)" : "");
   }
 }
 
+// Closes output's descriptor before anything is said: it may have got the number of a closed stderr.
 bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   const char* run_id = EnvironmentOr("GPUMEMTRACE_RUN_ID", "");
   const char* shim = OwnPath();
   const Scratch scratch;
-  if (!scratch) return false;
+  if (!scratch) {
+    close(output.fd);
+    return false;
+  }
   session::InfoWriter info(scratch.data(), Scratch::kSize);
   ComposeInfo(output, run_id, shim, unwinder, &info);
 
@@ -188,6 +193,7 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   session::CreatedSession session;
   const int error = session::CreateSession(sizes, info.text(), &session);
   if (error != 0) {
+    close(output.fd);
     Say("not recording: no shared memory for the session: %s", strerror(error));
     return false;
   }
@@ -198,12 +204,20 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   p->stacks = session.map.stacks();
   p->in_flight = session.map.in_flight();
   p->contexts = session.map.contexts();
-  EnterRunLog(session.path, output.path);
   const int collector_error = StartCollector(p, session, output, shim);
   if (collector_error != 0) unlink(output.path);  // empty, and nobody is there to fill it
-  Announce(*p, session, output, collector_error);
   close(session.fd);
-  WatchExit();
+  close(output.fd);
+  if (collector_error != 0 && session.path[0] == '\0') {
+    Say("not recording: no collector (%s), and no directory for a session to collect later",
+        strerror(collector_error));
+    munmap(session.base, session.size);
+    p->map = session::SessionMap();
+    return false;
+  }
+  EnterRunLog(session.path, output.path);
+  Announce(*p, session, output, collector_error);
+  WatchExit(session.path);
   return true;
 }
 
@@ -218,10 +232,7 @@ bool FollowedHere(const session::Options& options) {
   return options.follow_fork || first_process == getpid();
 }
 
-}  // namespace
-
-bool StartSession(Process* p) {
-  if (Privileged()) return false;
+bool Start(Process* p) {
   p->options = session::Options();
   session::ParseOptions(EnvironmentOr("GPUMEMTRACE", ""), &p->options, ReportOption, nullptr);
   if (!FollowedHere(p->options)) return false;
@@ -235,8 +246,26 @@ bool StartSession(Process* p) {
   p->capture = StackCapture::Find(p->options.native_stacks, &unwinder);
   const bool created = Create(p, output, unwinder);
   if (!created) unlink(output.path);
-  close(output.fd);
+  dlerror();  // what was looked for and not found is no business of the target's
   return created;
+}
+
+struct Started {
+  Process* process;
+  bool recording;
+};
+
+}  // namespace
+
+bool StartSession(Process* p) {
+  if (Privileged()) return false;
+  Started started = {p, false};
+  const auto start = [](void* argument) {
+    auto* s = static_cast<Started*>(argument);
+    s->recording = Start(s->process);
+  };
+  if (!RunAside(start, &started)) Say("not recording: no memory to start with");
+  return started.recording;
 }
 
 }  // namespace gmt::preload

@@ -20,6 +20,7 @@ namespace {
 
 constexpr long kTmpfsMagic = 0x01021994;
 constexpr uint64_t kPage = 4096;
+constexpr int kAttempts = 100;
 
 // Lays the sections out behind one another, each on a page of its own. The one that grows is the
 // last. Returns the file's size.
@@ -121,7 +122,9 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
     return Fill(fd, fixed, info, session);
   }
   if (!WithinFileSizeLimit(size)) return EFBIG;
-  const int failed = posix_fallocate(fd, 0, static_cast<off_t>(reserved));
+  int failed = EINTR;  // a stop and its continuation interrupt it, for one
+  for (int attempt = 0; attempt < kAttempts && failed == EINTR; ++attempt)
+    failed = posix_fallocate(fd, 0, static_cast<off_t>(reserved));
   if (failed != 0) return failed;
   if (reserved < size && ftruncate(fd, static_cast<off_t>(size)) != 0) return errno;
   void* base = MapShared(fd, size, reserved);
@@ -140,13 +143,18 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
   return 0;
 }
 
+// Whether a smaller session may fit: EAGAIN is locked memory's limit.
+bool TooBig(int error) {
+  return error == ENOSPC || error == ENOMEM || error == EFBIG || error == EDQUOT || error == EAGAIN;
+}
+
 // Fill at the largest of four sizes that fits.
 int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info,
                   CreatedSession* session) {
   int error = 0;
   for (int halvings = 0; halvings <= 3; ++halvings) {
     error = Fill(fd, Shrink(sizes, halvings), info, session);
-    if (error != ENOSPC && error != ENOMEM && error != EFBIG && error != EDQUOT) return error;
+    if (!TooBig(error)) return error;
     if (ftruncate(fd, 0) != 0) return errno;
   }
   return error;

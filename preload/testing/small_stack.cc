@@ -1,5 +1,6 @@
-// The process's first GPU call comes from a thread with a stack of 64 KiB.
+// The process's first GPU call comes from a thread with the smallest stack that POSIX knows.
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "preload/testing/runtime.h"
@@ -17,7 +18,7 @@ void* Allocate(void*) {
 int main() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 64 << 10);
+  pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, Allocate, nullptr) != 0) return 1;
   pthread_join(thread, nullptr);
