@@ -101,16 +101,14 @@ Check ProcessDescriptor() {
 }
 
 Check NativeStacks() {
-  for (const char* library : {"libunwind.so.8", "libgcc_s.so.1"}) {
+  for (const char* library : {"libgcc_s.so.1", "libunwind.so.8"}) {
     void* handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
     if (handle == nullptr) continue;
     dlclose(handle);
-    const bool fast = library[3] == 'u';
-    return {"native stacks", State::kWorks,
-            fast ? "libunwind" : "libgcc (slower than libunwind: install libunwind8 for speed)"};
+    return {"native stacks", State::kWorks, library[3] == 'g' ? "libgcc" : "libunwind"};
   }
   return {"native stacks", State::kWithout,
-          "neither libunwind.so.8 nor libgcc_s.so.1 is here: install libunwind8"};
+          "neither libgcc_s.so.1 nor libunwind.so.8 is here: install libgcc-s1"};
 }
 
 Check Driver() {

@@ -68,10 +68,10 @@ StackCapture StackCapture::Find(session::Unwinder wanted, const char** name) {
   StackCapture capture;
   *name = "none";
   if (wanted == session::Unwinder::kNone) return capture;
-  if (wanted != session::Unwinder::kLibgcc && capture.FindLibunwind()) {
-    *name = "libunwind";
-  } else if (capture.FindLibgcc()) {
+  if (wanted != session::Unwinder::kLibunwind && capture.FindLibgcc()) {
     *name = "libgcc";
+  } else if (capture.FindLibunwind() || capture.FindLibgcc()) {
+    *name = capture.walk_ == WalkLibunwind ? "libunwind" : "libgcc";
   }
   // The first walk reads and allocates most: now, while nobody is counting on this thread.
   uint64_t frames[4];

@@ -1,8 +1,11 @@
 // preload/stack_capture.h
 //
 // StackCapture: the addresses of the calling thread's frames, innermost first, by an unwinder that
-// is found in the process: libunwind, opened for ourselves alone (its own symbols would otherwise
-// take over the target's exception handling), else libgcc's.
+// is found in the process: libgcc's, or, where it is asked for, libunwind, opened for ourselves
+// alone (its own symbols would otherwise take over the target's exception handling). libunwind is
+// several times faster and not the default, because it keeps a pipe: two descriptors of the target
+// get other numbers, and a program that closes all of its own and opens files instead would have
+// bytes of them read and written by libunwind's checks of memory.
 //
 // Thread safety: Find() once; Capture() from any thread. Cost: docs/overhead.md. Both unwinders may
 // allocate and take the loader's lock on the first walk of a thread or library.
