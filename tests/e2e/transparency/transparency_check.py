@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Runs every program of tests/programs with and without the profiler and compares what it did.
+
+Usage: transparency_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
+
+Three ways to run a program on the simulated device: alone (twice), preloaded, under `gpumemtrace
+run`. Output, exit code or signal, stderr but for the profiler's own lines, and the files left in the
+working directory must be the same. What differs between the two runs alone (a time, an address) is
+compared without its digits. A program that is new in tests/programs is tested without arguments
+until CASES has some for it. The last line of the output is "N passed, N failed".
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "tests" / "programs"
+
+ENDS = ("return", "exit", "_exit", "abort", "segv", "kill", "term", "throw")
+CASES = {
+    "driver_alloc": [
+        ["--threads", "3", "--count", "50", "--handover"],
+        ["--async", "--leak", "2"],
+        ["--host"],
+        ["--unknown"],
+    ],
+    "observer": [[end] for end in ENDS],
+    "train_mlp.py": [["--json"]],
+    "train_gpt.py": [["--json"]],
+    "oom.py": [["--catch", "--json"], []],
+}
+# Not programs of the kind that is compared, and why.
+EXEMPT = {
+    "call_cost": "prints what calls cost, which is what recording changes",
+}
+
+
+class Outcome:
+    def __init__(self, done, files):
+        self.code, self.files = done.returncode, files
+        self.out, self.err = done.stdout.splitlines(), done.stderr.splitlines()
+
+
+class Rig:
+    def __init__(self, build, python):
+        self.build, self.python = build, python
+        self.program = str(build / "bin" / "gpumemtrace")
+        self.library = subprocess.run(
+            [self.program, "preload-path"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def command(self, name, arguments):
+        program = [self.python, PROGRAMS / name] if name.endswith(".py") else [
+            self.build / "tests" / "programs" / name
+        ]
+        assert pathlib.Path(program[-1]).exists(), f"{program[-1]} was not built"
+        return [str(self.build / "simcuda" / "with-simcuda"), *map(str, program), *arguments]
+
+    def run(self, folder, way, command):
+        work, sessions = folder / "work", folder / "sessions"
+        for made in (work, sessions):
+            made.mkdir(mode=0o700, exist_ok=True)
+        environment = {**os.environ, "GPUMEMTRACE_DIR": str(sessions), "SIMCUDA_MEMORY": "6G"}
+        output = folder / "run.gmt"
+        if way == "preload":
+            environment |= {"LD_PRELOAD": self.library, "GPUMEMTRACE": f"output={output}"}
+        if way == "run":
+            command = [self.program, "run", "--quiet", "-o", str(output), "--", *command]
+        with open(os.devnull, "rb") as nothing:
+            # A number that the program did not open itself: it must neither vanish nor move.
+            os.dup2(nothing.fileno(), 57)
+            done = subprocess.run(
+                command, env=environment, cwd=work, pass_fds=(57,), stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, errors="replace", timeout=300, check=False,
+            )
+            os.close(57)
+        outcome = Outcome(done, sorted(p.name for p in work.iterdir()))
+        outcome.recordings = list(folder.glob("run*.gmt"))
+        wait_for_collectors(sessions)
+        for made in [*work.iterdir(), *outcome.recordings]:
+            made.unlink()
+        return outcome
+
+
+def wait_for_collectors(sessions):
+    deadline = time.monotonic() + 20
+    while list(sessions.glob("*.session")):
+        assert time.monotonic() < deadline, "a collector never finished"
+        time.sleep(0.01)
+
+
+def without_digits(lines):
+    return [re.sub(r"(0x)?[0-9a-f]*[0-9][0-9a-f.]*", "#", line) for line in lines]
+
+
+def check_lines(what, alone, again, traced):
+    """Lines that two runs alone agree on must be there; of the others, all but the digits."""
+    if alone == again:
+        pairs = [(alone, traced)]
+    else:
+        assert without_digits(alone) == without_digits(again), f"{what} is never the same twice"
+        pairs = [(without_digits(alone), without_digits(traced))]
+        if len(alone) == len(traced):
+            pairs += [([a], [t]) for a, b, t in zip(alone, again, traced) if a == b]
+    for want, have in pairs:
+        for a, t in zip(want, have):
+            assert a == t, f"{what}:\n  alone  {a}\n  traced {t}"
+        assert len(want) == len(have), f"{what}: {len(want)} lines alone, {len(have)} traced: {have}"
+
+
+def shell_code(code):
+    return 128 - code if code < 0 else code
+
+
+def check(rig, name, arguments):
+    command = rig.command(name, arguments)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-transparency.") as place:
+        folder = pathlib.Path(place)
+        alone, again = (rig.run(folder, "alone", command) for _ in range(2))
+        assert alone.code == again.code, (alone.code, again.code)
+        for way in ("preload", "run"):
+            traced = rig.run(folder, way, command)
+            want = shell_code(alone.code) if way == "run" else alone.code
+            assert traced.code == want, f"{way}: exit code {traced.code}, alone {want}"
+            check_lines(f"{way}: stdout", alone.out, again.out, traced.out)
+            own = [line for line in traced.err if not line.startswith("gpumemtrace: ")]
+            check_lines(f"{way}: stderr", alone.err, again.err, own)
+            assert traced.files == alone.files, f"{way}: {traced.files}, alone {alone.files}"
+            said = any(": recording " in line for line in traced.err)
+            assert way == "run" or said == bool(traced.recordings), traced.err
+            if name == "observer":
+                assert traced.recordings, "nothing was recorded, so nothing was tested"
+    return alone.code
+
+
+def cases_of(part):
+    if part in (None, "plain"):
+        for source in sorted(PROGRAMS.glob("*.cc")):
+            if source.stem not in EXEMPT:
+                for arguments in CASES.get(source.stem, [[]]):
+                    yield source.stem, arguments
+    if part in (None, "torch"):
+        for source in sorted(PROGRAMS.glob("*.py")):
+            for arguments in CASES.get(source.name, [[]]):
+                yield source.name, arguments
+
+
+def find_python(given):
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), cache / "gpumemtrace/torch/bin/python"):
+        if python and pathlib.Path(python).exists():
+            return str(python)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--part", choices=("plain", "torch"))
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    rig = Rig(args.build.resolve(), find_python(args.python))
+    if rig.python is None and args.part != "plain":
+        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+    passed = failed = 0
+    for name, arguments in cases_of(args.part):
+        if args.names and name not in args.names:
+            continue
+        case = " ".join([name, *arguments])
+        try:
+            code = check(rig, name, arguments)
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            passed += 1
+            print(f"ok     {case} ({how})", flush=True)
+        except Exception:  # noqa: BLE001  one failing case must not hide the others
+            failed += 1
+            print(f"FAILED {case}\n{traceback.format_exc(limit=1)}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
