@@ -1,0 +1,543 @@
+#!/usr/bin/env python3
+"""Lets happen to traced processes what can happen, and checks that nothing came of it.
+
+Usage: fault_check.py --build DIR [--repeat N] [NAME...]
+
+Each case runs a program of this folder on the simulated device, alone and preloaded: output and exit
+code must be the same, stderr too but for our lines; then each recording must be complete, hold what
+the program did, and account for every event; or one line must say why there is none. Cases that
+need rights which this machine does not give are skipped, with the reason. --repeat N runs all of
+them N times. The last line of the output is "N passed, N failed, N skipped".
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+
+class Skipped(Exception):
+    pass
+
+
+class Place:
+    """A folder of one case: where it runs, its sessions, its recordings."""
+
+    def __init__(self, rig, root, name):
+        self.rig, self.root = rig, root / name
+        self.work, self.out, self.sessions = (self.root / d for d in ("work", "out", "sessions"))
+        for folder in (self.work, self.out, self.sessions):
+            folder.mkdir(parents=True, mode=0o700)
+        self.options = f"output={self.out}/%p.gmt"
+        self.environment = {"GPUMEMTRACE_DIR": str(self.sessions)}
+
+    def run(self, program, *arguments, traced=True, wrap=()):
+        command = [str(self.rig.build / "simcuda" / "with-simcuda")]
+        command += [str(self.rig.build / "tests" / "faults" / program), *arguments]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+        if traced:
+            environment |= {"GPUMEMTRACE": self.options, **self.environment}
+            command = ["env", f"LD_PRELOAD={self.rig.library}", *command]
+        return subprocess.run(
+            [*wrap, *command], env=environment, cwd=self.work, capture_output=True, text=True,
+            timeout=120, check=False,
+        )
+
+    def wait(self, what, done, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < deadline, f"never came: {what}"
+            time.sleep(0.01)
+
+    def session_files(self):
+        return sorted(self.sessions.glob("*.session"))
+
+    def wait_for_collectors(self):
+        self.wait("the end of every collector", lambda: not self.session_files())
+
+    def info(self, path):
+        done = subprocess.run(
+            [self.rig.program, "info", "--json", str(path)], capture_output=True, text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{path}: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def check_recordings(self, allocations):
+        """One complete recording for each number, with so many allocations and one fewer frees."""
+        found = []
+        for path in sorted(self.out.glob("*.gmt")):
+            info = self.info(path)
+            assert info["complete"], (path, info)
+            losses = info["losses"]
+            lost = sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog"))
+            assert losses["written"] == losses["delivered"] and lost == 0, losses
+            events = info["events"]
+            found.append((events["alloc"], events["free"]))
+            live = [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"]
+            assert live == [events["alloc"] - events["free"]], (live, events)
+        counts = sorted(a for a, _ in found)
+        assert counts == sorted(allocations), f"allocations {counts}, should be {allocations}"
+        return found
+
+    def collect(self):
+        """What `gpumemtrace collect` makes of the only session."""
+        (session,) = self.session_files()
+        done = subprocess.run(
+            [self.rig.program, "collect", str(session), "-o", str(self.out / "collected.gmt")],
+            capture_output=True, text=True, check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+class Rig:
+    def __init__(self, build):
+        self.build = build
+        self.program = str(build / "bin" / "gpumemtrace")
+        self.library = subprocess.run(
+            [self.program, "preload-path"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+
+def own_lines(done):
+    return [line for line in done.stderr.splitlines() if line.startswith("gpumemtrace: ")]
+
+
+def check_undisturbed(alone, traced):
+    assert traced.returncode == alone.returncode, (traced.returncode, alone.returncode)
+    assert traced.stdout == alone.stdout, (traced.stdout, alone.stdout)
+    other = [line for line in traced.stderr.splitlines() if line not in own_lines(traced)]
+    assert other == alone.stderr.splitlines(), (traced.stderr, alone.stderr)
+
+
+def both(rig, folder, program, *arguments, wrap=(), prepare=None):
+    """Runs it alone and traced; returns the traced run and its place."""
+    outcomes = []
+    for name, traced in (("alone", False), ("traced", True)):
+        place = Place(rig, folder, name)
+        if prepare is not None:
+            prepare(place)
+        outcomes.append(place.run(program, *arguments, traced=traced, wrap=wrap))
+    check_undisturbed(*outcomes)
+    return outcomes[1], place
+
+
+# ---- The moment of the first call, the ways of processes ----------------------------------------
+
+MOMENTS = (
+    "constructor", "destructor", "atexit", "handler", "small-stack", "thread-local", "cancel",
+    "timer", "forks",
+)
+
+# Way -> allocations per recording.
+WAYS = {
+    "use": [2],
+    "fork-before": [2],
+    "fork-after": [0, 4],  # a child cannot use the GPU of its parent: its failure is recorded
+    "raw-clone": [2, 4],
+    "vfork-exec": [2, 4],
+    "spawn": [2, 4],
+    "exec": [1, 2, 3],
+    "close-all": [3],
+    "close-all-and-stderr": [3],
+    "many": [5] * 64,
+    "subreaper": [1],
+    "drop-rights-late": [2],
+    "deleted-directory": [1],
+    "limit-memory": [3],
+    "limit-file-size-20m": [3],
+    "deny-madvise": [3],
+    "deny-pidfd": [3],
+}
+
+# Way -> what the one line says instead.
+REASONS = {
+    "drop-rights": "cannot be written: Permission denied",
+    "chroot": "cannot be written: No such file or directory",
+    "limit-nofile": "cannot be written: Too many open files",
+    "limit-no-memory": "not recording: no shared memory for the session: Cannot allocate memory",
+    "limit-file-size": "not recording: no shared memory for the session: File too large",
+    "limit-file-size-0": "not recording: no shared memory for the session: File too large",
+}
+
+# Way -> why there is no collector; the session holds three allocations.
+WITHOUT_COLLECTOR = {
+    "deny-clone": "no collector (Operation not permitted)",
+    "deny-exec": "no collector (Operation not permitted)",
+    "kill-exec": "no collector (Operation not permitted)",
+}
+
+
+def check_moment(rig, folder, moment):
+    _, place = both(rig, folder, "moments", moment)
+    place.wait_for_collectors()
+    place.check_recordings([1])
+
+
+def check_way(rig, folder, way):
+    done, place = both(rig, folder, "processes", way)
+    place.wait_for_collectors()
+    place.check_recordings(WAYS[way])
+    if way != "close-all-and-stderr":
+        assert any(": recording " in line for line in own_lines(done)), done.stderr
+
+
+def check_reason(rig, folder, way):
+    done, place = both(rig, folder, "processes", way)
+    lines = own_lines(done)
+    assert len(lines) == 1 and REASONS[way] in lines[0], done.stderr
+    place.check_recordings([])
+    assert not place.session_files()
+
+
+def check_without_collector(rig, folder, way):
+    done, place = both(rig, folder, "processes", way)
+    lines = own_lines(done)
+    assert len(lines) == 1 and WITHOUT_COLLECTOR[way] in lines[0], done.stderr
+    assert "gpumemtrace collect " in lines[0], done.stderr
+    place.collect()
+    place.check_recordings([3])
+
+
+# ---- Processes that need a story of their own ----------------------------------------------------
+
+
+def daemon_whose_parents_have_gone(rig, folder):
+    for way, allocations in (("daemon", [2]), ("daemon-late", [1, 2])):
+        done, place = both(rig, folder / way, "processes", way)
+        place.wait("the daemon's work", lambda p=place: (p.work / "done").exists())
+        place.wait_for_collectors()
+        place.check_recordings(allocations)
+
+
+def process_limit_leaves_the_session(rig, folder):
+    def prepare(place):
+        for made in (place.root, place.out, place.sessions, place.work, folder):
+            os.chmod(made, 0o777)
+        os.chmod(place.sessions, 0o700)
+        os.chown(place.sessions, 65534, 65534)
+
+    if os.geteuid() != 0:
+        raise Skipped("needs root to become somebody else")
+    done, place = both(rig, folder, "processes", "limit-nproc", prepare=prepare)
+    assert "no collector (Resource temporarily unavailable)" in done.stderr, done.stderr
+    place.collect()
+    place.check_recordings([3])
+
+
+def first_process_of_a_pid_namespace(rig, folder):
+    wrap = ("unshare", "--pid", "--fork", "--mount-proc")
+    if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
+        raise Skipped("a PID namespace is not permitted here")
+    _, place = both(rig, folder, "processes", "use", wrap=wrap)
+    # Everything in the namespace has ended with its first process: nothing to wait for.
+    assert not place.session_files(), "the collector did not finish in time"
+    place.check_recordings([2])
+
+
+def setuid_program_is_left_alone(rig, folder):
+    if os.geteuid() != 0:
+        raise Skipped("needs root to make one")
+    place = Place(rig, folder, "setuid")
+    for made in (folder, place.root, place.work, place.out):
+        os.chmod(made, 0o777)
+    program = place.work / "setuid-env"
+    shutil.copy("/usr/bin/env", program)
+    os.chmod(program, 0o4755)
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(program), "env"],
+        env={"PATH": os.environ["PATH"], "LD_PRELOAD": rig.library, "GPUMEMTRACE": place.options},
+        cwd=place.work, capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    place.check_recordings([])
+
+
+# ---- Places that are full, missing or not for writing --------------------------------------------
+
+
+def in_own_mounts(*mounts):
+    """The words that run a command where `mounts`, shell commands, have been carried out."""
+    script = " && ".join(["mount --make-rprivate /", *mounts, 'exec "$@"'])
+    wrap = ("unshare", "--mount", "sh", "-c", script, "sh")
+    if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
+        raise Skipped("mounting is not permitted here")
+    return wrap
+
+
+def shared_memory(rig, folder, mount, sees=None):
+    """With /dev/shm as mounted; no directory for sessions is named."""
+    outcomes = []
+    for name, traced in (("alone", False), ("traced", True)):
+        place = Place(rig, folder, name)
+        place.environment = {}
+        outcomes.append(place.run("processes", "use", traced=traced, wrap=in_own_mounts(mount)))
+    check_undisturbed(*outcomes)
+    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    place.check_recordings([2])
+
+
+def whole(place, path):
+    return path.stat().st_size > 0 and place.info(path)["complete"]
+
+
+def shared_memory_of_one_mebibyte(rig, folder):
+    shared_memory(rig, folder, "mount -t tmpfs -o size=1m tmpfs /dev/shm")
+
+
+def shared_memory_that_is_missing(rig, folder):
+    shared_memory(rig, folder, "umount -l /dev/shm && rmdir /dev/shm 2>/dev/null || "
+                  "mount -t tmpfs -o size=4k,nr_inodes=1 tmpfs /dev/shm")
+
+
+def shared_memory_that_is_read_only(rig, folder):
+    shared_memory(rig, folder, "mount -t tmpfs -o ro tmpfs /dev/shm")
+
+
+def shared_memory_without_execution(rig, folder):
+    shared_memory(rig, folder, "mount -t tmpfs -o noexec,nosuid,nodev tmpfs /dev/shm")
+
+
+def session_directory_that_nobody_may_write_to(rig, folder):
+    outcomes = []
+    for name, traced in (("alone", False), ("traced", True)):
+        place = Place(rig, folder, name)
+        mount = f"mount -t tmpfs -o ro,mode=0700 tmpfs {place.sessions}"
+        outcomes.append(place.run("processes", "use", traced=traced, wrap=in_own_mounts(mount)))
+    check_undisturbed(*outcomes)
+    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    place.check_recordings([2])
+
+
+def output_directory_that_is_read_only(rig, folder):
+    place = Place(rig, folder, "traced")
+    place.environment["XDG_STATE_HOME"] = str(folder)
+    mount = f"mount -t tmpfs -o ro tmpfs {place.out}"
+    done = place.run("processes", "use", wrap=in_own_mounts(mount))
+    assert done.returncode == 5 and "(Read-only file system where it was asked for)" in done.stderr
+    place.wait_for_collectors()
+    place.out = folder / "gpumemtrace"
+    place.check_recordings([2])
+
+
+def output_directory_that_has_been_deleted(rig, folder):
+    place = Place(rig, folder, "traced")
+    place.environment["XDG_STATE_HOME"] = str(folder)
+    place.out.rmdir()
+    done = place.run("processes", "use")
+    assert done.returncode == 5, done
+    assert "(No such file or directory where it was asked for)" in done.stderr, done.stderr
+    place.wait_for_collectors()
+    place.out = folder / "gpumemtrace"
+    place.check_recordings([2])
+
+
+def output_directory_that_is_full(rig, folder):
+    """The program goes on; the session keeps what the file had no room for."""
+    place = Place(rig, folder, "traced")
+    fill = f"mount -t tmpfs -o size=64k tmpfs {place.out} && (cat /dev/zero >{place.out}/fill || true)"
+    done = place.run("processes", "use", wrap=in_own_mounts(f"{fill} 2>/dev/null"))
+    assert done.returncode == 5, done
+    place.wait("its session", lambda: place.session_files(), seconds=1)
+    for collector in collectors_of(place):
+        os.kill(collector, signal.SIGKILL)
+        place.wait("its end", lambda pid=collector: not pathlib.Path(f"/proc/{pid}").exists())
+    place.collect()
+    place.check_recordings([2])
+
+
+# ---- The collector's own fate --------------------------------------------------------------------
+
+
+def collectors_of(place):
+    """Processes that hold a session of this place open."""
+    found = []
+    for proc in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if "gpumemtrace-col" not in (proc / "comm").read_text():
+                continue
+            links = [os.readlink(fd) for fd in (proc / "fd").iterdir()]
+            if any(link.startswith(str(place.root)) for link in links):
+                found.append(int(proc.name))
+        except OSError:
+            continue
+    return found
+
+
+def collector_that_is_killed(rig, folder):
+    """The program says so at its end, and the session has everything."""
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "long"]
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    with subprocess.Popen(
+        command, env=environment | {"GPUMEMTRACE": f"stacks=none,{place.options}"},
+        cwd=place.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:
+        place.wait("a recording", lambda: [p for p in place.out.glob("*.gmt") if p.stat().st_size])
+        for collector in collectors_of(place):
+            os.kill(collector, signal.SIGKILL)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 5, err
+    assert "the collector has died: " in err and "gpumemtrace collect " in err, err
+    place.collect()
+    info = place.info(place.out / "collected.gmt")
+    losses = info["losses"]
+    assert losses["written"] == sum(
+        losses[k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog")
+    ), losses
+    assert [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"] == [1], info
+
+
+def collector_that_cannot_load_its_libraries(rig, folder):
+    place = Place(rig, folder, "traced")
+    broken = folder / "collector"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    place.environment["GPUMEMTRACE_COLLECTOR"] = str(broken)
+    place.options += ",exit_wait=100ms"
+    done = place.run("processes", "use")
+    assert done.returncode == 5, done
+    assert "the collector has not started: " in done.stderr, done.stderr
+    place.collect()
+
+
+def reader_of_stderr_that_has_gone(rig, folder):
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "use"]
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    done = subprocess.run(
+        command, env=environment | {"GPUMEMTRACE": place.options}, cwd=place.work, stderr=write,
+        check=False, restore_signals=True,
+    )
+    os.close(write)
+    assert done.returncode == 5, f"{done.returncode}: {-signal.SIGPIPE} is SIGPIPE"
+    place.wait_for_collectors()
+    place.check_recordings([2])
+
+
+def reader_of_stderr_that_is_stuck(rig, folder):
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "use"]
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while os.write(write, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    done = subprocess.run(
+        command, env=environment | {"GPUMEMTRACE": place.options}, cwd=place.work, stderr=write,
+        check=False, timeout=30,
+    )
+    os.close(write)
+    os.close(read)
+    assert done.returncode == 5, done
+    place.wait_for_collectors()
+    place.check_recordings([2])
+
+
+# ---- What a target pays in memory ----------------------------------------------------------------
+
+
+def memory_of_the_target_grows_by_little(rig, folder):
+    script = (
+        "import ctypes, sys; sys.stdout.flush()\n"
+        "runtime = ctypes.CDLL('libcudart.so.13'); p = ctypes.c_void_p()\n"
+        "assert ctypes.CDLL(None).cudaMalloc(ctypes.byref(p), ctypes.c_size_t(10007)) == 0\n"
+        "rollup = open('/proc/self/smaps_rollup').read()\n"
+        "print(next(l.split()[1] for l in rollup.splitlines() if l.startswith('Anonymous:')))\n"
+    )
+    anonymous = {}
+    for name, traced in (("alone", False), ("traced", True)):
+        place = Place(rig, folder, name)
+        environment = {**os.environ, "GPUMEMTRACE": place.options, **place.environment}
+        if traced:
+            environment["LD_PRELOAD"] = rig.library
+        done = subprocess.run(
+            [str(rig.build / "simcuda" / "with-simcuda"), sys.executable, "-c", script],
+            env=environment, capture_output=True, text=True, check=False, cwd=place.work,
+        )
+        assert done.returncode == 0, done.stderr
+        anonymous[name] = int(done.stdout) << 10
+    place.wait_for_collectors()
+    place.check_recordings([1])
+    more = anonymous["traced"] - anonymous["alone"]
+    print(f"       anonymous memory of the target: {more / 1024:.0f} KiB more")
+    assert more <= 4 << 20, anonymous
+
+
+# ---- The runner ----------------------------------------------------------------------------------
+
+
+def cases():
+    tables = (
+        ("moment", MOMENTS, check_moment),
+        ("way", WAYS, check_way),
+        ("reason", REASONS, check_reason),
+        ("way", WITHOUT_COLLECTOR, check_without_collector),
+    )
+    for prefix, names, check in tables:
+        for name in names:
+            yield f"{prefix}:{name}", lambda rig, folder, n=name, c=check: c(rig, folder, n)
+    for case in (
+        daemon_whose_parents_have_gone,
+        process_limit_leaves_the_session,
+        first_process_of_a_pid_namespace,
+        setuid_program_is_left_alone,
+        shared_memory_of_one_mebibyte,
+        shared_memory_that_is_missing,
+        shared_memory_that_is_read_only,
+        shared_memory_without_execution,
+        session_directory_that_nobody_may_write_to,
+        output_directory_that_is_read_only,
+        output_directory_that_has_been_deleted,
+        output_directory_that_is_full,
+        collector_that_is_killed,
+        collector_that_cannot_load_its_libraries,
+        reader_of_stderr_that_has_gone,
+        reader_of_stderr_that_is_stuck,
+        memory_of_the_target_grows_by_little,
+    ):
+        yield case.__name__, case
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    rig = Rig(args.build.resolve())
+    counts = {"ok": 0, "FAILED": 0, "skip": 0}
+    for name, case in list(cases()) * args.repeat:
+        if args.names and name not in args.names:
+            continue
+        with tempfile.TemporaryDirectory(dir="/tmp", prefix="gmt-faults.") as folder:
+            started, outcome, more = time.monotonic(), "ok", ""
+            try:
+                case(rig, pathlib.Path(folder))
+            except Skipped as skipped:
+                outcome, more = "skip", f": {skipped}"
+            except Exception:  # noqa: BLE001  one failing case must not hide the others
+                outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
+            counts[outcome] += 1
+            print(f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}", flush=True)
+    print("{ok} passed, {FAILED} failed, {skip} skipped".format(**counts))
+    return 1 if counts["FAILED"] or not counts["ok"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
