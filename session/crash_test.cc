@@ -62,6 +62,12 @@ struct Acknowledged {
   _exit(0);
 }
 
+// How often a process is killed: GMT_TEST_KILLS, else `usual`.
+int Kills(int usual) {
+  const char* text = getenv("GMT_TEST_KILLS");
+  return text != nullptr ? static_cast<int>(strtol(text, nullptr, 10)) : usual;
+}
+
 class CrashTest : public ::testing::Test {
  protected:
   CrashTest() {
@@ -106,8 +112,15 @@ TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPer
   const unsigned seed = TestSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
-  for (int run = 0; run < 100; ++run) {
-    ScratchSession session;
+  const int kills = Kills(100);
+  uint64_t acknowledged = 0, torn = 0;
+  RingLosses total;
+  for (int run = 0; run < kills; ++run) {
+    // A short ring is lapped within a time slice; in a longer one, what each thread did last is
+    // still there.
+    SessionSizes sizes = SmallSizes();
+    if (run % 2 != 0) sizes.ring = 1 << 14;
+    ScratchSession session(sizes);
     new (shared_) Acknowledged();
     KillAfter(session.map(), std::chrono::microseconds(500 + random() % 3000));
     RingLosses losses;
@@ -120,13 +133,24 @@ TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPer
       const uint64_t ticket = word.load() - 1;
       if (word.load() == 0 || ticket < oldest || losses.abandoned != 0) continue;
       EXPECT_EQ(delivered.count(ticket), 1u) << ticket;
+      ++acknowledged;
     }
+    total.written += losses.written;
+    total.delivered += losses.delivered;
+    torn += losses.holes != 0;
   }
+  std::printf(
+      "%d kills, %llu events, %llu of them read and checked, %llu last ones that had to be there; "
+      "%llu kills tore a record\nseed %u (GMT_TEST_SEED repeats, GMT_TEST_KILLS prolongs)\n",
+      kills, static_cast<unsigned long long>(total.written),
+      static_cast<unsigned long long>(total.delivered),
+      static_cast<unsigned long long>(acknowledged), static_cast<unsigned long long>(torn), seed);
 }
 
 TEST_F(CrashTest, TableOfAKilledProcessHoldsWholeEntriesOnly) {
   std::mt19937 random(TestSeed());
-  for (int run = 0; run < 30; ++run) {
+  const int kills = Kills(30);
+  for (int run = 0; run < kills; ++run) {
     ScratchSession session;
     KillAfter(session.map(), std::chrono::microseconds(500 + random() % 2000));
     uint64_t entries = 0;

@@ -1,7 +1,8 @@
 // The argument of docs/session.md, "Resynchronising", against an oracle: threads allocate and free
 // recycled addresses of a fake allocator and record that as the hooks do; a reader starts late,
 // sleeps, is lapped, scans the table while everything goes on, and must end with exactly what is
-// allocated.
+// allocated. The same with one rule broken must be noticed: an oracle that nothing can upset proves
+// nothing.
 
 #include <gtest/gtest.h>
 
@@ -18,6 +19,12 @@ namespace gmt::session {
 namespace {
 
 using Contents = std::map<uint64_t, uint64_t>;  // address -> size
+
+enum class Broken {
+  kNothing,
+  kFreesAreRecordedTooLate,  // after the real free: the address may live again by then
+  kLossesAreNotRepaired,     // the reader goes on without a scan
+};
 
 // Hands out addresses, recycling them soon: the oracle.
 class FakeAllocator {
@@ -71,8 +78,12 @@ class Held {
 // One traced thread.
 class Tracee {
  public:
-  Tracee(const SessionMap& map, FakeAllocator* allocator, Held* held)
-      : ring_(map.ring_writer()), live_(map.live()), allocator_(allocator), held_(held) {}
+  Tracee(const SessionMap& map, FakeAllocator* allocator, Held* held, Broken broken)
+      : ring_(map.ring_writer()),
+        live_(map.live()),
+        allocator_(allocator),
+        held_(held),
+        broken_(broken) {}
 
   void Allocate(uint64_t random) {
     const uint64_t size = random >> 20;
@@ -92,14 +103,23 @@ class Tracee {
   void Free(uint64_t random) {
     const uint64_t address = held_->Take(random);
     if (address == 0) return;
-    const auto reservation = ring_.Reserve();
-    LiveValue live;
-    live_.Erase(Space::kDevice, address, &live);
-    ring_.Commit(reservation, Pack(NewRecord(Kind::kFree, address)));
+    if (broken_ == Broken::kFreesAreRecordedTooLate) {
+      allocator_->Free(address);
+      std::this_thread::yield();
+      return RecordFree(address);
+    }
+    RecordFree(address);
     allocator_->Free(address);
   }
 
  private:
+  void RecordFree(uint64_t address) {
+    const auto reservation = ring_.Reserve();
+    LiveValue live;
+    live_.Erase(Space::kDevice, address, &live);
+    ring_.Commit(reservation, Pack(NewRecord(Kind::kFree, address)));
+  }
+
   static Record NewRecord(Kind kind, uint64_t address) {
     Record record;
     record.kind = kind;
@@ -113,18 +133,21 @@ class Tracee {
   LiveTable live_;
   FakeAllocator* allocator_;
   Held* held_;
+  Broken broken_;
 };
 
 // The slow, obvious reader of docs/session.md.
 class Reader {
  public:
-  explicit Reader(const SessionMap& map) : map_(map), ring_(map.ring_reader()) {}
+  Reader(const SessionMap& map, Broken broken)
+      : map_(map), ring_(map.ring_reader()), broken_(broken) {}
 
   // Reads until there is nothing more, then repairs what was lost.
   void CatchUp() {
     while (Step()) {
     }
     if (Disturbed()) exact_ = false;
+    if (broken_ == Broken::kLossesAreNotRepaired) exact_ = true;
     if (!exact_ && !replaying()) Scan();
   }
 
@@ -199,6 +222,7 @@ class Reader {
 
   SessionMap map_;
   RingReader ring_;
+  Broken broken_;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> live_;  // address -> ticket, size
   std::map<uint64_t, uint64_t> watched_;
   uint64_t abandoned_seen_ = 0;
@@ -207,8 +231,24 @@ class Reader {
   int scans_ = 0;
 };
 
+// What one or more processes came to.
+struct Tally {
+  uint64_t processes = 0, events = 0, read = 0, scans = 0;
+  uint64_t missing = 0, phantom = 0, wrong_size = 0;
+
+  uint64_t wrong() const { return missing + phantom + wrong_size; }
+  void Compare(const Contents& truth, const Contents& read_back) {
+    for (const auto& [address, size] : truth) {
+      const auto it = read_back.find(address);
+      missing += it == read_back.end();
+      wrong_size += it != read_back.end() && it->second != size;
+    }
+    for (const auto& [address, size] : read_back) phantom += truth.count(address) == 0;
+  }
+};
+
 // One process, from its first allocation to its last, under one seed.
-void Live(unsigned seed) {
+void Live(unsigned seed, Broken broken, Tally* tally) {
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   SessionSizes sizes = SmallSizes();
@@ -222,7 +262,7 @@ void Live(unsigned seed) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, thread_seed = random()] {
       std::mt19937_64 choices(thread_seed);
-      Tracee tracee(session.map(), &allocator, &held);
+      Tracee tracee(session.map(), &allocator, &held, broken);
       while (!stop.load(std::memory_order_relaxed)) {
         const uint64_t choice = choices();
         choice % 2 ? tracee.Allocate(choice >> 1) : tracee.Free(choice >> 1);
@@ -234,7 +274,7 @@ void Live(unsigned seed) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us));
   };
   pause(5000);  // the reader is late
-  Reader reader(session.map());
+  Reader reader(session.map(), broken);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
   while (std::chrono::steady_clock::now() < end) {
     reader.CatchUp();
@@ -243,19 +283,56 @@ void Live(unsigned seed) {
   stop.store(true);
   for (std::thread& thread : threads) thread.join();
   for (int i = 0; i < 3 || !reader.exact(); ++i) reader.CatchUp();
-  EXPECT_EQ(reader.live(), allocator.live());
   EXPECT_EQ(reader.losses().backlog, 0u);
+  ++tally->processes;
+  tally->events += reader.losses().written;
+  tally->read += reader.losses().delivered;
+  tally->scans += static_cast<uint64_t>(reader.scans());
+  tally->Compare(allocator.live(), reader.live());
 }
 
 TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
   const unsigned first = TestSeed();
+  const char* wanted = getenv("GMT_TEST_EVENTS");
+  const uint64_t events = wanted == nullptr ? 0 : strtoull(wanted, nullptr, 10);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(TestSeconds(2));
   unsigned seed = first;
+  Tally tally;
   do {
-    Live(seed++);
-  } while (std::chrono::steady_clock::now() < end && !::testing::Test::HasFailure());
-  std::printf("seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS prolongs)\n", first,
-              seed - 1);
+    Live(seed++, Broken::kNothing, &tally);
+  } while ((std::chrono::steady_clock::now() < end || tally.events < events) &&
+           tally.wrong() == 0 && !::testing::Test::HasFailure());
+  EXPECT_EQ(tally.missing, 0u) << "seed " << seed - 1;
+  EXPECT_EQ(tally.phantom, 0u) << "seed " << seed - 1;
+  EXPECT_EQ(tally.wrong_size, 0u) << "seed " << seed - 1;
+  std::printf(
+      "%llu processes, %llu events, %llu of them read, %llu scans: %llu missing, %llu phantom, "
+      "%llu of wrong size\n"
+      "seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS and GMT_TEST_EVENTS prolong)\n",
+      static_cast<unsigned long long>(tally.processes),
+      static_cast<unsigned long long>(tally.events), static_cast<unsigned long long>(tally.read),
+      static_cast<unsigned long long>(tally.scans), static_cast<unsigned long long>(tally.missing),
+      static_cast<unsigned long long>(tally.phantom),
+      static_cast<unsigned long long>(tally.wrong_size), first, seed - 1);
+}
+
+// How many processes it takes until something is wrong.
+uint64_t ProcessesUntilWrong(Broken broken) {
+  constexpr uint64_t kMost = 400;
+  Tally tally;
+  const unsigned first = TestSeed();
+  while (tally.wrong() == 0 && tally.processes < kMost)
+    Live(first + static_cast<unsigned>(tally.processes), broken, &tally);
+  EXPECT_NE(tally.wrong(), 0u) << "in " << kMost << " processes from seed " << first;
+  return tally.processes;
+}
+
+TEST(ResyncTest, TheOracleNoticesAFreeRecordedTooLate) {
+  ProcessesUntilWrong(Broken::kFreesAreRecordedTooLate);
+}
+
+TEST(ResyncTest, TheOracleNoticesAReaderThatDoesNotScanAgain) {
+  ProcessesUntilWrong(Broken::kLossesAreNotRepaired);
 }
 
 }  // namespace
