@@ -6,7 +6,19 @@
 namespace gmt::preload {
 namespace {
 
-void* NotOwn(void* function) { return InOwnImage(function) ? nullptr : function; }
+// The library that a function lies in stays loaded from now on: hooks keep the address, and a module
+// that brought a runtime with it may be unloaded.
+void Keep(void* function) {
+  Dl_info info;
+  if (function == nullptr || dladdr(function, &info) == 0 || info.dli_fname == nullptr) return;
+  dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+void* NotOwn(void* function) {
+  if (InOwnImage(function)) return nullptr;
+  Keep(function);
+  return function;
+}
 
 // A search that fails on its way leaves its error for the program's next dlerror().
 class ForgetLoaderErrors {
