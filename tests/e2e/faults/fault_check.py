@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,9 @@ import sys
 import tempfile
 import time
 import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import truth  # noqa: E402  (what the device was asked)
 
 
 class Skipped(Exception):
@@ -70,8 +74,8 @@ class Place:
         assert done.returncode == 0, f"{path}: {done.stderr}"
         return json.loads(done.stdout)
 
-    def check_recordings(self, allocations):
-        """One complete recording for each number, with so many allocations and one fewer frees."""
+    def check_recordings(self, allocations, left=None):
+        """One complete recording for each number, with so many allocations, `left` of them live."""
         found = []
         for path in sorted(self.out.glob("*.gmt")):
             info = self.info(path)
@@ -83,6 +87,7 @@ class Place:
             found.append((events["alloc"], events["free"]))
             live = [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"]
             assert live == [events["alloc"] - events["free"]], (live, events)
+            assert left is None or live == [left], live
         counts = sorted(a for a, _ in found)
         assert counts == sorted(allocations), f"allocations {counts}, should be {allocations}"
         return found
@@ -260,6 +265,34 @@ def setuid_program_is_left_alone(rig, folder):
     place.check_recordings([])
 
 
+def runtime_that_is_unloaded(rig, folder):
+    outcomes = []
+    for name, traced in (("alone", False), ("traced", True)):
+        place = Place(rig, folder, name)
+        faults = rig.build / "tests" / "faults"
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(rig.build / "simcuda")}
+        if traced:
+            environment |= {"LD_PRELOAD": rig.library, "GPUMEMTRACE": place.options}
+            environment |= place.environment
+        outcomes.append(subprocess.run(
+            [str(faults / "unload"), str(faults / "libplugin.so"), "5"], env=environment,
+            cwd=place.work, capture_output=True, text=True, check=False,
+        ))
+    check_undisturbed(*outcomes)
+    assert outcomes[0].returncode == 5, outcomes
+    place.wait_for_collectors()
+    place.check_recordings([10], left=5)
+
+
+def child_that_a_subreaper_gets(rig, folder):
+    """The one thing that cannot be hidden: a process that adopts orphans adopts the collector."""
+    done = [
+        Place(rig, folder, name).run("processes", "subreaper-waits", traced=traced).stdout
+        for name, traced in (("alone", False), ("traced", True))
+    ]
+    assert done == ["no child\n", "a child\n"], done
+
+
 # ---- Places that are full, missing or not for writing --------------------------------------------
 
 
@@ -369,6 +402,62 @@ def collectors_of(place):
         except OSError:
             continue
     return found
+
+
+def live_set(events):
+    live = {}
+    for event in events:
+        if event.kind == "alloc":
+            live[event.address] = event.size
+        elif event.kind == "free" and event.result == 0:
+            live.pop(event.address, None)
+    return live
+
+
+def collector_that_is_stopped_again_and_again(rig, folder):
+    """History is overwritten meanwhile; what is live at the end is right all the same."""
+    seed = int(os.environ.get("GMT_TEST_SEED", random.randrange(1 << 30)))
+    choose = random.Random(seed)
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "programs" / "driver_alloc")]
+    command += ["--threads", "4", "--count", "20000", "--live", "40", "--leak", "30", "--handover"]
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    environment |= {
+        "GPUMEMTRACE": f"stacks=none,ring=64KiB,exit_wait=10s,{place.options}",
+        "SIMCUDA_LOG": str(folder / "log"),
+        "SIMCUDA_MEMORY": "1000G",
+    }
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:
+        place.wait("a collector", lambda: collectors_of(place) or process.poll() is not None)
+        for collector in collectors_of(place):
+            while process.poll() is None and place.session_files():
+                os.kill(collector, signal.SIGSTOP)
+                time.sleep(choose.random() * 0.05)
+                os.kill(collector, signal.SIGCONT)
+                time.sleep(choose.random() * 0.05)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    place.wait_for_collectors()
+    (path,) = place.out.glob("*.gmt")
+    losses = place.info(path)["losses"]
+    assert losses["written"] == sum(
+        losses[k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog")
+    ), losses
+    lines = subprocess.run(
+        [rig.program, "cat", "--json", str(path)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    have = live_set(truth.recorded([json.loads(line) for line in lines]))
+    want = live_set(truth.expected(folder / "log"))
+    missing, phantom = want.items() - have.items(), have.items() - want.items()
+    print(
+        f"       {losses['written']} events, {losses['overrun']} overwritten, {len(want)} live: "
+        f"{len(missing)} missing, {len(phantom)} phantom or of wrong size (seed {seed})"
+    )
+    assert len(want) == 120 and not missing and not phantom, (missing, phantom)
+    assert losses["overrun"] > 0, "nothing was overwritten, so nothing was tested"
 
 
 def collector_that_is_killed(rig, folder):
@@ -497,6 +586,8 @@ def cases():
         process_limit_leaves_the_session,
         first_process_of_a_pid_namespace,
         setuid_program_is_left_alone,
+        runtime_that_is_unloaded,
+        child_that_a_subreaper_gets,
         shared_memory_of_one_mebibyte,
         shared_memory_that_is_missing,
         shared_memory_that_is_read_only,
@@ -505,6 +596,7 @@ def cases():
         output_directory_that_is_read_only,
         output_directory_that_has_been_deleted,
         output_directory_that_is_full,
+        collector_that_is_stopped_again_and_again,
         collector_that_is_killed,
         collector_that_cannot_load_its_libraries,
         reader_of_stderr_that_has_gone,

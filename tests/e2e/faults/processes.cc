@@ -147,6 +147,12 @@ void Subreaper() {
   Wait(fork() ?: (_exit(7), 0));
 }
 
+void SubreaperWaits() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  UseGpu(1);
+  std::printf("%s\n", waitpid(-1, nullptr, WNOHANG) < 0 ? "no child" : "a child");
+}
+
 void DropRights(bool late) {
   if (late) UseGpu(1);
   if (setgid(65534) != 0 || setuid(65534) != 0) _exit(98);
@@ -229,6 +235,7 @@ void Take(const std::string& way) {
   if (way == "close-all-and-stderr") FilesBehindOldNumbers(0);
   if (way == "many") Many();
   if (way == "subreaper") Subreaper();
+  if (way == "subreaper-waits") SubreaperWaits();
   if (way == "drop-rights") DropRights(false);
   if (way == "drop-rights-late") DropRights(true);
   if (way == "deleted-directory") InADeletedDirectory();

@@ -1,0 +1,22 @@
+// Loads a module that brings the CUDA runtime, uses it, unloads it, and does so again: what was found
+// in the first runtime must not be called in the second.
+//
+// Usage: unload MODULE TIMES    exit code 5
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  for (int i = 0; i < std::atoi(argv[2]); ++i) {
+    void* module = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) return std::printf("%s\n", dlerror()), 98;
+    reinterpret_cast<void (*)()>(dlsym(module, "UseGpuFromPlugin"))();
+    dlclose(module);
+    // Something else where it was.
+    if (dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr) return 97;
+  }
+  std::printf("done\n");
+  return 5;
+}
