@@ -1,11 +1,14 @@
 #include "preload/exit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "preload/aside.h"
 #include "preload/message.h"
@@ -19,8 +22,19 @@ using session::Handshake;
 
 constinit char session_path[PATH_MAX + 100] = {};
 
-// A collector that nobody has reaped is still there to kill(): then the wait runs out.
-bool Gone(pid_t collector) { return kill(collector, 0) != 0 && errno == ESRCH; }
+// Dead, though nobody may have reaped it: in a container without an init process nobody does.
+bool Gone(pid_t collector) {
+  if (kill(collector, 0) != 0) return errno == ESRCH;
+  char path[32], text[512];
+  snprintf(path, sizeof(path), "/proc/%d/stat", collector);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  text[n > 0 ? n : 0] = '\0';
+  const char* name_end = strrchr(text, ')');
+  return name_end != nullptr && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
 
 void SayNotCollected(const char* what) {
   const HeldSignals held;
@@ -43,11 +57,11 @@ __attribute__((destructor)) void WaitForCollector() {
   if (p == nullptr || !p->collector_started) return;
   session::Control& control = p->map.control();
   control.closing.store(Handshake::kDone, std::memory_order_release);
-  constexpr uint64_t kStepNs = 500000;
+  constexpr uint64_t kStepNs = 500000, kLookNs = 32 * kStepNs;
   for (uint64_t waited = 0; waited < p->options.exit_wait_ns; waited += kStepNs) {
     if (control.finished.load(std::memory_order_acquire) == Handshake::kDone) return;
     const auto collector = static_cast<pid_t>(control.collector_pid.load());
-    if (collector != 0 && Gone(collector) &&
+    if (waited % kLookNs == 0 && collector != 0 && Gone(collector) &&
         control.finished.load(std::memory_order_acquire) != Handshake::kDone) {
       return SayNotCollected("the collector has died");
     }

@@ -3,14 +3,15 @@
 
 Usage: fault_check.py --build DIR [--repeat N] [NAME...]
 
-Each case runs a program of this folder on the simulated device, alone and preloaded: output and exit
-code must be the same, stderr too but for our lines; then each recording must be complete, hold what
-the program did, and account for every event; or one line must say why there is none. Cases that
-need rights which this machine does not give are skipped, with the reason. --repeat N runs all of
-them N times. The last line of the output is "N passed, N failed, N skipped".
+Each case runs a program of this folder on the simulated device, alone and preloaded: output and
+exit code must be the same, stderr too but for our lines; then each recording must be complete, hold
+what the program did, and account for every event; or one line must say why there is none. Cases
+that need rights which this machine does not give are skipped, with the reason. --repeat N runs all
+of them N times. The last line of the output is "N passed, N failed, N skipped".
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -354,7 +355,8 @@ def output_directory_that_is_read_only(rig, folder):
     place.environment["XDG_STATE_HOME"] = str(folder)
     mount = f"mount -t tmpfs -o ro tmpfs {place.out}"
     done = place.run("processes", "use", wrap=in_own_mounts(mount))
-    assert done.returncode == 5 and "(Read-only file system where it was asked for)" in done.stderr
+    assert done.returncode == 5, done
+    assert "(Read-only file system where it was asked for)" in done.stderr, done.stderr
     place.wait_for_collectors()
     place.out = folder / "gpumemtrace"
     place.check_recordings([2])
@@ -375,13 +377,14 @@ def output_directory_that_has_been_deleted(rig, folder):
 def output_directory_that_is_full(rig, folder):
     """The program goes on; the session keeps what the file had no room for."""
     place = Place(rig, folder, "traced")
-    fill = f"mount -t tmpfs -o size=64k tmpfs {place.out} && (cat /dev/zero >{place.out}/fill || true)"
-    done = place.run("processes", "use", wrap=in_own_mounts(f"{fill} 2>/dev/null"))
+    mount = f"mount -t tmpfs -o size=64k tmpfs {place.out}"
+    fill = f"(cat /dev/zero >{place.out}/fill 2>/dev/null || true)"
+    done = place.run("processes", "use", wrap=in_own_mounts(mount, fill))
     assert done.returncode == 5, done
     place.wait("its session", lambda: place.session_files(), seconds=1)
     for collector in collectors_of(place):
         os.kill(collector, signal.SIGKILL)
-        place.wait("its end", lambda pid=collector: not pathlib.Path(f"/proc/{pid}").exists())
+        place.wait("its end", lambda: not collectors_of(place))
     place.collect()
     place.check_recordings([2])
 
@@ -452,12 +455,31 @@ def collector_that_is_stopped_again_and_again(rig, folder):
     have = live_set(truth.recorded([json.loads(line) for line in lines]))
     want = live_set(truth.expected(folder / "log"))
     missing, phantom = want.items() - have.items(), have.items() - want.items()
-    print(
-        f"       {losses['written']} events, {losses['overrun']} overwritten, {len(want)} live: "
+    said = (
+        f"{losses['written']} events, {losses['overrun']} overwritten, {len(want)} live: "
         f"{len(missing)} missing, {len(phantom)} phantom or of wrong size (seed {seed})"
     )
-    assert len(want) == 120 and not missing and not phantom, (missing, phantom)
+    assert len(want) == 120 and not missing and not phantom, said
     assert losses["overrun"] > 0, "nothing was overwritten, so nothing was tested"
+    return said
+
+
+def session_that_is_deleted(rig, folder):
+    """Its collector and its program have it open: only others cannot find it any more."""
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "long"]
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    environment["GPUMEMTRACE"] = f"stacks=none,exit_wait=20s,{place.options}"
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stderr=subprocess.DEVNULL
+    ) as process:
+        place.wait("a session", place.session_files)
+        place.session_files()[0].unlink()
+        assert process.wait(timeout=120) == 5
+    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    info = place.info(next(place.out.glob("*.gmt")))
+    assert [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"] == [1], info
 
 
 def collector_that_is_killed(rig, folder):
@@ -564,8 +586,8 @@ def memory_of_the_target_grows_by_little(rig, folder):
     place.wait_for_collectors()
     place.check_recordings([1])
     more = anonymous["traced"] - anonymous["alone"]
-    print(f"       anonymous memory of the target: {more / 1024:.0f} KiB more")
     assert more <= 4 << 20, anonymous
+    return f"{more / 1024:.0f} KiB more"
 
 
 # ---- The runner ----------------------------------------------------------------------------------
@@ -597,6 +619,7 @@ def cases():
         output_directory_that_has_been_deleted,
         output_directory_that_is_full,
         collector_that_is_stopped_again_and_again,
+        session_that_is_deleted,
         collector_that_is_killed,
         collector_that_cannot_load_its_libraries,
         reader_of_stderr_that_has_gone,
@@ -606,6 +629,20 @@ def cases():
         yield case.__name__, case
 
 
+def run_case(rig, name, case):
+    """(outcome, what to print)."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="gmt-faults.") as folder:
+        started, outcome, more = time.monotonic(), "ok", ""
+        try:
+            said = case(rig, pathlib.Path(folder))
+            more = "" if said is None else f": {said}"
+        except Skipped as skipped:
+            outcome, more = "skip", f": {skipped}"
+        except Exception:  # noqa: BLE001  one failing case must not hide the others
+            outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
+    return outcome, f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -613,20 +650,13 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     rig = Rig(args.build.resolve())
+    chosen = [c for c in cases() if not args.names or c[0] in args.names] * args.repeat
     counts = {"ok": 0, "FAILED": 0, "skip": 0}
-    for name, case in list(cases()) * args.repeat:
-        if args.names and name not in args.names:
-            continue
-        with tempfile.TemporaryDirectory(dir="/tmp", prefix="gmt-faults.") as folder:
-            started, outcome, more = time.monotonic(), "ok", ""
-            try:
-                case(rig, pathlib.Path(folder))
-            except Skipped as skipped:
-                outcome, more = "skip", f": {skipped}"
-            except Exception:  # noqa: BLE001  one failing case must not hide the others
-                outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
+    # Most of a case is waiting for processes.
+    with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+        for outcome, text in pool.map(lambda c: run_case(rig, *c), chosen):
             counts[outcome] += 1
-            print(f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}", flush=True)
+            print(text, flush=True)
     print("{ok} passed, {FAILED} failed, {skip} skipped".format(**counts))
     return 1 if counts["FAILED"] or not counts["ok"] else 0
 

@@ -4,13 +4,14 @@
 Usage: transparency_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
 
 Three ways to run a program on the simulated device: alone (twice), preloaded, under `gpumemtrace
-run`. Output, exit code or signal, stderr but for the profiler's own lines, and the files left in the
-working directory must be the same. What differs between the two runs alone (a time, an address) is
-compared without its digits. A program that is new in tests/programs is tested without arguments
+run`. Output, exit code or signal, stderr but for the profiler's own lines, and the files left in
+the working directory must be the same. What differs between the two runs alone (a time, an address)
+is compared without its digits. A program that is new in tests/programs is tested without arguments
 until CASES has some for it. The last line of the output is "N passed, N failed".
 """
 
 import argparse
+import ctypes
 import os
 import pathlib
 import re
@@ -64,14 +65,14 @@ class Rig:
         assert pathlib.Path(program[-1]).exists(), f"{program[-1]} was not built"
         return [str(self.build / "simcuda" / "with-simcuda"), *map(str, program), *arguments]
 
-    def run(self, folder, way, command):
+    def run(self, folder, way, command, options=""):
         work, sessions = folder / "work", folder / "sessions"
         for made in (work, sessions):
             made.mkdir(mode=0o700, exist_ok=True)
         environment = {**os.environ, "GPUMEMTRACE_DIR": str(sessions), "SIMCUDA_MEMORY": "6G"}
         output = folder / "run.gmt"
         if way == "preload":
-            environment |= {"LD_PRELOAD": self.library, "GPUMEMTRACE": f"output={output}"}
+            environment |= {"LD_PRELOAD": self.library, "GPUMEMTRACE": f"output={output}{options}"}
         if way == "run":
             command = [self.program, "run", "--quiet", "-o", str(output), "--", *command]
         with open(os.devnull, "rb") as nothing:
@@ -113,7 +114,8 @@ def check_lines(what, alone, again, traced):
     for want, have in pairs:
         for a, t in zip(want, have):
             assert a == t, f"{what}:\n  alone  {a}\n  traced {t}"
-        assert len(want) == len(have), f"{what}: {len(want)} lines alone, {len(have)} traced: {have}"
+        lines = f"{len(want)} lines alone, {len(have)} traced"
+        assert len(want) == len(have), f"{what}: {lines}: {have}"
 
 
 def shell_code(code):
@@ -141,6 +143,29 @@ def check(rig, name, arguments):
     return alone.code
 
 
+def check_that_it_notices(rig):
+    """libunwind keeps a pipe open: with it, descriptors differ, and this must be seen."""
+    command = rig.command("observer", ["return"])
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-transparency.") as place:
+        folder = pathlib.Path(place)
+        alone = rig.run(folder, "alone", command)
+        traced = rig.run(folder, "preload", command, ",stacks=native:libunwind")
+        try:
+            check_lines("stdout", alone.out, alone.out, traced.out)
+        except AssertionError as difference:
+            assert '"descriptors"' in str(difference), difference
+            return
+        raise AssertionError("two descriptors more were not noticed")
+
+
+def has_libunwind():
+    try:
+        ctypes.CDLL("libunwind.so.8")
+    except OSError:
+        return False
+    return True
+
+
 def cases_of(part):
     if part in (None, "plain"):
         for source in sorted(PROGRAMS.glob("*.cc")):
@@ -155,7 +180,8 @@ def cases_of(part):
 
 def find_python(given):
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), cache / "gpumemtrace/torch/bin/python"):
+    installed = cache / "gpumemtrace/torch/bin/python"
+    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), installed):
         if python and pathlib.Path(python).exists():
             return str(python)
     return None
@@ -171,19 +197,23 @@ def main():
     rig = Rig(args.build.resolve(), find_python(args.python))
     if rig.python is None and args.part != "plain":
         sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+    cases = [
+        (" ".join([name, *arguments]), lambda n=name, a=arguments: check(rig, n, a))
+        for name, arguments in cases_of(args.part)
+        if not args.names or name in args.names
+    ]
+    if args.part != "torch" and not args.names and has_libunwind():
+        cases.append(("a difference is noticed", lambda: check_that_it_notices(rig)))
     passed = failed = 0
-    for name, arguments in cases_of(args.part):
-        if args.names and name not in args.names:
-            continue
-        case = " ".join([name, *arguments])
+    for name, case in cases:
         try:
-            code = check(rig, name, arguments)
+            code = case() or 0
             how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             passed += 1
-            print(f"ok     {case} ({how})", flush=True)
+            print(f"ok     {name} ({how})", flush=True)
         except Exception:  # noqa: BLE001  one failing case must not hide the others
             failed += 1
-            print(f"FAILED {case}\n{traceback.format_exc(limit=1)}", flush=True)
+            print(f"FAILED {name}\n{traceback.format_exc(limit=1)}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
