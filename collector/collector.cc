@@ -273,7 +273,11 @@ absl::Status Collector::Finish() {
   while (drain_.position() < end || recovery_.active()) {
     bool more;
     DrainSome(drained_as, &more);
-    if (state != TargetState::kDead && around_.clock->NowNs() - began > kSettleAtEnd) break;
+    // What was written before the end is read however long it takes; only a recovery may not settle.
+    if (drain_.position() >= end && state != TargetState::kDead &&
+        around_.clock->NowNs() - began > kSettleAtEnd) {
+      break;
+    }
     if (!more && drained_as != TargetState::kDead) around_.clock->Wait(kBusyWait);
   }
   const std::vector<HeldRecord> held = recovery_.GiveUp();

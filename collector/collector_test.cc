@@ -87,6 +87,23 @@ TEST_F(CollectorTest, NormalExitLeavesACompleteRecordingWithAnExitSnapshot) {
   ExpectIdentity(recording.facts.losses());
 }
 
+TEST_F(CollectorTest, WhatWasWrittenBeforeTheEndIsReadHoweverLongThatTakes) {
+  session::SessionSizes sizes = FakeTarget::SmallSizes();
+  sizes.ring = 1 << 18;
+  FakeTarget target(sizes);
+  Start(target);
+  for (int i = 0; i < 100000; ++i) {
+    target.Alloc(0x1000, 256);
+    target.Free(0x1000);
+  }
+  target.Alloc(0x2000, 512);
+  clock_.step_ns = kSecond;
+  const Recording recording = ExitAndRead(target);
+  EXPECT_EQ(recording.facts.losses().backlog(), 0u);
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 100001u);
+  EXPECT_THAT(Recording::LiveOf(recording.snapshots[0]), ElementsAre(Pair(0x2000, 512)));
+}
+
 TEST_F(CollectorTest, HeaderAndFirstFactsAreThereBeforeAnyEvent) {
   FakeTarget target;
   Start(target);

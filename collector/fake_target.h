@@ -24,10 +24,11 @@ namespace gmt::collector {
 // world go on.
 class FakeClock : public Clock {
  public:
-  uint64_t NowNs() override { return now_ns; }
+  uint64_t NowNs() override { return now_ns += step_ns; }
   void Wait(uint64_t ns) override;
 
   uint64_t now_ns = 0;
+  uint64_t step_ns = 0;  // a machine so busy that this long passes between two looks
   std::function<void()> while_waiting = [] {};
 };
 

@@ -58,10 +58,20 @@ std::optional<int> ZombieStatus(uint64_t pid) {
   return status;
 }
 
+// Where the kernel or a sandbox gave the traced process no pidfd, its number is a file of ours by
+// now, which looks like a process that has ended. Signal 0 tells them apart.
+bool IsPidfd(int fd) {
+  if (fd < 0) return false;
+  return syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0 ||
+         (errno != EBADF && errno != ENOSYS);
+}
+
 }  // namespace
 
 Target::Target(const session::Header& header, int inherited_pidfd)
-    : pid_(header.pid), start_ticks_(header.start_ticks), pidfd_(inherited_pidfd) {
+    : pid_(header.pid),
+      start_ticks_(header.start_ticks),
+      pidfd_(IsPidfd(inherited_pidfd) ? inherited_pidfd : -1) {
   if (pidfd_ >= 0) return;
   if (!IsThisBoot(header)) pid_ = 0;
   if (!IsSameProcess()) return;

@@ -1,5 +1,6 @@
 #include "collector/target.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -55,6 +56,15 @@ TEST(TargetTest, WithoutAnInheritedPidfdItIsFoundByPidAndStartTime) {
   Target target(child.header(), -1);
   EXPECT_TRUE(target.IsAlive());
   EXPECT_GE(target.pidfd(), 0);
+}
+
+TEST(TargetTest, FileUnderThePidfdsNumberIsNotTakenForIt) {
+  Child child;
+  const int file = open("/proc/self/stat", O_RDONLY);
+  Target target(child.header(), file);
+  EXPECT_TRUE(target.IsAlive());
+  EXPECT_NE(target.pidfd(), file);
+  close(file);
 }
 
 TEST(TargetTest, LaterProcessOfThatPidIsNotIt) {
