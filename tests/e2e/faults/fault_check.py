@@ -243,8 +243,8 @@ def first_process_of_a_pid_namespace(rig, folder):
     if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
         raise Skipped("a PID namespace is not permitted here")
     _, place = both(rig, folder, "processes", "use", wrap=wrap)
-    # Everything in the namespace has ended with its first process: nothing to wait for.
-    assert not place.session_files(), "the collector did not finish in time"
+    # Everything in the namespace has ended with its first process, the collector perhaps between
+    # finishing the recording and removing the session, which the next one to start then does.
     place.check_recordings([2])
 
 

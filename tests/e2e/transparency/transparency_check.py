@@ -34,6 +34,17 @@ CASES = {
         ["--unknown"],
     ],
     "observer": [[end] for end in ENDS],
+    "every_call": [[], ["--leak"]],
+    "frees": [[], ["--refused"]],
+    "entry_point": [[], ["--by-version"]],
+    "looked_up": [[], ["--default"], ["--version", "libcudart.so.13"]],
+    "driver_only": [[way] for way in ("dlsym", "five", "four", "old", "runtime", "per_thread")],
+    "plugin_host": [
+        ["{programs}/libplugin_13.so"],
+        ["--local", "{programs}/libplugin_13.so"],
+        ["--deepbind", "{programs}/libplugin_13.so"],
+        ["{programs}/libplugin_12.so", "{programs}/libplugin_13.so"],
+    ],
     "train_mlp.py": [["--json"]],
     "train_gpt.py": [["--json"]],
     "oom.py": [["--catch", "--json"], []],
@@ -41,6 +52,7 @@ CASES = {
 # Not programs of the kind that is compared, and why.
 EXEMPT = {
     "call_cost": "prints what calls cost, which is what recording changes",
+    "no_driver": "its weak references find the profiler's functions; e2e/ways_in checks what they say",
 }
 
 
@@ -59,11 +71,13 @@ class Rig:
         ).stdout.strip()
 
     def command(self, name, arguments):
-        program = [self.python, PROGRAMS / name] if name.endswith(".py") else [
-            self.build / "tests" / "programs" / name
-        ]
-        assert pathlib.Path(program[-1]).exists(), f"{program[-1]} was not built"
-        return [str(self.build / "simcuda" / "with-simcuda"), *map(str, program), *arguments]
+        """What is compiled finds the simulated device by itself; PyTorch must be led to it."""
+        built = self.build / "tests" / "programs"
+        if name.endswith(".py"):
+            led = str(self.build / "simcuda" / "with-simcuda")
+            return [led, self.python, str(PROGRAMS / name), *arguments]
+        assert (built / name).exists(), f"{built / name} was not built"
+        return [str(built / name), *(word.format(programs=built) for word in arguments)]
 
     def run(self, folder, way, command, options=""):
         work, sessions = folder / "work", folder / "sessions"
@@ -166,12 +180,21 @@ def has_libunwind():
     return True
 
 
-def cases_of(part):
+def compiled_programs(build):
+    """What has been built, and what should have been."""
+    built = {p.name for p in (build / "tests" / "programs").iterdir() if is_program(p)}
+    return sorted((built | {source.stem for source in PROGRAMS.glob("*.cc")}) - set(EXEMPT))
+
+
+def is_program(path):
+    return path.is_file() and os.access(path, os.X_OK) and ".so" not in path.name
+
+
+def cases_of(part, build):
     if part in (None, "plain"):
-        for source in sorted(PROGRAMS.glob("*.cc")):
-            if source.stem not in EXEMPT:
-                for arguments in CASES.get(source.stem, [[]]):
-                    yield source.stem, arguments
+        for name in compiled_programs(build):
+            for arguments in CASES.get(name, [[]]):
+                yield name, arguments
     if part in (None, "torch"):
         for source in sorted(PROGRAMS.glob("*.py")):
             for arguments in CASES.get(source.name, [[]]):
@@ -199,7 +222,7 @@ def main():
         sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
     cases = [
         (" ".join([name, *arguments]), lambda n=name, a=arguments: check(rig, n, a))
-        for name, arguments in cases_of(args.part)
+        for name, arguments in cases_of(args.part, rig.build)
         if not args.names or name in args.names
     ]
     if args.part != "torch" and not args.names and has_libunwind():
