@@ -57,6 +57,14 @@ void ResetSignals() {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof(none));
 }
 
+// A target of real-time priority must not be held up by its collector.
+void LeaveRealTime() {
+  const long policy = syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
+  if (policy != SCHED_FIFO && policy != SCHED_RR) return;
+  const sched_param none = {};
+  syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+}
+
 // Closes everything from `first` up, where the kernel has no close_range.
 void CloseFromList(unsigned first) {
   const long dir =
@@ -104,6 +112,7 @@ int RunCollector(void* argument) {
   // fail.
   if (PlaceDescriptors(plan->fds)) {
     ResetSignals();
+    LeaveRealTime();
     syscall(SYS_execve, plan->path, plan->argv, plan->environment);
   }
   plan->error = errno;

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -383,8 +384,7 @@ def output_directory_that_is_full(rig, folder):
     assert done.returncode == 5, done
     place.wait("its session", lambda: place.session_files(), seconds=1)
     for collector in collectors_of(place):
-        os.kill(collector, signal.SIGKILL)
-        place.wait("its end", lambda: not collectors_of(place))
+        kill_and_wait(collector)
     place.collect()
     place.check_recordings([2])
 
@@ -405,6 +405,18 @@ def collectors_of(place):
         except OSError:
             continue
     return found
+
+
+def kill_and_wait(pid):
+    """Until all its threads have ended, and with them its locks."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    os.kill(pid, signal.SIGKILL)
+    ended, _, _ = select.select([pidfd], [], [], 20)
+    os.close(pidfd)
+    assert ended, f"process {pid} does not die"
 
 
 def live_set(events):
@@ -482,6 +494,26 @@ def session_that_is_deleted(rig, folder):
     assert [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"] == [1], info
 
 
+def collector_of_a_real_time_program_is_not(rig, folder):
+    chrt = shutil.which("chrt")
+    wrap = [chrt or "chrt", "--fifo", "1"]
+    if not chrt or subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode:
+        raise Skipped("real-time priority is not permitted here")
+    place = Place(rig, folder, "traced")
+    command = [*wrap, str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "long"]
+    environment = {**os.environ, **place.environment, "LD_PRELOAD": rig.library}
+    environment["GPUMEMTRACE"] = f"stacks=none,{place.options}"
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stderr=subprocess.DEVNULL
+    ) as process:
+        place.wait("a recording", lambda: [p for p in place.out.glob("*.gmt") if p.stat().st_size])
+        policies = [os.sched_getscheduler(pid) for pid in collectors_of(place)]
+        assert process.wait(timeout=120) == 5
+    assert policies == [os.SCHED_OTHER], policies
+    place.wait_for_collectors()
+
+
 def collector_that_is_killed(rig, folder):
     """The program says so at its end, and the session has everything."""
     place = Place(rig, folder, "traced")
@@ -494,7 +526,7 @@ def collector_that_is_killed(rig, folder):
     ) as process:
         place.wait("a recording", lambda: [p for p in place.out.glob("*.gmt") if p.stat().st_size])
         for collector in collectors_of(place):
-            os.kill(collector, signal.SIGKILL)
+            kill_and_wait(collector)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 5, err
     assert "the collector has died: " in err and "gpumemtrace collect " in err, err
@@ -620,6 +652,7 @@ def cases():
         output_directory_that_is_full,
         collector_that_is_stopped_again_and_again,
         session_that_is_deleted,
+        collector_of_a_real_time_program_is_not,
         collector_that_is_killed,
         collector_that_cannot_load_its_libraries,
         reader_of_stderr_that_has_gone,
