@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,7 +67,7 @@ __attribute__((destructor)) void WaitForCollector() {
       return SayNotCollected("the collector has died");
     }
     const timespec step = {0, kStepNs};
-    nanosleep(&step, nullptr);
+    syscall(SYS_nanosleep, &step, nullptr);  // not a place where a thread is cancelled
   }
   if (p->options.exit_wait_ns != 0 && control.collector_pid.load() == 0)
     SayNotCollected("the collector has not started");

@@ -69,7 +69,7 @@ Process* Process::StartOrWait() {
     // A signal handler on the starting thread would wait for itself.
     if (p->starter.load(std::memory_order_relaxed) == self) break;
     const timespec millisecond = {0, 1000000};
-    nanosleep(&millisecond, nullptr);
+    syscall(SYS_nanosleep, &millisecond, nullptr);  // not a place where a thread is cancelled
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;

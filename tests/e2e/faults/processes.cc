@@ -228,6 +228,7 @@ void Take(const std::string& way) {
   if (way == "exec") Exec("exec-2", 1);
   if (way == "exec-2") Exec("use", 3);
   if (way == "long") UseGpu(300000);
+  if (way == "stopped") UseGpu(1000), raise(SIGSTOP), UseGpu(1000);
   if (way == "daemon") Daemonise(false);
   if (way == "daemon-late") Daemonise(true);
   if (way == "daemon-work") WorkAsADaemon();
