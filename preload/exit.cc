@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "preload/aside.h"
+#include "preload/hook.h"
+#include "preload/loader.h"
 #include "preload/message.h"
 #include "preload/process.h"
 
@@ -43,6 +46,23 @@ void SayNotCollected(const char* what) {
       session_path);
 }
 
+// A driver that no hook ever led to: whoever opened it looks nothing up in preloaded libraries.
+void SayIfNothingCouldBeSeen() {
+  if (AnyHookUsed() || getauxval(AT_SECURE) != 0) return;
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return;
+  dlclose(driver);
+  session::Options options;
+  const char* text = getenv("GPUMEMTRACE");
+  session::ParseOptions(
+      text == nullptr ? "" : text, &options, [](void*, auto&) {}, nullptr);
+  const HeldSignals held;
+  if (!options.quiet) {
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: "
+        "what is opened with RTLD_DEEPBIND passes preloaded libraries by");
+  }
+}
+
 void NoteStatus(int status, void*) {
   Process* p = Process::IfRecording();
   if (p == nullptr) return;
@@ -55,7 +75,8 @@ void NoteStatus(int status, void*) {
 // destructors.
 __attribute__((destructor)) void WaitForCollector() {
   Process* p = Process::IfRecording();
-  if (p == nullptr || !p->collector_started) return;
+  if (p == nullptr) return SayIfNothingCouldBeSeen();
+  if (!p->collector_started) return;
   session::Control& control = p->map.control();
   control.closing.store(Handshake::kDone, std::memory_order_release);
   constexpr uint64_t kStepNs = 500000, kLookNs = 32 * kStepNs;

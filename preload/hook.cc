@@ -177,6 +177,15 @@ void* HookFor(const Hook& hook, void* real) {
 
 const char* ApiName(ApiId api) { return api < kApiEnd ? kNames[api] : nullptr; }
 
+bool AnyHookUsed() {
+  for (const auto& slots : reals) {
+    for (const std::atomic<void*>& real : slots) {
+      if (real.load(std::memory_order_relaxed) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
 bool IsHooked(const char* symbol) { return FindHook(symbol) != nullptr; }
 
 void* HookFor(const char* symbol, void* real) {

@@ -31,6 +31,9 @@ inline constexpr int kSymbolNotFound = 302;
 // The name of a hooked function; nullptr past the last.
 const char* ApiName(ApiId api);
 
+// Whether any hook has been called or handed out.
+bool AnyHookUsed();
+
 // Whether a library may define a function of that name that is hooked.
 bool IsHooked(const char* symbol);
 

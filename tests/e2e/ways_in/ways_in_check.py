@@ -88,9 +88,17 @@ def way_plugin_opened_for_itself(rig, folder):
 
 
 def way_plugin_that_prefers_its_own(rig, folder):
+    """With the runtime in the process already its calls of the driver are seen; what the plugin
+    brings along passes everything preloaded by, and that is said."""
     plugin = rig.build / "tests" / "programs" / "libplugin_13.so"
-    recording = rig.run(folder, rig.built("plugin_host", "--deepbind", plugin), simulated=False)
-    check(recording, runtime=False)
+    host = rig.built("plugin_host", "--deepbind", plugin)
+    seen, unseen = folder / "seen", folder / "unseen"
+    for place in (seen, unseen):
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+    check(rig.run(seen, host), runtime=False)
+    done = rig.run(unseen, host, simulated=False).done
+    assert done.returncode == 0, done
+    assert "libcuda.so.1 was loaded, but none of its calls could be seen" in done.stderr, done
 
 
 def way_both_runtimes_in_one_process(rig, folder):
