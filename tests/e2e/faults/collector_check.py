@@ -1,0 +1,204 @@
+"""The fate of the collector, of the session's file, and of whoever reads what is said.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from place import Place, Skipped, collectors_of, kill_and_wait, whole
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import truth  # noqa: E402  (what the device was asked)
+
+
+def live_set(events):
+    live = {}
+    for event in events:
+        if event.kind == "alloc":
+            live[event.address] = event.size
+        elif event.kind == "free" and event.result == 0:
+            live.pop(event.address, None)
+    return live
+
+
+def with_a_program_that_stops(place, wrap, meanwhile):
+    """Runs a program that stops itself between two thousand calls, with its collector reading;
+    calls meanwhile(pid of the collector) and lets it go on. Its exit code and stderr."""
+    command = [*wrap, str(place.rig.build / "simcuda" / "with-simcuda")]
+    command += [str(place.rig.build / "tests" / "faults" / "processes"), "stopped"]
+    environment = {**os.environ, **place.environment, "LD_PRELOAD": place.rig.library}
+    environment["GPUMEMTRACE"] = f"stacks=none,{place.options}"
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stderr=subprocess.PIPE, text=True
+    ) as process:
+        stat = pathlib.Path(f"/proc/{process.pid}/stat")
+        place.wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+        place.wait("a recording", lambda: [p for p in place.out.glob("*.gmt") if p.stat().st_size])
+        (collector,) = collectors_of(place)
+        meanwhile(collector)
+        os.kill(process.pid, signal.SIGCONT)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 5, (process.returncode, err)
+    return err
+
+
+def collector_that_is_stopped_again_and_again(rig, folder):
+    """History is overwritten meanwhile; what is live at the end is right all the same."""
+    seed = int(os.environ.get("GMT_TEST_SEED", random.randrange(1 << 30)))
+    choose = random.Random(seed)
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "programs" / "driver_alloc")]
+    command += ["--threads", "4", "--count", "20000", "--live", "40", "--leak", "30", "--handover"]
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    environment |= {
+        "GPUMEMTRACE": f"stacks=none,ring=64KiB,exit_wait=10s,{place.options}",
+        "SIMCUDA_LOG": str(folder / "log"),
+        "SIMCUDA_MEMORY": "1000G",
+    }
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:
+        place.wait("a collector", lambda: collectors_of(place) or process.poll() is not None)
+        for collector in collectors_of(place):
+            while process.poll() is None and place.session_files():
+                os.kill(collector, signal.SIGSTOP)
+                time.sleep(choose.random() * 0.05)
+                os.kill(collector, signal.SIGCONT)
+                time.sleep(choose.random() * 0.05)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    place.wait_for_collectors()
+    (path,) = place.out.glob("*.gmt")
+    losses = place.info(path)["losses"]
+    assert losses["written"] == sum(
+        losses[k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog")
+    ), losses
+    lines = subprocess.run(
+        [rig.program, "cat", "--json", str(path)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    have = live_set(truth.recorded([json.loads(line) for line in lines]))
+    want = live_set(truth.expected(folder / "log"))
+    missing, phantom = want.items() - have.items(), have.items() - want.items()
+    said = (
+        f"{losses['written']} events, {losses['overrun']} overwritten, {len(want)} live: "
+        f"{len(missing)} missing, {len(phantom)} phantom or of wrong size (seed {seed})"
+    )
+    assert len(want) == 120 and not missing and not phantom, said
+    assert losses["overrun"] > 0, "nothing was overwritten, so nothing was tested"
+    return said
+
+
+def session_that_is_deleted(rig, folder):
+    """Its collector and its program have it open: only others cannot find it any more."""
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "long"]
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    environment["GPUMEMTRACE"] = f"stacks=none,exit_wait=20s,{place.options}"
+    with subprocess.Popen(
+        command, env=environment, cwd=place.work, stderr=subprocess.DEVNULL
+    ) as process:
+        place.wait("a session", place.session_files)
+        place.session_files()[0].unlink()
+        assert process.wait(timeout=120) == 5
+    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    info = place.info(next(place.out.glob("*.gmt")))
+    assert [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"] == [1], info
+
+
+def collector_of_a_real_time_program_is_not(rig, folder):
+    chrt = shutil.which("chrt")
+    wrap = [chrt or "chrt", "--fifo", "1"]
+    if not chrt or subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode:
+        raise Skipped("real-time priority is not permitted here")
+    place = Place(rig, folder, "traced")
+    policies = []
+    with_a_program_that_stops(
+        place, wrap, lambda collector: policies.append(os.sched_getscheduler(collector))
+    )
+    assert policies == [os.SCHED_OTHER], policies
+    place.wait_for_collectors()
+
+
+def collector_that_is_killed(rig, folder):
+    """The program says so at its end, and the session has everything."""
+    place = Place(rig, folder, "traced")
+    err = with_a_program_that_stops(place, [], kill_and_wait)
+    assert "the collector has died: " in err and "gpumemtrace collect " in err, err
+    place.collect()
+    info = place.info(place.out / "collected.gmt")
+    losses = info["losses"]
+    assert losses["written"] == losses["delivered"], losses
+    assert (info["events"]["alloc"], info["events"]["free"]) == (2000, 1998), info["events"]
+    assert [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"] == [2], info
+
+
+def collector_that_cannot_load_its_libraries(rig, folder):
+    place = Place(rig, folder, "traced")
+    broken = folder / "collector"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    place.environment["GPUMEMTRACE_COLLECTOR"] = str(broken)
+    place.options += ",exit_wait=100ms"
+    done = place.run("processes", "use")
+    assert done.returncode == 5, done
+    assert "the collector has not started: " in done.stderr, done.stderr
+    place.collect()
+
+
+def reader_of_stderr_that_has_gone(rig, folder):
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "use"]
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    done = subprocess.run(
+        command, env=environment | {"GPUMEMTRACE": place.options}, cwd=place.work, stderr=write,
+        check=False, restore_signals=True,
+    )
+    os.close(write)
+    assert done.returncode == 5, f"{done.returncode}: {-signal.SIGPIPE} is SIGPIPE"
+    place.wait_for_collectors()
+    place.check_recordings([2])
+
+
+def reader_of_stderr_that_is_stuck(rig, folder):
+    place = Place(rig, folder, "traced")
+    command = [str(rig.build / "simcuda" / "with-simcuda")]
+    command += [str(rig.build / "tests" / "faults" / "processes"), "use"]
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while os.write(write, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.environment}
+    done = subprocess.run(
+        command, env=environment | {"GPUMEMTRACE": place.options}, cwd=place.work, stderr=write,
+        check=False, timeout=30,
+    )
+    os.close(write)
+    os.close(read)
+    assert done.returncode == 5, done
+    place.wait_for_collectors()
+    place.check_recordings([2])
+
+
+CASES = (
+    collector_that_is_stopped_again_and_again,
+    session_that_is_deleted,
+    collector_of_a_real_time_program_is_not,
+    collector_that_is_killed,
+    collector_that_cannot_load_its_libraries,
+    reader_of_stderr_that_has_gone,
+    reader_of_stderr_that_is_stuck,
+)
