@@ -18,19 +18,26 @@ def daemon_whose_parents_have_gone(rig, folder):
         place.check_recordings(allocations)
 
 
-def process_limit_leaves_the_session(rig, folder):
-    def prepare(place):
-        for made in (place.root, place.out, place.sessions, place.work, folder):
-            os.chmod(made, 0o777)
-        os.chmod(place.sessions, 0o700)
-        os.chown(place.sessions, 65534, 65534)
-
+def for_nobody(place):
+    """Lets the user of no rights record here."""
     if os.geteuid() != 0:
         raise Skipped("needs root to become somebody else")
-    done, place = both(rig, folder, "processes", "limit-nproc", prepare=prepare)
+    for made in (place.root.parent, place.root, place.out, place.work):
+        os.chmod(made, 0o777)
+    os.chown(place.sessions, 65534, 65534)
+
+
+def process_limit_leaves_the_session(rig, folder):
+    done, place = both(rig, folder, "processes", "limit-nproc", prepare=for_nobody)
     assert "no collector (Resource temporarily unavailable)" in done.stderr, done.stderr
     place.collect()
     place.check_recordings([3])
+
+
+def rights_are_dropped_where_that_user_can_write(rig, folder):
+    _, place = both(rig, folder, "processes", "drop-rights", prepare=for_nobody)
+    place.wait_for_collectors()
+    place.check_recordings([1])
 
 
 def first_process_of_a_pid_namespace(rig, folder):
@@ -142,6 +149,7 @@ def memory_of_the_target_grows_by_little(rig, folder):
 CASES = (
     daemon_whose_parents_have_gone,
     process_limit_leaves_the_session,
+    rights_are_dropped_where_that_user_can_write,
     first_process_of_a_pid_namespace,
     clocks_of_a_time_namespace,
     run_returns_when_all_of_its_recordings_are_complete,
