@@ -1,6 +1,5 @@
 // Budget: how much memory one device has, and who has taken how much of it. The one place that says
-// "out of memory". It counts for this process only; a budget shared by processes would replace this
-// class and nothing else.
+// "out of memory". It counts for this process, or for all that share it (shared_budget.h).
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_BUDGET_H_
@@ -8,32 +7,43 @@
 
 #include <cstdint>
 
+#include "tests/simcuda/shared_budget.h"
+
 namespace sim {
 
 class Budget {
  public:
-  // `foreign` bytes are held by other processes for ever.
-  Budget(uint64_t total, uint64_t foreign) : total_(total), foreign_(foreign) {}
+  // `foreign` bytes are held by other processes for ever. `shared` may be null.
+  Budget(int device, uint64_t total, uint64_t foreign, SharedBudget* shared)
+      : device_(device), total_(total), foreign_(foreign), shared_(shared) {}
 
   // Takes `bytes` or nothing.
   bool Take(uint64_t bytes) {
-    if (bytes > free()) return false;
-    used_ += bytes;
-    return true;
+    uint64_t limit = foreign_ < total_ ? total_ - foreign_ : 0;
+    bool fits = shared_ != nullptr ? shared_->Take(device_, bytes, limit) : used_ + bytes <= limit;
+    if (fits) used_ += bytes;
+    return fits;
   }
-  void Return(uint64_t bytes) { used_ -= bytes; }
+  void Return(uint64_t bytes) {
+    used_ -= bytes;
+    if (shared_ != nullptr) shared_->Return(device_, bytes);
+  }
 
   uint64_t total() const { return total_; }
   uint64_t used() const { return used_; }  // by this process
-  uint64_t foreign() const { return foreign_; }
+  uint64_t foreign() const {               // by others
+    return foreign_ + (shared_ != nullptr ? shared_->HeldByOthers(device_) : 0);
+  }
   uint64_t free() const {
-    uint64_t held = used_ + foreign_;
+    uint64_t held = used_ + foreign();
     return held < total_ ? total_ - held : 0;
   }
 
  private:
+  int device_;
   uint64_t total_;
   uint64_t foreign_;
+  SharedBudget* shared_;
   uint64_t used_ = 0;
 };
 

@@ -6,10 +6,10 @@
 
 namespace sim {
 
-Device::Device(int ordinal, const Settings& settings)
+Device::Device(int ordinal, const Settings& settings, SharedBudget* shared)
     : ordinal_(ordinal),
       protection_(settings.data > 0 ? PROT_READ | PROT_WRITE : PROT_NONE),
-      budget_(settings.memory, settings.foreign),
+      budget_(ordinal, settings.memory, settings.foreign, shared),
       default_pool_(this) {
   uint64_t wanted = kFirstAddress + ordinal * kArenaSize;
   void* arena = mmap(reinterpret_cast<void*>(wanted), kArenaSize, protection_,

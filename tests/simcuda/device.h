@@ -33,7 +33,8 @@ struct GraphPool {
 
 class Device {
  public:
-  Device(int ordinal, const Settings& settings);
+  // `shared` may be null; it outlives the device.
+  Device(int ordinal, const Settings& settings, SharedBudget* shared);
   Device(const Device&) = delete;
 
   // Addresses and budget for `size` bytes; 0 when either is exhausted.

@@ -15,8 +15,15 @@ struct MemoryUse {
   uint64_t foreign;  // by others
 };
 
+struct ProcessUse {
+  int pid;
+  uint64_t bytes;
+};
+
 struct ExportTable {
   CUresult (*memory_use)(int device, MemoryUse* use);
+  // Stores at most `room` of the processes that hold memory, this one first, and how many there are.
+  CUresult (*processes)(int device, ProcessUse* list, unsigned int room, unsigned int* count);
 };
 
 inline constexpr CUuuid kExportTableId = {

@@ -1,11 +1,11 @@
 // A stand-in for NVML, as far as PyTorch and monitoring tools ask: devices by index and PCI id, and
 // the memory that this process and others hold, which it asks the simulated driver for.
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "tests/simcuda/export_table.h"
 
@@ -31,13 +31,12 @@ Function* Driver(const char* name) {
   return driver == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(driver, name));
 }
 
-// False before this process initialised CUDA.
-bool MemoryUseOf(nvmlDevice_t device, sim::MemoryUse* use) {
+// Null before this process initialised CUDA.
+const sim::ExportTable* Table() {
   auto get_table = Driver<decltype(cuGetExportTable)>("cuGetExportTable");
   const void* table = nullptr;
-  return get_table != nullptr && get_table(&table, &sim::kExportTableId) == CUDA_SUCCESS &&
-         static_cast<const sim::ExportTable*>(table)->memory_use(device->ordinal, use) ==
-             CUDA_SUCCESS;
+  bool found = get_table != nullptr && get_table(&table, &sim::kExportTableId) == CUDA_SUCCESS;
+  return found ? static_cast<const sim::ExportTable*>(table) : nullptr;
 }
 
 }  // namespace
@@ -88,7 +87,9 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t, char* name, unsigned int length) {
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   sim::MemoryUse use;
-  if (!MemoryUseOf(device, &use)) return NVML_ERROR_UNINITIALIZED;
+  if (Table() == nullptr || Table()->memory_use(device->ordinal, &use) != CUDA_SUCCESS) {
+    return NVML_ERROR_UNINITIALIZED;
+  }
   *memory = {};
   memory->total = use.total;
   memory->used = use.used + use.foreign;
@@ -96,31 +97,37 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) 
   return NVML_SUCCESS;
 }
 
-// The first form of the process list, which PyTorch asks for: 16 bytes a record.
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int* count,
-                                                  nvmlProcessInfo_v1_t* processes) {
-  sim::MemoryUse use;
-  if (!MemoryUseOf(device, &use)) {
+// The two forms of the process list: PyTorch asks for the first, whose records have 16 bytes.
+namespace {
+template <typename Info>
+nvmlReturn_t Processes(nvmlDevice_t device, unsigned int* count, Info* processes) {
+  std::vector<sim::ProcessUse> list(*count);
+  unsigned int found = 0;
+  if (Table() == nullptr ||
+      Table()->processes(device->ordinal, list.data(), *count, &found) != CUDA_SUCCESS) {
     *count = 0;
     return NVML_SUCCESS;
   }
-  bool room = *count >= 1;
-  *count = 1;
+  bool room = found <= *count;
+  *count = found;
   if (!room) return NVML_ERROR_INSUFFICIENT_SIZE;
-  processes[0] = {static_cast<unsigned int>(getpid()), use.used};
+  for (unsigned int i = 0; i < found; ++i) {
+    processes[i] = {};
+    processes[i].pid = static_cast<unsigned int>(list[i].pid);
+    processes[i].usedGpuMemory = list[i].bytes;
+  }
   return NVML_SUCCESS;
+}
+}  // namespace
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int* count,
+                                                  nvmlProcessInfo_v1_t* processes) {
+  return Processes(device, count, processes);
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
                                                      nvmlProcessInfo_t* processes) {
-  nvmlProcessInfo_v1_t first = {};
-  nvmlReturn_t result = nvmlDeviceGetComputeRunningProcesses(device, count, &first);
-  if (result == NVML_SUCCESS && *count == 1) {
-    processes[0] = {};
-    processes[0].pid = first.pid;
-    processes[0].usedGpuMemory = first.usedGpuMemory;
-  }
-  return result;
+  return Processes(device, count, processes);
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t, unsigned int,

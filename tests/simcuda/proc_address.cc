@@ -5,6 +5,8 @@
 // asking for "cuGetProcAddress" itself obeys the same rule. The addresses in the table are those of
 // the exported symbols: linked with -Bsymbolic they are this library's own; linked without, the
 // dynamic linker fills them in and another library that exports the same name gets in between.
+#include <unistd.h>
+
 #include <cstring>
 #include <iterator>
 
@@ -71,6 +73,23 @@ CUresult MemoryUseOf(int ordinal, sim::MemoryUse* use) {
   });
 }
 
+CUresult ProcessesOn(int ordinal, sim::ProcessUse* list, unsigned int room, unsigned int* count) {
+  return sim::Call(__func__, sim::CallGroup::kOther, [&](sim::Simulator& simulator) {
+    sim::Device* device = simulator.device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    *count = 0;
+    auto add = [&](int pid, uint64_t bytes) {
+      if (*count < room) list[*count] = {pid, bytes};
+      ++*count;
+    };
+    add(getpid(), device->budget().used());
+    if (simulator.shared() != nullptr) {
+      for (auto& [pid, bytes] : simulator.shared()->Others(ordinal)) add(pid, bytes);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
@@ -89,7 +108,7 @@ CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint
 }
 
 CUresult cuGetExportTable(const void** table, const CUuuid* id) {
-  static const sim::ExportTable kTable = {&MemoryUseOf};
+  static const sim::ExportTable kTable = {&MemoryUseOf, &ProcessesOn};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id, &sim::kExportTableId, sizeof(*id)) != 0) return CUDA_ERROR_NOT_FOUND;
   *table = &kTable;

@@ -151,6 +151,7 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
     size_t count = list[0] == '-' ? 0 : Split(list, ',').size();
     settings.devices = std::min(settings.devices, static_cast<int>(count));
   }
+  if (const char* shared = lookup("SIMCUDA_SHARED")) settings.shared = shared;
   if (const char* log = lookup("SIMCUDA_LOG")) settings.log = log;
   return settings;
 }

@@ -35,9 +35,10 @@ struct Settings {
   uint64_t context = 0;  // bytes that the creation of a context takes
   std::array<uint64_t, static_cast<size_t>(CallGroup::kCount)> latency_ns{};
   std::vector<FailRule> failures;
-  uint64_t lag = 0;   // launches that count as unfinished
-  uint64_t data = 0;  // copies and memsets up to this many bytes are real
-  std::string log;    // pattern of the truth log's path; empty: no log
+  uint64_t lag = 0;    // launches that count as unfinished
+  uint64_t data = 0;   // copies and memsets up to this many bytes are real
+  std::string shared;  // file through which processes share the devices' memory; empty: none does
+  std::string log;     // pattern of the truth log's path; empty: no log
 
   // `lookup` returns the value of a variable or null; tests pass their own.
   static Settings From(const std::function<const char*(const char*)>& lookup);

@@ -46,8 +46,9 @@ CUresult Simulator::Init() {
   std::lock_guard<std::mutex> lock(mutex);
   if (state.load() == State::kReady) return CUDA_SUCCESS;
   if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  if (!settings.shared.empty()) shared_ = std::make_unique<SharedBudget>(settings.shared);
   for (int ordinal = 0; ordinal < settings.devices; ++ordinal) {
-    devices_.push_back(std::make_unique<Device>(ordinal, settings));
+    devices_.push_back(std::make_unique<Device>(ordinal, settings, shared_.get()));
   }
   pthread_atfork(nullptr, nullptr, InForkChild);
   state.store(State::kReady, std::memory_order_release);

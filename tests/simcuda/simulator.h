@@ -99,6 +99,7 @@ class Simulator {
 
   CUresult Init();
   Device* device(int ordinal);
+  const SharedBudget* shared() const { return shared_.get(); }
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
 
   // The failure that SIMCUDA_FAIL asks for this call, or success.
@@ -158,6 +159,7 @@ class Simulator {
   uint64_t synchronized = 0;
 
  private:
+  std::unique_ptr<SharedBudget> shared_;  // null: this process has the devices to itself
   std::vector<std::unique_ptr<Device>> devices_;
   std::unordered_map<std::string, uint64_t> calls_;  // calls so far, of those that FailRules name
 };
