@@ -54,6 +54,12 @@ int main() {
   TELL(told, cuMemAlloc(&after, 3 << 20));
   told.Check(after == before, "a reset gives the same address again");
 
+  // A context that is created when others are known already.
+  TELL(told, cuCtxCreate(&own, nullptr, 0, 0));
+  CUdeviceptr inside = 0;
+  TELL(told, cuMemAlloc(&inside, 123456));
+  TELL(told, cuCtxDestroy(own));
+
   // Physical memory belongs to no context.
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -70,7 +70,7 @@ ENDS = {
     "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2",
     "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2",
 }  # fmt: skip
-RETURN_OF = {"alloc": "free", "register": "unregister", "import": "unimport", "map": "unmap"}
+RETURN_OF = {"alloc": "free", "register": "unregister", "import": "unimport", "map": "free"}
 
 # Runtime call -> the driver call that it makes of it.
 RUNTIME = {

@@ -273,14 +273,14 @@ def call_that_ends_a_context(rig, folder):
     assert live == {}, live
     resets = collections.Counter(l["api"] for l in lines if l["kind"] == "context_reset")
     assert resets == {
-        "cuCtxDestroy_v2": 1,
+        "cuCtxDestroy_v2": 2,
         "cuDevicePrimaryCtxReset_v2": 1,
         "cuDevicePrimaryCtxRelease_v2": 1,
         "cudaDeviceReset": 1,
     }, resets
-    # Each context once, when it is first seen: both were made before anything was recorded.
-    created = [line["context"] for line in lines if line["kind"] == "context_create"]
-    assert created == [1, 2], created
+    # A context is met at the first allocation in it, or created later than that.
+    met = [line["object"] for line in lines if line["kind"] == "context_create"]
+    assert len(met) == len(set(met)) == 3, met
 
 
 def main():
