@@ -239,6 +239,20 @@ CUresult cuCtxSynchronize() {
   });
 }
 
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  return context == nullptr ? cuCtxSynchronize()
+                            : Call(__func__, CallGroup::kSync, [&](Simulator& simulator) {
+                                simulator.Synchronize();
+                                return CUDA_SUCCESS;
+                              });
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext context) {
+  if (context == nullptr) return cuCtxGetDevice(device);
+  *device = context->device;
+  return Simulator::Ready();
+}
+
 CUresult cuCtxGetApiVersion(CUcontext, unsigned int* version) {
   *version = 3020;
   return CUDA_SUCCESS;

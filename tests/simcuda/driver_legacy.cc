@@ -1,15 +1,68 @@
-// Forms of functions from before device addresses had 64 bits (CUDA 3.1), and hints for managed
-// memory. The driver still exports the old forms and answers to old versions with them; in contexts
-// of today those with 32-bit device addresses do nothing but say so.
+// Older forms of functions, which the driver still exports and hands out to callers that know no
+// newer ones; and hints for managed memory.
+#include "tests/simcuda/jump.h"
 #include "tests/simcuda/simulator.h"
 
-namespace {
-
-// All contexts here are of the kind with 64-bit addresses.
-CUresult WrongKindOfContext() {
+// Device addresses had 32 bits before CUDA 3.2. In contexts of today, which are all that there are
+// here, the forms from then do nothing but say so, whatever their parameters.
+extern "C" __attribute__((visibility("hidden"), used)) CUresult SimWrongKindOfContext() {
   CUresult ready = sim::Simulator::Ready();
   return ready == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : ready;
 }
+SIM_JUMP(cuArray3DCreate, SimWrongKindOfContext)
+SIM_JUMP(cuArray3DGetDescriptor, SimWrongKindOfContext)
+SIM_JUMP(cuArrayCreate, SimWrongKindOfContext)
+SIM_JUMP(cuArrayGetDescriptor, SimWrongKindOfContext)
+SIM_JUMP(cuDeviceTotalMem, SimWrongKindOfContext)
+SIM_JUMP(cuGraphicsResourceGetMappedPointer, SimWrongKindOfContext)
+SIM_JUMP(cuMemAlloc, SimWrongKindOfContext)
+SIM_JUMP(cuMemAllocPitch, SimWrongKindOfContext)
+SIM_JUMP(cuMemFree, SimWrongKindOfContext)
+SIM_JUMP(cuMemGetAddressRange, SimWrongKindOfContext)
+SIM_JUMP(cuMemGetInfo, SimWrongKindOfContext)
+SIM_JUMP(cuMemHostGetDevicePointer, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpy2D, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpy2DAsync, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpy2DUnaligned, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyDtoD, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyDtoDAsync, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyDtoH, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyDtoHAsync, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyHtoD, SimWrongKindOfContext)
+SIM_JUMP(cuMemcpyHtoDAsync, SimWrongKindOfContext)
+SIM_JUMP(cuMemsetD16, SimWrongKindOfContext)
+SIM_JUMP(cuMemsetD32, SimWrongKindOfContext)
+SIM_JUMP(cuMemsetD8, SimWrongKindOfContext)
+SIM_JUMP(cuModuleGetGlobal, SimWrongKindOfContext)
+
+// What changed in the newer form of these makes no difference here.
+SIM_JUMP(cuCtxPopCurrent, cuCtxPopCurrent_v2)
+SIM_JUMP(cuCtxPushCurrent, cuCtxPushCurrent_v2)
+SIM_JUMP(cuDeviceGetUuid, cuDeviceGetUuid_v2)
+SIM_JUMP(cuEventDestroy, cuEventDestroy_v2)
+SIM_JUMP(cuEventElapsedTime, cuEventElapsedTime_v2)
+SIM_JUMP(cuLinkAddData, cuLinkAddData_v2)
+SIM_JUMP(cuLinkAddFile, cuLinkAddFile_v2)
+SIM_JUMP(cuLinkCreate, cuLinkCreate_v2)
+SIM_JUMP(cuStreamBeginCapture, cuStreamBeginCapture_v2)
+SIM_JUMP(cuStreamDestroy, cuStreamDestroy_v2)
+SIM_JUMP(cuStreamWriteValue32, cuStreamWriteValue32_v2)
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
+  return cuStreamGetCaptureInfo_v3(stream, status, id, nullptr, nullptr, nullptr, nullptr);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph* graph, const CUgraphNode** dependencies,
+                                   size_t* count) {
+  return cuStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, nullptr, count);
+}
+
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies, size_t* count) {
+  return cuGraphNodeGetDependencies_v2(node, dependencies, nullptr, count);
+}
+
+namespace {
 
 // Residency of managed memory is not simulated: a hint needs memory that it is about and no more.
 CUresult Hint(const char* name, CUdeviceptr address, size_t size) {
@@ -20,26 +73,6 @@ CUresult Hint(const char* name, CUdeviceptr address, size_t size) {
 }
 
 }  // namespace
-
-CUresult cuMemAlloc(CUdeviceptr_v1*, unsigned int) { return WrongKindOfContext(); }
-CUresult cuMemAllocPitch(CUdeviceptr_v1*, unsigned int*, unsigned int, unsigned int, unsigned int) {
-  return WrongKindOfContext();
-}
-CUresult cuMemFree(CUdeviceptr_v1) { return WrongKindOfContext(); }
-CUresult cuMemGetInfo(unsigned int*, unsigned int*) { return WrongKindOfContext(); }
-CUresult cuMemGetAddressRange(CUdeviceptr_v1*, unsigned int*, CUdeviceptr_v1) {
-  return WrongKindOfContext();
-}
-CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1*, void*, unsigned int) {
-  return WrongKindOfContext();
-}
-CUresult cuArrayCreate(CUarray*, const CUDA_ARRAY_DESCRIPTOR_v1*) { return WrongKindOfContext(); }
-CUresult cuArray3DCreate(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR_v1*) {
-  return WrongKindOfContext();
-}
-CUresult cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1*, unsigned int*, CUgraphicsResource) {
-  return WrongKindOfContext();
-}
 
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUdevice, CUstream) {
   return Hint(__func__, address, size);

@@ -132,6 +132,11 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   });
 }
 
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
+  if (green != nullptr) *green = nullptr;
+  return cuStreamGetCtx(stream, context);
+}
+
 // Callbacks run at once, on the caller's thread and outside the simulator's lock: they may call in.
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int) {
   CUresult result =

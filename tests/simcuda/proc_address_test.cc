@@ -1,6 +1,12 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
 #include "tests/simcuda/on_device.h"
 
 #undef cuGetProcAddress
@@ -75,6 +81,35 @@ TEST(ProcAddressTest, EveryListedFunctionIsExportedUnderItsSymbol) {
 #include "tests/simcuda/driver_functions.inc"
 #undef SIM_ENTRY
 #undef SIM_STREAM_ENTRY
+}
+
+// The versions at which cudaTypedefs.h says that a function took another form.
+std::map<std::string, std::set<int>> VersionsOfTheHeader() {
+  std::ifstream file(SIMCUDA_HEADERS "/cudaTypedefs.h");
+  EXPECT_TRUE(file);
+  std::map<std::string, std::set<int>> versions;
+  const std::regex typedef_of("PFN_(cu\\w+?)_v(\\d+)\\)");
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, typedef_of)) continue;
+    int version = std::stoi(match[2]);
+    if (version <= 13000) versions[match[1]].insert(version);
+  }
+  return versions;
+}
+
+TEST(ProcAddressTest, VersionsAreThoseOfTheHeader) {
+  std::map<std::string, std::set<int>> ours;
+#define SIM_ENTRY(name, since, symbol) ours[#name].insert(since);
+#define SIM_STREAM_ENTRY(name, since, symbol, per_thread) ours[#name].insert(since);
+#include "tests/simcuda/driver_functions.inc"
+#undef SIM_ENTRY
+#undef SIM_STREAM_ENTRY
+  ours["cuGraphInstantiate"].erase(12000);  // by a macro of cuda.h only
+  std::map<std::string, std::set<int>> theirs = VersionsOfTheHeader();
+  for (auto& [name, versions] : ours) {
+    if (theirs.contains(name)) EXPECT_EQ(versions, theirs[name]) << name;
+  }
 }
 
 }  // namespace
