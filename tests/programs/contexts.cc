@@ -3,9 +3,14 @@
 //
 // Exercises: that the end of a context ends what was allocated in it, device, managed, pinned,
 // registered and stream-ordered memory and arrays, and only that; that the same addresses come back
-// afterwards as new allocations.
+// afterwards as new allocations; that a context which the driver refuses to end ends nothing.
+//
+// With SIMCUDA_FAIL=cuCtxDestroy_v2:1=700,cuDevicePrimaryCtxReset_v2:1=700 in its environment, as
+// its check runs it, the first of each is refused; --refused tells the program to expect that.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+
+#include <cstring>
 
 #include "tests/programs/told.h"
 
@@ -29,7 +34,8 @@ void AllocateOfEachKind(Told& told) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool refused = argc > 1 && std::strcmp(argv[1], "--refused") == 0;
   Told told;
   TELL(told, cuInit(0));
 
@@ -41,6 +47,7 @@ int main() {
   TELL(told, cuCtxSetCurrent(primary));
   CUdeviceptr survivor = 0;
   TELL(told, cuMemAlloc(&survivor, 31 << 20));
+  if (refused) TELL_FAILS(told, CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxDestroy(own));
   TELL(told, cuCtxDestroy(own));
   TELL(told, cuMemFree(survivor));
 
@@ -48,6 +55,7 @@ int main() {
   CUdeviceptr before = 0, after = 0;
   TELL(told, cuMemAlloc(&before, 3 << 20));
   AllocateOfEachKind(told);
+  if (refused) TELL_FAILS(told, CUDA_ERROR_ILLEGAL_ADDRESS, cuDevicePrimaryCtxReset(0));
   TELL(told, cuDevicePrimaryCtxReset(0));
   TELL(told, cuDevicePrimaryCtxRetain(&primary, 0));
   TELL(told, cuCtxSetCurrent(primary));

@@ -3,6 +3,7 @@
 //
 // Usage: every_call [--leak]
 //   --leak  gives nothing back: one of each is live at the end
+// Built twice: for the runtime of CUDA 13, and for that of CUDA 12 (every_call_12).
 // Memory of another process comes from a second copy of the program, which is started without
 // anything preloaded (--export, for itself).
 #include <cuda.h>
@@ -23,6 +24,14 @@ CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource* resource, unsigned int b
                                     unsigned int flags);
 cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t* resource, unsigned int buffer,
                                          unsigned int flags);
+#ifdef EVERY_CALL_CUDA_12  // what CUDA 13, whose headers these are, calls cudaGraphAddNode
+cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph,
+                                const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
+                                size_t count, cudaGraphNodeParams* parameters);
+cudaError_t GraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                         const cudaGraphNode_t* dependencies, size_t count,
+                         cudaGraphNodeParams* parameters) __asm__("cudaGraphAddNode");
+#endif
 }
 
 namespace {
@@ -195,12 +204,20 @@ void RuntimeGraph() {
     any.type = cudaGraphNodeTypeMemAlloc;
     any.alloc.poolProps = memory.poolProps;
     any.alloc.bytesize = 91009;
+#ifdef EVERY_CALL_CUDA_12
+    told.Call("cudaGraphAddNode", GraphAddNode(&allocation, graph, nullptr, 0, &any));
+#else
     TELL(told, cudaGraphAddNode(&allocation, graph, nullptr, nullptr, 0, &any));
+#endif
     void* pointer = any.alloc.dptr;
     any = {};
     any.type = cudaGraphNodeTypeMemFree;
     any.free.dptr = pointer;
+#ifdef EVERY_CALL_CUDA_12
+    TELL(told, cudaGraphAddNode_v2(&free, graph, &allocation, nullptr, 1, &any));
+#else
     TELL(told, cudaGraphAddNode(&free, graph, &allocation, nullptr, 1, &any));
+#endif
   }
   TELL(told, cudaGraphInstantiate(&executable, graph, 0));
   TELL(told, cudaGraphLaunch(executable, nullptr));

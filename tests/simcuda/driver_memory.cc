@@ -55,14 +55,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size) {
 CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                             unsigned int element_size) {
   uint64_t row = sim::RoundUp(width, kPitchAlignment);
-  return MemoryCall(__func__, CallGroup::kAlloc, {.size = row * height},
-                    [&](Simulator& simulator, Record& record) {
-                      if (element_size != 4 && element_size != 8 && element_size != 16) {
-                        return CUDA_ERROR_INVALID_VALUE;
-                      }
-                      *pitch = row;
-                      return Allocate(simulator, record, MemoryKind::kDevice, address);
-                    });
+  Record asked{.size = width * height};  // the rows' padding is not asked for
+  return MemoryCall(__func__, CallGroup::kAlloc, asked, [&](Simulator& simulator, Record& record) {
+    if (element_size != 4 && element_size != 8 && element_size != 16) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *pitch = row;
+    record.size = row * height;
+    CUresult result = Allocate(simulator, record, MemoryKind::kDevice, address);
+    if (result != CUDA_SUCCESS) record.size = asked.size;
+    return result;
+  });
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags) {

@@ -90,7 +90,7 @@ class Rig:
         }
 
     def run(self, folder, command, options=(), simulated=True, **environment):
-        """Through `gpumemtrace run`. Not simulated: the program finds the device itself, or none."""
+        """Through `gpumemtrace run`. Not simulated: the program finds a device itself, or none."""
         done = subprocess.run(
             [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--"]
             + (self.simulated(command) if simulated else list(map(str, command))),

@@ -105,8 +105,12 @@ RUNTIME = {
     "cudaGraphAddMemAllocNode": "cuGraphAddMemAllocNode",
     "cudaGraphAddMemFreeNode": "cuGraphAddMemFreeNode",
     "cudaGraphAddNode": "cuGraphAddNode_v2",
+    "cudaGraphAddNode_v2": "cuGraphAddNode_v2",
     "cudaDeviceReset": "cuDevicePrimaryCtxReset_v2",
 }
+
+# CUDA 12 has it and the headers of CUDA 13 do not: it is seen as the driver's call that it becomes.
+NOT_SEEN = {"cudaGraphAddNode_v2"}
 
 BY_HANDLE = {"physical", "external", "graphics"}
 OUT_OF_MEMORY = 2
@@ -178,13 +182,21 @@ class _Device:
         raise AssertionError(f"the device frees what it never gave: {line}")
 
 
-def _in_order(events):
-    """What one end of a context freed has no order among itself: by address."""
-    ordered = []
-    for end, group in itertools.groupby(events, key=lambda pair: pair[1]):
-        group = [event for event, _ in group]
-        ordered += sorted(group, key=lambda e: e.address) if end else group
-    return ordered
+def _in_order(pairs):
+    """What one end of a context freed has no order among itself: by address. Other threads may have
+    had their say in between."""
+    events = [event for event, _ in pairs]
+    places = collections.defaultdict(list)
+    for place, event in enumerate(events):
+        places[event.thread].append(place)
+    for own in places.values():
+        for end, group in itertools.groupby(own, key=lambda place: pairs[place][1]):
+            group = list(group)
+            if end is not None:
+                ended = sorted((events[place] for place in group), key=lambda e: e.address)
+                for place, event in zip(group, ended):
+                    events[place] = event
+    return events
 
 
 def expected(log_path, pid=None):
@@ -233,6 +245,8 @@ def recorded(lines):
             pending[(address, thread)] = len(events)
         end = _ends_context(line)
         events.append((event, (end, thread) if end else None))
+    # A context that the driver would not end: what was freed with it is live again.
+    events = [(event, end) for event, end in events if not (end and event.result)]
     return _in_order(events)
 
 
@@ -271,7 +285,8 @@ def told(calls, runtime=True):
     """The names under which the calls of a program are to be recorded, in order. Without `runtime`,
     its calls of the runtime are seen as the driver's calls that they become."""
     names = [call["api"] for call in calls if _makes_an_event(call["api"])]
-    return names if runtime else [RUNTIME.get(name, name) for name in names]
+    hidden = NOT_SEEN if runtime else RUNTIME
+    return [RUNTIME[name] if name in hidden else name for name in names]
 
 
 def named(lines):

@@ -10,11 +10,15 @@ last line of the output is "N passed, N failed".
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
+import random
+import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import truth  # noqa: E402
@@ -249,6 +253,11 @@ def call_of_every_kind_leaves_what_it_leaks(rig, folder):
     assert live > 0 and live == sum(row["bytes"] for row in at_end["rows"]), at_end
 
 
+def call_of_every_kind_in_cuda_12(rig, folder):
+    lines = check(rig.run(folder, rig.built("every_call_12"), simulated=False))
+    assert live_at_the_end(lines) == {}, live_at_the_end(lines)
+
+
 def call_that_frees_what_is_odd(rig, folder):
     check(rig.run(folder, rig.built("frees"), simulated=False))
 
@@ -281,6 +290,47 @@ def call_that_ends_a_context(rig, folder):
     # A context is met at the first allocation in it, or created later than that.
     met = [line["object"] for line in lines if line["kind"] == "context_create"]
     assert len(met) == len(set(met)) == 3, met
+
+
+def call_that_ends_a_context_and_is_refused(rig, folder):
+    recording = rig.run(
+        folder,
+        rig.built("contexts", "--refused"),
+        simulated=False,
+        SIMCUDA_FAIL="cuCtxDestroy_v2:1=700,cuDevicePrimaryCtxReset_v2:1=700",
+    )
+    lines = check(recording)
+    resets = collections.Counter(line["api"] for line in lines if line["kind"] == "context_reset")
+    assert resets["cuCtxDestroy_v2"] == 2 and resets["cuDevicePrimaryCtxReset_v2"] == 1, resets
+    refused = [line for line in lines if line["kind"] == "free_done" and line.get("result")]
+    assert len(refused) == 6 + 7, len(refused)
+    exit = {s["name"]: s for s in recording.info()["snapshots"]}["exit"]
+    assert exit["allocations"] == 0, exit
+
+
+def call_of_any_kind_at_random_in_many_threads(rig, folder):
+    # GMT_TEST_SEED repeats a run, as far as threads let it; GMT_TEST_SECONDS makes more of them.
+    given = os.environ.get("GMT_TEST_SEED")
+    until = time.monotonic() + float(os.environ.get("GMT_TEST_SECONDS", "0"))
+    for run in itertools.count():
+        seed = int(given) if given else random.randrange(1 << 32)
+        place = folder / str(run)
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        command = rig.built("mixed_calls", "--count", "400", "--seed", str(seed))
+        recording = rig.run(place, command, simulated=False, SIMCUDA_MEMORY="256M")
+        try:
+            assert recording.done.returncode == 0, recording.done.stderr
+            info = recording.check_whole()
+            assert info["losses"].get("before_session", 0) == 0, info["losses"]
+            assert info["events"]["alloc_failed"] > 0, info["events"]
+            recording.check_against_the_device()
+            exit = {s["name"]: s for s in info["snapshots"]}["exit"]
+            assert exit["allocations"] == 0, exit
+        except AssertionError as error:
+            raise AssertionError(f"GMT_TEST_SEED={seed}: {error}") from error
+        shutil.rmtree(place)
+        if time.monotonic() >= until:
+            return
 
 
 def main():
