@@ -1,6 +1,8 @@
 #include "tests/simcuda/shared_budget.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <nvml.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -120,6 +122,22 @@ TEST_F(SharedBudgetTest, FileThatCannotBeOpenedLeavesTheProcessAlone) {
   EXPECT_TRUE(budget.Take(0, 100, 100));
 }
 
+// Processes that NVML says hold memory of device 0.
+unsigned int ProcessesInNvml() {
+  void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  auto get_device = reinterpret_cast<decltype(&nvmlDeviceGetHandleByIndex_v2)>(
+      dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2"));
+  auto get_processes = reinterpret_cast<decltype(&nvmlDeviceGetComputeRunningProcesses_v3)>(
+      dlsym(nvml, "nvmlDeviceGetComputeRunningProcesses_v3"));
+  nvmlDevice_t device = nullptr;
+  nvmlProcessInfo_t processes[8];
+  unsigned int count = 8;
+  EXPECT_EQ(get_device(0, &device), NVML_SUCCESS);
+  EXPECT_EQ(get_processes(device, &count, processes), NVML_SUCCESS);
+  EXPECT_EQ(processes[0].pid, static_cast<unsigned int>(getpid()));
+  return count;
+}
+
 TEST_F(SharedBudgetTest, DriverTellsAndRefusesAsIfTheDeviceWereOne) {
   std::map<std::string, std::string> settings = {{"SIMCUDA_SHARED", path_},
                                                  {"SIMCUDA_MEMORY", "64M"}};
@@ -138,8 +156,10 @@ TEST_F(SharedBudgetTest, DriverTellsAndRefusesAsIfTheDeviceWereOne) {
     EXPECT_EQ(cuMemAlloc(&address, 30 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(cuMemAlloc(&address, 20 * kMiB), CUDA_SUCCESS);
     EXPECT_EQ(FreeMemory(), 4 * kMiB);
+    EXPECT_EQ(ProcessesInNvml(), 2u);
     Kill(other);
     EXPECT_EQ(FreeMemory(), 44 * kMiB);
+    EXPECT_EQ(ProcessesInNvml(), 1u);
   });
   waitpid(other, nullptr, 0);
 }

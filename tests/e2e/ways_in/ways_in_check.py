@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records programs that reach CUDA in every way that programs do, and every call that allocates.
 
-Usage: ways_in_check.py --build DIR [NAME...]
+Usage: ways_in_check.py --build DIR [--part way|call] [NAME...]
 
 Each recording must hold what the simulated device says it was asked, and each call of the program
 as one event under the name of the outermost function that could be seen. NAMEs select cases. The
@@ -336,6 +336,7 @@ def call_of_any_kind_at_random_in_many_threads(rig, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--part", choices=("way", "call"))
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     for name in ("LD_PRELOAD", "SIMCUDA_FAIL", "SIMCUDA_LOG"):
@@ -343,7 +344,8 @@ def main():
     cases = [
         (name, case)
         for name, case in globals().items()
-        if name.startswith(("way_", "call_")) and (not args.names or name in args.names)
+        if name.startswith((f"{args.part or 'way'}_", f"{args.part or 'call'}_"))
+        and (not args.names or name in args.names)
     ]
     return run_cases(Rig(args.build.resolve(), None), cases)
 
