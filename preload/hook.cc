@@ -11,6 +11,12 @@
 #include "preload/real_function.h"
 #include "preload/trace.h"
 
+// What the headers of CUDA 13 declare no more.
+extern "C" cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph,
+                                           const cudaGraphNode_t* dependencies,
+                                           const cudaGraphEdgeData* edges, size_t count,
+                                           cudaGraphNodeParams* parameters);
+
 namespace gmt::preload {
 namespace {
 

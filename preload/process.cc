@@ -12,7 +12,7 @@
 namespace gmt::preload {
 namespace {
 
-constexpr int kWaitSteps = 500;  // of a millisecond
+constexpr int kWaitSteps = 2000;  // of a millisecond
 
 // Calls that passed while no session was there to count them in.
 constinit std::atomic<uint64_t> passed_before_session{0};

@@ -9,7 +9,7 @@
 // recording, at the cost of the one load that every hook makes anyway, and starts a session of its
 // own at its own first GPU call.
 //
-// Thread safety: all functions from any thread. Concurrent first callers wait up to half a second
+// Thread safety: all functions from any thread. Concurrent first callers wait up to two seconds
 // for the session; what still comes before it is passed through and counted.
 
 #ifndef GMT_PRELOAD_PROCESS_H_

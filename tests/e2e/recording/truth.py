@@ -109,9 +109,6 @@ RUNTIME = {
     "cudaDeviceReset": "cuDevicePrimaryCtxReset_v2",
 }
 
-# CUDA 12 has it and the headers of CUDA 13 do not: it is seen as the driver's call that it becomes.
-NOT_SEEN = {"cudaGraphAddNode_v2"}
-
 BY_HANDLE = {"physical", "external", "graphics"}
 OUT_OF_MEMORY = 2
 
@@ -285,8 +282,7 @@ def told(calls, runtime=True):
     """The names under which the calls of a program are to be recorded, in order. Without `runtime`,
     its calls of the runtime are seen as the driver's calls that they become."""
     names = [call["api"] for call in calls if _makes_an_event(call["api"])]
-    hidden = NOT_SEEN if runtime else RUNTIME
-    return [RUNTIME[name] if name in hidden else name for name in names]
+    return names if runtime else [RUNTIME.get(name, name) for name in names]
 
 
 def named(lines):
