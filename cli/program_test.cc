@@ -247,6 +247,44 @@ TEST_F(ProgramTest, CutRecordingIsReadNotedAndMended) {
   EXPECT_EQ(RunJson("info --json fixed.gmt")["complete"], true);
 }
 
+TEST_F(ProgramTest, RepairSaysWhatWasKeptAndWhatWasLost) {
+  MakeRecording();
+  std::string bytes = Get("run.gmt");
+  bytes[bytes.find("GMTCHUNK", bytes.find("GMTCHUNK") + 1) + 12] ^= 1;
+  Put("bad.gmt", bytes + "garbage");
+  ASSERT_EQ(Run("repair bad.gmt fixed.gmt"), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("fixed.gmt: complete; "));
+  EXPECT_THAT(out_, HasSubstr("  lost  "));
+  EXPECT_THAT(out_, HasSubstr("(CRC32C)"));
+  EXPECT_THAT(out_, HasSubstr("  dropped  7 B behind its end"));
+  const json repaired = RunJson("repair bad.gmt again.gmt --json");
+  EXPECT_EQ(repaired["schema"], "gpumemtrace.repair/1");
+  EXPECT_EQ(repaired["was_whole"], false);
+  EXPECT_EQ(repaired["lost"].size(), 1u);
+  EXPECT_EQ(repaired["lost"][0]["bytes"], repaired["bytes_lost"]);
+  EXPECT_EQ(repaired["bytes_behind_the_end"], 7);
+}
+
+TEST_F(ProgramTest, RepairOfAWholeFileSaysSo) {
+  MakeRecording();
+  ASSERT_EQ(Run("repair run.gmt copy.gmt"), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("copy.gmt: a copy, because run.gmt is whole; "));
+  EXPECT_EQ(Get("copy.gmt"), Get("run.gmt"));
+}
+
+TEST_F(ProgramTest, RepairRefusesAnExistingOutputAndWhatHoldsNothing) {
+  MakeRecording();
+  Put("precious.gmt", "precious");
+  EXPECT_EQ(Run("repair run.gmt precious.gmt"), 1);
+  EXPECT_EQ(Get("precious.gmt"), "precious");
+  EXPECT_EQ(Run("repair run.gmt run.gmt"), 1);
+  EXPECT_EQ(Run("repair precious.gmt other.gmt"), 1);
+  EXPECT_THAT(err_, HasSubstr("there is no whole chunk in it to save"));
+  EXPECT_FALSE(fs::exists(folder_ / "other.gmt"));
+  EXPECT_EQ(Run("repair precious.gmt precious.gmt --force"), 1);
+  EXPECT_EQ(Get("precious.gmt"), "precious");
+}
+
 TEST_F(ProgramTest, DamageIsNotedWithTheCommandThatMendsIt) {
   MakeRecording();
   std::string bytes = Get("run.gmt");

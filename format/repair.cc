@@ -1,5 +1,6 @@
 #include "format/repair.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,20 +23,21 @@ class Mender {
   absl::Status Take(const FrameRecord& record) {
     switch (record.kind) {
       case FrameRecord::Kind::kMagic:
-        return CloseSegment();
+        return BeginSource(record.offset);
       case FrameRecord::Kind::kHeader:
         return OpenSegment(std::string(record.body));
       case FrameRecord::Kind::kChunk:
         return TakeChunk(record);
       case FrameRecord::Kind::kDamage:
-        gap_ = true;
-        result_.bytes_lost += record.bytes;
+        Lose(record, has_end_ ? &behind_ : &gap_);
         return absl::OkStatus();
       case FrameRecord::Kind::kEnd:
-        result_.bytes_lost += record.bytes;
-        return CloseSegment();
-      case FrameRecord::Kind::kIndex:
+        return TakeEnd(record);
       case FrameRecord::Kind::kFooter:
+        TakeFooter(record);
+        break;  // made anew
+      case FrameRecord::Kind::kIndex:
+        index_offset_ = record.offset - source_begin_;
         break;  // made anew
     }
     return absl::OkStatus();
@@ -50,8 +52,58 @@ class Mender {
     return sink_->Append({bytes.data(), bytes.size()});
   }
 
+  static void Lose(const FrameRecord& record, std::optional<RepairLoss>* loss) {
+    if (!loss->has_value()) {
+      loss->emplace();
+      (*loss)->offset = record.offset;
+      (*loss)->what = record.what;
+    }
+    (*loss)->bytes += record.bytes;
+  }
+
+  absl::Status BeginSource(uint64_t offset) {
+    absl::Status status = CloseSegment();
+    source_begin_ = offset;
+    return status;
+  }
+
+  // A footer says where its index begins. Damage that begins there took nothing but the index.
+  void TakeFooter(const FrameRecord& record) {
+    has_end_ = index_offset_ == record.index_offset;
+    if (!gap_.has_value() || gap_->offset - source_begin_ != record.index_offset) return;
+    gap_.reset();
+    has_end_ = true;
+    ++result_.ends_made;
+  }
+
+  // What follows the footer and is no recording was never part of one.
+  absl::Status TakeEnd(const FrameRecord& record) {
+    if (behind_.has_value()) result_.bytes_behind += behind_->bytes;
+    if (has_end_) {
+      result_.bytes_behind += record.bytes;
+    } else if (record.bytes > 0) {
+      RepairLoss cut;
+      cut.offset = record.offset;
+      cut.bytes = record.bytes;
+      cut.what = "cut";
+      cut.from_t_ns = cut.to_t_ns = last_t_ns_;
+      Note(cut);
+    }
+    return CloseSegment();
+  }
+
+  void Note(const RepairLoss& loss) {
+    constexpr size_t kMaxNoted = 1000;
+    result_.bytes_lost += loss.bytes;
+    if (result_.lost.size() < kMaxNoted) result_.lost.push_back(loss);
+  }
+
   absl::Status OpenSegment(const std::string& header) {
     open_ = true;
+    index_offset_.reset();
+    has_end_ = false;
+    last_t_ns_ = 0;
+    ++result_.segments;
     segment_bytes_ = 0;
     next_source_seq_ = next_seq_ = 0;
     index_.Clear();
@@ -61,6 +113,7 @@ class Mender {
 
   // For chunks whose header was lost.
   absl::Status OpenSegmentWithoutHeader() {
+    ++result_.headers_made;
     Header header;
     header.set_format_major(1);
     header.set_tool_version(std::string(ToolVersion()));
@@ -72,34 +125,51 @@ class Mender {
     absl::Status status = PutGap(last_t_ns_);
     if (!status.ok()) return status;
     open_ = false;
+    source_begin_ = ~uint64_t{0};
+    if (!has_end_) ++result_.ends_made;
     const uint64_t index_offset = segment_bytes_;
     return Append(Frame(FrameTag::kIndex, index_.SerializeAsString()) + Footer(index_offset));
   }
 
   absl::Status TakeChunk(const FrameRecord& record) {
     Chunk chunk;
-    if (!chunk.ParseFromArray(record.body.data(), static_cast<int>(record.body.size()))) {
-      gap_ = true;
+    gmt::Body body;
+    // One that is whole and yet cannot be unpacked was written so, and no reader could use it.
+    if (!chunk.ParseFromArray(record.body.data(), static_cast<int>(record.body.size())) ||
+        !UnpackBody(chunk, &body).ok()) {
+      Lose(record, &gap_);
+      gap_->what = "its content";
       return absl::OkStatus();
     }
-    absl::Status status = StartWith(chunk);
+    absl::Status status = StartWith(chunk, record.offset);
     if (!status.ok()) return status;
+    result_.events += body.events().count();
     next_source_seq_ = chunk.seq() + 1;
     last_t_ns_ = chunk.last_t_ns();
     ++result_.chunks;
-    return Put(std::move(chunk));
+    return Put(std::move(chunk), body);
   }
 
-  absl::Status StartWith(const Chunk& chunk) {
+  absl::Status StartWith(const Chunk& chunk, uint64_t offset) {
     absl::Status status;
     if (open_ && chunk.seq() < next_source_seq_) status = CloseSegment();
     if (status.ok() && !open_) status = OpenSegmentWithoutHeader();
-    gap_ = gap_ || chunk.seq() > next_source_seq_;
+    if (behind_.has_value()) gap_ = std::exchange(behind_, std::nullopt);
+    if (!gap_.has_value() && chunk.seq() > next_source_seq_) {
+      gap_.emplace();
+      gap_->offset = offset;
+      gap_->what = "missing chunks";
+    }
+    index_offset_.reset();
+    has_end_ = false;
     return status.ok() ? PutGap(chunk.first_t_ns()) : status;
   }
 
   absl::Status PutGap(int64_t to_t_ns) {
-    if (!std::exchange(gap_, false)) return absl::OkStatus();
+    if (!gap_.has_value()) return absl::OkStatus();
+    gap_->from_t_ns = last_t_ns_;
+    gap_->to_t_ns = to_t_ns;
+    Note(*std::exchange(gap_, std::nullopt));
     ++result_.gaps;
     EventBatch batch;
     Event& event = batch.events.emplace_back();
@@ -117,11 +187,11 @@ class Mender {
     AcquisitionHistory none;
     gmt::Body body;
     *body.mutable_events() = EncodeEvents(batch, last_t_ns_, &none);
-    absl::Status status = PackBody(std::move(body), Chunk::NONE, 0, &chunk);
-    return status.ok() ? Put(std::move(chunk)) : status;
+    absl::Status status = PackBody(body, Chunk::NONE, 0, &chunk);
+    return status.ok() ? Put(std::move(chunk), body) : status;
   }
 
-  absl::Status Put(Chunk chunk) {
+  absl::Status Put(Chunk chunk, const gmt::Body& body) {
     chunk.set_seq(next_seq_++);
     chunk.clear_crc32c();
     Index::Entry* entry = index_.add_entry();
@@ -129,6 +199,8 @@ class Mender {
     entry->set_offset(segment_bytes_);
     entry->set_first_t_ns(chunk.first_t_ns());
     entry->set_last_t_ns(chunk.last_t_ns());
+    if (body.has_events()) entry->set_events(body.events().count());
+    if (body.has_snapshot()) entry->set_snapshot(body.snapshot().name());
     return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
   }
 
@@ -136,7 +208,13 @@ class Mender {
   Repaired result_;
   gmt::Index index_;
   bool open_ = false;  // a segment is
-  bool gap_ = false;   // something is missing before the next chunk
+  // Of the segment, in the source: where it begins, its index from there, a footer that knows it.
+  uint64_t source_begin_ = ~uint64_t{0};
+  std::optional<uint64_t> index_offset_;
+  bool has_end_ = false;
+  std::optional<RepairLoss> gap_;  // is missing before the next chunk
+  // Stands behind a footer: what became of another recording if chunks follow.
+  std::optional<RepairLoss> behind_;
   uint64_t segment_bytes_ = 0;
   uint32_t next_seq_ = 0, next_source_seq_ = 0;
   int64_t last_t_ns_ = 0;

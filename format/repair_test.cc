@@ -97,8 +97,83 @@ TEST_F(RepairTest, JoinedFilesStayTwo) {
 
 TEST_F(RepairTest, EveryCutThatLeavesAChunkIsMended) {
   const std::string whole = SmallRecording(2);
-  for (size_t cut = SizeAfterWrites(2); cut < whole.size(); cut += 7)
-    ReadMended(whole.substr(0, cut));
+  for (size_t cut = SizeAfterWrites(2); cut < whole.size(); ++cut) ReadMended(whole.substr(0, cut));
+}
+
+TEST_F(RepairTest, WholeFileIsSaidToHaveBeenWhole) {
+  ReadMended(SmallRecording(3));
+  EXPECT_TRUE(result_.was_whole());
+  EXPECT_EQ(result_.segments, 1u);
+}
+
+TEST_F(RepairTest, LossIsDescribedWithItsPlaceAndTime) {
+  std::string bytes = SmallRecording(3);
+  bytes[SizeAfterWrites(3) + 30] ^= 1;
+  ReadMended(bytes);
+  ASSERT_THAT(result_.lost, SizeIs(1));
+  const RepairLoss& loss = result_.lost[0];
+  EXPECT_EQ(loss.offset, SizeAfterWrites(3));
+  EXPECT_EQ(loss.bytes, SizeAfterWrites(4) - SizeAfterWrites(3));
+  EXPECT_EQ(loss.what, "CRC32C");
+  EXPECT_LE(loss.from_t_ns, loss.to_t_ns);
+  EXPECT_EQ(result_.ends_made, 0u);
+  EXPECT_FALSE(result_.was_whole());
+}
+
+TEST_F(RepairTest, ChunkThatIsMissingWithoutATraceIsAGapToo) {
+  const std::string whole = SmallRecording(3);
+  ReadMended(whole.substr(0, SizeAfterWrites(3)) + whole.substr(SizeAfterWrites(4)));
+  ASSERT_THAT(result_.lost, SizeIs(1));
+  EXPECT_EQ(result_.lost[0].what, "missing chunks");
+  EXPECT_EQ(result_.lost[0].bytes, 0u);
+}
+
+TEST_F(RepairTest, LostFooterIsMadeAnewAndNothingElseWasLost) {
+  const std::string whole = SmallRecording(2);
+  EXPECT_EQ(Repair(whole.substr(0, whole.size() - 19)), whole);
+  EXPECT_EQ(result_.ends_made, 1u);
+  EXPECT_EQ(result_.bytes_lost, 0u);
+}
+
+TEST_F(RepairTest, DamagedIndexIsMadeAnew) {
+  const std::string whole = SmallRecording(2);
+  std::string bytes = whole;
+  bytes[bytes.size() - 25] ^= 1;  // the footer has 19 bytes
+  EXPECT_THAT(ReadMended(bytes).events, SizeIs(4));
+  EXPECT_EQ(result_.ends_made, 1u);
+}
+
+TEST_F(RepairTest, GarbageBehindTheEndIsDroppedAndWasNeverPartOfIt) {
+  const std::string whole = SmallRecording(2);
+  EXPECT_EQ(Repair(whole + "some garbage that a tool appended"), whole);
+  EXPECT_EQ(result_.bytes_behind, 33u);
+  EXPECT_EQ(result_.bytes_lost, 0u);
+  EXPECT_EQ(result_.gaps, 0u);
+}
+
+TEST_F(RepairTest, DamageBetweenTwoJoinedFilesIsTheSecondOnes) {
+  SmallRecording(2);
+  const std::string first = bytes_;
+  bytes_.clear();
+  std::string second = SmallRecording(1);
+  second[2] ^= 1;
+  second[25] ^= 1;  // magic and header
+  ReadMended(first + second);
+  EXPECT_EQ(result_.segments, 2u);
+  EXPECT_EQ(result_.headers_made, 1u);
+  ASSERT_THAT(result_.lost, SizeIs(1));
+  EXPECT_EQ(result_.lost[0].offset, first.size());
+}
+
+TEST_F(RepairTest, EveryFlippedByteIsMendedOrLeavesNothing) {
+  const std::string whole = SmallRecording(2);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    SCOPED_TRACE(at);
+    std::string bytes = whole;
+    bytes[at] ^= 0x10;
+    ReadMended(bytes);
+    EXPECT_FALSE(result_.was_whole());
+  }
 }
 
 TEST_F(RepairTest, NothingToSaveIsAnError) {
