@@ -6,8 +6,12 @@ namespace gmt::collector {
 
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
   Arguments arguments;
-  for (int i = 1; i < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
+    if (name == "--once") {
+      arguments.once = true;
+      continue;
+    }
     std::string* value = name == "--session"  ? &arguments.session
                          : name == "--output" ? &arguments.output
                                               : nullptr;
@@ -15,7 +19,7 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
       return absl::InvalidArgumentError(absl::StrCat("unknown argument ", name));
     if (i + 1 == argc || *argv[i + 1] == '\0')
       return absl::InvalidArgumentError(absl::StrCat(name, " needs a file"));
-    *value = argv[i + 1];
+    *value = argv[++i];
   }
   if (arguments.session.empty() != arguments.output.empty()) {
     return absl::InvalidArgumentError("--session and --output belong together");

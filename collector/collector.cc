@@ -1,7 +1,6 @@
 #include "collector/collector.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,15 +11,10 @@ namespace {
 
 using Outcome = SessionDrain::Outcome;
 
-constexpr uint64_t kBusyWait = kMillisecond;
-constexpr uint64_t kIdleWait = 50 * kMillisecond;
 constexpr uint64_t kFlushEvery = kSecond / 2;   // the file is never more than a second behind
+constexpr uint64_t kCheckEvery = kSecond;       // whether the file is still there
 constexpr uint64_t kFactsEvery = 10 * kSecond;  // libraries come late, losses at any time
 constexpr int kRecordsPerRound = 65536;
-constexpr uint64_t kSettleAtEnd = kSecond / 5;
-constexpr uint64_t kNamingAfterDeath = 60 * kSecond;
-constexpr uint64_t kNamingAfterStop = 2 * kSecond;
-constexpr uint64_t kDiskPatience = 10 * kSecond;
 
 session::Options ParseOptions(const Pairs& pairs) {
   session::Options options;
@@ -72,10 +66,11 @@ absl::Status Collector::Run() {
   uint64_t wait = kBusyWait;
   while (true) {
     // Asked before the ring is read: what was written before the end is then read as well.
-    const bool ending = TargetHasEnded() || stop_.load(std::memory_order_relaxed);
+    const bool ending = TargetHasEnded() || stop_.load(std::memory_order_relaxed) || IsCut();
     const uint64_t position = drain_.position();
     const bool more = Round();
     if (ending) return Finish();
+    if (absl::Status status = CheckOutputIfDue(); next_output_ != nullptr) return status;
     if (more) continue;
     wait = drain_.position() != position ? kBusyWait : std::min(wait * 2, kIdleWait);
     around_.clock->Wait(wait);
@@ -90,6 +85,25 @@ bool Collector::Round() {
     FlushIfDue();
   }
   return more;
+}
+
+absl::Status Collector::CheckOutputIfDue() {
+  const uint64_t now = around_.clock->NowNs();
+  if (now - checked_ns_ < kCheckEvery) return absl::OkStatus();
+  checked_ns_ = now;
+  return CheckOutput();
+}
+
+// Once taken away, always: a file that was cut grows past its old size again.
+absl::Status Collector::CheckOutput() {
+  if (absl::Status status = output_->Check(); !status.ok())
+    taken_away_ = std::string(status.message());
+  if (taken_away_.empty()) return absl::OkStatus();
+  if (around_.next_output) {
+    auto next = around_.next_output();
+    if (next.ok()) next_output_ = *std::move(next);
+  }
+  return absl::DataLossError(absl::StrCat("the recording ", taken_away_));
 }
 
 void Collector::DrainSome(TargetState state, bool* more) {
@@ -134,6 +148,10 @@ void Collector::Lose(const session::RingReader::Lost& lost) {
 // Drives a recovery as far as it goes now. A reader that never catches up scans where it is, once
 // it has held a whole lap.
 void Collector::Recover(bool caught_up) {
+  if (IsCut()) {
+    ReleaseUnrecovered();
+    return;
+  }
   if (drain_.TakeDisturbed()) {
     if (!recovery_.active()) Release(recovery_.Begin(drain_.position()));
     recovery_.ForgetScan();
@@ -144,13 +162,32 @@ void Collector::Recover(bool caught_up) {
     recovery_.Scan(around_.session.live(), [&] { return drain_.tail(); });
   }
   if (!recovery_.Settled(drain_.position())) return;
+  if (IsCut()) {  // while it was scanned
+    ReleaseUnrecovered();
+    return;
+  }
   std::vector<HeldRecord> held;
   const Corrections corrections = recovery_.Resolve(recorder_.live(), &held);
-  const uint64_t to_ns = held.empty() ? around_.clock->NowNs() : held.front().record.time_ns;
+  const uint64_t to_ns = held.empty() ? EndOfLossNs() : held.front().record.time_ns;
   WriteGaps(to_ns);
   recorder_.AddCorrections(corrections, to_ns);
   recovered_ = true;
   Release(held);
+}
+
+// The live table cannot be asked: what was held goes its way, behind the gap.
+bool Collector::ReleaseUnrecovered() {
+  const std::vector<HeldRecord> held = recovery_.GiveUp();
+  WriteGaps(held.empty() ? EndOfLossNs() : held.front().record.time_ns);
+  Release(held);
+  return !held.empty();
+}
+
+// When a loss is over that nothing follows. A session is collected long after its end, or has a
+// clock of another boot: then its own last moment.
+uint64_t Collector::EndOfLossNs() {
+  if (LookAtTarget() != TargetState::kDead) return around_.clock->NowNs();
+  return std::max(recorder_.newest_ns(), alive_ns_);
 }
 
 void Collector::WriteGaps(uint64_t to_ns) {
@@ -176,6 +213,7 @@ Exactness Collector::ExactnessNow() const {
     return around_.session.control().counters[counter].load(std::memory_order_acquire);
   };
   const std::pair<bool, const char*> reasons[] = {
+      {IsCut(), "the session was cut while it was read"},
       {recovery_.active() || !gaps_.empty(), "events are being lost faster than they can be read"},
       {count(session::kBeforeSession) != 0, "calls were made while the recording was being set up"},
       {recovered_ && count(session::kLiveFull) != 0,
@@ -219,87 +257,6 @@ void Collector::FlushIfDue() {
   }
   WriteNames();
   recorder_.Flush();
-}
-
-gmt::Exit Collector::ExitOfTarget(TargetState state) {
-  if (state == TargetState::kDead)
-    return FindExit(*around_.target, around_.session.control(), around_.clock);
-  gmt::Exit exit;
-  exit.set_kind(state == TargetState::kEnding ? gmt::Exit::EXITED : gmt::Exit::RUNNING);
-  exit.set_known_by(state == TargetState::kEnding ? "shim" : "collector");
-  return ExitFromSession(around_.session.control()).value_or(exit);
-}
-
-void Collector::AddLateFacts(const gmt::Exit& exit) {
-  const uint64_t start_ns = around_.session.header().monotonic_ns;
-  gmt::Facts facts;
-  if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
-  *facts.mutable_exit() = exit;
-  facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
-  *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
-  std::vector<uint32_t> devices(recorder_.devices().begin(), recorder_.devices().end());
-  std::sort(devices.begin(), devices.end());
-  for (const uint32_t index : devices) facts.add_devices()->set_index(index);
-  AddSources(&facts);
-  if (output_->stalls() > 0) {
-    AddSetting(facts.mutable_sources(), "output",
-               absl::StrCat("the disk was full ", output_->stalls(),
-                            " time(s); events from then may be missing"));
-  }
-  recorder_.AddFacts(facts);
-}
-
-// What the traced process says of its sources, and of the others whether anything came from them.
-void Collector::AddSources(gmt::Facts* facts) const {
-  std::map<std::string, std::string> sources = {
-      {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
-  sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
-  sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
-  for (const auto& [name, value] : info_.sources) sources[name] = value;
-  if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
-  for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
-}
-
-uint64_t Collector::NamingBudget(TargetState state) const {
-  if (state == TargetState::kDead) return kNamingAfterDeath;
-  return state == TargetState::kEnding ? options_.exit_wait_ns / 10 * 6 : kNamingAfterStop;
-}
-
-absl::Status Collector::Finish() {
-  const TargetState state = LookAtTarget();
-  // A target that goes on may write for ever: what came before now is enough.
-  const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;
-  const uint64_t end = drain_.tail(), began = around_.clock->NowNs();
-  while (drain_.position() < end || recovery_.active()) {
-    bool more;
-    DrainSome(drained_as, &more);
-    // What was written before the end is read however long it takes; only a recovery may not settle.
-    if (drain_.position() >= end && state != TargetState::kDead &&
-        around_.clock->NowNs() - began > kSettleAtEnd) {
-      break;
-    }
-    if (!more && drained_as != TargetState::kDead) around_.clock->Wait(kBusyWait);
-  }
-  const std::vector<HeldRecord> held = recovery_.GiveUp();
-  const Exactness exactness = held.empty()
-                                  ? ExactnessNow()
-                                  : Exactness{"events are being lost faster than they can be read"};
-  WriteGaps(held.empty() ? around_.clock->NowNs() : held.front().record.time_ns);
-  Release(held);
-  if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
-  recorder_.Flush();
-  AddLateFacts(ExitOfTarget(state));
-  AskForNames();
-  namer_.WaitUntilDone(NamingBudget(state));
-  WriteNames();
-
-  absl::Status status = recorder_.Finish();
-  for (uint64_t waited = 0; output_->stalled() && waited < kDiskPatience; waited += kIdleWait) {
-    status = output_->Retry();
-    if (!status.ok()) around_.clock->Wait(kIdleWait);
-  }
-  around_.session.control().finished.store(session::Handshake::kDone, std::memory_order_release);
-  return status;
 }
 
 }  // namespace gmt::collector

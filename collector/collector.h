@@ -14,8 +14,13 @@
 //       In a container the end of the target can be the end of everything, so a complete file
 //       without some names comes before all names: a reader looks them up itself.
 //   E4  Index and footer; then Control.finished; then the session's name is removed.
-//   While the target lives on (SIGTERM to the collector), the session keeps its name for another
-//   collector.
+//   While the target lives on (SIGTERM to the collector), or where the recording could not be
+//   completed, the session stays for another collector: it has not been `finished`.
+//
+// A recording that is deleted or cut while it is written begins anew in another file, with what the
+// ring still holds and the exact live set: Run() ends early, and TakeNextOutput() has the file for
+// the next Collector of the same session. Where none can be made the old one is written on, and the
+// session stays.
 //
 // Thread safety: one thread at a time, RequestStop() from any and from signal handlers.
 
@@ -24,6 +29,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,11 +49,21 @@
 
 namespace gmt::collector {
 
+// Between two looks at a session: where there was something the last time, and at most.
+inline constexpr uint64_t kBusyWait = kMillisecond;
+inline constexpr uint64_t kIdleWait = 50 * kMillisecond;
+
 // What a collector works with. Everything must outlive it.
 struct Surroundings {
   session::SessionMap session;
   Target* target = nullptr;
   Clock* clock = nullptr;
+  // Whether the session lost part of its memory; may be empty.
+  std::function<bool()> is_cut = nullptr;
+  // Makes a file to go on in after the first one was taken away; may be empty: none can be made.
+  std::function<absl::StatusOr<std::unique_ptr<OutputFile>>()> next_output = nullptr;
+  // What a reader must know of how this recording came to be; empty: nothing.
+  std::string output_note = {};
 };
 
 class Collector {
@@ -56,8 +72,11 @@ class Collector {
   static absl::StatusOr<std::unique_ptr<Collector>> Start(const Surroundings& surroundings,
                                                           std::unique_ptr<OutputFile> output);
 
-  // Drains until the end, however it comes. OK: the recording is complete.
+  // Drains until the end, however it comes. OK: the recording is complete. DATA_LOSS: its file was
+  // taken away, and somewhere else is to be gone on, or nowhere.
   absl::Status Run();
+  // Where to go on after DATA_LOSS; null: nowhere.
+  std::unique_ptr<OutputFile> TakeNextOutput() { return std::move(next_output_); }
 
   // One look at the session. True while there is more to read at once.
   bool Round();
@@ -76,6 +95,12 @@ class Collector {
             std::unique_ptr<format::RecordingWriter> writer);
 
   TargetState LookAtTarget();
+  bool IsCut() const { return around_.is_cut && around_.is_cut(); }
+  absl::Status CheckOutputIfDue();
+  absl::Status CheckOutput();
+  bool ReleaseUnrecovered();
+  uint64_t EndOfLossNs();
+  std::string OutputNote() const;
   void DrainSome(TargetState state, bool* more);
   void Lose(const session::RingReader::Lost& lost);
   void Recover(bool caught_up);
@@ -107,6 +132,9 @@ class Collector {
   uint64_t alive_ns_ = 0;   // when the target was last seen alive
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
+  uint64_t checked_ns_ = 0;
+  std::string taken_away_;  // what was done to the output that is written on
+  std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };
 

@@ -38,7 +38,8 @@ session::SessionSizes FakeTarget::SmallSizes() {
   return sizes;
 }
 
-FakeTarget::FakeTarget(const session::SessionSizes& sizes, const std::string& options) {
+FakeTarget::FakeTarget(const session::SessionSizes& sizes, const std::string& options,
+                       const std::string& output, const std::string& collector) {
   char directory[] = "/tmp/gmt-collector-XXXXXX";
   directory_ = mkdtemp(directory);
   setenv("GPUMEMTRACE_DIR", directory_.c_str(), 1);
@@ -52,6 +53,8 @@ FakeTarget::FakeTarget(const session::SessionSizes& sizes, const std::string& op
   info.Add("api", "2 cudaFree");
   info.Add("setting", "CUDA_VISIBLE_DEVICES=3");
   if (!options.empty()) info.Add("option", options);
+  if (!output.empty()) info.Add("output", output);
+  if (!collector.empty()) info.Add("collector", collector);
   if (session::CreateSession(sizes, info.text(), &session_) != 0) abort();
   ring_ = session_.map.ring_writer();
   live_ = session_.map.live();

@@ -45,7 +45,8 @@ class FakeTarget {
   static session::SessionSizes SmallSizes();
 
   explicit FakeTarget(const session::SessionSizes& sizes = SmallSizes(),
-                      const std::string& options = "");
+                      const std::string& options = "", const std::string& output = "",
+                      const std::string& collector = "");
   ~FakeTarget();
   FakeTarget(const FakeTarget&) = delete;
   FakeTarget& operator=(const FakeTarget&) = delete;
@@ -58,6 +59,9 @@ class FakeTarget {
   uint64_t Write(const session::Record& record);
   // Takes a ticket and never commits it: the writer died.
   void DieInTheMiddle() { ring_.Reserve(); }
+  // From now on the session says that its process is another one, which has ended.
+  void BeGone() { header().start_ticks += 1; }
+  session::Header& header() { return const_cast<session::Header&>(session_.map.header()); }
   // Ends as the shim's exit handler does.
   void Exit(int code);
 

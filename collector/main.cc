@@ -1,15 +1,17 @@
 // gpumemtrace-collector: reads the session of one traced process and writes its recording.
 //
 // The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
-// arguments. By hand:
+// arguments. By hand, and by `gpumemtrace collect` of any release:
 //
-//   gpumemtrace-collector --session FILE --output FILE
+//   gpumemtrace-collector --session FILE --output FILE [--once]
 //
-// Says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file to append to. Exit code: 0
-// when the recording is complete, 1 when it is not, 2 for wrong usage.
+// Started by the library it says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file
+// to append to. By hand it says on stderr why it failed. Exit code: 0 when the recording is
+// complete, 1 when it is not, 2 for wrong usage.
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,17 +22,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/arguments.h"
+#include "collector/bus_guard.h"
 #include "collector/collector.h"
 #include "collector/log.h"
 #include "collector/session_claim.h"
+#include "collector/session_summary.h"
+#include "collector/session_sweep.h"
 
 namespace gmt::collector {
 namespace {
 
-Collector* running = nullptr;
+constexpr int kMaxOutputs = 16;  // whoever takes more away than that wants no recording
+
+std::atomic<Collector*> running = nullptr;
+std::atomic<bool> stop_requested = false;
 
 void StopOnSignal(int) {
-  if (running != nullptr) running->RequestStop();
+  stop_requested = true;
+  if (Collector* collector = running) collector->RequestStop();
 }
 
 void HandleSignals() {
@@ -38,45 +47,136 @@ void HandleSignals() {
   action.sa_handler = StopOnSignal;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk
+  BusGuard::Install();
 }
 
 absl::Status Errno(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// Opens what the command line names over the descriptors that the shim would have left.
-absl::Status OpenByHand(const Arguments& arguments, Descriptors* fds) {
-  if (!arguments.session.empty()) {
-    fds->session = open(arguments.session.c_str(), O_RDWR | O_CLOEXEC);
-    if (fds->session < 0) return Errno(arguments.session);
-    fds->target = -1;
-  }
-  if (!arguments.output.empty()) {
-    fds->output = open(arguments.output.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fds->output < 0) return Errno(arguments.output);
-  }
+void Say(absl::string_view message) {
+  const std::string line = absl::StrCat("gpumemtrace-collector: ", message, "\n");
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+// The output is created only once the session is known to be ours.
+absl::Status OpenOutput(const Arguments& arguments, Descriptors* fds) {
+  if (arguments.output.empty()) return absl::OkStatus();
+  fds->output = open(arguments.output.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fds->output < 0) return Errno(arguments.output);
+  flock(fds->output, LOCK_EX | LOCK_NB);  // as the library does: it is being written
   return absl::OkStatus();
+}
+
+// Tells a waiting `gpumemtrace run` that the recording of this session is now another file.
+void EnterRunLog(uint64_t pid, const std::string& session, const std::string& output) {
+  const char* log = std::getenv("GPUMEMTRACE_RUN_LOG");
+  const int fd = log == nullptr ? -1 : open(log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  const std::string line = absl::StrCat(pid, "\t", session, "\t", output, "\n");
+  (void)!write(fd, line.data(), line.size());
+  close(fd);
+}
+
+std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// One process's session, in as many files as it takes.
+class Recording {
+ public:
+  Recording(SessionClaim* claim, Target* target, int output)
+      : claim_(claim), target_(target), clock_(target->pidfd()), output_(output) {}
+
+  absl::Status Run(bool once) {
+    auto file = std::make_unique<OutputFile>(output_);
+    absl::Status status;
+    for (int n = 0; n < kMaxOutputs && file != nullptr; ++n) {
+      auto collector = Collector::Start(MakeSurroundings(), std::move(file));
+      if (!collector.ok()) return collector.status();
+      if (n == 0) Sweep();
+      running = collector->get();
+      if (once || stop_requested) (*collector)->RequestStop();
+      status = (*collector)->Run();
+      running = nullptr;
+      target_has_ended_ = (*collector)->TargetHasEnded();
+      file = (*collector)->TakeNextOutput();
+    }
+    if (status.ok()) status = OutputFile(output_).SyncToDisk();
+    return status;
+  }
+  bool target_has_ended() const { return target_has_ended_; }
+
+ private:
+  Surroundings MakeSurroundings() {
+    Surroundings around;
+    around.session = claim_->session();
+    around.target = target_;
+    around.clock = &clock_;
+    around.is_cut = [this] { return claim_->IsCut(); };
+    around.next_output = [this] { return NextOutput(); };
+    around.output_note = note_;
+    return around;
+  }
+
+  absl::StatusOr<std::unique_ptr<OutputFile>> NextOutput() {
+    const std::string before = PathOfDescriptor(output_);
+    auto next = CreateNextOutput(output_);
+    if (!next.ok()) {
+      Log(std::string(next.status().message()));
+      return next.status();
+    }
+    output_ = next->fd;  // the old one stays open: its collector has not let go of it yet
+    note_ = absl::StrCat("began anew: ", before, " was deleted or cut while it was written");
+    Log(absl::StrCat(note_, "; going on in ", next->path));
+    EnterRunLog(target_->pid(), claim_->Path(), next->path);
+    return std::make_unique<OutputFile>(output_);
+  }
+
+  void Sweep() {
+    const std::string own = claim_->Path();
+    if (own.empty()) return;
+    for (const std::string& path : RemoveDeadSessions(DirectoryOf(own)))
+      Log(absl::StrCat("removed the dead session ", path));
+  }
+
+  SessionClaim* claim_;
+  Target* target_;
+  SystemClock clock_;
+  int output_;
+  std::string note_;
+  bool target_has_ended_ = false;
+};
+
+// By hand a process is known by its pid, which says nothing in another PID namespace.
+bool MayRemove(const session::SessionMap& session, bool has_pidfd) {
+  return has_pidfd || ProcessIsGone(session.header()) ||
+         session.control().closing.load() != session::Handshake::kNone;
 }
 
 absl::Status Collect(const Arguments& arguments) {
   Descriptors fds;
-  if (absl::Status status = OpenByHand(arguments, &fds); !status.ok()) return status;
+  if (!arguments.session.empty()) {
+    fds.session = open(arguments.session.c_str(), O_RDWR | O_CLOEXEC);
+    if (fds.session < 0) return Errno(arguments.session);
+    fds.target = -1;
+  }
+  HandleSignals();
   auto claim = SessionClaim::Take(fds.session);
   if (!claim.ok()) return claim.status();
+  if (absl::Status status = OpenOutput(arguments, &fds); !status.ok()) return status;
   const session::SessionMap session = (*claim)->session();
-  Target target(session.header(), fcntl(fds.target, F_GETFD) >= 0 ? fds.target : -1);
-  SystemClock clock(target.pidfd());
-  auto collector =
-      Collector::Start({session, &target, &clock}, std::make_unique<OutputFile>(fds.output));
-  if (!collector.ok()) return collector.status();
-  running = collector->get();
-  HandleSignals();
+  const bool has_pidfd = fcntl(fds.target, F_GETFD) >= 0;
+  Target target(session.header(), has_pidfd ? fds.target : -1);
+  const bool was_alive = target.IsAlive();
+  Recording recording(claim->get(), &target, fds.output);
   Log(absl::StrCat("recording process ", target.pid()));
-  absl::Status status = (*collector)->Run();
-  if (status.ok() && (*collector)->TargetHasEnded()) status = (*claim)->RemoveName();
-  running = nullptr;
+  absl::Status status = recording.Run(arguments.once);
+  // The session has all of it still; but what was recorded of a living process it may have lost.
+  if (!status.ok() && !was_alive && !arguments.output.empty()) unlink(arguments.output.c_str());
+  if (status.ok() && recording.target_has_ended() && MayRemove(session, has_pidfd))
+    status = (*claim)->RemoveName();
   return status;
 }
 
@@ -88,11 +188,11 @@ int main(int argc, char** argv) {
   if (const char* path = std::getenv("GPUMEMTRACE_COLLECTOR_LOG")) LogTo(path);
   const auto arguments = ParseArguments(argc, argv);
   if (!arguments.ok()) {
-    const std::string message =
-        absl::StrCat("gpumemtrace-collector: ", arguments.status().message(), "\n");
-    return write(STDERR_FILENO, message.data(), message.size()) < 0 ? 1 : 2;
+    Say(arguments.status().message());
+    return 2;
   }
   const absl::Status status = Collect(*arguments);
   Log(status.ok() ? "the recording is complete" : std::string(status.message()));
+  if (!status.ok() && !arguments->session.empty()) Say(status.message());
   return status.ok() ? 0 : 1;
 }

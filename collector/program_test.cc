@@ -5,17 +5,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
 #include "collector/arguments.h"
 #include "collector/fake_target.h"
 #include "collector/session_claim.h"
+#include "collector/session_summary.h"
 
 namespace gmt::collector {
 namespace {
@@ -201,6 +204,100 @@ TEST_F(ProgramTest, TerminatedCollectorFinishesTheFileAndKeepsTheSession) {
   EXPECT_TRUE(recording.complete);
   EXPECT_EQ(recording.facts.exit().kind(), gmt::Exit::RUNNING);
   EXPECT_TRUE(SessionExists());
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+}
+
+TEST_F(ProgramTest, RecordingThatIsDeletedBeginsAnewUnderItsName) {
+  StartTarget([](FakeTarget& target) {
+    for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
+    WaitToBeKilled();
+  });
+  const std::string log = output_path_ + ".run";
+  std::ofstream(log).close();
+  setenv("GPUMEMTRACE_RUN_LOG", log.c_str(), 1);
+  StartCollector();
+  unsetenv("GPUMEMTRACE_RUN_LOG");
+  while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
+  std::filesystem::remove(output_path_);
+  while (!std::filesystem::exists(output_path_)) usleep(20000);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 10u);  // the ring held all of them
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 10u);
+  EXPECT_EQ(FileBytes(log),
+            std::to_string(target_pid_) + "\t" + session_path_ + "\t" + output_path_ + "\n");
+  EXPECT_FALSE(SessionExists());
+}
+
+TEST_F(ProgramTest, SessionsOfKilledProcessesAreRemovedByTheNextCollector) {
+  StartTarget([](FakeTarget&) { WaitToBeKilled(); });
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  {
+    const int fd = open(session_path_.c_str(), O_RDWR);
+    auto claim = SessionClaim::Take(fd);
+    ASSERT_TRUE(claim.ok()) << claim.status();
+    (*claim)->session().control().finished.store(session::Handshake::kDone);
+    close(fd);
+  }
+  const std::string dead = session_path_, directory = dead.substr(0, dead.rfind('/'));
+  StartTarget([](FakeTarget&) { WaitToBeKilled(); });
+  // Into the directory of the second, where its collector looks.
+  const std::string here = session_path_.substr(0, session_path_.rfind('/'));
+  const std::string moved = here + dead.substr(dead.rfind('/'));
+  std::filesystem::rename(dead, moved);
+  std::filesystem::remove_all(directory);
+  StartCollector();
+  for (int i = 0; i < 500 && std::filesystem::exists(moved); ++i) usleep(10000);
+  EXPECT_FALSE(std::filesystem::exists(moved));
+  EXPECT_TRUE(SessionExists());
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+}
+
+TEST_F(ProgramTest, SessionWithoutANameIsFoundThroughItsCollector) {
+  StartTarget([](FakeTarget&) { WaitToBeKilled(); });
+  const int unnamed = memfd_create("gpumemtrace", 0);
+  const std::string bytes = FileBytes(session_path_);
+  ASSERT_EQ(write(unnamed, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const std::string named =
+      std::exchange(session_path_, "/proc/self/fd/" + std::to_string(unnamed));
+  output_path_ = named + ".gmt";
+  StartCollector();
+  session_path_ = named;
+  const std::string path = "/proc/" + std::to_string(collector_pid_) + "/fd/3";
+  SessionState state = SessionState::kDamaged;
+  for (int i = 0; i < 500 && state != SessionState::kRecording; ++i) {
+    usleep(10000);
+    for (const SessionSummary& session : FindSessions()) {
+      if (session.path == path) state = session.state;
+    }
+  }
+  EXPECT_EQ(state, SessionState::kRecording);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  close(unnamed);
+}
+
+TEST_F(ProgramTest, SessionThatIsCutEndsTheRecordingAndNotTheCollector) {
+  StartTarget([](FakeTarget& target) {
+    for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
+    WaitToBeKilled();
+  });
+  StartCollector();
+  while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
+  ASSERT_EQ(truncate(session_path_.c_str(), 4096), 0);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(recording.Count(gmt::ALLOC), 10u);
+  EXPECT_FALSE(recording.snapshots.back().exact());
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
 }

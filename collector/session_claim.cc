@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "collector/bus_guard.h"
 
 namespace gmt::collector {
 namespace {
@@ -18,12 +19,25 @@ absl::Status Unusable(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("the session cannot be read: ", why));
 }
 
+// Who merely looks at a session holds a shared lock for a moment; who still has it after a tenth of
+// a second is a collector.
+bool Lock(int fd) {
+  constexpr int kAttempts = 20;
+  constexpr useconds_t kBetween = 5000;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    usleep(kBetween);
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
   const int own = open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_RDWR | O_CLOEXEC);
   if (own < 0) return Unusable(std::strerror(errno));
-  if (flock(own, LOCK_EX | LOCK_NB) != 0) {
+  if (!Lock(own)) {
     close(own);
     return absl::AlreadyExistsError("another collector reads this session");
   }
@@ -41,8 +55,23 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
 
 SessionClaim::~SessionClaim() {
   opened_.map.control().collector_pid.store(0, std::memory_order_release);
+  BusGuard::Forget(opened_.base, opened_.size);
+  BusGuard::Forget(opened_.control, sizeof(session::Control));
   session::CloseSession(&opened_);
   close(fd_);
+}
+
+bool SessionClaim::IsCut() const {
+  struct stat st;
+  if (fstat(fd_, &st) == 0 && static_cast<uint64_t>(st.st_size) < opened_.size) return true;
+  return BusGuard::MissingPages(opened_.base, opened_.size) +
+             BusGuard::MissingPages(opened_.control, sizeof(session::Control)) >
+         0;
+}
+
+std::string SessionClaim::Path() const {
+  char path[kPathSize];
+  return FindName(path) ? path : "";
 }
 
 // A session's directory is where this process looks for sessions, or wherever the caller has opened

@@ -31,6 +31,13 @@ class SessionClaim {
 
   const session::SessionMap& session() const { return opened_.map; }
 
+  // Whether somebody has cut the file, even if it has its size again: part of what is mapped reads
+  // as zeros since (needs BusGuard::Install()).
+  bool IsCut() const;
+
+  // The session's name; empty for one without, or where it is gone.
+  std::string Path() const;
+
   // Removes the session's name, if it has one and it is still this session's.
   absl::Status RemoveName();
 

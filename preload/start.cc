@@ -122,6 +122,7 @@ void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
   if (getcwd(buffer, sizeof(buffer)) != nullptr) info->Add("cwd", buffer);
   if (gethostname(buffer, 256) == 0) info->Add("hostname", buffer);
   info->Add("shim", shim);
+  if (FindCollector(shim, buffer, sizeof(buffer))) info->Add("collector", buffer);
   info->Add("rank", Rank());
   info->Add("local_rank", LocalRank());
   info->Add("job", Job());

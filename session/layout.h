@@ -27,6 +27,8 @@
 //   L2  A reader trusts nothing: it copies, checks against the file's size, and maps read-only.
 //   L3  The major version changes when an old reader would misread; the minor one when it would
 //       only miss something.
+//   L4  What tells a session apart and who can read it keeps its place in every major version: the
+//       header up to and with sections[kInfo], and the info text.
 
 #ifndef GMT_SESSION_LAYOUT_H_
 #define GMT_SESSION_LAYOUT_H_
@@ -174,7 +176,8 @@ static_assert(sizeof(Header) == 4096);
 //   output         absolute path of the recording; the collector inherits it open as kOutputFd
 //   run_id         one for all processes of one `gpumemtrace run`
 //   arg            one argument of the command line, in order
-//   exe, cwd, hostname, shim (path of the preloaded library), version
+//   exe, cwd, hostname, shim (path of the preloaded library),
+//   collector (path of the program that can read the session), version
 //   rank, local_rank, job
 //   api            "ID name": what the api numbers of events mean
 //   option         "KEY=VALUE": an option of the recording, as in GPUMEMTRACE

@@ -26,8 +26,9 @@ constexpr uint64_t kStrides[kSectionCount] = {1,
 
 bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
-// What is wrong with a header that claims to describe a file of this size; nullptr if nothing.
-const char* Check(const Header& header, uint64_t file_size) {
+}  // namespace
+
+const char* CheckHeader(const Header& header, uint64_t file_size) {
   if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) return "it is not a gpumemtrace session";
   if (header.byte_order != kByteOrder) return "it has another byte order";
   if (header.abi_major != kAbiMajor) return "it was made by an incompatible release";
@@ -51,8 +52,6 @@ const char* Check(const Header& header, uint64_t file_size) {
   return nullptr;
 }
 
-}  // namespace
-
 OpenedSession OpenSession(int fd) {
   OpenedSession session;
   struct stat st;
@@ -68,7 +67,7 @@ OpenedSession OpenSession(int fd) {
     return session;
   }
   session.size = static_cast<size_t>(st.st_size);
-  session.error = Check(header, session.size);
+  session.error = CheckHeader(header, session.size);
   if (session.error != nullptr) return session;
   session.base = mmap(nullptr, session.size, PROT_READ, MAP_SHARED, fd, 0);
   session.control =

@@ -102,6 +102,10 @@ struct OpenedSession {
 OpenedSession OpenSession(int fd);
 void CloseSession(OpenedSession* session);
 
+// What is wrong with a header that claims to describe a session file of this size; nullptr if
+// nothing.
+const char* CheckHeader(const Header& header, uint64_t file_size);
+
 // Identity of a process: field 22 of /proc/PID/stat; 0 where it cannot be read.
 uint64_t StartTicks(uint64_t pid);
 // The kernel's boot id; false where it cannot be read.

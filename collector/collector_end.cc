@@ -1,0 +1,120 @@
+// The end of a recording (collector/collector.h, E1 to E4).
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/collector.h"
+#include "collector/libraries.h"
+
+namespace gmt::collector {
+namespace {
+
+constexpr int kIdleRoundsAtEnd = 8;  // of a dead process: nothing will come
+constexpr uint64_t kSettleAtEnd = kSecond / 5;
+constexpr uint64_t kNamingAfterDeath = 60 * kSecond;
+constexpr uint64_t kNamingAfterStop = 2 * kSecond;
+constexpr uint64_t kDiskPatience = 10 * kSecond;
+
+}  // namespace
+
+gmt::Exit Collector::ExitOfTarget(TargetState state) {
+  if (state == TargetState::kDead)
+    return FindExit(*around_.target, around_.session.control(), around_.clock);
+  gmt::Exit exit;
+  exit.set_kind(state == TargetState::kEnding ? gmt::Exit::EXITED : gmt::Exit::RUNNING);
+  exit.set_known_by(state == TargetState::kEnding ? "shim" : "collector");
+  return ExitFromSession(around_.session.control()).value_or(exit);
+}
+
+void Collector::AddLateFacts(const gmt::Exit& exit) {
+  const uint64_t start_ns = around_.session.header().monotonic_ns;
+  gmt::Facts facts;
+  if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
+  *facts.mutable_exit() = exit;
+  facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
+  *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
+  std::vector<uint32_t> devices(recorder_.devices().begin(), recorder_.devices().end());
+  std::sort(devices.begin(), devices.end());
+  for (const uint32_t index : devices) facts.add_devices()->set_index(index);
+  AddSources(&facts);
+  recorder_.AddFacts(facts);
+}
+
+// What the traced process says of its sources, and of the others whether anything came from them.
+void Collector::AddSources(gmt::Facts* facts) const {
+  std::map<std::string, std::string> sources = {
+      {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
+  sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
+  sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
+  for (const auto& [name, value] : info_.sources) sources[name] = value;
+  if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
+  if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;
+  if (IsCut()) sources["session"] = "was cut while it was read; what it held then is missing";
+  for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);
+}
+
+std::string Collector::OutputNote() const {
+  std::vector<std::string> notes;
+  if (!around_.output_note.empty()) notes.push_back(around_.output_note);
+  if (!taken_away_.empty()) notes.push_back(absl::StrCat("the file ", taken_away_));
+  if (output_->stalls() > 0) {
+    notes.push_back(absl::StrCat("writing failed ", output_->stalls(), " time(s), last: ",
+                                 output_->stall_reason(), "; events from then may be missing"));
+  }
+  return absl::StrJoin(notes, "; ");
+}
+
+uint64_t Collector::NamingBudget(TargetState state) const {
+  if (state == TargetState::kDead) return kNamingAfterDeath;
+  return state == TargetState::kEnding ? options_.exit_wait_ns / 10 * 6 : kNamingAfterStop;
+}
+
+absl::Status Collector::Finish() {
+  const TargetState state = LookAtTarget();
+  // A target that goes on may write for ever: what came before now is enough.
+  const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;
+  const uint64_t end = drain_.tail(), began = around_.clock->NowNs();
+  // What was written before the end is read however long it takes. A recovery may not settle, and a
+  // tail that was scribbled over may never come back: then it is over when nothing moves any more.
+  uint64_t moved_ns = began;
+  int idle_rounds = 0;
+  while ((drain_.position() < end || recovery_.active()) && !IsCut()) {
+    bool more;
+    const uint64_t position = drain_.position();
+    DrainSome(drained_as, &more);
+    const uint64_t now = around_.clock->NowNs();
+    const bool moved = drain_.position() != position;
+    idle_rounds = moved ? 0 : idle_rounds + 1;
+    if (moved && position < end) moved_ns = now;
+    if (state == TargetState::kDead ? idle_rounds > kIdleRoundsAtEnd
+                                    : now - moved_ns > kSettleAtEnd) {
+      break;
+    }
+    if (!more && drained_as != TargetState::kDead) around_.clock->Wait(kBusyWait);
+  }
+  const bool settled = !ReleaseUnrecovered();
+  const Exactness exactness =
+      settled ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
+  if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
+  recorder_.Flush();
+  AddLateFacts(ExitOfTarget(state));
+  AskForNames();
+  namer_.WaitUntilDone(NamingBudget(state));
+  WriteNames();
+
+  absl::Status status = recorder_.Finish();
+  for (uint64_t waited = 0; output_->stalled() && waited < kDiskPatience; waited += kIdleWait) {
+    status = output_->Retry();
+    if (!status.ok()) around_.clock->Wait(kIdleWait);
+  }
+  if (absl::Status output = CheckOutput(); !output.ok()) return output;
+  if (status.ok() && state != TargetState::kRunning) {
+    around_.session.control().finished.store(session::Handshake::kDone, std::memory_order_release);
+  }
+  return status;
+}
+
+}  // namespace gmt::collector

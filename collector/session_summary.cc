@@ -1,0 +1,238 @@
+#include "collector/session_summary.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/target.h"
+#include "session/session_file.h"
+
+namespace gmt::collector {
+namespace {
+
+using session::Control;
+using session::Header;
+
+constexpr uint64_t kMaxInfoBytes = 1 << 20;
+
+bool ReadAt(int fd, uint64_t offset, void* out, size_t size) {
+  return pread(fd, out, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+}
+
+uint64_t Now(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<uint64_t>(t.tv_sec) * kSecond + static_cast<uint64_t>(t.tv_nsec);
+}
+
+bool IsThisBoot(const Header& header) {
+  uint8_t boot_id[16] = {};
+  return session::ReadBootId(boot_id) && std::memcmp(boot_id, header.boot_id, sizeof(boot_id)) == 0;
+}
+
+bool IsThisPidNamespace(const Header& header) {
+  struct stat own;
+  return header.pid_namespace == 0 || stat("/proc/self/ns/pid", &own) != 0 ||
+         own.st_ino == header.pid_namespace;
+}
+
+// The time of the newest record, or of the session's beginning where there is none that can be
+// believed.
+uint64_t NewestNs(int fd, const Header& header) {
+  uint64_t tail = 0, time_ns = 0;
+  const session::Section& ring = header.sections[session::kRing];
+  if (!ReadAt(fd, session::kControlOffset + offsetof(Control, tail), &tail, sizeof(tail)) ||
+      tail == 0) {
+    return header.monotonic_ns;
+  }
+  const uint64_t slot = ring.offset + ((tail - 1) & (ring.count - 1)) * sizeof(session::Slot);
+  if (!ReadAt(fd, slot + offsetof(session::Slot, words), &time_ns, sizeof(time_ns)))
+    return header.monotonic_ns;
+  return std::max(time_ns, header.monotonic_ns);
+}
+
+// Of the same boot the monotonic clock tells, which nobody can set; else the clock on the wall.
+void TellAges(int fd, const Header& header, SessionSummary* s) {
+  s->started_unix_ns = header.realtime_ns;
+  const uint64_t newest = NewestNs(fd, header) - header.monotonic_ns;
+  const uint64_t now = IsThisBoot(header) ? Now(CLOCK_MONOTONIC) : Now(CLOCK_REALTIME);
+  const uint64_t began = IsThisBoot(header) ? header.monotonic_ns : header.realtime_ns;
+  s->age_ns = now > began ? now - began : 0;
+  s->idle_ns = s->age_ns > newest ? s->age_ns - newest : 0;
+}
+
+void TellInfo(int fd, const Header& header, SessionSummary* s) {
+  const session::Section& info = header.sections[session::kInfo];
+  std::string text(std::min(info.count, kMaxInfoBytes), '\0');
+  const ssize_t n = pread(fd, text.data(), text.size(), static_cast<off_t>(info.offset));
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  const std::pair<std::string_view, std::string*> fields[] = {
+      {"output", &s->output},       {"version", &s->version}, {"shim", &s->shim},
+      {"collector", &s->collector}, {"run_id", &s->run_id},
+  };
+  session::ForEachInfo(text, [&](std::string_view name, std::string_view value) {
+    for (const auto& [field, target] : fields) {
+      if (field == name) *target = value;
+    }
+    if (name == "arg") s->argv.emplace_back(value);
+  });
+}
+
+template <typename T>
+T ReadControl(int fd, size_t offset) {
+  T value = {};
+  return ReadAt(fd, session::kControlOffset + offset, &value, sizeof(value)) ? value : T{};
+}
+
+SessionState StateOf(int fd, const Header& header) {
+  if (IsClaimed(fd)) return SessionState::kRecording;
+  if (header.abi_major != session::kAbiMajor) return SessionState::kOtherRelease;
+  const bool collected =
+      ReadControl<session::Handshake>(fd, offsetof(Control, finished)) == session::Handshake::kDone;
+  if (!ProcessIsGone(header))
+    return IsThisPidNamespace(header) ? SessionState::kUnattended : SessionState::kElsewhere;
+  if (collected) return SessionState::kCollected;
+  return IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
+}
+
+// Descriptors 3 of this user's collectors, where they are sessions without a name.
+std::vector<std::string> UnnamedSessions() {
+  std::vector<std::string> paths;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  if (proc == nullptr) return paths;
+  while (const dirent* entry = readdir(proc.get())) {
+    uint64_t pid;
+    if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
+    std::string command;
+    std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), command);
+    if (!absl::StartsWith("gpumemtrace-collector", command) || command.size() < 11) continue;
+    const std::string path = absl::StrCat("/proc/", pid, "/fd/", session::kSessionFd);
+    char link[64] = {};
+    if (readlink(path.c_str(), link, sizeof(link) - 1) > 0 && absl::StartsWith(link, "/memfd:"))
+      paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+const char* StateName(SessionState state) {
+  switch (state) {
+    case SessionState::kRecording:
+      return "recording";
+    case SessionState::kUnattended:
+      return "unattended";
+    case SessionState::kOrphaned:
+      return "orphaned";
+    case SessionState::kCollected:
+      return "collected";
+    case SessionState::kOtherBoot:
+      return "other_boot";
+    case SessionState::kElsewhere:
+      return "elsewhere";
+    case SessionState::kOtherRelease:
+      return "other_release";
+    case SessionState::kDamaged:
+      return "damaged";
+  }
+  return "damaged";
+}
+
+bool IsClaimed(int fd) {
+  if (flock(fd, LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(fd, LOCK_UN);
+  return false;
+}
+
+bool ProcessIsGone(const Header& header) {
+  if (!IsThisBoot(header)) return true;
+  return IsThisPidNamespace(header) && !Target(header, -1).IsAlive();
+}
+
+SessionSummary Summarise(int fd, const std::string& path) {
+  SessionSummary s;
+  s.path = path;
+  struct stat st;
+  Header header;
+  if (fstat(fd, &st) != 0 || !ReadAt(fd, 0, &header, sizeof(header)) ||
+      static_cast<uint64_t>(st.st_size) < session::kControlOffset + sizeof(Control)) {
+    s.damage = "it is too short to be a session";
+    return s;
+  }
+  s.bytes = static_cast<uint64_t>(st.st_blocks) * 512;
+  s.abi_major = header.abi_major;
+  const char* wrong = session::CheckHeader(header, static_cast<uint64_t>(st.st_size));
+  const bool other_release =
+      wrong != nullptr && std::memcmp(header.magic, session::kMagic, sizeof(header.magic)) == 0 &&
+      header.byte_order == session::kByteOrder && header.abi_major != session::kAbiMajor;
+  if (wrong != nullptr) s.damage = wrong;
+  if (wrong != nullptr && !other_release) return s;
+  s.pid = header.pid;
+  s.state = StateOf(fd, header);
+  if (s.state == SessionState::kRecording)
+    s.collector_pid = ReadControl<uint32_t>(fd, offsetof(Control, collector_pid));
+  TellAges(fd, header, &s);
+  TellInfo(fd, header, &s);
+  return s;
+}
+
+absl::StatusOr<SessionSummary> SummariseFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    const std::string message = absl::StrCat(path, ": ", std::strerror(error));
+    return error == EACCES ? absl::PermissionDeniedError(message) : absl::NotFoundError(message);
+  }
+  struct stat st;
+  absl::StatusOr<SessionSummary> result = absl::NotFoundError(absl::StrCat(path, " is no session"));
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    result = Summarise(fd, path);
+    if (st.st_uid != geteuid() && geteuid() != 0) {
+      result = absl::PermissionDeniedError(
+          absl::StrCat(path, " belongs to user ", st.st_uid, "; only that user can collect it"));
+    }
+  }
+  close(fd);
+  return result;
+}
+
+std::vector<SessionSummary> FindSessions() {
+  std::vector<SessionSummary> sessions;
+  std::set<std::string> paths;
+  char directory[PATH_MAX];
+  for (int n = 0; session::SessionDirectory(n, directory); ++n) {
+    if (directory[0] == '\0') continue;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(directory), closedir);
+    if (dir == nullptr) continue;
+    while (const dirent* entry = readdir(dir.get())) {
+      if (absl::EndsWith(entry->d_name, ".session"))
+        paths.insert(absl::StrCat(directory, "/", entry->d_name));
+    }
+  }
+  for (const std::string& path : UnnamedSessions()) paths.insert(path);
+  for (const std::string& path : paths) {
+    auto summary = SummariseFile(path);  // one that vanishes meanwhile was collected
+    if (summary.ok()) sessions.push_back(*std::move(summary));
+  }
+  std::sort(sessions.begin(), sessions.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.started_unix_ns, a.path) < std::pair(b.started_unix_ns, b.path);
+  });
+  return sessions;
+}
+
+}  // namespace gmt::collector
