@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -70,7 +72,15 @@ std::vector<RunEntry> RunLog::Read() const {
     if (fields.size() != 3 || !absl::SimpleAtoi(fields[0], &entry.pid)) continue;
     entry.session = fields[1];
     entry.output = fields[2];
-    entries.push_back(entry);
+    // A recording whose file was taken away goes on in another one.
+    const auto moved = std::find_if(entries.begin(), entries.end(), [&](const RunEntry& e) {
+      return !e.session.empty() && e.session == entry.session;
+    });
+    if (moved == entries.end()) {
+      entries.push_back(entry);
+    } else {
+      *moved = entry;
+    }
   }
   return entries;
 }
@@ -79,15 +89,20 @@ void NoteExit(const RunEntry& entry, const ChildExit& exit) {
   if (entry.session.empty()) return;
   const int fd = open(entry.session.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;  // complete already
-  session::OpenedSession session = session::OpenSession(fd);
-  if (session.map && session.map.header().pid == static_cast<uint64_t>(entry.pid)) {
-    session::Control& control = session.map.control();
-    control.exit_code.store(exit.code);
-    control.exit_known_by_parent.store(1);
-    control.exit_kind.store(exit.signalled ? session::ExitKind::kSignalled
-                                           : session::ExitKind::kExited);
+  // Written and not mapped: a session that somebody cuts must not end us with SIGBUS.
+  session::Header header;
+  const auto put = [fd](size_t offset, const auto& value) {
+    (void)!pwrite(fd, &value, sizeof(value), static_cast<off_t>(session::kControlOffset + offset));
+  };
+  struct stat st;
+  if (fstat(fd, &st) == 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+      session::CheckHeader(header, static_cast<uint64_t>(st.st_size)) == nullptr &&
+      header.pid == static_cast<uint64_t>(entry.pid)) {
+    put(offsetof(session::Control, exit_code), exit.code);
+    put(offsetof(session::Control, exit_known_by_parent), uint32_t{1});
+    put(offsetof(session::Control, exit_kind),
+        exit.signalled ? session::ExitKind::kSignalled : session::ExitKind::kExited);
   }
-  session::CloseSession(&session);
   close(fd);
 }
 

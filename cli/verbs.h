@@ -9,6 +9,7 @@
 // clang-format off
 #define GMT_VERBS(VERB) \
   VERB(Run) \
+  VERB(List) \
   VERB(Collect) \
   VERB(Report) \
   VERB(Export) \
