@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Kills traced processes and their collectors at random instants, and checks what is left.
+
+Usage: kill_check.py --build DIR [--count N] [--stops N] [--seed N] [--keep]
+
+Each of --count trials (default 20) starts a program on the simulated device, waits for a random
+time (from before its first GPU call to amid its work) and sends SIGKILL to the target, to its
+collector, or to both; or kills the collector and lets `gpumemtrace collect` take over while the
+target lives. --stops trials (default 2) stop the collector until the ring has gone round several
+times. Afterwards every recording must be readable and true to the device's log (verdict.py), an
+orphaned session must be collectable, and nothing may be left: no process, no session, no other file.
+
+The seed is printed; --seed repeats. --keep leaves the folder of a failed trial. The last line of the
+output is "N passed, N failed".
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import verdict
+
+TAIL, COLLECTOR_PID = 4096, 4096 + 256  # session/layout.h, Control
+THREADS = 2
+SMALL_RING = 2048  # slots
+
+
+class Trial:
+    """One traced process in a folder of its own."""
+
+    def __init__(self, build, folder, options=""):
+        self.build, self.folder = build, folder
+        self.program = str(build / "bin" / "gpumemtrace")
+        self.sessions = folder / "sessions"
+        self.sessions.mkdir(mode=0o700)
+        self.mark = f"GMT_KILL_TRIAL={folder}"
+        self.environment = {
+            **os.environ,
+            "GMT_KILL_TRIAL": str(folder),
+            "SIMCUDA_LOG": str(folder / "log"),
+            "GPUMEMTRACE_DIR": str(self.sessions),
+            "GPUMEMTRACE": f"output={folder}/run.gmt,quiet{options}",
+        }
+        self.target = None
+
+    def start(self, *options):
+        library = self.build / "lib" / "libgpumemtrace.so"
+        command = [self.build / "simcuda" / "with-simcuda"]
+        command += [self.build / "tests" / "programs" / "driver_alloc", "--threads", THREADS]
+        self.target = subprocess.Popen(
+            list(map(str, [*command, *options])),
+            env={**self.environment, "LD_PRELOAD": str(library)},
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+
+    def session(self):
+        return next(iter(self.sessions.glob("*.session")), None)
+
+    def word(self, offset, form):
+        session = self.session()
+        try:
+            with open(session or "", "rb") as file:
+                file.seek(offset)
+                return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+        except (OSError, struct.error):
+            return 0
+
+    def processes(self):
+        """Everything that runs with this trial's mark in its environment."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def collectors(self):
+        own = {self.target.pid, os.getpid()}
+        return [pid for pid in self.processes() if pid not in own]
+
+    def kill(self, pids, how=signal.SIGKILL):
+        for pid in pids:
+            try:
+                os.kill(pid, how)
+            except ProcessLookupError:
+                pass
+
+    def kill_target(self):
+        self.target.kill()
+        self.target.wait()
+
+    def wait(self, what, done, seconds=30):
+        deadline = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < deadline, f"never came: {what}"
+            time.sleep(0.002)
+
+    def verb(self, *words):
+        return subprocess.run(
+            [self.program, *map(str, words)], env=self.environment, cwd=self.folder,
+            capture_output=True, text=True, timeout=120, check=False,
+        )
+
+    def read(self, path):
+        """(info, lines); None where the file ended before its first whole chunk."""
+        info = self.verb("info", "--json", path)
+        if info.returncode != 0:
+            assert "nothing was recorded" in info.stderr, info.stderr
+            return None
+        events = self.verb("cat", "--json", path)
+        assert events.returncode == 0, events.stderr
+        return json.loads(info.stdout), [json.loads(line) for line in events.stdout.splitlines()]
+
+    def truth(self):
+        log = self.folder / "log"
+        if not log.exists():
+            return []
+        # A write that crosses a page can be cut by the kill: the call was still in progress.
+        whole = log.read_bytes().rpartition(b"\n")[0]
+        log.write_bytes(whole + b"\n" if whole else b"")
+        return verdict.truth.expected(log, self.target.pid)
+
+
+# ---- What happens to the processes --------------------------------------------------------------
+
+
+def kill_the_target(trial, _):
+    trial.kill_target()
+
+
+def kill_the_collector(trial, chance):
+    trial.kill(trial.collectors())
+    time.sleep(chance.uniform(0, 0.03))
+    trial.kill_target()
+
+
+def kill_both(trial, chance):
+    victims = [trial.target.pid, *trial.collectors()]
+    chance.shuffle(victims)
+    trial.kill(victims)
+    trial.target.wait()
+
+
+def take_over(trial, chance):
+    """The collector dies, another takes over, then the target dies."""
+    victims = trial.collectors()
+    trial.kill(victims)
+    trial.wait("the collector's death", lambda: not set(victims) & set(trial.processes()))
+    session = trial.session()
+    if session is None:  # before the session, or its process had ended already
+        trial.kill_target()
+        return
+    collecting = subprocess.Popen(
+        [trial.program, "collect", str(session), "-o", "taken.gmt"], env=trial.environment,
+        cwd=trial.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )
+    time.sleep(chance.uniform(0, 0.15))
+    trial.kill_target()
+    _, said = collecting.communicate(timeout=60)
+    # One that was only about to start when its like were killed may have been there first, or have
+    # done it all.
+    first = ("at work", "another collector", "No such file")
+    assert collecting.returncode == 0 or any(words in said for words in first), said
+
+
+WAYS = (kill_the_target, kill_the_collector, kill_both, take_over)
+
+
+def wait_for_the_instant(trial, chance):
+    if chance.random() < 0.3:  # while it starts
+        time.sleep(chance.uniform(0, 0.08))
+        return
+    trial.wait("a session", trial.session)
+    time.sleep(chance.uniform(0, 0.12))
+
+
+# ---- What must hold afterwards ------------------------------------------------------------------
+
+
+def collect_what_waits(trial):
+    """Lets a collector that is at work come to its end, and collects what is orphaned."""
+    here = []
+
+    def nothing_is_recording():
+        listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
+        here[:] = [s for s in listed if s["path"].startswith(str(trial.sessions))]
+        return not trial.processes() and all(s["state"] != "recording" for s in here)
+
+    trial.wait("the end of the collector", nothing_is_recording)
+    for session in here:
+        # Collected: it was killed between the end of the file and that of the session.
+        assert session["state"] in ("orphaned", "collected"), session
+        done = trial.verb("collect", session["pid"], "-o", "collected.gmt")
+        assert done.returncode == 0, done.stderr
+    return bool(here)
+
+
+def check_nothing_is_left(trial):
+    assert trial.processes() == [], trial.processes()
+    assert list(trial.sessions.iterdir()) == [], list(trial.sessions.iterdir())
+    known = {"log", "run.gmt", "collected.gmt", "taken.gmt", "sessions"}
+    left = {path.name for path in trial.folder.iterdir()} - known
+    assert not left, left
+
+
+def check_recordings(trial, tally):
+    """Complete recordings hold everything, others a beginning. Returns how many events were
+    checked."""
+    want, complete = trial.truth(), 0
+    for name in ("run.gmt", "taken.gmt", "collected.gmt"):
+        path = trial.folder / name
+        if not path.exists():
+            continue
+        found = trial.read(path)
+        if found is None:
+            assert name == "run.gmt", f"{name} holds nothing"
+            continue
+        info, lines = found
+        if info["complete"]:
+            complete += 1
+            tally["lost"] += verdict.check_complete(want, lines, info, THREADS)
+        else:
+            assert name == "run.gmt", f"{name} is not complete"
+            verdict.check_cut(want, lines, THREADS)
+    # Before its session is made a process has not been recorded; it is in its first call then.
+    assert complete >= 1 or len(want) <= THREADS, f"{len(want)} calls, {complete} recordings"
+    tally["events"] += len(want)
+    tally["recordings"] += complete
+    tally["before the session"] += complete == 0
+
+
+def killed(trial, chance, tally):
+    way = chance.choice(WAYS)
+    trial.start("--count", 100000000)
+    wait_for_the_instant(trial, chance)
+    way(trial, chance)
+    tally["collected later"] += collect_what_waits(trial)
+    check_nothing_is_left(trial)
+    check_recordings(trial, tally)
+    tally[way.__name__] += 1
+
+
+def stopped(trial, chance, tally):
+    """A collector that stands still for several laps of the ring, while its process works."""
+    trial.start("--count", 20000, "--leak", 5)
+    trial.wait("a collector", lambda: trial.word(COLLECTOR_PID, "=I") != 0)
+    time.sleep(chance.uniform(0, 0.02))
+    trial.kill([trial.target.pid], signal.SIGSTOP)  # lest it ends before its collector is stopped
+    collectors = trial.collectors()
+    trial.kill(collectors, signal.SIGSTOP)
+    trial.kill([trial.target.pid], signal.SIGCONT)
+    goal = trial.word(TAIL, "=Q") + 3 * SMALL_RING
+    trial.wait("three laps", lambda: trial.word(TAIL, "=Q") >= goal)
+    trial.kill(collectors, signal.SIGCONT)
+    assert trial.target.wait(60) == 0
+    trial.wait("the end of the collector", lambda: not trial.processes())
+    check_nothing_is_left(trial)
+    info, lines = trial.read(trial.folder / "run.gmt")
+    lost = verdict.check_complete(trial.truth(), lines, info, 0)
+    assert lost >= SMALL_RING, f"only {lost} events lost: the collector did not stand still"
+    exits = [s for s in info["snapshots"] if s["name"] == "exit"]
+    assert exits[0]["exact"] and exits[0]["allocations"] == 5 * THREADS, exits
+    tally["events"] += len(trial.truth())
+    tally["lost"] += lost
+    tally["stopped"] += 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--stops", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("GMT_TEST_SEED", 0)))
+    parser.add_argument("--keep", action="store_true")
+    args = parser.parse_args()
+    seed = args.seed or random.SystemRandom().randrange(1, 1 << 32)
+    print(f"seed {seed} (--seed or GMT_TEST_SEED repeats)", flush=True)
+    tally, failed = collections.Counter(), 0
+    trials = [(killed, "")] * args.count + [(stopped, f",ring={SMALL_RING * 64}")] * args.stops
+    for number, (what, options) in enumerate(trials):
+        chance = random.Random(seed * 1000003 + number)
+        folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-kill."))
+        trial = Trial(args.build.resolve(), folder, options)
+        try:
+            what(trial, chance, tally)
+            kept = False
+        except Exception:  # noqa: BLE001  one failing trial must not hide the others
+            failed += 1
+            kept = args.keep
+            print(f"FAILED trial {number} ({folder})\n{traceback.format_exc()}", flush=True)
+            trial.kill(trial.processes())
+        if not kept:
+            shutil.rmtree(folder)
+    print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.items())))
+    print(f"{len(trials) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
