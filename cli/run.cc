@@ -23,6 +23,7 @@
 #include "cli/run_log.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "collector/session_summary.h"
 #include "interop/open_input.h"
 #include "session/options.h"
 
@@ -123,6 +124,18 @@ std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
   }
 }
 
+// A collector that was killed, or found the disk full to the end, leaves its session.
+void NoteWhatWaits(const std::vector<RunEntry>& entries) {
+  for (const RunEntry& entry : entries) {
+    if (entry.session.empty()) continue;
+    const auto session = collector::SummariseFile(entry.session);
+    if (!session.ok() || session->state != collector::SessionState::kOrphaned) continue;
+    PrintNote(
+        fmt::format("process {}: {} is not complete. What it lacks is kept: gpumemtrace collect {}",
+                    entry.pid, entry.output, entry.session));
+  }
+}
+
 // Whether the recording says that its process ended in an error.
 bool Failed(const std::string& recording) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(recording);
@@ -194,6 +207,7 @@ absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {
   }
   const std::vector<RunEntry> entries = WaitForRecordings(*log);
   if (!options.quiet) ReportOn(entries, terminal);
+  NoteWhatWaits(entries);
   return exit.ShellCode();
 }
 
