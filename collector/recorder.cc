@@ -110,7 +110,8 @@ void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
 
 void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
   const int64_t from = translator_.Time(newest_ns_);
-  const int64_t to = std::max(from, translator_.Time(to_ns) - 1);
+  const int64_t behind = translator_.Time(to_ns);  // any value, of a process that scribbles
+  const int64_t to = behind > from ? behind - 1 : from;
   for (const auto& [place, live] : corrections.ended) {
     Record record = MakeRecord(place, live);
     record.kind = EndOf(live.kind);
