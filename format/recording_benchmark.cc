@@ -1,0 +1,217 @@
+// Writes the recording of a training loop (format/allocator_trace.h) and says what its columns cost.
+// scripts/bench puts the figures into docs/overhead.md, and reports on the file.
+//
+// Usage: recording_benchmark EVENTS OUT.gmt
+// Prints one JSON line: events, bytes of the file, nanoseconds of processor time per event, and for
+// each group of columns the bytes per event as they are and compressed with no other columns.
+
+#include <time.h>
+#include <zstd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/allocator_trace.h"
+#include "format/byte_source.h"
+#include "format/chunk_codec.h"
+#include "format/frame_stream.h"
+#include "format/recording_writer.h"
+
+namespace gmt::format {
+namespace {
+
+constexpr uint64_t kSeed = 20261;
+constexpr int kZstdLevel = WriterOptions().zstd_level;
+constexpr int kFramesOfStack = 24;
+
+[[noreturn]] void Fail(const absl::Status& status) {
+  std::fprintf(stderr, "recording_benchmark: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+void Check(const absl::Status& status) {
+  if (!status.ok()) Fail(status);
+}
+
+double ProcessorNs() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+// Stacks with the numbers that AllocatorTrace gives them: a shared trunk, leaves of their own.
+std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
+  std::vector<uint32_t> ids = {0};
+  for (uint32_t stack = 1; stack <= AllocatorTrace::kStacks; ++stack) {
+    std::vector<uint32_t> frames;
+    for (uint32_t depth = 0; depth < kFramesOfStack; ++depth) {
+      const uint32_t branch = depth < 4 ? stack : stack % (1 + kFramesOfStack - depth);
+      FrameInfo frame;
+      frame.function = definitions.InternString("function_" + std::to_string(depth) + "_" +
+                                                std::to_string(branch));
+      frame.file = definitions.InternString("model/layer_" + std::to_string(branch % 40) + ".py");
+      frame.line = 10 + stack % 400;
+      frame.language = Frames::PYTHON;
+      frame.flags = kFrameHasLine | kFrameHasFile | kFrameHasFunction;
+      frames.push_back(definitions.InternFrame(frame));
+    }
+    ids.push_back(definitions.InternStack(frames, false));
+  }
+  return ids;
+}
+
+// Nanoseconds of processor time per event, without those of the generator.
+double WriteRecording(uint64_t events, const std::string& path) {
+  auto sink = FileSink(path, IfExists::kOverwrite);
+  Check(sink.status());
+  Header header;
+  header.set_tool_version("benchmark");
+  auto writer = RecordingWriter::Create(*std::move(sink), header, {});
+  Check(writer.status());
+  DefinitionsBuilder& definitions = (*writer)->definitions();
+  const std::vector<uint32_t> stacks = DefineStacks(definitions);
+  const uint32_t driver = definitions.InternString("driver");
+  const uint32_t pytorch = definitions.InternString("pytorch");
+  const uint32_t malloc = definitions.InternString("cudaMalloc");
+
+  AllocatorTrace trace(kSeed);
+  std::vector<Event> some;
+  double spent = 0;
+  for (uint64_t done = 0; done < events; done += some.size()) {
+    some.clear();
+    while (some.size() < 8192 && done + some.size() < events) {
+      Event& event = some.emplace_back(trace.Next());
+      event.heap = event.memory == BLOCK ? pytorch : driver;
+      event.api = event.memory == BLOCK ? 0 : malloc;
+      event.stack = stacks[event.stack];
+    }
+    const double start = ProcessorNs();
+    for (const Event& event : some) Check((*writer)->Add(event));
+    spent += ProcessorNs() - start;
+  }
+  const double start = ProcessorNs();
+  Check((*writer)->Finish());
+  return (spent + ProcessorNs() - start) / static_cast<double>(events);
+}
+
+// What the file holds beside the columns of one group is taken out before it is measured.
+struct Group {
+  const char* name;
+  void (*keep)(const gmt::Events& all, gmt::Events* kept);
+  uint64_t raw = 0, packed = 0;
+};
+
+#define GMT_KEEP(message, column) \
+  kept->mutable_##message()->mutable_##column()->CopyFrom(all.message().column());
+void KeepCore(const gmt::Events& all, gmt::Events* kept) {
+  *kept->mutable_kind() = all.kind();
+  *kept->mutable_t_ns() = all.t_ns();
+  GMT_KEEP(acquisitions, address)
+  GMT_KEEP(acquisitions, size)
+  GMT_KEEP(acquisitions, stack)
+  GMT_KEEP(returns, distance)
+  GMT_KEEP(returns, same)
+  GMT_KEEP(returns, address)
+  GMT_KEEP(returns, size)
+  GMT_KEEP(returns, stack)
+}
+void KeepTotals(const gmt::Events& all, gmt::Events* kept) {
+  GMT_KEEP(acquisitions, total_allocated)
+  GMT_KEEP(acquisitions, total_reserved)
+  GMT_KEEP(returns, total_allocated)
+  GMT_KEEP(returns, total_reserved)
+}
+void KeepThread(const gmt::Events& all, gmt::Events* kept) {
+  *kept->mutable_thread() = all.thread();
+}
+void KeepPresent(const gmt::Events& all, gmt::Events* kept) {
+  *kept->mutable_present() = all.present();
+}
+void KeepRest(const gmt::Events& all, gmt::Events* kept) {
+  *kept = all;
+  kept->clear_kind();
+  kept->clear_present();
+  kept->clear_t_ns();
+  kept->clear_thread();
+  for (auto clear : {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_size,
+                     &gmt::Acquisitions::clear_stack, &gmt::Acquisitions::clear_total_allocated,
+                     &gmt::Acquisitions::clear_total_reserved}) {
+    (kept->mutable_acquisitions()->*clear)();
+  }
+  for (auto clear :
+       {&gmt::Returns::clear_distance, &gmt::Returns::clear_same, &gmt::Returns::clear_address,
+        &gmt::Returns::clear_size, &gmt::Returns::clear_stack, &gmt::Returns::clear_total_allocated,
+        &gmt::Returns::clear_total_reserved}) {
+    (kept->mutable_returns()->*clear)();
+  }
+}
+#undef GMT_KEEP
+
+void Measure(const gmt::Events& all, Group* group) {
+  gmt::Events kept;
+  group->keep(all, &kept);
+  const std::string raw = kept.SerializeAsString();
+  std::string packed(ZSTD_compressBound(raw.size()), '\0');
+  const size_t size =
+      ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), kZstdLevel);
+  group->raw += raw.size();
+  group->packed += std::min(size, raw.size());
+}
+
+std::vector<Group> MeasureColumns(const std::string& path) {
+  std::vector<Group> groups = {{"kind, time, address, size, stack", KeepCore},
+                               {"totals of the allocator", KeepTotals},
+                               {"thread", KeepThread},
+                               {"which fields are there", KeepPresent},
+                               {"heap, memory, device, stream, api, duration", KeepRest}};
+  auto source = OpenFile(path);
+  Check(source.status());
+  FrameStream frames(source->get());
+  for (;;) {
+    const auto frame = frames.Next();
+    Check(frame.status());
+    if (frame->kind == FrameRecord::Kind::kEnd) return groups;
+    if (frame->kind != FrameRecord::Kind::kChunk) continue;
+    Chunk chunk;
+    gmt::Body body;
+    if (!chunk.ParseFromArray(frame->body.data(), static_cast<int>(frame->body.size()))) continue;
+    if (chunk.kind() != Chunk::EVENTS) continue;
+    Check(UnpackBody(chunk, &body));
+    for (Group& group : groups) Measure(body.events(), &group);
+  }
+}
+
+void Run(uint64_t events, const std::string& path) {
+  const double ns = WriteRecording(events, path);
+  auto source = OpenFile(path);
+  Check(source.status());
+  const auto per_event = [&](uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(events);
+  };
+  std::printf("{\"events\": %" PRIu64 ", \"file_bytes\": %" PRIu64
+              ", \"bytes\": %.3f, \"ns\": %.1f",
+              events, (*source)->size(), per_event((*source)->size()), ns);
+  std::printf(", \"groups\": [");
+  const char* comma = "";
+  for (const Group& group : MeasureColumns(path)) {
+    std::printf("%s{\"name\": \"%s\", \"raw\": %.3f, \"packed\": %.3f}", comma, group.name,
+                per_event(group.raw), per_event(group.packed));
+    comma = ", ";
+  }
+  std::printf("]}\n");
+}
+
+}  // namespace
+}  // namespace gmt::format
+
+int main(int argc, char** argv) {
+  const uint64_t events = argc == 3 ? std::strtoull(argv[1], nullptr, 10) : 0;
+  if (events == 0) {
+    std::fprintf(stderr, "usage: recording_benchmark EVENTS OUT.gmt\n");
+    return 2;
+  }
+  gmt::format::Run(events, argv[2]);
+}
