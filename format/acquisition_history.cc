@@ -6,9 +6,10 @@ namespace {
 // A few hostile bytes can claim many rows; no process holds so many places. Beyond it frees are
 // written in full.
 constexpr size_t kMaxPlaces = 1u << 22;
+constexpr uint32_t kNoSlot = UINT32_MAX;
 
 // Addresses, reservations, handles ... of one number are different places. 0: never returned.
-int SpaceOf(Kind kind) {
+uint64_t SpaceOf(Kind kind) {
   switch (kind) {
     case ALLOC:
     case FREE:
@@ -37,33 +38,56 @@ int SpaceOf(Kind kind) {
 }  // namespace
 
 AcquisitionHistory::Place AcquisitionHistory::PlaceOf(const Event& event) {
-  return {SpaceOf(event.kind), event.heap, event.device, event.address};
+  return {SpaceOf(event.kind) << 32 | event.device, event.heap, event.address};
 }
 
 void AcquisitionHistory::Add(const Event& event) {
   const uint64_t row = rows_++;
-  const Place place = PlaceOf(event);
-  if (place.space == 0) return;
-  const auto [at, is_new] = row_at_.try_emplace(place, row);
-  if (is_new && row_at_.size() > kMaxPlaces) {
-    row_at_.erase(at);
+  if (SpaceOf(event.kind) == 0) return;
+  const auto [at, is_new] =
+      slot_of_place_.try_emplace(PlaceOf(event), static_cast<uint32_t>(slots_.size()));
+  if (is_new && slots_.size() == kMaxPlaces) {
+    slot_of_place_.erase(at);
     return;
   }
-  if (!is_new) kept_.erase(at->second);
-  at->second = row;
-  kept_[row] = {event.present, event.address, event.size,    event.stream, event.pool,
-                event.heap,    event.device,  event.context, event.memory};
+  const uint32_t slot = at->second;
+  if (is_new) {
+    slots_.emplace_back();
+  } else if (!InWindow(slot)) {
+    slot_of_old_row_.erase(slots_[slot].row);
+  }
+  slots_[slot] = {row,
+                  {event.present, event.address, event.size, event.stream, event.pool, event.heap,
+                   event.device, event.context, event.memory}};
+  Enter(row, slot);
 }
 
-uint64_t AcquisitionHistory::DistanceTo(const Event& event) const {
-  const auto found = row_at_.find(PlaceOf(event));
-  return found == row_at_.end() ? 0 : rows_ - found->second;
+// What leaves the window for it is kept elsewhere, if it is still the last row of its place.
+void AcquisitionHistory::Enter(uint64_t row, uint32_t slot) {
+  if (window_.empty()) window_.assign(kWindow, kNoSlot);
+  uint32_t& entry = window_[row % kWindow];
+  const bool holds_a_row =
+      entry != kNoSlot && entry != slot && slots_[entry].row % kWindow == row % kWindow;
+  if (holds_a_row) slot_of_old_row_[slots_[entry].row] = entry;
+  entry = slot;
+}
+
+AcquisitionHistory::Found AcquisitionHistory::AcquisitionOf(const Event& event) const {
+  const auto found = slot_of_place_.find(PlaceOf(event));
+  if (found == slot_of_place_.end()) return {};
+  const Slot& slot = slots_[found->second];
+  if (slot.row >= rows_) return {};  // a damaged file: rows went back
+  return {rows_ - slot.row, &slot.acquired};
 }
 
 const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
-  if (distance == 0 || distance > rows_) return nullptr;
-  const auto found = kept_.find(rows_ - distance);
-  return found == kept_.end() ? nullptr : &found->second;
+  if (distance == 0 || distance > rows_ || window_.empty()) return nullptr;
+  const uint64_t row = rows_ - distance;
+  const uint32_t recent = window_[row % kWindow];
+  if (recent != kNoSlot && slots_[recent].row == row) return &slots_[recent].acquired;
+  const auto old = slot_of_old_row_.find(row);
+  if (old == slot_of_old_row_.end() || slots_[old->second].row != row) return nullptr;
+  return &slots_[old->second].acquired;
 }
 
 void CompleteReturn(const Acquired& acquired, Event* event) {

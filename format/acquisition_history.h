@@ -12,12 +12,17 @@
 // by the places that a process uses. A place that is used again ends the old row, and a free of the
 // old one is written in full.
 //
+// A place has a slot for good. From a row to its slot leads a window over the youngest rows, where
+// nearly every free finds its allocation, and a table for those that outlive it.
+//
 // Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_ACQUISITION_HISTORY_H_
 #define GMT_FORMAT_ACQUISITION_HISTORY_H_
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "format/event.h"
@@ -56,28 +61,43 @@ class AcquisitionHistory {
 
   // Takes the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
-  // How many rows back the acquisition is that `event` ends; 0 where it is not known.
-  uint64_t DistanceTo(const Event& event) const;
+
+  struct Found {
+    uint64_t distance = 0;  // rows back; 0: not known
+    const Acquired* acquired = nullptr;
+  };
+  // The acquisition that `event` ends. Valid until the next Add().
+  Found AcquisitionOf(const Event& event) const;
   // The row `distance` rows back, or null. Valid until the next Add().
   const Acquired* Find(uint64_t distance) const;
 
  private:
   struct Place {
-    int space;
-    uint32_t heap, device;
+    uint64_t space_and_device;
+    uint64_t heap;
     uint64_t address;
 
     bool operator==(const Place&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Place& p) {
-      return H::combine(std::move(h), p.space, p.heap, p.device, p.address);
+      return H::combine(std::move(h), p.address ^ p.heap << 48, p.space_and_device);
     }
   };
+  struct Slot {
+    uint64_t row;
+    Acquired acquired;
+  };
+  static constexpr uint64_t kWindow = uint64_t{1} << 16;  // rows
+
   static Place PlaceOf(const Event& event);
+  bool InWindow(uint32_t slot) const { return window_[slots_[slot].row % kWindow] == slot; }
+  void Enter(uint64_t row, uint32_t slot);
 
   uint64_t rows_ = 0;
-  absl::flat_hash_map<Place, uint64_t> row_at_;
-  absl::flat_hash_map<uint64_t, Acquired> kept_;  // by row
+  absl::flat_hash_map<Place, uint32_t> slot_of_place_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> window_;  // slots, by row modulo its length; empty before the first row
+  absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // of rows that have left the window
 };
 
 }  // namespace gmt::format

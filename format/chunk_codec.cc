@@ -25,29 +25,38 @@ absl::Status Decompress(const Chunk& chunk, std::string* raw) {
 
 }  // namespace
 
-absl::Status PackBody(gmt::Body body, Chunk::Codec codec, int zstd_level, Chunk* chunk) {
-  const size_t size = body.ByteSizeLong();
+void ChunkPacker::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
+
+ChunkPacker::ChunkPacker(Chunk::Codec codec, int zstd_level)
+    : codec_(codec),
+      zstd_level_(zstd_level),
+      context_(codec == Chunk::ZSTD ? ZSTD_createCCtx() : nullptr) {}
+
+bool ChunkPacker::Compress(const gmt::Body& body, std::string* packed) {
+  if (context_ == nullptr || !body.SerializeToString(&raw_)) return false;
+  packed->resize(ZSTD_compressBound(raw_.size()));
+  const size_t size = ZSTD_compressCCtx(context_.get(), packed->data(), packed->size(), raw_.data(),
+                                        raw_.size(), zstd_level_);
+  if (ZSTD_isError(size) != 0 || size >= raw_.size()) return false;
+  packed->resize(size);
+  return true;
+}
+
+absl::Status ChunkPacker::Pack(gmt::Body* body, Chunk* chunk) {
+  const size_t size = body->ByteSizeLong();
   if (size > kMaxBodyBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", size,
                                                      " bytes is larger than the ", kMaxBodyBytes,
                                                      " bytes that one may have"));
   }
   chunk->set_raw_size(static_cast<uint32_t>(size));
-  if (codec == Chunk::ZSTD) {
-    const std::string raw = body.SerializeAsString();
-    std::string* packed = chunk->mutable_payload();
-    packed->resize(ZSTD_compressBound(raw.size()));
-    const size_t packed_size =
-        ZSTD_compress(packed->data(), packed->size(), raw.data(), raw.size(), zstd_level);
-    if (ZSTD_isError(packed_size) == 0 && packed_size < raw.size()) {
-      packed->resize(packed_size);
-      chunk->set_codec(Chunk::ZSTD);
-      return absl::OkStatus();
-    }
-    chunk->clear_payload();
+  if (codec_ == Chunk::ZSTD && Compress(*body, chunk->mutable_payload())) {
+    chunk->set_codec(Chunk::ZSTD);
+    return absl::OkStatus();
   }
+  chunk->clear_payload();
   chunk->set_codec(Chunk::NONE);
-  *chunk->mutable_body() = std::move(body);
+  *chunk->mutable_body() = std::move(*body);
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/event_columns.h"
+#include "format/event_encoder.h"
 #include "format/live_columns.h"
 #include "format/random_events.h"
 

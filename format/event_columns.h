@@ -1,7 +1,7 @@
 // format/event_columns.h
 //
-// Events as the file has them (columns, proto/gmt.proto) and as the program has them
-// (format/event.h), one to one: decoding gives back exactly what was encoded.
+// From the columns of a file (proto/gmt.proto, Events) to events (format/event.h), one to one: gives
+// back exactly what format/event_encoder.h was given.
 //
 // Thread safety: pure functions, but for the history they are given.
 
@@ -28,11 +28,8 @@ enum class Returns {
 };
 
 // `base_t_ns` is Chunk.first_t_ns. `history` is that of the file segment so far and takes this
-// chunk's rows. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.
-gmt::Events EncodeEvents(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history);
-
-// Appends to `batch`. Fails where the columns contradict each other; what was appended by then
-// stays.
+// chunk's rows. Appends to `batch`. Fails where the columns contradict each other; what was appended
+// by then stays.
 absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
                           AcquisitionHistory* history, EventBatch* batch);
 

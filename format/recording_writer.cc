@@ -8,6 +8,7 @@
 #include "format/acquisition_history.h"
 #include "format/chunk_codec.h"
 #include "format/event_columns.h"
+#include "format/event_encoder.h"
 #include "format/framing.h"
 
 namespace gmt::format {
@@ -27,7 +28,7 @@ absl::string_view View(const std::string& text) { return {text.data(), text.size
 class RecordingWriter::Impl {
  public:
   Impl(std::unique_ptr<Sink> sink, const WriterOptions& options)
-      : sink_(std::move(sink)), options_(options) {
+      : sink_(std::move(sink)), options_(options), packer_(options.codec, options.zstd_level) {
     options_.chunk_events = std::clamp(options_.chunk_events, 1u, kMaxEventsOfChunk);
     index_.set_sync(SyncWord(kIndexSync));
   }
@@ -41,25 +42,19 @@ class RecordingWriter::Impl {
 
   DefinitionsBuilder& definitions() { return definitions_; }
 
-  template <typename Detail, typename Details>
-  absl::Status AddWithDetail(Event event, const Detail& detail, Details* details) {
-    if (!status_.ok()) return status_;
-    event.detail = static_cast<uint32_t>(details->size());
-    details->push_back(detail);
-    detail_bytes_ += SizeOf(detail);
-    return AddRow(event);
-  }
-
   absl::Status AddRow(const Event& event) {
     if (!status_.ok()) return status_;
-    batch_.events.push_back(event);
-    ++events_written_;
-    const bool full = batch_.events.size() >= options_.chunk_events ||
-                      detail_bytes_ >= kPendingBytes || definitions_.new_bytes() >= kPendingBytes;
-    return full ? Flush() : absl::OkStatus();
+    encoder_.Add(event);
+    return FlushIfFull();
   }
 
-  EventBatch& batch() { return batch_; }
+  template <typename Detail>
+  absl::Status AddWithDetail(const Event& event, const Detail& detail) {
+    if (!status_.ok()) return status_;
+    encoder_.Add(event, detail);
+    detail_bytes_ += SizeOf(detail);
+    return FlushIfFull();
+  }
 
   absl::Status Flush() {
     absl::Status status = FlushDefinitions();
@@ -75,7 +70,7 @@ class RecordingWriter::Impl {
     chunk.set_kind(kind);
     chunk.set_first_t_ns(t_ns);
     chunk.set_last_t_ns(t_ns);
-    return WriteChunk(std::move(chunk), std::move(body), 0, snapshot);
+    return WriteChunk(std::move(chunk), &body, 0, snapshot);
   }
 
   absl::Status Finish() {
@@ -101,32 +96,39 @@ class RecordingWriter::Impl {
     chunk.set_kind(Chunk::DEFINITIONS);
     chunk.set_first_t_ns(last_t_ns_);
     chunk.set_last_t_ns(last_t_ns_);
-    return WriteChunk(std::move(chunk), std::move(body), 0, "");
+    return WriteChunk(std::move(chunk), &body, 0, "");
+  }
+
+  absl::Status FlushIfFull() {
+    ++events_written_;
+    const bool full = encoder_.events() >= options_.chunk_events ||
+                      detail_bytes_ >= kPendingBytes || definitions_.new_bytes() >= kPendingBytes;
+    return full ? Flush() : absl::OkStatus();
   }
 
   absl::Status FlushEvents() {
-    if (!status_.ok() || batch_.events.empty()) return status_;
-    const auto by_time = [](const Event& a, const Event& b) { return a.t_ns < b.t_ns; };
-    const auto [first, last] =
-        std::minmax_element(batch_.events.begin(), batch_.events.end(), by_time);
+    if (!status_.ok() || encoder_.events() == 0) return status_;
     Chunk chunk;
     chunk.set_kind(Chunk::EVENTS);
-    chunk.set_first_t_ns(first->t_ns);
-    chunk.set_last_t_ns(last->t_ns);
-    last_t_ns_ = last->t_ns;
-    gmt::Body body;
-    *body.mutable_events() = EncodeEvents(batch_, first->t_ns, &history_);
-    const uint64_t events = batch_.events.size();
-    batch_.Clear();
+    chunk.set_first_t_ns(encoder_.first_t_ns());
+    chunk.set_last_t_ns(encoder_.last_t_ns());
+    last_t_ns_ = encoder_.last_t_ns();
+    const uint64_t events = encoder_.events();
     detail_bytes_ = 0;
-    return WriteChunk(std::move(chunk), std::move(body), events, "");
+    gmt::Events& columns = encoder_.Finish();
+    gmt::Body body;
+    body.mutable_events()->Swap(&columns);
+    absl::Status status = WriteChunk(std::move(chunk), &body, events, "");
+    body.mutable_events()->Swap(&columns);  // their memory serves the next chunk, if it is left
+    encoder_.Clear();
+    return status;
   }
 
-  absl::Status WriteChunk(Chunk chunk, gmt::Body body, uint64_t events,
+  absl::Status WriteChunk(Chunk chunk, gmt::Body* body, uint64_t events,
                           const std::string& snapshot) {
     chunk.set_sync(SyncWord(kChunkSync));
     chunk.set_seq(next_seq_);
-    absl::Status packed = PackBody(std::move(body), options_.codec, options_.zstd_level, &chunk);
+    absl::Status packed = packer_.Pack(body, &chunk);
     if (!packed.ok()) return packed;  // not a write error: the file is as good as before
 
     Index::Entry* entry = index_.add_entry();
@@ -157,7 +159,8 @@ class RecordingWriter::Impl {
   absl::Status status_;
   DefinitionsBuilder definitions_;
   AcquisitionHistory history_;
-  EventBatch batch_;
+  EventEncoder encoder_{&history_};
+  ChunkPacker packer_;
   uint64_t detail_bytes_ = 0;  // of the batch's samples, snapshots, gaps and others
   gmt::Index index_;
   uint32_t next_seq_ = 0;
@@ -182,19 +185,19 @@ DefinitionsBuilder& RecordingWriter::definitions() { return impl_->definitions()
 absl::Status RecordingWriter::Add(const Event& event) { return impl_->AddRow(event); }
 
 absl::Status RecordingWriter::Add(const Event& event, const Sample& sample) {
-  return impl_->AddWithDetail(event, sample, &impl_->batch().samples);
+  return impl_->AddWithDetail(event, sample);
 }
 
 absl::Status RecordingWriter::Add(const Event& event, const SnapshotTaken& snapshot) {
-  return impl_->AddWithDetail(event, snapshot, &impl_->batch().snapshots);
+  return impl_->AddWithDetail(event, snapshot);
 }
 
 absl::Status RecordingWriter::Add(const Event& event, const Gap& gap) {
-  return impl_->AddWithDetail(event, gap, &impl_->batch().gaps);
+  return impl_->AddWithDetail(event, gap);
 }
 
 absl::Status RecordingWriter::Add(const Event& event, absl::string_view other) {
-  return impl_->AddWithDetail(event, std::string(other), &impl_->batch().others);
+  return impl_->AddWithDetail(event, std::string(other));
 }
 
 absl::Status RecordingWriter::Add(const EventBatch& batch) {

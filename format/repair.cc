@@ -8,7 +8,7 @@
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
 #include "format/chunk_codec.h"
-#include "format/event_columns.h"
+#include "format/event_encoder.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/version.h"
@@ -187,7 +187,8 @@ class Mender {
     AcquisitionHistory none;
     gmt::Body body;
     *body.mutable_events() = EncodeEvents(batch, last_t_ns_, &none);
-    absl::Status status = PackBody(body, Chunk::NONE, 0, &chunk);
+    gmt::Body packed = body;
+    absl::Status status = ChunkPacker(Chunk::NONE, 0).Pack(&packed, &chunk);
     return status.ok() ? Put(std::move(chunk), body) : status;
   }
 

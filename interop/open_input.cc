@@ -93,7 +93,7 @@ class Forward : public RecordingVisitor {
     const format::Family family = format::FamilyOf(event->kind);
     if (family == format::Family::kAcquisition) history_.Add(*event);
     if (family != format::Family::kReturn) return;
-    const format::Acquired* acquired = history_.Find(history_.DistanceTo(*event));
+    const format::Acquired* acquired = history_.AcquisitionOf(*event).acquired;
     if (acquired != nullptr) format::CompleteReturn(*acquired, event);
   }
 

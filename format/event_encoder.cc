@@ -1,0 +1,168 @@
+#include "format/event_encoder.h"
+
+#include <algorithm>
+
+#include "format/columns.h"
+
+namespace gmt::format {
+
+EventEncoder::EventEncoder(AcquisitionHistory* history) : history_(history) { Clear(); }
+
+void EventEncoder::Clear() {
+  // Message by message: what Clear() of the outer one deletes would be allocated again.
+  columns_.clear_kind();
+  columns_.clear_present();
+  columns_.clear_t_ns();
+  columns_.clear_thread();
+  columns_.clear_samples();
+  columns_.clear_snapshots();
+  columns_.clear_gaps();
+  columns_.clear_others();
+  columns_.mutable_acquisitions()->Clear();
+  columns_.mutable_returns()->Clear();
+  columns_.mutable_activities()->Clear();
+  columns_.mutable_notes()->Clear();
+  event_ = {&columns_};
+  acquisition_ = {columns_.mutable_acquisitions()};
+  return_ = {columns_.mutable_returns()};
+  activity_ = {columns_.mutable_activities()};
+  note_ = {columns_.mutable_notes()};
+  columns_.set_count(0);
+  columns_.set_first_acquisition(history_->rows());
+  has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = false;
+  previous_address_ = 0;
+}
+
+void EventEncoder::AddRow(const Event& event) {
+  if (columns_.count() == 0) {
+    begin_t_ns_ = previous_t_ns_ = first_t_ns_ = last_t_ns_ = event.t_ns;
+  }
+  first_t_ns_ = std::min(first_t_ns_, event.t_ns);
+  last_t_ns_ = std::max(last_t_ns_, event.t_ns);
+  columns_.set_count(columns_.count() + 1);
+  event_.kind.Add(event.kind);
+  event_.present.Add(event.present);
+  event_.thread.Add(event.thread);
+  // Nearly every value differs from the one before it.
+  columns_.add_t_ns(SubtractWrapping(event.t_ns, previous_t_ns_));
+  previous_t_ns_ = event.t_ns;
+}
+
+void EventEncoder::Add(const Event& event) {
+  AddRow(event);
+  switch (FamilyOf(event.kind)) {
+    case Family::kAcquisition:
+      return AddAcquisition(event);
+    case Family::kReturn:
+      return AddReturn(event);
+    case Family::kActivity:
+      return AddActivity(event);
+    case Family::kNote:
+      return AddNote(event);
+    default:
+      return;
+  }
+}
+
+void EventEncoder::Add(const Event& event, const Sample& sample) {
+  AddRow(event);
+  *columns_.add_samples() = sample;
+}
+
+void EventEncoder::Add(const Event& event, const SnapshotTaken& snapshot) {
+  AddRow(event);
+  *columns_.add_snapshots() = snapshot;
+}
+
+void EventEncoder::Add(const Event& event, const Gap& gap) {
+  AddRow(event);
+  *columns_.add_gaps() = gap;
+}
+
+void EventEncoder::Add(const Event& event, const std::string& other) {
+  AddRow(event);
+  columns_.add_others(other);
+}
+
+void EventEncoder::AddAcquisition(const Event& event) {
+  has_acquisitions_ = true;
+#define GMT_ADD(name) acquisition_.name.Add(event.name);
+  GMT_ACQUISITION_COLUMNS(GMT_ADD)
+#undef GMT_ADD
+  const auto address = static_cast<int64_t>(event.address);
+  acquisition_.address.Add(SubtractWrapping(address, previous_address_));
+  previous_address_ = address;
+  history_->Add(event);
+}
+
+void EventEncoder::AddReturn(const Event& event) {
+  has_returns_ = true;
+#define GMT_ADD(name) return_.name.Add(event.name);
+  GMT_RETURN_COLUMNS(GMT_ADD)
+#undef GMT_ADD
+  const auto [distance, acquired] = history_->AcquisitionOf(event);
+  uint32_t same = 0;
+#define GMT_ADD_UNLESS_SAME(name, bit)                       \
+  if (acquired != nullptr && acquired->name == event.name) { \
+    same |= bit;                                             \
+    return_.name.Add({});                                    \
+  } else {                                                   \
+    return_.name.Add(event.name);                            \
+  }
+  GMT_RETURN_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
+#undef GMT_ADD_UNLESS_SAME
+  return_.distance.Add(distance);
+  return_.same.Add(same);
+}
+
+void EventEncoder::AddActivity(const Event& event) {
+  has_activities_ = true;
+#define GMT_ADD(name) activity_.name.Add(event.name);
+  GMT_ACTIVITY_COLUMNS(GMT_ADD)
+#undef GMT_ADD
+}
+
+void EventEncoder::AddNote(const Event& event) {
+  has_notes_ = true;
+#define GMT_ADD(name) note_.name.Add(event.name);
+  GMT_NOTE_COLUMNS(GMT_ADD)
+#undef GMT_ADD
+}
+
+gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
+  if (columns_.t_ns_size() > 0) columns_.set_t_ns(0, SubtractWrapping(begin_t_ns_, base_t_ns));
+  TrimColumn(columns_.mutable_t_ns());
+  if (!has_acquisitions_) columns_.clear_acquisitions();
+  if (!has_returns_) columns_.clear_returns();
+  if (!has_activities_) columns_.clear_activities();
+  if (!has_notes_) columns_.clear_notes();
+  return columns_;
+}
+
+gmt::Events EncodeEvents(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history) {
+  EventEncoder encoder(history);
+  for (const Event& event : batch.events) {
+    switch (FamilyOf(event.kind)) {
+      case Family::kSample:
+        encoder.Add(event, batch.samples[event.detail]);
+        break;
+      case Family::kSnapshot:
+        encoder.Add(event, batch.snapshots[event.detail]);
+        break;
+      case Family::kGap:
+        encoder.Add(event, batch.gaps[event.detail]);
+        break;
+      case Family::kOther:
+        if (event.kind == OTHER_KIND) {
+          encoder.Add(event, batch.others[event.detail]);
+          break;
+        }
+        [[fallthrough]];
+      default:
+        encoder.Add(event);
+    }
+  }
+  return std::move(encoder.Finish(base_t_ns));
+}
+
+}  // namespace gmt::format

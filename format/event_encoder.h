@@ -1,0 +1,138 @@
+// format/event_encoder.h
+//
+// EventEncoder: takes events one by one and makes the columns of a chunk (proto/gmt.proto, Events).
+// Events are not kept: what is constant in a chunk costs a comparison each, so that a collector
+// keeps up with millions of events a second.
+//
+// Example
+//   EventEncoder encoder(&history);
+//   for (const Event& event : batch.events) encoder.Add(event);
+//   gmt::Events& columns = encoder.Finish();
+//   ...
+//   encoder.Clear();
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_EVENT_ENCODER_H_
+#define GMT_FORMAT_EVENT_ENCODER_H_
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "format/acquisition_history.h"
+#include "format/event.h"
+#include "format/event_fields.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// A column that grows only where its value changes (format/columns.h has the rule).
+template <typename Values>
+class ColumnWriter {
+ public:
+  using Value = typename Values::value_type;
+
+  explicit ColumnWriter(Values* values) : values_(values) {}
+
+  void Add(Value value) {
+    if (value == last_) {
+      ++repeats_;
+      return;
+    }
+    for (; repeats_ > 0; --repeats_) values_->Add(last_);
+    values_->Add(value);
+    last_ = value;
+  }
+
+ private:
+  Values* values_;
+  Value last_{};
+  int repeats_ = 0;  // of last_, not written yet
+};
+
+class EventEncoder {
+ public:
+  // `history` is that of the file segment; it takes the rows of every chunk.
+  explicit EventEncoder(AcquisitionHistory* history);
+  EventEncoder(const EventEncoder&) = delete;
+  EventEncoder& operator=(const EventEncoder&) = delete;
+
+  void Add(const Event& event);  // of the families that fit a row
+  void Add(const Event& event, const Sample& sample);
+  void Add(const Event& event, const SnapshotTaken& snapshot);
+  void Add(const Event& event, const Gap& gap);
+  void Add(const Event& event, const std::string& other);
+
+  uint32_t events() const { return columns_.count(); }
+  int64_t first_t_ns() const { return first_t_ns_; }  // the smallest and the greatest so far
+  int64_t last_t_ns() const { return last_t_ns_; }
+
+  // The chunk whose first_t_ns is `base_t_ns`. Clear() comes next.
+  gmt::Events& Finish(int64_t base_t_ns);
+  gmt::Events& Finish() { return Finish(first_t_ns_); }
+  // Begins the next chunk.
+  void Clear();
+
+ private:
+  // The writers of a message's columns, by their names.
+#define GMT_WRITER(name)                                                         \
+  ColumnWriter<std::remove_pointer_t<decltype(columns->mutable_##name())>> name{ \
+      columns->mutable_##name()};
+#define GMT_SHARED_WRITER(name, bit) GMT_WRITER(name)
+  struct EventWriters {
+    gmt::Events* columns;
+    GMT_WRITER(kind)
+    GMT_WRITER(present)
+    GMT_WRITER(thread)
+  };
+  struct AcquisitionWriters {
+    gmt::Acquisitions* columns;
+    GMT_ACQUISITION_COLUMNS(GMT_WRITER)
+    GMT_WRITER(address)
+  };
+  struct ReturnWriters {
+    gmt::Returns* columns;
+    GMT_RETURN_COLUMNS(GMT_WRITER)
+    GMT_RETURN_SHARED_COLUMNS(GMT_SHARED_WRITER)
+    GMT_WRITER(distance)
+    GMT_WRITER(same)
+  };
+  struct ActivityWriters {
+    gmt::Activities* columns;
+    GMT_ACTIVITY_COLUMNS(GMT_WRITER)
+  };
+  struct NoteWriters {
+    gmt::Notes* columns;
+    GMT_NOTE_COLUMNS(GMT_WRITER)
+  };
+#undef GMT_SHARED_WRITER
+#undef GMT_WRITER
+
+  void AddRow(const Event& event);
+  void AddAcquisition(const Event& event);
+  void AddReturn(const Event& event);
+  void AddActivity(const Event& event);
+  void AddNote(const Event& event);
+
+  AcquisitionHistory* const history_;
+  gmt::Events columns_;
+  EventWriters event_{&columns_};
+  AcquisitionWriters acquisition_{columns_.mutable_acquisitions()};
+  ReturnWriters return_{columns_.mutable_returns()};
+  ActivityWriters activity_{columns_.mutable_activities()};
+  NoteWriters note_{columns_.mutable_notes()};
+  // Whether the chunk has rows of the family.
+  bool has_acquisitions_ = false, has_returns_ = false, has_activities_ = false, has_notes_ = false;
+  int64_t begin_t_ns_ = 0;  // of the chunk's first event
+  int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
+  int64_t previous_address_ = 0;
+};
+
+// All of a batch. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.
+gmt::Events EncodeEvents(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history);
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_EVENT_ENCODER_H_

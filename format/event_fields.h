@@ -1,0 +1,33 @@
+// format/event_fields.h
+//
+// Which fields of Event (format/event.h) are columns of the file under the same name and are written
+// as they are, by family; shared by encoder and decoder. Not among them: times, addresses of
+// acquisitions, and what a free has in common with its allocation (GMT_RETURN_SHARED_COLUMNS, with
+// the bit of Returns.same that says so).
+
+#ifndef GMT_FORMAT_EVENT_FIELDS_H_
+#define GMT_FORMAT_EVENT_FIELDS_H_
+
+// clang-format off
+#define GMT_ACQUISITION_COLUMNS(COLUMN) \
+  COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
+  COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
+  COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle) \
+  COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
+#define GMT_RETURN_COLUMNS(COLUMN) \
+  COLUMN(stack) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(total_allocated) \
+  COLUMN(total_reserved)
+#define GMT_RETURN_SHARED_COLUMNS(COLUMN) \
+  COLUMN(heap, kSameHeap) COLUMN(memory, kSameMemory) COLUMN(device, kSameDevice) \
+  COLUMN(context, kSameContext) COLUMN(address, kSameAddress) COLUMN(size, kSameSize) \
+  COLUMN(stream, kSameStream) COLUMN(pool, kSamePool)
+#define GMT_ACTIVITY_COLUMNS(COLUMN) \
+  COLUMN(device) COLUMN(context) COLUMN(stream) COLUMN(object) COLUMN(action) COLUMN(api) \
+  COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) \
+  COLUMN(value) COLUMN(name)
+#define GMT_NOTE_COLUMNS(COLUMN) \
+  COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) \
+  COLUMN(text)
+// clang-format on
+
+#endif  // GMT_FORMAT_EVENT_FIELDS_H_
