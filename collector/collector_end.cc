@@ -36,9 +36,9 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   *facts.mutable_exit() = exit;
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
-  std::vector<uint32_t> devices(recorder_.devices().begin(), recorder_.devices().end());
-  std::sort(devices.begin(), devices.end());
-  for (const uint32_t index : devices) facts.add_devices()->set_index(index);
+  for (uint32_t index = 0; index < recorder_.devices().size(); ++index) {
+    if (recorder_.devices()[index]) facts.add_devices()->set_index(index);
+  }
   AddSources(&facts);
   recorder_.AddFacts(facts);
 }

@@ -46,6 +46,22 @@ bool IsActivity(Kind kind) {
   return (kind >= Kind::kContextCreate && kind <= Kind::kSync) || kind == Kind::kPool;
 }
 
+const char* HeapNameOf(Memory memory) {
+  switch (memory) {
+    case Memory::kNone:
+      return "";
+    case Memory::kPinned:
+    case Memory::kRegistered:
+      return "host";
+    case Memory::kBlock:
+      return "pytorch";
+    case Memory::kRegion:
+      return "nvtx";
+    default:
+      return "driver";
+  }
+}
+
 }  // namespace
 
 Effect EffectOf(Kind kind) {
@@ -97,19 +113,9 @@ uint32_t EventTranslator::Text(uint64_t id) {
 }
 
 uint32_t EventTranslator::Heap(Memory memory) {
-  switch (memory) {
-    case Memory::kNone:
-      return 0;
-    case Memory::kPinned:
-    case Memory::kRegistered:
-      return definitions_->InternString("host");
-    case Memory::kBlock:
-      return definitions_->InternString("pytorch");
-    case Memory::kRegion:
-      return definitions_->InternString("nvtx");
-    default:
-      return definitions_->InternString("driver");
-  }
+  uint32_t& id = heap_ids_[static_cast<size_t>(memory)];
+  if (id == 0) id = definitions_->InternString(HeapNameOf(memory));
+  return id;
 }
 
 void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e) {

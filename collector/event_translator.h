@@ -16,6 +16,7 @@
 #ifndef GMT_COLLECTOR_EVENT_TRANSLATOR_H_
 #define GMT_COLLECTOR_EVENT_TRANSLATOR_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,6 +64,7 @@ class EventTranslator {
   format::DefinitionsBuilder* definitions_;
   StackTranslator* stacks_;
   std::vector<uint32_t> api_ids_;
+  std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1> heap_ids_{};
   absl::flat_hash_map<uint64_t, uint32_t> text_ids_;
 };
 

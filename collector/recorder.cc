@@ -64,11 +64,13 @@ void Recorder::Keep(absl::Status status) {
 void Recorder::Note(const Record& record) {
   newest_ns_ = std::max(newest_ns_, record.time_ns);
   seen_memory_ |= 1u << static_cast<int>(record.memory);
-  if (record.device != session::kNoDevice) devices_.insert(record.device);
+  if (record.device != session::kNoDevice) devices_.set(record.device);
 }
 
 void Recorder::AddThreadName(const Record& record) {
-  if (target_ == nullptr || record.thread == 0 || !threads_.insert(record.thread).second) return;
+  if (target_ == nullptr || record.thread == 0 || record.thread == last_thread_) return;
+  last_thread_ = record.thread;  // events of one thread come in bursts
+  if (!threads_.insert(record.thread).second) return;
   const std::string name = target_->ThreadName(record.thread);
   if (name.empty()) return;
   format::Event event;

@@ -20,6 +20,7 @@
 #ifndef GMT_COLLECTOR_RECORDER_H_
 #define GMT_COLLECTOR_RECORDER_H_
 
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -75,7 +76,7 @@ class Recorder {
   bool saw(session::Memory memory) const {
     return (seen_memory_ & 1u << static_cast<int>(memory)) != 0;
   }
-  const absl::flat_hash_set<uint32_t>& devices() const { return devices_; }
+  const std::bitset<256>& devices() const { return devices_; }
 
  private:
   void AddThreadName(const session::Record& record);
@@ -91,7 +92,9 @@ class Recorder {
   absl::Status status_;
   uint64_t newest_ns_;
   uint32_t seen_memory_ = 0;
-  absl::flat_hash_set<uint32_t> threads_, devices_;
+  uint32_t last_thread_ = 0;
+  absl::flat_hash_set<uint32_t> threads_;
+  std::bitset<256> devices_;
 };
 
 // The session's counters and the reader's, as the file has them.
