@@ -83,7 +83,7 @@ class AcquisitionHistory {
       return H::combine(std::move(h), p.address ^ p.heap << 48, p.space_and_device);
     }
   };
-  struct Slot {
+  struct alignas(64) Slot {  // a cache line
     uint64_t row;
     Acquired acquired;
   };

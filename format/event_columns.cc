@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
 #include "format/event_fields.h"
+#include "format/expected_totals.h"
 
 namespace gmt::format {
 namespace {
@@ -15,14 +16,17 @@ namespace {
   event->name = static_cast<decltype(event->name)>(ColumnAt(columns.name(), row));
 
 void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_address,
-                     Event* event) {
+                     ExpectedTotals* totals, Event* event) {
   GMT_ACQUISITION_COLUMNS(GMT_TAKE_CAST)
   *last_address = AddWrapping(*last_address, ColumnAt(columns.address(), row));
   event->address = static_cast<uint64_t>(*last_address);
+  totals->Decode(
+      {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, nullptr,
+      event);
 }
 
 void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& history,
-                Returns returns, Event* event) {
+                Returns returns, ExpectedTotals* totals, Event* event) {
   GMT_RETURN_COLUMNS(GMT_TAKE)
   const uint32_t same = ColumnAt(columns.same(), row);
   const Acquired* acquired = history.Find(ColumnAt(columns.distance(), row));
@@ -39,6 +43,10 @@ void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& 
   if (acquired == nullptr && (same & kSameAddress) != 0) {
     event->present &= ~uint64_t{kHasAddress | kHasSize};  // they stood in a chunk that was lost
   }
+  if (acquired == nullptr && same != 0) totals->Lose();
+  totals->Decode(
+      {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, acquired,
+      event);
   if (acquired != nullptr && returns == Returns::kCompleted) CompleteReturn(*acquired, event);
 }
 
@@ -56,6 +64,7 @@ struct Cursor {
   int acquisition = 0, returned = 0, activity = 0, note = 0, sample = 0, snapshot = 0, gap = 0,
       other = 0;
   int64_t address = 0;
+  ExpectedTotals totals;
 };
 
 // Details are the batch's own; a row without one is damage.
@@ -71,11 +80,12 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
                 Cursor* cursor, Event* event, EventBatch* batch) {
   switch (FamilyOf(event->kind)) {
     case Family::kAcquisition:
-      TakeAcquisition(columns.acquisitions(), cursor->acquisition++, &cursor->address, event);
+      TakeAcquisition(columns.acquisitions(), cursor->acquisition++, &cursor->address,
+                      &cursor->totals, event);
       history->Add(*event);
       return true;
     case Family::kReturn:
-      TakeReturn(columns.returns(), cursor->returned++, *history, returns, event);
+      TakeReturn(columns.returns(), cursor->returned++, *history, returns, &cursor->totals, event);
       return true;
     case Family::kActivity:
       TakeActivity(columns.activities(), cursor->activity++, event);

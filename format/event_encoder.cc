@@ -31,6 +31,7 @@ void EventEncoder::Clear() {
   columns_.set_first_acquisition(history_->rows());
   has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = false;
   previous_address_ = 0;
+  totals_.Clear();
 }
 
 void EventEncoder::AddRow(const Event& event) {
@@ -92,6 +93,9 @@ void EventEncoder::AddAcquisition(const Event& event) {
   const auto address = static_cast<int64_t>(event.address);
   acquisition_.address.Add(SubtractWrapping(address, previous_address_));
   previous_address_ = address;
+  const auto totals = totals_.Encode(event, nullptr);
+  acquisition_.total_allocated.Add(totals.allocated);
+  acquisition_.total_reserved.Add(totals.reserved);
   history_->Add(event);
 }
 
@@ -113,6 +117,9 @@ void EventEncoder::AddReturn(const Event& event) {
 #undef GMT_ADD_UNLESS_SAME
   return_.distance.Add(distance);
   return_.same.Add(same);
+  const auto totals = totals_.Encode(event, acquired);
+  return_.total_allocated.Add(totals.allocated);
+  return_.total_reserved.Add(totals.reserved);
 }
 
 void EventEncoder::AddActivity(const Event& event) {

@@ -24,6 +24,7 @@
 #include "format/acquisition_history.h"
 #include "format/event.h"
 #include "format/event_fields.h"
+#include "format/expected_totals.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -91,6 +92,8 @@ class EventEncoder {
     gmt::Acquisitions* columns;
     GMT_ACQUISITION_COLUMNS(GMT_WRITER)
     GMT_WRITER(address)
+    GMT_WRITER(total_allocated)
+    GMT_WRITER(total_reserved)
   };
   struct ReturnWriters {
     gmt::Returns* columns;
@@ -98,6 +101,8 @@ class EventEncoder {
     GMT_RETURN_SHARED_COLUMNS(GMT_SHARED_WRITER)
     GMT_WRITER(distance)
     GMT_WRITER(same)
+    GMT_WRITER(total_allocated)
+    GMT_WRITER(total_reserved)
   };
   struct ActivityWriters {
     gmt::Activities* columns;
@@ -128,6 +133,7 @@ class EventEncoder {
   int64_t begin_t_ns_ = 0;  // of the chunk's first event
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   int64_t previous_address_ = 0;
+  ExpectedTotals totals_;
 };
 
 // All of a batch. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.

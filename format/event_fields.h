@@ -2,7 +2,7 @@
 //
 // Which fields of Event (format/event.h) are columns of the file under the same name and are written
 // as they are, by family; shared by encoder and decoder. Not among them: times, addresses of
-// acquisitions, and what a free has in common with its allocation (GMT_RETURN_SHARED_COLUMNS, with
+// acquisitions, totals, and what a free has in common with its allocation (GMT_RETURN_SHARED_COLUMNS, with
 // the bit of Returns.same that says so).
 
 #ifndef GMT_FORMAT_EVENT_FIELDS_H_
@@ -12,11 +12,9 @@
 #define GMT_ACQUISITION_COLUMNS(COLUMN) \
   COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
   COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
-  COLUMN(forward_stack) COLUMN(total_allocated) COLUMN(total_reserved) COLUMN(handle) \
-  COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
+  COLUMN(forward_stack) COLUMN(handle) COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
 #define GMT_RETURN_COLUMNS(COLUMN) \
-  COLUMN(stack) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(total_allocated) \
-  COLUMN(total_reserved)
+  COLUMN(stack) COLUMN(api) COLUMN(duration_ns) COLUMN(result)
 #define GMT_RETURN_SHARED_COLUMNS(COLUMN) \
   COLUMN(heap, kSameHeap) COLUMN(memory, kSameMemory) COLUMN(device, kSameDevice) \
   COLUMN(context, kSameContext) COLUMN(address, kSameAddress) COLUMN(size, kSameSize) \

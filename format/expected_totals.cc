@@ -1,0 +1,69 @@
+#include "format/expected_totals.h"
+
+namespace gmt::format {
+namespace {
+
+// What the event does to the bytes allocated; may wrap around.
+uint64_t Change(const Event& event, const Acquired* acquired) {
+  const uint64_t known = acquired != nullptr ? acquired->size : 0;
+  const uint64_t size = event.has(kHasSize) ? event.size : known;
+  if (event.kind == ALLOC) return size;
+  return event.kind == FREE ? -size : 0;
+}
+
+}  // namespace
+
+void ExpectedTotals::Clear() {
+  totals_.clear();
+  last_ = nullptr;
+  lost_ = false;
+}
+
+ExpectedTotals::Totals& ExpectedTotals::Of(const Event& event) {
+  const uint64_t key = uint64_t{event.heap} << 32 | event.device;
+  if (last_ == nullptr || key != last_key_) {
+    last_ = &totals_[key];
+    last_key_ = key;
+  }
+  return *last_;
+}
+
+ExpectedTotals::Differences ExpectedTotals::Encode(const Event& event, const Acquired* acquired) {
+  Differences differences = {static_cast<int64_t>(event.total_allocated),
+                             static_cast<int64_t>(event.total_reserved)};
+  if (!event.has(kHasTotals)) return differences;
+  Totals& totals = Of(event);
+  if (event.has(kHasTotalAllocated)) {
+    const uint64_t expected = totals.allocated + Change(event, acquired);
+    differences.allocated = static_cast<int64_t>(event.total_allocated - expected);
+    totals.allocated = event.total_allocated;
+  }
+  if (event.has(kHasTotalReserved)) {
+    differences.reserved = static_cast<int64_t>(event.total_reserved - totals.reserved);
+    totals.reserved = event.total_reserved;
+  }
+  return differences;
+}
+
+void ExpectedTotals::Decode(const Differences& differences, const Acquired* acquired,
+                            Event* event) {
+  event->total_allocated = static_cast<uint64_t>(differences.allocated);
+  event->total_reserved = static_cast<uint64_t>(differences.reserved);
+  if (!event->has(kHasTotals)) return;
+  if (lost_) {
+    event->total_allocated = event->total_reserved = 0;
+    event->present &= ~uint64_t{kHasTotals};
+    return;
+  }
+  Totals& totals = Of(*event);
+  if (event->has(kHasTotalAllocated)) {
+    event->total_allocated += totals.allocated + Change(*event, acquired);
+    totals.allocated = event->total_allocated;
+  }
+  if (event->has(kHasTotalReserved)) {
+    event->total_reserved += totals.reserved;
+    totals.reserved = event->total_reserved;
+  }
+}
+
+}  // namespace gmt::format
