@@ -7,6 +7,7 @@ namespace {
 // written in full.
 constexpr size_t kMaxPlaces = 1u << 22;
 constexpr uint32_t kNoSlot = UINT32_MAX;
+constexpr uint64_t kNoRow = UINT64_MAX;
 
 // Addresses, reservations, handles ... of one number are different places. 0: never returned.
 uint64_t SpaceOf(Kind kind) {
@@ -44,17 +45,20 @@ AcquisitionHistory::Place AcquisitionHistory::PlaceOf(const Event& event) {
 void AcquisitionHistory::Add(const Event& event) {
   const uint64_t row = rows_++;
   if (SpaceOf(event.kind) == 0) return;
-  const auto [at, is_new] =
-      slot_of_place_.try_emplace(PlaceOf(event), static_cast<uint32_t>(slots_.size()));
-  if (is_new && slots_.size() == kMaxPlaces) {
+  const uint32_t unused =
+      unused_slots_.empty() ? static_cast<uint32_t>(slots_.size()) : unused_slots_.back();
+  const auto [at, is_new] = slot_of_place_.try_emplace(PlaceOf(event), unused);
+  if (is_new && unused == kMaxPlaces) {
     slot_of_place_.erase(at);
     return;
   }
   const uint32_t slot = at->second;
-  if (is_new) {
+  if (!is_new) {
+    if (!InWindow(slot)) slot_of_old_row_.erase(slots_[slot].row);
+  } else if (unused_slots_.empty()) {
     slots_.emplace_back();
-  } else if (!InWindow(slot)) {
-    slot_of_old_row_.erase(slots_[slot].row);
+  } else {
+    unused_slots_.pop_back();
   }
   slots_[slot] = {row,
                   {event.present, event.address, event.size, event.stream, event.pool, event.heap,
@@ -66,9 +70,10 @@ void AcquisitionHistory::Add(const Event& event) {
 void AcquisitionHistory::Enter(uint64_t row, uint32_t slot) {
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
   uint32_t& entry = window_[row % kWindow];
-  const bool holds_a_row =
-      entry != kNoSlot && entry != slot && slots_[entry].row % kWindow == row % kWindow;
-  if (holds_a_row) slot_of_old_row_[slots_[entry].row] = entry;
+  if (entry != kNoSlot && entry != slot) {
+    const uint64_t leaving = slots_[entry].row;
+    if (leaving != kNoRow && leaving % kWindow == row % kWindow) slot_of_old_row_[leaving] = entry;
+  }
   entry = slot;
 }
 
@@ -80,14 +85,42 @@ AcquisitionHistory::Found AcquisitionHistory::AcquisitionOf(const Event& event) 
   return {rows_ - slot.row, &slot.acquired};
 }
 
-const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
-  if (distance == 0 || distance > rows_ || window_.empty()) return nullptr;
-  const uint64_t row = rows_ - distance;
+uint32_t AcquisitionHistory::SlotOf(uint64_t row) const {
+  if (window_.empty()) return kNoSlot;
   const uint32_t recent = window_[row % kWindow];
-  if (recent != kNoSlot && slots_[recent].row == row) return &slots_[recent].acquired;
+  if (recent != kNoSlot && slots_[recent].row == row) return recent;
   const auto old = slot_of_old_row_.find(row);
-  if (old == slot_of_old_row_.end() || slots_[old->second].row != row) return nullptr;
-  return &slots_[old->second].acquired;
+  return old == slot_of_old_row_.end() || slots_[old->second].row != row ? kNoSlot : old->second;
+}
+
+const Acquired* AcquisitionHistory::Find(uint64_t distance) const {
+  if (distance == 0 || distance > rows_) return nullptr;
+  const uint32_t slot = SlotOf(rows_ - distance);
+  return slot == kNoSlot ? nullptr : &slots_[slot].acquired;
+}
+
+void AcquisitionHistory::Ended(const Event& event, uint64_t distance) {
+  if (distance == 0 || distance > rows_) return;
+  const uint32_t slot = SlotOf(rows_ - distance);
+  if (slot == kNoSlot) return;
+  const Memory memory = slots_[slot].acquired.memory;
+  const bool last_word = event.kind == FREE_DONE
+                             ? event.result == 0
+                             : event.kind == FREE && (memory == BLOCK || memory == REGION);
+  if (last_word) Release(slot);
+}
+
+void AcquisitionHistory::Release(uint32_t slot) {
+  Slot& ended = slots_[slot];
+  const Acquired& acquired = ended.acquired;
+  const auto place = slot_of_place_.find(
+      {SpaceOf(ALLOC) << 32 | acquired.device, acquired.heap, acquired.address});
+  // A damaged file may end what was no allocation.
+  if (place == slot_of_place_.end() || place->second != slot) return;
+  slot_of_place_.erase(place);
+  if (!InWindow(slot)) slot_of_old_row_.erase(ended.row);
+  ended.row = kNoRow;
+  unused_slots_.push_back(slot);
 }
 
 void CompleteReturn(const Acquired& acquired, Event* event) {

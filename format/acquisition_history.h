@@ -8,12 +8,12 @@
 //         free A: distance 3 (three rows back from the next row, 3), same = all of it: no further
 //         byte
 //
-// Only the last row of each place (space, heap, device, address) is kept, which bounds the memory
-// by the places that a process uses. A place that is used again ends the old row, and a free of the
-// old one is written in full.
+// Only the last row of each place (space, heap, device, address) is kept, and no longer than what
+// ends it can come: that bounds the memory by what a process holds. A second free of the same memory
+// is written in full.
 //
-// A place has a slot for good. From a row to its slot leads a window over the youngest rows, where
-// nearly every free finds its allocation, and a table for those that outlive it.
+// A row that is kept has a slot. To it lead its place, and its number: through a window over the
+// youngest rows, where nearly every free finds its allocation, or a table of those that outlive it.
 //
 // Thread safety: one thread at a time.
 
@@ -66,10 +66,14 @@ class AcquisitionHistory {
     uint64_t distance = 0;  // rows back; 0: not known
     const Acquired* acquired = nullptr;
   };
-  // The acquisition that `event` ends. Valid until the next Add().
+  // The acquisition that `event` ends. Valid until the next Add() or Ended().
   Found AcquisitionOf(const Event& event) const;
-  // The row `distance` rows back, or null. Valid until the next Add().
+  // The row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;
+
+  // `event` of the family kReturn ended the row so far back. Forgets it where nothing else about it
+  // can follow: an allocator's free is the last word, the driver's is not before its result is known.
+  void Ended(const Event& event, uint64_t distance);
 
  private:
   struct Place {
@@ -90,12 +94,15 @@ class AcquisitionHistory {
   static constexpr uint64_t kWindow = uint64_t{1} << 16;  // rows
 
   static Place PlaceOf(const Event& event);
+  uint32_t SlotOf(uint64_t row) const;
+  void Release(uint32_t slot);
   bool InWindow(uint32_t slot) const { return window_[slots_[slot].row % kWindow] == slot; }
   void Enter(uint64_t row, uint32_t slot);
 
   uint64_t rows_ = 0;
   absl::flat_hash_map<Place, uint32_t> slot_of_place_;
   std::vector<Slot> slots_;
+  std::vector<uint32_t> unused_slots_;
   std::vector<uint32_t> window_;  // slots, by row modulo its length; empty before the first row
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // of rows that have left the window
 };

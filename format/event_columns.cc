@@ -25,11 +25,12 @@ void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_ad
       event);
 }
 
-void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& history,
-                Returns returns, ExpectedTotals* totals, Event* event) {
+void TakeReturn(const gmt::Returns& columns, int row, AcquisitionHistory* history, Returns returns,
+                ExpectedTotals* totals, Event* event) {
   GMT_RETURN_COLUMNS(GMT_TAKE)
   const uint32_t same = ColumnAt(columns.same(), row);
-  const Acquired* acquired = history.Find(ColumnAt(columns.distance(), row));
+  const uint64_t distance = ColumnAt(columns.distance(), row);
+  const Acquired* acquired = history->Find(distance);
   static const Acquired kLost;
   const Acquired& source = acquired == nullptr ? kLost : *acquired;
 #define GMT_TAKE_UNLESS_SAME(name, bit) \
@@ -48,6 +49,7 @@ void TakeReturn(const gmt::Returns& columns, int row, const AcquisitionHistory& 
       {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, acquired,
       event);
   if (acquired != nullptr && returns == Returns::kCompleted) CompleteReturn(*acquired, event);
+  history->Ended(*event, distance);
 }
 
 void TakeActivity(const gmt::Activities& columns, int row, Event* event) {
@@ -85,7 +87,7 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
       history->Add(*event);
       return true;
     case Family::kReturn:
-      TakeReturn(columns.returns(), cursor->returned++, *history, returns, &cursor->totals, event);
+      TakeReturn(columns.returns(), cursor->returned++, history, returns, &cursor->totals, event);
       return true;
     case Family::kActivity:
       TakeActivity(columns.activities(), cursor->activity++, event);

@@ -120,6 +120,7 @@ void EventEncoder::AddReturn(const Event& event) {
   const auto totals = totals_.Encode(event, acquired);
   return_.total_allocated.Add(totals.allocated);
   return_.total_reserved.Add(totals.reserved);
+  history_->Ended(event, distance);
 }
 
 void EventEncoder::AddActivity(const Event& event) {
