@@ -38,7 +38,7 @@ struct Place {
   }
   template <typename H>
   friend H AbslHashValue(H h, const Place& p) {
-    return H::combine(std::move(h), p.space, p.value);
+    return H::combine(std::move(h), p.value ^ static_cast<uint64_t>(p.space) << 56);
   }
 };
 

@@ -84,7 +84,7 @@ class AcquisitionHistory {
     bool operator==(const Place&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Place& p) {
-      return H::combine(std::move(h), p.address ^ p.heap << 48, p.space_and_device);
+      return H::combine(std::move(h), p.address ^ p.heap << 48 ^ p.space_and_device << 20);
     }
   };
   struct alignas(64) Slot {  // a cache line

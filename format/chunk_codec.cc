@@ -27,22 +27,20 @@ absl::Status Decompress(const Chunk& chunk, std::string* raw) {
 
 void ChunkPacker::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
 
-ChunkPacker::ChunkPacker(Chunk::Codec codec, int zstd_level)
-    : codec_(codec),
-      zstd_level_(zstd_level),
-      context_(codec == Chunk::ZSTD ? ZSTD_createCCtx() : nullptr) {}
+ChunkPacker::ChunkPacker(Chunk::Codec codec)
+    : codec_(codec), context_(codec == Chunk::ZSTD ? ZSTD_createCCtx() : nullptr) {}
 
-bool ChunkPacker::Compress(const gmt::Body& body, std::string* packed) {
+bool ChunkPacker::Compress(const gmt::Body& body, int zstd_level, std::string* packed) {
   if (context_ == nullptr || !body.SerializeToString(&raw_)) return false;
   packed->resize(ZSTD_compressBound(raw_.size()));
   const size_t size = ZSTD_compressCCtx(context_.get(), packed->data(), packed->size(), raw_.data(),
-                                        raw_.size(), zstd_level_);
+                                        raw_.size(), zstd_level);
   if (ZSTD_isError(size) != 0 || size >= raw_.size()) return false;
   packed->resize(size);
   return true;
 }
 
-absl::Status ChunkPacker::Pack(gmt::Body* body, Chunk* chunk) {
+absl::Status ChunkPacker::Pack(gmt::Body* body, int zstd_level, Chunk* chunk) {
   const size_t size = body->ByteSizeLong();
   if (size > kMaxBodyBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", size,
@@ -50,7 +48,7 @@ absl::Status ChunkPacker::Pack(gmt::Body* body, Chunk* chunk) {
                                                      " bytes that one may have"));
   }
   chunk->set_raw_size(static_cast<uint32_t>(size));
-  if (codec_ == Chunk::ZSTD && Compress(*body, chunk->mutable_payload())) {
+  if (codec_ == Chunk::ZSTD && Compress(*body, zstd_level, chunk->mutable_payload())) {
     chunk->set_codec(Chunk::ZSTD);
     return absl::OkStatus();
   }

@@ -22,20 +22,19 @@ namespace gmt::format {
 class ChunkPacker {
  public:
   // With Chunk::ZSTD a body that does not shrink is stored as it is.
-  ChunkPacker(Chunk::Codec codec, int zstd_level);
+  explicit ChunkPacker(Chunk::Codec codec);
 
   // Sets codec, raw_size and payload or body of `chunk`; what becomes of `body` is not specified.
   // Fails where the body is larger than a chunk may be.
-  absl::Status Pack(gmt::Body* body, Chunk* chunk);
+  absl::Status Pack(gmt::Body* body, int zstd_level, Chunk* chunk);
 
  private:
-  bool Compress(const gmt::Body& body, std::string* packed);
+  bool Compress(const gmt::Body& body, int zstd_level, std::string* packed);
 
   struct FreeContext {
     void operator()(ZSTD_CCtx_s* context) const;
   };
   const Chunk::Codec codec_;
-  const int zstd_level_;
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
   std::string raw_;
 };

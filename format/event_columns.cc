@@ -120,13 +120,15 @@ absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns
   batch->events.reserve(batch->events.size() + columns.count());
   Cursor cursor;
   int64_t t_ns = base_t_ns;
+  uint32_t thread = 0;
   for (int row = 0; row < static_cast<int>(columns.count()); ++row) {
     Event& event = batch->events.emplace_back();
     event.kind = static_cast<Kind>(ColumnAt(columns.kind(), row));
     event.present = ColumnAt(columns.present(), row);
     t_ns = AddWrapping(t_ns, ColumnAt(columns.t_ns(), row));
     event.t_ns = t_ns;
-    event.thread = ColumnAt(columns.thread(), row);
+    thread += static_cast<uint32_t>(ColumnAt(columns.thread(), row));
+    event.thread = thread;
     if (!TakeFamily(columns, returns, history, &cursor, &event, batch)) {
       batch->events.pop_back();
       return absl::DataLossError(absl::StrCat("event ", row, " of a chunk has no details"));

@@ -31,6 +31,7 @@ void EventEncoder::Clear() {
   columns_.set_first_acquisition(history_->rows());
   has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = false;
   previous_address_ = 0;
+  previous_thread_ = 0;
   totals_.Clear();
 }
 
@@ -43,7 +44,8 @@ void EventEncoder::AddRow(const Event& event) {
   columns_.set_count(columns_.count() + 1);
   event_.kind.Add(event.kind);
   event_.present.Add(event.present);
-  event_.thread.Add(event.thread);
+  event_.thread.Add(static_cast<int32_t>(event.thread - previous_thread_));
+  previous_thread_ = event.thread;
   // Nearly every value differs from the one before it.
   columns_.add_t_ns(SubtractWrapping(event.t_ns, previous_t_ns_));
   previous_t_ns_ = event.t_ns;

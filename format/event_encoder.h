@@ -133,6 +133,7 @@ class EventEncoder {
   int64_t begin_t_ns_ = 0;  // of the chunk's first event
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   int64_t previous_address_ = 0;
+  uint32_t previous_thread_ = 0;
   ExpectedTotals totals_;
 };
 

@@ -28,7 +28,7 @@ absl::string_view View(const std::string& text) { return {text.data(), text.size
 class RecordingWriter::Impl {
  public:
   Impl(std::unique_ptr<Sink> sink, const WriterOptions& options)
-      : sink_(std::move(sink)), options_(options), packer_(options.codec, options.zstd_level) {
+      : sink_(std::move(sink)), options_(options), packer_(options.codec) {
     options_.chunk_events = std::clamp(options_.chunk_events, 1u, kMaxEventsOfChunk);
     index_.set_sync(SyncWord(kIndexSync));
   }
@@ -128,7 +128,9 @@ class RecordingWriter::Impl {
                           const std::string& snapshot) {
     chunk.set_sync(SyncWord(kChunkSync));
     chunk.set_seq(next_seq_);
-    absl::Status packed = packer_.Pack(body, &chunk);
+    const int level =
+        chunk.kind() == Chunk::EVENTS ? options_.zstd_level_of_events : options_.zstd_level;
+    absl::Status packed = packer_.Pack(body, level, &chunk);
     if (!packed.ok()) return packed;  // not a write error: the file is as good as before
 
     Index::Entry* entry = index_.add_entry();

@@ -188,7 +188,7 @@ class Mender {
     gmt::Body body;
     *body.mutable_events() = EncodeEvents(batch, last_t_ns_, &none);
     gmt::Body packed = body;
-    absl::Status status = ChunkPacker(Chunk::NONE, 0).Pack(&packed, &chunk);
+    absl::Status status = ChunkPacker(Chunk::NONE).Pack(&packed, 0, &chunk);
     return status.ok() ? Put(std::move(chunk), body) : status;
   }
 
