@@ -115,8 +115,8 @@ void TraceBuilder::OnAlloc(const Event& event) {
   if (Failed(event)) return OnAllocFailed(event);
   if (IsForeign(event.memory)) return;
   const Place place = PlacesOf(event).front();
-  const auto held = held_.find(place);
-  if (held != held_.end()) {
+  const auto [held, is_new] = held_.try_emplace(place, kNoRow);
+  if (!is_new) {
     const RowId old = held->second;
     Rows& rows = trace_.rows;
     const bool from_snapshot = (rows.flags[old] & kRowFromBefore) != 0 &&
@@ -133,15 +133,15 @@ void TraceBuilder::OnAlloc(const Event& event) {
     physical_.erase(old);
     Die(old, event.t_ns);
   }
-  freed_.erase(place);
-  Bear(event);
+  if (place.space < kFirstBlockSpace) freed_.erase(place);
+  held->second = Bear(event);
+  NotePlace(place, held->second);
+  if (trace_.rows.heap[held->second] > kHostHeap) MarkSegments(held->second);
 }
 
-void TraceBuilder::Bear(const Event& event) {
+RowId TraceBuilder::Bear(const Event& event) {
   trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
-  const RowId row = AddRow(event, trace_.last_step(), 0);
-  Hold(PlacesOf(event).front(), row);
-  if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
+  return AddRow(event, trace_.last_step(), 0);
 }
 
 RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
@@ -168,6 +168,10 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
 
 void TraceBuilder::Hold(const Place& place, RowId row) {
   held_[place] = row;
+  NotePlace(place, row);
+}
+
+void TraceBuilder::NotePlace(const Place& place, RowId row) {
   if (place.space == kPhysicalSpace) physical_[row] = {};
   if (place.space == kDeviceSpace) ranges_[{trace_.rows.device[row], place.value}] = row;
 }
@@ -177,15 +181,17 @@ void TraceBuilder::OnFree(const Event& event) {
   for (const Place& place : PlacesOf(event)) {
     const auto held = held_.find(place);
     if (held == held_.end()) continue;
-    return Release(place, held->second, event.t_ns);
+    const RowId row = held->second;
+    held_.erase(held);
+    return Release(place, row, event.t_ns);
   }
   FreeOfUnknown(event);
 }
 
 void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
-  held_.erase(place);
   if (place.space < kFirstBlockSpace) freed_[place] = row;  // only the driver can refuse
-  if (const auto physical = physical_.find(row); physical != physical_.end()) {
+  const auto physical = place.space == kPhysicalSpace ? physical_.find(row) : physical_.end();
+  if (physical != physical_.end()) {
     physical->second.released = true;
     if (physical->second.mappings > 0) return;
     physical_.erase(physical);
@@ -196,6 +202,7 @@ void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
 void TraceBuilder::Die(RowId row, int64_t t_ns) {
   trace_.steps.push_back({row, true, t_ns});
   trace_.rows.death[row] = trace_.last_step();
+  if (trace_.rows.heap[row] != kDriverHeap) return;
   const auto range = ranges_.find({trace_.rows.device[row], trace_.rows.address[row]});
   if (range != ranges_.end() && range->second == row) ranges_.erase(range);
 }
@@ -331,7 +338,10 @@ void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t
   // The table they come from has no order of its own; steps must come out alike in every run.
   std::sort(held.begin(), held.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [row, place] : held) Release(place, row, t_ns);
+  for (const auto& [row, place] : held) {
+    held_.erase(place);
+    Release(place, row, t_ns);
+  }
 }
 
 void TraceBuilder::OnSample(const Event& event, const Sample& sample) {
@@ -370,14 +380,16 @@ uint32_t TraceBuilder::HeapOf(const Event& event) {
 }
 
 uint32_t TraceBuilder::HeapNamed(uint32_t string_id) {
+  if (string_id == last_heap_string_) return last_heap_;
   const auto [it, is_new] = heap_by_string_.try_emplace(string_id, kDriverHeap);
-  if (!is_new) return it->second;
   const std::string_view name = definitions_.string(string_id);
-  if (name.empty()) return kDriverHeap;
-  const auto known = std::find(trace_.heaps.begin(), trace_.heaps.end(), name);
-  it->second = static_cast<uint32_t>(known - trace_.heaps.begin());
-  if (known == trace_.heaps.end()) trace_.heaps.emplace_back(name);
-  return it->second;
+  if (is_new && !name.empty()) {
+    const auto known = std::find(trace_.heaps.begin(), trace_.heaps.end(), name);
+    it->second = static_cast<uint32_t>(known - trace_.heaps.begin());
+    if (known == trace_.heaps.end()) trace_.heaps.emplace_back(name);
+  }
+  last_heap_string_ = string_id;
+  return last_heap_ = it->second;
 }
 
 TraceBuilder::Place TraceBuilder::PlaceOf(uint32_t heap, Memory memory, uint64_t value) const {
@@ -388,16 +400,17 @@ TraceBuilder::Place TraceBuilder::PlaceOf(uint32_t heap, Memory memory, uint64_t
 
 TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
   const uint64_t value = ValueOf(event);
-  if (event.kind == CREATE || event.kind == RELEASE) return {{value, kPhysicalSpace}};
+  if (event.kind == CREATE || event.kind == RELEASE) return {{{{value, kPhysicalSpace}}}};
   const uint32_t heap = HeapOf(event);
   if (heap > kHostHeap || event.memory != MEMORY_UNSPECIFIED || event.kind == ALLOC) {
-    Places places = {PlaceOf(heap, event.memory, value)};
-    if (event.kind == FREE_DONE && event.memory == VMM) places.push_back({value, kPhysicalSpace});
-    return places;
+    const bool may_be_physical = event.kind == FREE_DONE && event.memory == VMM;
+    return {{{PlaceOf(heap, event.memory, value), {value, kPhysicalSpace}}},
+            may_be_physical ? 2u : 1u};
   }
   // An event log may leave out what kind of memory is freed.
   return {
-      {value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}};
+      {{{value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}}},
+      4};
 }
 
 // The driver memory that a block lies in is a framework's segment.

@@ -15,6 +15,7 @@
 #ifndef GMT_ANALYSIS_TRACE_BUILDER_H_
 #define GMT_ANALYSIS_TRACE_BUILDER_H_
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,6 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "analysis/trace.h"
 #include "format/definitions.h"
 #include "format/event.h"
@@ -53,10 +53,17 @@ class TraceBuilder : public format::RecordingVisitor {
     bool operator==(const Place&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Place& p) {
-      return H::combine(std::move(h), p.value, p.space);
+      return H::combine(std::move(h), p.value ^ uint64_t{p.space} << 56);
     }
   };
-  using Places = absl::InlinedVector<Place, 4>;
+  struct Places {
+    std::array<Place, 4> all;
+    uint32_t count = 1;
+
+    const Place& front() const { return all[0]; }
+    const Place* begin() const { return all.data(); }
+    const Place* end() const { return all.data() + count; }
+  };
   // A reserved range of addresses. A framework that puts blocks in it uses all that is mapped there
   // as one segment.
   struct Reservation {
@@ -87,9 +94,10 @@ class TraceBuilder : public format::RecordingVisitor {
   Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
 
   RowId AddRow(const format::Event& event, Step birth, uint8_t flags);
-  void Bear(const format::Event& event);
+  RowId Bear(const format::Event& event);
   void Hold(const Place& place, RowId row);
-  // Ends a row: of physical memory, once nothing maps it.
+  void NotePlace(const Place& place, RowId row);
+  // Ends a row that is held no more: of physical memory, once nothing maps it.
   void Release(const Place& place, RowId row, int64_t t_ns);
   void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
   void Die(RowId row, int64_t t_ns);
@@ -104,6 +112,8 @@ class TraceBuilder : public format::RecordingVisitor {
   Trace trace_;
   std::vector<uint32_t> context_;  // by row
   absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
+  // The last one asked for: most events are of one heap.
+  uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
   absl::flat_hash_map<Place, RowId> held_;
   absl::flat_hash_map<Place, RowId> freed_;  // since, for free_done
   absl::flat_hash_map<RowId, Physical> physical_;
