@@ -1,10 +1,13 @@
 # gmt_library(NAME HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
 # gmt_test(ROOM SRCS... DEPS...): the one test executable of a room, ROOM_test.
 # gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
+# gmt_fuzzer(NAME SRCS... DEPS...): a libFuzzer program, NAME_fuzz, in the preset `fuzz`.
 # Includes are written from the root of the tree; warnings come from the target gmt_warnings.
 
 option(GMT_STATIC_DEPENDENCIES "Link abseil, protobuf, fmt, spdlog and libstdc++ statically (the bundle)" OFF)
 set(GMT_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the preloaded library")
+
+option(GMT_BUILD_FUZZERS "libFuzzer programs (needs clang)" OFF)
 
 add_library(gmt_warnings INTERFACE)
 target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
@@ -19,6 +22,10 @@ if(GMT_SANITIZE)
   target_compile_options(gmt_sanitize INTERFACE
     -fsanitize=${GMT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(gmt_sanitize INTERFACE -fsanitize=${GMT_SANITIZE})
+endif()
+
+if(GMT_BUILD_FUZZERS)
+  target_compile_options(gmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 function(gmt_library name)
@@ -54,4 +61,15 @@ function(gmt_benchmark room)
   add_executable(${room}_benchmark ${ARG_SRCS})
   set_target_properties(${room}_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmark)
   target_link_libraries(${room}_benchmark PRIVATE ${ARG_DEPS} benchmark::benchmark_main gmt_warnings)
+endfunction()
+
+function(gmt_fuzzer name)
+  if(NOT GMT_BUILD_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  add_executable(${name}_fuzz ${ARG_SRCS})
+  set_target_properties(${name}_fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_link_libraries(${name}_fuzz PRIVATE ${ARG_DEPS} gmt_warnings gmt_sanitize)
+  target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
 endfunction()

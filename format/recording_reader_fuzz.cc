@@ -1,44 +1,113 @@
-// A fuzzer (clang, -DGMT_BUILD_FUZZERS=ON): whatever the bytes are, the reader ends, without a
-// crash, and every id it hands out can be looked up. Run: recording_reader_fuzz -max_len=65536
-// CORPUS
+// A fuzzer (preset `fuzz`): whatever the bytes are, reader and repair end, without a crash, without
+// memory that the bytes cannot justify, and every id that is handed out can be looked up.
+//
+// The bytes are taken for a file; then for the body of a chunk in a file whose checksums are right,
+// as it is and compressed, so that the fuzzer gets behind the checksum; then for a header.
+//
+// Run: build/fuzz/fuzz/recording_reader_fuzz -max_len=65536 -rss_limit_mb=1024 -timeout=10 CORPUS
+// tests/golden holds a recording to begin with.
+
+#include <zstd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <utility>
 
+#include "format/framing.h"
 #include "format/live_columns.h"
 #include "format/recording_reader.h"
+#include "format/repair.h"
 
+namespace gmt::format {
 namespace {
 
-class LookUpEverything : public gmt::format::RecordingVisitor {
+class LookUpEverything : public RecordingVisitor {
  public:
-  explicit LookUpEverything(const gmt::format::Definitions* definitions)
-      : definitions_(*definitions) {}
+  explicit LookUpEverything(const Definitions* definitions) : definitions_(*definitions) {}
 
-  absl::Status OnEvents(const gmt::format::EventBatch& batch) override {
-    for (const gmt::format::Event& event : batch.events) {
+  absl::Status OnEvents(const EventBatch& batch) override {
+    for (const Event& event : batch.events) {
       names_ += definitions_.string(event.heap).size() + definitions_.string(event.name).size();
-      if (event.stack != 0) names_ += definitions_.StackFrames(event.stack).size();
+      if (event.stack != 0 && ++stacks_ < kMaxStacks) {
+        names_ += definitions_.StackFrames(event.stack).size();
+      }
     }
     return absl::OkStatus();
   }
-  absl::Status OnSnapshot(const gmt::Snapshot& snapshot) override {
-    return gmt::format::DecodeLive(snapshot.live()).status();
+  absl::Status OnSnapshot(const Snapshot& snapshot) override {
+    return DecodeLive(snapshot.live()).status();
   }
 
  private:
-  const gmt::format::Definitions& definitions_;
+  static constexpr int kMaxStacks = 1000;  // each may be deep
+
+  const Definitions& definitions_;
   size_t names_ = 0;
+  int stacks_ = 0;
 };
 
+class CountingSink : public Sink {
+ public:
+  explicit CountingSink(std::string* bytes) : bytes_(bytes) {}
+  absl::Status Append(absl::string_view bytes) override {
+    bytes_->append(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  absl::Status Sync() override { return absl::OkStatus(); }
+
+ private:
+  std::string* const bytes_;
+};
+
+// Whether it was read as a whole recording.
+bool Read(const std::string& bytes) {
+  auto reader = RecordingReader::FromBytes(bytes, "fuzz");
+  if (!reader.ok()) return false;
+  LookUpEverything visitor(&(*reader)->definitions());
+  return (*reader)->Read(visitor).ok() && (*reader)->complete();
+}
+
+void ReadAndRepair(const std::string& bytes) {
+  const bool whole = Read(bytes);
+  std::string mended;
+  const auto repaired = RepairBytes(bytes, "fuzz", std::make_unique<CountingSink>(&mended));
+  // What was whole stays whole.
+  if (repaired.ok() && whole && !Read(mended)) std::abort();
+}
+
+std::string FileWithChunk(Chunk chunk) {
+  chunk.set_sync(SyncWord(kChunkSync));
+  return std::string(kFileMagic) + Frame(FrameTag::kHeader, "") +
+         Frame(FrameTag::kChunk, chunk.SerializeAsString());
+}
+
+void ReadAsBody(const std::string& raw) {
+  gmt::Body body;
+  if (!body.ParseFromString(raw)) return;
+  Chunk chunk;
+  chunk.set_raw_size(static_cast<uint32_t>(raw.size()));
+  *chunk.mutable_body() = std::move(body);
+  ReadAndRepair(FileWithChunk(chunk));
+  chunk.clear_body();
+  chunk.set_codec(Chunk::ZSTD);
+  std::string packed(ZSTD_compressBound(raw.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), 1));
+  chunk.set_payload(packed);
+  ReadAndRepair(FileWithChunk(chunk));
+  chunk.set_payload(raw);  // no frame of zstd, or a hostile one
+  ReadAndRepair(FileWithChunk(chunk));
+}
+
 }  // namespace
+}  // namespace gmt::format
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  auto reader = gmt::format::RecordingReader::FromBytes(
-      std::string(reinterpret_cast<const char*>(data), size), "fuzz");
-  if (!reader.ok()) return 0;
-  LookUpEverything visitor(&(*reader)->definitions());
-  (*reader)->Read(visitor).IgnoreError();
+  using namespace gmt::format;
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  ReadAndRepair(bytes);
+  ReadAsBody(bytes);
+  Read(std::string(kFileMagic) + Frame(FrameTag::kHeader, bytes));
   return 0;
 }

@@ -51,9 +51,9 @@ absl::StatusOr<std::unique_ptr<Sink>> FileSink(absl::string_view path, IfExists 
 struct WriterOptions {
   Chunk::Codec codec = Chunk::ZSTD;  // NONE: `protoc --decode gmt.File` shows every event
   int zstd_level = 3;
+  uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
   // Of events, which come by the million: a third of the time for a twentieth more bytes.
   int zstd_level_of_events = 1;
-  uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
 };
 
 class RecordingWriter {

@@ -221,12 +221,9 @@ class Mender {
   int64_t last_t_ns_ = 0;
 };
 
-}  // namespace
-
-absl::StatusOr<Repaired> RepairRecording(absl::string_view path, std::unique_ptr<Sink> sink) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
-  if (!source.ok()) return source.status();
-  FrameStream stream(source->get());
+absl::StatusOr<Repaired> Repair(ByteSource* source, absl::string_view name,
+                                std::unique_ptr<Sink> sink) {
+  FrameStream stream(source);
   Mender mender(std::move(sink));
   for (;;) {
     const absl::StatusOr<FrameRecord> record = stream.Next();
@@ -236,11 +233,24 @@ absl::StatusOr<Repaired> RepairRecording(absl::string_view path, std::unique_ptr
     if (record->kind == FrameRecord::Kind::kEnd) break;
   }
   if (mender.result().chunks == 0) {
-    return absl::DataLossError(absl::StrCat(path, ": there is no whole chunk in it to save"));
+    return absl::DataLossError(absl::StrCat(name, ": there is no whole chunk in it to save"));
   }
   absl::Status status = mender.Sync();
   if (!status.ok()) return status;
   return mender.result();
+}
+
+}  // namespace
+
+absl::StatusOr<Repaired> RepairRecording(absl::string_view path, std::unique_ptr<Sink> sink) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
+  if (!source.ok()) return source.status();
+  return Repair(source->get(), path, std::move(sink));
+}
+
+absl::StatusOr<Repaired> RepairBytes(std::string bytes, absl::string_view name,
+                                     std::unique_ptr<Sink> sink) {
+  return Repair(BytesInMemory(std::move(bytes)).get(), name, std::move(sink));
 }
 
 }  // namespace gmt::format

@@ -51,6 +51,9 @@ struct Repaired {
 // Reads the recording at `path` and appends a mended one to `sink`. Fails where nothing can be
 // saved.
 absl::StatusOr<Repaired> RepairRecording(absl::string_view path, std::unique_ptr<Sink> sink);
+// The same of what is in memory; `name` stands for the path in messages.
+absl::StatusOr<Repaired> RepairBytes(std::string bytes, absl::string_view name,
+                                     std::unique_ptr<Sink> sink);
 
 }  // namespace gmt::format
 

@@ -1,0 +1,113 @@
+#include "format/acquisition_history.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <utility>
+
+namespace gmt::format {
+namespace {
+
+Event Block(Kind kind, uint64_t address, uint64_t size = 0) {
+  Event event;
+  event.kind = kind;
+  event.memory = BLOCK;
+  event.heap = 1;
+  event.address = address;
+  event.size = size;
+  event.present = kHasAddress;
+  if (size > 0) event.present |= kHasSize;
+  return event;
+}
+
+Event OfDriver(Kind kind, uint64_t address, uint32_t result = 0) {
+  Event event = Block(kind, address, 512);
+  event.memory = DEVICE;
+  event.result = result;
+  return event;
+}
+
+// Tells of a free to the history, as encoder and decoder do; how far back its allocation was.
+uint64_t End(AcquisitionHistory& history, const Event& event) {
+  const uint64_t distance = history.AcquisitionOf(event).distance;
+  history.Ended(event, distance);
+  return distance;
+}
+
+TEST(AcquisitionHistoryTest, FreeIsFoundByPlaceAndByRow) {
+  AcquisitionHistory history;
+  history.Add(Block(ALLOC, 0x1000, 512));
+  history.Add(Block(ALLOC, 0x2000, 1024));
+  const auto found = history.AcquisitionOf(Block(FREE, 0x1000));
+  EXPECT_EQ(found.distance, 2u);
+  ASSERT_EQ(history.Find(2), found.acquired);
+  EXPECT_EQ(found.acquired->size, 512u);
+}
+
+TEST(AcquisitionHistoryTest, SecondFreeOfABlockFindsNothing) {
+  AcquisitionHistory history;
+  history.Add(Block(ALLOC, 0x1000, 512));
+  EXPECT_EQ(End(history, Block(FREE, 0x1000)), 1u);
+  EXPECT_EQ(End(history, Block(FREE, 0x1000)), 0u);
+  EXPECT_EQ(history.Find(1), nullptr);
+}
+
+TEST(AcquisitionHistoryTest, DriversFreeIsKeptUntilItsResultIsKnown) {
+  AcquisitionHistory history;
+  history.Add(OfDriver(ALLOC, 0x1000));
+  EXPECT_EQ(End(history, OfDriver(FREE, 0x1000)), 1u);
+  EXPECT_EQ(End(history, OfDriver(FREE_DONE, 0x1000, /*result=*/2)), 1u);
+  EXPECT_EQ(End(history, OfDriver(FREE, 0x1000)), 1u);
+  EXPECT_EQ(End(history, OfDriver(FREE_DONE, 0x1000)), 1u);
+  EXPECT_EQ(End(history, OfDriver(FREE_DONE, 0x1000)), 0u);
+}
+
+TEST(AcquisitionHistoryTest, PlaceThatIsUsedAgainEndsTheOldRow) {
+  AcquisitionHistory history;
+  history.Add(Block(ALLOC, 0x1000, 512));
+  history.Add(Block(ALLOC, 0x1000, 1024));
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000)).distance, 1u);
+  EXPECT_EQ(history.Find(2), nullptr);
+}
+
+TEST(AcquisitionHistoryTest, RowsThatWereLostAreNotFound) {
+  AcquisitionHistory history;
+  history.Add(Block(ALLOC, 0x1000, 512));
+  history.ContinueAt(1000);
+  EXPECT_EQ(history.Find(5), nullptr);
+  EXPECT_EQ(history.AcquisitionOf(Block(FREE, 0x1000)).distance, 1000u);
+  ASSERT_NE(history.Find(1000), nullptr);
+}
+
+// Against a map of all rows, far beyond the window in which rows are found without a table.
+TEST(AcquisitionHistoryTest, AgreesWithAMapOfEverythingHeld) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    AcquisitionHistory history;
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>> held;  // address: row, size
+    uint64_t rows = 0;
+    for (int n = 0; n < 400'000; ++n) {
+      // Few addresses are used again at once, most long after.
+      const uint64_t address = 512 * (random() % 4 == 0 ? random() % 100'000 : random() % 3000);
+      const auto at = held.find(address);
+      if (at == held.end()) {
+        const uint64_t size = 1 + random() % 9999;
+        history.Add(Block(ALLOC, address, size));
+        held[address] = {rows++, size};
+        continue;
+      }
+      const auto found = history.AcquisitionOf(Block(FREE, address));
+      ASSERT_EQ(found.distance, rows - at->second.first);
+      ASSERT_EQ(history.Find(found.distance), found.acquired);
+      ASSERT_EQ(found.acquired->size, at->second.second);
+      history.Ended(Block(FREE, address), found.distance);
+      ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)).distance, 0u);
+      held.erase(at);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gmt::format
