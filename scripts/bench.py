@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import gpu_check
 
@@ -17,6 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "overhead.md"
 BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
 DEPTH = 20
+BATCH = 64  # calls, of call_cost
+VARIANTS = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
+            ("recording, stack by libunwind", "stacks=native:libunwind"),
+            ("recording, stack by libgcc", "stacks=native:libgcc")]
 
 
 class Bench:
@@ -38,32 +43,42 @@ class Bench:
             environment["GPUMEMTRACE"] = f"quiet,output={self.folder}/%p.gmt,{options}".rstrip(",")
         return environment
 
-    def call_cost(self, preload, options=""):
-        command = [str(self.build / "simcuda" / "with-simcuda"), str(self.build / "bench" / "call_cost"),
-                   "100", str(DEPTH)]
-        done = subprocess.run(command, env=self.environment(preload, options), capture_output=True, text=True, check=True)
+    def call_cost(self, preload, options="", threads=1):
+        command = [str(self.build / "bench" / "call_cost"), "200" if self.quick else "3000", str(DEPTH), str(threads)]
+        environment = self.environment(preload, options)
+        environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
-    def hooks(self):
+    def hooks(self, threads):
         """Each variant against the direct call of the same round, so that both see the same machine."""
-        variants = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
-                    ("recording, stack by libunwind", "stacks=native:libunwind"),
-                    ("recording, stack by libgcc", "stacks=native:libgcc")]
-        added = {name: [] for name, _ in variants}
-        clocks, direct = [], []
+        added = {name: [] for name, _ in VARIANTS}
+        direct, clocks = [], []
         for _ in range(3 if self.quick else 11):
-            plain = self.call_cost(False)
-            direct.append(plain["pair_ns"])
-            clocks.append(plain["clock_ns"])
-            for name, options in variants:
-                added[name].append(self.call_cost(True, options)["pair_ns"] - plain["pair_ns"])
-        clock, call = statistics.median(clocks), statistics.median(direct)
-        self.add("clock_gettime", f"{clock:.0f} ns", "x1")
-        self.add("cudaMalloc + cudaFree of the simulated device", f"{call:.0f} ns", f"x{call / clock:.1f} clock_gettime")
-        for name, _ in variants:
-            value = statistics.median(added[name])
-            self.add(f"added to the pair: {name}", f"{value:.0f} ns",
-                     f"x{value / clock:.1f} clock_gettime, x{value / call:.1f} the pair")
+            plain = self.call_cost(False, threads=threads)
+            direct.append(plain)
+            clocks.append(plain["clock"]["p50"])
+            for name, options in VARIANTS:
+                cost = self.call_cost(True, options, threads)
+                added[name].append([cost[call][part] - plain[call][part]
+                                    for call in ("allocate", "free") for part in ("p50", "p99")])
+        clock = statistics.median(clocks)
+        where = f"{threads} thread{'s' if threads > 1 else ''}"
+        call = statistics.median((d["allocate"]["p50"] + d["free"]["p50"]) / 2 for d in direct)
+        self.add(f"clock_gettime, {where}", f"{clock:.0f} ns", "x1")
+        self.add(f"call of a runtime that does nothing, {where}", f"{call:.1f} ns",
+                 f"x{call / clock:.1f} clock_gettime")
+        for name, _ in VARIANTS:
+            allocate, late_allocate, free, late_free = (statistics.median(column) for column in zip(*added[name]))
+            self.add(f"added to a call: {name}, {where}", f"{allocate:.1f} / {free:.1f} ns",
+                     f"x{allocate / clock:.1f} / x{free / clock:.1f} clock_gettime; p99 of 64 calls "
+                     f"{late_allocate:.0f} / {late_free:.0f} ns")
+        if threads == 1:
+            traced = self.call_cost(True, "stacks=native:libunwind")
+            self.add("session as created, shared memory", f"{traced['session_kib'] / 1024:.1f} MiB",
+                     "blocks of its file")
+            self.add("anonymous memory added to the process",
+                     f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "with libunwind")
         return clock
 
     def session(self, clock):
@@ -80,6 +95,45 @@ class Bench:
             elif row.get("run_type") == "iteration" and row["time_unit"] == "ns" and "error_message" not in row:
                 self.add(f"session: {row['name'].removeprefix('BM_').replace('/real_time', '')}",
                          f"{row['cpu_time']:.0f} ns", f"x{row['cpu_time'] / clock:.1f} clock_gettime")
+
+    def drain(self):
+        """Events a second that one core reads from a session, and what becomes of them."""
+        done = subprocess.run([str(self.build / "benchmark" / "collector_benchmark"), "--benchmark_format=json",
+                               "--benchmark_repetitions=3", f"--benchmark_min_time={0.05 if self.quick else 0.5}"],
+                              capture_output=True, text=True, check=True)
+        names = {"BM_DrainToRecords": "ring to records", "BM_DrainToLiveSet": "ring to live set",
+                 "BM_DrainToRecording": "ring to recording in tmpfs"}
+        for row in json.loads(done.stdout)["benchmarks"]:
+            name = row["run_name"].split("/")[0]
+            if row.get("aggregate_name") == "median" and name in names:
+                rate = row["items_per_second"]
+                self.add(f"drained on one core: {names[name]}", f"{rate / 1e6:.1f} M events/s",
+                         f"{1e9 / rate:.0f} ns each")
+
+    def recording(self):
+        """Bytes per event of a training loop, and the report on it."""
+        events = 200_000 if self.quick else 10_000_000
+        path = self.folder / "loop.gmt"
+        done = subprocess.run([str(self.build / "benchmark" / "recording_benchmark"), str(events), str(path)],
+                              capture_output=True, text=True, check=True)
+        cost = json.loads(done.stdout)
+        self.add(f"recording of {events:,} events", f"{cost['bytes']:.2f} B/event",
+                 f"{cost['file_bytes'] / 2**20:.0f} MiB")
+        for group in cost["groups"]:
+            self.add(f"columns: {group['name']}", f"{group['packed']:.2f} B/event", f"{group['raw']:.2f} uncompressed")
+        command = [str(self.build / "bin" / "gpumemtrace"), "report", str(path)]
+        runs = []
+        for _ in range(3):
+            start = time.monotonic()
+            pid = os.posix_spawn(command[0], command, self.environment(False, ""),
+                                 file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+            _, status, usage = os.wait4(pid, 0)
+            if status != 0:
+                sys.exit("bench: the report failed")
+            runs.append((time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**10))
+        seconds, processor, peak = (statistics.median(column) for column in zip(*runs))
+        self.add(f"report on {events:,} events", f"{seconds:.2f} s",
+                 f"{processor:.2f} s of processor time, {peak:.0f} MiB at most")
 
     def training(self):
         arguments = type("Arguments", (), {"python": os.environ["GMT_TORCH_PYTHON"], "simulated": self.build,
@@ -110,14 +164,12 @@ class Bench:
                  f"{statistics.median(d for d, _ in differences) * 1e3:+.2f} ms",
                  f"x{statistics.median(r for _, r in differences):.3f}, median of {len(differences)} pairs")
 
-    def count_instructions(self, preload, pairs):
+    def count_instructions(self, options, batches):
         """Instructions of the whole program, or None where valgrind is missing or cannot load it."""
-        environment = self.environment(preload, "stacks=none")
-        libraries = [self.library] if preload else []
-        libraries += [str(self.build / "simcuda" / "libcuda.so.1"), str(self.build / "simcuda" / "libcudart.so.13")]
-        environment["LD_PRELOAD"] = ":".join(libraries)
+        environment = self.environment(options is not None, options or "")
+        environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                   str(self.build / "bench" / "call_cost"), str(pairs), str(DEPTH)]
+                   str(self.build / "bench" / "call_cost"), str(batches), str(DEPTH), "1"]
         try:
             process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                        text=True)
@@ -134,22 +186,28 @@ class Bench:
 
     def instructions(self):
         """What a shared machine cannot blur; the difference of two lengths leaves out the start of the session."""
-        rounds = 302  # of call_cost, the first unmeasured one included
-        counts = [self.count_instructions(preload, pairs) for preload in (False, True) for pairs in (10, 30)]
-        if None in counts:
-            self.add("instructions added to the pair: recording, no stack", "not available here",
-                     "valgrind --tool=callgrind")
-            return
-        direct, recorded = (counts[1] - counts[0]) / (20 * rounds), (counts[3] - counts[2]) / (20 * rounds)
-        self.add("instructions added to the pair: recording, no stack", f"{recorded - direct:.0f}",
-                 f"{direct:.0f} of the simulated device; valgrind --tool=callgrind")
+        calls = 200 * BATCH * 2  # of cudaMalloc and cudaFree, between the two lengths
+        counts = {}
+        for name, options in [("direct", None), *VARIANTS]:
+            pair = [self.count_instructions(options, batches) for batches in (100, 300)]
+            counts[name] = None if None in pair else (pair[1] - pair[0]) / calls
+        for name, _ in VARIANTS:
+            if counts[name] is None or counts["direct"] is None:
+                self.add(f"instructions added to a call: {name}", "not available here", "valgrind --tool=callgrind")
+            else:
+                self.add(f"instructions added to a call: {name}", f"{counts[name] - counts['direct']:.0f}",
+                         "mean of cudaMalloc and cudaFree; valgrind --tool=callgrind")
 
     def run(self):
         with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
             self.folder = pathlib.Path(folder)
-            clock = self.hooks()
+            (self.folder / "sessions").mkdir(mode=0o700)
+            clock = self.hooks(1)
+            self.hooks(4)
             self.session(clock)
             self.instructions()
+            self.drain()
+            self.recording()
             self.training()
             self.start_up("true", ["true"], 300)
             self.start_up("import torch", [os.environ["GMT_TORCH_PYTHON"], "-c", "import torch"], 9)

@@ -1,14 +1,22 @@
-// Measures what a cudaMalloc with its cudaFree costs, for scripts/bench: pairs of calls below a stack of known depth, and
-// clock_gettime in the same process as a yardstick that every machine has.
+// Measures what a single cudaMalloc and a single cudaFree cost, for scripts/bench: batches of 64
+// calls of one kind below a stack of known depth, on one thread or several, and clock_gettime in the
+// same process as a yardstick that every machine has.
 //
-// Usage: call_cost PAIRS DEPTH
-// Prints one JSON line: the median over rounds of nanoseconds per pair and per clock_gettime.
+// Usage: call_cost BATCHES DEPTH THREADS
+// Prints one JSON line: percentiles over batches of nanoseconds per call, and what the process holds
+// at the end beside files: anonymous memory, and the blocks of files below $GPUMEMTRACE_DIR that it
+// has mapped (the session), in KiB.
+#include <sys/stat.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 extern "C" int cudaMalloc(void** pointer, size_t size);
@@ -16,8 +24,8 @@ extern "C" int cudaFree(void* pointer);
 
 namespace {
 
-// Many short rounds: one that another process interrupts must not move the median.
-constexpr int kRounds = 301;
+constexpr int kBatch = 64;
+constexpr int kWarmUp = 100;  // batches: context, session, caches
 
 double NowNs() {
   timespec t;
@@ -25,45 +33,99 @@ double NowNs() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
-void Pairs(int pairs) {
-  for (int i = 0; i < pairs; ++i) {
-    void* pointer = nullptr;
-    if (cudaMalloc(&pointer, 4096) != 0 || cudaFree(pointer) != 0) {
+struct Costs {
+  std::vector<double> allocate, free, clock;  // nanoseconds per call, by batch
+};
+
+void Measure(int batches, Costs* costs) {
+  void* pointers[kBatch];
+  bool ok = true;
+  for (int n = 0; n < batches; ++n) {
+    const double start = NowNs();
+    for (void*& pointer : pointers) ok &= cudaMalloc(&pointer, 4096) == 0;
+    const double allocated = NowNs();
+    for (void* pointer : pointers) ok &= cudaFree(pointer) == 0;
+    const double freed = NowNs();
+    for (int call = 0; call < kBatch; ++call) NowNs();
+    const double end = NowNs();
+    if (!ok) {
       std::fprintf(stderr, "call_cost: a CUDA call failed\n");
       std::exit(1);
     }
+    if (n < kWarmUp) continue;
+    costs->allocate.push_back((allocated - start) / kBatch);
+    costs->free.push_back((freed - allocated) / kBatch);
+    costs->clock.push_back((end - freed) / kBatch);
   }
 }
 
 // One frame per level: the volatile read after the call keeps it from becoming a jump.
-__attribute__((noinline)) int Below(int depth, int pairs) {
+__attribute__((noinline)) int Below(int depth, int batches, Costs* costs) {
   if (depth == 0) {
-    Pairs(pairs);
+    Measure(batches, costs);
     return 0;
   }
-  volatile int level = Below(depth - 1, pairs);
+  volatile int level = Below(depth - 1, batches, costs);
   return level + 1;
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+void Print(const char* name, std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double part) {
+    return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
+  };
+  std::printf("\"%s\": {\"p50\": %.2f, \"p90\": %.2f, \"p99\": %.2f}, ", name, at(0.5), at(0.9),
+              at(0.99));
+}
+
+uint64_t AnonymousKib() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(rollup, line);) {
+    if (line.rfind("Anonymous:", 0) == 0) return std::strtoull(line.c_str() + 10, nullptr, 10);
+  }
+  return 0;
+}
+
+uint64_t SessionKib() {
+  const char* folder = std::getenv("GPUMEMTRACE_DIR");
+  if (folder == nullptr) return 0;
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> paths;
+  for (std::string line; std::getline(maps, line);) {
+    const size_t at = line.find(folder);
+    if (at != std::string::npos) paths.insert(line.substr(at));
+  }
+  uint64_t blocks = 0;
+  for (const std::string& path : paths) {
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0) blocks += static_cast<uint64_t>(info.st_blocks);
+  }
+  return blocks / 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const int pairs = std::atoi(argv[1]), depth = std::atoi(argv[2]);
-  Below(depth, pairs);  // context, session, caches
-  std::vector<double> calls, clocks;
-  for (int round = 0; round < kRounds; ++round) {
-    double start = NowNs();
-    Below(depth, pairs);
-    calls.push_back((NowNs() - start) / pairs);
-    start = NowNs();
-    for (int i = 0; i < pairs; ++i) NowNs();
-    clocks.push_back((NowNs() - start) / pairs);
+  if (argc != 4) return 2;
+  const int batches = std::atoi(argv[1]) + kWarmUp, depth = std::atoi(argv[2]);
+  std::vector<Costs> costs(static_cast<size_t>(std::max(1, std::atoi(argv[3]))));
+  std::vector<std::thread> threads;
+  for (size_t n = 1; n < costs.size(); ++n) {
+    threads.emplace_back([&, n] { Below(depth, batches, &costs[n]); });
   }
-  std::printf("{\"pair_ns\": %.1f, \"clock_ns\": %.2f}\n", Median(calls), Median(clocks));
+  Below(depth, batches, &costs[0]);
+  for (std::thread& thread : threads) thread.join();
+  Costs all;
+  for (const Costs& one : costs) {
+    all.allocate.insert(all.allocate.end(), one.allocate.begin(), one.allocate.end());
+    all.free.insert(all.free.end(), one.free.begin(), one.free.end());
+    all.clock.insert(all.clock.end(), one.clock.begin(), one.clock.end());
+  }
+  std::printf("{");
+  Print("allocate", all.allocate);
+  Print("free", all.free);
+  Print("clock", all.clock);
+  std::printf("\"anonymous_kib\": %llu, \"session_kib\": %llu}\n",
+              static_cast<unsigned long long>(AnonymousKib()),
+              static_cast<unsigned long long>(SessionKib()));
 }
