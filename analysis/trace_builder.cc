@@ -12,9 +12,6 @@ using format::Event;
 
 constexpr uint32_t kNoContext = UINT32_MAX;
 
-// Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
-enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
-
 bool IsHost(Memory memory) { return memory == PINNED || memory == REGISTERED; }
 bool IsArray(Memory memory) { return memory == ARRAY || memory == MIPMAPPED; }
 // Memory that another process or API owns is counted where it was made.
@@ -26,9 +23,12 @@ uint64_t ValueOf(const Event& event) {
   const bool physical = event.kind == CREATE || event.kind == RELEASE;
   return physical && event.address == 0 ? event.handle : event.address;
 }
-bool Failed(const Event& event) { return event.has(format::kHasResult) && event.result != 0; }
 
 }  // namespace
+
+bool TraceBuilder::Failed(const Event& event) {
+  return event.has(format::kHasResult) && event.result != 0;
+}
 
 absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
@@ -248,63 +248,6 @@ void TraceBuilder::OnAllocFailed(const Event& event) {
                            device, heap, event.result});
 }
 
-void TraceBuilder::OnReserve(const Event& event) {
-  if (!Failed(event)) reservations_[event.address] = {event.address, event.size, false};
-}
-
-TraceBuilder::Reservation* TraceBuilder::ReservationOf(uint64_t address) {
-  const auto after = reservations_.upper_bound(address);
-  if (after == reservations_.begin()) return nullptr;
-  Reservation& reservation = std::prev(after)->second;
-  return address - reservation.address < reservation.size ? &reservation : nullptr;
-}
-
-void TraceBuilder::OnMap(const Event& event) {
-  if (Failed(event)) return;
-  if (const auto old = mappings_.find(event.address); old != mappings_.end()) {
-    ++trace_.unknowns.frees_lost;
-    EndMapping(old->second, event.t_ns);
-  }
-  Mapping mapping{event.address,      event.size, kNoRow, static_cast<int32_t>(event.device),
-                  trace_.last_step(), kNever};
-  const auto held = held_.find(Place{event.handle, kPhysicalSpace});
-  if (event.has(format::kHasHandle) && held != held_.end()) {
-    mapping.physical = held->second;
-    ++physical_[held->second].mappings;
-    if (!event.has(format::kHasDevice)) mapping.device = trace_.rows.device[held->second];
-  }
-  const Reservation* reservation = ReservationOf(event.address);
-  if (reservation != nullptr && reservation->holds_blocks && mapping.physical != kNoRow) {
-    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
-  }
-  mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
-  trace_.mappings.push_back(mapping);
-}
-
-// One call may unmap several mappings that lie side by side.
-void TraceBuilder::OnUnmap(const Event& event) {
-  if (Failed(event)) return;
-  const uint64_t end = event.address + std::max<uint64_t>(event.size, 1);
-  std::vector<uint32_t> ended;
-  for (auto it = mappings_.lower_bound(event.address); it != mappings_.end() && it->first < end;
-       ++it) {
-    ended.push_back(it->second);
-  }
-  for (uint32_t mapping : ended) EndMapping(mapping, event.t_ns);
-}
-
-void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns) {
-  Mapping& mapping = trace_.mappings[index];
-  mappings_.erase(mapping.address);
-  const auto physical = physical_.find(mapping.physical);
-  if (physical != physical_.end() && --physical->second.mappings == 0 &&
-      physical->second.released) {
-    physical_.erase(physical);
-    Die(mapping.physical, t_ns);
-  }
-  mapping.death = trace_.last_step();
-}
-
 void TraceBuilder::OnContextReset(const Event& event) {
   const bool by_context = event.has(format::kHasContext), by_device = event.has(format::kHasDevice);
   if (!by_context && !by_device) {
@@ -411,42 +354,6 @@ TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
   return {
       {{{value, kDeviceSpace}, {value, kHostSpace}, {value, kArraySpace}, {value, kPhysicalSpace}}},
       4};
-}
-
-// The driver memory that a block lies in is a framework's segment.
-void TraceBuilder::MarkSegments(RowId block) {
-  Rows& rows = trace_.rows;
-  const uint64_t start = rows.address[block], end = start + rows.size[block];
-  const int32_t device = rows.device[block];
-  if (auto after = ranges_.upper_bound({device, start}); after != ranges_.begin()) {
-    const RowId row = std::prev(after)->second;
-    if (rows.device[row] == device && start - rows.address[row] < rows.size[row]) {
-      rows.flags[row] |= kRowHoldsBlocks;
-      return;
-    }
-  }
-  if (!MarkMappings(start, end)) {
-    rows.flags[block] |= kRowUnbacked;
-    return;
-  }
-  Reservation* reservation = ReservationOf(start);
-  if (reservation == nullptr || reservation->holds_blocks) return;
-  reservation->holds_blocks = true;
-  MarkMappings(reservation->address, reservation->address + reservation->size);
-}
-
-// Whether something is mapped between `start` and `end`.
-bool TraceBuilder::MarkMappings(uint64_t start, uint64_t end) {
-  bool any = false;
-  auto it = mappings_.upper_bound(start);
-  if (it != mappings_.begin()) --it;
-  for (; it != mappings_.end() && it->first < end; ++it) {
-    const Mapping& mapping = trace_.mappings[it->second];
-    if (mapping.address + mapping.size <= start || mapping.physical == kNoRow) continue;
-    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
-    any = true;
-  }
-  return any;
 }
 
 Trace TraceBuilder::Build() && { return std::move(trace_); }

@@ -44,6 +44,8 @@ class TraceBuilder : public format::RecordingVisitor {
   Trace Build() &&;
 
  private:
+  // Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
+  enum Space : uint32_t { kDeviceSpace, kArraySpace, kPhysicalSpace, kHostSpace, kFirstBlockSpace };
   // A place that can hold one thing at a time. Handles and addresses, and the blocks of each heap,
   // are worlds of their own: a segment's first block has the segment's own address.
   struct Place {
@@ -75,6 +77,7 @@ class TraceBuilder : public format::RecordingVisitor {
     bool released = false;
   };
 
+  static bool Failed(const format::Event& event);
   void OnEvent(const format::Event& event, const format::EventBatch& batch);
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);

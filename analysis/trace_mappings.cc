@@ -1,0 +1,104 @@
+// TraceBuilder (analysis/trace_builder.h): addresses and what backs them - reservations, mappings of
+// physical memory, and which driver memory is a framework's segment.
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "analysis/trace_builder.h"
+
+namespace gmt::analysis {
+
+void TraceBuilder::OnReserve(const format::Event& event) {
+  if (!Failed(event)) reservations_[event.address] = {event.address, event.size, false};
+}
+
+TraceBuilder::Reservation* TraceBuilder::ReservationOf(uint64_t address) {
+  const auto after = reservations_.upper_bound(address);
+  if (after == reservations_.begin()) return nullptr;
+  Reservation& reservation = std::prev(after)->second;
+  return address - reservation.address < reservation.size ? &reservation : nullptr;
+}
+
+void TraceBuilder::OnMap(const format::Event& event) {
+  if (Failed(event)) return;
+  if (const auto old = mappings_.find(event.address); old != mappings_.end()) {
+    ++trace_.unknowns.frees_lost;
+    EndMapping(old->second, event.t_ns);
+  }
+  Mapping mapping{event.address,      event.size, kNoRow, static_cast<int32_t>(event.device),
+                  trace_.last_step(), kNever};
+  const auto held = held_.find(Place{event.handle, kPhysicalSpace});
+  if (event.has(format::kHasHandle) && held != held_.end()) {
+    mapping.physical = held->second;
+    ++physical_[held->second].mappings;
+    if (!event.has(format::kHasDevice)) mapping.device = trace_.rows.device[held->second];
+  }
+  const Reservation* reservation = ReservationOf(event.address);
+  if (reservation != nullptr && reservation->holds_blocks && mapping.physical != kNoRow) {
+    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
+  }
+  mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
+  trace_.mappings.push_back(mapping);
+}
+
+// One call may unmap several mappings that lie side by side.
+void TraceBuilder::OnUnmap(const format::Event& event) {
+  if (Failed(event)) return;
+  const uint64_t end = event.address + std::max<uint64_t>(event.size, 1);
+  std::vector<uint32_t> ended;
+  for (auto it = mappings_.lower_bound(event.address); it != mappings_.end() && it->first < end;
+       ++it) {
+    ended.push_back(it->second);
+  }
+  for (uint32_t mapping : ended) EndMapping(mapping, event.t_ns);
+}
+
+void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns) {
+  Mapping& mapping = trace_.mappings[index];
+  mappings_.erase(mapping.address);
+  const auto physical = physical_.find(mapping.physical);
+  if (physical != physical_.end() && --physical->second.mappings == 0 &&
+      physical->second.released) {
+    physical_.erase(physical);
+    Die(mapping.physical, t_ns);
+  }
+  mapping.death = trace_.last_step();
+}
+// The driver memory that a block lies in is a framework's segment.
+void TraceBuilder::MarkSegments(RowId block) {
+  Rows& rows = trace_.rows;
+  const uint64_t start = rows.address[block], end = start + rows.size[block];
+  const int32_t device = rows.device[block];
+  if (auto after = ranges_.upper_bound({device, start}); after != ranges_.begin()) {
+    const RowId row = std::prev(after)->second;
+    if (rows.device[row] == device && start - rows.address[row] < rows.size[row]) {
+      rows.flags[row] |= kRowHoldsBlocks;
+      return;
+    }
+  }
+  if (!MarkMappings(start, end)) {
+    rows.flags[block] |= kRowUnbacked;
+    return;
+  }
+  Reservation* reservation = ReservationOf(start);
+  if (reservation == nullptr || reservation->holds_blocks) return;
+  reservation->holds_blocks = true;
+  MarkMappings(reservation->address, reservation->address + reservation->size);
+}
+
+// Whether something is mapped between `start` and `end`.
+bool TraceBuilder::MarkMappings(uint64_t start, uint64_t end) {
+  bool any = false;
+  auto it = mappings_.upper_bound(start);
+  if (it != mappings_.begin()) --it;
+  for (; it != mappings_.end() && it->first < end; ++it) {
+    const Mapping& mapping = trace_.mappings[it->second];
+    if (mapping.address + mapping.size <= start || mapping.physical == kNoRow) continue;
+    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace gmt::analysis
