@@ -4,17 +4,17 @@
 //
 // Usage: call_cost BATCHES DEPTH THREADS
 // Prints one JSON line: percentiles over batches of nanoseconds per call, and what the process holds
-// at the end beside files: anonymous memory, and the blocks of files below $GPUMEMTRACE_DIR that it
-// has mapped (the session), in KiB.
+// at the end: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR, in KiB.
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,19 +86,16 @@ uint64_t AnonymousKib() {
   return 0;
 }
 
+// A session is named after its process, and gone soon after it.
 uint64_t SessionKib() {
   const char* folder = std::getenv("GPUMEMTRACE_DIR");
   if (folder == nullptr) return 0;
-  std::ifstream maps("/proc/self/maps");
-  std::set<std::string> paths;
-  for (std::string line; std::getline(maps, line);) {
-    const size_t at = line.find(folder);
-    if (at != std::string::npos) paths.insert(line.substr(at));
-  }
+  const std::string pid = std::to_string(getpid()) + "-";
   uint64_t blocks = 0;
-  for (const std::string& path : paths) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     struct stat info;
-    if (stat(path.c_str(), &info) == 0) blocks += static_cast<uint64_t>(info.st_blocks);
+    if (entry.path().filename().string().rfind(pid, 0) != 0) continue;
+    if (stat(entry.path().c_str(), &info) == 0) blocks += static_cast<uint64_t>(info.st_blocks);
   }
   return blocks / 2;
 }
