@@ -87,9 +87,11 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
       reservations_.erase(event.address);
       return;
     case MAP:
-      return OnMap(event);
+      if (!IsForeign(event.memory)) OnMap(event);
+      return;
     case UNMAP:
-      return OnUnmap(event);
+      if (!IsForeign(event.memory)) OnUnmap(event);
+      return;
     case CONTEXT_RESET:
       return OnContextReset(event);
     case SAMPLE:
@@ -302,7 +304,7 @@ void TraceBuilder::NoteInstant(const std::string& name, int64_t t_ns) {
 
 void TraceBuilder::AddFromSnapshot(const Event& held) {
   if (held.kind == MAP) {
-    if (!mappings_.contains(held.address)) OnMap(held);
+    if (!IsForeign(held.memory) && !mappings_.contains(held.address)) OnMap(held);
     return;
   }
   if ((held.kind != ALLOC && held.kind != CREATE && held.kind != REGISTER) ||

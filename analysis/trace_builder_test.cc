@@ -128,6 +128,17 @@ TEST_F(TraceBuilderTest, OneUnmapEndsAllMappingsOfItsRange) {
   EXPECT_EQ(Live("driver"), 2 * kMiB);
 }
 
+TEST_F(TraceBuilderTest, MemoryOfAnotherProcessOrApiIsNotCountedHere) {
+  script_.Map(0x100000000, 2 * kMiB, 7).memory = EXTERNAL;
+  script_.Free(0x100000000).memory = EXTERNAL;
+  script_.Map(0x100000000, 2 * kMiB, 7).memory = GRAPHICS;
+  script_.Unmap(0x100000000, 2 * kMiB).memory = GRAPHICS;
+  const Trace trace = script_.Build();
+  EXPECT_TRUE(trace.mappings.empty());
+  EXPECT_EQ(trace.rows.count(), 0u);
+  EXPECT_EQ(trace.unknowns.frees_lost + trace.unknowns.frees_unmatched, 0u);
+}
+
 TEST_F(TraceBuilderTest, ReusedHandleOfMappedMemoryIsAnotherMemory) {
   script_.Create(7, 2 * kMiB);
   script_.Map(0x100000000, 2 * kMiB, 7);

@@ -46,7 +46,8 @@ class ReportTextTest : public ::testing::Test {
         rows = shares = count = 0, in_table = true;
         continue;
       }
-      if (const size_t tiny = line.find("<1 %"); tiny != std::string::npos) line.replace(tiny, 2, " 0");
+      if (const size_t tiny = line.find("<1 %"); tiny != std::string::npos)
+        line.replace(tiny, 2, " 0");
       std::istringstream words(line);
       double number = 0, share = 0, pieces = 0;
       std::string unit, percent;

@@ -1,6 +1,6 @@
-// A fuzzer (clang, -DGMT_BUILD_FUZZERS=ON): whatever a traced process does to its session, the
+// A fuzzer (preset fuzz): whatever a traced process does to its session, the
 // collector comes to an end and leaves a recording that can be read and whose losses add up.
-// Run: session_fuzz -max_len=4096 -timeout=10 -rss_limit_mb=2048 CORPUS
+// Run: build/fuzz/fuzz/session_fuzz -len_control=0 -max_len=4096 -timeout=10 CORPUS
 
 #include <cstddef>
 #include <cstdint>
