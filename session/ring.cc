@@ -10,6 +10,13 @@ RingReader::Outcome RingReader::Lose(uint64_t last, Loss why, Lost* lost) {
   return Outcome::kLost;
 }
 
+// The record at next_ is gone, and with it all that lie a whole lap behind the tail by now.
+RingReader::Outcome RingReader::LoseOverrun(Lost* lost) {
+  known_tail_ = tail();
+  const uint64_t first_there = known_tail_ > capacity_ ? known_tail_ - capacity_ : 0;
+  return Lose(first_there > next_ ? first_there - 1 : next_, Loss::kOverrun, lost);
+}
+
 bool RingReader::WasAbandoned(uint64_t ticket) const {
   for (const std::atomic<uint64_t>& entry : control_->abandoned_tickets) {
     if (entry.load(std::memory_order_acquire) == ticket + 1) return true;
@@ -18,24 +25,23 @@ bool RingReader::WasAbandoned(uint64_t ticket) const {
 }
 
 RingReader::Outcome RingReader::Next(Record* record, uint64_t* ticket, Lost* lost) {
-  const uint64_t end = tail();
-  if (next_ >= end) return Outcome::kEmpty;
-  if (end - next_ > capacity_) return Lose(end - capacity_ - 1, Loss::kOverrun, lost);
-
+  if (next_ >= known_tail_) {
+    known_tail_ = tail();
+    if (next_ >= known_tail_) return Outcome::kEmpty;
+    if (known_tail_ - next_ > capacity_) return LoseOverrun(lost);
+  }
   const Slot& slot = slots_[next_ & (capacity_ - 1)];
   const uint64_t before = slot.commit.load(std::memory_order_acquire);
   if (before != next_ + 1) {
     // A slot never goes back: a later lap's mark means that ours is gone.
-    if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1))
-      return Lose(next_, Loss::kOverrun, lost);
+    if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1)) return LoseOverrun(lost);
     if (WasAbandoned(next_)) return Lose(next_, Loss::kAbandoned, lost);
     return Outcome::kPending;
   }
   Words words;
   for (size_t i = 0; i < words.size(); ++i)
     words[i] = slot.words[i].load(std::memory_order_acquire);
-  if (slot.commit.load(std::memory_order_relaxed) != before)
-    return Lose(next_, Loss::kOverrun, lost);
+  if (slot.commit.load(std::memory_order_relaxed) != before) return LoseOverrun(lost);
   if (!Unpack(words, record)) return Lose(next_, Loss::kScribbled, lost);
   *ticket = next_++;
   ++delivered_;

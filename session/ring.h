@@ -134,12 +134,16 @@ class RingReader {
 
  private:
   Outcome Lose(uint64_t last, Loss why, Lost* lost);
+  Outcome LoseOverrun(Lost* lost);
   bool WasAbandoned(uint64_t ticket) const;
 
   const Control* control_;
   const Slot* slots_;
   uint64_t capacity_;
   uint64_t next_ = 0;
+  // Read again only when it is reached: writers change its cache line with every event, and reading
+  // it makes them fetch it back.
+  uint64_t known_tail_ = 0;
   uint64_t delivered_ = 0, overrun_ = 0, holes_ = 0, abandoned_ = 0;
 };
 
