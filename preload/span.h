@@ -37,7 +37,7 @@ class AcquisitionSpan {
   void Measure();
 
   Process* const process_;
-  const Acquisition what_;
+  const Acquisition& what_;  // the caller's; outlives the span
   session::Record record_;
   session::InFlightSlot* in_flight_;
   uint64_t begin_ns_;

@@ -59,7 +59,13 @@ void BM_LiveInsertErase(benchmark::State& state) {
 }
 BENCHMARK(BM_LiveInsertErase)->Arg(100)->Arg(10000)->Arg(50000);
 
-// An allocation and its free, as hooks record them.
+uint64_t NowNs() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// An allocation and its free, as hooks record them: time, table and ring of two events.
 void BM_AllocateAndFree(benchmark::State& state) {
   const RingWriter ring = Session().map().ring_writer();
   const LiveTable table = Session().map().live();
@@ -69,11 +75,13 @@ void BM_AllocateAndFree(benchmark::State& state) {
   for (auto _ : state) {
     Record record = Allocation(base + (next++ & 1023) * 512 +
                                (static_cast<uint64_t>(state.thread_index()) << 30));
+    record.time_ns = NowNs();
     const auto alloc = ring.Reserve();
     live.ticket = alloc.ticket;
     table.Insert(record.space, record.value, live);
     ring.Commit(alloc, Pack(record));
     record.kind = Kind::kFree;
+    record.time_ns = NowNs();
     const auto free = ring.Reserve();
     table.Erase(record.space, record.value, &live);
     ring.Commit(free, Pack(record));
