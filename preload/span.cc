@@ -53,7 +53,6 @@ AcquisitionSpan::AcquisitionSpan(Process* process, ApiId api, const Acquisition&
 
 // What the call has told, or the driver knows, once it has succeeded.
 void AcquisitionSpan::Measure() {
-  record_.value = what_.out.at != nullptr ? Load(what_.out) : what_.value;
   if (what_.size_out.at != nullptr) record_.size = Load(what_.size_out) * what_.rows;
   if (what_.measured) record_.size = AllocationSize(record_.value);
 }
@@ -75,6 +74,8 @@ void AcquisitionSpan::Finish(uint32_t result) {
     record_.kind = Kind::kAllocFailed;
     return CommitAlone(process_, record_);
   }
+  record_.value = what_.out.at != nullptr ? Load(what_.out) : what_.value;
+  if (record_.value == 0) return;  // no bytes are asked for and granted, and never freed
   Measure();
   CommitAcquisition(process_, record_);
 }

@@ -1,5 +1,6 @@
 // Frees that are not like the others: of what is no memory, twice, in another context, by another
-// thread, refused by the driver, and of stream-ordered memory by cudaFree.
+// thread, refused by the driver, and of stream-ordered memory by cudaFree. And allocations of no
+// bytes, which nobody frees.
 //
 // Exercises: that a free which the driver refuses takes nothing out of the live set, and that one
 // which it accepts does, whoever makes it and wherever.
@@ -34,6 +35,12 @@ int main(int argc, char** argv) {
   TELL(told, cudaFree(first));                                 // 2
   TELL_FAILS(told, cudaErrorInvalidValue, cudaFree(first));    // 3: again
   told.Check(cudaFree(nullptr) == cudaSuccess, "nothing can be freed");  // reaches nobody
+
+  // No bytes are no memory: success, and a null pointer, whose free would be none either.
+  void *no_memory = first, *no_pinned = first;
+  told.Check(cudaMalloc(&no_memory, 0) == cudaSuccess && no_memory == nullptr, "no device memory");
+  told.Check(cudaHostAlloc(&no_pinned, 0, 0) == cudaSuccess && no_pinned == nullptr,
+             "no pinned memory");
 
   void* kept = Allocate(told, 22222);
   if (refused) {
