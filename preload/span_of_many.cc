@@ -112,6 +112,13 @@ void ReturnOfManySpan::Finish(uint32_t result) {
   FinishParts(process_, parts_, record_, record_.time_ns - begin_ns, result);
 }
 
+Process* ContextEndSpan::Wanted(const ContextEnd& what) {
+  const KeepErrno keep;
+  Process* p = Process::IfRecording();
+  if (p == nullptr || what.which != ContextEnd::Which::kPrimaryOfThisThread) return p;
+  return CurrentDevice() == session::kNoDevice ? nullptr : p;
+}
+
 ContextEndSpan::ContextEndSpan(Process* process, ApiId api, const ContextEnd& what)
     : process_(process), what_(what), device_(what.device) {
   const KeepErrno keep;

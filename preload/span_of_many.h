@@ -66,7 +66,9 @@ class ReturnOfManySpan {
 // A context that ends takes with it what was allocated in it.
 class ContextEndSpan {
  public:
-  static Process* Wanted(const ContextEnd&) { return Process::IfRecording(); }
+  // nullptr also for a reset of the runtime's from a thread without a context: only the runtime
+  // knows which device that means, and tells the driver, whose function is hooked.
+  static Process* Wanted(const ContextEnd& what);
 
   ContextEndSpan(Process* process, ApiId api, const ContextEnd& what);
   void Finish(uint32_t result);

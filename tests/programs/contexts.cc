@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <thread>
 
 #include "tests/programs/told.h"
 
@@ -84,5 +85,13 @@ int main(int argc, char** argv) {
   TELL(told, cudaMalloc(&second, 3 << 20));
   told.Check(first == second, "cudaDeviceReset gives the same address again");
   TELL(told, cudaFree(second));
+
+  // A thread that has not used the device resets it all the same. Which device that is, only the
+  // driver is told.
+  void* others = nullptr;
+  TELL(told, cudaMalloc(&others, 3 << 20));
+  Told theirs;
+  std::thread([&] { theirs.Call("cuDevicePrimaryCtxReset_v2", cudaDeviceReset()); }).join();
+  told.Append(theirs);
   return told.Finish();
 }
