@@ -1,5 +1,10 @@
 // What the library promises to the process it is loaded into, each on a real program.
 
+#include <elf.h>
+#include <link.h>
+
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 
@@ -36,6 +41,23 @@ std::vector<Kind> Kinds(const LeftSession& session) {
   std::vector<Kind> kinds;
   for (const Record& r : Calls(session)) kinds.push_back(r.kind);
   return kinds;
+}
+
+// A copy whose program headers stand at another place of the file.
+void MoveProgramHeaders(const std::string& from, const std::string& to, uint64_t offset) {
+  std::filesystem::copy_file(from, to);
+  std::fstream file(to, std::ios::in | std::ios::out | std::ios::binary);
+  ElfW(Ehdr) elf;
+  file.read(reinterpret_cast<char*>(&elf), sizeof(elf));
+  std::vector<ElfW(Phdr)> headers(elf.e_phnum);
+  const auto size = static_cast<std::streamsize>(headers.size() * sizeof(headers[0]));
+  file.seekg(static_cast<std::streamoff>(elf.e_phoff))
+      .read(reinterpret_cast<char*>(headers.data()), size);
+  elf.e_phoff = offset;
+  file.seekp(0).write(reinterpret_cast<const char*>(&elf), sizeof(elf));
+  file.seekp(static_cast<std::streamoff>(offset))
+      .write(reinterpret_cast<const char*>(headers.data()), size);
+  ASSERT_TRUE(file.flush().good()) << to;
 }
 
 class LawsTest : public testing::Test {
@@ -258,6 +280,17 @@ TEST_P(StacksTest, OneCallSiteHasOneStack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Unwinders, StacksTest, testing::Values("libunwind", "libgcc"));
+
+// Tools that rewrite libraries move the program headers: where those lie in the file then says
+// nothing about where they lie in memory, if they do.
+TEST_F(LawsTest, ModuleMayHaveItsProgramHeadersAnywhereInItsFile) {
+  const std::string library = traced_.directory() + "/moved.so";
+  MoveProgramHeaders(Program("libplugin.so"), library, uint64_t{1} << 40);
+  const Outcome outcome = traced_.Run({Program("local_runtime"), GMT_NULL_RUNTIME, library});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "0\n");
+  EXPECT_THAT(traced_.ReadSession().modules, testing::Contains(library));
+}
 
 TEST_F(LawsTest, WithoutStacksNoModuleIsLookedAt) {
   traced_.Run({Program("errno_kept")}, "stacks=none");

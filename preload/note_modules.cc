@@ -51,11 +51,24 @@ void SetBuildId(const char* notes, size_t size, ModuleRecord* record) {
   }
 }
 
+// Tools that rewrite libraries may leave notes outside of what is loaded.
+bool IsLoaded(const ElfW(Phdr) & part, const ElfW(Phdr) * headers, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const ElfW(Phdr)& h = headers[i];
+    if (h.p_type == PT_LOAD && (h.p_flags & PF_R) != 0 && part.p_vaddr >= h.p_vaddr &&
+        part.p_vaddr - h.p_vaddr <= h.p_filesz &&
+        part.p_filesz <= h.p_filesz - (part.p_vaddr - h.p_vaddr)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void SetFromHeaders(uint64_t bias, const ElfW(Phdr) * headers, size_t count, ModuleRecord* record) {
   record->bias = bias;
   for (size_t i = 0; i < count && record->build_id_size == 0; ++i) {
-    if (headers[i].p_type == PT_NOTE) {
-      SetBuildId(reinterpret_cast<const char*>(bias + headers[i].p_vaddr), headers[i].p_memsz,
+    if (headers[i].p_type == PT_NOTE && IsLoaded(headers[i], headers, count)) {
+      SetBuildId(reinterpret_cast<const char*>(bias + headers[i].p_vaddr), headers[i].p_filesz,
                  record);
     }
   }
@@ -71,21 +84,32 @@ struct FoundObject {
 };
 using FindObject = int (*)(void* address, FoundObject* result);
 
-bool FindLockFree(FindObject find, uint64_t address, ModuleRecord* record) {
+// The program headers of what is mapped here, where they are sure to be in memory: on the same page
+// as the file's first bytes. nullptr where a tool has moved them.
+const ElfW(Phdr) * HeadersAt(const void* start, size_t* count) {
+  constexpr size_t kPage = 4096;
+  const auto* elf = static_cast<const ElfW(Ehdr)*>(start);
+  if (memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 || elf->e_phentsize != sizeof(ElfW(Phdr)) ||
+      elf->e_phoff > kPage || elf->e_phnum > (kPage - elf->e_phoff) / sizeof(ElfW(Phdr))) {
+    return nullptr;
+  }
+  *count = elf->e_phnum;
+  return reinterpret_cast<const ElfW(Phdr)*>(static_cast<const char*>(start) + elf->e_phoff);
+}
+
+enum class Answer { kFound, kNothing, kAskLoader };
+
+Answer FindLockFree(FindObject find, uint64_t address, ModuleRecord* record) {
   FoundObject found;
-  if (find(reinterpret_cast<void*>(address), &found) != 0) return false;
+  if (find(reinterpret_cast<void*>(address), &found) != 0) return Answer::kNothing;
+  size_t count = 0;
+  const ElfW(Phdr)* headers = HeadersAt(found.map_start, &count);
+  if (headers == nullptr) return Answer::kAskLoader;
   record->start = reinterpret_cast<uint64_t>(found.map_start);
   record->end = reinterpret_cast<uint64_t>(found.map_end);
-  record->bias = found.map->l_addr;
   SetPath(found.map->l_name, record);
-  const auto* elf = static_cast<const ElfW(Ehdr)*>(found.map_start);
-  if (memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_phentsize == sizeof(ElfW(Phdr))) {
-    SetFromHeaders(
-        record->bias,
-        reinterpret_cast<const ElfW(Phdr)*>(reinterpret_cast<const char*>(elf) + elf->e_phoff),
-        elf->e_phnum, record);
-  }
-  return true;
+  SetFromHeaders(found.map->l_addr, headers, count, record);
+  return Answer::kFound;
 }
 
 struct Search {
@@ -120,7 +144,10 @@ bool FindModule(uint64_t address, ModuleRecord* record) {
     looked_for.store(true, std::memory_order_release);
   }
   const FindObject find_object = find.load(std::memory_order_relaxed);
-  if (find_object != nullptr) return FindLockFree(find_object, address, record);
+  if (find_object != nullptr) {
+    const Answer answer = FindLockFree(find_object, address, record);
+    if (answer != Answer::kAskLoader) return answer == Answer::kFound;
+  }
   Search search = {address, record};
   return dl_iterate_phdr(VisitObject, &search) == 1;
 }
