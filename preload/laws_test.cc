@@ -148,6 +148,15 @@ TEST_F(LawsTest, LookupsDoNotFindCudaThatIsNotThere) {
   EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "weak 302\n" + nothing);
 }
 
+// As some linkers and older tools make them: with the hash table of the System V ABI alone.
+TEST_F(LawsTest, LookupsFindARuntimeThatHasOnlyTheOldHashTable) {
+  const std::vector<std::string> command = {Program("no_runtime"), GMT_OLD_HASH_RUNTIME};
+  const auto lookups = [](const Outcome& o) { return o.out.substr(o.out.find('\n') + 1); };
+  const std::string traced = lookups(traced_.Run(command));
+  EXPECT_EQ(traced, lookups(traced_.RunPlain(command)));
+  EXPECT_THAT(traced, HasSubstr("default something\n"));
+}
+
 TEST_F(LawsTest, WarmHooksAllocateNothingAndNeverEnterTheKernel) {
   const Outcome outcome = traced_.Run({Program("quiet_hooks")}, "stacks=none");
   EXPECT_EQ(outcome.exit_code, 0) << "1: malloc was called; -31 (SIGSYS): a system call was made";

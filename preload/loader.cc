@@ -21,39 +21,73 @@ class DynamicSymbols {
     for (const ElfW(Dyn)* d = dynamic; d->d_tag != DT_NULL; ++d) {
       const uint64_t address = d->d_un.d_ptr < base_ ? base_ + d->d_un.d_ptr : d->d_un.d_ptr;
       if (d->d_tag == DT_GNU_HASH) hash_ = reinterpret_cast<const uint32_t*>(address);
+      if (d->d_tag == DT_HASH) old_hash_ = reinterpret_cast<const uint32_t*>(address);
       if (d->d_tag == DT_SYMTAB) symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
       if (d->d_tag == DT_STRTAB) strings_ = reinterpret_cast<const char*>(address);
       if (d->d_tag == DT_VERSYM) versions_ = reinterpret_cast<const uint16_t*>(address);
     }
   }
 
-  // The function of that name, the default version where there are several. The layout of the hash
-  // table: binutils, "GNU Hash ELF Sections".
+  // The function of that name, the default version where there are several.
   void* Find(const char* name) const {
-    if (hash_ == nullptr || symbols_ == nullptr || strings_ == nullptr) return nullptr;
+    if (symbols_ == nullptr || strings_ == nullptr) return nullptr;
+    return hash_ != nullptr       ? FindByGnuHash(name)
+           : old_hash_ != nullptr ? FindByOldHash(name)
+                                  : nullptr;
+  }
+
+ private:
+  // The layout: binutils, "GNU Hash ELF Sections".
+  void* FindByGnuHash(const char* name) const {
     const uint32_t bucket_count = hash_[0], first_symbol = hash_[1], filter_words = hash_[2];
     if (bucket_count == 0) return nullptr;
     const uint32_t* buckets = hash_ + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
     const uint32_t* chains = buckets + bucket_count;
-    const uint32_t wanted = Hash(name);
+    const uint32_t wanted = GnuHash(name);
     uint32_t i = buckets[wanted % bucket_count];
     void* found = nullptr;
     for (; i >= first_symbol; ++i) {
       const uint32_t hash = chains[i - first_symbol];
       if ((hash | 1) == (wanted | 1) && Defines(i, name)) {
-        found = reinterpret_cast<void*>(base_ + symbols_[i].st_value);
-        if (versions_ == nullptr || (versions_[i] & kHiddenVersion) == 0) break;
+        found = Address(i);
+        if (IsDefault(i)) break;
       }
       if ((hash & 1) != 0) break;
     }
     return found;
   }
 
- private:
-  static uint32_t Hash(const char* name) {
+  // The layout: System V ABI, "Hash Table".
+  void* FindByOldHash(const char* name) const {
+    const uint32_t bucket_count = old_hash_[0];
+    if (bucket_count == 0) return nullptr;
+    const uint32_t* buckets = old_hash_ + 2;
+    const uint32_t* chains = buckets + bucket_count;
+    void* found = nullptr;
+    for (uint32_t i = buckets[OldHash(name) % bucket_count]; i != STN_UNDEF; i = chains[i]) {
+      if (!Defines(i, name)) continue;
+      found = Address(i);
+      if (IsDefault(i)) break;
+    }
+    return found;
+  }
+
+  static uint32_t GnuHash(const char* name) {
     uint32_t h = 5381;
     for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
     return h;
+  }
+  static uint32_t OldHash(const char* name) {
+    uint32_t h = 0;
+    for (; *name != '\0'; ++name) {
+      h = (h << 4) + static_cast<unsigned char>(*name);
+      h = (h ^ (h & 0xf0000000) >> 24) & 0x0fffffff;
+    }
+    return h;
+  }
+  void* Address(uint32_t i) const { return reinterpret_cast<void*>(base_ + symbols_[i].st_value); }
+  bool IsDefault(uint32_t i) const {
+    return versions_ == nullptr || (versions_[i] & kHiddenVersion) == 0;
   }
   bool Defines(uint32_t i, const char* name) const {
     const ElfW(Sym)& s = symbols_[i];
@@ -63,6 +97,7 @@ class DynamicSymbols {
 
   uint64_t base_;
   const uint32_t* hash_ = nullptr;
+  const uint32_t* old_hash_ = nullptr;
   const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   const uint16_t* versions_ = nullptr;

@@ -1,5 +1,6 @@
 // A process without CUDA, which asks in the usual ways whether there is any. A weak reference finds
 // our hook, which has nothing to call and says so; lookups find nothing. Prints what each came to.
+//   usage: no_runtime [LIBRARY...]    which are loaded for everybody first
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -11,7 +12,10 @@ namespace {
 const char* Found(void* function) { return function == nullptr ? "nothing" : "something"; }
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  for (int i = 1; i < count; ++i) {
+    if (dlopen(arguments[i], RTLD_NOW | RTLD_GLOBAL) == nullptr) return puts(dlerror()), 1;
+  }
   void* ptr = nullptr;
   printf("weak %d\n", cudaMalloc == nullptr ? -1 : cudaMalloc(&ptr, 100));
   printf("default %s\n", Found(dlsym(RTLD_DEFAULT, "cudaMalloc")));
