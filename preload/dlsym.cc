@@ -73,6 +73,7 @@ GMT_INTERNAL gmt::preload::Choice GmtChooseDlvsym(void* handle, const char* name
 #define GMT_JUMPING_EXPORT(name, choose)                            \
   asm(".text\n.globl " #name "\n.type " #name ", @function\n" #name \
       ":\n.cfi_startproc\n"                                         \
+      "  endbr64\n"                                                 \
       "  push %rdi\n.cfi_adjust_cfa_offset 8\n"                     \
       "  push %rsi\n.cfi_adjust_cfa_offset 8\n"                     \
       "  push %rdx\n.cfi_adjust_cfa_offset 8\n"                     \
@@ -93,6 +94,7 @@ GMT_INTERNAL gmt::preload::Choice GmtChooseDlvsym(void* handle, const char* name
 #define GMT_JUMPING_EXPORT(name, choose)                            \
   asm(".text\n.globl " #name "\n.type " #name ", %function\n" #name \
       ":\n.cfi_startproc\n"                                         \
+      "  hint #34\n" /* bti c */                                    \
       "  stp x0, x1, [sp, #-32]!\n.cfi_adjust_cfa_offset 32\n"      \
       "  stp x2, x30, [sp, #16]\n.cfi_offset 30, -8\n"              \
       "  bl " #choose                                               \
