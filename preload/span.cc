@@ -84,9 +84,7 @@ void AcquisitionSpan::Finish(uint32_t result) {
 Process* ReturnSpan::Wanted(const Return& what) {
   if (what.value == 0) return nullptr;
   Process* p = Process::IfRecording();
-  if (p == nullptr || !p->Records(what.memory)) return nullptr;
-  if (what.kind == Kind::kRelease && p->live.DropReference(what.space, what.value)) return nullptr;
-  return p;
+  return p != nullptr && p->Records(what.memory) ? p : nullptr;
 }
 
 ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : process_(process) {
@@ -96,6 +94,8 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : proces
   record_.memory = what.memory;
   record_.value = what.value;
   record_.stream = what.stream;
+  dropped_ = what.kind == Kind::kRelease && process->live.DropReference(what.space, what.value);
+  if (dropped_) return;
   if (process->options.free_stacks) record_.stack = RecordStack(process);
   record_.time_ns = NowNs();
   known_ = CommitReturn(process, &record_, &live_);
@@ -104,6 +104,10 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : proces
 
 void ReturnSpan::Finish(uint32_t result) {
   const KeepErrno keep;
+  if (dropped_) {
+    if (result != 0) process_->live.AddReference(record_.space, record_.value);
+    return;
+  }
   session::InFlightTable::End(in_flight_);
   const uint64_t begin_ns = record_.time_ns;
   record_.time_ns = NowNs();

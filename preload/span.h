@@ -44,6 +44,7 @@ class AcquisitionSpan {
   const Nesting nesting_;
 };
 
+// A release of a physical handle that has further references drops one of them, without an event.
 class ReturnSpan {
  public:
   static Process* Wanted(const Return& what);
@@ -55,8 +56,9 @@ class ReturnSpan {
   Process* const process_;
   session::Record record_;
   session::LiveValue live_;  // what was freed
-  bool known_;
-  session::InFlightSlot* in_flight_;
+  bool known_ = false;
+  bool dropped_ = false;  // a reference, not the thing
+  session::InFlightSlot* in_flight_ = nullptr;
   const Nesting nesting_;
 };
 

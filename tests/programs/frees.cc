@@ -5,8 +5,9 @@
 // Exercises: that a free which the driver refuses takes nothing out of the live set, and that one
 // which it accepts does, whoever makes it and wherever.
 //
-// With SIMCUDA_FAIL=cuMemFree_v2:4=700 in its environment, as its check runs it, the fourth free
-// that reaches the driver is refused; --refused tells the program to expect that.
+// With SIMCUDA_FAIL=cuMemFree_v2:4=700,cuMemRelease:1=700 in its environment, as its check runs it,
+// the fourth free that reaches the driver is refused, and the first release; --refused tells the
+// program to expect that.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -21,6 +22,28 @@ void* Allocate(Told& told, size_t size) {
   void* pointer = nullptr;
   TELL(told, cudaMalloc(&pointer, size));
   return pointer;
+}
+
+// The release that is refused drops no reference, the next one drops one, the last ends it.
+void FreeAHandleWithTwoReferences(Told& told, bool refused) {
+  constexpr size_t kSize = 2 << 20;
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0, again = 0;
+  TELL(told, cuMemAddressReserve(&address, kSize, 0, 0, 0));
+  TELL(told, cuMemCreate(&handle, kSize, &properties, 0));
+  TELL(told, cuMemMap(address, kSize, 0, handle, 0));
+  told.Check(
+      cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)) == 0 && again == handle,
+      "a handle has two references");
+  if (refused)
+    told.Check(cuMemRelease(handle) == CUDA_ERROR_ILLEGAL_ADDRESS, "a release is refused");
+  told.Check(cuMemRelease(handle) == CUDA_SUCCESS, "a reference is dropped");
+  TELL(told, cuMemUnmap(address, kSize));
+  TELL(told, cuMemRelease(handle));
+  TELL(told, cuMemAddressFree(address, kSize));
 }
 
 }  // namespace
@@ -72,6 +95,8 @@ int main(int argc, char** argv) {
   void* plain = Allocate(told, 77777);
   TELL(told, cudaFreeAsync(plain, nullptr));
   TELL_FAILS(told, cudaErrorInvalidValue, cudaFreeAsync(plain, nullptr));
+
+  FreeAHandleWithTwoReferences(told, refused);
 
   void* pinned = nullptr;
   TELL(told, cudaHostAlloc(&pinned, 88888, cudaHostAllocDefault));

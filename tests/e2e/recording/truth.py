@@ -155,12 +155,12 @@ class _Device:
     def give_back(self, call, line):
         kind, space = RETURNS[call]
         value = line["handle"] if space in BY_HANDLE else line["address"]
+        if space == "physical" and self.references[value] > 0:
+            self.references[value] -= line["result"] == 0
+            return
         if line["result"] != 0:
             # The device does not say how big what it did not free is.
             self.add(Event(kind, value, None, line["thread"], line["result"]))
-            return
-        if space == "physical" and self.references[value] > 0:
-            self.references[value] -= 1
             return
         _, size = self.live.pop((space, value), (None, line["size"]))
         if space == "mapping":  # one unmap may end several mappings, or part of what is mapped

@@ -267,7 +267,7 @@ def call_that_frees_and_is_refused(rig, folder):
         folder,
         rig.built("frees", "--refused"),
         simulated=False,
-        SIMCUDA_FAIL="cuMemFree_v2:4=700",
+        SIMCUDA_FAIL="cuMemFree_v2:4=700,cuMemRelease:1=700",
     )
     lines = check(recording)
     assert live_at_the_end(lines) == {}, live_at_the_end(lines)
