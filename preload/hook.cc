@@ -52,11 +52,6 @@ constexpr int kSlots = kRuntimeNodeCount + kLookedUpSlots;
 // handed out.
 constinit std::atomic<void*> reals[kApiEnd][kSlots];
 
-void CountMissing() {
-  Process* p = Process::IfRecording();
-  if (p != nullptr) p->Count(session::kNoRealFunction);
-}
-
 __attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) {
   const KeepErrno keep;
   const Nesting nesting;
@@ -64,7 +59,7 @@ __attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) 
                    ? FindRuntimeFunction(kNames[api], kRuntimeNodes[slot])
                : !runtime && slot == 0 ? FindDriverFunction(kNames[api])
                                        : nullptr;
-  if (real == nullptr) CountMissing();
+  if (real == nullptr) Process::CountEver(session::kNoRealFunction);
   reals[api][slot].store(real, std::memory_order_release);
   return real;
 }
@@ -174,8 +169,7 @@ void* HookFor(const Hook& hook, void* real) {
       seen = real;
     if (seen == real) return hook.hooks[i];
   }
-  Process* p = Process::IfRecording();
-  if (p != nullptr) p->Count(session::kPassedUnhooked);
+  Process::CountEver(session::kPassedUnhooked);
   return real;
 }
 

@@ -263,6 +263,18 @@ TEST_F(LawsTest, RuntimeOutOfTheGlobalScopeIsFoundByItsName) {
   EXPECT_EQ(calls[0].size, 424242u);
 }
 
+TEST_F(LawsTest, PointerHandedOutUnhookedIsCountedThoughNothingIsRecordedYet) {
+  std::vector<std::string> command = {Program("many_runtimes")};
+  for (int i = 0; i < 6; ++i) {
+    command.push_back(traced_.directory() + "/runtime" + std::to_string(i) + ".so");
+    std::filesystem::copy_file(GMT_NULL_RUNTIME, command.back());
+  }
+  EXPECT_EQ(traced_.Run(command).exit_code, 0);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(Calls(session), SizeIs(4));
+  EXPECT_EQ(session.counters[session::kPassedUnhooked], 2u);
+}
+
 // ---- Stacks ------------------------------------------------------------------------------------
 
 class StacksTest : public testing::TestWithParam<const char*> {

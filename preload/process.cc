@@ -14,11 +14,13 @@ namespace {
 
 constexpr int kWaitSteps = 2000;  // of a millisecond
 
-// Calls that passed while no session was there to count them in.
-constinit std::atomic<uint64_t> passed_before_session{0};
+// What was counted while no session was there to count it in.
+constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
 
-void CountPassed(const Process& p) {
-  p.map.control().counters[session::kBeforeSession].fetch_add(passed_before_session.exchange(0));
+void CountUncounted(const Process& p) {
+  for (int i = 0; i < session::kCounterCount; ++i) {
+    if (uncounted[i].load() != 0) p.map.control().counters[i].fetch_add(uncounted[i].exchange(0));
+  }
 }
 
 // Where the kernel cannot empty the page in a fork child, the child does.
@@ -62,7 +64,7 @@ Process* Process::StartOrWait() {
     const bool started = StartSession(p);
     p->skipped_heaps.store(started ? ~p->options.heaps : ~uint32_t{0});
     p->status.store(started ? kRecording : kOff);
-    if (started) CountPassed(*p);
+    if (started) CountUncounted(*p);
     return started ? p : nullptr;
   }
   for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {
@@ -73,12 +75,15 @@ Process* Process::StartOrWait() {
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;
-  if (seen == kStarting) {
-    passed_before_session.fetch_add(1);
-    // The session may have come meanwhile: whoever is later of the two finds the count.
-    if (p->status.load() == kRecording) CountPassed(*p);
-  }
+  if (seen == kStarting) CountEver(session::kBeforeSession);
   return nullptr;
+}
+
+void Process::CountEver(session::Counter counter) {
+  uncounted[counter].fetch_add(1);
+  // The session may have come meanwhile: whoever is later of the two finds the count.
+  const Process* p = page_.load();
+  if (p != nullptr && p->status.load() == kRecording) CountUncounted(*p);
 }
 
 }  // namespace gmt::preload

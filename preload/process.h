@@ -48,6 +48,9 @@ struct Process {
     map.control().counters[counter].fetch_add(1, std::memory_order_relaxed);
   }
 
+  // The same for what may come before there is a session: kept until there is one.
+  static void CountEver(session::Counter counter);
+
   bool Records(session::Memory memory) const { return (options.heaps & HeapOf(memory)) != 0; }
 
   static constexpr uint32_t HeapOf(session::Memory memory) {
