@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include <atomic>
+
 #include "preload/export.h"
 #include "preload/hook.h"
 #include "preload/loader.h"
@@ -31,6 +33,8 @@ struct Choice {
   void* answer;
 };
 
+constinit std::atomic<bool> driver_was_looked_up{false};
+
 bool MayBeHooked(const char* name) { return name != nullptr && name[0] == 'c' && name[1] == 'u'; }
 
 // `look_up(handle)` is the real function, called from here.
@@ -39,7 +43,9 @@ Choice Choose(const char* real_name, void* handle, const char* name, LookUp look
   void* const real = NextLoaderFunction(real_name);
   if (real == nullptr) return {};
   const Choice jump = {real, nullptr};
-  if (!MayBeHooked(name) || !IsHooked(name)) return jump;
+  if (!MayBeHooked(name)) return jump;
+  if (strcmp(name, "cuInit") == 0) driver_was_looked_up.store(true, std::memory_order_relaxed);
+  if (!IsHooked(name)) return jump;
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     if (DefinedByAnotherLibrary(name)) return jump;
     look_up(RTLD_NEXT);  // fails, and leaves its error
@@ -53,6 +59,9 @@ Choice Choose(const char* real_name, void* handle, const char* name, LookUp look
 }
 
 }  // namespace
+
+bool DriverWasLookedUp() { return driver_was_looked_up.load(std::memory_order_relaxed); }
+
 }  // namespace gmt::preload
 
 #define GMT_INTERNAL extern "C" __attribute__((visibility("hidden"), used))

@@ -47,8 +47,11 @@ void SayNotCollected(const char* what) {
 }
 
 // A driver that no hook ever led to: whoever opened it looks nothing up in preloaded libraries.
+// Programs that are linked to the driver, or look it up in sight, may have asked it for nothing that
+// is hooked: how many devices there are, for one.
 void SayIfNothingCouldBeSeen() {
-  if (AnyHookUsed() || getauxval(AT_SECURE) != 0) return;
+  if (AnyHookUsed() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0) return;
+  if (AnybodyIsLinkedTo("libcuda.so.1")) return;
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return;
   dlclose(driver);

@@ -34,6 +34,10 @@ const char* ApiName(ApiId api);
 // Whether any hook has been called or handed out.
 bool AnyHookUsed();
 
+// Whether anybody has looked up, where we could see it, what every program asks the driver for that
+// does not go through a runtime.
+bool DriverWasLookedUp();
+
 // Whether a library may define a function of that name that is hooked.
 bool IsHooked(const char* symbol);
 

@@ -17,7 +17,7 @@ constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of the version table
 // The dynamic symbols of one library, as the loader has mapped and relocated them.
 class DynamicSymbols {
  public:
-  DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic) : base_(base) {
+  DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic) : base_(base), dynamic_(dynamic) {
     for (const ElfW(Dyn)* d = dynamic; d->d_tag != DT_NULL; ++d) {
       const uint64_t address = d->d_un.d_ptr < base_ ? base_ + d->d_un.d_ptr : d->d_un.d_ptr;
       if (d->d_tag == DT_GNU_HASH) hash_ = reinterpret_cast<const uint32_t*>(address);
@@ -34,6 +34,14 @@ class DynamicSymbols {
     return hash_ != nullptr       ? FindByGnuHash(name)
            : old_hash_ != nullptr ? FindByOldHash(name)
                                   : nullptr;
+  }
+
+  // Whether it is linked to the library of that SONAME.
+  bool Needs(const char* library) const {
+    for (const ElfW(Dyn)* d = dynamic_; strings_ != nullptr && d->d_tag != DT_NULL; ++d) {
+      if (d->d_tag == DT_NEEDED && strcmp(strings_ + d->d_un.d_val, library) == 0) return true;
+    }
+    return false;
   }
 
  private:
@@ -96,6 +104,7 @@ class DynamicSymbols {
   }
 
   uint64_t base_;
+  const ElfW(Dyn) * dynamic_;
   const uint32_t* hash_ = nullptr;
   const uint32_t* old_hash_ = nullptr;
   const ElfW(Sym) * symbols_ = nullptr;
@@ -145,6 +154,16 @@ int DefinesElsewhere(dl_phdr_info* library, size_t, void* name) {
   return 0;
 }
 
+int Needs(dl_phdr_info* library, size_t, void* name) {
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library->dlpi_phdr[i];
+    if (header.p_type != PT_DYNAMIC) continue;
+    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + header.p_vaddr);
+    if (DynamicSymbols(library->dlpi_addr, dynamic).Needs(static_cast<const char*>(name))) return 1;
+  }
+  return 0;
+}
+
 // Remembers what `find` found.
 template <typename Find>
 void* Once(std::atomic<void*>* place, Find find) {
@@ -180,6 +199,10 @@ void* NextLoaderFunction(const char* name) {
     return next != nullptr ? next : FindInLibc(name);
   };
   return Once(strcmp(name, "dlsym") == 0 ? &next_dlsym : &next_dlvsym, find);
+}
+
+bool AnybodyIsLinkedTo(const char* library) {
+  return dl_iterate_phdr(Needs, const_cast<char*>(library)) != 0;
 }
 
 bool DefinedByAnotherLibrary(const char* name) {

@@ -44,6 +44,10 @@ void* NextLoaderFunction(const char* name);
 // anybody or not. Takes the loader's lock.
 bool DefinedByAnotherLibrary(const char* name);
 
+// Whether anything in this process was linked to the library of that SONAME. Takes the loader's
+// lock.
+bool AnybodyIsLinkedTo(const char* library);
+
 }  // namespace gmt::preload
 
 #endif  // GMT_PRELOAD_LOADER_H_

@@ -228,6 +228,14 @@ def way_without_a_driver(rig, folder):
     assert not list(folder.glob("*.gmt"))
 
 
+def way_that_only_asks(rig, folder):
+    """A driver in memory that nobody allocates from is no reason for a word."""
+    for command in (rig.built("only_asks_linked"), rig.built("only_asks", "--dlsym")):
+        done = rig.preload(folder, command, simulated=False).done
+        assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", ""), done
+    assert not list(folder.glob("*.gmt"))
+
+
 # ---- Every call ----------------------------------------------------------------------------------
 
 
