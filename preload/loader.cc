@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <atomic>
 
@@ -11,6 +10,15 @@
 
 namespace gmt::preload {
 namespace {
+
+// Not strcmp: sanitizers stand in front of libc's functions of strings and look those up through our
+// dlsym while they start, when theirs have nothing to call yet.
+bool Same(const char* a, const char* b) {
+  for (; *a == *b; ++a, ++b) {
+    if (*a == '\0') return true;
+  }
+  return false;
+}
 
 constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of the version table: not the default
 
@@ -39,7 +47,7 @@ class DynamicSymbols {
   // Whether it is linked to the library of that SONAME.
   bool Needs(const char* library) const {
     for (const ElfW(Dyn)* d = dynamic_; strings_ != nullptr && d->d_tag != DT_NULL; ++d) {
-      if (d->d_tag == DT_NEEDED && strcmp(strings_ + d->d_un.d_val, library) == 0) return true;
+      if (d->d_tag == DT_NEEDED && Same(strings_ + d->d_un.d_val, library)) return true;
     }
     return false;
   }
@@ -100,7 +108,7 @@ class DynamicSymbols {
   bool Defines(uint32_t i, const char* name) const {
     const ElfW(Sym)& s = symbols_[i];
     return s.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s.st_info) == STT_FUNC &&
-           strcmp(strings_ + s.st_name, name) == 0;
+           Same(strings_ + s.st_name, name);
   }
 
   uint64_t base_;
@@ -120,9 +128,11 @@ const link_map* OwnLibrary() {
 }
 
 bool IsLibc(const link_map& library) {
-  const char* slash = strrchr(library.l_name, '/');
-  const char* name = slash == nullptr ? library.l_name : slash + 1;
-  return strcmp(name, "libc.so.6") == 0 || strcmp(name, "libdl.so.2") == 0;
+  const char* name = library.l_name;
+  for (const char* p = name; *p != '\0'; ++p) {
+    if (*p == '/') name = p + 1;
+  }
+  return Same(name, "libc.so.6") || Same(name, "libdl.so.2");
 }
 
 // In load order from `library` on, which is the order of the global scope where programs start.
@@ -198,7 +208,7 @@ void* NextLoaderFunction(const char* name) {
     void* next = own == nullptr ? nullptr : FindFrom(own->l_next, name, false);
     return next != nullptr ? next : FindInLibc(name);
   };
-  return Once(strcmp(name, "dlsym") == 0 ? &next_dlsym : &next_dlvsym, find);
+  return Once(Same(name, "dlsym") ? &next_dlsym : &next_dlvsym, find);
 }
 
 bool AnybodyIsLinkedTo(const char* library) {
