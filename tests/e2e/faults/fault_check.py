@@ -18,6 +18,7 @@ import tempfile
 import time
 import traceback
 
+import beside_check
 import collector_check
 import places_check
 import processes_check
@@ -108,8 +109,9 @@ def cases():
     for prefix, names, check in tables:
         for name in names:
             yield f"{prefix}:{name}", lambda rig, folder, n=name, c=check: c(rig, folder, n)
-    for case in processes_check.CASES + places_check.CASES + collector_check.CASES:
-        yield case.__name__, case
+    for file in (processes_check, places_check, collector_check, beside_check):
+        for case in file.CASES:
+            yield case.__name__, case
 
 
 def run_case(rig, name, case):

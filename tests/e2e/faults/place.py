@@ -25,14 +25,19 @@ class Place:
             folder.mkdir(parents=True, mode=0o700)
         self.options = f"output={self.out}/%p.gmt"
         self.environment = {"GPUMEMTRACE_DIR": str(self.sessions)}
+        self.more_environment = {}  # of both runs
+        self.preload = "{ours}"  # LD_PRELOAD; {ours} is empty in a run alone
 
     def run(self, program, *arguments, traced=True, wrap=()):
         command = [str(self.rig.build / "simcuda" / "with-simcuda")]
         command += [str(self.rig.build / "tests" / "faults" / program), *arguments]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+        environment |= self.more_environment
         if traced:
             environment |= {"GPUMEMTRACE": self.options, **self.environment}
-            command = ["env", f"LD_PRELOAD={self.rig.library}", *command]
+        preload = self.preload.format(ours=self.rig.library if traced else "").strip(":")
+        if preload:
+            command = ["env", f"LD_PRELOAD={preload}", *command]
         return subprocess.run(
             [*wrap, *command], env=environment, cwd=self.work, capture_output=True, text=True,
             timeout=120, check=False,
