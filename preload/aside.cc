@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// Calls run(argument) with the stack pointer at `top`, a multiple of 16. By hand, because swapcontext
-// enters the kernel, and sanitizers say on stderr that they do not like it. Unwinders pass through:
-// the frame is found by its frame pointer.
+// Calls run(argument) with the stack pointer at `top`, a multiple of 16. By hand, because
+// swapcontext enters the kernel, and sanitizers say on stderr that they do not like it. Unwinders
+// pass through: the frame is found by its frame pointer.
 extern "C" __attribute__((visibility("hidden"))) void GmtCallOnStack(void (*run)(void*),
                                                                      void* argument, void* top);
 #if defined(__x86_64__)

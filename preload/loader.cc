@@ -11,8 +11,8 @@
 namespace gmt::preload {
 namespace {
 
-// Not strcmp: sanitizers stand in front of libc's functions of strings and look those up through our
-// dlsym while they start, when theirs have nothing to call yet.
+// Not strcmp: sanitizers stand in front of libc's functions of strings and look those up through
+// our dlsym while they start, when theirs have nothing to call yet.
 bool Same(const char* a, const char* b) {
   for (; *a == *b; ++a, ++b) {
     if (*a == '\0') return true;
