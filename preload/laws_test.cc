@@ -204,6 +204,24 @@ TEST_F(LawsTest, FreeStandsBeforeItsResultAndAFailureUndoesIt) {
               ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kFreeDone, Kind::kAllocFailed));
 }
 
+// The next owner of an address may be there before the free has returned.
+TEST_F(LawsTest, FreeIsRecordedBeforeItsAddressCanBeGivenAgain) {
+  ASSERT_EQ(traced_.Run({Program("frees"), "recycled"}).exit_code, 0);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(Kinds(session),
+              ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kAlloc, Kind::kFreeDone));
+  ASSERT_THAT(session.live, SizeIs(1));
+  EXPECT_EQ(session.live[0].live.thread, Calls(session)[2].thread);
+}
+
+TEST_F(LawsTest, WhatTheDriverRefusesToFreeIsLive) {
+  ASSERT_EQ(traced_.Run({Program("frees"), "refused"}).exit_code, 0);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(Kinds(session), ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kFreeDone));
+  ASSERT_THAT(session.live, SizeIs(1));
+  EXPECT_EQ(session.live[0].live.size, Calls(session)[0].size);
+}
+
 TEST_F(LawsTest, FailedFreeLeavesTheLiveSetAsItWas) {
   ASSERT_EQ(traced_.Run({Program("quiet_hooks")}, "stacks=none,ring=4MiB").exit_code, 0);
   const LeftSession session = traced_.ReadSession();

@@ -10,6 +10,12 @@ int cudaMalloc(void** ptr, size_t size);
 int cudaFree(void* ptr);
 int cudaHostAlloc(void** ptr, size_t size, unsigned flags);
 int cudaFreeHost(void* ptr);
+
+// Not CUDA's: all frees fail; the free of recycled memory returns.
+extern volatile int null_runtime_refuses_frees, null_runtime_free_may_return;
 }
+
+// Every allocation of that size has one address, which is given again while its free goes on.
+inline constexpr size_t kRecycledSize = 5000001;
 
 #endif  // GMT_PRELOAD_TESTING_RUNTIME_H_
