@@ -1,6 +1,8 @@
 // A program that asks the runtime for the driver's functions, as PyTorch's expandable segments do.
 //
 // Usage: entry_point [--by-version]
+#include <dlfcn.h>
+
 #include <cstring>
 
 #include "tests/programs/ways_in/stories.h"
@@ -22,5 +24,14 @@ int main(int argc, char** argv) {
   });
   if (!loaded) return 2;
   TellStory(cuda, told);
+  // Programs compare what they are given.
+  void *by_runtime = nullptr, *again = nullptr, *by_driver = nullptr;
+  CUdriverProcAddressQueryResult found;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  auto ask = reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(driver, "cuGetProcAddress_v2"));
+  told.Check(ask("cuMemAlloc", &by_driver, 12000, 0, &found) == CUDA_SUCCESS, "the driver answers");
+  for (void** answer : {&by_runtime, &again})
+    cudaGetDriverEntryPoint("cuMemAlloc", answer, cudaEnableDefault, nullptr);
+  told.Check(by_runtime == by_driver && by_runtime == again, "one function has one address");
   return told.Finish();
 }
