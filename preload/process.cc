@@ -18,7 +18,7 @@ constexpr int kWaitSteps = 2000;  // of a millisecond
 constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
 
 void CountUncounted(const Process& p) {
-  for (int i = 0; i < session::kCounterCount; ++i) {
+  for (uint32_t i = 0; i < session::kCounterCount; ++i) {
     if (uncounted[i].load() != 0) p.map.control().counters[i].fetch_add(uncounted[i].exchange(0));
   }
 }
