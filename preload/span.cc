@@ -29,6 +29,18 @@ bool BelongsToContext(Memory memory) {
   return memory != Memory::kVmm && memory != Memory::kMulticast;
 }
 
+// Memory of another process that is opened again is the same mapping, with one reference more.
+bool IsOpenedAgain(Process* p, const session::Record& r) {
+  return r.kind == Kind::kImport && r.space == Space::kIpc && r.memory == Memory::kIpc &&
+         p->live.AddReference(r.space, r.value);
+}
+
+bool DropsReference(Process* p, const Return& what) {
+  const bool counted =
+      what.kind == Kind::kRelease || (what.kind == Kind::kUnimport && what.memory == Memory::kIpc);
+  return counted && p->live.DropReference(what.space, what.value);
+}
+
 }  // namespace
 
 Process* AcquisitionSpan::Wanted(const Acquisition& what) {
@@ -76,6 +88,7 @@ void AcquisitionSpan::Finish(uint32_t result) {
   }
   record_.value = what_.out.at != nullptr ? Load(what_.out) : what_.value;
   if (record_.value == 0) return;  // no bytes are asked for and granted, and never freed
+  if (IsOpenedAgain(process_, record_)) return;
   Measure();
   CommitAcquisition(process_, record_);
 }
@@ -94,7 +107,7 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : proces
   record_.memory = what.memory;
   record_.value = what.value;
   record_.stream = what.stream;
-  dropped_ = what.kind == Kind::kRelease && process->live.DropReference(what.space, what.value);
+  dropped_ = DropsReference(process, what);
   if (dropped_) return;
   if (process->options.free_stacks) record_.stack = RecordStack(process);
   record_.time_ns = NowNs();

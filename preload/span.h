@@ -44,7 +44,8 @@ class AcquisitionSpan {
   const Nesting nesting_;
 };
 
-// A release of a physical handle that has further references drops one of them, without an event.
+// The return of a physical handle, or of another process's memory, that has further references
+// drops one of them, without an event.
 class ReturnSpan {
  public:
   static Process* Wanted(const Return& what);

@@ -310,7 +310,7 @@ struct LiveEntry {
   std::atomic<uint64_t> stacks;  // stack 0-31, forward stack 32-63
   // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55
   std::atomic<uint64_t> place;
-  std::atomic<uint64_t> api;  // api 0-15, further references to a physical handle 16-47
+  std::atomic<uint64_t> api;  // api 0-15, further references 16-47
 };
 static_assert(sizeof(LiveEntry) == 64);
 

@@ -165,7 +165,15 @@ void RuntimePools() {
 void RuntimeShared(const Exporter& exporter) {
   void *theirs = nullptr, *buffer = nullptr;
   TELL(told, cudaIpcOpenMemHandle(&theirs, exporter.handle(), cudaIpcMemLazyEnablePeerAccess));
-  BACK(cudaIpcCloseMemHandle(theirs));
+  // Opened again, it is the same memory, and stays until it is closed as often.
+  void* again = nullptr;
+  told.Check(cudaIpcOpenMemHandle(&again, exporter.handle(), cudaIpcMemLazyEnablePeerAccess) ==
+                     cudaSuccess &&
+                 again == theirs,
+             "the same memory is at the same address");
+  told.Check(cudaIpcCloseMemHandle(again) == cudaSuccess, "memory is closed once");
+  // Never left open: the driver's part opens it too, and that is to be an event.
+  TELL(told, cudaIpcCloseMemHandle(theirs));
 
   cudaExternalMemory_t external = nullptr;
   cudaExternalMemoryHandleDesc handle = {};

@@ -1,5 +1,6 @@
 // Memory and events shared between processes. Imported memory is an address range of the same size
-// in the importer; the owner pays for it and its bytes are not shared.
+// in the importer; the owner pays for it and its bytes are not shared. A handle that is opened again
+// in the same context is the same range with one reference more.
 #include <unistd.h>
 
 #include <cstring>
@@ -34,12 +35,24 @@ CUresult Open(const char* name, CUdeviceptr* address, const CUipcMemHandle& hand
     if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // one's own memory
     record.size = shared.size;
     record.device = shared.device;
+    for (auto& [address_here, known] : simulator.allocations) {
+      if (known.kind != MemoryKind::kImported || known.context != context ||
+          known.owner != shared.pid || known.owners_address != shared.address) {
+        continue;
+      }
+      ++known.opened;
+      *address = record.address = address_here;
+      return CUDA_SUCCESS;
+    }
     record.address = device->Reserve(sim::RoundUp(shared.size, sim::kPage), sim::kPage, 0);
     if (record.address == 0) return CUDA_ERROR_MAP_FAILED;
     simulator.Add(record.address, {.kind = MemoryKind::kImported,
                                    .size = shared.size,
                                    .device = shared.device,
-                                   .context = context});
+                                   .context = context,
+                                   .owner = shared.pid,
+                                   .owners_address = shared.address,
+                                   .opened = 1});
     *address = record.address;
     return CUDA_SUCCESS;
   });
@@ -81,7 +94,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
         }
         record.size = found->second.size;
         record.device = found->second.device;
-        simulator.Remove(found);
+        if (--found->second.opened == 0) simulator.Remove(found);
         return CUDA_SUCCESS;
       });
 }

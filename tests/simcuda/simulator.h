@@ -50,6 +50,10 @@ struct Allocation {
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr;  // kPool only
   uint64_t buffer_id = 0;       // unique for the life of the process
+  // kImported only: whose memory it is, its address there, and how often it has been opened.
+  int owner = 0;
+  uint64_t owners_address = 0;
+  int opened = 0;
 };
 
 // Memory made by cuMemCreate. It lives until it is neither mapped nor referred to by a handle.

@@ -120,7 +120,7 @@ class _Device:
 
     def __init__(self):
         self.live = {}  # (space, value) -> (kind, size)
-        self.references = collections.Counter()  # handle -> references beyond the first
+        self.references = collections.Counter()  # (space, value) -> references beyond the first
         self.events = []  # (event, the line that ended its context or None)
 
     def add(self, event, end=None):
@@ -132,7 +132,7 @@ class _Device:
             self.end_of_context(line)
             return
         if call == "cuMemRetainAllocationHandle" and result == 0:
-            self.references[line["handle"]] += 1
+            self.references["physical", line["handle"]] += 1
         if call in ADDS_NODE:
             known = line["address"] != 0 and ("device", line["address"]) in self.live
             call = "cuGraphAddMemFreeNode" if known else ADDS_NODE[call]
@@ -147,6 +147,9 @@ class _Device:
             self.add(Event("alloc_failed", 0, line["size"], line["thread"], line["result"]))
             return
         value = line["handle"] if space in BY_HANDLE else line["address"]
+        if (space, memory) == ("ipc", "ipc") and (space, value) in self.live:  # opened again
+            self.references[space, value] += 1
+            return
         # How big imported physical memory is, its handle does not say.
         size = 0 if (space, memory) == ("physical", "ipc") else line["size"]
         self.live[space, value] = (kind, size)
@@ -155,8 +158,8 @@ class _Device:
     def give_back(self, call, line):
         kind, space = RETURNS[call]
         value = line["handle"] if space in BY_HANDLE else line["address"]
-        if space == "physical" and self.references[value] > 0:
-            self.references[value] -= line["result"] == 0
+        if self.references[space, value] > 0:
+            self.references[space, value] -= line["result"] == 0
             return
         if line["result"] != 0:
             # The device does not say how big what it did not free is.
