@@ -39,6 +39,7 @@ constinit DriverFunction<decltype(cuDevicePrimaryCtxRetain)> primary_retain(
     "cuDevicePrimaryCtxRetain");
 constinit DriverFunction<decltype(cuDevicePrimaryCtxRelease)> primary_release(
     "cuDevicePrimaryCtxRelease_v2");
+constinit DriverFunction<decltype(cuDriverGetVersion)> driver_get_version("cuDriverGetVersion");
 constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
     "cuMemGetAddressRange_v2");
 
@@ -66,6 +67,17 @@ uint64_t PrimaryContext(int device) {
   if (!PrimaryContextIsActive(device) || !primary_retain.Succeeds(&context, device)) return 0;
   primary_release.Succeeds(device);
   return reinterpret_cast<uint64_t>(context);
+}
+
+unsigned DriverVersion() {
+  static constinit std::atomic<unsigned> known{0};
+  unsigned version = known.load(std::memory_order_relaxed);
+  int told = 0;
+  if (version == 0 && driver_get_version.Succeeds(&told) && told > 0) {
+    version = static_cast<unsigned>(told);
+    known.store(version, std::memory_order_relaxed);
+  }
+  return version != 0 ? version : ~0u;
 }
 
 uint64_t AllocationSize(uint64_t address) {

@@ -26,6 +26,9 @@ uint8_t CurrentDevice();
 uint64_t PrimaryContext(int device);
 bool PrimaryContextIsActive(int device);
 
+// Of CUDA, as the driver knows it; the newest there can be where it does not say.
+unsigned DriverVersion();
+
 // Bytes of the allocation that begins at this device address; 0 where the driver does not say.
 uint64_t AllocationSize(uint64_t address);
 

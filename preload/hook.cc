@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "preload/driver_query.h"
 #include "preload/export.h"
 #include "preload/own_image.h"
 #include "preload/real_function.h"
@@ -146,13 +147,15 @@ const Hook* FindHook(const char* symbol) {
   return nullptr;
 }
 
-// The youngest variant of the function that a caller of this CUDA version knows; for one whose
-// default stream is per thread, its variant for such callers if there is one.
+// The youngest variant of the function that a caller of this CUDA version and the driver both know;
+// for a caller whose default stream is per thread, its variant for such callers if there is one.
 const Hook* FindHook(const HandingOut& what) {
   const Hook* best = nullptr;
+  const unsigned driver = DriverVersion();
+  const unsigned version = what.version < driver ? what.version : driver;
   for (const Hook& hook : kHooks) {
     if (hook.query == nullptr || strcmp(hook.query, what.name) != 0) continue;
-    if (hook.version > what.version || (hook.per_thread && !what.per_thread)) continue;
+    if (hook.version > version || (hook.per_thread && !what.per_thread)) continue;
     if (best == nullptr || hook.per_thread > best->per_thread ||
         (hook.per_thread == best->per_thread && hook.version > best->version)) {
       best = &hook;
@@ -194,6 +197,7 @@ void* HookFor(const char* symbol, void* real) {
 }
 
 void HandOutHook(const HandingOut& what) {
+  const KeepErrno keep;
   if (what.name == nullptr || what.function == nullptr || *what.function == nullptr ||
       InOwnImage(*what.function)) {
     return;
