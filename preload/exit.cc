@@ -50,6 +50,7 @@ void SayNotCollected(const char* what) {
 // Programs that are linked to the driver, or look it up in sight, may have asked it for nothing that
 // is hooked: how many devices there are, for one.
 void SayIfNothingCouldBeSeen() {
+  if (!AnyLibraryIsNamed("libcuda.so")) return;
   if (AnyHookUsed() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0) return;
   if (AnybodyIsLinkedTo("libcuda.so.1")) return;
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

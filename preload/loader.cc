@@ -127,11 +127,16 @@ const link_map* OwnLibrary() {
                                                                   : nullptr;
 }
 
-bool IsLibc(const link_map& library) {
-  const char* name = library.l_name;
-  for (const char* p = name; *p != '\0'; ++p) {
+const char* FileName(const char* path) {
+  const char* name = path;
+  for (const char* p = path; *p != '\0'; ++p) {
     if (*p == '/') name = p + 1;
   }
+  return name;
+}
+
+bool IsLibc(const link_map& library) {
+  const char* name = FileName(library.l_name);
   return Same(name, "libc.so.6") || Same(name, "libdl.so.2");
 }
 
@@ -209,6 +214,17 @@ void* NextLoaderFunction(const char* name) {
     return next != nullptr ? next : FindInLibc(name);
   };
   return Once(Same(name, "dlsym") ? &next_dlsym : &next_dlvsym, find);
+}
+
+bool AnyLibraryIsNamed(const char* beginning) {
+  const auto is_named = [](dl_phdr_info* library, size_t, void* argument) {
+    const char* name = FileName(library->dlpi_name);
+    for (const char* p = static_cast<const char*>(argument); *p != '\0'; ++p, ++name) {
+      if (*name != *p) return 0;
+    }
+    return 1;
+  };
+  return dl_iterate_phdr(is_named, const_cast<char*>(beginning)) != 0;
 }
 
 bool AnybodyIsLinkedTo(const char* library) {

@@ -44,6 +44,10 @@ void* NextLoaderFunction(const char* name);
 // anybody or not. Takes the loader's lock.
 bool DefinedByAnotherLibrary(const char* name);
 
+// Whether a library is loaded whose file's name begins like that. Unlike dlopen with RTLD_NOLOAD,
+// which looks for the file on disk first, it asks nobody but the loader. Takes its lock.
+bool AnyLibraryIsNamed(const char* beginning);
+
 // Whether anything in this process was linked to the library of that SONAME. Takes the loader's
 // lock.
 bool AnybodyIsLinkedTo(const char* library);
