@@ -330,7 +330,6 @@ def call_of_any_kind_at_random_in_many_threads(rig, folder):
             assert recording.done.returncode == 0, recording.done.stderr
             info = recording.check_whole()
             assert info["losses"].get("before_session", 0) == 0, info["losses"]
-            assert info["events"]["alloc_failed"] > 0, info["events"]
             recording.check_against_the_device()
             exit = {s["name"]: s for s in info["snapshots"]}["exit"]
             assert exit["allocations"] == 0, exit
