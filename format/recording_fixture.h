@@ -16,13 +16,14 @@
 
 namespace gmt::format {
 
-// Appends to a string that outlives it, and remembers the size of each write.
+// Appends to a string that outlives it, and remembers the size of each write if asked to.
 class StringSink : public Sink {
  public:
-  StringSink(std::string* bytes, std::vector<size_t>* writes) : bytes_(bytes), writes_(writes) {}
+  explicit StringSink(std::string* bytes, std::vector<size_t>* writes = nullptr)
+      : bytes_(bytes), writes_(writes) {}
   absl::Status Append(absl::string_view bytes) override {
     bytes_->append(bytes.data(), bytes.size());
-    writes_->push_back(bytes.size());
+    if (writes_ != nullptr) writes_->push_back(bytes.size());
     return absl::OkStatus();
   }
   absl::Status Sync() override { return absl::OkStatus(); }

@@ -17,6 +17,7 @@
 
 #include "format/framing.h"
 #include "format/live_columns.h"
+#include "format/recording_fixture.h"
 #include "format/recording_reader.h"
 #include "format/repair.h"
 
@@ -48,19 +49,6 @@ class LookUpEverything : public RecordingVisitor {
   int stacks_ = 0;
 };
 
-class CountingSink : public Sink {
- public:
-  explicit CountingSink(std::string* bytes) : bytes_(bytes) {}
-  absl::Status Append(absl::string_view bytes) override {
-    bytes_->append(bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  absl::Status Sync() override { return absl::OkStatus(); }
-
- private:
-  std::string* const bytes_;
-};
-
 // Whether it was read as a whole recording.
 bool Read(const std::string& bytes) {
   auto reader = RecordingReader::FromBytes(bytes, "fuzz");
@@ -72,7 +60,7 @@ bool Read(const std::string& bytes) {
 void ReadAndRepair(const std::string& bytes) {
   const bool whole = Read(bytes);
   std::string mended;
-  const auto repaired = RepairBytes(bytes, "fuzz", std::make_unique<CountingSink>(&mended));
+  const auto repaired = RepairBytes(bytes, "fuzz", std::make_unique<StringSink>(&mended));
   // What was whole stays whole.
   if (repaired.ok() && whole && !Read(mended)) std::abort();
 }

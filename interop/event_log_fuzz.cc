@@ -13,25 +13,13 @@
 #include <string>
 #include <utility>
 
+#include "format/recording_fixture.h"
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
 #include "interop/event_log.h"
 
 namespace gmt::interop {
 namespace {
-
-class StringSink : public format::Sink {
- public:
-  explicit StringSink(std::string* bytes) : bytes_(bytes) {}
-  absl::Status Append(absl::string_view bytes) override {
-    bytes_->append(bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  absl::Status Sync() override { return absl::OkStatus(); }
-
- private:
-  std::string* const bytes_;
-};
 
 // Passes what a log holds to a recording.
 class Import : public format::RecordingVisitor {
@@ -54,7 +42,8 @@ class Nothing : public format::RecordingVisitor {
 // The recording of a log; empty where the log is refused.
 std::string Record(const std::string& log) {
   std::string bytes;
-  auto writer = format::RecordingWriter::Create(std::make_unique<StringSink>(&bytes), Header(), {});
+  auto writer =
+      format::RecordingWriter::Create(std::make_unique<format::StringSink>(&bytes), Header(), {});
   if (!writer.ok()) std::abort();
   std::istringstream in(log);
   Import import(writer->get());

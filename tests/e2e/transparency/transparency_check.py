@@ -22,6 +22,9 @@ import tempfile
 import time
 import traceback
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from rig import find_python  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
 
@@ -199,15 +202,6 @@ def cases_of(part, build):
         for source in sorted(PROGRAMS.glob("*.py")):
             for arguments in CASES.get(source.name, [[]]):
                 yield source.name, arguments
-
-
-def find_python(given):
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-    installed = cache / "gpumemtrace/torch/bin/python"
-    for python in (given, os.environ.get("GMT_TORCH_PYTHON"), installed):
-        if python and pathlib.Path(python).exists():
-            return str(python)
-    return None
 
 
 def main():
