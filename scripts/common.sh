@@ -17,6 +17,17 @@ fail() {
   exit 1
 }
 
+# retry WHAT COMMAND...: up to three tries, because registries and mirrors have bad minutes.
+retry() {
+  local what=$1 try
+  shift
+  for try in 1 2 3; do
+    "$@" && return
+    [[ $try == 3 ]] || { say "$what failed; once more in $((try * 5)) s" >&2 && sleep $((try * 5)); }
+  done
+  return 1
+}
+
 # step NAME COMMAND...: runs COMMAND; when it fails, says which step it was and how to run it alone.
 step() {
   local name=$1 started=$SECONDS code=0
