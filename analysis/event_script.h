@@ -92,7 +92,7 @@ class EventScript {
       frame.language = Frames::PYTHON;
       frames.push_back(builder_.InternFrame(frame));
     }
-    return builder_.InternStack(frames, false);
+    return builder_.InternStack(frames, 0);
   }
 
   format::DefinitionsBuilder& builder() { return builder_; }

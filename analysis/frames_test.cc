@@ -33,7 +33,7 @@ class FramesTest : public ::testing::Test {
   }
   // "NAME PLACE" per frame.
   std::vector<std::string> Describe(const std::vector<uint32_t>& frames) {
-    const uint32_t stack = builder_.InternStack(frames, false);
+    const uint32_t stack = builder_.InternStack(frames, 0);
     definitions_.Add(builder_.TakeNew()).IgnoreError();
     definitions_.Add(symbols_).IgnoreError();
     std::vector<std::string> texts;

@@ -234,7 +234,9 @@ void Collector::AskForNames() {
     requests.push_back({frame.frame,
                         {module.path, module.build_id},
                         frame.address,
-                        symbols::AddressKind::kReturn});
+                        frame.kind == session::StackFrame::Kind::kExact
+                            ? symbols::AddressKind::kExact
+                            : symbols::AddressKind::kReturn});
   }
   namer_.Add(std::move(requests));
 }

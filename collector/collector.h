@@ -113,6 +113,7 @@ class Collector {
   void WriteNames();
   void FlushIfDue();
   void AddLateFacts(const gmt::Exit& exit);
+  std::string FactText(session::Fact fact) const;
   void AddSources(gmt::Facts* facts) const;
   gmt::Exit ExitOfTarget(TargetState state);
   uint64_t NamingBudget(TargetState state) const;

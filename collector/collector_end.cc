@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "collector/collector.h"
 #include "collector/libraries.h"
+#include "session/arena_reader.h"
 
 namespace gmt::collector {
 namespace {
@@ -33,6 +34,8 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   const uint64_t start_ns = around_.session.header().monotonic_ns;
   gmt::Facts facts;
   if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
+  if (const std::string python = FactText(session::kPythonVersion); !python.empty())
+    AddSetting(facts.mutable_libraries(), "python", python);
   *facts.mutable_exit() = exit;
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
@@ -43,12 +46,19 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   recorder_.AddFacts(facts);
 }
 
+std::string Collector::FactText(session::Fact fact) const {
+  return session::ReadText(around_.session,
+                           around_.session.control().facts[fact].load(std::memory_order_acquire));
+}
+
 // What the traced process says of its sources, and of the others whether anything came from them.
 void Collector::AddSources(gmt::Facts* facts) const {
   std::map<std::string, std::string> sources = {
       {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
   sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
   sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
+  if (const std::string python = FactText(session::kPythonSource); !python.empty())
+    sources["python"] = python;
   for (const auto& [name, value] : info_.sources) sources[name] = value;
   if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
   if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;

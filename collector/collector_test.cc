@@ -171,6 +171,61 @@ TEST_F(CollectorTest, StackBecomesFramesInModules) {
   EXPECT_EQ(definitions.frame(frames[1]).address, 0x99999u);
 }
 
+TEST_F(CollectorTest, InterpreterFrameBecomesFunctionFileAndLine) {
+  FakeTarget target;
+  target.Map("/lib/libpython.so", 0x10000, 0x20000);
+  // Location table of CPython 3.11: three units of code at the first line, then one on the next.
+  const session::CodeObject code = {.format = session::LineTable::kPython311,
+                                    .first_line = 88,
+                                    .function = target.Text("Net.forward"),
+                                    .file = target.Text("/src/model.py"),
+                                    .line_table = "\xd2\x00\x01\x01\xe8\x02",
+                                    .line_table_bytes = 6};
+  const uint32_t id = target.Code(code);
+  const uint32_t stack = target.Stack(
+      {0x10234, session::InterpreterFrame(0x7f00, 1), session::InterpreterFrame(0x7f00, 3),
+       session::InterpreterFrame(0x8f00, 3), 0x10400 | session::kExactFrame},
+      session::kStackPython | session::kStackUnmerged, {id, id, 0});
+  Start(target);
+  target.Alloc(0x1000, 1, {}, stack);
+  const Recording recording = ExitAndRead(target);
+  const format::Definitions& definitions = recording.reader->definitions();
+  const std::vector<uint32_t> frames = definitions.StackFrames(recording.events[1].stack);
+  ASSERT_EQ(frames.size(), 5u);
+  EXPECT_EQ(definitions.WhatStackLacks(recording.events[1].stack), format::kStackUnmerged);
+  const auto python = [&](int n) { return definitions.frame(frames[n]); };
+  EXPECT_EQ(python(1).language, gmt::Frames::PYTHON);
+  EXPECT_EQ(definitions.string(python(1).function), "Net.forward");
+  EXPECT_EQ(definitions.string(python(1).file), "/src/model.py");
+  EXPECT_EQ(python(1).line, 88u);
+  EXPECT_EQ(python(2).line, 89u);
+  EXPECT_EQ(python(3).function, 0u) << "its code object found no room";
+  EXPECT_EQ(python(3).language, gmt::Frames::PYTHON);
+  EXPECT_EQ(python(4).address, 0x400u);
+  EXPECT_EQ(python(4).flags & format::kFrameIsReturnAddress, 0u);
+  EXPECT_NE(python(0).flags & format::kFrameIsReturnAddress, 0u);
+}
+
+TEST_F(CollectorTest, AddressInAnUnloadedModuleBelongsToNone) {
+  FakeTarget target;
+  target.Map("/lib/libplugin.so", 0x10000, 0x20000);
+  const uint32_t before = target.Stack({0x10234});
+  target.Map("/lib/other.so", 0x1000, 0x2000);
+  target.Map("", 0x10000, 0x20000);
+  const uint32_t after = target.Stack({0x10234});
+  ASSERT_NE(before, after);
+  Start(target);
+  target.Alloc(0x1000, 1, {}, before);
+  target.Alloc(0x2000, 1, {}, after);
+  const Recording recording = ExitAndRead(target);
+  const format::Definitions& definitions = recording.reader->definitions();
+  const auto module = [&](int event) {
+    return definitions.frame(definitions.StackFrames(recording.events[event].stack)[0]).module;
+  };
+  EXPECT_EQ(definitions.module(module(1)).path, "/lib/libplugin.so");
+  EXPECT_EQ(module(2), 0u);
+}
+
 TEST_F(CollectorTest, FramesOfRealFilesGetNames) {
   FakeTarget target;
   // This test's own program, as if it were mapped at its link address.

@@ -72,8 +72,8 @@ class BusyTarget {
         const uint32_t branch = depth < 4 ? stack : stack % (1 + kFramesOfStack - depth);
         buffer.frames[depth] = 0x7f00000000 + depth * 0x10000 + branch * 16;
       }
-      bool is_new;
-      stacks_.push_back(session_.map.stacks().Intern(&buffer, kFramesOfStack, 0, 0, &is_new));
+      buffer.fingerprint = 0;
+      stacks_.push_back(session_.map.stacks().Add(&buffer, kFramesOfStack, 0, 0, nullptr, 0));
     }
   }
 

@@ -29,10 +29,10 @@ session::SessionSizes FakeTarget::SmallSizes() {
   sizes.ring = 1024;
   sizes.live = 4096;
   sizes.stack_index = 256;
-  sizes.stack_arena = 4096;
-  sizes.stack_growth = 0;
+  sizes.arena = 4096;
+  sizes.arena_growth = 0;
   sizes.text_index = 64;
-  sizes.text_arena = 1024;
+  sizes.code_index = 64;
   sizes.modules = 16;
   sizes.in_flight = 16;
   return sizes;
@@ -134,12 +134,17 @@ void FakeTarget::Exit(int code) {
   control().closing.store(session::Handshake::kDone);
 }
 
-uint32_t FakeTarget::Stack(const std::vector<uint64_t>& frames) {
-  session::StackTable::Buffer buffer;
-  std::copy(frames.begin(), frames.end(), buffer.frames);
-  bool is_new;
-  return session_.map.stacks().Intern(&buffer, static_cast<uint32_t>(frames.size()), 0,
-                                      session_.map.modules().generation(), &is_new);
+uint32_t FakeTarget::Code(const session::CodeObject& code) {
+  return session_.map.codes().Intern(code);
+}
+
+uint32_t FakeTarget::Stack(const std::vector<uint64_t>& frames, uint16_t flags,
+                           const std::vector<uint32_t>& codes) {
+  session::StackTable::Buffer stack;
+  stack.fingerprint = 0;
+  std::copy(frames.begin(), frames.end(), stack.frames);
+  return session_.map.stacks().Add(&stack, static_cast<uint32_t>(frames.size()), flags,
+                                   session_.map.modules().generation(), codes.data(), 0);
 }
 
 void FakeTarget::Map(const std::string& path, uint64_t start, uint64_t end) {

@@ -65,7 +65,10 @@ class FakeTarget {
   // Ends as the shim's exit handler does.
   void Exit(int code);
 
-  uint32_t Stack(const std::vector<uint64_t>& frames);
+  uint32_t Code(const session::CodeObject& code);
+  // `codes`: of the interpreter frames among the words.
+  uint32_t Stack(const std::vector<uint64_t>& frames, uint16_t flags = 0,
+                 const std::vector<uint32_t>& codes = {});
   uint32_t Text(const std::string& text) { return session_.map.texts().Intern(text); }
   void Map(const std::string& path, uint64_t start, uint64_t end);
 

@@ -1,14 +1,46 @@
 #include "collector/stack_translator.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "symbols/python_lines.h"
+
 namespace gmt::collector {
+namespace {
+
+uint32_t LacksOf(uint16_t flags) {
+  uint32_t lacks = 0;
+  if ((flags & session::kStackTruncated) != 0) lacks |= format::kStackTruncated;
+  if ((flags & session::kStackUnmerged) != 0) lacks |= format::kStackUnmerged;
+  if ((flags & session::kStackNoPython) != 0) lacks |= format::kStackNoPython;
+  return lacks;
+}
+
+// 0 where the line is not known: no table, or the end of one that was cut.
+uint32_t LineOf(const session::CodeCopy& code, uint32_t instruction) {
+  switch (code.format) {
+    case session::LineTable::kPython39:
+      return symbols::PythonLine(symbols::PythonLineTable::kLnotab39, code.first_line,
+                                 code.line_table, instruction);
+    case session::LineTable::kPython310:
+      return symbols::PythonLine(symbols::PythonLineTable::kLineTable310, code.first_line,
+                                 code.line_table, instruction);
+    case session::LineTable::kPython311:
+      return symbols::PythonLine(symbols::PythonLineTable::kLocations311, code.first_line,
+                                 code.line_table, instruction);
+    case session::LineTable::kNone:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
 
 uint32_t StackTranslator::FindModule(uint64_t address, uint32_t generation) const {
   for (size_t i = modules_.size(); i > 0; --i) {
     const session::ModuleCopy& m = modules_[i - 1];
     if (address >= m.start && address < m.end && m.generation <= generation) {
-      return static_cast<uint32_t>(i - 1);
+      return m.path.empty() ? kNoModule : static_cast<uint32_t>(i - 1);  // unloaded by then
     }
   }
   return kNoModule;
@@ -31,9 +63,11 @@ uint32_t StackTranslator::ModuleId(uint32_t number) {
   return id;
 }
 
-uint32_t StackTranslator::TranslateFrame(uint64_t address, uint32_t generation, bool* found) {
+uint32_t StackTranslator::TranslateNative(const session::StackFrame& read, uint32_t generation,
+                                          bool* found) {
   format::FrameInfo frame;
-  frame.flags = format::kFrameIsReturnAddress;  // what lies inside the hook itself is not recorded
+  if (read.kind != session::StackFrame::Kind::kExact) frame.flags = format::kFrameIsReturnAddress;
+  const uint64_t address = read.address;
   const uint32_t number = FindModule(address, generation);
   *found = number != kNoModule;
   frame.module = *found ? ModuleId(number) : 0;
@@ -41,8 +75,36 @@ uint32_t StackTranslator::TranslateFrame(uint64_t address, uint32_t generation, 
   const uint32_t id = definitions_->InternFrame(frame);
   if (id > newest_frame_) {
     newest_frame_ = id;
-    if (*found) new_frames_.push_back({id, number, frame.address});
+    if (*found) new_frames_.push_back({id, number, frame.address, read.kind});
   }
+  return id;
+}
+
+const StackTranslator::Code& StackTranslator::FindCode(uint32_t id) {
+  const auto [place, is_new] = codes_.try_emplace(id);
+  Code& code = place->second;
+  if (is_new && session::ReadCode(session_, id, &code.copy)) {
+    code.known = true;
+    code.function = definitions_->InternString(code.copy.function);
+    code.file = definitions_->InternString(code.copy.file);
+  }
+  return code;
+}
+
+uint32_t StackTranslator::TranslatePython(const session::StackFrame& read) {
+  const Code& code = FindCode(read.code);
+  format::FrameInfo frame;
+  frame.language = Frames::PYTHON;
+  frame.function = code.function;
+  frame.file = code.file;
+  if (code.known && read.instruction < session::kMaxInstruction) {
+    frame.line = LineOf(code.copy, read.instruction);
+  }
+  if (frame.function != 0) frame.flags |= format::kFrameHasFunction;
+  if (frame.file != 0) frame.flags |= format::kFrameHasFile;
+  if (frame.line != 0) frame.flags |= format::kFrameHasLine;
+  const uint32_t id = definitions_->InternFrame(frame);
+  newest_frame_ = std::max(newest_frame_, id);
   return id;
 }
 
@@ -59,13 +121,16 @@ uint32_t StackTranslator::Translate(uint32_t stack) {
   if (!session::ReadStack(session_, stack, &read)) return 0;
   std::vector<uint32_t> frames;
   bool complete = true;
-  for (const uint64_t address : read.frames) {
-    if (address & session::kInterpreterFrame) continue;  // of a layout newer than this collector
+  for (const session::StackFrame& frame : read.frames) {
+    if (frame.kind == session::StackFrame::Kind::kPython) {
+      frames.push_back(TranslatePython(frame));
+      continue;
+    }
     bool found;
-    frames.push_back(TranslateFrame(address, read.generation, &found));
+    frames.push_back(TranslateNative(frame, read.generation, &found));
     complete &= found;
   }
-  const uint32_t id = definitions_->InternStack(frames, read.truncated);
+  const uint32_t id = definitions_->InternStack(frames, LacksOf(read.flags));
   stacks_.insert_or_assign(stack, Known{id, complete ? kComplete : logged});
   return id;
 }

@@ -8,6 +8,9 @@
 //              bias 0x7f31b0000000
 //   recording  frame (libtorch_cuda.so, 0x10de1234) -> its caller ...
 //
+// An interpreter's frame becomes function, file and line at once: the session holds its code object
+// with the table of lines.
+//
 // An address that lies in no module known keeps module 0 and its value in memory. A stack with such
 // a frame is looked at again once the log has grown: a module may enter it a moment after the stack
 // that named it.
@@ -34,6 +37,7 @@ class StackTranslator {
     uint32_t frame;    // id in the recording
     uint32_t module;   // number in the session's log
     uint64_t address;  // in the ELF file
+    session::StackFrame::Kind kind;
   };
 
   // `definitions` gets what is new; it must outlive this.
@@ -48,6 +52,12 @@ class StackTranslator {
   const session::ModuleCopy& module(uint32_t number) const { return modules_[number]; }
 
  private:
+  // A code object, as far as its frames are all alike.
+  struct Code {
+    bool known = false;
+    uint32_t function = 0, file = 0;  // string ids
+    session::CodeCopy copy;
+  };
   struct Known {
     uint32_t id;
     // Modules known when it was translated; kComplete: every frame found its module.
@@ -57,7 +67,9 @@ class StackTranslator {
   static constexpr uint32_t kNoModule = ~uint32_t{0};
 
   uint32_t FindModule(uint64_t address, uint32_t generation) const;
-  uint32_t TranslateFrame(uint64_t address, uint32_t generation, bool* found);
+  uint32_t TranslateNative(const session::StackFrame& frame, uint32_t generation, bool* found);
+  uint32_t TranslatePython(const session::StackFrame& frame);
+  const Code& FindCode(uint32_t id);
   uint32_t ModuleId(uint32_t number);
 
   session::SessionMap session_;
@@ -65,6 +77,7 @@ class StackTranslator {
   std::vector<session::ModuleCopy> modules_;
   std::vector<uint32_t> module_ids_;  // by number; 0: not defined yet
   absl::flat_hash_map<uint32_t, Known> stacks_;
+  absl::flat_hash_map<uint32_t, Code> codes_;
   std::vector<NativeFrame> new_frames_;
   uint32_t newest_frame_ = 0;
 };

@@ -110,7 +110,7 @@ void Definitions::AddStacks(const gmt::Stacks& columns, size_t at) {
     node.frame = Shift(ColumnAt(columns.frame(), row), base_.frame);
     node.parent = Shift(ColumnAt(columns.parent(), row), base_.stack);
     node.log_id = ColumnAt(columns.log_id(), row);
-    node.truncated = ColumnAt(columns.truncated(), row) != 0;
+    node.lacks = ColumnAt(columns.lacks(), row);
   }
 }
 
@@ -156,13 +156,13 @@ std::vector<uint32_t> Definitions::StackFrames(uint32_t id) const {
   return frames;
 }
 
-bool Definitions::StackIsTruncated(uint32_t id) const {
+uint32_t Definitions::WhatStackLacks(uint32_t id) const {
   while (id != 0) {
     const StackNode& node = stack(id);
-    if (node.truncated) return true;
+    if (node.lacks != 0) return node.lacks;
     id = node.parent < id ? node.parent : 0;
   }
-  return false;
+  return 0;
 }
 
 }  // namespace gmt::format

@@ -61,16 +61,23 @@ struct FrameInfo {
   }
 };
 
+// What a stack lacks (gmt.proto, Stacks.lacks).
+enum StackLacks : uint32_t {
+  kStackTruncated = 1u << 0,
+  kStackUnmerged = 1u << 1,
+  kStackNoPython = 1u << 2,
+};
+
 struct StackNode {
   uint32_t frame = 0;   // frame id
   uint32_t parent = 0;  // stack id of the caller
   uint32_t log_id = 0;
-  bool truncated = false;
+  uint32_t lacks = 0;  // StackLacks; of the whole stack, at its outermost frame
 
   bool operator==(const StackNode&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const StackNode& n) {
-    return H::combine(std::move(h), n.frame, n.parent, n.log_id, n.truncated);
+    return H::combine(std::move(h), n.frame, n.parent, n.log_id, n.lacks);
   }
 };
 
@@ -111,8 +118,8 @@ class Definitions {
   // The frame ids of a stack, innermost first. A parent that does not stand before its child, as
   // only a damaged file has it, counts as none.
   std::vector<uint32_t> StackFrames(uint32_t stack) const;
-  // Frames further out were not recorded.
-  bool StackIsTruncated(uint32_t stack) const;
+  // StackLacks.
+  uint32_t WhatStackLacks(uint32_t stack) const;
 
  private:
   absl::Status CheckRoom(const gmt::Definitions& chunk) const;
@@ -139,9 +146,9 @@ class DefinitionsBuilder {
   uint32_t InternFrame(const FrameInfo& frame);
   uint32_t InternStack(const StackNode& node);
 
-  // frames: ids, innermost first. 0 for an empty list that is neither truncated nor has an id in a
+  // frames: ids, innermost first. 0 for an empty list that neither lacks anything nor has an id in a
   // log.
-  uint32_t InternStack(const std::vector<uint32_t>& frames, bool truncated, uint32_t log_id = 0);
+  uint32_t InternStack(const std::vector<uint32_t>& frames, uint32_t lacks, uint32_t log_id = 0);
 
   bool has_new() const;
   uint64_t new_bytes() const { return new_bytes_; }  // about as many as TakeNew() will serialise to

@@ -33,7 +33,7 @@ void TrimStacks(gmt::Stacks* columns) {
   TrimColumn(columns->mutable_frame());
   TrimColumn(columns->mutable_parent());
   TrimColumn(columns->mutable_log_id());
-  TrimColumn(columns->mutable_truncated());
+  TrimColumn(columns->mutable_lacks());
 }
 
 }  // namespace
@@ -96,21 +96,21 @@ uint32_t DefinitionsBuilder::InternStack(const StackNode& node) {
   columns->add_frame(node.frame);
   columns->add_parent(node.parent);
   columns->add_log_id(node.log_id);
-  columns->add_truncated(node.truncated ? 1 : 0);
+  columns->add_lacks(node.lacks);
   new_bytes_ += kBytesOfStack;
   return id;
 }
 
-uint32_t DefinitionsBuilder::InternStack(const std::vector<uint32_t>& frames, bool truncated,
+uint32_t DefinitionsBuilder::InternStack(const std::vector<uint32_t>& frames, uint32_t lacks,
                                          uint32_t log_id) {
   if (frames.empty()) {
-    return truncated || log_id != 0 ? InternStack(StackNode{0, 0, log_id, truncated}) : 0;
+    return lacks != 0 || log_id != 0 ? InternStack(StackNode{0, 0, log_id, lacks}) : 0;
   }
   uint32_t stack = 0;
   for (size_t at = frames.size(); at-- > 0;) {
     const bool outermost = at + 1 == frames.size(), innermost = at == 0;
     stack =
-        InternStack(StackNode{frames[at], stack, innermost ? log_id : 0, outermost && truncated});
+        InternStack(StackNode{frames[at], stack, innermost ? log_id : 0, outermost ? lacks : 0});
   }
   return stack;
 }

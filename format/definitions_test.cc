@@ -52,8 +52,8 @@ TEST_F(DefinitionsTest, UnknownIdsLookUpAsNone) {
 
 TEST_F(DefinitionsTest, StacksShareTheirOuterFrames) {
   const uint32_t main = Frame("main"), a = Frame("a"), b = Frame("b");
-  const uint32_t first = builder_.InternStack({a, main}, false);
-  const uint32_t second = builder_.InternStack({b, main}, false);
+  const uint32_t first = builder_.InternStack({a, main}, 0);
+  const uint32_t second = builder_.InternStack({b, main}, 0);
   Pass();
   EXPECT_EQ(definitions_.stack_count(), 3u);
   EXPECT_EQ(definitions_.stack(first).parent, definitions_.stack(second).parent);
@@ -62,16 +62,16 @@ TEST_F(DefinitionsTest, StacksShareTheirOuterFrames) {
 
 TEST_F(DefinitionsTest, TruncationBelongsToTheOutermostFrame) {
   const uint32_t main = Frame("main"), a = Frame("a");
-  const uint32_t whole = builder_.InternStack({a, main}, false);
-  const uint32_t cut = builder_.InternStack({a, main}, true);
+  const uint32_t whole = builder_.InternStack({a, main}, 0);
+  const uint32_t cut = builder_.InternStack({a, main}, kStackTruncated | kStackUnmerged);
   Pass();
-  EXPECT_FALSE(definitions_.StackIsTruncated(whole));
-  EXPECT_TRUE(definitions_.StackIsTruncated(cut));
+  EXPECT_EQ(definitions_.WhatStackLacks(whole), 0u);
+  EXPECT_EQ(definitions_.WhatStackLacks(cut), kStackTruncated | kStackUnmerged);
 }
 
 TEST_F(DefinitionsTest, StackOfNoFramesKeepsTheIdOfItsLog) {
-  EXPECT_EQ(builder_.InternStack({}, false), 0u);
-  const uint32_t stack = builder_.InternStack({}, false, 7);
+  EXPECT_EQ(builder_.InternStack({}, 0), 0u);
+  const uint32_t stack = builder_.InternStack({}, 0, 7);
   Pass();
   EXPECT_EQ(definitions_.stack(stack).log_id, 7u);
 }

@@ -114,7 +114,7 @@ TEST_F(HostileTest, ThousandsOfMutationsNeverCrash) {
     FrameInfo frame;
     frame.function = id;
     writer_->definitions().InternFrame(frame);
-    writer_->definitions().InternStack({id}, false);
+    writer_->definitions().InternStack({id}, 0);
   }
   ASSERT_TRUE(writer_->Add(batch).ok());
   Finish();

@@ -58,7 +58,7 @@ std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
       frame.flags = kFrameHasLine | kFrameHasFile | kFrameHasFunction;
       frames.push_back(definitions.InternFrame(frame));
     }
-    ids.push_back(definitions.InternStack(frames, false));
+    ids.push_back(definitions.InternStack(frames, 0));
   }
   return ids;
 }

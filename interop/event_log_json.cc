@@ -22,7 +22,8 @@
   FIELD(losses, abandoned) FIELD(losses, backlog) FIELD(losses, stacks_full) \
   FIELD(losses, live_full) FIELD(losses, before_session) FIELD(losses, no_real_function) \
   FIELD(losses, in_flight_full) FIELD(losses, modules_full) FIELD(losses, unrepresentable) \
-  FIELD(losses, passed_unhooked) FIELD(losses, contexts_full)
+  FIELD(losses, passed_unhooked) FIELD(losses, contexts_full) \
+  FIELD(losses, codes_full)
 // clang-format on
 
 namespace gmt::interop {

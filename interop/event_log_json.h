@@ -16,7 +16,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "format/definitions.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::interop {
@@ -24,6 +26,13 @@ namespace gmt::interop {
 using Json = nlohmann::ordered_json;  // keys stay in the order in which they are documented
 
 inline constexpr char kEventLogSchema[] = "gpumemtrace.events/1";
+
+// What a stack line says the stack lacks: key, bit of format::StackLacks.
+inline constexpr std::pair<const char*, uint32_t> kStackLacks[] = {
+    {"truncated", format::kStackTruncated},
+    {"unmerged", format::kStackUnmerged},
+    {"no_python", format::kStackNoPython},
+};
 
 // Thrown while a line is taken apart and caught by the reader, which adds file and line.
 struct BadLine : std::runtime_error {

@@ -178,7 +178,7 @@ class LogParser {
   uint32_t StackById(uint32_t id) {
     if (id == 0) return 0;
     uint32_t& stack = stacks_[id];
-    if (stack == 0) stack = definitions_.InternStack({}, false, id);
+    if (stack == 0) stack = definitions_.InternStack({}, 0, id);
     return stack;
   }
 
@@ -192,12 +192,15 @@ class LogParser {
       if (!list->is_array()) throw BadLine("\"frames\" must be a list");
       for (const Json& frame : *list) frames.push_back(TakeFrame(frame));
     }
-    const Json* truncated = Find(object, "truncated");
+    uint32_t lacks = 0;
+    for (const auto& [key, lack] : kStackLacks) {
+      const Json* value = Find(object, key);
+      if (value != nullptr && *value == true) lacks |= lack;
+    }
     Event event;
     event.kind = STACK_LINE;
     event.t_ns = last_t_ns_;
-    event.stack = stacks_[log_id] =
-        definitions_.InternStack(frames, truncated != nullptr && *truncated == true, log_id);
+    event.stack = stacks_[log_id] = definitions_.InternStack(frames, lacks, log_id);
     batch_.events.push_back(event);
   }
 

@@ -209,7 +209,8 @@ TEST_F(EventLogTest, RandomRecordingsPrintTheSameAfterImport) {
       const uint32_t name = writer->definitions().InternString("name" + std::to_string(id));
       format::FrameInfo frame;
       frame.function = name;
-      writer->definitions().InternStack({writer->definitions().InternFrame(frame)}, id == 9);
+      writer->definitions().InternStack({writer->definitions().InternFrame(frame)},
+                                        id == 9 ? uint32_t{format::kStackTruncated} : 0);
     }
     for (int n = 0; n < 500; ++n) random.AddTo(&batch, 9);
     // Stack lines are of imported logs alone; a recording has none.
@@ -237,7 +238,7 @@ TEST_F(EventLogTest, RecordedNativeFramesPrintTheSameAfterImport) {
   const uint32_t unresolved = definitions.InternFrame(frame);
   format::Event event;
   event.kind = ALLOC;
-  event.stack = definitions.InternStack({resolved, unresolved}, false);
+  event.stack = definitions.InternStack({resolved, unresolved}, 0);
   ASSERT_TRUE(writer->Add(event).ok());
   Symbols symbols;
   symbols.set_count(2);

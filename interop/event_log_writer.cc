@@ -101,7 +101,10 @@ class EventLogWriter::Impl {
   absl::Status PutStack(uint32_t id) {
     Json object = {{"kind", "stack"}, {"id", StackName(id)}, {"frames", Json::array()}};
     for (const uint32_t frame : definitions_.StackFrames(id)) PutFrames(frame, &object["frames"]);
-    if (definitions_.StackIsTruncated(id)) object["truncated"] = true;
+    const uint32_t lacks = definitions_.WhatStackLacks(id);
+    for (const auto& [key, lack] : kStackLacks) {
+      if ((lacks & lack) != 0) object[key] = true;
+    }
     return PutLine(object);
   }
 

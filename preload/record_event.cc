@@ -12,16 +12,15 @@ using session::Memory;
 uint32_t RecordStack(Process* p) {
   if (!p->capture) return 0;
   session::StackTable::Buffer stack;
+  stack.fingerprint = 0;
   bool truncated;
   const uint32_t depth = p->capture.Capture(stack.frames, session::kMaxStackDepth, &truncated);
   const uint16_t flags = truncated ? session::kStackTruncated : 0;
-  bool is_new;
   const session::ModuleLog modules = p->map.modules();
-  uint32_t id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
-  if (is_new &&
-      NoteModules(*p, stack.frames, depth)) {  // the same addresses mean something else now
-    id = p->stacks.Intern(&stack, depth, flags, modules.generation(), &is_new);
-  }
+  uint32_t id = p->stacks.Find(&stack, depth, flags, modules.generation());
+  if (id != 0) return id;
+  NoteModules(*p, stack.frames, depth);  // which may raise the generation
+  id = p->stacks.Add(&stack, depth, flags, modules.generation(), nullptr, 0);
   if (id == 0) p->Count(session::kStacksFull);
   return id;
 }

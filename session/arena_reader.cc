@@ -2,49 +2,78 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gmt::session {
 namespace {
 
-// Words of an arena that may be read: behind the others there is no memory.
-uint64_t WordsOf(const SessionMap& session, SectionId arena) {
-  const uint64_t words = session.count(arena);
-  if (arena != kStackArena || session.header().abi_minor == 0) return words;
-  return std::min(words, session.control().stack_arena_backed.load(std::memory_order_acquire));
-}
-
-// Words [offset, offset + count) of an arena, or nullptr where they do not lie inside it.
-const uint64_t* ArenaWords(const SessionMap& session, SectionId arena, uint64_t offset,
-                           uint64_t count) {
-  const uint64_t size = WordsOf(session, arena);
-  if (offset == 0 || offset >= size || count > size - offset) return nullptr;
-  return session.section<const uint64_t>(arena) + offset;
+StackFrame FrameOf(uint64_t word) {
+  if ((word & kInterpreterFrame) != 0) {
+    return {.kind = StackFrame::Kind::kPython,
+            .instruction = static_cast<uint32_t>(word & kMaxInstruction)};
+  }
+  const bool exact = (word & kExactFrame) != 0;
+  return {.kind = exact ? StackFrame::Kind::kExact : StackFrame::Kind::kNative,
+          .address = word & ~kExactFrame};
 }
 
 }  // namespace
 
 bool ReadStack(const SessionMap& session, uint32_t id, StackFrames* stack) {
-  const uint64_t* word = ArenaWords(session, kStackArena, id, 1);
-  if (word == nullptr) return false;
-  StackHeader header;
-  std::memcpy(&header, word, sizeof(header));
-  if (header.depth == 0 || header.depth > kMaxStackDepth) return false;
-  const uint64_t* frames = ArenaWords(session, kStackArena, uint64_t{id} + 1, header.depth);
-  if (frames == nullptr) return false;
-  stack->frames.assign(frames, frames + header.depth);
-  stack->generation = header.generation;
-  stack->truncated = (header.flags & kStackTruncated) != 0;
+  const Arena arena = session.arena();
+  StackPieces pieces(arena, id);
+  if (!pieces) return false;
+  std::vector<StackFrame> frames;
+  for (StackPieces::Piece piece; pieces.Next(&piece);) {
+    uint32_t code = 0;
+    for (uint32_t i = 0; i < piece.count; ++i) {
+      StackFrame frame = FrameOf(piece.frames[i]);
+      if (frame.kind == StackFrame::Kind::kPython && code < piece.code_count)
+        frame.code = piece.codes[code++];
+      frames.push_back(frame);
+    }
+  }
+  if (pieces.left() != 0) return false;
+  stack->frames = std::move(frames);
+  stack->generation = pieces.generation();
+  stack->flags = pieces.flags();
   return true;
 }
 
 std::string ReadText(const SessionMap& session, uint64_t id) {
-  const uint64_t* word = ArenaWords(session, kTextArena, id, 1);
+  const Arena arena = session.arena();
+  const uint64_t* word = arena.Find(id, 1);
   if (word == nullptr) return "";
   const uint64_t length = *word;
   if (length == 0 || length > kMaxTextLength) return "";
-  const uint64_t* bytes = ArenaWords(session, kTextArena, id + 1, (length + 7) / 8);
+  const uint64_t* bytes = arena.Find(id + 1, (length + 7) / 8);
   if (bytes == nullptr) return "";
   return std::string(reinterpret_cast<const char*>(bytes), length);
+}
+
+bool ReadCode(const SessionMap& session, uint32_t id, CodeCopy* code) {
+  const Arena arena = session.arena();
+  constexpr uint64_t kHeaderWords = sizeof(CodeHeader) / sizeof(uint64_t);
+  const uint64_t* words = arena.Find(id, kHeaderWords);
+  if (words == nullptr) return false;
+  CodeHeader header;
+  std::memcpy(&header, words, sizeof(header));
+  if (header.line_table > static_cast<uint16_t>(LineTable::kLast) ||
+      header.line_table_bytes > kMaxLineTable) {
+    return false;
+  }
+  const uint64_t* table =
+      header.line_table_bytes == 0
+          ? words
+          : arena.Find(uint64_t{id} + kHeaderWords, (header.line_table_bytes + 7) / 8);
+  if (table == nullptr) return false;
+  code->format = static_cast<LineTable>(header.line_table);
+  code->line_table_cut = (header.flags & kLineTableCut) != 0;
+  code->first_line = header.first_line;
+  code->function = ReadText(session, header.function);
+  code->file = ReadText(session, header.file);
+  code->line_table.assign(reinterpret_cast<const char*>(table), header.line_table_bytes);
+  return true;
 }
 
 void ReadNewModules(const SessionMap& session, std::vector<ModuleCopy>* modules) {

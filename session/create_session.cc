@@ -36,11 +36,11 @@ uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   place(kLiveEntries, sizeof(LiveEntry), sizes.live);
   place(kStackIndex, sizeof(uint64_t), sizes.stack_index);
   place(kTextIndex, sizeof(uint64_t), sizes.text_index);
-  place(kTextArena, sizeof(uint64_t), sizes.text_arena);
+  place(kCodeIndex, sizeof(uint64_t), sizes.code_index);
   place(kModules, sizeof(ModuleRecord), sizes.modules);
   place(kInFlight, sizeof(InFlightSlot), sizes.in_flight);
   place(kContexts, sizeof(ContextEntry), sizes.contexts);
-  place(kStackArena, sizeof(uint64_t), sizes.stack_arena + sizes.stack_growth);
+  place(kArena, sizeof(uint64_t), sizes.arena + sizes.arena_growth);
   return offset;
 }
 
@@ -48,9 +48,8 @@ SessionSizes Shrink(const SessionSizes& sizes, int halvings) {
   SessionSizes s = sizes;
   s.ring >>= halvings;
   s.live >>= halvings;
-  s.stack_arena >>= halvings;
-  if (halvings != 0) s.stack_growth = 0;
-  s.text_arena >>= halvings;
+  s.arena >>= halvings;
+  if (halvings != 0) s.arena_growth = 0;
   return s;
 }
 
@@ -80,7 +79,7 @@ void FillHeader(Header* header, uint64_t file_size) {
 
 // Bytes that have memory from the start: all but what the last section may grow by.
 uint64_t ReservedBytes(const SessionSizes& sizes, const Section* sections) {
-  const uint64_t bytes = sections[kStackArena].offset + sizes.stack_arena * sizeof(uint64_t);
+  const uint64_t bytes = sections[kArena].offset + sizes.arena * sizeof(uint64_t);
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
@@ -118,7 +117,7 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
   const uint64_t reserved = ReservedBytes(sizes, sections);
   if (reserved < size && !MayGrow(fd, size, reserved)) {
     SessionSizes fixed = sizes;
-    fixed.stack_growth = 0;
+    fixed.arena_growth = 0;
     return Fill(fd, fixed, info, session);
   }
   if (!WithinFileSizeLimit(size)) return EFBIG;
@@ -139,7 +138,7 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
   session->map =
       SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
   session->fd = fd;
-  session->map.control().stack_arena_backed.store(sizes.stack_arena, std::memory_order_release);
+  session->map.control().arena_backed.store(sizes.arena, std::memory_order_release);
   return 0;
 }
 

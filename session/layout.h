@@ -14,12 +14,15 @@
 //                                                        options, settings
 //   sections[kRing]   ring               Slot, 64        history: the last `count` events
 //   sections[kLiveKeys], [kLiveEntries]  8 + 64          state: what is allocated now
-//   sections[kStackIndex], [kStackArena] 8 + words       every distinct stack once
-//   sections[kTextIndex], [kTextArena]   8 + bytes       every distinct name once
+//   sections[kStackIndex]                8               every distinct stack once,
+//   sections[kTextIndex]                 8               every distinct name once,
+//   sections[kCodeIndex]                 8               every distinct code object once: places
+//                                                        in the arena by hash
 //   sections[kModules]                   ModuleRecord    what is mapped where, append-only
 //   sections[kInFlight]                  InFlightSlot    what each thread is doing inside the
 //                                                        driver right now
 //   sections[kContexts]                  ContextEntry    contexts seen, by the index events carry
+//   sections[kArena]                     8, words        stacks, names and code objects themselves
 //
 // Rules
 //   L1  All integers are little-endian and naturally aligned. Times are CLOCK_MONOTONIC
@@ -40,8 +43,8 @@
 namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
-inline constexpr uint32_t kAbiMajor = 1;
-inline constexpr uint32_t kAbiMinor = 1;
+inline constexpr uint32_t kAbiMajor = 2;
+inline constexpr uint32_t kAbiMinor = 0;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -130,12 +133,12 @@ enum SectionId : uint32_t {
   kLiveKeys,
   kLiveEntries,
   kStackIndex,
-  kStackArena,
   kTextIndex,
-  kTextArena,
+  kCodeIndex,
   kModules,
   kInFlight,
   kContexts,
+  kArena,
   kSectionCount,
 };
 
@@ -203,7 +206,15 @@ enum Counter : uint32_t {
   kModulesFull,
   kPassedUnhooked,  // a real function's pointer was handed out unwrapped: no slot was free
   kContextsFull,    // an event lost its context
+  kCodesFull,       // an interpreter frame of a new stack lost its name
   kCounterCount,
+};
+
+// What a process learns about itself only after the session was created.
+enum Fact : uint32_t {
+  kPythonSource,   // "on", or why there are no Python frames
+  kPythonVersion,  // "3.11.7"
+  kFactCount,
 };
 
 enum class Handshake : uint32_t {
@@ -224,15 +235,12 @@ struct Control {
   alignas(64) std::atomic<uint64_t> counters[16];  // by Counter
 
   alignas(64) std::atomic<uint32_t> module_count;  // committed entries of kModules
-  std::atomic<uint32_t> module_lock;  // tid of the thread that appends; 0: free. Never waited for.
-  std::atomic<uint64_t> stack_arena_used;  // words
-  std::atomic<uint64_t> text_arena_used;   // words
+  std::atomic<uint32_t> module_lock;   // tid of the thread that appends; 0: free. Never waited for.
+  std::atomic<uint64_t> arena_used;    // words
+  std::atomic<uint64_t> arena_backed;  // words that have memory; behind them is file space alone
   std::atomic<uint32_t> context_count;
-  // How the stack arena grows: the words of it that have memory behind them, and why there will be
-  // no more (errno). The rest of its section is file space without memory: not to be read. Since
-  // 1.1; in a session of 1.0 all of the section has memory.
-  std::atomic<uint32_t> stack_growth_errno;
-  std::atomic<uint64_t> stack_arena_backed;
+  std::atomic<uint32_t> arena_errno;  // why the arena will not grow any more
+  std::atomic<uint32_t> facts[8];     // by Fact: ids of texts; 0: not known
 
   // Start and end. The shim writes `closing` at a normal exit and waits, bounded, for `finished`.
   alignas(64) std::atomic<uint32_t> collector_pid;  // 0: none has opened the session
@@ -254,12 +262,13 @@ struct Control {
 };
 static_assert(offsetof(Control, counters) == 64);
 static_assert(offsetof(Control, module_count) == 192);
-static_assert(offsetof(Control, stack_arena_backed) == 224);
+static_assert(offsetof(Control, arena_backed) == 208);
+static_assert(offsetof(Control, facts) == 224);
 static_assert(offsetof(Control, collector_pid) == 256);
 static_assert(offsetof(Control, exit_kind) == 320);
 static_assert(offsetof(Control, abandoned_tickets) == 384);
 static_assert(sizeof(Control) == 4096);
-static_assert(kCounterCount <= 16);
+static_assert(kCounterCount <= 16 && kFactCount <= 8);
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
               std::atomic<uint32_t>::is_always_lock_free);
 
@@ -314,34 +323,87 @@ struct LiveEntry {
 };
 static_assert(sizeof(LiveEntry) == 64);
 
-// ---- Stacks and texts ---------------------------------------------------------------------------
+// ---- Stacks, texts and code objects -------------------------------------------------------------
 
 // An index word is tag << 40 | offset, tag being the upper bits of the hash and offset the entry's
-// place in the arena (in units of 8 bytes, never 0). A stack's or text's id is that offset: ids are
-// not dense.
+// place in the arena (in units of 8 bytes, never 0). The id of a stack, text or code object is that
+// offset: ids are not dense.
 inline constexpr int kArenaOffsetBits = 40;
 
-// A stack in the arena: a header word, then `depth` frames, innermost first.
-//   header: StackHeader, 8 bytes
-//   frame:  an address in memory; bit 63 set: a frame of an interpreter, whose encoding the
-//           layout's minor version adds
+// A stack in the arena is its innermost frames and the stack whose outermost frames it shares:
+//
+//   StackHeader
+//   `own` frames, innermost first
+//   where kStackPython: a word that tells the code objects of all its interpreter frames from
+//   others at their addresses
+//   the ids of the code objects of its own interpreter frames, in their order, two to a word, the
+//   first in the lower half
+//
+// The frames further out, depth - own of them, are the outermost ones of the stack `outer`, which
+// stands before it in the arena.
 struct StackHeader {
   uint16_t depth;
   uint16_t flags;       // StackFlags
   uint32_t generation;  // of the module log when it was recorded
+  uint16_t own;
+  uint16_t codes;  // interpreter frames among the own ones
+  uint32_t outer;  // id; 0 where own == depth
 };
-static_assert(sizeof(StackHeader) == 8);
+static_assert(sizeof(StackHeader) == 16);
 
 enum StackFlags : uint16_t {
   kStackTruncated = 1,  // frames further out exist
+  kStackPython = 2,     // it has interpreter frames
+  // Where some interpreter frames belong between the native ones is not known: they stand behind
+  // them all.
+  kStackUnmerged = 4,
+  kStackNoPython = 8,  // the thread was in Python, and its frames could not be read
 };
 
+// A frame is one word.
+//   native        address in memory; kExactFrame: of the instruction itself, which a signal
+//                 interrupted, else of the return
+//   interpreter   kInterpreterFrame · address of the code object / 8 in bits 19-62 · offset of the
+//                 instruction in units of 2 bytes in bits 0-18, kMaxInstruction for what does not
+//                 fit
+inline constexpr uint64_t kExactFrame = uint64_t{1} << 62;
 inline constexpr uint64_t kInterpreterFrame = uint64_t{1} << 63;
+inline constexpr int kInstructionBits = 19;
+inline constexpr uint32_t kMaxInstruction = (1u << kInstructionBits) - 1;
 inline constexpr uint32_t kMaxStackDepth = 256;
+
+constexpr uint64_t InterpreterFrame(uint64_t code, uint32_t instruction) {
+  return kInterpreterFrame | code >> 3 << kInstructionBits |
+         (instruction < kMaxInstruction ? instruction : kMaxInstruction);
+}
 
 // A text in the arena: a word with its length in bytes, then the bytes, padded with zeros to a
 // whole word.
 inline constexpr uint32_t kMaxTextLength = 1024;
+
+// A code object in the arena: this, then its line table, padded with zeros to a whole word.
+struct CodeHeader {
+  uint16_t line_table;  // LineTable
+  uint16_t flags;       // CodeFlags
+  uint32_t first_line;
+  uint32_t function, file;  // ids of texts
+  uint64_t line_table_bytes;
+};
+static_assert(sizeof(CodeHeader) == 24);
+
+// How a code object tells lines; by the first version of CPython that did.
+enum class LineTable : uint16_t {
+  kNone = 0,
+  kPython39 = 1,   // co_lnotab (3.6 to 3.9)
+  kPython310 = 2,  // co_linetable, pairs of bytes
+  kPython311 = 3,  // co_linetable, location table
+  kLast = kPython311,
+};
+
+enum CodeFlags : uint16_t {
+  kLineTableCut = 1,  // it was longer than kMaxLineTable
+};
+inline constexpr uint32_t kMaxLineTable = 64 << 10;
 
 // ---- Modules ------------------------------------------------------------------------------------
 
@@ -350,8 +412,9 @@ struct ModuleRecord {
   uint64_t end;
   uint64_t bias;  // address in memory minus address in the ELF file
   uint64_t seen_ns;
-  // Raised by each module that took over addresses of an earlier one. An address in a stack of
-  // generation G belongs to the youngest record of generation <= G that covers it.
+  // Raised by each module that took over addresses of an earlier one, and by each that was
+  // unloaded: then a record without path and build-id covers its addresses. An address in a stack
+  // of generation G belongs to the youngest record of generation <= G that covers it.
   uint32_t generation;
   uint32_t build_id_size;
   uint8_t build_id[32];

@@ -19,10 +19,10 @@ constexpr uint64_t kStrides[kSectionCount] = {1,
                                               8,
                                               8,
                                               8,
-                                              8,
                                               sizeof(ModuleRecord),
                                               sizeof(InFlightSlot),
-                                              sizeof(ContextEntry)};
+                                              sizeof(ContextEntry),
+                                              8};
 
 bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -42,7 +42,7 @@ const char* CheckHeader(const Header& header, uint64_t file_size) {
       return "a section does not lie inside it";
     }
   }
-  for (const SectionId id : {kRing, kLiveKeys, kStackIndex, kTextIndex}) {
+  for (const SectionId id : {kRing, kLiveKeys, kStackIndex, kTextIndex, kCodeIndex}) {
     if (!IsPowerOfTwo(header.sections[id].count)) return "a table's size is not a power of two";
   }
   if (header.sections[kLiveKeys].count != header.sections[kLiveEntries].count ||

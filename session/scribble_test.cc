@@ -16,15 +16,22 @@ namespace {
 
 void Fill(const ScratchSession& session, std::mt19937_64& random) {
   const RingWriter ring = session.map().ring_writer();
-  StackTable::Buffer stack;
+  std::vector<uint64_t> frames(12);
+  uint32_t like = 0;
   for (uint64_t i = 0; i < 300; ++i) {
     Record record;
     record.kind = static_cast<Kind>(1 + random() % static_cast<uint64_t>(Kind::kSample));
     record.space = Space::kDevice;
     record.value = i;
-    stack.frames[0] = i % 20 + 1;
-    bool is_new;
-    record.stack = session.map().stacks().Intern(&stack, 1, 0, 0, &is_new);
+    const CodeObject code = {.format = LineTable::kPython311,
+                             .first_line = static_cast<uint32_t>(i % 10),
+                             .function = session.map().texts().Intern("step"),
+                             .line_table = &frames,
+                             .line_table_bytes = i % 10};
+    frames[0] = i % 20 + 1;
+    frames[5] = InterpreterFrame(0x1000, i % 3);
+    record.stack = like = AddStack(session.map().stacks(), frames, kStackPython, 0,
+                                   {session.map().codes().Intern(code)}, like);
     session.map().texts().Intern(std::to_string(i % 20));
     session.map().live().Insert(Space::kDevice, i, LiveValue());
     ring.Commit(ring.Reserve(), Pack(record));
@@ -63,8 +70,11 @@ uint64_t ReadAll(const SessionMap& map) {
   });
   std::vector<ModuleCopy> modules;
   ReadNewModules(map, &modules);
-  for (uint64_t id = 0; id < map.count(kStackArena) + 10; id += 7)
+  CodeCopy code;
+  for (uint64_t id = 0; id < map.count(kArena) + 10; id += 7) {
     ReadStack(map, static_cast<uint32_t>(id), &stack);
+    ReadCode(map, static_cast<uint32_t>(id), &code);
+  }
   ForEachInfo({map.section<char>(kInfo), map.count(kInfo)},
               [](std::string_view, std::string_view) {});
   return records;

@@ -89,15 +89,57 @@ void BM_AllocateAndFree(benchmark::State& state) {
 }
 BENCHMARK(BM_AllocateAndFree)->ThreadRange(1, 4)->UseRealTime();
 
+// A stack of one in three interpreter frames, and one that shares all but its first ten with it.
+StackTable::Buffer SampleStack(uint64_t leaf, uint32_t depth) {
+  StackTable::Buffer stack;
+  stack.fingerprint = depth;
+  for (uint32_t i = 0; i < depth; ++i) {
+    const uint64_t address = 0x7f0000000000 + i * 64 + (i < 10 ? leaf * 4096 : 0);
+    stack.frames[i] = i % 3 == 0 ? InterpreterFrame(address, i) : address;
+  }
+  return stack;
+}
+
 void BM_StackHit(benchmark::State& state) {
   const StackTable stacks = Session().map().stacks();
-  StackTable::Buffer buffer;
   const auto depth = static_cast<uint32_t>(state.range(0));
-  for (uint64_t i = 0; i < depth; ++i) buffer.frames[i] = 0x7f0000000000 + i * 64;
-  bool is_new;
-  for (auto _ : state) benchmark::DoNotOptimize(stacks.Intern(&buffer, depth, 0, 0, &is_new));
+  const std::vector<uint32_t> codes(depth, 1);
+  StackTable::Buffer stack = SampleStack(1, depth);
+  const uint32_t like = stacks.Add(&stack, depth, kStackPython, 0, codes.data(), 0);
+  stack = SampleStack(2, depth);
+  stacks.Add(&stack, depth, kStackPython, 0, codes.data(), like);
+  for (auto _ : state) benchmark::DoNotOptimize(stacks.Find(&stack, depth, kStackPython, 0));
 }
-BENCHMARK(BM_StackHit)->Arg(10)->Arg(30)->Arg(100);
+BENCHMARK(BM_StackHit)->Arg(10)->Arg(30)->Arg(70);
+
+// 100,000 stacks of 70 frames in a session of its own; each differs from the one before in its
+// innermost ten.
+void BM_NewStack(benchmark::State& state) {
+  constexpr uint32_t kDepth = 70, kStacks = 100000;
+  const std::vector<uint32_t> codes(kDepth, 1);
+  uint64_t words = 0, kept = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto session = std::make_unique<ScratchSession>(SessionSizes());
+    const StackTable stacks = session->map().stacks();
+    state.ResumeTiming();
+    uint32_t like = 0;
+    kept = 0;
+    for (uint64_t leaf = 0; leaf < kStacks; ++leaf) {
+      StackTable::Buffer stack = SampleStack(leaf, kDepth);
+      like = stacks.Add(&stack, kDepth, kStackPython, 0, codes.data(), like);
+      kept += like != 0 ? 1 : 0;
+    }
+    state.PauseTiming();
+    words = session->control().arena_used.load();
+    session.reset();
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(kStacks) * state.iterations());
+  state.counters["stacks_kept"] = static_cast<double>(kept);
+  state.counters["arena_bytes"] = static_cast<double>(words * sizeof(uint64_t));
+}
+BENCHMARK(BM_NewStack)->Unit(benchmark::kMillisecond)->Iterations(3);
 
 void BM_ScanOfTheWholeTable(benchmark::State& state) {
   const LiveTable table = Session().map().live();

@@ -10,7 +10,7 @@
 // because a tmpfs that fills up later would end the traced process with SIGBUS; where there is too
 // little, the session is made smaller, down to an eighth.
 //
-// The stack arena alone may grow (session/intern_table.h), and only in a directory with room to
+// The arena alone may grow (session/arena.h), and only in a directory with room to
 // spare: what is left of a small one is the traced program's.
 //
 // Thread safety: free functions; each may be called from any thread. None allocates from the heap.
@@ -29,18 +29,18 @@
 
 namespace gmt::session {
 
-// Entries per section. Powers of two, but for info, arenas, modules and in-flight.
+// Entries per section. Powers of two, but for info, arena, modules and in-flight.
 struct SessionSizes {
   uint64_t info_bytes = 64 << 10;
-  uint64_t ring = 262144;          // 16 MiB
-  uint64_t live = 65536;           // 4.5 MiB
-  uint64_t stack_index = 131072;   // 1 MiB
-  uint64_t stack_arena = 1 << 20;  // 8 MiB
-  // Words by which the stack arena may grow; no memory until then.
-  uint64_t stack_growth = 4 << 20;  // 32 MiB
-  uint64_t text_index = 8192;
-  uint64_t text_arena = 64 << 10;  // 512 KiB
-  uint64_t modules = 1024;         // 1 MiB
+  uint64_t ring = 262144;         // 16 MiB
+  uint64_t live = 65536;          // 4.5 MiB
+  uint64_t stack_index = 262144;  // 2 MiB
+  uint64_t text_index = 32768;    // 256 KiB
+  uint64_t code_index = 16384;    // 128 KiB
+  uint64_t arena = 1 << 20;       // words; 8 MiB
+  // Words by which the arena may grow; no memory until then.
+  uint64_t arena_growth = 4 << 20;  // 32 MiB
+  uint64_t modules = 1024;          // 1 MiB
   uint64_t in_flight = 256;
   uint64_t contexts = 256;
 };

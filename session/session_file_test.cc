@@ -197,7 +197,7 @@ TEST(SessionFileTest, SessionOnASmallFileSystemLeavesTheRestToTheProgram) {
     CreatedSession session;
     if (CreateSession(SessionSizes(), "", &session) != 0) return 1;
     if (session.map.count(kRing) != SessionSizes().ring) return 2;
-    return session.map.count(kStackArena) == SessionSizes().stack_arena ? 0 : 3;
+    return session.map.count(kArena) == SessionSizes().arena ? 0 : 3;
   });
   if (result < 0) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
   EXPECT_EQ(result, 0);

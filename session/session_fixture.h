@@ -13,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "session/session_file.h"
 
@@ -28,14 +30,26 @@ inline SessionSizes SmallSizes() {
   sizes.ring = 256;
   sizes.live = 1024;
   sizes.stack_index = 64;
-  sizes.stack_arena = 1024;
-  sizes.stack_growth = 0;
+  sizes.arena = 1024;
+  sizes.arena_growth = 0;
   sizes.text_index = 64;
-  sizes.text_arena = 512;
+  sizes.code_index = 64;
   sizes.modules = 8;
   sizes.in_flight = 16;
   sizes.contexts = 16;
   return sizes;
+}
+
+// A stack by its words; its id, 0 where there is no room.
+inline uint32_t AddStack(const StackTable& stacks, const std::vector<uint64_t>& frames,
+                         uint16_t flags = 0, uint32_t generation = 0,
+                         const std::vector<uint32_t>& codes = {}, uint32_t like = 0,
+                         uint64_t fingerprint = 0) {
+  StackTable::Buffer stack;
+  stack.fingerprint = fingerprint;
+  std::copy(frames.begin(), frames.end(), stack.frames);
+  return stacks.Add(&stack, static_cast<uint32_t>(frames.size()), flags, generation, codes.data(),
+                    like);
 }
 
 // A directory that the sessions of this test go to (GPUMEMTRACE_DIR), removed with everything in it

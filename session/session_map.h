@@ -11,13 +11,16 @@
 
 #include <cstdint>
 
+#include "session/arena.h"
+#include "session/code_table.h"
 #include "session/context_table.h"
 #include "session/in_flight.h"
-#include "session/intern_table.h"
 #include "session/layout.h"
 #include "session/live_table.h"
 #include "session/module_log.h"
 #include "session/ring.h"
+#include "session/stack_table.h"
+#include "session/text_table.h"
 
 namespace gmt::session {
 
@@ -46,13 +49,10 @@ class SessionMap {
     return LiveTable(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries),
                      count(kLiveKeys));
   }
-  StackTable stacks() const {
-    const ArenaGrowth growth = {&control_->stack_arena_backed, &control_->stack_growth_errno};
-    return StackTable(Interned(kStackIndex, kStackArena, &control_->stack_arena_used, growth));
-  }
-  TextTable texts() const {
-    return TextTable(Interned(kTextIndex, kTextArena, &control_->text_arena_used, ArenaGrowth()));
-  }
+  Arena arena() const { return Arena(control_, section<uint64_t>(kArena), count(kArena)); }
+  StackTable stacks() const { return StackTable(Index(kStackIndex), arena()); }
+  TextTable texts() const { return TextTable(Index(kTextIndex), arena()); }
+  CodeTable codes() const { return CodeTable(Index(kCodeIndex), arena()); }
   ModuleLog modules() const {
     return ModuleLog(control_, section<ModuleRecord>(kModules),
                      static_cast<uint32_t>(count(kModules)));
@@ -65,10 +65,8 @@ class SessionMap {
   }
 
  private:
-  InternTable Interned(SectionId index, SectionId arena, std::atomic<uint64_t>* used,
-                       const ArenaGrowth& growth) const {
-    return InternTable(section<std::atomic<uint64_t>>(index), count(index),
-                       section<uint64_t>(arena), count(arena), used, growth);
+  InternIndex Index(SectionId id) const {
+    return InternIndex(section<std::atomic<uint64_t>>(id), count(id));
   }
 
   char* base_ = nullptr;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "gtest/gtest.h"
+#include "session/arena_reader.h"
 
 namespace gmt::preload {
 namespace {
@@ -33,11 +34,12 @@ std::vector<std::string> FilesIn(const std::string& directory, const std::string
   return names;
 }
 
-std::vector<uint64_t> ReadStack(const session::SessionMap& map, uint32_t id) {
-  const uint64_t* entry = map.section<uint64_t>(session::kStackArena) + id;
-  const auto* header = reinterpret_cast<const session::StackHeader*>(entry);
-  return id == 0 ? std::vector<uint64_t>()
-                 : std::vector<uint64_t>(entry + 1, entry + 1 + header->depth);
+std::vector<uint64_t> Addresses(const session::SessionMap& map, uint32_t id) {
+  session::StackFrames stack;
+  std::vector<uint64_t> addresses;
+  if (!session::ReadStack(map, id, &stack)) return addresses;
+  for (const session::StackFrame& frame : stack.frames) addresses.push_back(frame.address);
+  return addresses;
 }
 
 }  // namespace
@@ -111,7 +113,7 @@ LeftSession TracedProgram::ReadSession(const std::string& name) const {
     if (outcome == session::RingReader::Outcome::kPending) reader.SkipPending();
     if (outcome != session::RingReader::Outcome::kRecord) continue;
     left.records.push_back(record);
-    left.stacks.push_back(ReadStack(opened.map, record.stack));
+    left.stacks.push_back(Addresses(opened.map, record.stack));
   }
   opened.map.live().Scan([&](session::Space space, uint64_t value, const session::LiveValue& live) {
     left.live.push_back({space, value, live});

@@ -1,0 +1,58 @@
+#include "session/arena.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace gmt::session {
+namespace {
+
+constexpr uint64_t kPageWords = 4096 / sizeof(uint64_t);
+constexpr uint64_t kGrowthWords = (1 << 20) / sizeof(uint64_t);
+
+// Puts memory behind whole pages of a shared file. 0, or errno: EFAULT where the file system is
+// full, EINVAL before Linux 5.14. The caller's errno stays.
+int Populate(void* pages, uint64_t bytes) {
+  const int saved = errno;
+  const int error = madvise(pages, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+  errno = saved;
+  return error;
+}
+
+}  // namespace
+
+// Puts memory behind the arena's next mebibyte; `backed` is what was seen. Threads that do so at
+// once do the same.
+bool Arena::Grow(uint64_t backed) const {
+  if (backed >= size_ || control_->arena_errno.load(std::memory_order_relaxed) != 0) return false;
+  const uint64_t left = size_ - backed;
+  const uint64_t more = left < kGrowthWords ? left : kGrowthWords;
+  const uint64_t first = backed / kPageWords * kPageWords;
+  const int error = Populate(words_ + first, (backed + more - first) * sizeof(uint64_t));
+  if (error != 0) {
+    control_->arena_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+    return false;
+  }
+  control_->arena_backed.compare_exchange_strong(backed, backed + more, std::memory_order_acq_rel);
+  return true;
+}
+
+// Compared by differences, so that a counter that was scribbled over cannot wrap around.
+bool Arena::Fits(uint64_t from, uint64_t count) const {
+  for (uint64_t backed = Backed(); from >= backed || count >= backed - from; backed = Backed()) {
+    if (from >= size_ || count >= size_ - from || !Grow(backed)) return false;
+  }
+  return true;
+}
+
+uint64_t Arena::Append(uint64_t count) const {
+  // Looked at before it is raised, so that a full arena does not count up for ever.
+  if (!Fits(control_->arena_used.load(std::memory_order_relaxed), count)) return 0;
+  const uint64_t used = control_->arena_used.fetch_add(count, std::memory_order_relaxed);
+  return Fits(used, count) ? used + 1 : 0;
+}
+
+}  // namespace gmt::session

@@ -1,0 +1,175 @@
+#include "session/stack_table.h"
+
+#include <cstddef>
+#include <cstring>
+
+namespace gmt::session {
+namespace {
+
+constexpr uint64_t kHeaderWords = sizeof(StackHeader) / sizeof(uint64_t);
+
+bool IsInterpreter(uint64_t frame) { return (frame & kInterpreterFrame) != 0; }
+
+uint32_t CountInterpreter(const uint64_t* frames, uint32_t count) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < count; ++i) n += IsInterpreter(frames[i]) ? 1 : 0;
+  return n;
+}
+
+// Words of an entry behind its header.
+uint64_t WordsOf(const StackHeader& header) {
+  const uint64_t fingerprint = (header.flags & kStackPython) != 0 ? 1 : 0;
+  return header.own + fingerprint + (uint64_t{header.codes} + 1) / 2;
+}
+
+uint64_t HeadOf(uint32_t depth, uint16_t flags, uint32_t generation) {
+  return depth | uint64_t{flags} << 16 | uint64_t{generation} << 32;
+}
+
+uint64_t HashOf(StackTable::Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) {
+  static_assert(offsetof(StackTable::Buffer, frames) == 2 * sizeof(uint64_t));
+  stack->head = HeadOf(depth, flags, generation);
+  ContentHash hash;
+  hash.Add(&stack->head, depth + 2);
+  return hash.value();
+}
+
+}  // namespace
+
+StackPieces::StackPieces(const Arena& arena, uint32_t id) : arena_(arena) {
+  if (!Enter(id) || header_.depth == 0 || header_.depth > kMaxStackDepth) {
+    header_ = {};
+    return;
+  }
+  depth_ = left_ = header_.depth;
+  flags_ = header_.flags;
+  generation_ = header_.generation;
+  if ((flags_ & kStackPython) != 0) fingerprint_ = entry_[header_.own];
+}
+
+// Reads the header at `id` once and checks that all that it tells of lies in the arena.
+bool StackPieces::Enter(uint32_t id) {
+  const uint64_t* header = arena_.Find(id, kHeaderWords);
+  if (header == nullptr) return false;
+  std::memcpy(&header_, header, sizeof(header_));
+  if (header_.own > header_.depth || header_.codes > header_.own) return false;
+  entry_ = arena_.Find(id + kHeaderWords, WordsOf(header_));
+  id_ = id;
+  return entry_ != nullptr;
+}
+
+bool StackPieces::Next(Piece* piece) {
+  while (left_ > 0) {
+    if (left_ > header_.depth) return false;
+    const uint32_t skipped = header_.depth - left_;  // further in than what is asked for
+    if (skipped < header_.own) {
+      const uint32_t before = CountInterpreter(entry_, skipped);
+      const bool python = (header_.flags & kStackPython) != 0;
+      const auto* codes =
+          reinterpret_cast<const uint32_t*>(entry_ + header_.own + (python ? 1 : 0));
+      piece->frames = entry_ + skipped;
+      piece->count = header_.own - skipped;
+      piece->codes = codes + before;
+      piece->code_count = before < header_.codes ? header_.codes - before : 0;
+      piece->stack = id_;
+      left_ -= piece->count;
+      return true;
+    }
+    // `outer` stands before: scribbled words cannot lead in a circle.
+    if (header_.outer >= id_ || !Enter(header_.outer)) return false;
+  }
+  return false;
+}
+
+bool StackTable::Equal(uint64_t place, const Buffer& stack, uint32_t depth) const {
+  StackPieces pieces(arena_, static_cast<uint32_t>(place));
+  if (!pieces || HeadOf(pieces.depth(), pieces.flags(), pieces.generation()) != stack.head ||
+      pieces.fingerprint() != stack.fingerprint) {
+    return false;
+  }
+  uint32_t at = 0;
+  for (StackPieces::Piece piece; pieces.Next(&piece); at += piece.count) {
+    if (std::memcmp(stack.frames + at, piece.frames, piece.count * sizeof(uint64_t)) != 0)
+      return false;
+  }
+  return at == depth;
+}
+
+// How many of the outermost frames of `like` are this stack's, and the stack that those stand in.
+StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
+                                          const uint32_t* codes, uint32_t like) const {
+  StackPieces pieces(arena_, like);
+  if (!pieces) return {};
+  const uint32_t other = pieces.depth();
+  // Counted from the outside, frame 1 of both is the outermost.
+  uint32_t from_outside = other;
+  const uint32_t further_in = depth > other ? depth - other : 0;
+  codes += CountInterpreter(stack.frames, further_in);
+  uint32_t shared = 0, links = 0;
+  Shared result;
+  for (StackPieces::Piece piece; pieces.Next(&piece);) {
+    ++links;
+    const uint32_t* code = piece.codes;
+    const uint32_t* const code_end = piece.codes + piece.code_count;
+    for (uint32_t i = 0; i < piece.count; ++i, --from_outside) {
+      const bool interpreter = IsInterpreter(piece.frames[i]);
+      if (from_outside > depth) {
+        code += interpreter ? 1 : 0;
+        continue;
+      }
+      const uint64_t frame = stack.frames[depth - from_outside];
+      bool equal = frame == piece.frames[i];
+      if (interpreter) equal = equal && code < code_end && *code == *codes;
+      code += interpreter ? 1 : 0;
+      codes += IsInterpreter(frame) ? 1 : 0;
+      if (!equal) {
+        shared = 0;
+      } else if (shared++ == 0) {
+        result.stack = piece.stack;
+        links = 1;
+      }
+    }
+  }
+  if (pieces.left() != 0 || shared < kWorthSharing || links >= kMaxPieces) return {};
+  // A stack is always the frames of a call and its callers: one that is all in another is as good
+  // whole.
+  result.frames = shared == depth ? depth - 1 : shared;
+  return result;
+}
+
+uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const uint32_t* codes,
+                            uint32_t like) const {
+  const Shared shared = FindShared(stack, depth, codes, like);
+  const uint32_t own = depth - shared.frames;
+  const uint32_t own_codes = CountInterpreter(stack.frames, own);
+  StackHeader header = {};
+  std::memcpy(&header, &stack.head, sizeof(stack.head));
+  header.own = static_cast<uint16_t>(own);
+  header.codes = static_cast<uint16_t>(own_codes);
+  header.outer = shared.stack;
+  const uint64_t place = arena_.Append(kHeaderWords + WordsOf(header));
+  if (place == 0) return 0;
+  uint64_t* at = arena_.at(place);
+  std::memcpy(at, &header, sizeof(header));
+  std::memcpy(at += kHeaderWords, stack.frames, own * sizeof(uint64_t));
+  at += own;
+  if ((header.flags & kStackPython) != 0) *at++ = stack.fingerprint;
+  if (own_codes != 0) std::memcpy(at, codes, own_codes * sizeof(uint32_t));
+  return place;
+}
+
+uint32_t StackTable::Find(Buffer* stack, uint32_t depth, uint16_t flags,
+                          uint32_t generation) const {
+  const uint64_t hash = HashOf(stack, depth, flags, generation);
+  return index_.Find(hash, [&](uint64_t place) { return Equal(place, *stack, depth); });
+}
+
+uint32_t StackTable::Add(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
+                         const uint32_t* codes, uint32_t like) const {
+  const uint64_t hash = HashOf(stack, depth, flags, generation);
+  return index_.Intern(
+      hash, [&](uint64_t place) { return Equal(place, *stack, depth); },
+      [&] { return Append(*stack, depth, codes, like); });
+}
+
+}  // namespace gmt::session

@@ -1,0 +1,33 @@
+// session/text_table.h
+//
+// TextTable: every distinct name once.
+//
+// Thread safety: as session/intern_index.h.
+
+#ifndef GMT_SESSION_TEXT_TABLE_H_
+#define GMT_SESSION_TEXT_TABLE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "session/arena.h"
+#include "session/intern_index.h"
+
+namespace gmt::session {
+
+class TextTable {
+ public:
+  constexpr TextTable() = default;
+  TextTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
+
+  // The id of the text; 0 where there is no room. Texts longer than kMaxTextLength are cut.
+  uint32_t Intern(std::string_view text) const;
+
+ private:
+  InternIndex index_;
+  Arena arena_;
+};
+
+}  // namespace gmt::session
+
+#endif  // GMT_SESSION_TEXT_TABLE_H_
