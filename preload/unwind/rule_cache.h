@@ -1,0 +1,92 @@
+// preload/unwind/rule_cache.h
+//
+// The rules that walks have found, by address: one table for the whole process.
+//
+//   entry    key = address ^ Mix(rule) ^ epoch, rule
+//
+// Two threads may write one entry at once, so that a reader meets the key of one and the rule of
+// another: such a pair is the key of no address, and reads as "not there". For the same reason a
+// new epoch forgets everything at once. Nothing is ever waited for, and a signal handler may come
+// between any two instructions.
+//
+// Why not a table per thread: that would be half a megabyte for each of a training program's
+// threads, would have to be found through the thread and given back at its end, and would start
+// empty in each. The entries that a program uses are few and are never written again, so that
+// caches share them.
+//
+// An address has four places, on one cache line: its own first, which is where nearly all are.
+//
+// Thread safety: all functions from any thread and signal handler. Cost: docs/overhead.md.
+
+#ifndef GMT_PRELOAD_UNWIND_RULE_CACHE_H_
+#define GMT_PRELOAD_UNWIND_RULE_CACHE_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "preload/unwind/rule.h"
+
+#if GMT_HAS_NATIVE_WALK
+
+namespace gmt::preload {
+
+// Forgets all rules. For who has unloaded a library, or finds other code where some was.
+void RulesChanged();
+
+// While one of these exists a library may be going away: rules that are found meanwhile are not
+// kept, since what they were read from may be gone before the library that takes its place is seen.
+class RulesInDoubt {
+ public:
+  RulesInDoubt();
+  ~RulesInDoubt();
+  RulesInDoubt(const RulesInDoubt&) = delete;
+  RulesInDoubt& operator=(const RulesInDoubt&) = delete;
+};
+
+class RuleCache {
+ public:
+  // What rules found from now on are kept under. Taken once per walk.
+  static uint64_t Epoch() { return epoch_.load(std::memory_order_acquire); }
+
+  // The rule at `pc`, remembered or found (preload/unwind/rule.h).
+  static Rule Find(uint64_t pc, uint64_t epoch) {
+    const uint32_t home = Home(pc);
+    const Rule rule = Peek(home, pc, epoch);
+    if (rule.bits() != 0) [[likely]]
+      return rule;
+    return FindElsewhere(pc, epoch, home);
+  }
+
+  // Only what is remembered; bits 0 where nothing is.
+  static Rule Recall(uint64_t pc, uint64_t epoch);
+  static void Remember(uint64_t pc, uint64_t epoch, Rule rule);
+
+ private:
+  friend void RulesChanged();
+  struct Entry {
+    std::atomic<uint64_t> key, rule;
+  };
+  static constexpr uint32_t kSize = 1 << 15, kLine = 4;
+
+  // One to one, and any two rules differ in it all over.
+  static uint64_t Mix(uint64_t rule) { return (rule ^ rule >> 32) * 0x9e3779b97f4a7c15; }
+  static uint32_t Home(uint64_t pc) { return static_cast<uint32_t>(pc ^ pc >> 15) & (kSize - 1); }
+  static Rule Peek(uint32_t place, uint64_t pc, uint64_t epoch) {
+    const Entry& e = entries_[place];
+    const uint64_t rule = e.rule.load(std::memory_order_relaxed);
+    const uint64_t key = e.key.load(std::memory_order_relaxed);
+    return key == (pc ^ Mix(rule) ^ epoch) ? Rule::FromBits(rule) : Rule();
+  }
+  static bool IsInUse(uint32_t place, uint64_t epoch);
+  static Rule FindElsewhere(uint64_t pc, uint64_t epoch, uint32_t home);
+
+  // Memory that a process which walks no stack never touches.
+  alignas(64) static constinit Entry entries_[kSize];
+  static constinit std::atomic<uint64_t> epoch_;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_HAS_NATIVE_WALK
+#endif  // GMT_PRELOAD_UNWIND_RULE_CACHE_H_

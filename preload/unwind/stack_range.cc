@@ -1,0 +1,81 @@
+#include "preload/unwind/stack_range.h"
+
+#include "preload/unwind/registers.h"
+
+#if GMT_HAS_NATIVE_WALK
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kLargestFrame = 16 << 20;  // what is farther away is no frame of this stack
+constexpr uint64_t kAddressLimit = uint64_t{1} << 47;
+
+uint64_t PageOf(uint64_t address) { return address & ~(kPage - 1); }
+
+}  // namespace
+
+thread_local constinit StackRange StackRange::remembered = {0, 0};
+
+// Not by libc's function: it knows better than to ask for what is refused, and sets errno.
+bool IsReadable(uint64_t address) {
+  if (address >= kAddressLimit) return false;
+  constexpr uint64_t kNoSuchWay = 0x7fffffff;
+  uint64_t result;
+  register uint64_t no_old_mask asm("rdx") = 0;
+  register uint64_t size asm("r10") = sizeof(uint64_t);
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(uint64_t{SYS_rt_sigprocmask}), "D"(kNoSuchWay), "S"(PageOf(address)),
+                 "r"(no_old_mask), "r"(size)
+               : "rcx", "r11", "memory");
+  return result == static_cast<uint64_t>(-int64_t{EINVAL});
+}
+
+bool StackRange::Reach(uint64_t address) {
+  if (Holds(address)) return true;
+  if (address >= kAddressLimit || high == low) return false;
+  if (address >= high) {
+    if (address - high > kLargestFrame) return false;
+    for (; high <= address; high += kPage) {
+      if (!IsReadable(high)) return false;
+    }
+    return true;
+  }
+  if (low - address > kLargestFrame) return false;
+  for (; low > address; low -= kPage) {
+    if (!IsReadable(low - kPage)) return false;
+  }
+  return true;
+}
+
+// A thread that is deeper in its stack than before keeps what it has above.
+__attribute__((noinline, cold)) StackRange StackRange::Begin(uint64_t sp) {
+  constexpr uint64_t kNear = 1 << 20;
+  StackRange range = remembered;
+  if (range.low > sp && range.low - sp < kNear && range.Reach(sp)) {
+    range.Remember();
+    return range;
+  }
+  range = {PageOf(sp), PageOf(sp)};
+  if (IsReadable(sp)) range.high += kPage;
+  range.Remember();
+  return range;
+}
+
+// A handler that comes in between finds a range that holds nothing, and leaves it alone.
+__attribute__((noinline, cold)) void StackRange::Remember() const {
+  if (remembered.low == kBeingWritten) return;
+  remembered.low = kBeingWritten;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  remembered.high = high;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  remembered.low = low;
+}
+
+}  // namespace gmt::preload
+
+#endif  // GMT_HAS_NATIVE_WALK
