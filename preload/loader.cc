@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <atomic>
 
@@ -233,6 +234,24 @@ bool AnybodyIsLinkedTo(const char* library) {
 
 bool DefinedByAnotherLibrary(const char* name) {
   return dl_iterate_phdr(DefinesElsewhere, const_cast<char*>(name)) != 0;
+}
+
+bool FindDefiner(const char* function, char* path, size_t capacity) {
+  struct Search {
+    const char* function;
+    char* path;
+    size_t capacity;
+    bool fits;
+  } search = {function, path, capacity, false};
+  const auto visit = [](dl_phdr_info* library, size_t size, void* argument) {
+    auto* s = static_cast<Search*>(argument);
+    if (!DefinesElsewhere(library, size, const_cast<char*>(s->function))) return 0;
+    const size_t length = strlen(library->dlpi_name);
+    s->fits = length < s->capacity;
+    if (s->fits) memcpy(s->path, library->dlpi_name, length + 1);
+    return 1;
+  };
+  return dl_iterate_phdr(visit, &search) != 0 && search.fits;
 }
 
 }  // namespace gmt::preload

@@ -14,6 +14,7 @@
 #define GMT_PRELOAD_LOADER_H_
 
 #include <dlfcn.h>
+#include <stddef.h>
 
 #if defined(__x86_64__)
 #define GMT_FIRST_GLIBC "GLIBC_2.2.5"
@@ -43,6 +44,11 @@ void* NextLoaderFunction(const char* name);
 // Whether any library in this process but this one defines a function of that name, in sight of
 // anybody or not. Takes the loader's lock.
 bool DefinedByAnotherLibrary(const char* name);
+
+// The first library in load order that defines a function of that name, in sight of anybody or not:
+// its path as the loader has it, empty for the program itself. False: there is none, or its path is
+// too long. Takes the loader's lock, and leaves dlerror() as it is.
+bool FindDefiner(const char* function, char* path, size_t capacity);
 
 // Whether a library is loaded whose file's name begins like that. Unlike dlopen with RTLD_NOLOAD,
 // which looks for the file on disk first, it asks nobody but the loader. Takes its lock.
