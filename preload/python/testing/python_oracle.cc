@@ -1,0 +1,194 @@
+// A small library that Python loads by ctypes: the walk of this thread's frames, in a form that a
+// script can compare with what the interpreter itself says (preload/python/testing/oracle_check.py).
+// Called by ctypes.CDLL it runs without the GIL, by ctypes.PyDLL with it.
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include <unwind.h>
+
+#include <chrono>
+
+#include "preload/python/code_object.h"
+#include "preload/python/interpreter.h"
+#include "preload/python/python_walk.h"
+#include "preload/unwind/native_frame.h"
+
+#define ORACLE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using gmt::preload::CodeView;
+using gmt::preload::Interpreter;
+using gmt::preload::NativeFrame;
+using gmt::preload::PythonFrame;
+using gmt::preload::PythonWalk;
+
+constinit Interpreter python, wrong_python;
+
+struct Frame {
+  uint64_t code;
+  uint32_t offset;
+  uint32_t run;
+};
+
+int WalkAll(const Interpreter& interpreter, Frame* frames, int capacity, uint64_t* fingerprint) {
+  PythonWalk walk(interpreter);
+  int n = 0;
+  for (uint32_t run = 0; !walk.done() && n < capacity; ++run) {
+    PythonFrame frame;
+    while (n < capacity && walk.Next(&frame)) frames[n++] = {frame.code, frame.offset, run};
+  }
+  if (fingerprint != nullptr) *fingerprint = walk.fingerprint();
+  return n;
+}
+
+// The stack merged, with libgcc's frames for native ones.
+struct Merge {
+  explicit Merge(const Interpreter& interpreter) : walk(interpreter) {}
+
+  PythonWalk walk;
+  NativeFrame waiting = {};  // libgcc tells a frame's CFA when it stands at its caller's
+  int runs = 0, frames = 0, in_interpreter = 0;
+
+  void Add(const NativeFrame& native) {
+    if (native.address == 0 || !walk.IsInterpretedBy(native)) return;
+    ++runs;
+    in_interpreter += python.OwnsAddress(native.address) ? 1 : 0;
+    for (PythonFrame frame; walk.Next(&frame);) ++frames;
+  }
+};
+
+_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
+  auto* merge = static_cast<Merge*>(argument);
+  int exact = 0;
+  const uint64_t address = _Unwind_GetIPInfo(context, &exact);
+  merge->waiting.cfa = _Unwind_GetCFA(context);  // where the frame before ends
+  merge->Add(merge->waiting);
+  merge->waiting = {address, 0, exact != 0};
+  return _URC_NO_REASON;
+}
+
+struct OnThread {
+  Frame frames[64];
+  int count;
+};
+
+void* WalkOnThread(void* argument) {
+  auto* result = static_cast<OnThread*>(argument);
+  result->count = WalkAll(python, result->frames, 64, nullptr);
+  return nullptr;
+}
+
+template <typename Function>
+Function Find(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+}  // namespace
+
+ORACLE void oracle_find() { python.Find(); }
+ORACLE const char* oracle_status() { return python.status(); }
+ORACLE int oracle_walk(Frame* frames, int capacity, uint64_t* fingerprint) {
+  return WalkAll(python, frames, capacity, fingerprint);
+}
+ORACLE int oracle_compare() { return python.CompareOnce() ? 1 : 0; }
+ORACLE int oracle_owns(void* address) {
+  return python.OwnsAddress(reinterpret_cast<uint64_t>(address)) ? 1 : 0;
+}
+
+// How many frames a C thread of its own sees, while its creator waits.
+ORACLE int oracle_walk_on_c_thread() {
+  OnThread result;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, WalkOnThread, &result) != 0) return -1;
+  pthread_join(thread, nullptr);
+  return result.count;
+}
+
+// runs placed, frames placed, how many of the runs behind a frame of the interpreter, and whether
+// anything is left.
+ORACLE void oracle_merge(int* result) {
+  Merge merge(python);
+  _Unwind_Backtrace(AddFrame, &merge);
+  merge.Add(merge.waiting);
+  result[0] = merge.runs;
+  result[1] = merge.frames;
+  result[2] = merge.in_interpreter;
+  result[3] = merge.walk.done() ? 0 : 1;
+}
+
+struct Description {
+  uint32_t format, first_line;
+  uint64_t table_bytes;
+  const void* table;
+  char name[1024], file[1024];
+  uint32_t name_bytes, file_bytes;
+};
+
+ORACLE int oracle_describe(uint64_t code, Description* d) {
+  CodeView view;
+  if (!ReadCode(python, code, &view)) return 0;
+  d->format = static_cast<uint32_t>(view.format);
+  d->first_line = view.first_line;
+  d->table = view.line_table;
+  d->table_bytes = view.line_table_bytes;
+  const auto put = [](uint64_t text, char* out, uint32_t* bytes) {
+    char buffer[sizeof(d->name)];
+    const std::string_view read = ReadText(python, text, buffer, sizeof(buffer));
+    memcpy(out, read.data(), read.size());
+    *bytes = static_cast<uint32_t>(read.size());
+  };
+  put(view.name, d->name, &d->name_bytes);
+  put(view.file, d->file, &d->file_bytes);
+  return 1;
+}
+
+// An exception is on its way while frames are walked and compared: 1 if it is the same afterwards.
+// Called with the GIL.
+ORACLE int oracle_walk_with_error_set(Frame* frames, int capacity, int* count) {
+  const auto set = Find<void (*)(void*, const char*)>("PyErr_SetString");
+  const auto occurred = Find<void* (*)()>("PyErr_Occurred");
+  const auto clear = Find<void (*)()>("PyErr_Clear");
+  void** type = Find<void**>("PyExc_LookupError");
+  set(*type, "on its way");
+  *count = WalkAll(python, frames, capacity, nullptr);
+  python.CompareOnce();
+  const bool same = occurred() == *type;
+  clear();
+  return same ? 1 : 0;
+}
+
+// A second interpreter object whose layout has one offset wrong (`word`: which of the uint16_t
+// behind the first four bytes). Returns how many frames it gives; *status: what it says.
+ORACLE int oracle_walk_wrongly(int word, int delta, Frame* frames, int capacity,
+                               const char** status) {
+  wrong_python.~Interpreter();
+  memset(static_cast<void*>(&wrong_python), 0, sizeof(wrong_python));
+  wrong_python.Find();
+  gmt::preload::Layout layout = wrong_python.layout();
+  uint16_t offset;
+  char* at = reinterpret_cast<char*>(&layout) + 4 + 2 * word;
+  memcpy(&offset, at, sizeof(offset));
+  offset = static_cast<uint16_t>(offset + delta);
+  memcpy(at, &offset, sizeof(offset));
+  wrong_python.UseLayout(layout);
+  const int n = WalkAll(wrong_python, frames, capacity, nullptr);
+  wrong_python.CompareOnce();
+  *status = wrong_python.status();
+  return n;
+}
+
+// Nanoseconds for one walk of the calling thread's frames, with and without the fingerprint's
+// value being used, and by the public functions (with the GIL).
+ORACLE double oracle_time_walk(int rounds, uint64_t* sink) {
+  Frame frames[256];
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < rounds; ++i) {
+    uint64_t fingerprint;
+    *sink += static_cast<uint64_t>(WalkAll(python, frames, 256, &fingerprint));
+    *sink ^= fingerprint;
+  }
+  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+  return spent.count() / rounds;
+}
