@@ -34,8 +34,6 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   const uint64_t start_ns = around_.session.header().monotonic_ns;
   gmt::Facts facts;
   if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
-  if (const std::string python = FactText(session::kPythonVersion); !python.empty())
-    AddSetting(facts.mutable_libraries(), "python", python);
   *facts.mutable_exit() = exit;
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());

@@ -166,12 +166,14 @@ bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth)
   const uint32_t generation = log.generation();
   uint64_t start = 0, end = 0;  // of the module that the frame before lay in
   for (uint32_t i = 0; i < depth; ++i) {
-    if (frames[i] >= start && frames[i] < end) continue;
+    if ((frames[i] & session::kInterpreterFrame) != 0) continue;
+    const uint64_t address = frames[i] & ~session::kExactFrame;
+    if (address >= start && address < end) continue;
     ModuleRecord found = {};
-    if (!FindModule(frames[i], &found)) continue;
+    if (!FindModule(address, &found)) continue;
     start = found.start;
     end = found.end;
-    const ModuleRecord* known = log.Find(frames[i]);
+    const ModuleRecord* known = log.Find(address);
     if (known != nullptr && Same(*known, found)) continue;
     found.seen_ns = NowNs();
     log.Append(found, ThreadId(process.identity));

@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "preload/python/interpreter.h"
 #include "preload/stack_capture.h"
 #include "session/options.h"
 #include "session/session_map.h"
@@ -42,6 +43,8 @@ struct Process {
   session::ContextTable contexts;
   session::Options options;
   StackCapture capture;
+  Interpreter python;                      // stays unlooked-for where its frames are not wanted
+  std::atomic<const char*> python_source;  // its status as it was last told
   bool collector_started;
 
   void Count(session::Counter counter) const {

@@ -2,28 +2,11 @@
 
 #include "preload/clock.h"
 #include "preload/driver_query.h"
-#include "preload/note_modules.h"
 
 namespace gmt::preload {
 
 using session::Kind;
 using session::Memory;
-
-uint32_t RecordStack(Process* p) {
-  if (!p->capture) return 0;
-  session::StackTable::Buffer stack;
-  stack.fingerprint = 0;
-  bool truncated;
-  const uint32_t depth = p->capture.Capture(stack.frames, session::kMaxStackDepth, &truncated);
-  const uint16_t flags = truncated ? session::kStackTruncated : 0;
-  const session::ModuleLog modules = p->map.modules();
-  uint32_t id = p->stacks.Find(&stack, depth, flags, modules.generation());
-  if (id != 0) return id;
-  NoteModules(*p, stack.frames, depth);  // which may raise the generation
-  id = p->stacks.Add(&stack, depth, flags, modules.generation(), nullptr, 0);
-  if (id == 0) p->Count(session::kStacksFull);
-  return id;
-}
 
 uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session::Record& like) {
   bool is_new;

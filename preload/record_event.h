@@ -30,9 +30,6 @@ class KeepErrno {
   const int errno_;
 };
 
-// The id of the caller's stack, without this library's own frames.
-uint32_t RecordStack(Process* p);
-
 // Fills in context and device by this thread's context, which gets an event of its own when it is
 // new. Host memory has a context and no device.
 void RecordContext(Process* p, session::Record* r);

@@ -4,6 +4,7 @@
 
 #include "preload/clock.h"
 #include "preload/driver_query.h"
+#include "preload/record_stack.h"
 
 namespace gmt::preload {
 namespace {

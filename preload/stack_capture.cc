@@ -1,96 +1,127 @@
 #include "preload/stack_capture.h"
 
 #include "preload/loader.h"
-#include "preload/own_image.h"
+#include "preload/unwind/loaded_module.h"
+#include "preload/unwind/native_walk.h"
 
 namespace gmt::preload {
 namespace {
 
-constexpr uint32_t kOwnFrames = 16;  // room for the shim's own frames, which are left out
+constexpr int kOwnFrames = 16;  // room for this library's own frames
 
-// Signatures of the unwinders' functions (libunwind.h; the Itanium C++ ABI's unwind.h).
+// Signatures of the unwinders' functions (libunwind.h; the Itanium C++ ABI's unwind.h, and libgcc's).
 using UnwBacktrace = int (*)(void** frames, int capacity);
-using UnwindGetIp = uintptr_t (*)(void* context);
+using UnwindGetIpInfo = uintptr_t (*)(void* context, int* is_exact);
+using UnwindGetCfa = uintptr_t (*)(void* context);
 using UnwindTrace = int (*)(void* context, void* argument);
 using UnwindBacktrace = int (*)(UnwindTrace trace, void* argument);
 constexpr int kGoOn = 0, kStop = 5;  // _URC_NO_REASON, _URC_END_OF_STACK
 
-struct Collected {
-  UnwindGetIp get_ip;
-  uint64_t* frames;
-  uint32_t count, capacity;
+// libgcc tells of a frame where it begins; it ends where the next one begins.
+struct LibgccFrames {
+  UnwindGetIpInfo get_ip;
+  UnwindGetCfa get_cfa;
+  StackBuilder* stack;
+  NativeFrame pending;
+  bool is_full;
 };
 
-int CollectFrame(void* context, void* argument) {
-  auto* c = static_cast<Collected*>(argument);
-  if (c->count == c->capacity) return kStop;
-  c->frames[c->count++] = c->get_ip(context);
+int TakeLibgccFrame(void* context, void* argument) {
+  auto* frames = static_cast<LibgccFrames*>(argument);
+  NativeFrame& pending = frames->pending;
+  pending.cfa = frames->get_cfa(context);
+  if (pending.address != 0 && !frames->stack->Add(pending)) {
+    frames->is_full = true;
+    return kStop;
+  }
+  int is_exact = 0;
+  pending.address = frames->get_ip(context, &is_exact);
+  pending.exact = is_exact != 0;
   return kGoOn;
 }
 
 }  // namespace
 
-uint32_t StackCapture::WalkLibunwind(const StackCapture& self, uint64_t* frames,
-                                     uint32_t capacity) {
-  static_assert(sizeof(void*) == sizeof(uint64_t));
-  const int n = reinterpret_cast<UnwBacktrace>(self.backtrace_)(reinterpret_cast<void**>(frames),
-                                                                static_cast<int>(capacity));
-  return n > 0 ? static_cast<uint32_t>(n) : 0;
+void StackCapture::WalkNothing(const StackCapture&, StackBuilder* stack) { stack->Finish(false); }
+
+void StackCapture::WalkLibgcc(const StackCapture& self, StackBuilder* stack) {
+  LibgccFrames frames = {reinterpret_cast<UnwindGetIpInfo>(self.get_ip_),
+                         reinterpret_cast<UnwindGetCfa>(self.get_cfa_),
+                         stack,
+                         {},
+                         false};
+  reinterpret_cast<UnwindBacktrace>(self.backtrace_)(TakeLibgccFrame, &frames);
+  // The walk ends with an empty frame below the thread's first function, or where it knows no way.
+  const bool is_cut = !frames.is_full && frames.pending.address != 0;
+  if (is_cut) {
+    frames.pending.cfa = ~uint64_t{0};
+    stack->Add(frames.pending);
+  }
+  stack->Finish(false);
 }
 
-uint32_t StackCapture::WalkLibgcc(const StackCapture& self, uint64_t* frames, uint32_t capacity) {
-  Collected collected = {reinterpret_cast<UnwindGetIp>(self.get_ip_), frames, 0, capacity};
-  reinterpret_cast<UnwindBacktrace>(self.backtrace_)(CollectFrame, &collected);
-  uint32_t n = collected.count;
-  while (n > 0 && frames[n - 1] == 0)
-    --n;  // the walk ends with an empty frame below the thread's first function
-  return n;
+void StackCapture::WalkLibunwind(const StackCapture& self, StackBuilder* stack) {
+  void* addresses[session::kMaxStackDepth + kOwnFrames];
+  constexpr int kRoom = session::kMaxStackDepth + kOwnFrames;
+  const int n = reinterpret_cast<UnwBacktrace>(self.backtrace_)(addresses, kRoom);
+  for (int i = 0; i < n; ++i) {
+    if (!stack->Add({reinterpret_cast<uint64_t>(addresses[i]), 0, false})) break;
+  }
+  stack->Finish(n == kRoom);
+}
+
+#if GMT_HAS_NATIVE_WALK
+void StackCapture::WalkOwn(const StackCapture&, StackBuilder* stack) {
+  NativeWalk walk(CaptureRegisters());
+  NativeFrame frame;
+  while (walk.Next(&frame)) {
+    if (!stack->Add(frame)) break;
+  }
+  stack->Finish(walk.truncated());
+}
+
+bool StackCapture::FindOwn() {
+  PrepareModules();
+  walk_ = WalkOwn;
+  return true;
+}
+#else
+bool StackCapture::FindOwn() { return false; }
+#endif
+
+bool StackCapture::FindLibgcc() {
+  void* library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return false;
+  backtrace_ = LibcDlsym(library, "_Unwind_Backtrace");
+  get_ip_ = LibcDlsym(library, "_Unwind_GetIPInfo");
+  get_cfa_ = LibcDlsym(library, "_Unwind_GetCFA");
+  if (backtrace_ == nullptr || get_ip_ == nullptr || get_cfa_ == nullptr) return false;
+  walk_ = WalkLibgcc;
+  return true;
 }
 
 bool StackCapture::FindLibunwind() {
   void* library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return false;
   backtrace_ = LibcDlsym(library, "unw_backtrace");
-  walk_ = backtrace_ == nullptr ? nullptr : WalkLibunwind;
-  return walk_ != nullptr;
-}
-
-bool StackCapture::FindLibgcc() {
-  void* library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
-  backtrace_ = LibcDlsym(library, "_Unwind_Backtrace");
-  get_ip_ = LibcDlsym(library, "_Unwind_GetIP");
-  walk_ = backtrace_ == nullptr || get_ip_ == nullptr ? nullptr : WalkLibgcc;
-  return walk_ != nullptr;
+  if (backtrace_ == nullptr) return false;
+  walk_ = WalkLibunwind;
+  return true;
 }
 
 StackCapture StackCapture::Find(session::Unwinder wanted, const char** name) {
   StackCapture capture;
+  capture.walk_ = WalkNothing;
   *name = "none";
   if (wanted == session::Unwinder::kNone) return capture;
-  if (wanted != session::Unwinder::kLibunwind && capture.FindLibgcc()) {
+  if (wanted == session::Unwinder::kLibunwind && capture.FindLibunwind()) {
+    *name = "libunwind";
+  } else if (wanted != session::Unwinder::kLibgcc && capture.FindOwn()) {
+    *name = "own";
+  } else if (capture.FindLibgcc()) {
     *name = "libgcc";
-  } else if (capture.FindLibunwind() || capture.FindLibgcc()) {
-    *name = capture.walk_ == WalkLibunwind ? "libunwind" : "libgcc";
   }
-  // The first walk reads and allocates most: now, while nobody is counting on this thread.
-  uint64_t frames[4];
-  bool truncated;
-  if (capture) capture.Capture(frames, 4, &truncated);
   return capture;
-}
-
-uint32_t StackCapture::Capture(uint64_t* frames, uint32_t capacity, bool* truncated) const {
-  uint64_t all[session::kMaxStackDepth + kOwnFrames];
-  const uint32_t room = capacity + kOwnFrames;
-  const uint32_t n = walk_(*this, all, room < sizeof(all) / 8 ? room : sizeof(all) / 8);
-  uint32_t first = 0;
-  while (first < n && InOwnImage(all[first])) ++first;
-  uint32_t count = n - first;
-  *truncated = count > capacity || n == room;
-  if (count > capacity) count = capacity;
-  for (uint32_t i = 0; i < count; ++i) frames[i] = all[first + i];
-  return count;
 }
 
 }  // namespace gmt::preload

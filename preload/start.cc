@@ -245,6 +245,7 @@ bool Start(Process* p) {
   }
   const char* unwinder;
   p->capture = StackCapture::Find(p->options.native_stacks, &unwinder);
+  if (p->options.python_stacks) p->python.Find();
   const bool created = Create(p, output, unwinder);
   if (!created) unlink(output.path);
   dlerror();  // what was looked for and not found is no business of the target's

@@ -14,9 +14,10 @@
 namespace gmt::preload {
 
 struct ThreadState {
-  uint32_t depth;    // of hooked calls: what runs inside one is part of that one's event
-  uint32_t tid;      // 0: not asked yet
-  uint32_t process;  // identity of the process that `tid` was asked in (Process::identity)
+  uint32_t depth;       // of hooked calls: what runs inside one is part of that one's event
+  uint32_t tid;         // 0: not asked yet
+  uint32_t process;     // identity of the process that the others belong to (Process::identity)
+  uint32_t last_stack;  // id of the stack that this thread recorded last
 };
 
 extern thread_local constinit ThreadState thread_state;
@@ -26,8 +27,18 @@ inline uint32_t ThreadId(uint32_t process_identity) {
   if (t.tid == 0 || t.process != process_identity) {
     t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
     t.process = process_identity;
+    t.last_stack = 0;
   }
   return t.tid;
+}
+
+inline uint32_t LastStack(uint32_t process_identity) {
+  const ThreadState& t = thread_state;
+  return t.process == process_identity ? t.last_stack : 0;
+}
+inline void SetLastStack(uint32_t process_identity, uint32_t stack) {
+  ThreadState& t = thread_state;
+  if (t.process == process_identity) t.last_stack = stack;
 }
 
 // Marks this thread as being inside a hooked call.

@@ -212,8 +212,7 @@ enum Counter : uint32_t {
 
 // What a process learns about itself only after the session was created.
 enum Fact : uint32_t {
-  kPythonSource,   // "on", or why there are no Python frames
-  kPythonVersion,  // "3.11.7"
+  kPythonSource,  // "on", or why there are no Python frames
   kFactCount,
 };
 
@@ -375,6 +374,10 @@ inline constexpr uint32_t kMaxStackDepth = 256;
 constexpr uint64_t InterpreterFrame(uint64_t code, uint32_t instruction) {
   return kInterpreterFrame | code >> 3 << kInstructionBits |
          (instruction < kMaxInstruction ? instruction : kMaxInstruction);
+}
+
+constexpr uint64_t CodeAddress(uint64_t frame) {
+  return (frame & ~kInterpreterFrame) >> kInstructionBits << 3;
 }
 
 // A text in the arena: a word with its length in bytes, then the bytes, padded with zeros to a

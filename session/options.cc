@@ -45,6 +45,7 @@ const char* TakeOutput(std::string_view value, Options* o) {
 
 const char* TakeStacks(std::string_view value, Options* o) {
   Unwinder native = Unwinder::kNone;
+  bool python = false;
   while (!value.empty()) {
     const std::string_view item = Cut(&value, '+');
     if (item == "native") {
@@ -54,12 +55,13 @@ const char* TakeStacks(std::string_view value, Options* o) {
     } else if (item == "native:libgcc") {
       native = Unwinder::kLibgcc;
     } else if (item == "python") {
-      return "stacks of Python frames are not in this release";
+      python = true;
     } else if (item != "none") {
-      return "not one of none, native, native:libunwind, native:libgcc";
+      return "not one of none, native, native:libunwind, native:libgcc, python";
     }
   }
   o->native_stacks = native;
+  o->python_stacks = python;
   return nullptr;
 }
 

@@ -17,6 +17,7 @@
 
 namespace gmt::session {
 
+// kBest: the library's own where the machine has one, else libgcc's.
 enum class Unwinder { kNone, kBest, kLibunwind, kLibgcc };
 
 enum Heaps : uint32_t {
@@ -28,6 +29,7 @@ enum Heaps : uint32_t {
 struct Options {
   char output[1024] = "gpumemtrace.%h.%p.gmt";  // pattern
   Unwinder native_stacks = Unwinder::kBest;
+  bool python_stacks = true;
   bool free_stacks = false;
   uint32_t heaps = kAllHeaps;
   uint64_t ring_bytes = 16 << 20;  // a power of two

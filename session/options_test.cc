@@ -66,7 +66,15 @@ TEST_F(OptionsTest, OptionOfALaterReleaseIsNotIgnored) {
 TEST_F(OptionsTest, StacksNameTheUnwinder) {
   Parse("stacks=native:libgcc");
   EXPECT_EQ(options_.native_stacks, Unwinder::kLibgcc);
+  EXPECT_FALSE(options_.python_stacks);
+  Parse("stacks=python");
+  EXPECT_EQ(options_.native_stacks, Unwinder::kNone);
+  EXPECT_TRUE(options_.python_stacks);
+  Parse("stacks=native+python");
+  EXPECT_EQ(options_.native_stacks, Unwinder::kBest);
+  EXPECT_TRUE(options_.python_stacks);
   Parse("stacks=none");
+  EXPECT_FALSE(options_.python_stacks);
   EXPECT_EQ(options_.native_stacks, Unwinder::kNone);
   Parse("stacks=perl");
   EXPECT_EQ(errors_.size(), 1u);

@@ -1,0 +1,23 @@
+// preload/record_stack.h
+//
+// The stack of an event: captured, and found or put into the session's table.
+//
+// Thread safety: any thread and signal handler. No lock, no allocation; the kernel and the loader are
+// asked only for a stack that is new.
+
+#ifndef GMT_PRELOAD_RECORD_STACK_H_
+#define GMT_PRELOAD_RECORD_STACK_H_
+
+#include <stdint.h>
+
+#include "preload/process.h"
+
+namespace gmt::preload {
+
+// The id of the calling thread's stack, without this library's own frames; 0 where none is wanted,
+// or the table is full.
+uint32_t RecordStack(Process* p);
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_RECORD_STACK_H_
