@@ -69,7 +69,7 @@ class FrameChecker {
     }
     uint64_t code;
     if (!reader_.Read(frame + l_.frame_code, &code)) return false;
-    code &= ~uint64_t{7};
+    code &= ~uint64_t{l_.code_flags};
     return IsOf(code, api_.code_type) && CheckCode(code) && CheckInstruction(frame, code);
   }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "preload/loader.h"
+#include "preload/python/python_walk.h"
 #include "preload/python/readable.h"
 
 namespace gmt::preload {
@@ -159,9 +160,10 @@ const char* Interpreter::Examine(void* library) {
   if (version.major != 3 || !version.released ||
       !FindLayout(version.minor, reinterpret_cast<const uint64_t*>(runtime), &layout_)) {
     snprintf(refusal_, sizeof(refusal_), "Python %s%s is not known (3.%d to 3.%d are)", version_,
-             version.released ? "" : ", not yet released,", kFirstFixedMinor, kLastDebugMinor);
+             version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
     return refusal_;
   }
+  load_ = PythonWalk::LoaderFor(layout_);
   Text text = {reinterpret_cast<uint64_t>(api_.current_thread), 0, 0};
   dl_iterate_phdr(FindText, &text);
   text_start_ = text.start;
@@ -191,6 +193,11 @@ void Interpreter::TurnOff(const char* reason) const {
   const char* none = nullptr;
   reason_.compare_exchange_strong(none, reason, std::memory_order_release);
   state_.store(kOff, std::memory_order_release);
+}
+
+void Interpreter::UseLayout(const Layout& layout) {
+  layout_ = layout;
+  load_ = PythonWalk::LoaderFor(layout);
 }
 
 Interpreter::Thread Interpreter::FindThread() const {

@@ -44,6 +44,8 @@ struct PythonApi {
   void (*put_error)(void* type, void* value, void* traceback);      // PyErr_Restore
 };
 
+class PythonWalk;
+
 class Interpreter {
  public:
   constexpr Interpreter() = default;
@@ -89,8 +91,12 @@ class Interpreter {
   // Whether the instruction lies in the function that runs frames. For 3.8 to 3.10.
   bool IsEval(uint64_t pc) const { return pc - eval_start_ < eval_bytes_; }
 
+  // Fills a walk's batch of frames (preload/python/python_walk.h).
+  using LoadFrames = void (*)(PythonWalk* walk);
+  LoadFrames load() const { return load_; }
+
   // For tests: what the walk reads by from now on, right or wrong.
-  void UseLayout(const Layout& layout) { layout_ = layout; }
+  void UseLayout(const Layout& layout);
 
  private:
   enum State : uint32_t { kNone = 0, kOn, kOff };
@@ -107,6 +113,7 @@ class Interpreter {
 
   Layout layout_ = {};
   PythonApi api_ = {};
+  LoadFrames load_ = nullptr;
   uint64_t text_start_ = 0, text_bytes_ = 0;
   uint64_t eval_start_ = 0, eval_bytes_ = 0;
   int minor_ = 0;

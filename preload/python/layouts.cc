@@ -1,23 +1,7 @@
 #include "preload/python/layouts.h"
 
-#include "session/layout.h"
-
 namespace gmt::preload {
 namespace {
-
-using session::LineTable;
-
-void FillFixed(int minor, Layout* l) {
-  for (const FixedRow& row : kFixedLayouts) l->*row.field = row.offsets[minor - kFirstFixedMinor];
-  l->chain = minor <= 10 ? FrameChain::kObjects : FrameChain::kCFrames;
-  l->instruction = minor <= 9    ? Instruction::kByteIndex
-                   : minor == 10 ? Instruction::kUnitIndex
-                                 : Instruction::kPointer;
-  l->line_table = static_cast<uint8_t>(minor <= 9    ? LineTable::kPython39
-                                       : minor == 10 ? LineTable::kPython310
-                                                     : LineTable::kPython311);
-  l->text_kind_shift = 2;
-}
 
 bool FillFromDebugOffsets(int minor, const uint64_t* words, Layout* l) {
   if (words == nullptr || words[kCookieWord] != kDebugCookie ||
@@ -25,6 +9,7 @@ bool FillFromDebugOffsets(int minor, const uint64_t* words, Layout* l) {
       words[kFreeThreadedWord] > 1) {
     return false;
   }
+  *l = UsualLayout(minor);
   for (const DebugRow& row : kDebugLayouts) {
     const uint8_t word = row.words[minor - kFirstDebugMinor];
     if (word == 0) continue;
@@ -33,9 +18,6 @@ bool FillFromDebugOffsets(int minor, const uint64_t* words, Layout* l) {
   }
   const bool free_threaded = words[kFreeThreadedWord] != 0;
   if (!free_threaded) l->frame_tlbc = l->code_tlbc = 0;
-  l->chain = FrameChain::kEntryFrames;
-  l->instruction = Instruction::kPointer;
-  l->line_table = static_cast<uint8_t>(LineTable::kPython311);
   // What the interpreter does not say about itself, by cpython/code.h and cpython/unicodeobject.h
   // of the same versions: co_version is the sixth int behind co_firstlineno, _co_firsttraceable
   // and a pointer stand in front of the bytecode (or of its copies), a text that is not ASCII has a
@@ -51,13 +33,10 @@ bool FillFromDebugOffsets(int minor, const uint64_t* words, Layout* l) {
 }  // namespace
 
 bool FindLayout(int minor, const uint64_t* debug_offsets, Layout* layout) {
-  *layout = Layout();
-  if (minor >= kFirstFixedMinor && minor <= kLastFixedMinor) {
-    FillFixed(minor, layout);
-    return true;
-  }
-  return minor >= kFirstDebugMinor && minor <= kLastDebugMinor &&
-         FillFromDebugOffsets(minor, debug_offsets, layout);
+  if (minor < kFirstMinor || minor > kLastMinor) return false;
+  if (minor >= kFirstDebugMinor) return FillFromDebugOffsets(minor, debug_offsets, layout);
+  *layout = UsualLayout(minor);
+  return true;
 }
 
 }  // namespace gmt::preload

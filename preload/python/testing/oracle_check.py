@@ -40,7 +40,6 @@ class Oracle:
         self.lib = library
         library.oracle_status.restype = ctypes.c_char_p
         library.oracle_describe.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
-        library.oracle_time_walk.restype = ctypes.c_double
 
 
 NO_GIL = Oracle(ctypes.CDLL(sys.argv[1]))

@@ -1,0 +1,254 @@
+#include "preload/python/python_walk.h"
+
+#include <string.h>
+
+namespace gmt::preload {
+namespace {
+
+template <typename T>
+T Load(uint64_t address) {
+  T value;
+  memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
+  return value;
+}
+uint64_t Word(uint64_t address) { return Load<uint64_t>(address); }
+
+uint64_t RotateLeft(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }
+
+// Reads single frames by one layout; constants where that is known when this is compiled.
+class FrameReader {
+ public:
+  constexpr explicit FrameReader(const Layout& layout) : l_(layout) {}
+
+  uint64_t Previous(uint64_t frame) const { return Word(frame + l_.frame_previous); }
+
+  // It belongs to the interpreter itself.
+  bool HasNoCode(uint64_t frame) const {
+    return l_.frame_owner != 0 && Load<uint8_t>(frame + l_.frame_owner) >= kOwnedByInterpreter;
+  }
+  bool IsEntry(uint64_t frame) const {
+    return l_.frame_is_entry != 0 && Load<uint8_t>(frame + l_.frame_is_entry) != 0;
+  }
+
+  // It was pushed, but its first line has not begun: arguments are still being put in place, which
+  // may collect garbage and run other code. Only the innermost of a run can be like that.
+  bool IsIncomplete(uint64_t frame) const {
+    if (l_.frame_owner == 0) return false;
+    if (Load<uint8_t>(frame + l_.frame_owner) == kOwnedByGenerator) return false;
+    const uint64_t code = Code(frame);
+    const auto first = static_cast<uint64_t>(Load<int32_t>(code + l_.code_traceable));
+    return static_cast<int64_t>(Word(frame + l_.frame_instruction) -
+                                (Bytecode(frame, code) + 2 * first)) < 0;
+  }
+
+  uint64_t Code(uint64_t frame) const {
+    return Word(frame + l_.frame_code) & ~uint64_t{l_.code_flags};
+  }
+
+  uint32_t Offset(uint64_t frame, uint64_t code) const {
+    if (l_.instruction == Instruction::kPointer) {
+      return static_cast<uint32_t>((Word(frame + l_.frame_instruction) - Bytecode(frame, code)) >>
+                                   1);
+    }
+    const auto index = Load<int32_t>(frame + l_.frame_instruction);
+    const uint32_t begun = index < 0 ? 0 : static_cast<uint32_t>(index);
+    return l_.instruction == Instruction::kByteIndex ? begun / 2 : begun;
+  }
+
+  // What a code object is, beside its address.
+  uint64_t Identity(uint64_t code) const {
+    const uint64_t table = Word(code + l_.code_line_table);
+    if (l_.code_version != 0) {
+      const uint64_t version = Load<uint32_t>(code + l_.code_version);
+      if (version != 0) [[likely]]
+        return table + version * kMix;
+    }
+    return IdentityByContents(code, table);
+  }
+
+ private:
+  static constexpr uint64_t kMix = 0x9e3779b97f4a7c15, kMixMore = 0xd1b54a32d192ed03;
+
+  // Before 3.12 code objects have no number (and later ones none after four thousand million). A
+  // new one often has its address, table, name and file where an older one had them; then what the
+  // table says tells them apart.
+  uint64_t IdentityByContents(uint64_t code, uint64_t table) const {
+    const uint64_t size = Word(table + l_.object_size);
+    uint64_t beginning = Word(table + l_.bytes_data);
+    if (size < 8) [[unlikely]]
+      beginning &= (uint64_t{1} << 8 * size) - 1;
+    const uint64_t line = size << 32 | Load<uint32_t>(code + l_.code_first_line);
+    const uint64_t names =
+        RotateLeft(Word(code + l_.code_short_name), 21) ^ RotateLeft(Word(code + l_.code_file), 42);
+    return (table ^ names) + line * kMix + beginning * kMixMore;
+  }
+
+  // Where the bytecode begins that this frame runs: in the code object, but the free-threaded 3.14
+  // gives each thread a copy (_PyFrame_GetBytecode in internal/pycore_interpframe.h).
+  uint64_t Bytecode(uint64_t frame, uint64_t code) const {
+    if (l_.code_tlbc != 0) {
+      const auto copy = Load<int32_t>(frame + l_.frame_tlbc);
+      const uint64_t copies = Word(code + l_.code_tlbc);  // their number, then pointers
+      if (copy > 0 && copies != 0 && copy < Load<int64_t>(copies)) {
+        return Word(copies + 8 + 8 * static_cast<uint64_t>(copy));
+      }
+    }
+    return code + l_.code_bytes;
+  }
+
+  const Layout& l_;
+};
+
+}  // namespace
+
+// Fills a walk's batch.
+class FrameLoader {
+ public:
+  // By a layout that is known when this is compiled, or (nullptr) by that of the interpreter.
+  template <const Layout* kLayout>
+  static void Load(PythonWalk* walk) {
+    const Layout& layout = kLayout != nullptr ? *kLayout : walk->python_.layout();
+    FrameLoader(walk, layout).LoadBatch();
+  }
+
+ private:
+  FrameLoader(PythonWalk* walk, const Layout& layout)
+      : walk_(*walk),
+        layout_(layout),
+        read_(layout),
+        frame_(walk->frame_),
+        cframe_(walk->cframe_),
+        fingerprint_(walk->fingerprint_),
+        in_run_(walk->in_run_) {}
+
+  // The compiler is to see one function, so that all state is in registers.
+  [[gnu::always_inline]] void LoadBatch() {
+    uint32_t empty_runs = 0;
+    while (frame_ != 0 && count_ < PythonWalk::kBatch) {
+      if (layout_.chain == FrameChain::kObjects) {
+        AddSingle();
+        continue;
+      }
+      if (!in_run_) BeginRun();
+      AddRun();
+      if (in_run_) break;
+      if (count_ == first_ && ++empty_runs == kMostSteps) frame_ = 0;
+    }
+    Store();
+  }
+
+  [[gnu::always_inline]] void AddSingle() {
+    const uint64_t frame = frame_;
+    frame_ = read_.Previous(frame);
+    Add(frame);
+  }
+
+  [[gnu::always_inline]] void BeginRun() {
+    in_run_ = true;
+    first_ = count_;
+    if (layout_.chain == FrameChain::kCFrames) {
+      marker_ = cframe_;
+      if (cframe_ != 0) cframe_ = Word(cframe_ + layout_.cframe_previous);
+    }
+    if (read_.HasNoCode(frame_) || !read_.IsIncomplete(frame_)) [[likely]]
+      return;
+    in_run_ = !read_.IsEntry(frame_);
+    frame_ = read_.Previous(frame_);
+  }
+
+  // As many frames of the run as there are, or as there is room for.
+  [[gnu::always_inline]] void AddRun() {
+    uint64_t frame = frame_, entry_frame = 0;
+    while (in_run_ && frame != 0) {
+      const uint64_t previous = read_.Previous(frame);
+      if (read_.HasNoCode(frame)) {
+        in_run_ = false;
+        entry_frame = frame;
+      } else if (count_ == PythonWalk::kBatch) {
+        break;
+      } else {
+        Add(frame);
+        if (read_.IsEntry(frame)) in_run_ = false;
+      }
+      frame = previous;
+    }
+    if (frame == 0) in_run_ = false;
+    frame_ = frame;
+    EndRun(entry_frame);
+  }
+
+  [[gnu::always_inline]] void Add(uint64_t frame) {
+    const uint64_t code = read_.Code(frame);
+    walk_.frames_[count_].code = code;
+    walk_.frames_[count_++].offset = read_.Offset(frame, code);
+    fingerprint_ = (fingerprint_ ^ read_.Identity(code)) * 0x8ebc6af09c88c6e3;
+  }
+
+  // A run without frames leaves nothing behind.
+  [[gnu::always_inline]] void EndRun(uint64_t entry_frame) {
+    if (count_ == first_) return;
+    if (layout_.chain == FrameChain::kEntryFrames) {
+      marker_ = in_run_ ? FindEntryFrame() : entry_frame;
+    }
+    walk_.markers_[run_] = marker_;
+    walk_.ends_[run_++] = static_cast<uint8_t>(count_);
+  }
+
+  // Behind which the run that goes on after this batch ends.
+  [[gnu::always_inline]] uint64_t FindEntryFrame() const {
+    uint64_t frame = frame_;
+    for (uint32_t steps = 0; frame != 0 && steps < kMostSteps; ++steps) {
+      if (read_.HasNoCode(frame)) return frame;
+      frame = read_.Previous(frame);
+    }
+    return 0;
+  }
+
+  [[gnu::always_inline]] void Store() {
+    walk_.frame_ = frame_;
+    walk_.cframe_ = cframe_;
+    walk_.fingerprint_ = fingerprint_;
+    walk_.in_run_ = in_run_;
+    walk_.next_ = walk_.run_ = 0;
+    walk_.count_ = count_;
+    const bool single = layout_.chain == FrameChain::kObjects;
+    walk_.run_end_ = count_ == 0 ? 0 : single ? 1u : walk_.ends_[0];
+  }
+
+  static constexpr uint32_t kMostSteps = 4096;  // frames looked at for one that ends a run
+
+  PythonWalk& walk_;
+  const Layout& layout_;
+  const FrameReader read_;
+  uint64_t frame_, cframe_, fingerprint_;
+  bool in_run_;
+  uint64_t marker_ = 0;
+  uint32_t count_ = 0, run_ = 0;
+  uint32_t first_ = 0;  // of the run, in this batch
+};
+
+namespace {
+
+template <int kMinor>
+inline constexpr Layout kUsual = UsualLayout(kMinor);
+
+template <int kMinor>
+Interpreter::LoadFrames LoaderIfUsual(const Layout& layout) {
+  return memcmp(&layout, &kUsual<kMinor>, sizeof(layout)) == 0 ? FrameLoader::Load<&kUsual<kMinor>>
+                                                               : nullptr;
+}
+
+template <int... kMinors>
+Interpreter::LoadFrames LoaderOfOne(const Layout& layout) {
+  Interpreter::LoadFrames found = nullptr;
+  (void)((found = LoaderIfUsual<kMinors>(layout)) || ...);
+  return found != nullptr ? found : FrameLoader::Load<nullptr>;
+}
+
+}  // namespace
+
+Interpreter::LoadFrames PythonWalk::LoaderFor(const Layout& layout) {
+  return LoaderOfOne<8, 10, 11, 12, 13, 14>(layout);  // 3.9 has the layout of 3.8
+}
+
+}  // namespace gmt::preload
