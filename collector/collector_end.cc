@@ -33,7 +33,11 @@ gmt::Exit Collector::ExitOfTarget(TargetState state) {
 void Collector::AddLateFacts(const gmt::Exit& exit) {
   const uint64_t start_ns = around_.session.header().monotonic_ns;
   gmt::Facts facts;
-  if (around_.target->IsAlive()) AddLibraries(FindLibraries(around_.target->pid()), &facts);
+  Libraries libraries;
+  if (around_.target->IsAlive()) libraries = FindLibraries(around_.target->pid());
+  if (const std::string python = FactText(session::kPythonVersion); !python.empty())
+    libraries["python"] = python;
+  AddLibraries(libraries, &facts);
   *facts.mutable_exit() = exit;
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());

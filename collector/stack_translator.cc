@@ -18,6 +18,7 @@ uint32_t LacksOf(uint16_t flags) {
 
 // 0 where the line is not known: no table, or the end of one that was cut.
 uint32_t LineOf(const session::CodeCopy& code, uint32_t instruction) {
+  if (instruction == session::kBeforeInstructions) return code.first_line;
   switch (code.format) {
     case session::LineTable::kPython39:
       return symbols::PythonLine(symbols::PythonLineTable::kLnotab39, code.first_line,

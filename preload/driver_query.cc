@@ -10,7 +10,8 @@
 namespace gmt::preload {
 namespace {
 
-// A function of the driver, found at its first call that finds one.
+// A function of the driver, found at its first call that finds one. Where none is found, the first
+// calls look again, then ever fewer: the loader looks on disk for a library that is not there.
 template <typename Function>
 class DriverFunction {
  public:
@@ -20,6 +21,8 @@ class DriverFunction {
   bool Succeeds(Arguments... arguments) {
     Function* function = function_.load(std::memory_order_acquire);
     if (function == nullptr) {
+      const uint32_t before = misses_.fetch_add(1, std::memory_order_relaxed);
+      if ((before & (before - 1)) != 0) return false;  // no power of two
       function = reinterpret_cast<Function*>(FindDriverFunction(name_));
       function_.store(function, std::memory_order_release);
     }
@@ -29,6 +32,7 @@ class DriverFunction {
  private:
   const char* const name_;
   std::atomic<Function*> function_{nullptr};
+  std::atomic<uint32_t> misses_{0};
 };
 
 constinit DriverFunction<decltype(cuCtxGetCurrent)> ctx_get_current("cuCtxGetCurrent");

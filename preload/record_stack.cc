@@ -1,6 +1,5 @@
 #include "preload/record_stack.h"
 
-#include "preload/clock.h"
 #include "preload/note_modules.h"
 #include "preload/python/code_object.h"
 #include "preload/thread_state.h"
@@ -11,11 +10,14 @@ namespace {
 using session::StackTable;
 
 // What the process has learnt about Python goes where the collector finds it.
-void PublishPythonSource(Process* p) {
+void PublishPython(Process* p) {
   const char* status = p->python.status();
   if (status == p->python_source.exchange(status, std::memory_order_relaxed)) return;
-  p->map.control().facts[session::kPythonSource].store(p->map.texts().Intern(status),
-                                                       std::memory_order_release);
+  const session::TextTable texts = p->map.texts();
+  auto& facts = p->map.control().facts;
+  facts[session::kPythonVersion].store(texts.Intern(p->python.version()),
+                                       std::memory_order_release);
+  facts[session::kPythonSource].store(texts.Intern(status), std::memory_order_release);
 }
 
 // The ids of the code objects of the stack's interpreter frames, which are running and therefore
@@ -31,13 +33,22 @@ void InternCodes(const Process& p, const StackTable::Buffer& stack, uint32_t dep
   }
 }
 
-[[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack, uint32_t depth,
-                                    uint16_t flags) {
-  NoteModules(*p, stack->frames, depth);  // which may raise the generation
+// Whether the stack holds all that can be known of Python: an interpreter may have been loaded
+// since, or the first comparison with what it says of its own frames has turned it off.
+bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new) {
+  if (!p->options.python_stacks) return true;
+  const bool was_on = p->python.on();
+  if (modules_are_new) p->python.Find();
+  if (p->python.on() && !stack.was_interrupted()) p->python.CompareOnce();
+  PublishPython(p);
+  return p->python.on() == was_on;
+}
+
+uint32_t AddStack(Process* p, StackTable::Buffer* stack, const StackBuilder& builder) {
   uint32_t codes[session::kMaxStackDepth];
-  InternCodes(*p, *stack, depth, codes);
-  const uint32_t id = p->stacks.Add(stack, depth, flags, p->map.modules().generation(), codes,
-                                    LastStack(p->identity));
+  InternCodes(*p, *stack, builder.depth(), codes);
+  const uint32_t id = p->stacks.Add(stack, builder.depth(), builder.flags(),
+                                    p->map.modules().generation(), codes, LastStack(p->identity));
   if (id == 0) p->Count(session::kStacksFull);
   return id;
 }
@@ -52,13 +63,11 @@ uint32_t RecordStack(Process* p) {
   uint32_t id =
       p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
   if (id == 0) [[unlikely]] {
-    if (p->options.python_stacks) {
-      p->python.LookAgain(NowNs());
-      const bool fits = builder.was_interrupted() || p->python.CompareOnce();
-      PublishPythonSource(p);
-      if (!fits) return RecordStack(p);  // which has no Python frames now
-    }
-    id = AddStack(p, &stack, builder.depth(), builder.flags());
+    const uint32_t modules = p->map.modules().count();
+    NoteModules(*p, stack.frames, builder.depth());  // which may raise the generation
+    const bool modules_are_new = p->map.modules().count() != modules;
+    if (!PythonIsAsItWas(p, builder, modules_are_new)) return RecordStack(p);
+    id = AddStack(p, &stack, builder);
   }
   SetLastStack(p->identity, id);
   return id;

@@ -59,6 +59,7 @@ class StackBuilder {
     }
     while (with_python_ && !python_.done() && AddRun()) {
     }
+    if (python_.unreadable()) flags_ |= session::kStackNoPython;
     stack_.fingerprint = (flags_ & session::kStackPython) != 0 ? python_.fingerprint() : 0;
   }
 

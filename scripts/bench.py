@@ -20,8 +20,29 @@ BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
 DEPTH = 20
 BATCH = 64  # calls, of call_cost
 VARIANTS = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
+            ("recording, stack", "stacks=native"),
             ("recording, stack by libunwind", "stacks=native:libunwind"),
             ("recording, stack by libgcc", "stacks=native:libgcc")]
+# Below Python: so many native frames and so many of Python, each of a function of its own.
+NATIVE, PYTHON = 50, 20
+PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native stack", "stacks=native"),
+                   ("recording, native and Python stack", "stacks=native+python"),
+                   ("recording, native stack by libunwind", "stacks=native:libunwind")]
+NESTED = """
+import ctypes, sys
+def level0(*call):
+    ctypes.PyDLL(sys.argv[1]).call_cost(*call)
+for n in range(1, int(sys.argv[4])):
+    exec(f"def level{n}(*call):\\n    level{n - 1}(*call)")
+globals()[f"level{int(sys.argv[4]) - 2}"](int(sys.argv[2]), int(sys.argv[3]), 1)
+"""
+
+
+def pythons():
+    """The system's interpreter, and the newest of those that stacks are tested with."""
+    listed = subprocess.run([str(ROOT / "scripts" / "pythons"), "--list"], capture_output=True, text=True)
+    newest = [line.split()[-1] for line in listed.stdout.splitlines() if "3.14" in line.split()[0]]
+    return ["/usr/bin/python3", *newest[-1:]]
 
 
 class Bench:
@@ -80,6 +101,34 @@ class Bench:
             self.add("anonymous memory added to the process",
                      f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "with libunwind")
         return clock
+
+    def call_cost_below_python(self, python, options):
+        command = [python, "-c", NESTED, str(self.build / "bench" / "call_cost.so"), "200" if self.quick else "2000",
+                   str(NATIVE), str(PYTHON)]
+        environment = self.environment(options is not None, options or "")
+        environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
+        # In sight of everybody, as the driver's library is in a process that uses it.
+        runtime = self.build / "null_runtime" / "libcudart.so.13"
+        environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {runtime}"
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def hooks_below_python(self, python):
+        """The same below Python: what a frame costs is the difference between two kinds of stack."""
+        version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"],
+                                 capture_output=True, text=True, check=True).stdout.strip()
+        added = {name: [] for name, _ in PYTHON_VARIANTS}
+        for _ in range(3 if self.quick else 11):
+            plain = self.call_cost_below_python(python, None)["allocate"]["p50"]
+            for name, options in PYTHON_VARIANTS:
+                added[name].append(self.call_cost_below_python(python, options)["allocate"]["p50"] - plain)
+        none, native, both, libunwind = (statistics.median(added[name]) for name, _ in PYTHON_VARIANTS)
+        where = f"{NATIVE} native and {PYTHON} Python {version} frames"
+        for (name, _), cost in zip(PYTHON_VARIANTS, (none, native, both, libunwind)):
+            self.add(f"added to cudaMalloc below {where}: {name}", f"{cost:.0f} ns", f"x{cost / libunwind:.2f} libunwind")
+        self.add(f"a native frame of those, found and interned", f"{(native - none) / NATIVE:.1f} ns",
+                 f"x{(native - none) / (libunwind - none):.2f} libunwind")
+        self.add(f"a Python {version} frame of those, found and interned", f"{(both - native) / PYTHON:.1f} ns", "")
 
     def session(self, clock):
         program = self.build / "benchmark" / "session_benchmark"
@@ -204,6 +253,8 @@ class Bench:
             (self.folder / "sessions").mkdir(mode=0o700)
             clock = self.hooks(1)
             self.hooks(4)
+            for python in pythons():
+                self.hooks_below_python(python)
             self.session(clock)
             self.instructions()
             self.drain()

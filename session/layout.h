@@ -212,7 +212,8 @@ enum Counter : uint32_t {
 
 // What a process learns about itself only after the session was created.
 enum Fact : uint32_t {
-  kPythonSource,  // "on", or why there are no Python frames
+  kPythonSource,   // "on", or why there are no Python frames
+  kPythonVersion,  // "3.11.7"
   kFactCount,
 };
 
@@ -363,12 +364,13 @@ enum StackFlags : uint16_t {
 //   native        address in memory; kExactFrame: of the instruction itself, which a signal
 //                 interrupted, else of the return
 //   interpreter   kInterpreterFrame · address of the code object / 8 in bits 19-62 · offset of the
-//                 instruction in units of 2 bytes in bits 0-18, kMaxInstruction for what does not
-//                 fit
+//                 instruction in units of 2 bytes in bits 0-18: kBeforeInstructions where none has
+//                 run yet, kMaxInstruction for what does not fit
 inline constexpr uint64_t kExactFrame = uint64_t{1} << 62;
 inline constexpr uint64_t kInterpreterFrame = uint64_t{1} << 63;
 inline constexpr int kInstructionBits = 19;
 inline constexpr uint32_t kMaxInstruction = (1u << kInstructionBits) - 1;
+inline constexpr uint32_t kBeforeInstructions = kMaxInstruction - 1;
 inline constexpr uint32_t kMaxStackDepth = 256;
 
 constexpr uint64_t InterpreterFrame(uint64_t code, uint32_t instruction) {

@@ -1,10 +1,13 @@
 // Measures what a single cudaMalloc and a single cudaFree cost, for scripts/bench: batches of 64
 // calls of one kind below a stack of known depth, on one thread or several, and clock_gettime in the
-// same process as a yardstick that every machine has.
+// same process as a yardstick that every machine has. Built as a library, too, which Python calls.
 //
-// Usage: call_cost BATCHES DEPTH THREADS
+// Usage: call_cost BATCHES FRAMES THREADS
+//   FRAMES  native frames of the stack, as backtrace() counts them, at the calls; of a thread some
+//           fewer, because it begins with fewer
 // Prints one JSON line: percentiles over batches of nanoseconds per call, and what the process holds
 // at the end: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR, in KiB.
+#include <execinfo.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,13 +63,19 @@ void Measure(int batches, Costs* costs) {
 }
 
 // One frame per level: the volatile read after the call keeps it from becoming a jump.
-__attribute__((noinline)) int Below(int depth, int batches, Costs* costs) {
-  if (depth == 0) {
+__attribute__((noinline)) int Below(int levels, int batches, Costs* costs) {
+  if (levels == 0) {
     Measure(batches, costs);
     return 0;
   }
-  volatile int level = Below(depth - 1, batches, costs);
+  volatile int level = Below(levels - 1, batches, costs);
   return level + 1;
+}
+
+// How many levels make up `frames` with the caller's own, Measure and the innermost Below.
+__attribute__((noinline)) int LevelsFor(int frames) {
+  void* here[512];
+  return std::max(0, frames - (backtrace(here, 512) - 1) - 2);
 }
 
 void Print(const char* name, std::vector<double> values) {
@@ -102,15 +111,15 @@ uint64_t SessionKib() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  const int batches = std::atoi(argv[1]) + kWarmUp, depth = std::atoi(argv[2]);
-  std::vector<Costs> costs(static_cast<size_t>(std::max(1, std::atoi(argv[3]))));
+extern "C" int call_cost(int batches, int frames, int threads_wanted) {
+  const int levels = LevelsFor(frames);
+  batches += kWarmUp;
+  std::vector<Costs> costs(static_cast<size_t>(std::max(1, threads_wanted)));
   std::vector<std::thread> threads;
   for (size_t n = 1; n < costs.size(); ++n) {
-    threads.emplace_back([&, n] { Below(depth, batches, &costs[n]); });
+    threads.emplace_back([&, n] { Below(levels, batches, &costs[n]); });
   }
-  Below(depth, batches, &costs[0]);
+  Below(levels, batches, &costs[0]);
   for (std::thread& thread : threads) thread.join();
   Costs all;
   for (const Costs& one : costs) {
@@ -125,4 +134,10 @@ int main(int argc, char** argv) {
   std::printf("\"anonymous_kib\": %llu, \"session_kib\": %llu}\n",
               static_cast<unsigned long long>(AnonymousKib()),
               static_cast<unsigned long long>(SessionKib()));
+  return std::fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  return call_cost(std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]));
 }
