@@ -1,13 +1,15 @@
 #include "analysis/frames.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "symbols/folding.h"
 
 namespace gmt::analysis {
 namespace {
+
+using symbols::FrameRole;
 
 std::string BaseName(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
@@ -24,13 +26,13 @@ std::string LanguageOf(const format::Definitions& definitions, const format::Fra
   }
 }
 
-void Append(FrameText frame, std::vector<FrameText>& frames) {
-  frame.is_noise = symbols::IsNoise(symbols::RoleOf(frame.function, frame.module, frame.file));
+void Append(FrameText frame, const symbols::FrameRules& rules, std::vector<FrameText>& frames) {
+  frame.role = rules.RoleOf({frame.function, frame.module, frame.file, frame.language});
   frames.push_back(std::move(frame));
 }
 
 void AppendFrame(const format::Definitions& definitions, uint32_t id,
-                 std::vector<FrameText>& frames) {
+                 const symbols::FrameRules& rules, std::vector<FrameText>& frames) {
   const format::FrameInfo& frame = definitions.frame(id);
   FrameText text;
   text.language = LanguageOf(definitions, frame);
@@ -42,13 +44,13 @@ void AppendFrame(const format::Definitions& definitions, uint32_t id,
     text.function = definitions.string(frame.function);
     text.file = definitions.string(frame.file);
     text.line = frame.line;
-    return Append(std::move(text), frames);
+    return Append(std::move(text), rules, frames);
   }
   for (const format::Symbol& symbol : symbols) {
     text.function = definitions.string(symbol.function);
     text.file = definitions.string(symbol.file);
     text.line = symbol.line;
-    Append(text, frames);
+    Append(text, rules, frames);
   }
 }
 
@@ -66,17 +68,47 @@ std::string FrameText::Place() const {
   return line == 0 ? BaseName(file) : absl::StrCat(BaseName(file), ":", line);
 }
 
-std::vector<FrameText> DescribeStack(const format::Definitions& definitions, uint32_t stack) {
+std::string FrameText::FileName() const { return BaseName(file); }
+
+std::vector<FrameText> DescribeStack(const format::Definitions& definitions, uint32_t stack,
+                                     const symbols::FrameRules& rules) {
   std::vector<FrameText> frames;
-  for (uint32_t id : definitions.StackFrames(stack)) AppendFrame(definitions, id, frames);
+  for (uint32_t id : definitions.StackFrames(stack)) AppendFrame(definitions, id, rules, frames);
+  return frames;
+}
+
+std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames) {
+  const int leading = LeadingFrame(frames);
+  int i = 0;
+  std::erase_if(frames, [&](const FrameText& f) { return i++ != leading && f.is_noise(); });
   return frames;
 }
 
 int LeadingFrame(const std::vector<FrameText>& frames) {
-  for (size_t i = 0; i < frames.size(); ++i) {
-    if (!frames[i].is_noise) return static_cast<int>(i);
+  int called = -1;
+  for (int i = 0; i < static_cast<int>(frames.size()); ++i) {
+    const FrameText& frame = frames[static_cast<size_t>(i)];
+    if (frame.role == FrameRole::kOperator && called < 0) called = i;
+    if (frame.is_noise()) continue;
+    const bool is_native_library = frame.role == FrameRole::kLibrary && !frame.is_python();
+    return called >= 0 && !is_native_library ? called : i;
   }
+  if (called >= 0) return called;
   return frames.empty() ? -1 : 0;
+}
+
+int OwnFrame(const std::vector<FrameText>& frames) {
+  const auto innermost = [&](auto matches) {
+    const auto found = std::find_if(frames.begin(), frames.end(), matches);
+    return found == frames.end() ? -1 : static_cast<int>(found - frames.begin());
+  };
+  const int own_python =
+      innermost([](const FrameText& f) { return f.is_python() && f.role == FrameRole::kOwn; });
+  if (own_python >= 0) return own_python;
+  const int python = innermost([](const FrameText& f) { return f.is_python() && !f.is_noise(); });
+  if (python >= 0) return python;
+  const int own = innermost([](const FrameText& f) { return f.role == FrameRole::kOwn; });
+  return own >= 0 ? own : LeadingFrame(frames);
 }
 
 }  // namespace gmt::analysis

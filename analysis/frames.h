@@ -1,7 +1,14 @@
 // analysis/frames.h
 //
 // Stacks as people read them: inlined calls expanded, names and lines where they are known, module
-// + offset where not.
+// + offset where not; and which of the frames a person wants to see first.
+//
+//   at::detail::empty_cuda            allocator
+//   at::native::linear                library     LeadingFrame: what was called
+//   _PyEval_EvalFrameDefault          interpreter
+//   forward    torch/nn/linear.py     library
+//   Net.forward          model.py:88  own         OwnFrame: where the program did
+//   main                 train.py:40  own
 //
 // Thread safety: pure functions.
 
@@ -13,30 +20,46 @@
 #include <vector>
 
 #include "format/definitions.h"
+#include "symbols/frame_rules.h"
 
 namespace gmt::analysis {
 
 struct FrameText {
-  std::string function;   // empty: not known
-  std::string file;       // empty: not known
-  uint32_t line = 0;      // 0: not known
-  std::string language;   // "c++", "python", or what the log said
-  std::string module;     // path; empty: not known
-  uint64_t address = 0;   // of a native frame, in its module; in memory where no module is known
-  bool is_noise = false;  // symbols/folding.h
+  std::string function;  // empty: not known
+  std::string file;      // empty: not known
+  uint32_t line = 0;     // 0: not known
+  std::string language;  // "c++", "python", or what the log said
+  std::string module;    // path; empty: not known
+  uint64_t address = 0;  // of a native frame, in its module; in memory where no module is known
+  symbols::FrameRole role = symbols::FrameRole::kOwn;
+
+  bool is_noise() const { return symbols::IsNoise(role); }
+  bool is_python() const { return language == "python"; }
 
   // The function, else "libfoo.so+0x1a2b", else "0x7f0012345678", else "?".
   std::string Name() const;
   // "model.py:88", "model.py", or "": the file without its directories.
   std::string Place() const;
+  // "model.py", or "".
+  std::string FileName() const;
 };
 
 // Innermost first.
-std::vector<FrameText> DescribeStack(const format::Definitions& definitions, uint32_t stack);
+std::vector<FrameText> DescribeStack(
+    const format::Definitions& definitions, uint32_t stack,
+    const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn());
 
-// The frame that stands for the stack: the innermost that is no noise, else the innermost. -1 for
-// no frames.
+// Without the frames that are noise; LeadingFrame stays in any case.
+std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames);
+
+// The frame that says what was called: the innermost that is no noise; an operator's where no code
+// of a native library stands between it and the caller; else the innermost. -1 for no frames.
 int LeadingFrame(const std::vector<FrameText>& frames);
+
+// The frame where the program did it, LeadingFrame or one further out: the innermost of the
+// program's own Python code, else the innermost of Python code at all that is no noise, else the
+// innermost of the program's own, else LeadingFrame.
+int OwnFrame(const std::vector<FrameText>& frames);
 
 }  // namespace gmt::analysis
 

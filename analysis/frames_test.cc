@@ -72,5 +72,71 @@ TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNoNoise) {
   EXPECT_EQ(LeadingFrame({}), -1);
 }
 
+// A stack as the roles of its frames, innermost first: L library, O operator, P profiler, S own,
+// D dispatcher; in lower case of Python code.
+std::vector<FrameText> Frames(const std::string& roles) {
+  std::vector<FrameText> frames;
+  for (char c : roles) {
+    FrameText& frame = frames.emplace_back();
+    frame.function = c;
+    frame.language = islower(c) ? "python" : "c++";
+    switch (toupper(c)) {
+      case 'L':
+        frame.role = symbols::FrameRole::kLibrary;
+        break;
+      case 'O':
+        frame.role = symbols::FrameRole::kOperator;
+        break;
+      case 'P':
+        frame.role = symbols::FrameRole::kProfiler;
+        break;
+      case 'D':
+        frame.role = symbols::FrameRole::kDispatcher;
+        break;
+      default:
+        frame.role = symbols::FrameRole::kOwn;
+    }
+  }
+  return frames;
+}
+
+TEST(Headline, OperatorStandsInWhereNoNativeLibraryIsBetween) {
+  EXPECT_EQ(LeadingFrame(Frames("PODLDs")), 3);
+  EXPECT_EQ(LeadingFrame(Frames("PODDs")), 1);
+  EXPECT_EQ(LeadingFrame(Frames("PODDls")), 1);
+  EXPECT_EQ(LeadingFrame(Frames("PODDS")), 1);
+  EXPECT_EQ(LeadingFrame(Frames("PO")), 1);
+}
+
+TEST(Headline, OwnFrameIsTheProgramsOwnPythonLineFirst) {
+  EXPECT_EQ(OwnFrame(Frames("PLDldsdsD")), 5);
+  EXPECT_EQ(OwnFrame(Frames("SLdsD")), 3);  // an extension of the program's own, called from Python
+  EXPECT_EQ(OwnFrame(Frames("PLDdlS")), 4);
+  EXPECT_EQ(OwnFrame(Frames("PLDS")), 3);
+  EXPECT_EQ(OwnFrame(Frames("PLDL")), 1);
+  EXPECT_EQ(OwnFrame(Frames("PD")), 0);
+  EXPECT_EQ(OwnFrame({}), -1);
+}
+
+TEST(Headline, OwnFrameIsNeverFurtherInThanTheLeadingOne) {
+  for (int code = 0; code < 7 * 7 * 7 * 7; ++code) {
+    std::string roles;
+    for (int rest = code, i = 0; i < 4; ++i, rest /= 7) roles += "LOPSDls"[rest % 7];
+    EXPECT_LE(LeadingFrame(Frames(roles)), OwnFrame(Frames(roles))) << roles;
+  }
+}
+
+TEST(WithoutNoise, KeepsWhatIsShownAndWhatWasCalled) {
+  const auto kept = [](const std::string& roles) {
+    std::string functions;
+    for (const FrameText& frame : WithoutNoise(Frames(roles))) functions += frame.function;
+    return functions;
+  };
+  EXPECT_EQ(kept("PLDldsdsD"), "Llss");
+  EXPECT_EQ(kept("PODs"), "Os");
+  EXPECT_EQ(kept("PD"), "P");
+  EXPECT_EQ(kept(""), "");
+}
+
 }  // namespace
 }  // namespace gmt::analysis

@@ -183,7 +183,7 @@ class ReportMaker {
         break;
       case GroupBy::kFunction:
       case GroupBy::kFile:
-        key.name = LeadingName(rows.stack[row]);
+        key.name = OwnName(rows.stack[row]);
         break;
       case GroupBy::kHeap:
         break;
@@ -202,15 +202,20 @@ class ReportMaker {
     return key;
   }
 
-  const std::string& LeadingName(uint32_t stack) {
-    const auto [it, is_new] = leading_.try_emplace(stack);
+  const std::string& OwnName(uint32_t stack) {
+    const auto [it, is_new] = own_names_.try_emplace(stack);
     if (!is_new) return it->second;
-    const std::vector<FrameText> frames = DescribeStack(definitions_, stack);
-    const int leading = LeadingFrame(frames);
-    if (leading < 0) return it->second;
-    const FrameText& frame = frames[static_cast<size_t>(leading)];
-    if (options_.by == GroupBy::kFunction) return it->second = frame.Name();
-    return it->second = !frame.file.empty() ? frame.file : frame.module;
+    const std::vector<FrameText> frames = DescribeStack(definitions_, stack, *options_.rules);
+    const int own = OwnFrame(frames);
+    if (own < 0) return it->second;
+    const FrameText& frame = frames[static_cast<size_t>(own)];
+    if (options_.by == GroupBy::kFile) {
+      return it->second = !frame.file.empty() ? frame.file : frame.module;
+    }
+    // Python has many functions of one name, "forward" for one.
+    const bool ambiguous = frame.is_python() && !frame.file.empty();
+    return it->second =
+               ambiguous ? absl::StrCat(frame.Name(), " (", frame.FileName(), ")") : frame.Name();
   }
 
   void FinishRows() {
@@ -237,7 +242,7 @@ class ReportMaker {
       const auto biggest =
           std::max_element(group.by_stack.begin(), group.by_stack.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
-      row.frames = DescribeStack(definitions_, biggest->first);
+      row.frames = DescribeStack(definitions_, biggest->first, *options_.rules);
     }
     return row;
   }
@@ -279,7 +284,7 @@ class ReportMaker {
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
-  absl::flat_hash_map<uint32_t, std::string> leading_;  // by stack
+  absl::flat_hash_map<uint32_t, std::string> own_names_;  // by stack
 };
 
 }  // namespace

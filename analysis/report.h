@@ -39,6 +39,7 @@ struct ReportOptions {
   std::string
       heap;       // only this one; empty: all. Its rows are then whole, not what inner layers leave
   Window window;  // for the peak and the counts
+  const symbols::FrameRules* rules = &symbols::FrameRules::BuiltIn();  // never null
 };
 
 struct ReportHeap {

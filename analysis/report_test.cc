@@ -125,11 +125,12 @@ TEST_F(ReportTest, OtherMomentsAreTheSameForAllDevices) {
   EXPECT_EQ(Make(options).devices[0].peak_bytes, 100u);
 }
 
-TEST_F(ReportTest, RowsByFunctionAndFileTakeTheLeadingFrame) {
+TEST_F(ReportTest, RowsByFunctionAndFileTakeTheProgramsOwnLine) {
   script_.Alloc(0x1000, 100, {"cudaMalloc", "load", "main"});
   script_.Alloc(0x2000, 10, {"cudaMalloc", "load", "other"});
   script_.Alloc(0x3000, 1, {"cudaMalloc"});
-  EXPECT_THAT(Labels(Make(By(GroupBy::kFunction))), ElementsAre("load", "cudaMalloc"));
+  EXPECT_THAT(Labels(Make(By(GroupBy::kFunction))),
+              ElementsAre("load (load.py)", "cudaMalloc (cudaMalloc.py)"));
   EXPECT_THAT(Labels(Make(By(GroupBy::kFile))), ElementsAre("/src/load.py", "/src/cudaMalloc.py"));
 }
 

@@ -4,9 +4,12 @@
 
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/frames.h"
 #include "cli/command.h"
+#include "cli/frame_options.h"
 #include "cli/load_trace.h"
 #include "cli/output_file.h"
 #include "cli/text.h"
@@ -19,17 +22,24 @@ namespace {
 struct Options {
   std::string file, format, output;
   bool force = false;
+  FrameOptions frames;
 };
 
 absl::StatusOr<int> RunExport(const Options& options) {
   if (options.format.empty()) return UsageError("--format: which? torch");
+  const auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
   auto loaded = LoadTrace(options.file);
   if (!loaded.ok()) return loaded.status();
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
+  const interop::StackFrames frames = [&](uint32_t stack) {
+    auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
+    return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
+  };
   const interop::TorchSnapshotSummary summary =
-      interop::WriteTorchSnapshot((*loaded)->trace, (*loaded)->definitions, stream);
+      interop::WriteTorchSnapshot((*loaded)->trace, frames, stream);
   stream.close();
   if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
   if (absl::Status status = output->Commit(); !status.ok()) return status;
@@ -57,6 +67,7 @@ void AddExport(Program& program) {
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz");
   command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
   command.Flag("--force", &options->force, "overwrite an existing FILE");
+  options->frames.AddTo(command);
 }
 
 }  // namespace gmt::cli

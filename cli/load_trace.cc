@@ -9,6 +9,7 @@
 #include "analysis/trace_builder.h"
 #include "cli/text.h"
 #include "interop/open_input.h"
+#include "symbols/frame_rules.h"
 #include "symbols/symbolize_recording.h"
 
 namespace gmt::cli {
@@ -57,6 +58,10 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
     modules.push_back({count, {module.first, module.second}});
   std::stable_sort(modules.begin(), modules.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  // Frames that are folded anyway, a stripped interpreter's for one, are missed least.
+  std::stable_partition(modules.begin(), modules.end(), [](const auto& module) {
+    return !IsNoise(symbols::FrameRules::BuiltIn().RoleOf({.module = module.second.path}));
+  });
   for (size_t i = 0; i < std::min(modules.size(), kModulesNamed); ++i) {
     const auto& [count, module] = modules[i];
     const symbols::ModuleState state = symbolizer.StateOf(module);

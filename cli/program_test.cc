@@ -2,14 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "cli/program_fixture.h"
 
 namespace gmt::cli {
 namespace {
@@ -31,40 +28,13 @@ constexpr char kLog[] =
 {"kind":"mark","t_ns":102,"name":"step","index":1}
 )";
 
-class ProgramTest : public testing::Test {
+class ProgramTest : public ProgramFixture {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("gmt_program_test." + std::to_string(getpid()));
-    fs::create_directories(folder_);
+    ProgramFixture::SetUp();
     Put("log.jsonl", kLog);
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void Put(const std::string& name, const std::string& bytes) {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-  }
-  std::string Get(const std::string& name) {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  // Runs the program in the test's folder; returns its exit code.
-  int Run(const std::string& arguments) {
-    const std::string command =
-        "cd " + folder_.string() + " && " GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
-    const int status = std::system(command.c_str());
-    out_ = Get("out");
-    err_ = Get("err");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  json RunJson(const std::string& arguments) {
-    EXPECT_EQ(Run(arguments), 0) << err_;
-    return json::parse(out_);
-  }
   void MakeRecording() { ASSERT_EQ(Run("import log.jsonl -o run.gmt"), 0) << err_; }
-
-  fs::path folder_;
-  std::string out_, err_;
 };
 
 // ---- Usage --------------------------------------------------------------------------------------

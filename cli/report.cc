@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/report.h"
 #include "cli/command.h"
+#include "cli/frame_options.h"
 #include "cli/limit.h"
 #include "cli/load_trace.h"
 #include "cli/report_text.h"
@@ -28,6 +29,7 @@ struct Options {
   int64_t device = -1, top = 0;
   double from = -INFINITY, to = INFINITY;  // seconds
   bool json = false;
+  FrameOptions frames;
 };
 
 int64_t Nanoseconds(double seconds) {
@@ -81,8 +83,11 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
 
 // *text gets the report.
 absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, std::string* text) {
-  const auto selection = Selection(options);
+  auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
+  const auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  selection->rules = &*rules;
   Limit limit;
   if (!options.fail_above.empty()) {
     auto parsed = ParseLimit(options.fail_above);
@@ -97,7 +102,8 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
   *text = options.json
               ? ReportJson(*report, options.file, (*loaded)->lacks,
                            top == 0 ? report->rows.size() : top)
-              : ReportText(*report, (*loaded)->lacks, top == 0 ? kDefaultTop : top, terminal);
+              : ReportText(*report, (*loaded)->lacks, top == 0 ? kDefaultTop : top,
+                           options.frames.raw ? FramesShown::kRaw : FramesShown::kFolded, terminal);
   return options.fail_above.empty() ? absl::StatusOr<int>(kDone) : Gate(*report, limit);
 }
 
@@ -131,7 +137,8 @@ void AddReport(Program& program) {
   command.Option("--to", &options->to, "SECONDS", "look for the peak up to here");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
                  "exit with 3 where the peak is above so many bytes or percent");
-  command.Flag("--json", &options->json, "one JSON object");
+  options->frames.AddTo(command);
+  command.Flag("--json", &options->json, "one JSON object, with every frame");
 }
 
 }  // namespace gmt::cli

@@ -47,7 +47,8 @@ Json FrameJson(const analysis::FrameText& frame) {
           {"file", OrNull(frame.file)},
           {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
           {"language", OrNull(frame.language)},
-          {"module", OrNull(frame.module)}};
+          {"module", OrNull(frame.module)},
+          {"role", symbols::RoleName(frame.role)}};
 }
 
 Json RowJson(const analysis::ReportRow& row) {

@@ -87,25 +87,51 @@ std::string FrameLine(const FrameText& frame, size_t width) {
   const std::string place = frame.Place();
   const size_t taken = place.empty() ? 0 : place.size() + 3;
   const size_t room = width > taken + kMinTextWidth ? width - taken : kMinTextWidth;
-  const std::string name = symbols::ShortName(frame.Name(), room);
+  const std::string name =
+      frame.is_python() ? frame.Name() : symbols::ShortName(frame.Name(), room);
   return place.empty() ? name : fmt::format("{} ({})", name, place);
 }
 
-// The leading frame, then its callers; frames that are noise are left out.
-std::vector<std::string> StackLines(const std::vector<FrameText>& frames, size_t width) {
-  std::vector<std::string> lines;
-  const int leading = analysis::LeadingFrame(frames);
-  if (leading < 0) return {"no stack was recorded"};
-  for (size_t i = static_cast<size_t>(leading); i < frames.size(); ++i) {
-    if (!lines.empty() && frames[i].is_noise) continue;
+// Where the program did it and what it called there: "Net.forward (model.py:88) > at::linear".
+std::string Headline(const FrameText& own, const FrameText& called, size_t width) {
+  std::string line = FrameLine(own, width);
+  if (&own == &called) return line;
+  constexpr std::string_view kCalls = " > ";
+  const size_t taken = line.size() + kCalls.size();
+  FrameText name_alone = called;
+  if (!called.is_python()) name_alone.function = symbols::BareName(called.function);
+  line.append(kCalls).append(FrameLine(name_alone, width > taken ? width - taken : 0));
+  return line;
+}
+
+// The headline, then the callers; frames that are noise are left out.
+std::vector<std::string> FoldedLines(const std::vector<FrameText>& frames, size_t width) {
+  const auto own = static_cast<size_t>(analysis::OwnFrame(frames));
+  const auto called = static_cast<size_t>(analysis::LeadingFrame(frames));
+  std::vector<std::string> lines = {Headline(frames[own], frames[called], width)};
+  for (size_t i = own + 1; i < frames.size(); ++i) {
+    if (frames[i].is_noise()) continue;
     if (lines.size() > kCallersShown) {
       lines.push_back("  ...");
       break;
     }
-    lines.push_back(lines.empty() ? FrameLine(frames[i], width)
-                                  : "  < " + FrameLine(frames[i], width - 4));
+    lines.push_back("  < " + FrameLine(frames[i], width - 4));
   }
   return lines;
+}
+
+std::vector<std::string> RawLines(const std::vector<FrameText>& frames, size_t width) {
+  std::vector<std::string> lines = {FrameLine(frames.front(), width)};
+  for (size_t i = 1; i < frames.size(); ++i) {
+    lines.push_back("  < " + FrameLine(frames[i], width - 4));
+  }
+  return lines;
+}
+
+std::vector<std::string> StackLines(const std::vector<FrameText>& frames, FramesShown shown,
+                                    size_t width) {
+  if (frames.empty()) return {"no stack was recorded"};
+  return shown == FramesShown::kRaw ? RawLines(frames, width) : FoldedLines(frames, width);
 }
 
 std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_view heap) {
@@ -114,18 +140,20 @@ std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_
                      heap);
 }
 
-std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, size_t width) {
+std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, FramesShown shown,
+                    size_t width) {
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
   if (by != GroupBy::kStack) {
     return text + (row.label.empty() ? "not known" : symbols::ShortName(row.label, width)) + "\n";
   }
-  const std::vector<std::string> lines = StackLines(row.frames, width);
+  const std::vector<std::string> lines = StackLines(row.frames, shown, width);
   text += lines.front() + "   " + row.id + "\n";
   for (size_t i = 1; i < lines.size(); ++i) text += std::string(kIndent, ' ') + lines[i] + "\n";
   return text;
 }
 
-std::string Table(const Report& report, const ReportDevice& device, size_t top, size_t width) {
+std::string Table(const Report& report, const ReportDevice& device, size_t top, FramesShown shown,
+                  size_t width) {
   const std::vector<const ReportRow*> rows = RowsOf(report, device);
   if (rows.empty()) return "";
   std::string text = fmt::format("{:>9} {:>6} {:>7}  {:<7} {}\n", "bytes", "share", "count", "heap",
@@ -134,7 +162,7 @@ std::string Table(const Report& report, const ReportDevice& device, size_t top, 
   for (size_t i = 0; i < rows.size(); ++i) {
     total_count += rows[i]->count;
     if (i < top) {
-      text += RowText(*rows[i], device, report.by, width);
+      text += RowText(*rows[i], device, report.by, shown, width);
     } else {
       other_bytes += rows[i]->bytes;
       other_count += rows[i]->count;
@@ -187,7 +215,7 @@ std::string Unknown(const Report& report, const std::vector<std::string>& lacks)
 }  // namespace
 
 std::string ReportText(const Report& report, const std::vector<std::string>& lacks, size_t top,
-                       const Terminal& terminal) {
+                       FramesShown shown, const Terminal& terminal) {
   if (report.devices.empty()) {
     return "no memory was held: the recording has no allocation\n" + Unknown(report, lacks);
   }
@@ -198,7 +226,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
   for (const ReportDevice& device : report.devices) {
     text += "\n" + DeviceText(device);
     if (&device != &biggest) text += Verdict(report, device) + "\n";
-    text += Table(report, device, top, width);
+    text += Table(report, device, top, shown, width);
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
   }
   return text + Unknown(report, lacks);

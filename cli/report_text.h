@@ -19,10 +19,14 @@
 
 namespace gmt::cli {
 
+// Of the stack of a row: the program's own line with what it called and a few callers, or every
+// frame.
+enum class FramesShown { kFolded, kRaw };
+
 // `top`: rows per device; the others are summed up in one line. `lacks`: what the recording does
 // not hold.
 std::string ReportText(const analysis::Report& report, const std::vector<std::string>& lacks,
-                       size_t top, const Terminal& terminal);
+                       size_t top, FramesShown shown, const Terminal& terminal);
 
 // One line of JSON, "schema" first; all keys are in the contract of the command line.
 std::string ReportJson(const analysis::Report& report, const std::string& file,

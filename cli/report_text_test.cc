@@ -33,7 +33,7 @@ class ReportTextTest : public ::testing::Test {
     return analysis::MakeReport(trace_, script_.definitions(), options).value();
   }
   std::string Text(size_t top = 10, const std::vector<std::string>& lacks = {}) {
-    return ReportText(Report(), lacks, top, Terminal{});
+    return ReportText(Report(), lacks, top, FramesShown::kFolded, Terminal{});
   }
   // Adds up the table that a person reads: rows against "total", within what three digits can hold.
   static void ExpectAddsUp(const std::string& text) {
@@ -79,7 +79,7 @@ TEST_F(ReportTextTest, OtherMomentsAreCalledLive) {
   script_.Alloc(0x10000000, 3 * kMiB, {"load"});
   analysis::ReportOptions options;
   options.at = *analysis::ParseAt("end");
-  EXPECT_THAT(ReportText(Report(options), {}, 10, Terminal{}),
+  EXPECT_THAT(ReportText(Report(options), {}, 10, FramesShown::kFolded, Terminal{}),
               StartsWith("live 3.00 MiB on GPU 0 at end (1.00 ms)"));
 }
 
@@ -111,6 +111,99 @@ TEST_F(ReportTextTest, RowShowsTheLineItsCallersAndItsId) {
   EXPECT_THAT(text, HasSubstr("load (load.py:10)   " + id));
   EXPECT_THAT(text, HasSubstr("< main (main.py:10)"));
   EXPECT_THAT(text, Not(HasSubstr("cudaMalloc")));
+}
+
+class MergedStackTest : public ReportTextTest {
+ protected:
+  void Native(const std::string& function, const std::string& module) {
+    format::FrameInfo frame;
+    frame.function = script_.builder().InternString(function);
+    frame.module_name = script_.builder().InternString(module);
+    frame.language = Frames::CXX;
+    frames_.push_back(script_.builder().InternFrame(frame));
+  }
+  void Python(const std::string& function, const std::string& file, uint32_t line) {
+    format::FrameInfo frame;
+    frame.function = script_.builder().InternString(function);
+    frame.file = script_.builder().InternString(file);
+    frame.line = line;
+    frame.language = Frames::PYTHON;
+    frames_.push_back(script_.builder().InternFrame(frame));
+  }
+  // A linear layer inside a module, as PyTorch calls it.
+  void Linear() {
+    Native("cudaMalloc", "/opt/libcudart.so.13");
+    Native("c10::cuda::CUDACachingAllocator::malloc(unsigned long)", "/t/libc10_cuda.so");
+    Native("at::_ops::addmm::call(at::Tensor const&)", "/t/libtorch_cpu.so");
+    Native("at::native::linear(at::Tensor const&)", "/t/libtorch_cpu.so");
+    Native("torch::autograd::THPVariable_linear(_object*)", "/t/libtorch_python.so");
+    Native("", "/usr/bin/python3.11");
+    Python("Linear.forward", "/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 134);
+    Python("Module._call_impl", "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 9);
+    Native("", "/usr/bin/python3.11");
+    Python("Net.forward", "/home/me/model.py", 88);
+    Python("Module._call_impl", "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 9);
+    Python("main", "/home/me/train.py", 40);
+    Python("<module>", "/home/me/train.py", 90);
+    Native("__libc_start_main", "/lib/libc.so.6");
+    script_.Alloc(0x1000, kMiB).stack = script_.builder().InternStack(frames_, false);
+  }
+
+  std::vector<uint32_t> frames_;
+};
+
+TEST_F(MergedStackTest, FirstLineIsTheProgramsOwnLineAndTheOperator) {
+  Linear();
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr(" Net.forward (model.py:88) > at::native::linear   stack/"));
+  EXPECT_THAT(text, HasSubstr("\n                                    < main (train.py:40)\n"
+                              "                                    < <module> (train.py:90)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("_call_impl")));
+  EXPECT_THAT(text, Not(HasSubstr("python3.11")));
+}
+
+TEST_F(MergedStackTest, RawFramesShowAllOfThem) {
+  Linear();
+  const std::string text = ReportText(Report(), {}, 10, FramesShown::kRaw, Terminal{});
+  EXPECT_THAT(text, HasSubstr(" cudaMalloc   stack/"));
+  EXPECT_THAT(text, HasSubstr("< python3.11\n"));
+  EXPECT_THAT(text, HasSubstr("< Module._call_impl (module.py:9)\n"));
+  EXPECT_THAT(text, HasSubstr("< __libc_start_main\n"));
+}
+
+TEST_F(MergedStackTest, JsonHasEveryFrameWithItsRole) {
+  Linear();
+  const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 10));
+  const auto& frames = json["rows"][0]["frames"];
+  ASSERT_EQ(frames.size(), 14u);
+  EXPECT_EQ(frames[0]["role"], "cuda");
+  EXPECT_EQ(frames[3]["role"], "library");
+  EXPECT_EQ(frames[5]["role"], "interpreter");
+  EXPECT_EQ(frames[9]["role"], "own");
+  EXPECT_EQ(frames[9]["language"], "python");
+}
+
+TEST_F(MergedStackTest, RulesOfTheUserDecideWhatLeads) {
+  Linear();
+  const auto rules = symbols::FrameRules::Parse("own file=*/torch/nn/*", "mine");
+  analysis::ReportOptions options;
+  options.rules = &*rules;
+  EXPECT_THAT(ReportText(Report(options), {}, 10, FramesShown::kFolded, Terminal{}),
+              HasSubstr(" Linear.forward (linear.py:134)"));
+  options.rules = &symbols::FrameRules::BuiltIn();
+  options.by = analysis::GroupBy::kFunction;
+  EXPECT_EQ(Report(options).rows[0].label, "Net.forward (model.py)");
+  options.by = analysis::GroupBy::kFile;
+  EXPECT_EQ(Report(options).rows[0].label, "/home/me/model.py");
+}
+
+TEST_F(MergedStackTest, NativeProgramShowsItsOwnLineBeforeTheLibrary) {
+  Native("cublasCreate_v2", "/opt/libcublas.so.13");
+  Native("serve(int)", "/opt/server");
+  Native("main", "/opt/server");
+  script_.Alloc(0x1000, kMiB).stack = script_.builder().InternStack(frames_, false);
+  EXPECT_THAT(Text(), HasSubstr(" serve(int) > cublasCreate_v2   stack/"));
+  EXPECT_THAT(Text(), HasSubstr("  < main\n"));
 }
 
 TEST_F(ReportTextTest, WhatIsNotKnownStandsAtTheEnd) {

@@ -31,17 +31,15 @@ constexpr uint64_t kSmallSegmentBytes =
 // Stacks as lists of frame dicts, each list and each frame written once.
 class FrameWriter {
  public:
-  FrameWriter(const format::Definitions& definitions, PickleWriter& pickle)
-      : definitions_(definitions), pickle_(pickle) {}
+  FrameWriter(const StackFrames& frames_of, PickleWriter& pickle)
+      : frames_of_(frames_of), pickle_(pickle) {}
 
   void Write(uint32_t stack) {
     const auto known = lists_.find(stack);
     if (known != lists_.end()) return pickle_.Recall(known->second);
     pickle_.BeginList();
     lists_[stack] = pickle_.Remember();
-    for (const analysis::FrameText& frame : analysis::DescribeStack(definitions_, stack)) {
-      WriteFrame(frame);
-    }
+    for (const analysis::FrameText& frame : frames_of_(stack)) WriteFrame(frame);
     pickle_.End();
   }
 
@@ -63,7 +61,7 @@ class FrameWriter {
     pickle_.End();
   }
 
-  const format::Definitions& definitions_;
+  const StackFrames& frames_of_;
   PickleWriter& pickle_;
   absl::flat_hash_map<uint32_t, PickleWriter::Memo> lists_;
   absl::flat_hash_map<std::string, PickleWriter::Memo> frames_;
@@ -78,8 +76,8 @@ struct Changes {
 
 class SnapshotWriter {
  public:
-  SnapshotWriter(const Trace& trace, const format::Definitions& definitions, std::ostream& out)
-      : trace_(trace), pickle_(out), frames_(definitions, pickle_) {}
+  SnapshotWriter(const Trace& trace, const StackFrames& frames_of, std::ostream& out)
+      : trace_(trace), pickle_(out), frames_(frames_of, pickle_) {}
 
   TorchSnapshotSummary Write() {
     GatherChanges();
@@ -329,9 +327,9 @@ class SnapshotWriter {
 
 }  // namespace
 
-TorchSnapshotSummary WriteTorchSnapshot(const Trace& trace, const format::Definitions& definitions,
+TorchSnapshotSummary WriteTorchSnapshot(const Trace& trace, const StackFrames& frames_of,
                                         std::ostream& out) {
-  return SnapshotWriter(trace, definitions, out).Write();
+  return SnapshotWriter(trace, frames_of, out).Write();
 }
 
 }  // namespace gmt::interop

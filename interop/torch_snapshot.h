@@ -23,10 +23,12 @@
 #define GMT_INTEROP_TORCH_SNAPSHOT_H_
 
 #include <cstdint>
+#include <functional>
 #include <ostream>
+#include <vector>
 
+#include "analysis/frames.h"
 #include "analysis/trace.h"
-#include "format/definitions.h"
 
 namespace gmt::interop {
 
@@ -37,9 +39,12 @@ struct TorchSnapshotSummary {
   uint64_t unmapped_bytes_left_out = 0;  // of physical memory held at the end
 };
 
+// The frames to write for a stack, innermost first: all of them, or without noise.
+using StackFrames = std::function<std::vector<analysis::FrameText>(uint32_t stack)>;
+
 // Writes the trace of all events and the state after the last one. Errors: those of the stream.
-TorchSnapshotSummary WriteTorchSnapshot(const analysis::Trace& trace,
-                                        const format::Definitions& definitions, std::ostream& out);
+TorchSnapshotSummary WriteTorchSnapshot(const analysis::Trace& trace, const StackFrames& frames_of,
+                                        std::ostream& out);
 
 }  // namespace gmt::interop
 

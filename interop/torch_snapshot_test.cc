@@ -22,7 +22,10 @@ class TorchSnapshotTest : public ::testing::Test {
   TorchSnapshotSummary Write() {
     const analysis::Trace trace = script_.Build();
     std::ostringstream out;
-    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, script_.definitions(), out);
+    const StackFrames frames = [&](uint32_t stack) {
+      return analysis::DescribeStack(script_.definitions(), stack);
+    };
+    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, frames, out);
     bytes_ = out.str();
     return summary;
   }

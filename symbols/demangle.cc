@@ -116,4 +116,9 @@ std::string ShortName(std::string_view function, size_t width) {
   return std::string(kEllipsis) + name.substr(name.size() - (width - kEllipsis.size()));
 }
 
+std::string BareName(std::string_view function) {
+  const std::string name = WithoutBrackets(function, '(', ')');
+  return std::string(WithoutReturnType(WithoutQualifiers(name)));
+}
+
 }  // namespace gmt::symbols

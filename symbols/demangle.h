@@ -28,6 +28,11 @@ std::string Demangle(std::string_view symbol);
 //   void at::gpu_kernel<at::AddFunctor<float> >(at::TensorIteratorBase&, int)  ->  at::gpu_kernel
 std::string ShortName(std::string_view function, size_t width);
 
+// The name alone, without arguments and return type, however much room there is:
+//
+//   at::native::linear(at::Tensor const&)  ->  at::native::linear
+std::string BareName(std::string_view function);
+
 }  // namespace gmt::symbols
 
 #endif  // GMT_SYMBOLS_DEMANGLE_H_

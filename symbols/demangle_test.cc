@@ -65,5 +65,14 @@ TEST(ShortName, UnbalancedBracketsOfDamagedNamesAreHarmless) {
   }
 }
 
+TEST(Demangle, BareNameIsTheNameAlone) {
+  EXPECT_EQ(BareName("at::native::linear(at::Tensor const&)"), "at::native::linear");
+  EXPECT_EQ(BareName("void f<std::pair<int, long> >(int) const"), "f<std::pair<int, long> >");
+  EXPECT_EQ(BareName("(anonymous namespace)::grow(int)"), "(anonymous namespace)::grow");
+  EXPECT_EQ(BareName("cudaMalloc"), "cudaMalloc");
+  EXPECT_EQ(BareName("operator new(unsigned long)"), "operator new");
+  EXPECT_EQ(BareName(""), "");
+}
+
 }  // namespace
 }  // namespace gmt::symbols

@@ -1,0 +1,29 @@
+// cli/frame_options.h
+//
+// What every verb that shows or exports stacks can be asked: --raw-frames, every frame of them, and
+// --frames-rules FILE, a user's own rules in front of the built-in ones (symbols/frame_rules.h).
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_CLI_FRAME_OPTIONS_H_
+#define GMT_CLI_FRAME_OPTIONS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "symbols/frame_rules.h"
+
+namespace gmt::cli {
+
+struct FrameOptions {
+  bool raw = false;
+  std::string rules_file;
+
+  void AddTo(Command& command);
+  absl::StatusOr<symbols::FrameRules> Rules() const;
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_FRAME_OPTIONS_H_

@@ -1,0 +1,83 @@
+// The program on stacks of a Python program: native and Python frames in one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/program_fixture.h"
+
+namespace gmt::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// One stack, and an allocation with it.
+constexpr char kLog[] =
+    R"log({"kind":"stack","id":1,"frames":[{"function":"cudaMalloc","module":"/x/libcudart.so.13","language":"c++"},)log"
+    R"log({"function":"at::_ops::mul_Tensor::call(at::Tensor const&)","module":"/t/libtorch_cpu.so","language":"c++"},)log"
+    R"log({"module":"/usr/bin/python3.11","offset":4096},)log"
+    R"log({"function":"Net.forward","file":"/home/me/model.py","line":88,"language":"python"},)log"
+    R"log({"function":"main","file":"/v/lib/python3.11/site-packages/app/run.py","line":4,"language":"python"}]}
+{"kind":"alloc","t_ns":5,"heap":"driver","device":0,"address":4096,"size":2097152,"stack":1}
+)log";
+
+class FramesProgramTest : public ProgramFixture {
+ protected:
+  void SetUp() override {
+    ProgramFixture::SetUp();
+    Put("log.jsonl", kLog);
+  }
+};
+
+TEST_F(FramesProgramTest, ReportShowsTheProgramsLineAndTheOperator) {
+  EXPECT_EQ(Run("report log.jsonl"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("Net.forward (model.py:88) > at::_ops::mul_Tensor::call"));
+  EXPECT_THAT(out_, HasSubstr("  < main (run.py:4)"));
+  EXPECT_THAT(out_, Not(HasSubstr("python3.11+")));
+}
+
+TEST_F(FramesProgramTest, RawFramesAreAllOfThem) {
+  EXPECT_EQ(Run("report log.jsonl --raw-frames"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("  < python3.11+0x1000\n"));
+}
+
+TEST_F(FramesProgramTest, JsonHasEveryFrameInnermostFirst) {
+  for (const std::string flags : {"", " --raw-frames"}) {
+    const auto frames = RunJson("report log.jsonl --json" + flags)["rows"][0]["frames"];
+    ASSERT_EQ(frames.size(), 5u);
+    EXPECT_EQ(frames[0]["function"], "cudaMalloc");
+    EXPECT_EQ(frames[2]["function"], "python3.11+0x1000");
+    EXPECT_EQ(frames[3]["line"], 88);
+    EXPECT_EQ(frames[3]["language"], "python");
+  }
+}
+
+TEST_F(FramesProgramTest, RulesOfTheUserGoFirst) {
+  Put("mine.txt", "own file=*/site-packages/app/*\nlibrary file=*/model.py\n");
+  EXPECT_EQ(Run("report log.jsonl --frames-rules mine.txt"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("main (run.py:4) > at::_ops::mul_Tensor::call"));
+}
+
+TEST_F(FramesProgramTest, MistakeInTheRulesNamesFileAndLine) {
+  Put("mine.txt", "\nown path=*/app/*\n");
+  for (const std::string verb :
+       {"report log.jsonl", "export --format torch log.jsonl -o out.pickle"}) {
+    EXPECT_EQ(Run(verb + " --frames-rules mine.txt"), 1);
+    EXPECT_THAT(err_, HasSubstr("--frames-rules: mine.txt:2: 'path' where function=, file="));
+    EXPECT_EQ(Run(verb + " --frames-rules none.txt"), 1);
+    EXPECT_THAT(err_, HasSubstr("none.txt: No such file"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.pickle"));
+}
+
+TEST_F(FramesProgramTest, ExportLeavesOutWhatIsFoldedUnlessAskedFor) {
+  ASSERT_EQ(Run("export --format torch log.jsonl -o folded.pickle"), 0) << err_;
+  ASSERT_EQ(Run("export --format torch log.jsonl -o raw.pickle --raw-frames"), 0) << err_;
+  EXPECT_THAT(Get("folded.pickle"), HasSubstr("Net.forward"));
+  EXPECT_THAT(Get("folded.pickle"), HasSubstr("at::_ops::mul_Tensor::call"));
+  EXPECT_THAT(Get("folded.pickle"), Not(HasSubstr("python3.11+")));
+  EXPECT_THAT(Get("raw.pickle"), HasSubstr("python3.11+0x1000"));
+}
+
+}  // namespace
+}  // namespace gmt::cli

@@ -1,0 +1,55 @@
+// cli/program_fixture.h
+//
+// For tests: the program itself, run in a folder of the test's own.
+
+#ifndef GMT_CLI_PROGRAM_FIXTURE_H_
+#define GMT_CLI_PROGRAM_FIXTURE_H_
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace gmt::cli {
+
+class ProgramFixture : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("gmt_program." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Put(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  std::string Get(const std::string& name) {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  // Runs the program in the test's folder; returns its exit code.
+  int Run(const std::string& arguments) {
+    const std::string command =
+        "cd " + folder_.string() + " && " GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
+    const int status = std::system(command.c_str());
+    out_ = Get("out");
+    err_ = Get("err");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  nlohmann::json RunJson(const std::string& arguments) {
+    EXPECT_EQ(Run(arguments), 0) << err_;
+    return nlohmann::json::parse(out_);
+  }
+  std::filesystem::path folder_;
+  std::string out_, err_;
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_PROGRAM_FIXTURE_H_
