@@ -62,7 +62,10 @@ Json LossesJson(const InfoSummary& summary) {
   return {{"written", losses.written()},       {"delivered", losses.delivered()},
           {"overrun", losses.overrun()},       {"holes", losses.holes()},
           {"abandoned", losses.abandoned()},   {"backlog", losses.backlog()},
-          {"adds_up", summary.losses_add_up()}};
+          {"adds_up", summary.losses_add_up()},
+          {"stacks_full", losses.stacks_full()}, {"codes_full", losses.codes_full()},
+          {"live_full", losses.live_full()},     {"contexts_full", losses.contexts_full()},
+          {"modules_full", losses.modules_full()}};
 }
 
 // "GPU 0 (A100, 80 GiB)", as far as it is known.

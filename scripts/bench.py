@@ -31,10 +31,10 @@ PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native s
 NESTED = """
 import ctypes, sys
 def level0(*call):
-    ctypes.PyDLL(sys.argv[1]).call_cost(*call)
-for n in range(1, int(sys.argv[4])):
+    getattr(ctypes.PyDLL(sys.argv[1]), sys.argv[2])(*call)
+for n in range(1, int(sys.argv[3])):
     exec(f"def level{n}(*call):\\n    level{n - 1}(*call)")
-globals()[f"level{int(sys.argv[4]) - 2}"](int(sys.argv[2]), int(sys.argv[3]), 1)
+globals()[f"level{int(sys.argv[3]) - 2}"](*map(int, sys.argv[4:]))
 """
 
 
@@ -102,9 +102,10 @@ class Bench:
                      f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "with libunwind")
         return clock
 
-    def call_cost_below_python(self, python, options):
-        command = [python, "-c", NESTED, str(self.build / "bench" / "call_cost.so"), "200" if self.quick else "2000",
-                   str(NATIVE), str(PYTHON)]
+    def below_python(self, python, options, function, *arguments):
+        """What a function of the library of that name prints, called below PYTHON functions of Python."""
+        command = [python, "-c", NESTED, str(self.build / "bench" / f"{function}.so"), function, str(PYTHON),
+                   *map(str, arguments)]
         environment = self.environment(options is not None, options or "")
         environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
         # In sight of everybody, as the driver's library is in a process that uses it.
@@ -113,22 +114,29 @@ class Bench:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
+    def call_cost_below_python(self, python, options):
+        return self.below_python(python, options, "call_cost", 200 if self.quick else 2000, NATIVE, 1)["allocate"]["p50"]
+
     def hooks_below_python(self, python):
         """The same below Python: what a frame costs is the difference between two kinds of stack."""
         version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"],
                                  capture_output=True, text=True, check=True).stdout.strip()
         added = {name: [] for name, _ in PYTHON_VARIANTS}
         for _ in range(3 if self.quick else 11):
-            plain = self.call_cost_below_python(python, None)["allocate"]["p50"]
+            plain = self.call_cost_below_python(python, None)
             for name, options in PYTHON_VARIANTS:
-                added[name].append(self.call_cost_below_python(python, options)["allocate"]["p50"] - plain)
+                added[name].append(self.call_cost_below_python(python, options) - plain)
         none, native, both, libunwind = (statistics.median(added[name]) for name, _ in PYTHON_VARIANTS)
         where = f"{NATIVE} native and {PYTHON} Python {version} frames"
         for (name, _), cost in zip(PYTHON_VARIANTS, (none, native, both, libunwind)):
             self.add(f"added to cudaMalloc below {where}: {name}", f"{cost:.0f} ns", f"x{cost / libunwind:.2f} libunwind")
         self.add(f"a native frame of those, found and interned", f"{(native - none) / NATIVE:.1f} ns",
                  f"x{(native - none) / (libunwind - none):.2f} libunwind")
-        self.add(f"a Python {version} frame of those, found and interned", f"{(both - native) / PYTHON:.1f} ns", "")
+        self.add(f"a Python {version} frame of those, found and interned", f"{(both - native) / PYTHON:.1f} ns",
+                 f"x{(both - native) / PYTHON / ((native - none) / NATIVE):.2f} native")
+        new = self.below_python(python, "", "new_stacks", 2_000 if self.quick else 20_000, NATIVE)
+        self.add(f"cudaMalloc below {where}, seen for the first time", f"{new['p50'] / 1e3:.1f} µs",
+                 f"p99 {new['p99'] / 1e3:.1f} µs")
 
     def session(self, clock):
         program = self.build / "benchmark" / "session_benchmark"

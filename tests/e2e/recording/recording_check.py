@@ -49,6 +49,16 @@ def plain_pinned_memory_is_a_heap_of_the_host(rig, folder):
     assert recording.peak("host", device=None) > 0, recording.report()
 
 
+def plain_more_stacks_than_there_is_room_for_lose_no_event(rig, folder):
+    count = 300_000
+    recording = rig.run(folder, rig.built("new_stacks", count, 40), ["--ring-size", "256MiB"])
+    recording.result()
+    info = recording.check_whole()
+    assert info["events"]["alloc"] == count, info["events"]
+    assert 0 < info["losses"]["stacks_full"] < count, info["losses"]
+    assert "the stack table was full" in recording.verb("report", recording.path), "nothing is said"
+
+
 def plain_what_leaks_is_in_the_exit_snapshot(rig, folder):
     recording = rig.run(folder, rig.driver_alloc("--threads", "2", "--count", "50", "--leak", "5"))
     snapshots = {s["name"]: s for s in recording.info()["snapshots"]}
