@@ -23,89 +23,89 @@ uint64_t Plus(uint64_t base, int64_t offset) { return base + static_cast<uint64_
 
 }  // namespace
 
-// Each step fills in the frame that `at` stands at and moves `at` to its caller. False: there is no
-// way on; the frame has an address if it is one all the same.
+// The ways that the warm path does not take. Each fills in the frame that `at` stands at and moves
+// `at` to its caller. False: there is no way on; the frame has an address if it is one all the
+// same.
+struct NativeWalk::Steps {
+  State* const at;
+  const Registers& start;
+  StackRange range;
 
-// What the warm path does, with everything checked and the range extended.
-bool NativeWalk::StepToSimple(State* at, Rule rule, NativeFrame* frame) {
+  bool Take(Rule rule, NativeFrame* frame);
+  // What the warm path does, with everything checked and the range extended.
+  bool Simple(Rule rule, NativeFrame* frame);
+  bool OutOfSignal(NativeFrame* frame);
+  bool Slow(NativeFrame* frame);
+  bool ByFramePointer(NativeFrame* frame);
+};
+
+bool NativeWalk::Steps::Simple(Rule rule, NativeFrame* frame) {
   uint64_t cfa = Plus(rule.from_bp() ? at->bp : at->sp, rule.offset());
   if (rule.shape() == Rule::kLoaded) {
-    if (!Read(&at->range, cfa, &cfa)) return false;
+    if (!Read(&range, cfa, &cfa)) return false;
     cfa = Plus(cfa, rule.addend());
   }
-  uint64_t pc = 0, bp = at->bp;
-  if (cfa <= at->sp || !Read(&at->range, cfa - kWord, &pc)) return false;
-  if (rule.bp_at_cfa() && !Read(&at->range, Plus(cfa, rule.saved_at()), &bp)) return false;
-  if (rule.bp_at_bp() && !Read(&at->range, Plus(at->bp, rule.saved_at()), &bp)) return false;
+  uint64_t caller = 0, bp = at->bp;
+  if (cfa <= at->sp || !Read(&range, cfa - kWord, &caller)) return false;
+  if (rule.bp_at_cfa() && !Read(&range, Plus(cfa, rule.saved_at()), &bp)) return false;
+  if (rule.bp_at_bp() && !Read(&range, Plus(at->bp, rule.saved_at()), &bp)) return false;
   frame->cfa = cfa;
-  at->pc = pc;
-  at->sp = cfa;
-  at->bp = bp;
-  at->exact = false;
+  at->Set(caller, cfa, bp, false);
   return true;
 }
 
-bool NativeWalk::StepOutOfSignal(State* at, NativeFrame* frame) {
+bool NativeWalk::Steps::OutOfSignal(NativeFrame* frame) {
   uint64_t pc, sp, bp;
-  if (!Read(&at->range, Plus(at->sp, kContextPc), &pc) ||
-      !Read(&at->range, Plus(at->sp, kContextSp), &sp) ||
-      !Read(&at->range, Plus(at->sp, kContextBp), &bp) || !IsAligned(sp)) {
+  if (!Read(&range, Plus(at->sp, kContextPc), &pc) ||
+      !Read(&range, Plus(at->sp, kContextSp), &sp) ||
+      !Read(&range, Plus(at->sp, kContextBp), &bp) || !IsAligned(sp)) {
     return false;
   }
-  if (!at->range.Holds(sp)) at->range = StackRange::Around(sp);
-  if (!at->range.Holds(sp)) return false;
+  if (!range.Holds(sp)) range = StackRange::Around(sp);
+  if (!range.Holds(sp)) return false;
   frame->cfa = sp;
-  at->pc = pc;
-  at->sp = sp;
-  at->bp = bp;
-  at->exact = true;
+  at->Set(pc, sp, bp, true);
   return true;
 }
 
 // Once more from the start, with all registers.
-bool NativeWalk::StepSlowly(State* at, NativeFrame* frame) {
-  SlowWalk slow(at->start, StackRange::Around(at->start.sp));
+bool NativeWalk::Steps::Slow(NativeFrame* frame) {
+  SlowWalk slow(start, StackRange::Around(start.sp));
   NativeFrame passed;
   for (uint32_t i = 0; i < at->count; ++i) {
     if (!slow.Next(&passed)) return false;
   }
-  if (slow.pc() != at->pc || slow.sp() != at->sp) return false;
+  if (slow.pc() != at->address() || slow.sp() != at->sp) return false;
   const bool found = slow.Next(frame);
   if (slow.ended() || !found) {
     at->end = slow.truncated() ? WalkEnd::kTruncated : WalkEnd::kOutermost;
     return false;
   }
-  at->pc = slow.pc();
-  at->sp = slow.sp();
-  at->bp = slow.bp();
-  at->exact = slow.exact();
-  at->range = slow.range();
+  range = slow.range();
+  at->Set(slow.pc(), slow.sp(), slow.bp(), slow.exact());
   return true;
 }
 
-bool NativeWalk::StepByFramePointer(State* at, NativeFrame* frame) {
+bool NativeWalk::Steps::ByFramePointer(NativeFrame* frame) {
   Caller caller;
-  if (!FindCallerByFramePointer(at->sp, at->bp, &at->range, &caller)) return false;
+  if (!FindCallerByFramePointer(at->sp, at->bp, &range, &caller)) return false;
   frame->cfa = caller.cfa;
-  at->pc = caller.pc;
-  at->sp = caller.cfa;
-  at->bp = caller.bp;
-  at->exact = false;
+  at->Set(caller.pc, caller.cfa, caller.bp, false);
   return true;
 }
 
-bool NativeWalk::Step(State* at, Rule rule, NativeFrame* frame) {
+bool NativeWalk::Steps::Take(Rule rule, NativeFrame* frame) {
   bool described;
   switch (rule.shape()) {
     case Rule::kPlain:
     case Rule::kLoaded:
-      return StepToSimple(at, rule, frame);
+      return Simple(rule, frame);
     case Rule::kSignal:
-      return StepOutOfSignal(at, frame);
+      return OutOfSignal(frame);
     case Rule::kSlow:
-      return StepSlowly(at, frame);
+      return Slow(frame);
     case Rule::kNoTable:
-      return StepByFramePointer(at, frame);
+      return ByFramePointer(frame);
     case Rule::kOutermost: {
       const uint64_t cfa = Plus(rule.from_bp() ? at->bp : at->sp, rule.offset());
       if (cfa > at->sp && IsAligned(cfa)) frame->cfa = cfa;
@@ -113,33 +113,34 @@ bool NativeWalk::Step(State* at, Rule rule, NativeFrame* frame) {
       return false;
     }
     case Rule::kNowhere:
-      if (at->exact || IsBehindCall(at->pc, &described)) return StepByFramePointer(at, frame);
+      if (at->exact || IsBehindCall(at->behind, &described)) return ByFramePointer(frame);
       frame->address = 0;
       return false;
   }
   return false;
 }
 
-__attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State at, Rule rule) {
-  NativeFrame frame = {at.pc, at.sp, at.exact};
-  const StackRange known = at.range;
-  if (at.end != WalkEnd::kNone) {
-    frame.address = 0;
-  } else if (at.pc == 0) {  // of code whose caller is nobody
-    frame.address = 0;
+__attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State at,
+                                                                           Registers start,
+                                                                           Rule rule) {
+  NativeFrame frame = {0, at.sp, at.exact};
+  if (at.end != WalkEnd::kNone) return {at, frame};
+  const StackRange known = {at.low, at.high};
+  Steps steps = {&at, start, known};
+  frame.address = at.address();
+  if (frame.address == 0) {  // of code whose caller is nobody
     at.end = at.exact ? WalkEnd::kTruncated : WalkEnd::kOutermost;
   } else if (at.count == kMostFrames) {
     frame.address = 0;
     at.end = WalkEnd::kTruncated;
-  } else if (!Step(&at, rule, &frame) && at.end == WalkEnd::kNone) {
+  } else if (!steps.Take(rule, &frame) && at.end == WalkEnd::kNone) {
     at.end = WalkEnd::kTruncated;
   }
   ++at.count;
-  if (at.range.low != known.low || at.range.high != known.high) at.range.Remember();
-  if (at.end != WalkEnd::kNone) {  // the rule of no address leads back here
-    at.pc = 0;
-    at.exact = false;
-  }
+  at.low = steps.range.low;
+  at.high = steps.range.high;
+  if (at.low != known.low || at.high != known.high) steps.range.Remember();
+  if (at.end != WalkEnd::kNone) at.Set(0, at.sp, at.bp, false);  // which has no rule
   return {at, frame};
 }
 

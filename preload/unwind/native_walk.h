@@ -40,28 +40,29 @@ namespace gmt::preload {
 class NativeWalk {
  public:
   // The function that has captured `here` must not return before the walk is over.
-  explicit NativeWalk(const Registers& here)
-      : at_{here.pc, here.sp,        here.bp, StackRange::Around(here.sp), RuleCache::Epoch(), 0,
-            true,    WalkEnd::kNone, here} {}
+  explicit NativeWalk(const Registers& here) : start_(here) {
+    const StackRange range = StackRange::Around(here.sp);
+    at_ = {here.pc + 1,        here.sp, here.bp, range.low,     range.high,
+           RuleCache::Epoch(), 0,       true,    WalkEnd::kNone};
+  }
 
   // False when there are no more.
   bool Next(NativeFrame* frame) {
-    const uint64_t pc = at_.exact ? at_.pc : at_.pc - 1;
-    const Rule rule = RuleCache::Find(pc, at_.epoch);
+    const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
     const uint64_t base = rule.from_bp() ? at_.bp : at_.sp;
     const uint64_t cfa = base + static_cast<uint64_t>(rule.offset());
     const uint64_t saved_bp = cfa + static_cast<uint64_t>(rule.saved_at());
     // Below the range only where a signal has come just behind an instruction that frees a frame.
-    if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.range.high || (cfa & 7) != 0 ||
-        saved_bp < at_.range.low || at_.count == kMostFrames) [[unlikely]] {
-      const Other other = TakeOtherWay(at_, rule);
+    if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.high || (cfa & 7) != 0 ||
+        saved_bp < at_.low || at_.count == kMostFrames) [[unlikely]] {
+      const Other other = TakeOtherWay(at_, start_, rule);
       at_ = other.next;
       *frame = other.frame;
       return other.frame.address != 0;
     }
-    *frame = {at_.pc, cfa, at_.exact};
+    *frame = {at_.address(), cfa, at_.exact};
     if (rule.bp_at_cfa()) at_.bp = LoadWord(saved_bp);
-    at_.pc = LoadWord(cfa - sizeof(uint64_t));
+    at_.behind = LoadWord(cfa - sizeof(uint64_t));
     at_.sp = cfa;
     at_.exact = false;
     ++at_.count;
@@ -74,27 +75,37 @@ class NativeWalk {
  private:
   static constexpr uint32_t kMostFrames = 288;  // what a stack in a recording holds, and our own
 
-  // Kept apart from the walk, and passed by value: so it can live in registers.
+  // Passed by value and never by address, so that it can live in registers; and no two of its words
+  // side by side, because compilers would put those into one vector register, out of which every
+  // step would have to fetch them.
   struct State {
-    uint64_t pc, sp, bp;
-    StackRange range;
-    uint64_t epoch;
+    alignas(16) uint64_t behind;  // as FindRule has it
+    alignas(16) uint64_t sp;
+    alignas(16) uint64_t bp;
+    alignas(16) uint64_t low;  // the range that can be read
+    alignas(16) uint64_t high;
+    alignas(16) uint64_t epoch;
     uint32_t count;  // frames given so far
     bool exact;
     WalkEnd end;
-    Registers start;
+
+    uint64_t address() const { return behind - (exact ? 1 : 0); }
+    // Moves to the caller.
+    void Set(uint64_t new_address, uint64_t new_sp, uint64_t new_bp, bool is_exact) {
+      behind = new_address + (is_exact ? 1 : 0);
+      sp = new_sp;
+      bp = new_bp;
+      exact = is_exact;
+    }
   };
+  struct Steps;
   struct Other {
     State next;
     NativeFrame frame;  // address 0: none
   };
-  static Other TakeOtherWay(State at, Rule rule);
-  static bool Step(State* at, Rule rule, NativeFrame* frame);
-  static bool StepToSimple(State* at, Rule rule, NativeFrame* frame);
-  static bool StepOutOfSignal(State* at, NativeFrame* frame);
-  static bool StepSlowly(State* at, NativeFrame* frame);
-  static bool StepByFramePointer(State* at, NativeFrame* frame);
+  static Other TakeOtherWay(State at, Registers start, Rule rule);
 
+  const Registers start_;
   State at_;
 };
 

@@ -140,7 +140,8 @@ Rule ToRule(const CallFrame& frame, uint64_t pc) {
 
 }  // namespace
 
-Rule FindRule(uint64_t pc) {
+Rule FindRule(uint64_t behind) {
+  const uint64_t pc = behind - 1;
   CallFrame frame;
   switch (FindCallFrame(pc, &frame)) {
     case FoundFrame::kFound:

@@ -8,9 +8,9 @@
 //          2-4    shape
 //          5      ... was saved at this frame's frame pointer + `saved_at`
 //          6      set in every rule, so that no rule is 0
-//          8-31   offset   CFA = base + offset
-//          32-47  addend   kLoaded: CFA = memory at (base + offset), + addend
-//          48-63  saved_at
+//          8-23   saved_at
+//          24-39  addend   kLoaded: CFA = memory at (base + offset), + addend
+//          40-63  offset   CFA = base + offset
 //
 // All numbers are signed and count bytes. The return address is at CFA - 8.
 
@@ -50,8 +50,8 @@ class Rule {
   static constexpr Rule At(Shape shape, bool from_bp, int64_t offset, int64_t addend) {
     if (!Fits(offset, 24) || !Fits(addend, 16)) return OfShape(kSlow);
     return FromBits(OfShape(shape).bits_ | (from_bp ? kFromBp : 0) |
-                    (static_cast<uint64_t>(offset) & 0xffffff) << 8 |
-                    (static_cast<uint64_t>(addend) & 0xffff) << 32);
+                    static_cast<uint64_t>(offset) << 40 |
+                    (static_cast<uint64_t>(addend) & 0xffff) << 24);
   }
   constexpr Rule WithBpAtCfa(int64_t offset) const { return WithBp(kBpAtCfa, offset); }
   constexpr Rule WithBpAtBp(int64_t offset) const { return WithBp(kBpAtBp, offset); }
@@ -64,9 +64,9 @@ class Rule {
   constexpr bool from_bp() const { return (bits_ & kFromBp) != 0; }
   constexpr bool bp_at_cfa() const { return (bits_ & kBpAtCfa) != 0; }
   constexpr bool bp_at_bp() const { return (bits_ & kBpAtBp) != 0; }
-  constexpr int64_t offset() const { return static_cast<int32_t>(bits_) >> 8; }
-  constexpr int64_t addend() const { return static_cast<int16_t>(bits_ >> 32); }
-  constexpr int64_t saved_at() const { return static_cast<int64_t>(bits_) >> 48; }
+  constexpr int64_t offset() const { return static_cast<int64_t>(bits_) >> 40; }
+  constexpr int64_t addend() const { return static_cast<int16_t>(bits_ >> 24); }
+  constexpr int64_t saved_at() const { return static_cast<int16_t>(bits_ >> 8); }
 
   friend constexpr bool operator==(Rule a, Rule b) { return a.bits_ == b.bits_; }
 
@@ -81,14 +81,16 @@ class Rule {
   }
   constexpr Rule WithBp(uint64_t how, int64_t offset) const {
     if (!Fits(offset, 16)) return OfShape(kSlow);
-    return FromBits(bits_ | how | static_cast<uint64_t>(offset) << 48);
+    return FromBits(bits_ | how | (static_cast<uint64_t>(offset) & 0xffff) << 8);
   }
 
   uint64_t bits_ = 0;
 };
 
-// The rule at an address: of the instruction itself, or of a return address minus one.
-Rule FindRule(uint64_t pc);
+// The rule of the instruction that ends at `behind`, or of any that `behind` - 1 lies in. For a frame
+// that has called another that is its return address; for one that a signal has interrupted, the
+// address of the instruction plus one.
+Rule FindRule(uint64_t behind);
 
 }  // namespace gmt::preload
 

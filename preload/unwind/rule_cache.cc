@@ -32,46 +32,41 @@ RulesInDoubt::~RulesInDoubt() {
   in_doubt.fetch_sub(1);
 }
 
-Rule RuleCache::Recall(uint64_t pc, uint64_t epoch) {
-  const uint32_t home = Home(pc);
+Rule RuleCache::Recall(uint64_t behind, uint64_t epoch) {
   for (uint32_t i = 0; i < kLine; ++i) {
-    const Rule rule = Peek(home ^ i, pc, epoch);
+    const Rule rule = Peek(*Beside(Home(behind), i), behind, epoch);
     if (rule.bits() != 0) return rule;
   }
   return Rule();
 }
 
-bool RuleCache::IsInUse(uint32_t place, uint64_t epoch) {
-  const uint64_t rule = entries_[place].rule.load(std::memory_order_relaxed);
-  const uint64_t key = entries_[place].key.load(std::memory_order_relaxed);
-  const uint64_t pc = key ^ Mix(rule) ^ epoch;
-  return rule != 0 && pc < kAddressLimit && Home(pc) / kLine == place / kLine;
+bool RuleCache::IsInUse(const Entry& e, uint64_t epoch) {
+  const uint64_t rule = e.rule.load(std::memory_order_relaxed);
+  const uint64_t behind = e.key.load(std::memory_order_relaxed) ^ Mix(rule) ^ epoch;
+  return rule != 0 && behind < kAddressLimit &&
+         (Home(behind) - entries_) / kLine == (&e - entries_) / kLine;
 }
 
-void RuleCache::Remember(uint64_t pc, uint64_t epoch, Rule rule) {
-  const uint32_t home = Home(pc);
-  uint32_t place = home;
+void RuleCache::Remember(uint64_t behind, uint64_t epoch, Rule rule) {
+  Entry* place = Home(behind);
   for (uint32_t i = 0; i < kLine; ++i) {
-    if (IsInUse(home ^ i, epoch)) continue;
-    place = home ^ i;
+    Entry* beside = Beside(Home(behind), i);
+    if (IsInUse(*beside, epoch)) continue;
+    place = beside;
     break;
   }
-  entries_[place].rule.store(rule.bits(), std::memory_order_relaxed);
-  entries_[place].key.store(pc ^ Mix(rule.bits()) ^ epoch, std::memory_order_relaxed);
+  place->rule.store(rule.bits(), std::memory_order_relaxed);
+  place->key.store(behind ^ Mix(rule.bits()) ^ epoch, std::memory_order_relaxed);
 }
 
-// The address of a frame that is not there is 0 - 1: no such rule is looked for.
-__attribute__((noinline, cold)) Rule RuleCache::FindElsewhere(uint64_t pc, uint64_t epoch,
-                                                              uint32_t home) {
-  for (uint32_t i = 1; i < kLine; ++i) {
-    const Rule rule = Peek(home ^ i, pc, epoch);
-    if (rule.bits() != 0) return rule;
-  }
-  if (pc >= kAddressLimit) return Rule::OfShape(Rule::kNowhere);
+__attribute__((noinline, cold)) Rule RuleCache::FindElsewhere(uint64_t behind, uint64_t epoch) {
+  if (behind == 0 || behind >= kAddressLimit) return Rule::OfShape(Rule::kNowhere);
+  const Rule known = Recall(behind, epoch);
+  if (known.bits() != 0) return known;
   const bool keep = in_doubt.load() == 0;
-  const Rule rule = FindRule(pc);
+  const Rule rule = FindRule(behind);
   // A library may be loaded where nothing is now.
-  if (keep && rule.shape() != Rule::kNowhere) Remember(pc, epoch, rule);
+  if (keep && rule.shape() != Rule::kNowhere) Remember(behind, epoch, rule);
   return rule;
 }
 

@@ -2,7 +2,7 @@
 //
 // The rules that walks have found, by address: one table for the whole process.
 //
-//   entry    key = address ^ Mix(rule) ^ epoch, rule
+//   entry    key = address ^ Mix(rule) ^ epoch, rule      the address: FindRule's
 //
 // Two threads may write one entry at once, so that a reader meets the key of one and the rule of
 // another: such a pair is the key of no address, and reads as "not there". For the same reason a
@@ -49,18 +49,17 @@ class RuleCache {
   // What rules found from now on are kept under. Taken once per walk.
   static uint64_t Epoch() { return epoch_.load(std::memory_order_acquire); }
 
-  // The rule at `pc`, remembered or found (preload/unwind/rule.h).
-  static Rule Find(uint64_t pc, uint64_t epoch) {
-    const uint32_t home = Home(pc);
-    const Rule rule = Peek(home, pc, epoch);
+  // FindRule(behind), remembered or found.
+  static Rule Find(uint64_t behind, uint64_t epoch) {
+    const Rule rule = Peek(*Home(behind), behind, epoch);
     if (rule.bits() != 0) [[likely]]
       return rule;
-    return FindElsewhere(pc, epoch, home);
+    return FindElsewhere(behind, epoch);
   }
 
   // Only what is remembered; bits 0 where nothing is.
-  static Rule Recall(uint64_t pc, uint64_t epoch);
-  static void Remember(uint64_t pc, uint64_t epoch, Rule rule);
+  static Rule Recall(uint64_t behind, uint64_t epoch);
+  static void Remember(uint64_t behind, uint64_t epoch, Rule rule);
 
  private:
   friend void RulesChanged();
@@ -71,15 +70,23 @@ class RuleCache {
 
   // One to one, and any two rules differ in it all over.
   static uint64_t Mix(uint64_t rule) { return (rule ^ rule >> 32) * 0x9e3779b97f4a7c15; }
-  static uint32_t Home(uint64_t pc) { return static_cast<uint32_t>(pc ^ pc >> 15) & (kSize - 1); }
-  static Rule Peek(uint32_t place, uint64_t pc, uint64_t epoch) {
-    const Entry& e = entries_[place];
+  // (behind ^ behind >> 15) modulo kSize, times the size of an entry: in as few steps as there are,
+  // because the whole walk waits for each.
+  static Entry* Home(uint64_t behind) {
+    const uint64_t offset = (behind << 4 ^ behind >> 11) & ((kSize - 1) * sizeof(Entry));
+    return reinterpret_cast<Entry*>(reinterpret_cast<char*>(entries_) + offset);
+  }
+  // The i-th place of the line, counted from `home`.
+  static Entry* Beside(Entry* home, uint32_t i) {
+    return &entries_[static_cast<uint64_t>(home - entries_) ^ i];
+  }
+  static Rule Peek(const Entry& e, uint64_t behind, uint64_t epoch) {
     const uint64_t rule = e.rule.load(std::memory_order_relaxed);
     const uint64_t key = e.key.load(std::memory_order_relaxed);
-    return key == (pc ^ Mix(rule) ^ epoch) ? Rule::FromBits(rule) : Rule();
+    return key == (behind ^ Mix(rule) ^ epoch) ? Rule::FromBits(rule) : Rule();
   }
-  static bool IsInUse(uint32_t place, uint64_t epoch);
-  static Rule FindElsewhere(uint64_t pc, uint64_t epoch, uint32_t home);
+  static bool IsInUse(const Entry& e, uint64_t epoch);
+  static Rule FindElsewhere(uint64_t behind, uint64_t epoch);
 
   // Memory that a process which walks no stack never touches.
   alignas(64) static constinit Entry entries_[kSize];

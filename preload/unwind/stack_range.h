@@ -59,7 +59,7 @@ bool IsReadable(uint64_t address);
 // variables of any function, where sanitizers and optimisers expect nobody.
 inline uint64_t LoadWord(uint64_t address) {
   uint64_t value;
-  asm("movq (%1), %0" : "=r"(value) : "r"(address) : "memory");
+  asm volatile("movq %1, %0" : "=r"(value) : "m"(*reinterpret_cast<const uint64_t*>(address)));
   return value;
 }
 
