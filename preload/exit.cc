@@ -55,7 +55,7 @@ void SayIfNothingCouldBeSeen() {
   if (AnybodyIsLinkedTo("libcuda.so.1")) return;
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return;
-  dlclose(driver);
+  LibcDlclose(driver);
   session::Options options;
   const char* text = getenv("GPUMEMTRACE");
   session::ParseOptions(

@@ -191,8 +191,8 @@ void* Once(std::atomic<void*>* place, Find find) {
   return function;
 }
 
-constinit std::atomic<void*> libc_dlsym{nullptr}, libc_dlvsym{nullptr}, next_dlsym{nullptr},
-    next_dlvsym{nullptr};
+constinit std::atomic<void*> libc_dlsym{nullptr}, libc_dlvsym{nullptr}, libc_dlclose{nullptr},
+    next_dlsym{nullptr}, next_dlvsym{nullptr}, next_dlclose{nullptr};
 
 }  // namespace
 
@@ -208,13 +208,21 @@ __attribute__((noinline)) void* LibcDlvsym(void* handle, const char* name, const
                          : reinterpret_cast<decltype(&::dlvsym)>(real)(handle, name, version);
 }
 
+void LibcDlclose(void* handle) {
+  void* real = Once(&libc_dlclose, [] { return FindInLibc("dlclose"); });
+  if (real != nullptr) reinterpret_cast<decltype(&::dlclose)>(real)(handle);
+}
+
 void* NextLoaderFunction(const char* name) {
   const auto find = [name] {
     const link_map* own = OwnLibrary();
     void* next = own == nullptr ? nullptr : FindFrom(own->l_next, name, false);
     return next != nullptr ? next : FindInLibc(name);
   };
-  return Once(Same(name, "dlsym") ? &next_dlsym : &next_dlvsym, find);
+  return Once(Same(name, "dlsym")    ? &next_dlsym
+              : Same(name, "dlvsym") ? &next_dlvsym
+                                     : &next_dlclose,
+              find);
 }
 
 bool AnyLibraryIsNamed(const char* beginning) {

@@ -2,8 +2,8 @@
 //
 // The loader's functions, the real ones.
 //
-// This library exports dlsym and dlvsym (preload/dlsym.cc), so that their names lead back here from
-// everywhere, itself included. The real ones are found in the loader's own list of libraries, by
+// This library exports dlsym, dlvsym (preload/dlsym.cc) and dlclose (preload/dlclose.cc), so that
+// their names lead back here from everywhere, itself included. The real ones are found in the loader's own list of libraries, by
 // reading libc's symbol table. The others are imported under the names they have had since the
 // first glibc of each machine, so that the library still loads where glibc is older than 2.34.
 // (There they live in libdl.so.2, which is why that library is linked.)
@@ -26,7 +26,6 @@
 
 asm(".symver dladdr, dladdr@" GMT_FIRST_GLIBC);
 asm(".symver dladdr1, dladdr1@" GMT_GLIBC_OF_DLADDR1);
-asm(".symver dlclose, dlclose@" GMT_FIRST_GLIBC);
 asm(".symver dlerror, dlerror@" GMT_FIRST_GLIBC);
 asm(".symver dlopen, dlopen@" GMT_FIRST_GLIBC);
 
@@ -37,7 +36,10 @@ namespace gmt::preload {
 void* LibcDlsym(void* handle, const char* name);
 void* LibcDlvsym(void* handle, const char* name, const char* version);
 
-// What a program would reach by that name ("dlsym" or "dlvsym") if this library were not there:
+// Gives back a handle of something that stays loaded all the same.
+void LibcDlclose(void* handle);
+
+// What a program would reach by that name ("dlsym", "dlvsym" or "dlclose") if this library were not there:
 // libc's, or that of another library which stands in front of it.
 void* NextLoaderFunction(const char* name);
 

@@ -2,26 +2,34 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "preload/clock.h"
-#include "preload/loader.h"
 #include "preload/thread_state.h"
+#include "preload/unwind/loaded_module.h"
+#include "preload/unwind/rule_cache.h"
 
 namespace gmt::preload {
 namespace {
 
 using session::ModuleRecord;
 
+// Raised before a library may go, and when one has gone.
+constinit std::atomic<uint64_t> closed_libraries{0};
+
+// The loader leaves the main program without a name.
+void SetProgramPath(ModuleRecord* record) {
+  const ssize_t n = readlink("/proc/self/exe", record->path, sizeof(record->path));
+  record->path_size = n < 0 ? 0 : static_cast<uint32_t>(n);
+}
+
 void SetPath(const char* path, ModuleRecord* record) {
-  char executable[sizeof(record->path)];
   size_t size = strlen(path);
-  if (size == 0) {  // the loader leaves the main program without a name
-    const ssize_t n = readlink("/proc/self/exe", executable, sizeof(executable));
-    path = executable;
-    size = n < 0 ? 0 : static_cast<size_t>(n);
-  }
+  if (size == 0) return SetProgramPath(record);
   if (size > sizeof(record->path)) {
     path += size - sizeof(record->path);
     size = sizeof(record->path);
@@ -64,92 +72,18 @@ bool IsLoaded(const ElfW(Phdr) & part, const ElfW(Phdr) * headers, size_t count)
   return false;
 }
 
-void SetFromHeaders(uint64_t bias, const ElfW(Phdr) * headers, size_t count, ModuleRecord* record) {
-  record->bias = bias;
-  for (size_t i = 0; i < count && record->build_id_size == 0; ++i) {
-    if (headers[i].p_type == PT_NOTE && IsLoaded(headers[i], headers, count)) {
-      SetBuildId(reinterpret_cast<const char*>(bias + headers[i].p_vaddr), headers[i].p_filesz,
-                 record);
+void Describe(const LoadedModule& module, ModuleRecord* record) {
+  *record = {};
+  record->start = module.start;
+  record->end = module.end;
+  record->bias = module.bias;
+  SetPath(module.path, record);
+  for (uint64_t i = 0; i < module.header_count && record->build_id_size == 0; ++i) {
+    const ElfW(Phdr)& h = module.headers[i];
+    if (h.p_type == PT_NOTE && IsLoaded(h, module.headers, module.header_count)) {
+      SetBuildId(reinterpret_cast<const char*>(module.bias + h.p_vaddr), h.p_filesz, record);
     }
   }
-}
-
-// What _dl_find_object (glibc 2.35) fills in; spelt out, because older headers lack it.
-struct FoundObject {
-  unsigned long long flags;
-  void* map_start;
-  void* map_end;
-  link_map* map;
-  void* more[12];
-};
-using FindObject = int (*)(void* address, FoundObject* result);
-
-// The program headers of what is mapped here, where they are sure to be in memory: on the same page
-// as the file's first bytes. nullptr where a tool has moved them.
-const ElfW(Phdr) * HeadersAt(const void* start, size_t* count) {
-  constexpr size_t kPage = 4096;
-  const auto* elf = static_cast<const ElfW(Ehdr)*>(start);
-  if (memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 || elf->e_phentsize != sizeof(ElfW(Phdr)) ||
-      elf->e_phoff > kPage || elf->e_phnum > (kPage - elf->e_phoff) / sizeof(ElfW(Phdr))) {
-    return nullptr;
-  }
-  *count = elf->e_phnum;
-  return reinterpret_cast<const ElfW(Phdr)*>(static_cast<const char*>(start) + elf->e_phoff);
-}
-
-enum class Answer { kFound, kNothing, kAskLoader };
-
-Answer FindLockFree(FindObject find, uint64_t address, ModuleRecord* record) {
-  FoundObject found;
-  if (find(reinterpret_cast<void*>(address), &found) != 0) return Answer::kNothing;
-  size_t count = 0;
-  const ElfW(Phdr)* headers = HeadersAt(found.map_start, &count);
-  if (headers == nullptr) return Answer::kAskLoader;
-  record->start = reinterpret_cast<uint64_t>(found.map_start);
-  record->end = reinterpret_cast<uint64_t>(found.map_end);
-  SetPath(found.map->l_name, record);
-  SetFromHeaders(found.map->l_addr, headers, count, record);
-  return Answer::kFound;
-}
-
-struct Search {
-  uint64_t address;
-  ModuleRecord* record;
-};
-
-int VisitObject(dl_phdr_info* info, size_t, void* argument) {
-  const Search* search = static_cast<Search*>(argument);
-  uint64_t start = ~uint64_t{0}, end = 0;
-  for (size_t i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& h = info->dlpi_phdr[i];
-    if (h.p_type != PT_LOAD) continue;
-    const uint64_t first = info->dlpi_addr + h.p_vaddr, last = first + h.p_memsz;
-    start = first < start ? first : start;
-    end = last > end ? last : end;
-  }
-  if (search->address < start || search->address >= end) return 0;
-  search->record->start = start;
-  search->record->end = end;
-  SetPath(info->dlpi_name, search->record);
-  SetFromHeaders(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, search->record);
-  return 1;
-}
-
-bool FindModule(uint64_t address, ModuleRecord* record) {
-  static constinit std::atomic<FindObject> find{nullptr};
-  static constinit std::atomic<bool> looked_for{false};
-  if (!looked_for.load(std::memory_order_acquire)) {
-    find.store(reinterpret_cast<FindObject>(LibcDlsym(RTLD_DEFAULT, "_dl_find_object")),
-               std::memory_order_relaxed);
-    looked_for.store(true, std::memory_order_release);
-  }
-  const FindObject find_object = find.load(std::memory_order_relaxed);
-  if (find_object != nullptr) {
-    const Answer answer = FindLockFree(find_object, address, record);
-    if (answer != Answer::kAskLoader) return answer == Answer::kFound;
-  }
-  Search search = {address, record};
-  return dl_iterate_phdr(VisitObject, &search) == 1;
 }
 
 bool Same(const ModuleRecord& a, const ModuleRecord& b) {
@@ -159,26 +93,113 @@ bool Same(const ModuleRecord& a, const ModuleRecord& b) {
          memcmp(a.path, b.path, a.path_size) == 0;
 }
 
+// Modules that are known to be in the log: numbers that stand for all that tells them apart, in
+// this process and until the next library goes. To describe a module takes a microsecond, and a new
+// stack names a dozen.
+constexpr uint32_t kKnownModules = 512;
+constinit std::atomic<uint64_t> known_modules[kKnownModules];
+
+uint64_t Fingerprint(const Process& process, const LoadedModule& m) {
+  const uint64_t words[] = {m.start,
+                            m.end,
+                            m.bias,
+                            reinterpret_cast<uint64_t>(m.path),
+                            reinterpret_cast<uint64_t>(m.dynamic),
+                            process.identity,
+                            closed_libraries.load(std::memory_order_acquire)};
+  uint64_t hash = 0;
+  for (const uint64_t word : words) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+std::atomic<uint64_t>* PlaceOf(const LoadedModule& m) {
+  return &known_modules[(m.start ^ m.start >> 9) / 4096 % kKnownModules];
+}
+
+// Enters the module at `address`, unless it is in the log.
+void Enter(const Process& process, const LoadedModule& module, uint64_t address) {
+  const session::ModuleLog log = process.map.modules();
+  const uint64_t fingerprint = Fingerprint(process, module);
+  if (PlaceOf(module)->load(std::memory_order_acquire) == fingerprint) return;
+  ModuleRecord record;
+  Describe(module, &record);
+  const ModuleRecord* known = log.Find(address);
+  if (known == nullptr || !Same(*known, record)) {
+    // Something has gone that nobody has told of: by a call of dlclose inside libc, say.
+    if (known != nullptr && !session::ModuleLog::IsGone(*known)) RulesChanged();
+    record.seen_ns = NowNs();
+    if (!log.Append(record, ThreadId(process.identity))) return;
+  }
+  PlaceOf(module)->store(fingerprint, std::memory_order_release);
+}
+
+// The modules that the frames of one stack lie in; more are looked up once more.
+class Visited {
+ public:
+  bool Holds(uint64_t address) const {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (address >= parts_[i].begin && address < parts_[i].end) return true;
+    }
+    return false;
+  }
+  void Add(uint64_t begin, uint64_t end) {
+    parts_[count_ < kRoom ? count_++ : kRoom - 1] = {begin, end};
+  }
+
+ private:
+  static constexpr uint32_t kRoom = 24;
+  Extent parts_[kRoom];
+  uint32_t count_ = 0;
+};
+
 }  // namespace
 
 bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth) {
-  const session::ModuleLog log = process.map.modules();
-  const uint32_t generation = log.generation();
-  uint64_t start = 0, end = 0;  // of the module that the frame before lay in
+  const uint32_t generation = process.map.modules().generation();
+  Visited visited;
+  bool listed = false;
   for (uint32_t i = 0; i < depth; ++i) {
     if ((frames[i] & session::kInterpreterFrame) != 0) continue;
     const uint64_t address = frames[i] & ~session::kExactFrame;
-    if (address >= start && address < end) continue;
-    ModuleRecord found = {};
-    if (!FindModule(address, &found)) continue;
-    start = found.start;
-    end = found.end;
-    const ModuleRecord* known = log.Find(address);
-    if (known != nullptr && Same(*known, found)) continue;
-    found.seen_ns = NowNs();
-    log.Append(found, ThreadId(process.identity));
+    if (visited.Holds(address)) continue;
+    LoadedModule module;
+    FoundModule found = FindLoadedModule(address, &module);
+    if (found == FoundModule::kNotListed && !listed) {
+      listed = true;
+      ListModules();
+      found = FindLoadedModule(address, &module);
+    }
+    if (found != FoundModule::kFound) continue;
+    visited.Add(module.start, module.end);
+    Enter(process, module, address);
   }
-  return log.generation() != generation;
+  return process.map.modules().generation() != generation;
+}
+
+void DoubtKnownModules() { closed_libraries.fetch_add(1); }
+
+void NoteGoneModules(const Process& process) {
+  DoubtKnownModules();
+  const session::ModuleLog log = process.map.modules();
+  for (uint32_t i = 0; i < log.count(); ++i) {
+    const ModuleRecord& r = log.record(i);
+    // What another record has taken over is no news.
+    if (session::ModuleLog::IsGone(r) || log.Find(r.start) != &r || IsStillLoaded(r.start, r.end)) {
+      continue;
+    }
+    ModuleRecord gone = {};
+    gone.start = r.start;
+    gone.end = r.end;
+    gone.seen_ns = NowNs();
+    // Another thread may be appending. This is no hook: it can be waited for a while.
+    for (int tries = 0; tries < 100 && !log.Append(gone, ThreadId(process.identity)); ++tries) {
+      if (log.full()) return;
+      sched_yield();
+    }
+  }
 }
 
 }  // namespace gmt::preload

@@ -34,7 +34,7 @@ void* FindIn(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* function = LibcDlsym(handle, name);
-  dlclose(handle);
+  LibcDlclose(handle);
   return NotOwn(function);
 }
 

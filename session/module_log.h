@@ -7,6 +7,10 @@
 // time; another that finds the log taken leaves it: its stack is complete without, and the module
 // enters with the next new stack.
 //
+// A record with neither path nor build-id says that the module which was there has gone. Like any
+// record that takes over addresses it raises the generation, so that what is recorded there next
+// (code that no library brings, say) is not taken for the module's.
+//
 // Thread safety: Append() from any thread, never waiting. Records below count() never change.
 
 #ifndef GMT_SESSION_MODULE_LOG_H_
@@ -45,6 +49,13 @@ class ModuleLog {
     }
     return nullptr;
   }
+
+  // Record number `i`, below count().
+  const ModuleRecord& record(uint32_t i) const { return records_[i]; }
+  bool full() const { return count() == capacity_; }
+
+  // Whether this says that a module has gone.
+  static bool IsGone(const ModuleRecord& r) { return r.path_size == 0 && r.build_id_size == 0; }
 
   // Appends a copy of *record with its generation set. False when another thread is appending, or
   // the log is full (counted).

@@ -51,6 +51,23 @@ TEST_F(ModuleLogTest, ModuleThatTakesOverAddressesRaisesTheGeneration) {
   EXPECT_EQ(log_.generation(), 1u);
 }
 
+TEST_F(ModuleLogTest, ModuleThatHasGoneRaisesTheGenerationAndSoDoesItsReturn) {
+  Append("/lib/a.so", 0x1000, 0x2000);
+  ModuleRecord gone = {};
+  gone.start = 0x1000;
+  gone.end = 0x2000;
+  EXPECT_TRUE(log_.Append(gone, 1));
+  EXPECT_EQ(log_.generation(), 1u);
+  EXPECT_TRUE(ModuleLog::IsGone(*log_.Find(0x1800)));
+  Append("/lib/a.so", 0x1000, 0x2000);
+  EXPECT_EQ(log_.generation(), 2u);
+  EXPECT_FALSE(ModuleLog::IsGone(*log_.Find(0x1800)));
+  const std::vector<ModuleCopy> modules = Read();
+  ASSERT_EQ(modules.size(), 3u);
+  EXPECT_EQ(modules[1].path, "");
+  EXPECT_EQ(modules[1].generation, 1u);
+}
+
 TEST_F(ModuleLogTest, FullLogRefusesAndCounts) {
   for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(Append("/x", i * 16, i * 16 + 16));
   EXPECT_FALSE(Append("/y", 0x1000, 0x2000));

@@ -63,9 +63,13 @@ bool FindListed(uint64_t address, LoadedModule* module) {
   for (uint32_t i = 0; i < size; ++i) {
     const Listed& l = list[i];
     if (address < Get(l.start) || address >= Get(l.end)) continue;
-    *module = {Get(l.start),        Get(l.end),
-               Get(l.bias),         reinterpret_cast<const ElfW(Phdr)*>(Get(l.headers)),
-               Get(l.header_count), reinterpret_cast<const char*>(Get(l.path))};
+    *module = {Get(l.start),
+               Get(l.end),
+               Get(l.bias),
+               reinterpret_cast<const ElfW(Phdr)*>(Get(l.headers)),
+               Get(l.header_count),
+               reinterpret_cast<const char*>(Get(l.path)),
+               nullptr};
     return list_version.load(std::memory_order_acquire) == version;
   }
   return false;
@@ -116,16 +120,33 @@ FoundModule FindLoadedModule(uint64_t address, LoadedModule* module) {
                  found.map->l_addr,
                  headers,
                  count,
-                 found.map->l_name};
+                 found.map->l_name,
+                 found.map->l_ld};
       return FoundModule::kFound;
     }
   }
   return FindListed(address, module) ? FoundModule::kFound : FoundModule::kNotListed;
 }
 
+bool IsStillLoaded(uint64_t start, uint64_t end) {
+  const FindObject find = find_object.load(std::memory_order_acquire);
+  if (find != nullptr) {
+    FoundObject found;
+    return find(reinterpret_cast<void*>(start), &found) == 0 &&
+           reinterpret_cast<uint64_t>(found.map_start) == start &&
+           reinterpret_cast<uint64_t>(found.map_end) == end;
+  }
+  LoadedModule listed;
+  return FindListed(start, &listed) && listed.start == start && listed.end == end;
+}
+
 void PrepareModules() {
   find_object.store(reinterpret_cast<FindObject>(LibcDlsym(RTLD_DEFAULT, "_dl_find_object")),
                     std::memory_order_release);
+  ListModules();
+}
+
+void ListModules() {
   lists_wanted.fetch_add(1);
   for (uint32_t made = 0; made != lists_wanted.load();) {
     uint32_t version = list_version.load();
@@ -138,6 +159,16 @@ void PrepareModules() {
     list_size.store(count, std::memory_order_release);
     list_version.store(version + 2);
   }
+}
+
+uint64_t UnloadedModules() {
+  unsigned long long count = 0;
+  const auto read = [](dl_phdr_info* info, size_t, void* argument) {
+    *static_cast<unsigned long long*>(argument) = info->dlpi_subs;
+    return 1;
+  };
+  dl_iterate_phdr(read, &count);
+  return count;
 }
 
 }  // namespace gmt::preload

@@ -4,10 +4,11 @@
 //
 // Where glibc has _dl_find_object (2.35) it is asked: lock-free, and safe in signal handlers. A
 // module whose headers are not where linkers put them, and every module where glibc is older, is
-// looked up in a list that PrepareModules() makes of all there are.
+// looked up in a list that ListModules() makes of all there are.
 //
-// Thread safety: FindLoadedModule() from any thread and signal handler, never waiting. While the
-// list is being made it finds nothing in it. PrepareModules() takes the loader's lock: not in hooks.
+// Thread safety: FindLoadedModule() and IsStillLoaded() from any thread and signal handler, never
+// waiting. While the list is being made they find nothing in it. The others take the loader's lock:
+// not in hooks.
 
 #ifndef GMT_PRELOAD_UNWIND_LOADED_MODULE_H_
 #define GMT_PRELOAD_UNWIND_LOADED_MODULE_H_
@@ -30,7 +31,8 @@ struct LoadedModule {
   uint64_t bias;        // address in memory minus address in the ELF file
   const ElfW(Phdr) * headers;
   uint64_t header_count;
-  const char* path;  // the loader's own text: "" for the main program; goes with the module
+  const char* path;     // the loader's own text: "" for the main program; goes with the module
+  const void* dynamic;  // its dynamic section, where that is known
 
   // The segment with all of these access bits (PF_R, PF_X) that `address` lies in.
   Extent SegmentAt(uint64_t address, uint32_t access) const;
@@ -45,9 +47,16 @@ enum class FoundModule {
 };
 FoundModule FindLoadedModule(uint64_t address, LoadedModule* module);
 
-// Looks _dl_find_object up, and lists all modules. To be called before the first walk, and again
-// when modules have gone.
+// Whether a module is mapped at exactly these addresses. Reads nothing of it: it may be going away.
+bool IsStillLoaded(uint64_t start, uint64_t end);
+
+// Looks _dl_find_object up, and lists all modules. To be called before the first walk.
 void PrepareModules();
+// Lists them again, because some have gone.
+void ListModules();
+
+// How many modules this process has unloaded so far.
+uint64_t UnloadedModules();
 
 }  // namespace gmt::preload
 

@@ -13,22 +13,29 @@ constexpr uint64_t kAddressLimit = uint64_t{1} << 47;  // of a program
 
 constinit std::atomic<uint32_t> in_doubt{0};
 
+constinit std::atomic<uint64_t> newest_epoch{kEpochStep};
+uint64_t NewEpoch() { return newest_epoch.fetch_add(kEpochStep) + kEpochStep; }
+
 }  // namespace
 
 alignas(64) constinit RuleCache::Entry RuleCache::entries_[kSize] = {};
 constinit std::atomic<uint64_t> RuleCache::epoch_{kEpochStep};
 
-void RulesChanged() { RuleCache::epoch_.fetch_add(kEpochStep); }
+void RulesChanged() { RuleCache::epoch_.store(NewEpoch()); }
 
-// First the mark, then the new epoch: who sees that epoch sees the mark. What was begun under the
-// old one is kept under it, and forgotten with it.
+// First the mark, then the new epoch: who sees that epoch sees the mark.
 RulesInDoubt::RulesInDoubt() {
   in_doubt.fetch_add(1);
-  RulesChanged();
+  meanwhile_ = NewEpoch();
+  before_ = RuleCache::epoch_.exchange(meanwhile_);
 }
 
+// The old epoch comes back only if nobody else has begun one: that is, has had a doubt.
 RulesInDoubt::~RulesInDoubt() {
-  RulesChanged();
+  uint64_t expected = meanwhile_;
+  if (!nothing_has_gone_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
+    RulesChanged();
+  }
   in_doubt.fetch_sub(1);
 }
 

@@ -34,14 +34,22 @@ namespace gmt::preload {
 // Forgets all rules. For who has unloaded a library, or finds other code where some was.
 void RulesChanged();
 
-// While one of these exists a library may be going away: rules that are found meanwhile are not
-// kept, since what they were read from may be gone before the library that takes its place is seen.
+// While one of these exists a library may be going away: no rule is taken from the table, and none
+// that is found goes into it, since what it was read from may be gone before the library that takes
+// its place is seen.
 class RulesInDoubt {
  public:
   RulesInDoubt();
+  // What was known before is forgotten, unless NothingHasGone() was called.
   ~RulesInDoubt();
   RulesInDoubt(const RulesInDoubt&) = delete;
   RulesInDoubt& operator=(const RulesInDoubt&) = delete;
+
+  void NothingHasGone() { nothing_has_gone_ = true; }
+
+ private:
+  uint64_t before_, meanwhile_;  // epochs
+  bool nothing_has_gone_ = false;
 };
 
 class RuleCache {
@@ -63,6 +71,7 @@ class RuleCache {
 
  private:
   friend void RulesChanged();
+  friend class RulesInDoubt;
   struct Entry {
     std::atomic<uint64_t> key, rule;
   };
@@ -91,6 +100,19 @@ class RuleCache {
   // Memory that a process which walks no stack never touches.
   alignas(64) static constinit Entry entries_[kSize];
   static constinit std::atomic<uint64_t> epoch_;
+};
+
+}  // namespace gmt::preload
+
+#else
+
+namespace gmt::preload {
+
+inline void RulesChanged() {}
+class RulesInDoubt {
+ public:
+  RulesInDoubt() {}
+  void NothingHasGone() {}
 };
 
 }  // namespace gmt::preload
