@@ -47,8 +47,10 @@ bool NativeWalk::Steps::Simple(Rule rule, NativeFrame* frame) {
   }
   uint64_t caller = 0, bp = at->bp;
   if (cfa <= at->sp || !Read(&range, cfa - kWord, &caller)) return false;
-  if (rule.bp_at_cfa() && !Read(&range, Plus(cfa, rule.saved_at()), &bp)) return false;
-  if (rule.bp_at_bp() && !Read(&range, Plus(at->bp, rule.saved_at()), &bp)) return false;
+  // Tables say nothing right about the frame pointer where it has just been restored. Callers that
+  // need it find no stack at 0.
+  if (rule.bp_at_cfa() && !Read(&range, Plus(cfa, rule.saved_at()), &bp)) bp = 0;
+  if (rule.bp_at_bp() && !Read(&range, Plus(at->bp, rule.saved_at()), &bp)) bp = 0;
   frame->cfa = cfa;
   at->Set(caller, cfa, bp, false);
   return true;
@@ -82,7 +84,7 @@ bool NativeWalk::Steps::Slow(NativeFrame* frame) {
     return false;
   }
   range = slow.range();
-  at->Set(slow.pc(), slow.sp(), slow.bp(), slow.exact());
+  at->Set(slow.pc(), slow.sp(), slow.bp_is_known() ? slow.bp() : 0, slow.exact());
   return true;
 }
 

@@ -136,7 +136,8 @@ bool SlowWalk::StepByTables(const CallFrame& tables, NativeFrame* frame) {
   if (tables.is_signal_frame) {
     caller.range_ = range_.Holds(caller.sp()) ? range_ : StackRange::Around(caller.sp());
     if (!caller.range_.Holds(caller.sp())) return EndWith(WalkEnd::kTruncated, frame);
-  } else if (caller.sp() <= sp()) {
+  } else if (caller.sp() < sp() || (caller.sp() == sp() && !exact_)) {
+    // Where a function that returns by a jump was interrupted, nothing may be left of its frame.
     return EndWith(WalkEnd::kTruncated, frame);
   } else {
     caller.range_ = range_;

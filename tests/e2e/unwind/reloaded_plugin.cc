@@ -1,0 +1,9 @@
+// What reloaded.cc loads: the same code twice, in frames of different sizes at the same addresses.
+
+extern "C" __attribute__((visibility("default"))) void CallFromPlugin(void (*function)()) {
+  volatile char memory[GMT_FRAME_SIZE];
+  memory[0] = 1;
+  memory[GMT_FRAME_SIZE - 1] = 2;
+  function();
+  memory[1] = memory[0];
+}
