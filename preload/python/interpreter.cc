@@ -168,19 +168,11 @@ const char* Interpreter::Examine(void* library) {
   dl_iterate_phdr(FindText, &text);
   text_start_ = text.start;
   text_bytes_ = text.end - text.start;
-  if (layout_.chain == FrameChain::kObjects) FindEval(library);
+  if (layout_.chain == FrameChain::kObjects) {
+    eval_ = FindEvalFunction(LibcDlsym(library, "_PyEval_EvalFrameDefault"));
+  }
   identity_ = findings.fetch_add(1, std::memory_order_relaxed) + 1;
   return nullptr;
-}
-
-void Interpreter::FindEval(void* library) {
-  void* eval = LibcDlsym(library, "_PyEval_EvalFrameDefault");
-  Dl_info info;
-  void* symbol = nullptr;
-  if (eval == nullptr || dladdr1(eval, &info, &symbol, RTLD_DL_SYMENT) == 0) return;
-  if (symbol == nullptr || info.dli_saddr != eval) return;
-  eval_start_ = reinterpret_cast<uint64_t>(eval);
-  eval_bytes_ = static_cast<const ElfW(Sym)*>(symbol)->st_size;
 }
 
 const char* Interpreter::status() const {

@@ -19,6 +19,7 @@
 
 #include <atomic>
 
+#include "preload/python/eval_function.h"
 #include "preload/python/layouts.h"
 
 namespace gmt::preload {
@@ -89,7 +90,7 @@ class Interpreter {
     return state_.load(std::memory_order_acquire) == kNone ? Thread{} : FindThread();
   }
   // Whether the instruction lies in the function that runs frames. For 3.8 to 3.10.
-  bool IsEval(uint64_t pc) const { return pc - eval_start_ < eval_bytes_; }
+  bool IsEval(uint64_t pc) const { return eval_.Holds(pc); }
 
   // Fills a walk's batch of frames (preload/python/python_walk.h).
   using LoadFrames = void (*)(PythonWalk* walk);
@@ -102,7 +103,6 @@ class Interpreter {
   enum State : uint32_t { kNone = 0, kOn, kOff };
 
   const char* Examine(void* library);
-  void FindEval(void* library);
   void TurnOff(const char* reason) const;
   void LookAgainAt(uint64_t now_ns);
   bool Compare() const;
@@ -115,7 +115,7 @@ class Interpreter {
   PythonApi api_ = {};
   LoadFrames load_ = nullptr;
   uint64_t text_start_ = 0, text_bytes_ = 0;
-  uint64_t eval_start_ = 0, eval_bytes_ = 0;
+  EvalFunction eval_;
   int minor_ = 0;
   uint32_t identity_ = 0;  // of this finding: threads that were checked remember it
   mutable std::atomic<uint32_t> state_{kNone};
