@@ -78,9 +78,34 @@ class FrameChecker {
     return reader_.Read(object + l_.object_type, &found) && found == type;
   }
 
-  bool RefersTo(uint64_t code, uint16_t field, uint64_t type) {
-    uint64_t object;
-    return reader_.Read(code + field, &object) && IsOf(object, type);
+  bool RefersToText(uint64_t code, uint16_t field) {
+    uint64_t text, length;
+    uint32_t state;
+    if (!reader_.Read(code + field, &text) || !IsOf(text, api_.text_type) ||
+        !reader_.Read(text + l_.text_length, &length) ||
+        !reader_.Read(text + l_.text_state, &state)) {
+      return false;
+    }
+    state >>= l_.text_kind_shift;
+    const uint32_t character = state & 7;
+    const bool compact = (state >> 3 & 1) != 0, ascii = (state >> 4 & 1) != 0;
+    if (!compact || (character != 1 && character != 2 && character != 4)) return false;
+    return EndsWithZero(text + (ascii ? l_.ascii_text : l_.compact_text), length, character);
+  }
+
+  bool RefersToBytes(uint64_t code, uint16_t field) {
+    uint64_t bytes, size;
+    return reader_.Read(code + field, &bytes) && IsOf(bytes, api_.bytes_type) &&
+           reader_.Read(bytes + l_.object_size, &size) &&
+           EndsWithZero(bytes + l_.bytes_data, size, 1);
+  }
+
+  // CPython puts a zero behind every text and every string of bytes.
+  bool EndsWithZero(uint64_t data, uint64_t length, uint32_t unit) {
+    constexpr uint64_t kLongest = 64 << 20;
+    uint8_t first, zero;
+    return length < kLongest && reader_.Read(data, &first) &&
+           reader_.Read(data + length * unit, &zero) && zero == 0;
   }
 
   bool CheckCode(uint64_t code) {
@@ -92,10 +117,8 @@ class FrameChecker {
     }
     if (l_.code_traceable != 0 && (traceable < 0 || traceable > kLastTraceable)) return false;
     return reader_.Read(code + l_.code_first_line, &first_line) && first_line >= 0 &&
-           RefersTo(code, l_.code_name, api_.text_type) &&
-           RefersTo(code, l_.code_short_name, api_.text_type) &&
-           RefersTo(code, l_.code_file, api_.text_type) &&
-           RefersTo(code, l_.code_line_table, api_.bytes_type);
+           RefersToText(code, l_.code_name) && RefersToText(code, l_.code_short_name) &&
+           RefersToText(code, l_.code_file) && RefersToBytes(code, l_.code_line_table);
   }
 
   // The bytecode's size in units of 2 bytes.

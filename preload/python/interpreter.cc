@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "preload/loader.h"
+#include "preload/python/code_identity.h"
 #include "preload/python/python_walk.h"
 #include "preload/python/readable.h"
 
@@ -168,6 +169,9 @@ const char* Interpreter::Examine(void* library) {
   dl_iterate_phdr(FindText, &text);
   text_start_ = text.start;
   text_bytes_ = text.end - text.start;
+  if (layout_.code_version == 0) {
+    CodeIdentity::CountDeaths(api_.code_type, text_start_, text_bytes_);
+  }
   if (layout_.chain == FrameChain::kObjects) {
     eval_ = FindEvalFunction(LibcDlsym(library, "_PyEval_EvalFrameDefault"));
   }

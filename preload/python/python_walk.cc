@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "preload/python/code_identity.h"
+
 namespace gmt::preload {
 namespace {
 
@@ -12,8 +14,6 @@ T Load(uint64_t address) {
   return value;
 }
 uint64_t Word(uint64_t address) { return Load<uint64_t>(address); }
-
-uint64_t RotateLeft(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }
 
 // Reads single frames by one layout; constants where that is known when this is compiled.
 class FrameReader {
@@ -51,38 +51,19 @@ class FrameReader {
                                    1);
     }
     const auto index = Load<int32_t>(frame + l_.frame_instruction);
-    const uint32_t begun = index < 0 ? 0 : static_cast<uint32_t>(index);
+    if (index < 0) [[unlikely]]
+      return session::kBeforeInstructions;
+    const auto begun = static_cast<uint32_t>(index);
     return l_.instruction == Instruction::kByteIndex ? begun / 2 : begun;
   }
 
-  // What a code object is, beside its address.
-  uint64_t Identity(uint64_t code) const {
-    const uint64_t table = Word(code + l_.code_line_table);
-    if (l_.code_version != 0) {
-      const uint64_t version = Load<uint32_t>(code + l_.code_version);
-      if (version != 0) [[likely]]
-        return table + version * kMix;
-    }
-    return IdentityByContents(code, table);
+  // What a code object is, beside its address: by its number, which no other code object gets.
+  // 0 where it has none: before 3.12, and after four thousand million of them.
+  uint64_t Number(uint64_t code) const {
+    return l_.code_version == 0 ? 0 : Load<uint32_t>(code + l_.code_version);
   }
 
  private:
-  static constexpr uint64_t kMix = 0x9e3779b97f4a7c15, kMixMore = 0xd1b54a32d192ed03;
-
-  // Before 3.12 code objects have no number (and later ones none after four thousand million). A
-  // new one often has its address, table, name and file where an older one had them; then what the
-  // table says tells them apart.
-  uint64_t IdentityByContents(uint64_t code, uint64_t table) const {
-    const uint64_t size = Word(table + l_.object_size);
-    uint64_t beginning = Word(table + l_.bytes_data);
-    if (size < 8) [[unlikely]]
-      beginning &= (uint64_t{1} << 8 * size) - 1;
-    const uint64_t line = size << 32 | Load<uint32_t>(code + l_.code_first_line);
-    const uint64_t names =
-        RotateLeft(Word(code + l_.code_short_name), 21) ^ RotateLeft(Word(code + l_.code_file), 42);
-    return (table ^ names) + line * kMix + beginning * kMixMore;
-  }
-
   // Where the bytecode begins that this frame runs: in the code object, but the free-threaded 3.14
   // gives each thread a copy (_PyFrame_GetBytecode in internal/pycore_interpframe.h).
   uint64_t Bytecode(uint64_t frame, uint64_t code) const {
@@ -119,6 +100,7 @@ class FrameLoader {
         frame_(walk->frame_),
         cframe_(walk->cframe_),
         fingerprint_(walk->fingerprint_),
+        generation_(layout.code_version == 0 ? CodeIdentity::Generation() : 0),
         in_run_(walk->in_run_) {}
 
   // The compiler is to see one function, so that all state is in registers.
@@ -181,7 +163,12 @@ class FrameLoader {
     const uint64_t code = read_.Code(frame);
     walk_.frames_[count_].code = code;
     walk_.frames_[count_++].offset = read_.Offset(frame, code);
-    fingerprint_ = (fingerprint_ ^ read_.Identity(code)) * 0x8ebc6af09c88c6e3;
+    fingerprint_ = (fingerprint_ ^ Identity(code)) * 0x8ebc6af09c88c6e3;
+  }
+
+  [[gnu::always_inline]] uint64_t Identity(uint64_t code) const {
+    const uint64_t number = read_.Number(code);
+    return number != 0 ? number : CodeIdentity::Find(code, generation_, layout_);
   }
 
   // A run without frames leaves nothing behind.
@@ -221,6 +208,7 @@ class FrameLoader {
   const Layout& layout_;
   const FrameReader read_;
   uint64_t frame_, cframe_, fingerprint_;
+  const uint64_t generation_;  // of identities that are known
   bool in_run_;
   uint64_t marker_ = 0;
   uint32_t count_ = 0, run_ = 0;

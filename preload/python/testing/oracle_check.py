@@ -21,6 +21,7 @@ import threading
 import types
 
 CAPACITY = 4096
+BEFORE_INSTRUCTIONS = (1 << 19) - 2  # session::kBeforeInstructions
 MINOR = sys.version_info[1]
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -65,7 +66,7 @@ def chain(frame):
     """(code object, instruction in units of 2 bytes) of each frame, innermost first."""
     found = []
     while frame is not None:
-        found.append((frame.f_code, max(frame.f_lasti, 0) // 2))
+        found.append((frame.f_code, frame.f_lasti // 2 if frame.f_lasti >= 0 else BEFORE_INSTRUCTIONS))
         frame = frame.f_back
     return found
 
@@ -542,6 +543,25 @@ def signals():
     signal.signal(signal.SIGUSR1, before)
 
 
+def profiled():
+    """A function that runs for each call, return and line sees frames that have not begun."""
+    def observe(*_):
+        sys.setprofile(None)
+        sys.settrace(None)
+        check_all("profile or trace function")
+
+    def called():
+        return len("called")
+
+    def generates():
+        yield called()
+    for call in (called, lambda: list(generates()), lambda: sorted([2, 1]), lambda: [x for x in generates()]):
+        sys.setprofile(observe)
+        call()
+        sys.settrace(observe)
+        call()
+
+
 def interpreters():
     try:
         import _interpreters as module
@@ -605,10 +625,11 @@ def churn():
         stale += d.name[:d.name_bytes] != name.encode() or d.file[:d.file_bytes] != f"file_{i % 3}.py".encode() or d.first_line != 1
         (reused if id(code) in addresses else addresses).add(id(code))
         table = code.co_lnotab if MINOR <= 9 else code.co_linetable
-        what = (name, i % 3, table, frames[0].offset)
+        # Copies, so that nothing keeps the code object's own.
+        what = (name, i % 3, bytes(bytearray(table)), frames[0].offset)
         known = seen.setdefault((tuple((f.code, f.offset) for f in frames[:2]), fingerprint.value), what)
         twice += known != what
-        del scope, code
+        del scope, code, table, source
     expect("churn: depth", wrong, 0)
     expect("churn: stale names", stale, 0)
     expect("churn: one fingerprint for two stacks", twice, 0)
@@ -660,6 +681,7 @@ def main():
     threads()
     watched()
     signals()
+    profiled()
     asyncio.run(tasks())
     asyncio.run(coroutine(3))
     interpreters()
