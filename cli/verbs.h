@@ -18,6 +18,7 @@
   VERB(Info) \
   VERB(Doctor) \
   VERB(Repair) \
+  VERB(Symbolize) \
   VERB(PreloadPath)
 // clang-format on
 

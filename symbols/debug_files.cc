@@ -9,33 +9,43 @@
 namespace gmt::symbols {
 namespace {
 
-std::vector<std::string> Candidates(const ElfFile& file, const std::string& build_id,
+// Below each of `dirs`, in another process's files and in ours.
+void AddBelow(const std::string& root, const std::vector<std::string>& dirs,
+              const std::string& rest, std::vector<std::string>* paths) {
+  for (const std::string& dir : dirs) {
+    if (!root.empty()) paths->push_back(absl::StrCat(root, dir, rest));
+    paths->push_back(absl::StrCat(dir, rest));
+  }
+}
+
+std::vector<std::string> Candidates(const std::string& build_id, const ElfFile* file,
+                                    const std::string& root,
                                     const std::vector<std::string>& debug_dirs) {
   std::vector<std::string> paths;
   if (build_id.size() >= 2) {
     const std::string hex = absl::BytesToHexString(build_id);
-    for (const std::string& dir : debug_dirs) {
-      paths.push_back(
-          absl::StrCat(dir, "/.build-id/", hex.substr(0, 2), "/", hex.substr(2), ".debug"));
-    }
+    AddBelow(root, debug_dirs,
+             absl::StrCat("/.build-id/", hex.substr(0, 2), "/", hex.substr(2), ".debug"), &paths);
   }
-  const std::string link = file.DebugLink();
-  const size_t slash = file.path().rfind('/');
+  const std::string link = file == nullptr ? "" : file->DebugLink();
+  const size_t slash = file == nullptr ? std::string::npos : file->path().rfind('/');
   if (link.empty() || slash == std::string::npos) return paths;
-  const std::string home = file.path().substr(0, slash);
+  const std::string home = file->path().substr(0, slash);
   paths.push_back(absl::StrCat(home, "/", link));
   paths.push_back(absl::StrCat(home, "/.debug/", link));
-  for (const std::string& dir : debug_dirs) paths.push_back(absl::StrCat(dir, home, "/", link));
+  const bool below_root = !root.empty() && home.compare(0, root.size(), root) == 0;
+  AddBelow(root, debug_dirs, absl::StrCat(home.substr(below_root ? root.size() : 0), "/", link),
+           &paths);
   return paths;
 }
 
 }  // namespace
 
-std::unique_ptr<ElfFile> FindDebugFile(const ElfFile& file,
+std::unique_ptr<ElfFile> FindDebugFile(const std::string& build_id, const ElfFile* file,
+                                       const std::string& root,
                                        const std::vector<std::string>& debug_dirs) {
-  const std::string build_id = file.BuildId();
-  for (const std::string& path : Candidates(file, build_id, debug_dirs)) {
-    if (path == file.path()) continue;
+  for (const std::string& path : Candidates(build_id, file, root, debug_dirs)) {
+    if (file != nullptr && path == file->path()) continue;
     auto found = ElfFile::Open(path);
     if (found.ok() && (*found)->BuildId() == build_id) return *std::move(found);
   }

@@ -5,8 +5,9 @@
 //   build-id      DIR/.build-id/ab/cdef....debug           for each debug directory
 //   debug link    beside the file, in .debug/ beside it, and DIR/<directory of the file>/
 //
-// A file found by its link counts only if its build-id is that of the stripped file (or neither has
-// one): names from another build are worse than none.
+// The directories are looked for below the root of the recorded process first, then here.
+// A file counts only if its build-id is that of the stripped file (or neither has one): names from
+// another build are worse than none.
 //
 // Thread safety: pure function; opens files.
 
@@ -21,8 +22,11 @@
 
 namespace gmt::symbols {
 
-// The separate debug file of `file`; null where there is none.
-std::unique_ptr<ElfFile> FindDebugFile(const ElfFile& file,
+// The separate debug file of a file with this build-id (raw bytes, may be empty); null where there
+// is none. `file`: the stripped file, null where it is not here. `root`: what its path begins with
+// where that is another process's root.
+std::unique_ptr<ElfFile> FindDebugFile(const std::string& build_id, const ElfFile* file,
+                                       const std::string& root,
                                        const std::vector<std::string>& debug_dirs);
 
 }  // namespace gmt::symbols

@@ -37,11 +37,12 @@ class DebugFilesTest : public ::testing::Test {
     return ".build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) + ".debug";
   }
   std::string Find(const ElfFile& file) {
-    auto found = FindDebugFile(file, {dir_ / "absent", dir_});
+    auto found = FindDebugFile(file.BuildId(), &file, root_, {dir_ / "absent", dir_});
     return found == nullptr ? "" : fs::relative(found->path(), dir_).string();
   }
 
   fs::path dir_;
+  std::string root_;
   const fs::path debug_ = Built("linked/.debug/sample.debug");
 };
 
@@ -66,6 +67,26 @@ TEST_F(DebugFilesTest, LinkUnderTheDebugDirectory) {
   const std::string mirrored = (dir_ / "lib/sample.debug").string().substr(1);
   Put(debug_, mirrored);
   EXPECT_EQ(Find(*file), mirrored);
+}
+
+TEST_F(DebugFilesTest, BuildIdIsEnoughWhereTheFileIsNotHere) {
+  auto file = Stripped();
+  Put(debug_, ByBuildId(*file));
+  auto found = FindDebugFile(file->BuildId(), nullptr, "", {dir_});
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->path(), dir_ / ByBuildId(*file));
+  EXPECT_EQ(FindDebugFile("", nullptr, "", {dir_}), nullptr);
+}
+
+TEST_F(DebugFilesTest, DebugDirectoriesOfAnotherRootComeFirst) {
+  root_ = dir_ / "root";
+  auto file = OpenCopy(Built("linked/sample.so"), "root/lib/sample.so");
+  Put(debug_, ByBuildId(*file));
+  EXPECT_EQ(Find(*file), ByBuildId(*file));
+  const std::string inside = "root" + dir_.string() + "/lib/sample.debug";
+  Put(debug_, inside);
+  fs::remove(dir_ / ByBuildId(*file));
+  EXPECT_EQ(Find(*file), inside);
 }
 
 TEST_F(DebugFilesTest, DebugFileOfAnotherBuildIsNotTaken) {

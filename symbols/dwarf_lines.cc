@@ -8,9 +8,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace gmt::symbols {
 namespace {
 
+// Lines and abbreviations of one unit, roughly: libdw does not tell.
+constexpr uint64_t kBytesOfUnit = 256 * 1024;
 constexpr int kMaxScopes = 256;  // deeper nesting than any compiler makes: damage
 
 struct Scopes {
@@ -77,6 +81,7 @@ class LibdwLines : public DwarfLines {
   std::vector<DwarfFrame> Find(uint64_t address) override {
     Dwarf_Die unit;
     if (!FindUnit(address, &unit)) return {};
+    read_units_.insert(dwarf_dieoffset(&unit));
     std::vector<DwarfFrame> frames(1);
     SetLine(&unit, address, frames[0]);
 
@@ -97,6 +102,11 @@ class LibdwLines : public DwarfLines {
       SetCallSite(&unit, die, frames.back());
     }
     return Usable(std::move(frames));
+  }
+
+  uint64_t bytes() const override {
+    const uint64_t ranges = units_ ? units_->capacity() * sizeof(UnitRange) : 0;
+    return ranges + read_units_.size() * kBytesOfUnit;
   }
 
  private:
@@ -138,6 +148,7 @@ class LibdwLines : public DwarfLines {
   }
 
   Dwarf* dwarf_;
+  absl::flat_hash_set<Dwarf_Off> read_units_;
   std::optional<std::vector<UnitRange>> units_;
 };
 

@@ -34,6 +34,9 @@ class DwarfLines {
   // Innermost inlined function first, the function that holds the machine code last. Empty where
   // DWARF does not cover the address.
   virtual std::vector<DwarfFrame> Find(uint64_t address) = 0;
+
+  // About as many as libdw holds of what it has read.
+  virtual uint64_t bytes() const = 0;
 };
 
 }  // namespace gmt::symbols

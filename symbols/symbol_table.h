@@ -51,6 +51,7 @@ class SymbolTable {
   std::string_view Find(uint64_t address) const;
 
   size_t size() const { return ranges_.size(); }
+  uint64_t bytes() const { return ranges_.capacity() * sizeof(SymbolRange); }
   bool from_symtab() const { return from_symtab_; }
 
  private:

@@ -6,14 +6,12 @@
 #include "absl/container/flat_hash_map.h"
 
 namespace gmt::symbols {
+namespace {
 
-std::vector<FrameRequest> UnnamedFrames(const format::Definitions& definitions) {
-  std::vector<uint32_t> ids;
-  for (uint32_t id = 1; id <= definitions.frame_count(); ++id) {
-    const format::FrameInfo& frame = definitions.frame(id);
-    if (frame.module != 0 && frame.function == 0 && definitions.symbols(id).empty())
-      ids.push_back(id);
-  }
+constexpr int kRowsOfBody = 16384;
+
+std::vector<FrameRequest> RequestsFor(const format::Definitions& definitions,
+                                      std::vector<uint32_t> ids) {
   std::sort(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) {
     const format::FrameInfo &x = definitions.frame(a), &y = definitions.frame(b);
     return std::pair(x.module, x.address) < std::pair(y.module, y.address);
@@ -30,6 +28,102 @@ std::vector<FrameRequest> UnnamedFrames(const format::Definitions& definitions) 
                         is_return ? AddressKind::kReturn : AddressKind::kExact});
   }
   return requests;
+}
+
+bool SaysMore(const std::vector<ResolvedSymbol>& found, const std::vector<format::Symbol>& known) {
+  const auto lines = [](const auto& symbols) {
+    return std::count_if(symbols.begin(), symbols.end(), [](const auto& s) { return s.line != 0; });
+  };
+  return std::pair(lines(found), found.size()) > std::pair(lines(known), known.size());
+}
+
+// Rows of symbols with their texts, in bodies of bounded size.
+class BodyWriter {
+ public:
+  // Ids of new texts follow those of `definitions` in its last segment.
+  explicit BodyWriter(const format::Definitions& definitions)
+      : base_(definitions.base()), strings_(definitions.string_count() - base_.string) {}
+
+  void Add(uint32_t frame, const std::vector<ResolvedSymbol>& found) {
+    for (const ResolvedSymbol& symbol : found) {
+      symbols_.add_frame(frame - base_.frame);
+      symbols_.add_function(Intern(symbol.function));
+      symbols_.add_file(Intern(symbol.file));
+      symbols_.add_line(static_cast<uint32_t>(symbol.line));
+    }
+    if (symbols_.frame_size() >= kRowsOfBody) Close();
+  }
+
+  std::vector<gmt::Body> Take() {
+    Close();
+    return std::move(bodies_);
+  }
+
+ private:
+  uint32_t Intern(const std::string& text) {
+    if (text.empty()) return 0;
+    const auto [it, is_new] = ids_.try_emplace(text, strings_ + 1);
+    if (is_new) {
+      if (definitions_.strings_size() == 0) definitions_.set_first_string(it->second);
+      definitions_.add_strings(text);
+      ++strings_;
+    }
+    return it->second;
+  }
+
+  void Close() {
+    if (definitions_.strings_size() > 0) {
+      *bodies_.emplace_back().mutable_definitions() =
+          std::exchange(definitions_, gmt::Definitions());
+    }
+    if (symbols_.frame_size() == 0) return;
+    symbols_.set_count(static_cast<uint32_t>(symbols_.frame_size()));
+    *bodies_.emplace_back().mutable_symbols() = std::exchange(symbols_, gmt::Symbols());
+  }
+
+  const format::Definitions::Base base_;
+  uint32_t strings_;
+  absl::flat_hash_map<std::string, uint32_t> ids_;
+  gmt::Definitions definitions_;
+  gmt::Symbols symbols_;
+  std::vector<gmt::Body> bodies_;
+};
+
+}  // namespace
+
+std::vector<FrameRequest> UnnamedFrames(const format::Definitions& definitions) {
+  std::vector<FrameRequest> requests = NativeFrames(definitions);
+  std::erase_if(requests, [&](const FrameRequest& request) {
+    return !definitions.symbols(request.frame).empty();
+  });
+  return requests;
+}
+
+std::vector<FrameRequest> NativeFrames(const format::Definitions& definitions) {
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 1; id <= definitions.frame_count(); ++id) {
+    const format::FrameInfo& frame = definitions.frame(id);
+    if (frame.module != 0 && frame.function == 0) ids.push_back(id);
+  }
+  return RequestsFor(definitions, std::move(ids));
+}
+
+BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbolizer) {
+  BetterNames names;
+  BodyWriter writer(definitions);
+  for (const FrameRequest& request : NativeFrames(definitions)) {
+    if (request.frame <= definitions.base().frame) continue;
+    const std::vector<format::Symbol>& known = definitions.symbols(request.frame);
+    const auto found = symbolizer.Resolve(request.module, request.address, request.kind);
+    ++names.frames;
+    names.named_before += !known.empty();
+    names.named += !known.empty() || !found.empty();
+    if (!SaysMore(found, known)) continue;
+    ++names.better;
+    writer.Add(request.frame, found);
+  }
+  names.bodies = writer.Take();
+  return names;
 }
 
 SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer& symbolizer,

@@ -32,6 +32,8 @@ struct FrameRequest {
 // The native frames that have neither a name of their own nor symbols yet, ordered by module, so
 // that each module is open once.
 std::vector<FrameRequest> UnnamedFrames(const format::Definitions& definitions);
+// Those with symbols, too.
+std::vector<FrameRequest> NativeFrames(const format::Definitions& definitions);
 
 // Gives a text its string id: DefinitionsBuilder::InternString of the recording that the symbols go
 // into.
@@ -46,6 +48,16 @@ struct SymbolizeResult {
 // Looks all of `requests` up. Never fails: what has no name is counted.
 SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer& symbolizer,
                           const InternString& intern);
+
+// Names that say more than what the native frames of the last file segment are called so far: a
+// name for none, lines and inlined calls for a mere name. Never fewer.
+struct BetterNames {
+  uint64_t frames = 0;  // native ones
+  uint64_t named_before = 0, named = 0;
+  uint64_t better = 0;            // with more than before, the newly named ones among them
+  std::vector<gmt::Body> bodies;  // to add to the segment, in order (format/recording_copy.h)
+};
+BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbolizer);
 
 // For readers: adds symbols for unnamed frames to `definitions` itself, whose strings grow by the
 // new names. Returns how many frames got a name.

@@ -4,51 +4,31 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/strip.h"
-#include "symbols/debug_files.h"
 #include "symbols/demangle.h"
 #include "symbols/dwarf_lines.h"
-#include "symbols/elf_file.h"
+#include "symbols/module_files.h"
 #include "symbols/symbol_table.h"
 
 namespace gmt::symbols {
-namespace {
-
-bool IsVdso(std::string_view path) {
-  return path == "[vdso]" || path == "linux-vdso.so.1" || path == "linux-gate.so.1";
-}
-
-absl::StatusOr<std::unique_ptr<ElfFile>> OpenModule(const std::string& root,
-                                                    const std::string& path) {
-  if (IsVdso(path)) return ElfFile::OpenVdso();
-  // A deleted file's name may have a new owner; the build-id decides.
-  return ElfFile::Open(root + std::string(absl::StripSuffix(path, " (deleted)")));
-}
-
-}  // namespace
-
 // What is open of one module. A module that cannot be used is kept too, so that it is looked for
 // once.
 class Symbolizer::Module {
  public:
-  Module(const ModuleKey& key, const SymbolizerOptions& options) : key_(key) {
-    auto file = OpenModule(options.root, key.path);
-    if (!file.ok()) {
-      state_ = absl::IsNotFound(file.status()) ? ModuleState::kMissing : ModuleState::kUnreadable;
-      return;
-    }
-    if ((*file)->BuildId() != key.build_id) {
-      state_ = ModuleState::kChanged;
-      return;
-    }
-    file_ = *std::move(file);
-    debug_file_ = FindDebugFile(*file_, options.debug_dirs);
-    LoadSymbols();
+  Module(const ModuleKey& key, const SymbolizerOptions& options)
+      : key_(key), files_(OpenModuleFiles(key, options)), state_(files_.state) {
+    if (state_ == ModuleState::kUsable) LoadSymbols();
   }
 
   const ModuleKey& key() const { return key_; }
   ModuleState state() const { return state_; }
+
+  // Of tables: what is mapped belongs to the page cache.
+  uint64_t bytes() const {
+    return (symbols_ ? symbols_->bytes() : 0) + (lines_ == nullptr ? 0 : lines_->bytes());
+  }
+
+  // What libdw has read so far; it reads again what is asked for again.
+  void CloseLines() { lines_ = lines_ == nullptr ? nullptr : OpenLines(); }
 
   std::vector<ResolvedSymbol> Resolve(uint64_t address) {
     if (state_ != ModuleState::kUsable) return {};
@@ -71,21 +51,25 @@ class Symbolizer::Module {
 
  private:
   void LoadSymbols() {
-    symbols_.emplace(*file_);
-    if (debug_file_ != nullptr) {
+    symbols_.emplace(*files_.file);
+    if (files_.debug != nullptr) {
       if (!symbols_->from_symtab()) {
-        SymbolTable better(*debug_file_);
-        if (better.size() > symbols_->size()) symbols_.emplace(*debug_file_);
+        SymbolTable better(*files_.debug);
+        if (better.size() > symbols_->size()) symbols_.emplace(*files_.debug);
       }
-      lines_ = DwarfLines::Open(*debug_file_);
     }
-    if (lines_ == nullptr) lines_ = DwarfLines::Open(*file_);
+    lines_ = OpenLines();
     if (lines_ == nullptr && symbols_->size() == 0) state_ = ModuleState::kNoSymbols;
   }
 
-  ModuleKey key_;
-  ModuleState state_ = ModuleState::kUsable;
-  std::unique_ptr<ElfFile> file_, debug_file_;
+  std::unique_ptr<DwarfLines> OpenLines() const {
+    auto lines = files_.debug == nullptr ? nullptr : DwarfLines::Open(*files_.debug);
+    return lines != nullptr ? std::move(lines) : DwarfLines::Open(*files_.file);
+  }
+
+  const ModuleKey key_;
+  ModuleFiles files_;
+  ModuleState state_;
   std::optional<SymbolTable> symbols_;
   std::unique_ptr<DwarfLines> lines_;
 };
@@ -119,17 +103,29 @@ Symbolizer::Module& Symbolizer::Open(const ModuleKey& key) {
   }
   recent_.push_front(std::make_unique<Module>(key, options_));
   open_[key] = recent_.begin();
-  if (recent_.size() > options_.max_open_modules) {
-    open_.erase(recent_.back()->key());
-    recent_.pop_back();
-  }
+  if (recent_.size() > options_.max_open_modules) CloseOldest();
   return *recent_.front();
+}
+
+void Symbolizer::CloseOldest() {
+  open_.erase(recent_.back()->key());
+  recent_.pop_back();
+}
+
+uint64_t Symbolizer::open_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& module : recent_) bytes += module->bytes();
+  return bytes;
 }
 
 std::vector<ResolvedSymbol> Symbolizer::Resolve(const ModuleKey& module, uint64_t address,
                                                 AddressKind kind) {
   if (kind == AddressKind::kReturn && address > 0) --address;
-  return Open(module).Resolve(address);
+  std::vector<ResolvedSymbol> symbols = Open(module).Resolve(address);
+  // libdw keeps every unit that it has read, so a module grows while it is open.
+  while (recent_.size() > 1 && open_bytes() > options_.max_bytes) CloseOldest();
+  if (open_bytes() > options_.max_bytes) recent_.front()->CloseLines();
+  return symbols;
 }
 
 ModuleState Symbolizer::StateOf(const ModuleKey& module) { return Open(module).state(); }

@@ -71,11 +71,21 @@ enum class ModuleState {
 // A sentence part for people: "is not on this machine any more", ...
 const char* Describe(ModuleState state);
 
+// Gives the path of a file with a build-id (raw bytes), or "".
+using FindByBuildId = std::function<std::string(const std::string& build_id)>;
+
 struct SymbolizerOptions {
   // Where modules' paths begin: "/proc/PID/root" sees the files of a process in a container.
   std::string root;
+  // "/proc/PID" of the process while it lives: files that it has mapped and that were deleted.
+  std::string process;
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  // Asked in order where neither the module nor the debug directories have DWARF.
+  std::vector<FindByBuildId> finders;
+  // What stays open: so many modules, with so many bytes of tables of ours and of libdw's. The one
+  // that is in use stays in any case.
   size_t max_open_modules = 64;
+  uint64_t max_bytes = 512u << 20;
 };
 
 class Symbolizer {
@@ -93,10 +103,12 @@ class Symbolizer {
   ModuleState StateOf(const ModuleKey& module);
 
   size_t open_modules() const { return recent_.size(); }
+  uint64_t open_bytes() const;
 
  private:
   class Module;
   Module& Open(const ModuleKey& key);
+  void CloseOldest();
 
   SymbolizerOptions options_;
   std::list<std::unique_ptr<Module>> recent_;  // last used first

@@ -1,0 +1,238 @@
+// gpumemtrace symbolize: a better-named copy of a recording.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/json_output.h"
+#include "cli/output_file.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "format/byte_source.h"
+#include "format/recording_copy.h"
+#include "interop/event_log.h"
+#include "symbols/build_id_index.h"
+#include "symbols/debuginfod.h"
+#include "symbols/symbolize_recording.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr size_t kModulesShown = 10;
+
+struct Options {
+  std::string file, output, root;
+  std::vector<std::string> debug_dirs;
+  bool debuginfod = false, force = false, json = false;
+};
+
+// The frames of one module that have no name, and why.
+struct Unnamed {
+  symbols::ModuleKey module;
+  uint64_t frames = 0;
+  std::string why;
+};
+
+struct Result {
+  uint64_t frames = 0, named = 0, named_before = 0, better = 0;
+  std::vector<Unnamed> unnamed;  // most frames first
+};
+
+absl::Status CheckFolders(const Options& options) {
+  std::vector<std::string> folders = options.debug_dirs;
+  if (!options.root.empty()) folders.push_back(options.root);
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    if (std::filesystem::is_directory(folder, error)) continue;
+    return absl::NotFoundError(absl::StrCat(folder, ": is no directory"));
+  }
+  return absl::OkStatus();
+}
+
+// The symbolizer with all that the options let it ask.
+class Names {
+ public:
+  static absl::StatusOr<std::unique_ptr<Names>> Open(const Options& options) {
+    absl::Status status = CheckFolders(options);
+    if (!status.ok()) return status;
+    auto names = std::make_unique<Names>();
+    symbols::SymbolizerOptions how;
+    how.root = options.root;
+    how.debug_dirs.insert(how.debug_dirs.begin(), options.debug_dirs.begin(),
+                          options.debug_dirs.end());
+    if (!options.debug_dirs.empty()) names->AddIndex(options.debug_dirs, &how);
+    if (options.debuginfod) {
+      auto client = symbols::Debuginfod::Open();
+      if (!client.ok()) {
+        return absl::Status(client.status().code(),
+                            absl::StrCat("--debuginfod: ", client.status().message()));
+      }
+      names->AddServers(*std::move(client), &how);
+    }
+    names->symbolizer_.emplace(std::move(how));
+    return names;
+  }
+
+  symbols::Symbolizer& symbolizer() { return *symbolizer_; }
+
+ private:
+  void AddIndex(const std::vector<std::string>& folders, symbols::SymbolizerOptions* how) {
+    index_ = std::make_unique<symbols::BuildIdIndex>(folders);
+    if (index_->cut()) {
+      PrintNote(fmt::format("--debug-dir: only the first {} files were looked at",
+                            Count(symbols::BuildIdIndex::kMaxFiles)));
+    }
+    how->finders.push_back([this](const std::string& id) { return index_->Find(id); });
+  }
+
+  void AddServers(std::unique_ptr<symbols::Debuginfod> client, symbols::SymbolizerOptions* how) {
+    servers_ = std::move(client);
+    PrintNote(fmt::format("asking {}", servers_->servers()));
+    how->finders.push_back([this](const std::string& id) { return servers_->Find(id); });
+  }
+
+  std::unique_ptr<symbols::BuildIdIndex> index_;
+  std::unique_ptr<symbols::Debuginfod> servers_;
+  std::optional<symbols::Symbolizer> symbolizer_;
+};
+
+// Adds the frames of the last segment that stay without a name.
+void CountUnnamed(const format::Definitions& definitions, const symbols::BetterNames& names,
+                  std::map<std::pair<std::string, std::string>, uint64_t>* unnamed) {
+  absl::flat_hash_set<uint32_t> named;
+  for (const gmt::Body& body : names.bodies) {
+    for (uint32_t frame : body.symbols().frame()) named.insert(frame + definitions.base().frame);
+  }
+  for (const symbols::FrameRequest& request : symbols::UnnamedFrames(definitions)) {
+    if (request.frame <= definitions.base().frame || named.contains(request.frame)) continue;
+    ++(*unnamed)[{request.module.path, request.module.build_id}];
+  }
+}
+
+std::vector<Unnamed> WhyUnnamed(
+    const std::map<std::pair<std::string, std::string>, uint64_t>& modules,
+    symbols::Symbolizer& symbolizer) {
+  std::vector<Unnamed> unnamed;
+  for (const auto& [module, frames] : modules) {
+    const symbols::ModuleKey key = {module.first, module.second};
+    const symbols::ModuleState state = symbolizer.StateOf(key);
+    const bool usable = state == symbols::ModuleState::kUsable;
+    unnamed.push_back({key, frames, usable ? "has no symbol there" : Describe(state)});
+  }
+  std::stable_sort(unnamed.begin(), unnamed.end(),
+                   [](const Unnamed& a, const Unnamed& b) { return a.frames > b.frames; });
+  return unnamed;
+}
+
+absl::StatusOr<Result> CopyWithNames(const Options& options, const std::string& output,
+                                     symbols::Symbolizer& symbolizer) {
+  auto sink = format::FileSink(output, format::IfExists::kOverwrite);
+  if (!sink.ok()) return sink.status();
+  Result result;
+  std::map<std::pair<std::string, std::string>, uint64_t> unnamed;
+  const absl::Status status = format::CopyRecording(
+      options.file, *std::move(sink), [&](const format::Definitions& definitions) {
+        symbols::BetterNames names = symbols::NameBetter(definitions, symbolizer);
+        result.frames += names.frames;
+        result.named += names.named;
+        result.named_before += names.named_before;
+        result.better += names.better;
+        CountUnnamed(definitions, names, &unnamed);
+        return absl::StatusOr<std::vector<gmt::Body>>(std::move(names.bodies));
+      });
+  if (!status.ok()) return status;
+  result.unnamed = WhyUnnamed(unnamed, symbolizer);
+  return result;
+}
+
+void PrintText(const Options& options, const Result& result) {
+  fmt::print("{} of {} named (was {})\n", Count(result.named), Plural(result.frames, "frame"),
+             Count(result.named_before));
+  fmt::print("{}: {} better than in {}\n", options.output, Plural(result.better, "frame"),
+             options.file);
+  for (size_t i = 0; i < std::min(result.unnamed.size(), kModulesShown); ++i) {
+    const Unnamed& unnamed = result.unnamed[i];
+    fmt::print("  {} without a name: {} {}\n", Plural(unnamed.frames, "frame"), unnamed.module.path,
+               unnamed.why);
+  }
+  if (result.unnamed.size() > kModulesShown) {
+    fmt::print("  and frames of {}\n",
+               Plural(result.unnamed.size() - kModulesShown, "other module"));
+  }
+}
+
+void PrintAsJson(const Options& options, const Result& result) {
+  nlohmann::ordered_json out = NewJson("symbolize", options.file);
+  out["output"] = options.output;
+  out["frames"] = result.frames;
+  out["named"] = result.named;
+  out["named_before"] = result.named_before;
+  out["better"] = result.better;
+  out["unnamed"] = nlohmann::ordered_json::array();
+  for (const Unnamed& unnamed : result.unnamed) {
+    out["unnamed"].push_back({{"module", unnamed.module.path},
+                              {"build_id", absl::BytesToHexString(unnamed.module.build_id)},
+                              {"frames", unnamed.frames},
+                              {"why", unnamed.why}});
+  }
+  PrintJson(out);
+}
+
+// Names are added to a recording; a log has them where it says what a stack is.
+absl::Status CheckInput(const std::string& path) {
+  auto source = format::OpenFile(path);
+  if (!source.ok()) return source.status();
+  std::string head;
+  absl::Status status = (*source)->Read(0, 64 << 10, &head);
+  if (!status.ok() || !interop::LooksLikeEventLog({head.data(), head.size()})) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is an event log; make a recording of it first: gpumemtrace import ",
+                   path, " -o FILE.gmt"));
+}
+
+absl::StatusOr<int> Symbolize(const Options& options) {
+  absl::Status input = CheckInput(options.file);
+  if (!input.ok()) return input;
+  auto names = Names::Open(options);
+  if (!names.ok()) return names.status();
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  const auto result = CopyWithNames(options, output->path(), (*names)->symbolizer());
+  if (!result.ok()) return result.status();
+  if (absl::Status status = output->Commit(); !status.ok()) return status;
+  if (options.json) {
+    PrintAsJson(options, *result);
+  } else {
+    PrintText(options, *result);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void AddSymbolize(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddVerb("symbolize", "Make a copy with better names of functions",
+                                    [options](const Terminal&) { return Symbolize(*options); });
+  command.Argument("FILE", &options->file, "a recording");
+  command.RequiredOption("-o,--output", &options->output, "OUT", "the better-named copy to write");
+  command.Option("--debug-dir", &options->debug_dirs, "DIR",
+                 "debug files: *.debug, an unpacked -dbgsym package, another machine's files");
+  command.Option("--root", &options->root, "DIR", "where the paths of modules begin");
+  command.Flag("--debuginfod", &options->debuginfod,
+               "fetch what is missing from the servers in DEBUGINFOD_URLS");
+  command.Flag("--force", &options->force, "overwrite an existing OUT");
+  command.Flag("--json", &options->json, "print JSON");
+}
+
+}  // namespace gmt::cli

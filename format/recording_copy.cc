@@ -1,0 +1,153 @@
+#include "format/recording_copy.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "format/byte_source.h"
+#include "format/chunk_codec.h"
+#include "format/frame_stream.h"
+#include "format/framing.h"
+
+namespace gmt::format {
+namespace {
+
+constexpr int kZstdLevel = 3;
+
+absl::Status NotWhole(absl::string_view path) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is cut or damaged; mend a copy first with: gpumemtrace repair ", path, " OUT.gmt"));
+}
+
+class Copier {
+ public:
+  Copier(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions)
+      : path_(path), sink_(std::move(sink)), additions_(additions) {}
+
+  absl::Status Take(const FrameRecord& record) {
+    switch (record.kind) {
+      case FrameRecord::Kind::kMagic:
+        return BeginSegment();
+      case FrameRecord::Kind::kHeader:
+        return Append(Frame(FrameTag::kHeader, record.body));
+      case FrameRecord::Kind::kChunk:
+        return TakeChunk(record.body);
+      case FrameRecord::Kind::kIndex:
+        return TakeIndex(record.body);
+      case FrameRecord::Kind::kFooter:
+        return EndSegment();
+      case FrameRecord::Kind::kDamage:
+        return NotWhole(path_);
+      case FrameRecord::Kind::kEnd:
+        return record.bytes > 0 || in_segment_ ? NotWhole(path_) : sink_->Sync();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Append(const std::string& bytes) {
+    segment_bytes_ += bytes.size();
+    return sink_->Append({bytes.data(), bytes.size()});
+  }
+
+  absl::Status BeginSegment() {
+    if (in_segment_) return NotWhole(path_);
+    in_segment_ = true;
+    segment_bytes_ = 0;
+    next_seq_ = 0;
+    last_t_ns_ = 0;
+    index_.reset();
+    definitions_.BeginSegment();
+    return Append(std::string(kFileMagic));
+  }
+
+  absl::Status TakeChunk(std::string_view bytes) {
+    Chunk chunk;
+    if (!in_segment_ || index_ != nullptr ||
+        !chunk.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+        chunk.seq() != next_seq_) {
+      return NotWhole(path_);
+    }
+    ++next_seq_;
+    last_t_ns_ = chunk.last_t_ns();
+    absl::Status status = Learn(chunk);
+    return status.ok() ? Append(Frame(FrameTag::kChunk, bytes)) : status;
+  }
+
+  absl::Status Learn(const Chunk& chunk) {
+    if (chunk.kind() != Chunk::DEFINITIONS && chunk.kind() != Chunk::SYMBOLS) {
+      return absl::OkStatus();
+    }
+    gmt::Body body;
+    if (!UnpackBody(chunk, &body).ok()) return NotWhole(path_);
+    return chunk.kind() == Chunk::DEFINITIONS ? definitions_.Add(body.definitions())
+                                              : definitions_.Add(body.symbols());
+  }
+
+  absl::Status TakeIndex(std::string_view bytes) {
+    index_ = std::make_unique<gmt::Index>();
+    return index_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ? absl::OkStatus()
+                                                                                : NotWhole(path_);
+  }
+
+  absl::Status EndSegment() {
+    if (index_ == nullptr) return NotWhole(path_);
+    auto bodies = additions_(definitions_);
+    if (!bodies.ok()) return bodies.status();
+    for (gmt::Body& body : *bodies) {
+      absl::Status status = Put(&body);
+      if (!status.ok()) return status;
+    }
+    in_segment_ = false;
+    index_->clear_crc32c();
+    const uint64_t index_offset = segment_bytes_;
+    return Append(Frame(FrameTag::kIndex, index_->SerializeAsString()) + Footer(index_offset));
+  }
+
+  absl::Status Put(gmt::Body* body) {
+    Chunk chunk;
+    chunk.set_sync(SyncWord(kChunkSync));
+    chunk.set_kind(body->has_symbols() ? Chunk::SYMBOLS : Chunk::DEFINITIONS);
+    chunk.set_seq(next_seq_++);
+    chunk.set_first_t_ns(last_t_ns_);
+    chunk.set_last_t_ns(last_t_ns_);
+    absl::Status status = packer_.Pack(body, kZstdLevel, &chunk);
+    if (!status.ok()) return status;
+    Index::Entry* entry = index_->add_entry();
+    entry->set_kind(chunk.kind());
+    entry->set_offset(segment_bytes_);
+    entry->set_first_t_ns(last_t_ns_);
+    entry->set_last_t_ns(last_t_ns_);
+    return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
+  }
+
+  const absl::string_view path_;
+  const std::unique_ptr<Sink> sink_;
+  const Additions& additions_;
+  ChunkPacker packer_{Chunk::ZSTD};
+  Definitions definitions_;
+  std::unique_ptr<gmt::Index> index_;  // of the segment, once it was read
+  bool in_segment_ = false;
+  uint64_t segment_bytes_ = 0;
+  uint32_t next_seq_ = 0;
+  int64_t last_t_ns_ = 0;
+};
+
+}  // namespace
+
+absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
+                           const Additions& additions) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
+  if (!source.ok()) return source.status();
+  FrameStream stream(source->get());
+  Copier copier(path, std::move(sink), additions);
+  for (;;) {
+    const absl::StatusOr<FrameRecord> record = stream.Next();
+    if (!record.ok()) return record.status();
+    absl::Status status = copier.Take(*record);
+    if (!status.ok() || record->kind == FrameRecord::Kind::kEnd) return status;
+  }
+}
+
+}  // namespace gmt::format
