@@ -57,7 +57,9 @@ uint32_t AddStack(Process* p, StackTable::Buffer* stack, const StackBuilder& bui
 
 uint32_t RecordStack(Process* p) {
   StackTable::Buffer stack;
-  StackBuilder builder(&stack, p->python);
+  const bool native = p->options.native_stacks != session::Unwinder::kNone;
+  StackBuilder builder(&stack, p->python,
+                       native ? StackBuilder::Native::kWanted : StackBuilder::Native::kLeftOut);
   p->capture.Capture(&builder);
   if (builder.depth() == 0) return 0;
   uint32_t id =

@@ -35,29 +35,35 @@ namespace gmt::preload {
 
 class StackBuilder {
  public:
-  // Python's frames are taken from `python` where that is on.
-  StackBuilder(session::StackTable::Buffer* stack, const Interpreter& python)
-      : stack_(*stack), interpreter_(python), python_(python) {}
+  enum class Native { kWanted, kLeftOut };
 
-  // The next native frame outwards. False when there is no room for more.
+  // Python's frames are taken from `python` where that is on.
+  StackBuilder(session::StackTable::Buffer* stack, const Interpreter& python, Native native)
+      : stack_(*stack),
+        interpreter_(python),
+        python_(python),
+        native_is_wanted_(native == Native::kWanted) {}
+
+  // The next native frame outwards. False when no more are wanted.
   bool Add(const NativeFrame& frame) {
     if (depth_ == 0 && InOwnImage(frame.address)) return true;
-    if (frame.exact) [[unlikely]]
-      AddInterrupted(frame);
+    was_interrupted_ |= frame.exact;
+    if (interpreter_.OwnsAddress(frame.address) && !MeetInterpreter(frame)) return false;
+    if (!native_is_wanted_) return true;
     if (!Put(frame.exact ? frame.address | session::kExactFrame : frame.address)) return false;
-    return with_python_ && python_.IsInterpretedBy(frame) ? AddRun() : true;
+    return !is_in_doubt_ && python_.IsInterpretedBy(frame) ? AddRun() : true;
   }
 
-  // When all native frames have come, or none are wanted. Behind a native walk that broke off come
-  // Python frames from further out: in order, all the same.
+  // When no more native frames come. Behind a native walk that broke off come Python frames from
+  // further out: in order, all the same.
   void Finish(bool native_is_truncated) {
-    const bool python_is_left = with_python_ && !python_.done();
-    if (native_is_truncated) {
+    if (!was_interrupted_) BeginPython();
+    if (native_is_wanted_ && native_is_truncated) {
       flags_ |= session::kStackTruncated;
-    } else if (python_is_left && depth_ != 0 && (flags_ & session::kStackTruncated) == 0) {
+    } else if (depth_ != 0 && !python_.done() && (flags_ & session::kStackTruncated) == 0) {
       flags_ |= session::kStackUnmerged;
     }
-    while (with_python_ && !python_.done() && AddRun()) {
+    while (!is_in_doubt_ && !python_.done() && AddRun()) {
     }
     if (python_.unreadable()) flags_ |= session::kStackNoPython;
     stack_.fingerprint = (flags_ & session::kStackPython) != 0 ? python_.fingerprint() : 0;
@@ -65,7 +71,7 @@ class StackBuilder {
 
   uint32_t depth() const { return depth_; }
   uint16_t flags() const { return flags_; }
-  // Whether the code that asks was called, however indirectly, out of a signal's midst.
+  // Whether this is code that a signal has called.
   bool was_interrupted() const { return was_interrupted_; }
 
  private:
@@ -86,12 +92,22 @@ class StackBuilder {
     return true;
   }
 
-  // In the middle of its own code the interpreter may be half done with a frame.
-  void AddInterrupted(const NativeFrame& frame) {
-    was_interrupted_ = true;
-    if (python_.done() || !interpreter_.OwnsAddress(frame.address)) return;
-    with_python_ = false;
-    flags_ |= session::kStackNoPython;
+  void BeginPython() {
+    if (!has_begun_) python_.Begin();
+    has_begun_ = true;
+  }
+
+  // No Python frame belongs further in than the interpreter's own code. In the midst of that code,
+  // where a signal may come, it can be half done with a frame: then nothing of it is read. False
+  // where the native frames further out do not matter.
+  bool MeetInterpreter(const NativeFrame& frame) {
+    if (frame.exact) {
+      flags_ |= session::kStackNoPython;
+      is_in_doubt_ = has_begun_ = true;
+      return native_is_wanted_;
+    }
+    BeginPython();
+    return native_is_wanted_;
   }
 
   session::StackTable::Buffer& stack_;
@@ -99,7 +115,8 @@ class StackBuilder {
   PythonWalk python_;
   uint32_t depth_ = 0;
   uint16_t flags_ = 0;
-  bool with_python_ = true, was_interrupted_ = false;
+  const bool native_is_wanted_;
+  bool has_begun_ = false, was_interrupted_ = false, is_in_doubt_ = false;
 };
 
 }  // namespace gmt::preload

@@ -109,12 +109,14 @@ bool StackCapture::FindLibunwind() {
   return true;
 }
 
-StackCapture StackCapture::Find(session::Unwinder wanted, const char** name) {
+StackCapture StackCapture::Find(const session::Options& options, const char** name) {
+  const session::Unwinder wanted = options.native_stacks;
   StackCapture capture;
   capture.walk_ = WalkNothing;
   *name = "none";
-  if (wanted == session::Unwinder::kNone) return capture;
-  if (wanted == session::Unwinder::kLibunwind && capture.FindLibunwind()) {
+  if (wanted == session::Unwinder::kNone) {
+    if (options.python_stacks && !capture.FindOwn()) capture.FindLibgcc();
+  } else if (wanted == session::Unwinder::kLibunwind && capture.FindLibunwind()) {
     *name = "libunwind";
   } else if (wanted != session::Unwinder::kLibgcc && capture.FindOwn()) {
     *name = "own";

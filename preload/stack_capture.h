@@ -25,8 +25,9 @@ namespace gmt::preload {
 class StackCapture {
  public:
   // The walk asked for; without it the next best. *name says which: "own", "libgcc", "libunwind" or
-  // "none". Takes the loader's lock.
-  static StackCapture Find(session::Unwinder wanted, const char** name);
+  // "none". Where Python's frames alone are wanted, native ones still tell where those begin. Takes
+  // the loader's lock.
+  static StackCapture Find(const session::Options& options, const char** name);
 
   // Gives the builder the frames, and finishes it.
   void Capture(StackBuilder* stack) const { walk_(*this, stack); }

@@ -244,7 +244,7 @@ bool Start(Process* p) {
     return false;
   }
   const char* unwinder;
-  p->capture = StackCapture::Find(p->options.native_stacks, &unwinder);
+  p->capture = StackCapture::Find(p->options, &unwinder);
   if (p->options.python_stacks) p->python.Find();
   const bool created = Create(p, output, unwinder);
   if (!created) unlink(output.path);

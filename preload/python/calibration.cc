@@ -228,6 +228,7 @@ bool Interpreter::Compare() const {
 
   const Undisturbed undisturbed(api_);
   PythonWalk walk(*this);
+  walk.Begin();
   void* frame = api_.innermost_frame(reinterpret_cast<void*>(thread));
   bool agree = true;
   for (uint32_t i = 0; i < kComparedFrames && agree; ++i) {

@@ -18,6 +18,7 @@
 //   main                         |
 //
 //   PythonWalk python(interpreter);
+//   python.Begin();
 //   for (each native frame, innermost first) {
 //     note it;
 //     if (python.IsInterpretedBy(native)) while (python.Next(&frame)) note frame;
@@ -49,14 +50,19 @@ struct PythonFrame {
 
 class PythonWalk {
  public:
+  // Reads nothing yet: done().
   explicit PythonWalk(const Interpreter& python)
-      : python_(python), below_(reinterpret_cast<uint64_t>(__builtin_frame_address(0))) {
-    const Interpreter::Thread thread = python.CurrentThread();
-    unreadable_ = thread.unreadable;
-    if (thread.state != 0) Begin(thread.state);
-  }
+      : python_(python), below_(reinterpret_cast<uint64_t>(__builtin_frame_address(0))) {}
   PythonWalk(const PythonWalk&) = delete;
   PythonWalk& operator=(const PythonWalk&) = delete;
+
+  // Turns to this thread's innermost frame. Not where a signal has interrupted the interpreter's own
+  // text.
+  void Begin() {
+    const Interpreter::Thread thread = python_.CurrentThread();
+    unreadable_ = thread.unreadable;
+    if (thread.state != 0) BeginAt(thread.state);
+  }
 
   // No frames are left.
   bool done() const { return next_ == count_ && frame_ == 0; }
@@ -101,7 +107,7 @@ class PythonWalk {
 
   friend class FrameLoader;
 
-  void Begin(uint64_t thread) {
+  void BeginAt(uint64_t thread) {
     const Layout& layout = python_.layout();
     memcpy(&frame_, reinterpret_cast<const void*>(thread + layout.thread_frame), sizeof(frame_));
     if (layout.chain == FrameChain::kCFrames) {

@@ -34,6 +34,7 @@ struct Frame {
 
 int WalkAll(const Interpreter& interpreter, Frame* frames, int capacity, uint64_t* fingerprint) {
   PythonWalk walk(interpreter);
+  walk.Begin();
   int n = 0;
   for (uint32_t run = 0; !walk.done() && n < capacity; ++run) {
     PythonFrame frame;
@@ -45,7 +46,7 @@ int WalkAll(const Interpreter& interpreter, Frame* frames, int capacity, uint64_
 
 // The stack merged, with libgcc's frames for native ones.
 struct Merge {
-  explicit Merge(const Interpreter& interpreter) : walk(interpreter) {}
+  explicit Merge(const Interpreter& interpreter) : walk(interpreter) { walk.Begin(); }
 
   PythonWalk walk;
   NativeFrame waiting = {};  // libgcc tells a frame's CFA when it stands at its caller's
@@ -184,6 +185,7 @@ namespace {
 // Not inlined, so that each is timed as a call.
 __attribute__((noinline)) uint64_t OwnWalk(const Interpreter& interpreter) {
   PythonWalk walk(interpreter);
+  walk.Begin();
   uint64_t sum = 0;
   while (!walk.done()) {
     for (PythonFrame frame; walk.Next(&frame);) sum += frame.code ^ frame.offset;
