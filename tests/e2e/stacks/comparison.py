@@ -1,0 +1,153 @@
+"""Is the recorded stack of a site the right one? Three witnesses have to agree: the recording, the
+comment in the source, and what the interpreter said about itself at that moment.
+"""
+
+import os
+import re
+
+from expectations import CUT, LIBRARY, Frame
+
+# A cut stack keeps its innermost frames. Before 3.11 each Python frame comes with three native ones.
+FEWEST_OF_A_CUT_STACK = 40
+
+
+def plain_name(function):
+    """`int sites::F<int>(long) [clone .cold]` is sites::F."""
+    name = re.sub(r" \[clone [^]]*\]|\.(cold|constprop|isra|part)(\.\d+)*", "", function)
+    name = name.replace("(anonymous namespace)", "{anonymous}")
+    name = re.sub(r"operator\(\)", "operator{}", name)
+    while True:  # arguments, of templates too, from the inside out
+        shorter = re.sub(r"\([^()]*\)( const)?|(?<!operator)<[^<>]*>", "", name)
+        if shorter == name:
+            break
+        name = shorter
+    name = name.replace("{anonymous}", "(anonymous namespace)").replace("operator{}", "operator()")
+    # A template's result stands before it.
+    return name.rpartition(" ")[2] if "operator" not in name and "namespace)" not in name else name
+
+
+def is_interpreter(frame):
+    """Whether a native frame may have run Python code."""
+    module = os.path.basename(frame.get("module") or "")
+    return bool(re.match(r"(lib)?python3", module)) or "PyEval" in (frame.get("function") or "")
+
+
+class Comparison:
+    """Of the stacks of one run, by a Python of that version."""
+
+    def __init__(self, expectations):
+        self.expectations = expectations
+        self.take_line = expectations.marks["take"][1] if "take" in expectations.marks else 0
+
+    def differences_of_note(self, site, note):
+        """Between the comment and the interpreter's own words."""
+        have = self._reduced(self._noted(note)[self._takes(note) :])
+        want = [f for f in self._written(site) if not f.native]
+        if want and want[-1] == CUT:
+            want, have = want[:-1], have[: len(want) - 1]
+        return [] if want == have else [difference("the interpreter", want, have)]
+
+    def differences(self, site, note, stack):
+        """Between those and a recorded stack, an event of the event log."""
+        frames = stack["frames"]
+        python = [
+            (f["function"], f["file"], f["line"]) for f in frames if f.get("language") == "python"
+        ]
+        noted = self._noted(note)
+        want = self._written(site)
+        cut = bool(want) and want[-1] == CUT
+        found = []
+        if bool(stack.get("truncated")) != cut:
+            found.append("the stack is marked as cut" if not cut else "the stack is not marked as cut")
+        if cut and len(python) >= FEWEST_OF_A_CUT_STACK:
+            noted = noted[: len(python)]
+        if python != noted:
+            found.append(difference("the recording", noted, python))
+        found += self._against_the_comment(want[:-1] if cut else want, frames, note, cut)
+        return found + misplaced_runs(frames)
+
+    def _takes(self, note):
+        """Whether the innermost frame is that of the function that all sites call."""
+        return bool(note["frames"]) and note["frames"][0][0] == "take"
+
+    def _noted(self, note):
+        frames = [tuple(frame) for frame in note["frames"]]
+        if self._takes(note):  # it was still on its way to the line of the call
+            frames[0] = (*frames[0][:2], self.take_line)
+        return frames
+
+    def _written(self, site):
+        frames = self.expectations.frames(site)
+        if self.expectations.version >= (3, 11):
+            return frames
+        return [
+            f
+            if f.native or f in (LIBRARY, CUT)
+            else Frame(f.function.rpartition(".")[2], f.file, f.line)
+            for f in frames
+        ]
+
+    def _reduced(self, python):
+        """(function, file, line) to frames; those of other people's files become one."""
+        reduced = []
+        for function, file, line in python:
+            if os.path.basename(file) in self.expectations.files:
+                reduced.append(Frame(function, os.path.basename(file), line))
+            elif not reduced or reduced[-1] != LIBRARY:
+                reduced.append(LIBRARY)
+        return reduced
+
+    def _against_the_comment(self, want, frames, note, cut):
+        """Python frames one by one; the native ones that the comment names, between them."""
+        have = []
+        for frame in frames[:]:
+            if frame.get("language") == "python":
+                have += self._reduced([(frame["function"], frame["file"], frame["line"])])
+                python = [f for f in have if not f.native]
+                if python[-2:] == [LIBRARY, LIBRARY]:
+                    del have[len(have) - 1 - have[::-1].index(LIBRARY)]
+            else:
+                name = plain_name(frame.get("function") or "")
+                file = os.path.basename(frame.get("file") or "")
+                have.append(Frame(name, file, frame.get("line") or 0, native=True))
+        if self._takes(note):
+            have = have[next((n + 1 for n, f in enumerate(have) if f.function == "take"), 0) :]
+        missing = first_missing(want, have, cut)
+        return [difference(f"the recording, without {missing},", want, have)] if missing else []
+
+
+def first_missing(want, have, cut):
+    """The first of `want` that is not in its place, as text; "" if all are."""
+    at = 0
+    for frame in want:
+        while at < len(have) and have[at].native and not matches(frame, have[at]):
+            at += 1
+        if at == len(have) or not matches(frame, have[at]):
+            return str(frame)
+        at += 1
+    rest = [frame for frame in have[at:] if not frame.native]
+    return "" if cut or not rest else f"an end before {rest[0]}"
+
+
+def matches(want, have):
+    if want.native != have.native or want.function != have.function:
+        return False
+    return want.line == 0 or (want.file, want.line) == (have.file, have.line)
+
+
+def misplaced_runs(frames):
+    """Python frames stand behind the interpreter's frame that ran them."""
+    for before, frame in zip([None, *frames], frames):
+        if frame.get("language") != "python" or (before and before.get("language") == "python"):
+            continue
+        if before is None or not is_interpreter(before):
+            place = "innermost" if before is None else f"behind {before.get('function')}"
+            return [f"{frame['function']} stands {place}, which does not run Python"]
+    return []
+
+
+def difference(whose, want, have):
+    def lines(frames):
+        return "\n".join(f"      {frame}" for frame in frames) or "      (nothing)"
+
+    return f"{whose} has another stack\n    expected:\n{lines(want)}\n    there:\n{lines(have)}"

@@ -1,0 +1,131 @@
+"""The stacks that the programs of tests/programs/stack_sites state in their comments.
+
+sites.py there has the notation. A mark is a line that a comment names, in any file of the folder.
+"""
+
+import dataclasses
+import pathlib
+import re
+import tokenize
+
+PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "programs" / "stack_sites"
+MAIN = "run@run < <module>@start"
+
+MARK = re.compile(r"(?:^|\s)@(\w+)(?:\{([^}]*)\})?(?=\s|$)")
+SITE = re.compile(r"(?:^|\s)site (\w+):\s*(.*)$")
+CONDITION = re.compile(r"^(.*)\{(<|>=)3\.(\d+)\}$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """One that must be there. A native one may have no line."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+    native: bool = False
+
+    def __str__(self):
+        place = f" {self.file}:{self.line}" if self.line else ""
+        return ("native " if self.native else "") + self.function + place
+
+
+LIBRARY = Frame("~")
+CUT = Frame("...")
+
+
+@dataclasses.dataclass
+class Site:
+    name: str
+    file: str
+    line: int
+    text: str
+
+    @property
+    def where(self):
+        return f"{self.file}:{self.line}"
+
+
+def holds(condition, version):
+    if not condition:
+        return True
+    operator, minor = re.fullmatch(r"(<|>=)3\.(\d+)", condition).groups()
+    before = version < (3, int(minor))
+    return before if operator == "<" else not before
+
+
+def comments(path):
+    """(line, text, whether nothing stands before it) of each."""
+    if path.suffix == ".py":
+        with tokenize.open(path) as file:
+            for token in tokenize.generate_tokens(file.readline):
+                if token.type == tokenize.COMMENT:
+                    alone = token.line[: token.start[1]].strip() == ""
+                    yield token.start[0], token.string.lstrip("# "), alone
+        return
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        before, slashes, text = line.partition("//")
+        if slashes:
+            yield number, text.strip(), before.strip() == ""
+
+
+class Expectations:
+    """What files of the folder state, for a version of Python, a pair such as (3, 11)."""
+
+    def __init__(self, files, version=(3, 99)):
+        self.version, self.sites, self.marks, self.files = version, {}, {}, set()
+        for path in files:
+            self._read(pathlib.Path(path))
+        for site in self.sites.values():
+            self.frames(site)  # notes the files that only their text names
+
+    def _read(self, path):
+        self.files.add(path.name)
+        last, unfinished = 0, None
+        for number, text, alone in comments(path):
+            goes_on = unfinished and alone and number == last + 1
+            if goes_on and (text.startswith("<") or unfinished.text == ""):
+                unfinished.text = f"{unfinished.text} {text}".strip()
+                last = number
+                continue
+            stated = SITE.search(text)
+            for name, condition in MARK.findall(text[: stated.start()] if stated else text):
+                if holds(condition, self.version):
+                    assert name not in self.marks, f"{path.name}:{number}: @{name} is there twice"
+                    self.marks[name] = (path.name, number)
+            if stated:
+                name = stated[1]
+                assert name not in self.sites, f"{path.name}:{number}: site {name} is there twice"
+                unfinished = Site(name, path.name, number, stated[2])
+                self.sites[name], last = unfinished, number
+
+    def frames(self, site):
+        """The frames of a site, innermost first."""
+        frames = []
+        text = re.sub(r"< main$", "< " + MAIN, site.text)
+        for item in re.split(r"\s+<\s+", text):
+            condition = CONDITION.match(item)
+            if condition:
+                if not holds("".join((condition[2], "3.", condition[3])), self.version):
+                    continue
+                item = condition[1]
+            frames.append(self._frame(item.strip(), site))
+        return frames
+
+    def _frame(self, item, site):
+        if item in (LIBRARY.function, CUT.function):
+            return Frame(item)
+        native = item.startswith("native ")
+        function, _, place = item.removeprefix("native ").partition("@")
+        if native and not place:
+            return Frame(function, native=True)
+        file, colon, line = place.rpartition(":")
+        if colon:
+            self.files.add(file)
+            return Frame(function, file, int(line), native)
+        if not place:
+            return Frame(function, site.file, site.line, native)
+        if place in self.marks:
+            return Frame(function, *self.marks[place], native)
+        assert place in self.sites, f"{site.where}: nothing has the mark @{place}"
+        return Frame(function, self.sites[place].file, self.sites[place].line, native)

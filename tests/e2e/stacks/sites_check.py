@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Records a Python program with many known sites on several interpreters and compares every stack.
+
+Usage: sites_check.py --build DIR [--all] [--python PATH]... [--notes-only]
+
+Each site says in the program's source what its stack is (tests/programs/stack_sites/sites.py). The
+program runs twice, its calls with and without the GIL. Interpreters: those that scripts/pythons has
+fetched; with --all, those of scripts/pythons --all; with --python, only the given ones. --notes-only
+compares the comments with what the interpreters say, and records nothing.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as rigs  # noqa: E402
+from comparison import Comparison  # noqa: E402
+from expectations import PROGRAMS, Expectations  # noqa: E402
+
+Interpreter = collections.namedtuple("Interpreter", "name path version")
+
+
+def interpreters(arguments):
+    """Those asked for; the ones that do not start are an error of whoever named them."""
+    if arguments.python:
+        named = [(pathlib.Path(p).name, p) for p in arguments.python]
+    else:
+        command = [rigs.ROOT / "scripts" / "pythons", "--list", *(["--all"] * arguments.all)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        named = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    ask = "import sys; print(*sys.version_info[:2])"
+    for name, path in named:
+        words = subprocess.run([path, "-c", ask], stdout=subprocess.PIPE, text=True, check=True)
+        yield Interpreter(name, path, tuple(map(int, words.stdout.split())))
+
+
+class Run:
+    """What a run of the program noted, and what was recorded of it, by the size of an allocation."""
+
+    def __init__(self, rig, folder, command, record, **environment):
+        (folder / "sessions").mkdir(mode=0o700)
+        environment["STACK_SITES_NOTES"] = str(folder / "notes")
+        if record:
+            recording = rig.run(folder, command, **environment)
+            done = recording.done
+        else:
+            done = subprocess.run(
+                rig.simulated(command),
+                env=rig.environment(folder, environment),
+                capture_output=True,
+                text=True,
+            )
+        assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-3000:]}"
+        self.notes = [json.loads(line) for line in open(folder / "notes")]
+        self.stacks = collections.defaultdict(list)
+        for file in sorted(folder.glob("run*.gmt")):
+            stacks = {}
+            for event in recording.events(file):
+                if event["kind"] == "stack":
+                    stacks[event["id"]] = event
+                elif event["kind"] == "alloc":
+                    self.stacks[event["size"]].append(stacks.get(event.get("stack"), {"frames": []}))
+
+
+def wrong_sites(expectations, run, record):
+    """(site, its differences) of each that is not right."""
+    comparison = Comparison(expectations)
+    notes = {}
+    for note in run.notes:
+        assert note["site"] not in notes, f"{note['site']} was reached twice"
+        notes[note["site"]] = note
+    assert len({note["size"] for note in run.notes}) == len(notes), "two sites have one size"
+    for name in notes:
+        assert name in expectations.sites, f"no comment says what the stack of {name} is"
+    for site in expectations.sites.values():
+        note = notes.get(site.name)
+        if note is None:
+            yield site, ["it was not reached"]
+            continue
+        differences = comparison.differences_of_note(site, note)
+        if record:
+            stacks = run.stacks[note["size"]]
+            if len(stacks) != 1:
+                differences.append(f"{len(stacks)} allocations were recorded instead of one")
+            for stack in stacks:
+                differences += comparison.differences(site, note, stack)
+        if differences:
+            yield site, differences
+
+
+def files():
+    """Whose comments say what is right."""
+    return [*sorted(PROGRAMS.glob("*.py")), PROGRAMS / "extension.cc"]
+
+
+def run_sites(rig, folder, python, gil, record):
+    return Run(
+        rig,
+        folder,
+        [python, "-B", "-X", "utf8", PROGRAMS / "sites.py"],
+        record,
+        STACK_SITES_GIL=gil,
+        STACK_SITES_EXTENSION=str(rig.build / "tests" / "stack_sites" / "extension.abi3.so"),
+    )
+
+
+def check(rig, python, gil, record):
+    """Prints the result for one interpreter; whether all is right."""
+    expectations = Expectations(files(), python.version)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
+        run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)
+        wrong = list(wrong_sites(expectations, run, record))
+    sites = len(expectations.sites)
+    print(f"{python.name}, GIL {gil}: {sites} sites, {sites - len(wrong)} right", flush=True)
+    for site, differences in wrong:
+        for text in differences:
+            print(f"  {site.name} ({site.where}): {text}")
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python", action="append")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--notes-only", action="store_true")
+    arguments = parser.parse_args()
+    rig = rigs.Rig(arguments.build.resolve(), sys.executable)
+    passed = failed = 0
+    for python in interpreters(arguments):
+        for gil in ("released", "held"):
+            if check(rig, python, gil, not arguments.notes_only):
+                passed += 1
+            else:
+                failed += 1
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed != 0 or passed == 0)
+
+
+if __name__ == "__main__":
+    main()

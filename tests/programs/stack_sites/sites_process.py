@@ -1,0 +1,71 @@
+"""What the process as a whole goes through: fork, signals, subinterpreters, its end."""
+
+import atexit
+import os
+import signal
+
+from device import take
+from registry import site
+
+
+@site
+def forks():
+    child = os.fork()
+    if child == 0:
+        take("fork_child")  # site fork_child: forks < main
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def handler(number, _):
+    take("signal")  # site signal: handler < signals@raise < main
+
+
+@site
+def signals():
+    before = signal.signal(signal.SIGUSR1, handler)
+    os.kill(os.getpid(), signal.SIGUSR1), len("")  # @raise
+    signal.signal(signal.SIGUSR1, before)
+
+
+SCRIPT = """import sys
+sys.path.insert(0, {folder!r})
+from device import take
+def inside():
+    take("subinterpreter")
+inside()
+"""
+
+
+def shared_gil_subinterpreter():
+    """The module of subinterpreters, and one that may load any extension module."""
+    try:
+        import _interpreters
+
+        return _interpreters, _interpreters.create("legacy")
+    except ImportError:
+        pass
+    try:
+        import _xxsubinterpreters
+
+        return _xxsubinterpreters, _xxsubinterpreters.create(isolated=False)
+    except TypeError:  # before 3.9 there was one kind
+        return _xxsubinterpreters, _xxsubinterpreters.create()
+
+
+@site
+def subinterpreter():
+    interpreters, new = shared_gil_subinterpreter()
+    script = SCRIPT.format(folder=os.path.dirname(os.path.abspath(__file__)))
+    # site subinterpreter: inside@<string>:5{<3.14} < <module>@<string>:6{<3.14}
+    # < inside@<script>:5{>=3.14} < <module>@<script>:6{>=3.14}
+    failure = interpreters.run_string(new, script)
+    assert failure is None, failure
+    interpreters.destroy(new)
+
+
+def at_exit():
+    take("atexit")  # site atexit: at_exit
+
+
+atexit.register(at_exit)
