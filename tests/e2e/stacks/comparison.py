@@ -5,25 +5,29 @@ comment in the source, and what the interpreter said about itself at that moment
 import os
 import re
 
-from expectations import CUT, LIBRARY, Frame
+from expectations import ANY_LINE, ANYTHING, CUT, LIBRARY, Frame
 
-# A cut stack keeps its innermost frames. Before 3.11 each Python frame comes with three native ones.
+# A cut stack keeps its innermost frames. Before 3.11 native ones stand between Python's.
 FEWEST_OF_A_CUT_STACK = 40
 
 
 def plain_name(function):
-    """`int sites::F<int>(long) [clone .cold]` is sites::F."""
+    """`int sites::F<int>(long) [clone .cold]` is sites::F<int>: neither result nor arguments."""
     name = re.sub(r" \[clone [^]]*\]|\.(cold|constprop|isra|part)(\.\d+)*", "", function)
-    name = name.replace("(anonymous namespace)", "{anonymous}")
-    name = re.sub(r"operator\(\)", "operator{}", name)
-    while True:  # arguments, of templates too, from the inside out
-        shorter = re.sub(r"\([^()]*\)( const)?|(?<!operator)<[^<>]*>", "", name)
-        if shorter == name:
-            break
-        name = shorter
-    name = name.replace("{anonymous}", "(anonymous namespace)").replace("operator{}", "operator()")
-    # A template's result stands before it.
-    return name.rpartition(" ")[2] if "operator" not in name and "namespace)" not in name else name
+    name = re.sub(r"\)( const| volatile| &+)+$", ")", name)
+    if name.endswith(")") and not name.endswith("operator()"):
+        depth = at = 0
+        for at in range(len(name) - 1, -1, -1):
+            depth += (name[at] == ")") - (name[at] == "(")
+            if depth == 0:
+                break
+        name = name[:at]
+    depth = starts = 0
+    for at, letter in enumerate(name):
+        depth += (letter in "(<{[") - (letter in ")>}]")
+        if letter == " " and depth == 0 and not name.endswith("operator", 0, at):
+            starts = at + 1
+    return name[starts:]
 
 
 def is_interpreter(frame):
@@ -58,7 +62,7 @@ class Comparison:
         cut = bool(want) and want[-1] == CUT
         found = []
         if bool(stack.get("truncated")) != cut:
-            found.append("the stack is marked as cut" if not cut else "the stack is not marked as cut")
+            found.append("the stack is " + ("not " if cut else "") + "marked as cut")
         if cut and len(python) >= FEWEST_OF_A_CUT_STACK:
             noted = noted[: len(python)]
         if python != noted:
@@ -100,7 +104,7 @@ class Comparison:
     def _against_the_comment(self, want, frames, note, cut):
         """Python frames one by one; the native ones that the comment names, between them."""
         have = []
-        for frame in frames[:]:
+        for frame in frames:
             if frame.get("language") == "python":
                 have += self._reduced([(frame["function"], frame["file"], frame["line"])])
                 python = [f for f in have if not f.native]
@@ -114,6 +118,35 @@ class Comparison:
             have = have[next((n + 1 for n, f in enumerate(have) if f.function == "take"), 0) :]
         missing = first_missing(want, have, cut)
         return [difference(f"the recording, without {missing},", want, have)] if missing else []
+
+
+class NativeComparison:
+    """Of the stacks of a program without Python, all of whose own frames are stated."""
+
+    def __init__(self, expectations, helper):
+        self.expectations, self.helper = expectations, helper
+
+    def differences(self, site, stack):
+        have = []
+        for frame in stack["frames"]:
+            file = os.path.basename(frame.get("file") or "")
+            if frame.get("language") == "python":
+                have.append(Frame(frame["function"], file, frame["line"]))
+            elif file in self.expectations.files:
+                name = plain_name(frame.get("function") or "")
+                have.append(Frame(name, file, frame.get("line") or 0, native=True))
+            elif have[-1:] != [LIBRARY]:
+                have.append(LIBRARY)
+        # What all sites call, and what that calls.
+        have = have[next((n + 1 for n, f in enumerate(have) if f.function == self.helper), 0) :]
+        want = self.expectations.frames(site)
+        cut = want[-1] == CUT
+        if bool(stack.get("truncated")) != cut:
+            return ["the stack is " + ("not " if cut else "") + "marked as cut"]
+        if want[-1] in (CUT, ANYTHING):
+            want, have = want[:-1], have[: len(want) - 1]
+        same = len(want) == len(have) and all(map(matches, want, have))
+        return [] if same else [difference("the recording", want, have)]
 
 
 def first_missing(want, have, cut):
@@ -132,6 +165,8 @@ def first_missing(want, have, cut):
 def matches(want, have):
     if want.native != have.native or want.function != have.function:
         return False
+    if want.line == ANY_LINE:
+        return want.file == have.file
     return want.line == 0 or (want.file, want.line) == (have.file, have.line)
 
 

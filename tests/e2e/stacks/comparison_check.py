@@ -43,7 +43,8 @@ def right_stack(comparison, site, note):
         add_python(lambda _: True)
     for frame in want:
         if frame.native:
-            native.append({"function": frame.function + "(int)", "file": frame.file, "line": frame.line})
+            function = frame.function + "(int)"
+            native.append({"function": function, "file": frame.file, "line": frame.line})
         elif frame == CUT:
             del noted[100:]
             add_python(lambda _: False)
@@ -157,7 +158,7 @@ FAULTS = [
 
 
 def harmless(fault, stack):
-    """What nobody can see: a cut stack may end anywhere, and equal frames may stand for each other."""
+    """What nobody can see: a cut stack may end anywhere, and equal frames stand for each other."""
     return stack["truncated"] and fault in (
         loses_a_python_frame,
         repeats_a_python_frame,

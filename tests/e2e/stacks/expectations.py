@@ -9,7 +9,8 @@ import re
 import tokenize
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "programs" / "stack_sites"
-MAIN = "run@run < <module>@start"
+# What `main` is in programs of Python and of C++.
+MAIN = {".py": "run@run < <module>@start", ".cc": "main@cc_main < ~"}
 
 MARK = re.compile(r"(?:^|\s)@(\w+)(?:\{([^}]*)\})?(?=\s|$)")
 SITE = re.compile(r"(?:^|\s)site (\w+):\s*(.*)$")
@@ -32,6 +33,8 @@ class Frame:
 
 LIBRARY = Frame("~")
 CUT = Frame("...")
+ANYTHING = Frame("*")
+ANY_LINE = -1
 
 
 @dataclasses.dataclass
@@ -42,8 +45,20 @@ class Site:
     text: str
 
     @property
+    def suffix(self):
+        return pathlib.Path(self.file).suffix
+
+    @property
     def where(self):
         return f"{self.file}:{self.line}"
+
+
+def size_of(site):
+    """What a site allocates, as the programs compute it."""
+    value = 0
+    for letter in site:
+        value = (value * 131 + ord(letter)) % 65521
+    return (1 << 20) + 16 * value
 
 
 def holds(condition, version):
@@ -102,7 +117,7 @@ class Expectations:
     def frames(self, site):
         """The frames of a site, innermost first."""
         frames = []
-        text = re.sub(r"< main$", "< " + MAIN, site.text)
+        text = re.sub(r"< main$", "< " + MAIN[site.suffix], site.text)
         for item in re.split(r"\s+<\s+", text):
             condition = CONDITION.match(item)
             if condition:
@@ -113,11 +128,13 @@ class Expectations:
         return frames
 
     def _frame(self, item, site):
-        if item in (LIBRARY.function, CUT.function):
+        if item in (LIBRARY.function, CUT.function, ANYTHING.function):
             return Frame(item)
-        native = item.startswith("native ")
+        native = item.startswith("native ") or site.suffix == ".cc"
         function, _, place = item.removeprefix("native ").partition("@")
-        if native and not place:
+        if place == "?":
+            return Frame(function, site.file, ANY_LINE, native)
+        if native and not place and site.suffix == ".py":
             return Frame(function, native=True)
         file, colon, line = place.rpartition(":")
         if colon:

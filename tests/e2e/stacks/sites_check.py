@@ -4,9 +4,9 @@
 Usage: sites_check.py --build DIR [--all] [--python PATH]... [--notes-only]
 
 Each site says in the program's source what its stack is (tests/programs/stack_sites/sites.py). The
-program runs twice, its calls with and without the GIL. Interpreters: those that scripts/pythons has
-fetched; with --all, those of scripts/pythons --all; with --python, only the given ones. --notes-only
-compares the comments with what the interpreters say, and records nothing.
+program runs twice, its calls with and without the GIL. Interpreters: those that scripts/pythons
+has fetched; with --all, those of scripts/pythons --all; with --python, only the given ones.
+--notes-only compares the comments with what the interpreters say, and records nothing.
 """
 
 import argparse
@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from comparison import Comparison  # noqa: E402
 from expectations import PROGRAMS, Expectations  # noqa: E402
+from recorded import stacks_by_size  # noqa: E402
 
 Interpreter = collections.namedtuple("Interpreter", "name path version")
 
@@ -40,7 +41,7 @@ def interpreters(arguments):
 
 
 class Run:
-    """What a run of the program noted, and what was recorded of it, by the size of an allocation."""
+    """What a run of the program noted, and what was recorded of it, by the size allocated."""
 
     def __init__(self, rig, folder, command, record, **environment):
         (folder / "sessions").mkdir(mode=0o700)
@@ -57,14 +58,8 @@ class Run:
             )
         assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-3000:]}"
         self.notes = [json.loads(line) for line in open(folder / "notes")]
-        self.stacks = collections.defaultdict(list)
-        for file in sorted(folder.glob("run*.gmt")):
-            stacks = {}
-            for event in recording.events(file):
-                if event["kind"] == "stack":
-                    stacks[event["id"]] = event
-                elif event["kind"] == "alloc":
-                    self.stacks[event["size"]].append(stacks.get(event.get("stack"), {"frames": []}))
+        files = sorted(folder.glob("run*.gmt"))
+        self.stacks = stacks_by_size(recording, *files) if record else {}
 
 
 def wrong_sites(expectations, run, record):

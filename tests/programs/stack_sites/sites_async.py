@@ -52,8 +52,8 @@ def by_hand():
 
 
 async def counts():
-    take("async_generator")  # site async_generator: counts < consumes@async_for < ~ < streams@streams
-    # < main
+    take("async_generator")  # site async_generator: counts < consumes@async_for < ~
+    # < streams@streams < main
     yield 1
     await asyncio.sleep(0)
     take("async_generator_later")  # site async_generator_later: counts < consumes@async_for < ~

@@ -81,7 +81,8 @@ class Base:
         return super().__new__(cls)
 
     def __init__(self):
-        take("init")  # site init: Base.__init__ < Derived.__init__@super < instances@instance < main
+        take("init")  # site init: Base.__init__ < Derived.__init__@super
+        # < instances@instance < main
 
 
 class Derived(Base):

@@ -47,16 +47,16 @@ def allocates(function, name):
 @site
 def cpp_nested():
     allocates(cpp.nested, "cpp_nested")  # site cpp_nested:
-    # native sites::Allocate@cpp_malloc < native sites::Inlined@cpp_inlined
-    # < native sites::Templated@cpp_template < native sites::Outer@cpp_outer
+    # native sites::Allocate@cpp_malloc < native sites::Inlined<unsigned long>@cpp_inlined
+    # < native sites::Templated<unsigned long>@cpp_template < native sites::Outer@cpp_outer
     # < native nested@entry_nested < allocates@allocates < cpp_nested@cpp_nested < main
 
 
 @site
 def cpp_released():
     allocates(cpp.released, "cpp_released")  # site cpp_released:
-    # native sites::Allocate@cpp_malloc < native sites::Inlined@cpp_inlined
-    # < native sites::Templated@cpp_template < native sites::Outer@cpp_outer
+    # native sites::Allocate@cpp_malloc < native sites::Inlined<unsigned long>@cpp_inlined
+    # < native sites::Templated<unsigned long>@cpp_template < native sites::Outer@cpp_outer
     # < native released@entry_released < allocates@allocates < cpp_released@cpp_released < main
 
 
@@ -72,8 +72,9 @@ def cpp_calls_back_twice():
     def second():
         take("cpp_twice")  # site cpp_twice: cpp_calls_back_twice.<locals>.second
         # < native sites::CallBack@cpp_call_back < native call_back@entry_call_back
-        # < cpp_calls_back_twice.<locals>.first@first_callback < native sites::CallBack@cpp_call_back
-        # < native call_back@entry_call_back < cpp_calls_back_twice@cpp_calls < main
+        # < cpp_calls_back_twice.<locals>.first@first_callback
+        # < native sites::CallBack@cpp_call_back < native call_back@entry_call_back
+        # < cpp_calls_back_twice@cpp_calls < main
 
     def first():
         cpp.call_back(second)  # @first_callback
@@ -91,10 +92,17 @@ def cpp_thread_with_gil():
 @site
 def cpp_threads_without_gil():
     # No frame of Python is theirs, whoever holds the GIL meanwhile.
-    # site cpp_no_gil: native sites::Allocate@cpp_malloc < native sites::RunWithoutGil@cpp_without_gil
-    # site cpp_held: native sites::Allocate@cpp_malloc < native sites::RunWithoutGil@cpp_without_gil
+    # site cpp_no_gil: native sites::Allocate@cpp_malloc
+    # < native sites::RunWithoutGil@cpp_without_gil
+    # site cpp_held: native sites::Allocate@cpp_malloc
+    # < native sites::RunWithoutGil@cpp_without_gil
     note("cpp_no_gil", None), cpp.thread_without_gil(size_of("cpp_no_gil"))
     note("cpp_held", None), cpp.thread_while_held(size_of("cpp_held"))
+
+
+def note_two(frame):
+    note("cpp_destructor", frame)
+    note("cpp_catch", frame)
 
 
 @site
@@ -112,11 +120,12 @@ def cpp_throws():
     # < cpp_throws@cpp_throw < main
     sizes = size_of("cpp_destructor"), size_of("cpp_catch")
     frame = sys._getframe()
-    cpp.throws((raises, *sizes)), note("cpp_destructor", frame), note("cpp_catch", frame)  # @cpp_throw
+    cpp.throws((raises, *sizes)), note_two(frame)  # @cpp_throw
 
 
 @site
 def cpp_error_set():
     allocates(cpp.with_error_set, "cpp_error_set")  # site cpp_error_set:
     # native sites::Allocate@cpp_malloc < native sites::Outer@cpp_outer
-    # < native with_error_set@entry_pending < allocates@allocates < cpp_error_set@cpp_error_set < main
+    # < native with_error_set@entry_pending < allocates@allocates
+    # < cpp_error_set@cpp_error_set < main
