@@ -90,7 +90,8 @@ def wrong_sites(expectations, run, record):
 
 def files():
     """Whose comments say what is right."""
-    return [*sorted(PROGRAMS.glob("*.py")), PROGRAMS / "extension.cc"]
+    programs = [p for p in PROGRAMS.glob("*.py") if p.name != "embedded.py"]
+    return [*sorted(programs), PROGRAMS / "extension.cc"]
 
 
 def run_sites(rig, folder, python, gil, record):
@@ -104,37 +105,48 @@ def run_sites(rig, folder, python, gil, record):
     )
 
 
-def check(rig, python, gil, record):
-    """Prints the result for one interpreter; whether all is right."""
-    expectations = Expectations(files(), python.version)
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
-        run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)
-        wrong = list(wrong_sites(expectations, run, record))
-    sites = len(expectations.sites)
-    print(f"{python.name}, GIL {gil}: {sites} sites, {sites - len(wrong)} right", flush=True)
+def report(name, expectations, run, record):
+    """Prints how many sites are right, and what is wrong about the others; whether all are right."""
+    sites, wrong = len(expectations.sites), list(wrong_sites(expectations, run, record))
+    print(f"{name}: {sites} sites, {sites - len(wrong)} right", flush=True)
     for site, differences in wrong:
         for text in differences:
             print(f"  {site.name} ({site.where}): {text}")
     return not wrong
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def check(rig, python, gil, record):
+    """Whether all is right with one interpreter."""
+    expectations = Expectations(files(), python.version)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
+        run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)
+        return report(f"{python.name}, GIL {gil}", expectations, run, record)
+
+
+def options(documentation):
+    parser = argparse.ArgumentParser(description=documentation.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--python", action="append")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--notes-only", action="store_true")
-    arguments = parser.parse_args()
+    return parser
+
+
+def end(results):
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    sys.exit(not results or not all(results))
+
+
+def main():
+    arguments = options(__doc__).parse_args()
     rig = rigs.Rig(arguments.build.resolve(), sys.executable)
-    passed = failed = 0
-    for python in interpreters(arguments):
-        for gil in ("released", "held"):
-            if check(rig, python, gil, not arguments.notes_only):
-                passed += 1
-            else:
-                failed += 1
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed != 0 or passed == 0)
+    end(
+        [
+            check(rig, python, gil, not arguments.notes_only)
+            for python in interpreters(arguments)
+            for gil in ("released", "held")
+        ]
+    )
 
 
 if __name__ == "__main__":

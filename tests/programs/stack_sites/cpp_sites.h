@@ -16,7 +16,7 @@
 
 namespace cpp {
 
-// As size_of in device.py.
+// As size_of in notes.py.
 constexpr size_t SizeOf(std::string_view site) {
   size_t value = 0;
   for (char letter : site) value = (value * 131 + static_cast<unsigned char>(letter)) % 65521;

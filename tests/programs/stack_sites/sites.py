@@ -9,7 +9,7 @@ between the Python ones. `FRAME{<3.12}` is there on those versions only. `...`: 
 `main` is this file's part. A comment that begins with `<` goes on with the line above.
 
 Functions go by their qualified name; before 3.11 the interpreter knows only its last part.
-tests/e2e/stacks compares recordings with these comments and with what device.py notes.
+tests/e2e/stacks compares recordings with these comments and with what notes.py writes.
 """
 
 import os

@@ -8,7 +8,8 @@ import os
 import sys
 import sysconfig
 
-from device import note, size_of, take
+from device import take
+from notes import note, size_of
 from registry import site
 
 

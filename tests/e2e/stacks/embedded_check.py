@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Records a C++ program that embeds Python, twice one after the other, and compares every stack.
+
+Usage: embedded_check.py --build DIR [--all] [--python PATH]... [--notes-only]
+
+Interpreters as in sites_check.py, those with a shared library. It is opened for the program's own
+use and for everybody's (RTLD_LOCAL, RTLD_GLOBAL).
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import sites_check
+from expectations import PROGRAMS, Expectations, size_of
+
+FIND_LIBRARY = """
+import glob, os, sys, sysconfig
+version = sysconfig.get_config_var("LDVERSION")
+real = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+# A launcher of three lines is not where its library is.
+folders = [f"{p}/{sub}" for p in (real, sys.base_prefix) for sub in ("lib", ".")]
+folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
+for folder in folders:
+    path = os.path.realpath(f"{folder}/libpython{version}.so.1.0")
+    if os.path.exists(path):
+        print(path, sys.base_prefix)
+        break
+"""
+
+
+def libraries(arguments):
+    """(name, version, library, its home), each library once."""
+    seen = set()
+    for python in sites_check.interpreters(arguments):
+        done = subprocess.run(
+            [python.path, "-c", FIND_LIBRARY], stdout=subprocess.PIPE, text=True, check=True
+        )
+        library, _, home = done.stdout.strip().partition(" ")
+        if library and library not in seen:
+            seen.add(library)
+            yield python.name, python.version, library, home
+
+
+def check(rig, name, version, library, home, scope, record):
+    expectations = Expectations([PROGRAMS / "embedded.py", PROGRAMS / "embedded.cc"], version)
+    program = rig.build / "tests" / "stack_sites" / "embedded"
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
+        run = sites_check.Run(
+            rig,
+            pathlib.Path(folder),
+            [program, library, scope, PROGRAMS / "embedded.py"],
+            record,
+            PYTHONHOME=home,
+            PYTHONPATH=str(PROGRAMS),
+            PYTHONDONTWRITEBYTECODE="1",
+        )
+        for site in expectations.sites.values():
+            if site.suffix == ".cc":  # where there is no Python to ask
+                run.notes.append({"site": site.name, "size": size_of(site.name), "frames": []})
+        return sites_check.report(f"{name}, RTLD_{scope.upper()}", expectations, run, record)
+
+
+def main():
+    arguments = sites_check.options(__doc__).parse_args()
+    rig = sites_check.rigs.Rig(arguments.build.resolve(), sys.executable)
+    results = [
+        check(rig, *library, scope, not arguments.notes_only)
+        for library in libraries(arguments)
+        for scope in ("local", "global")
+    ]
+    if not results:
+        print("No interpreter here has a shared library (Debian: libpython3-dev).")
+    sites_check.end(results)
+
+
+if __name__ == "__main__":
+    main()
