@@ -65,6 +65,9 @@ class Comparison:
             found.append("the stack is " + ("not " if cut else "") + "marked as cut")
         if cut and len(python) >= FEWEST_OF_A_CUT_STACK:
             noted = noted[: len(python)]
+        for flag in ("unmerged", "no_python"):
+            if stack.get(flag):
+                found.append(f"the stack is marked as {flag}")
         if python != noted:
             found.append(difference("the recording", noted, python))
         found += self._against_the_comment(want[:-1] if cut else want, frames, note, cut)

@@ -135,6 +135,11 @@ def has_the_wrong_mark(stack, python, native, chance):
     return True
 
 
+def is_unsure(stack, python, native, chance):
+    stack["unmerged"] = True
+    return True
+
+
 def is_empty(stack, python, native, chance):
     del stack["frames"][:]
     return True
@@ -153,6 +158,7 @@ FAULTS = [
     puts_python_under_native,
     puts_a_run_elsewhere,
     has_the_wrong_mark,
+    is_unsure,
     is_empty,
 ]
 
