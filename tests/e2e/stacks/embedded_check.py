@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import sites_check
+from comparison import Comparison
 from expectations import PROGRAMS, Expectations, size_of
 
 FIND_LIBRARY = """
@@ -59,7 +60,8 @@ def check(rig, name, version, library, home, scope, record):
         for site in expectations.sites.values():
             if site.suffix == ".cc":  # where there is no Python to ask
                 run.notes.append({"site": site.name, "size": size_of(site.name), "frames": []})
-        return sites_check.report(f"{name}, RTLD_{scope.upper()}", expectations, run, record)
+        title = f"{name}, RTLD_{scope.upper()}"
+        return sites_check.report(title, Comparison(expectations), run, record)
 
 
 def main():

@@ -23,6 +23,8 @@ from comparison import Comparison  # noqa: E402
 from expectations import PROGRAMS, Expectations  # noqa: E402
 from recorded import stacks_by_size  # noqa: E402
 
+OTHER_PROGRAMS = ("embedded.py", "torch_sites.py", "churn.py")
+
 Interpreter = collections.namedtuple("Interpreter", "name path version")
 
 
@@ -62,10 +64,9 @@ class Run:
         self.stacks = stacks_by_size(recording, *files) if record else {}
 
 
-def wrong_sites(expectations, run, record):
+def wrong_sites(comparison, run, record):
     """(site, its differences) of each that is not right."""
-    comparison = Comparison(expectations)
-    notes = {}
+    expectations, notes = comparison.expectations, {}
     for note in run.notes:
         assert note["site"] not in notes, f"{note['site']} was reached twice"
         notes[note["site"]] = note
@@ -90,7 +91,7 @@ def wrong_sites(expectations, run, record):
 
 def files():
     """Whose comments say what is right."""
-    programs = [p for p in PROGRAMS.glob("*.py") if p.name != "embedded.py"]
+    programs = [p for p in PROGRAMS.glob("*.py") if p.name not in OTHER_PROGRAMS]
     return [*sorted(programs), PROGRAMS / "extension.cc"]
 
 
@@ -105,9 +106,9 @@ def run_sites(rig, folder, python, gil, record):
     )
 
 
-def report(name, expectations, run, record):
-    """Prints how many sites are right, and what is wrong about the others; whether all are right."""
-    sites, wrong = len(expectations.sites), list(wrong_sites(expectations, run, record))
+def report(name, comparison, run, record):
+    """Prints how many sites are right, and what is wrong about the others; whether all are."""
+    sites, wrong = len(comparison.expectations.sites), list(wrong_sites(comparison, run, record))
     print(f"{name}: {sites} sites, {sites - len(wrong)} right", flush=True)
     for site, differences in wrong:
         for text in differences:
@@ -120,7 +121,7 @@ def check(rig, python, gil, record):
     expectations = Expectations(files(), python.version)
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)
-        return report(f"{python.name}, GIL {gil}", expectations, run, record)
+        return report(f"{python.name}, GIL {gil}", Comparison(expectations), run, record)
 
 
 def options(documentation):

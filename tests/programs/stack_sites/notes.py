@@ -16,7 +16,7 @@ def size_of(site):
     return (1 << 20) + 16 * value
 
 
-def note(site, frame):
+def note(site, frame, size=None):
     """The stack whose innermost frame is `frame`, on the line where that is now; None: no frame."""
     chain = []
     while frame is not None:
@@ -24,5 +24,5 @@ def note(site, frame):
         name = getattr(code, "co_qualname", code.co_name)
         chain.append((name, code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    line = {"site": site, "size": size_of(site), "pid": os.getpid(), "frames": chain}
+    line = {"site": site, "size": size or size_of(site), "frames": chain}
     os.write(_file, json.dumps(line).encode() + b"\n")
