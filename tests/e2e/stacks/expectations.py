@@ -13,8 +13,8 @@ PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "programs" / "stack_sit
 MAIN = {".py": "run@run < <module>@start", ".cc": "main@cc_main < ~"}
 
 MARK = re.compile(r"(?:^|\s)@(\w+)(?:\{([^}]*)\})?(?=\s|$)")
-SITE = re.compile(r"(?:^|\s)site (\w+):\s*(.*)$")
-CONDITION = re.compile(r"^(.*)\{(<|>=)3\.(\d+)\}$")
+SITE = re.compile(r"(?:^|\s)site (\w+)(?:\{([^}]*)\})?:\s*(.*)$")
+CONDITION = re.compile(r"^(.*)\{([^{}]*)\}$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Frame:
 LIBRARY = Frame("~")
 CUT = Frame("...")
 ANYTHING = Frame("*")
+NO_PYTHON = Frame("no_python")
 ANY_LINE = -1
 
 
@@ -61,12 +62,15 @@ def size_of(site):
     return (1 << 20) + 16 * value
 
 
-def holds(condition, version):
-    if not condition:
-        return True
-    operator, minor = re.fullmatch(r"(<|>=)3\.(\d+)", condition).groups()
-    before = version < (3, int(minor))
-    return before if operator == "<" else not before
+def holds(condition, version, settings):
+    """Of "<3.12", ">=3.11", words that are settings of the run; with commas: of all of them."""
+    for part in filter(None, (condition or "").split(",")):
+        bound = re.fullmatch(r"(<|>=)3\.(\d+)", part)
+        if bound is None and part not in settings:
+            return False
+        if bound and (version < (3, int(bound[2]))) != (bound[1] == "<"):
+            return False
+    return True
 
 
 def comments(path):
@@ -85,10 +89,13 @@ def comments(path):
 
 
 class Expectations:
-    """What files of the folder state, for a version of Python, a pair such as (3, 11)."""
+    """What files of the folder state, for a version of Python, a pair such as (3, 11), and words
+    that are the settings of a run.
+    """
 
-    def __init__(self, files, version=(3, 99)):
-        self.version, self.sites, self.marks, self.files = version, {}, {}, set()
+    def __init__(self, files, version=(3, 99), settings=()):
+        self.version, self.settings = version, settings
+        self.sites, self.marks, self.files = {}, {}, set()
         for path in files:
             self._read(pathlib.Path(path))
         for site in self.sites.values():
@@ -105,14 +112,16 @@ class Expectations:
                 continue
             stated = SITE.search(text)
             for name, condition in MARK.findall(text[: stated.start()] if stated else text):
-                if holds(condition, self.version):
+                if self._holds(condition):
                     assert name not in self.marks, f"{path.name}:{number}: @{name} is there twice"
                     self.marks[name] = (path.name, number)
             if stated:
                 name = stated[1]
+                unfinished, last = Site(name, path.name, number, stated[3]), number
+                if not self._holds(stated[2]):
+                    continue
                 assert name not in self.sites, f"{path.name}:{number}: site {name} is there twice"
-                unfinished = Site(name, path.name, number, stated[2])
-                self.sites[name], last = unfinished, number
+                self.sites[name] = unfinished
 
     def frames(self, site):
         """The frames of a site, innermost first."""
@@ -121,14 +130,17 @@ class Expectations:
         for item in re.split(r"\s+<\s+", text):
             condition = CONDITION.match(item)
             if condition:
-                if not holds("".join((condition[2], "3.", condition[3])), self.version):
+                if not self._holds(condition[2]):
                     continue
                 item = condition[1]
             frames.append(self._frame(item.strip(), site))
         return frames
 
+    def _holds(self, condition):
+        return holds(condition, self.version, self.settings)
+
     def _frame(self, item, site):
-        if item in (LIBRARY.function, CUT.function, ANYTHING.function):
+        if item in (f.function for f in (LIBRARY, CUT, ANYTHING, NO_PYTHON)):
             return Frame(item)
         native = item.startswith("native ") or site.suffix == ".cc"
         function, _, place = item.removeprefix("native ").partition("@")

@@ -23,7 +23,7 @@ from comparison import Comparison  # noqa: E402
 from expectations import PROGRAMS, Expectations  # noqa: E402
 from recorded import stacks_by_size  # noqa: E402
 
-OTHER_PROGRAMS = ("embedded.py", "torch_sites.py", "churn.py")
+OTHER_PROGRAMS = ("churn.py", "embedded.py", "interrupted.py", "torch_sites.py")
 
 Interpreter = collections.namedtuple("Interpreter", "name path version")
 
@@ -118,7 +118,7 @@ def report(name, comparison, run, record):
 
 def check(rig, python, gil, record):
     """Whether all is right with one interpreter."""
-    expectations = Expectations(files(), python.version)
+    expectations = Expectations(files(), python.version, [gil])
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)
         return report(f"{python.name}, GIL {gil}", Comparison(expectations), run, record)

@@ -5,8 +5,9 @@
 Frames stand innermost first. The first is on the line of the comment; FUNCTION@MARK is on the line
 that has the comment `@MARK`, in whatever file that is; FUNCTION@FILE:LINE says where it is. `~` is
 one or more frames of the standard library. `native FUNCTION`, perhaps with @MARK, is a C++ function
-between the Python ones. `FRAME{<3.12}` is there on those versions only. `...`: the stack is cut.
-`main` is this file's part. A comment that begins with `<` goes on with the line above.
+between the Python ones. `FRAME{<3.12}` is there on those versions only, `site NAME{<3.12,held}` is what a site must be there,
+for calls that hold the GIL. `...`: the stack is cut. `no_python`: it says that Python's frames are
+missing. `main` is this file's part. A comment that begins with `<` goes on with the line above.
 
 Functions go by their qualified name; before 3.11 the interpreter knows only its last part.
 tests/e2e/stacks compares recordings with these comments and with what notes.py writes.

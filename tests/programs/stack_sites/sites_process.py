@@ -57,7 +57,10 @@ def shared_gil_subinterpreter():
 def subinterpreter():
     interpreters, new = shared_gil_subinterpreter()
     script = SCRIPT.format(folder=os.path.dirname(os.path.abspath(__file__)))
-    # site subinterpreter: inside@<string>:5{<3.14} < <module>@<string>:6{<3.14}
+    # Before 3.12 only who holds the GIL can tell which interpreter a thread is in.
+    # site subinterpreter{<3.12,released}: no_python
+    # site subinterpreter{<3.12,held}: inside@<string>:5 < <module>@<string>:6
+    # site subinterpreter{>=3.12}: inside@<string>:5{<3.14} < <module>@<string>:6{<3.14}
     # < inside@<script>:5{>=3.14} < <module>@<script>:6{>=3.14}
     failure = interpreters.run_string(new, script)
     assert failure is None, failure
