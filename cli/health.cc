@@ -11,9 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "cli/install.h"
 #include "cli/text.h"
 #include "session/session_file.h"
@@ -56,7 +60,7 @@ Check SharedMemory() {
   const int error = session::CreateSession({}, "", &session);
   if (error != 0) {
     return {"shared memory", State::kFails,
-            fmt::format("{}: a session needs 4 to 31 MiB in $GPUMEMTRACE_DIR, $XDG_RUNTIME_DIR or "
+            fmt::format("{}: a session needs 4 to 32 MiB in $GPUMEMTRACE_DIR, $XDG_RUNTIME_DIR or "
                         "/dev/shm",
                         strerror(error))};
   }
@@ -101,14 +105,49 @@ Check ProcessDescriptor() {
 }
 
 Check NativeStacks() {
-  for (const char* library : {"libgcc_s.so.1", "libunwind.so.8"}) {
-    void* handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-    if (handle == nullptr) continue;
-    dlclose(handle);
-    return {"native stacks", State::kWorks, library[3] == 'g' ? "libgcc" : "libunwind"};
+#if defined(__x86_64__)
+  return {"native stacks", State::kWorks, "walked by this library itself"};
+#else
+  void* handle = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr)
+    return {"native stacks", State::kWithout, "libgcc_s.so.1 is not here: install libgcc-s1"};
+  dlclose(handle);
+  return {"native stacks", State::kWorks, "walked by libgcc"};
+#endif
+}
+
+// What the first python3 on PATH, with the library preloaded, says when its frames are read: its
+// version, a tab, and "on" or why not.
+std::string TryPython(const std::string& library) {
+  constexpr char kCommand[] =
+      "LD_PRELOAD=\"$GPUMEMTRACE_DOCTOR\" exec python3 -c '"
+      "import ctypes, platform\n"
+      "status = ctypes.PyDLL(None).gpumemtrace_python_status\n"
+      "status.restype = ctypes.c_char_p\n"
+      "print(platform.python_version(), status().decode(), sep=\"\\t\")' 2>/dev/null";
+  setenv("GPUMEMTRACE_DOCTOR", library.c_str(), 1);
+  FILE* pipe = popen(kCommand, "re");
+  unsetenv("GPUMEMTRACE_DOCTOR");
+  if (pipe == nullptr) return "";
+  char text[256] = {};
+  const size_t size = fread(text, 1, sizeof(text) - 1, pipe);
+  return pclose(pipe) == 0 ? std::string(absl::StripAsciiWhitespace({text, size})) : "";
+}
+
+Check PythonStacks() {
+  const absl::StatusOr<std::string> library = PreloadLibrary();
+  const std::string tried = library.ok() ? TryPython(*library) : "";
+  const std::vector<std::string> parts = absl::StrSplit(tried, '\t');
+  if (parts.size() != 2) {
+    return {"python stacks", State::kWithout,
+            "there is no python3 on PATH to try; CPython 3.10 to 3.14 is known"};
   }
-  return {"native stacks", State::kWithout,
-          "neither libgcc_s.so.1 nor libunwind.so.8 is here: install libgcc-s1"};
+  if (parts[1] != "on") {
+    return {"python stacks", State::kWithout,
+            fmt::format("python3 on PATH is {}: {}", parts[0], parts[1])};
+  }
+  return {"python stacks", State::kWorks,
+          fmt::format("tried with python3 on PATH, which is {}", parts[0])};
 }
 
 Check Driver() {
@@ -160,7 +199,7 @@ std::vector<Check> CheckHealth() {
       ProcessDescriptor(),
       NativeStacks(),
       Driver(),
-      {"python stacks", State::kWithout, "not in this release"},
+      PythonStacks(),
       {"pytorch blocks", State::kWithout, "not in this release: PyTorch is known by its segments"},
       {"cupti", State::kWithout, "not in this release"},
       {"nvtx", State::kWithout, "not in this release"}};

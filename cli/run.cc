@@ -222,7 +222,7 @@ void AddRun(Program& program) {
                  "recording to write; %h host, %p pid, %r rank, %l local rank, %j job id, "
                  "%q{VAR} a variable (default gpumemtrace.%h.%p.gmt)");
   command.Option("--stacks", &options->stacks, "KIND",
-                 "none, native, native:libunwind or native:libgcc");
+                 "native+python (the default), either, none, native:libgcc or native:libunwind");
   command.Flag("--free-stacks", &options->free_stacks, "record a stack at every free too");
   command.Option("--heap", &options->heap, "NAME+NAME", "driver, host (default: both)");
   command.Option("--ring-size", &options->ring_size, "SIZE",

@@ -66,7 +66,8 @@ uint32_t RecordStack(Process* p) {
       p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
   if (id == 0) [[unlikely]] {
     const uint32_t modules = p->map.modules().count();
-    NoteModules(*p, stack.frames, builder.depth());  // which may raise the generation
+    // A library that took the place of another one unseen: the walk went by the other's rules.
+    if (NoteModules(*p, stack.frames, builder.depth())) return RecordStack(p);
     const bool modules_are_new = p->map.modules().count() != modules;
     if (!PythonIsAsItWas(p, builder, modules_are_new)) return RecordStack(p);
     id = AddStack(p, &stack, builder);
