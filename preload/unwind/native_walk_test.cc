@@ -5,93 +5,43 @@
 #include <alloca.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unwind.h>
 
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "preload/unwind/loaded_module.h"
-#include "preload/unwind/slow_walk.h"
+#include "preload/unwind/testing/compare_walks.h"
 
 namespace gmt::preload {
 namespace {
 
-struct Walked {
-  std::vector<NativeFrame> frames;
-  bool truncated = false;
-};
-
-// Each begins with the frame that called it.
-template <typename Walk>
-Walked Frames(Walk walk) {
-  Walked walked;
-  for (NativeFrame frame; walk.Next(&frame);) walked.frames.push_back(frame);
-  walked.truncated = walk.truncated();
-  walked.frames.erase(walked.frames.begin());
-  return walked;
-}
-
-__attribute__((noinline)) Walked Own() {
-  Walked walked = Frames(NativeWalk(CaptureRegisters()));
-  asm volatile("" ::: "memory");  // not a tail call
-  return walked;
-}
-
-__attribute__((noinline)) Walked Slow() {
-  const Registers here = CaptureRegisters();
-  Walked walked = Frames(SlowWalk(here, StackRange::Around(here.sp)));
-  asm volatile("" ::: "memory");
-  return walked;
-}
-
-// libgcc tells the CFA of a frame with the frame's caller.
-_Unwind_Reason_Code Add(_Unwind_Context* context, void* argument) {
-  auto* frames = static_cast<std::vector<NativeFrame>*>(argument);
-  if (!frames->empty()) frames->back().cfa = _Unwind_GetCFA(context);
-  int exact = 0;
-  const uint64_t address = _Unwind_GetIPInfo(context, &exact);
-  if (address != 0) frames->push_back({address, 0, exact != 0});
-  return _URC_NO_REASON;
-}
-
-__attribute__((noinline)) Walked Libgcc() {
-  Walked walked;
-  _Unwind_Backtrace(Add, &walked.frames);
-  walked.frames.erase(walked.frames.begin());
-  asm volatile("" ::: "memory");
-  return walked;
-}
-
-// The innermost of these frames stands at another call in each walk.
-void ExpectSame(const Walked& own, const Walked& other) {
-  EXPECT_FALSE(own.truncated);
-  ASSERT_EQ(own.frames.size(), other.frames.size());
-  for (size_t i = 0; i < own.frames.size(); ++i) {
-    if (i > 0) {
-      EXPECT_EQ(own.frames[i].address, other.frames[i].address) << i;
-    }
-    if (i + 1 < own.frames.size()) {
-      EXPECT_EQ(own.frames[i].cfa, other.frames[i].cfa) << i;
-    }
-    EXPECT_EQ(own.frames[i].exact, other.frames[i].exact) << i;
-  }
-}
+using testing::Collect;
+using testing::CompareWalks;
+using testing::Comparison;
+using testing::Outcome;
+using testing::WalkedFrames;
 
 __attribute__((noinline)) void ExpectAllSame() {
-  const Walked libgcc = Libgcc();
-  ASSERT_GT(libgcc.frames.size(), 2u);
   for (int i = 0; i < 2; ++i) {  // cold, then warm
-    ExpectSame(Own(), libgcc);
-    ExpectSame(Slow(), libgcc);
+    Comparison c;
+    CompareWalks(true, &c);
+    EXPECT_EQ(c.outcome, Outcome::kSame) << "at frame " << c.where << " of " << c.own.count;
+    EXPECT_FALSE(c.slow_differs);
+    EXPECT_GT(c.own.count, 2u);
   }
+  asm volatile("" ::: "memory");  // not a tail call
 }
 
-class NativeWalkTest : public testing::Test {
+__attribute__((noinline)) WalkedFrames Walk() {
+  WalkedFrames walked;
+  Collect(NativeWalk(CaptureRegisters()), &walked);
+  return walked;
+}
+
+class NativeWalkTest : public ::testing::Test {
  protected:
   NativeWalkTest() {
     PrepareModules();
@@ -114,19 +64,19 @@ TEST_F(NativeWalkTest, RecursionIsFollowedToTheEnd) { Recurse(100); }
 
 TEST_F(NativeWalkTest, VeryDeepRecursionIsTruncated) {
   struct Deep {
-    static __attribute__((noinline)) void Recurse(int depth, Walked* walked) {
+    static __attribute__((noinline)) void Recurse(int depth, WalkedFrames* walked) {
       if (depth == 0) {
-        *walked = Own();
+        *walked = Walk();
       } else {
         Recurse(depth - 1, walked);
       }
       asm volatile("" ::: "memory");
     }
   };
-  Walked walked;
+  WalkedFrames walked;
   Deep::Recurse(1000, &walked);
   EXPECT_TRUE(walked.truncated);
-  EXPECT_GE(walked.frames.size(), 256u);
+  EXPECT_GE(walked.count, 256u);
 }
 
 __attribute__((noinline)) void InVariableFrame(size_t size) {
@@ -230,7 +180,7 @@ TEST_F(NativeWalkTest, OutOfAnAlternateStackIntoTheInterruptedOne) {
 
 TEST_F(NativeWalkTest, DoesNotTouchErrno) {
   errno = 1234;
-  Own();
+  Walk();
   EXPECT_EQ(errno, 1234);
 }
 

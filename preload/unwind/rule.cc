@@ -117,6 +117,8 @@ Rule WithSavedBp(const CallFrame& frame, uint64_t pc, Rule rule) {
   }
 }
 
+}  // namespace
+
 Rule ToRule(const CallFrame& frame, uint64_t pc) {
   const Rule slow = Rule::OfShape(Rule::kSlow);
   Symbol cfa;
@@ -137,8 +139,6 @@ Rule ToRule(const CallFrame& frame, uint64_t pc) {
                              cfa.offset, cfa.addend);
   return rule == slow ? slow : WithSavedBp(frame, pc, rule);
 }
-
-}  // namespace
 
 Rule FindRule(uint64_t behind) {
   const uint64_t pc = behind - 1;

@@ -92,6 +92,10 @@ class Rule {
 // address of the instruction plus one.
 Rule FindRule(uint64_t behind);
 
+// What the tables say at `pc`, as a rule.
+struct CallFrame;
+Rule ToRule(const CallFrame& frame, uint64_t pc);
+
 }  // namespace gmt::preload
 
 #endif  // GMT_HAS_NATIVE_WALK
