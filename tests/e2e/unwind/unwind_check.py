@@ -18,7 +18,7 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
-from rig import find_python  # noqa: E402
+import rig as recordings  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -126,6 +126,60 @@ def check_reloaded_library(rig):
     assert stale["different"] + stale["truncated"] > 0, f"nobody would have noticed: {stale}"
 
 
+def check_recording_of_reloaded_library(rig):
+    """The profiler itself: each stack goes through the library that was there at that time, to main."""
+    rounds = 4
+    names = [f"libreloaded_{size}.so" for size in (528, 1040)]
+    command = [rig.folder / "reloaded", *(rig.folder / n for n in names), rounds]
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="unwind-") as scratch:
+        folder = pathlib.Path(scratch)
+        (folder / "sessions").mkdir(mode=0o700)
+        recording = recordings.Rig(rig.build, rig.python).run(folder, command)
+        assert recording.done.returncode == 0, recording.done.stderr
+        assert f"same place {rounds}" in recording.done.stdout, recording.done.stdout
+        events = recording.events()
+    stacks = {e["id"]: e for e in events if e["kind"] == "stack"}
+    met = []
+    for event in events:
+        if event["kind"] != "alloc":
+            continue
+        stack = stacks[event["stack"]]
+        assert not stack.get("truncated"), stack
+        functions = [frame.get("function") for frame in stack["frames"]]
+        assert "main" in functions and "CallFromPlugin" in functions, functions
+        plugin = stack["frames"][functions.index("CallFromPlugin")]
+        met.append(pathlib.Path(plugin["module"]).name)
+    assert met == [name for _ in range(rounds) for name in names for _ in range(3)], met
+
+
+def check_nothing_is_taken_over(rig):
+    """The program's exceptions and its backtrace() stay those of its own libraries."""
+    plugins = [rig.folder / f"libreloaded_{size}.so" for size in (528, 1040)]
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(rig.build / "lib" / "libgpumemtrace.so"),
+        "GPUMEMTRACE": "quiet,heap=host",
+        "LD_DEBUG": "bindings",
+        "LD_BIND_NOW": "1",
+    }
+    taken, others = set(), set()
+    for command in ([rig.folder / "frames_o2", 1], [rig.folder / "reloaded", *plugins, 1]):
+        with tempfile.TemporaryDirectory(prefix="unwind-") as scratch:
+            environment["GPUMEMTRACE_DIR"] = scratch
+            done = subprocess.run(
+                [*map(str, command)],
+                env=environment, cwd=scratch, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+        for line in done.stderr.splitlines():
+            bound = re.search(r"binding file (\S+) .* to (\S+) \[.*symbol `(\w+)'", line)
+            if bound and bound[2].endswith("libgpumemtrace.so") and bound[1] != bound[2]:
+                taken.add(bound[3])
+            elif bound:
+                others.add(bound[3])
+    assert "_Unwind_Resume" in others, others
+    assert taken == {"dlclose", "dlsym", "cudaMalloc", "cudaFree"}, taken
+
+
 def check_training(rig):
     """NVIDIA's compilers start with code that has no tables: the frame pointer leads further there."""
     for name in ("train_mlp.py", "train_gpt.py"):
@@ -143,6 +197,8 @@ PARTS = {
         check_python,
         check_small_programs,
         check_reloaded_library,
+        check_recording_of_reloaded_library,
+        check_nothing_is_taken_over,
     ],
     "torch": [check_training],
 }
@@ -162,7 +218,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--python", help="a python that has torch")
     arguments = parser.parse_args()
-    rig = Rig(arguments.build.resolve(), arguments.rounds, find_python(arguments.python))
+    rig = Rig(arguments.build.resolve(), arguments.rounds, recordings.find_python(arguments.python))
     checks = [c for part in PARTS if arguments.part in (None, part) for c in PARTS[part]]
     if rig.python is None and check_training in checks:
         print("no python with torch: that part is left out (scripts/setup installs one)")
