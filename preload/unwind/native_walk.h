@@ -21,7 +21,7 @@
 // Thread safety: any number of walks, in any threads and signal handlers. No lock, no allocation;
 // no system call where the thread has been seen at that depth of that stack before. Needs
 // PrepareModules() once (preload/unwind/loaded_module.h); before that a walk ends at once.
-// Cost: docs/overhead.md.
+// Cost, and why it is built this way: docs/unwinding.md.
 
 #ifndef GMT_PRELOAD_UNWIND_NATIVE_WALK_H_
 #define GMT_PRELOAD_UNWIND_NATIVE_WALK_H_

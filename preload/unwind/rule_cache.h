@@ -16,7 +16,7 @@
 //
 // An address has four places, on one cache line: its own first, which is where nearly all are.
 //
-// Thread safety: all functions from any thread and signal handler. Cost: docs/overhead.md.
+// Thread safety: all functions from any thread and signal handler. Cost: docs/unwinding.md.
 
 #ifndef GMT_PRELOAD_UNWIND_RULE_CACHE_H_
 #define GMT_PRELOAD_UNWIND_RULE_CACHE_H_
