@@ -8,7 +8,7 @@
 // that make no sense end in kDamaged.
 //
 // Thread safety: all functions from any thread and signal handler. No lock, no allocation, less
-// than 3 KiB of stack. Cost: about half a microsecond, which is why walks remember the outcome
+// than 3 KiB of stack. Cost: about a fifth of a microsecond, which is why walks remember it
 // (preload/unwind/rule_cache.h).
 
 #ifndef GMT_PRELOAD_UNWIND_CALL_FRAME_H_

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "preload/loader.h"
 #include "preload/unwind/loaded_module.h"
 #include "preload/unwind/testing/compare_walks.h"
 
@@ -50,7 +51,9 @@ void LogFrames(const char* who, const WalkedFrames& walked, uint32_t where) {
   for (uint32_t i = first; i < walked.count && i < where + 3; ++i) {
     const NativeFrame& f = walked.frames[i];
     Dl_info info = {};
+#if !defined(UNWIND_ORACLE_LINKED_IN)
     dladdr(reinterpret_cast<void*>(f.address - (f.exact ? 0 : 1)), &info);
+#endif
     Log("  %s %u: %#lx cfa %#lx%s %s+%#lx %s\n", who, i, f.address, f.cfa, f.exact ? " exact" : "",
         info.dli_fname == nullptr ? "?" : info.dli_fname,
         f.address - reinterpret_cast<uint64_t>(info.dli_fbase),
@@ -136,6 +139,13 @@ EXPORT void CheckStack() {
   asm volatile("");  // not a tail call: the frame of this function is one to be compared
 }
 
+#if defined(UNWIND_ORACLE_LINKED_IN)
+
+// There is nobody to ask.
+void* gmt::preload::LibcDlsym(void*, const char*) { return nullptr; }
+
+#else
+
 extern "C" void* __libc_malloc(size_t size);  // the only way to malloc that asks nobody
 
 EXPORT void* malloc(size_t size) {
@@ -158,3 +168,5 @@ EXPORT int cudaMalloc(void** address, size_t size) {
   Check();
   return next(address, size);
 }
+
+#endif
