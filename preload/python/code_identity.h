@@ -42,8 +42,8 @@ class CodeIdentity {
     return deaths * 0x9e3779b97f4a7c15;
   }
 
-  // A number for what the code object says: the same for two that say the same. REQUIRES: a frame of
-  // this thread runs it.
+  // A number for what the code object says: the same for two that say the same. REQUIRES: a frame
+  // of this thread runs it.
   static uint64_t Find(uint64_t code, uint64_t generation, const Layout& layout) {
     const Entry& entry = entries_[code / 16 % kEntries];
     const uint64_t identity = entry.identity.load(std::memory_order_relaxed);

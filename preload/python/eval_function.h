@@ -1,8 +1,8 @@
 // preload/python/eval_function.h
 //
-// EvalFunction: where the code of _PyEval_EvalFrameDefault lies. Up to 3.10 each call of it runs one
-// Python frame, and nothing on its stack tells which: a native frame in its code stands for the next
-// Python frame.
+// EvalFunction: where the code of _PyEval_EvalFrameDefault lies. Up to 3.10 each call of it runs
+// one Python frame, and nothing on its stack tells which: a native frame in its code stands for the
+// next Python frame.
 //
 // Compilers put what rarely runs into a second part, far away and without a name of its own
 // (`_PyEval_EvalFrameDefault.cold`): the matrix product for one, and many places where an object

@@ -30,7 +30,7 @@ def main():
 
     failed = []
     for name, program in [(p, p) for p in args.python] or known(args.all):
-        command = [program, HERE / "oracle_check.py", args.oracle]
+        command = [program, "-B", HERE / "oracle_check.py", args.oracle]
         # A guard against hanging; nothing depends on how long it takes.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
         print(f"{name}:", done.stdout.strip().replace("\n", "\n  "), flush=True)

@@ -1,5 +1,5 @@
-// A small library that Python loads by ctypes: the walk of this thread's frames, in a form that a
-// script can compare with what the interpreter itself says (preload/python/testing/oracle_check.py).
+// A small library that Python loads by ctypes: the walk of this thread's frames, in a form that
+// scripts can compare with what the interpreter itself says (preload/python/testing/oracle.py).
 // Called by ctypes.CDLL it runs without the GIL, by ctypes.PyDLL with it.
 
 #include <dlfcn.h>
