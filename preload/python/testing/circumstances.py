@@ -7,6 +7,7 @@ import pathlib
 import signal
 import sys
 import threading
+import time
 
 from calls import recurse
 from oracle import (CAPACITY, FREE_THREADED, GIL, MINOR, NO_GIL, Frame, chain, check, check_all, expect, failed, note)
@@ -65,6 +66,29 @@ def signals():
     before = signal.signal(signal.SIGUSR1, handler)
     os.kill(os.getpid(), signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, before)
+
+
+def interrupted():
+    """Signals come while frames are pushed and popped by all kinds of calls, and walk."""
+    def busy(depth):
+        values = [str(i) for i in range(50)]
+        values.sort(key=lambda v: v[::-1])
+        try:
+            return busy(depth - 1) if depth else int(sum(map(float, values)) / len("".join(values).replace("1", "")))
+        finally:
+            list(zip(values, (v for v in values)))
+    result = (ctypes.c_int * 4)()
+    NO_GIL.lib.oracle_interrupt(1000)
+    try:
+        until = time.process_time() + 2
+        while result[0] < 30 and time.process_time() < until:
+            busy(20)
+            GIL.lib.oracle_interruptions(result)
+    finally:
+        NO_GIL.lib.oracle_interrupt(0)
+    walks, left_out, frames, wrong = result
+    expect("walks of signal handlers: frames without code", wrong, 0)
+    note("signals interrupted what they should", None if frames >= walks > 0 < left_out else f"{list(result)}")
 
 
 def profiled():

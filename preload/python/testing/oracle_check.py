@@ -34,6 +34,7 @@ def main():
     circumstances.threads()
     circumstances.watched()
     circumstances.signals()
+    circumstances.interrupted()
     circumstances.profiled()
     circumstances.interpreters()
     circumstances.in_child("fork child", lambda: (check_all("fork child"), circumstances.threads()))

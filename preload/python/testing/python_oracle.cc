@@ -4,23 +4,29 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
-#include <unwind.h>
+#include <sys/time.h>
+#include <ucontext.h>
 
+#include <atomic>
 #include <chrono>
 
 #include "preload/python/code_object.h"
 #include "preload/python/interpreter.h"
 #include "preload/python/python_walk.h"
-#include "preload/unwind/native_frame.h"
+#include "preload/unwind/loaded_module.h"
+#include "preload/unwind/native_walk.h"
 
 #define ORACLE extern "C" __attribute__((visibility("default")))
 
 namespace {
 
+using gmt::preload::CaptureRegisters;
 using gmt::preload::CodeView;
 using gmt::preload::Interpreter;
 using gmt::preload::NativeFrame;
+using gmt::preload::NativeWalk;
 using gmt::preload::PythonFrame;
 using gmt::preload::PythonWalk;
 
@@ -44,32 +50,6 @@ int WalkAll(const Interpreter& interpreter, Frame* frames, int capacity, uint64_
   return n;
 }
 
-// The stack merged, with libgcc's frames for native ones.
-struct Merge {
-  explicit Merge(const Interpreter& interpreter) : walk(interpreter) { walk.Begin(); }
-
-  PythonWalk walk;
-  NativeFrame waiting = {};  // libgcc tells a frame's CFA when it stands at its caller's
-  int runs = 0, frames = 0, in_interpreter = 0;
-
-  void Add(const NativeFrame& native) {
-    if (native.address == 0 || !walk.IsInterpretedBy(native)) return;
-    ++runs;
-    in_interpreter += python.OwnsAddress(native.address) ? 1 : 0;
-    for (PythonFrame frame; walk.Next(&frame);) ++frames;
-  }
-};
-
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* argument) {
-  auto* merge = static_cast<Merge*>(argument);
-  int exact = 0;
-  const uint64_t address = _Unwind_GetIPInfo(context, &exact);
-  merge->waiting.cfa = _Unwind_GetCFA(context);  // where the frame before ends
-  merge->Add(merge->waiting);
-  merge->waiting = {address, 0, exact != 0};
-  return _URC_NO_REASON;
-}
-
 struct OnThread {
   Frame frames[64];
   int count;
@@ -88,7 +68,10 @@ Function Find(const char* name) {
 
 }  // namespace
 
-ORACLE void oracle_find() { python.Find(); }
+ORACLE void oracle_find() {
+  gmt::preload::PrepareModules();
+  python.Find();
+}
 ORACLE const char* oracle_status() { return python.status(); }
 ORACLE int oracle_walk(Frame* frames, int capacity, uint64_t* fingerprint) {
   return WalkAll(python, frames, capacity, fingerprint);
@@ -96,6 +79,52 @@ ORACLE int oracle_walk(Frame* frames, int capacity, uint64_t* fingerprint) {
 ORACLE int oracle_compare() { return python.CompareOnce() ? 1 : 0; }
 ORACLE int oracle_owns(void* address) {
   return python.OwnsAddress(reinterpret_cast<uint64_t>(address)) ? 1 : 0;
+}
+
+// Signals that walk wherever they interrupt, but in the interpreter's own code.
+namespace {
+
+struct Interruptions {
+  std::atomic<int> walks, left_out, frames, wrong;
+} interruptions;
+
+void WalkInterrupted(int, siginfo_t*, void* context) {
+  const auto* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  if (python.OwnsAddress(static_cast<uint64_t>(registers[REG_RIP]))) {
+    ++interruptions.left_out;
+    return;
+  }
+  ++interruptions.walks;
+  PythonWalk walk(python);
+  walk.Begin();
+  while (!walk.done()) {
+    for (PythonFrame frame; walk.Next(&frame);) {
+      CodeView view;
+      ++interruptions.frames;
+      if (!ReadCode(python, frame.code, &view)) ++interruptions.wrong;
+    }
+  }
+}
+
+}  // namespace
+
+// Begins to interrupt this process every so many microseconds of its time; 0 ends that.
+ORACLE void oracle_interrupt(int microseconds) {
+  struct sigaction action = {};
+  action.sa_sigaction = WalkInterrupted;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  if (microseconds != 0) sigaction(SIGPROF, &action, nullptr);
+  const itimerval timer = {{0, microseconds}, {0, microseconds}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+// How often it has walked, how often it was the interpreter that was interrupted, the frames of the
+// walks, and those that were none.
+ORACLE void oracle_interruptions(int* result) {
+  result[0] = interruptions.walks;
+  result[1] = interruptions.left_out;
+  result[2] = interruptions.frames;
+  result[3] = interruptions.wrong;
 }
 
 // How many frames a C thread of its own sees, while its creator waits.
@@ -107,16 +136,24 @@ ORACLE int oracle_walk_on_c_thread() {
   return result.count;
 }
 
-// runs placed, frames placed, how many of the runs behind a frame of the interpreter, and whether
-// anything is left.
+// Runs placed, frames placed, how many of the runs behind a frame of the interpreter, whether
+// anything is left, and whether that is because the native walk has ended before its time.
 ORACLE void oracle_merge(int* result) {
-  Merge merge(python);
-  _Unwind_Backtrace(AddFrame, &merge);
-  merge.Add(merge.waiting);
-  result[0] = merge.runs;
-  result[1] = merge.frames;
-  result[2] = merge.in_interpreter;
-  result[3] = merge.walk.done() ? 0 : 1;
+  NativeWalk native(CaptureRegisters());
+  PythonWalk walk(python);
+  walk.Begin();
+  int runs = 0, frames = 0, in_interpreter = 0;
+  for (NativeFrame frame; native.Next(&frame);) {
+    if (!walk.IsInterpretedBy(frame)) continue;
+    ++runs;
+    in_interpreter += python.OwnsAddress(frame.address) ? 1 : 0;
+    for (PythonFrame given; walk.Next(&given);) ++frames;
+  }
+  result[0] = runs;
+  result[1] = frames;
+  result[2] = in_interpreter;
+  result[3] = walk.done() ? 0 : 1;
+  result[4] = native.truncated() ? 1 : 0;
 }
 
 struct Description {
