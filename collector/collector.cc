@@ -26,6 +26,13 @@ session::Options ParseOptions(const Pairs& pairs) {
   return options;
 }
 
+symbols::SymbolizerOptions HowToName(const TargetFiles& files) {
+  symbols::SymbolizerOptions options;
+  options.root = files.root();
+  options.process = files.process();
+  return options;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& around,
@@ -49,7 +56,8 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
       output_(output),
       drain_(around.session, around.clock),
       recorder_(around.session, info_, around.target, std::move(writer)),
-      namer_(""),
+      files_(around.target->IsAlive() ? around.target->pid() : 0),
+      namer_(HowToName(files_), symbols::SymbolCache::DefaultDirectory()),
       flushed_ns_(around.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {}
 

@@ -44,6 +44,7 @@
 #include "collector/session_drain.h"
 #include "collector/session_info.h"
 #include "collector/target.h"
+#include "collector/target_files.h"
 #include "session/options.h"
 #include "session/session_map.h"
 
@@ -125,6 +126,7 @@ class Collector {
   SessionDrain drain_;
   Recovery recovery_;
   Recorder recorder_;
+  TargetFiles files_;
   FrameNamer namer_;
   OomWatch oom_;
 

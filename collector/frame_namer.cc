@@ -14,7 +14,10 @@ constexpr int kNice = 10;
 
 }  // namespace
 
-FrameNamer::FrameNamer(const std::string& root) : thread_([this, root] { Work(root); }) {}
+FrameNamer::FrameNamer(symbols::SymbolizerOptions options, std::string cache_directory)
+    : thread_([this, options = std::move(options), directory = std::move(cache_directory)] {
+        Work(options, directory);
+      }) {}
 
 FrameNamer::~FrameNamer() {
   {
@@ -39,13 +42,27 @@ void FrameNamer::Add(std::vector<symbols::FrameRequest> requests) {
   changed_.notify_all();
 }
 
-void FrameNamer::Work(const std::string& root) {
+void FrameNamer::Work(symbols::SymbolizerOptions options, const std::string& cache_directory) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone
-  symbols::SymbolizerOptions options;
-  options.root = root;
-  symbols::Symbolizer symbolizer(options);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
+  if (stop_) return;
+  lock.unlock();
+  // Without one it takes longer, and that is all.
+  auto cache = symbols::SymbolCache::Open(cache_directory);
+  options.cache = cache.ok() ? cache->get() : nullptr;
+  symbols::Symbolizer symbolizer(std::move(options));
+  NameFrames(symbolizer, cache.ok() ? cache->get() : nullptr);
+}
+
+void FrameNamer::NameFrames(symbols::Symbolizer& symbolizer, symbols::SymbolCache* cache) {
   std::unique_lock lock(mutex_);
   while (true) {
+    if (waiting_.empty() && cache != nullptr) {
+      lock.unlock();
+      cache->Flush();
+      lock.lock();
+    }
     changed_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
     if (stop_) return;
     const symbols::FrameRequest request = std::move(waiting_.front());

@@ -5,6 +5,8 @@
 // the end of a run little is left to do.
 //
 // Only names of files that exist and still are the ones recorded are taken (symbols/symbolizer.h).
+// What another process of this machine has looked up is taken from the cache of names
+// (symbols/symbol_cache.h), which the thread opens itself: a slow disk holds nobody up.
 //
 // Thread safety: the public methods from one thread. The symbolizer lives in the other thread only.
 
@@ -21,15 +23,15 @@
 
 #include "format/definitions.h"
 #include "proto/gmt.pb.h"
+#include "symbols/symbol_cache.h"
 #include "symbols/symbolize_recording.h"
 
 namespace gmt::collector {
 
 class FrameNamer {
  public:
-  // `root`: where paths of modules begin ("/proc/PID/root" for a target with another root); may be
-  // empty.
-  explicit FrameNamer(const std::string& root);
+  // `options`: where the target's files are. `cache_directory`: empty for no cache.
+  FrameNamer(symbols::SymbolizerOptions options, std::string cache_directory);
   ~FrameNamer();  // what was not looked up yet never will be
 
   void Add(std::vector<symbols::FrameRequest> requests);
@@ -49,7 +51,8 @@ class FrameNamer {
     std::vector<symbols::ResolvedSymbol> symbols;
   };
 
-  void Work(const std::string& root);
+  void Work(symbols::SymbolizerOptions options, const std::string& cache_directory);
+  void NameFrames(symbols::Symbolizer& symbolizer, symbols::SymbolCache* cache);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -67,6 +67,12 @@ ElfFile::~ElfFile() {
   if (fd_ >= 0) close(fd_);
 }
 
+std::string ElfFile::Stamp() const {
+  struct stat info;
+  if (fd_ < 0 || fstat(fd_, &info) != 0) return "";
+  return absl::StrCat(info.st_size, ".", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
 std::string ElfFile::BuildId() const {
   const void* bytes = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf_, &bytes);

@@ -36,6 +36,8 @@ class ElfFile {
   Elf* handle() const { return elf_; }
   const std::string& path() const { return path_; }
 
+  // Size and time of change, which another version of the file does not share; empty for the vdso.
+  std::string Stamp() const;
   // Raw bytes; empty where the file has none.
   std::string BuildId() const;
   // The file name in .gnu_debuglink, without a directory; empty where there is none.

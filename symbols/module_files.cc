@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -84,6 +85,14 @@ ModuleFiles OpenModuleFiles(const ModuleKey& module, const SymbolizerOptions& op
     files.state = ModuleState::kUsable;
   }
   return files;
+}
+
+std::string IdentityOf(const ModuleKey& module, const ModuleFiles& files) {
+  if (module.build_id.empty() || files.file == nullptr) return "";
+  const std::string stamp = files.file->Stamp();
+  if (stamp.empty()) return "";
+  return absl::StrCat(absl::BytesToHexString(module.build_id), " ", stamp, " ",
+                      files.debug == nullptr ? "-" : files.debug->Stamp());
 }
 
 }  // namespace gmt::symbols

@@ -15,6 +15,7 @@
 #define GMT_SYMBOLS_MODULE_FILES_H_
 
 #include <memory>
+#include <string>
 
 #include "symbols/elf_file.h"
 #include "symbols/symbolizer.h"
@@ -26,6 +27,10 @@ struct ModuleFiles {
   std::unique_ptr<ElfFile> file;             // the module, or what stands for it
   std::unique_ptr<ElfFile> debug;            // may be null
 };
+
+// What names depend on, as a text: build-id and stamps of the files. Empty where they cannot be told
+// from others.
+std::string IdentityOf(const ModuleKey& module, const ModuleFiles& files);
 
 ModuleFiles OpenModuleFiles(const ModuleKey& module, const SymbolizerOptions& options);
 

@@ -7,6 +7,7 @@
 #include "symbols/demangle.h"
 #include "symbols/dwarf_lines.h"
 #include "symbols/module_files.h"
+#include "symbols/symbol_cache.h"
 #include "symbols/symbol_table.h"
 
 namespace gmt::symbols {
@@ -15,12 +16,19 @@ namespace gmt::symbols {
 class Symbolizer::Module {
  public:
   Module(const ModuleKey& key, const SymbolizerOptions& options)
-      : key_(key), files_(OpenModuleFiles(key, options)), state_(files_.state) {
-    if (state_ == ModuleState::kUsable) LoadSymbols();
-  }
+      : key_(key),
+        files_(OpenModuleFiles(key, options)),
+        identity_(IdentityOf(key, files_)),
+        state_(files_.state) {}
 
   const ModuleKey& key() const { return key_; }
-  ModuleState state() const { return state_; }
+  // Of the files: cached names are those of the same files.
+  const std::string& identity() const { return identity_; }
+
+  ModuleState state() {
+    LoadSymbols();
+    return state_;
+  }
 
   // Of tables: what is mapped belongs to the page cache.
   uint64_t bytes() const {
@@ -31,6 +39,7 @@ class Symbolizer::Module {
   void CloseLines() { lines_ = lines_ == nullptr ? nullptr : OpenLines(); }
 
   std::vector<ResolvedSymbol> Resolve(uint64_t address) {
+    LoadSymbols();
     if (state_ != ModuleState::kUsable) return {};
     const std::string_view symbol = symbols_->Find(address);
     std::vector<DwarfFrame> frames;
@@ -50,7 +59,10 @@ class Symbolizer::Module {
   }
 
  private:
+  // At the first address that is not in the cache: a table of a large library takes most of the
+  // time.
   void LoadSymbols() {
+    if (state_ != ModuleState::kUsable || symbols_) return;
     symbols_.emplace(*files_.file);
     if (files_.debug != nullptr) {
       if (!symbols_->from_symtab()) {
@@ -69,6 +81,7 @@ class Symbolizer::Module {
 
   const ModuleKey key_;
   ModuleFiles files_;
+  const std::string identity_;
   ModuleState state_;
   std::optional<SymbolTable> symbols_;
   std::unique_ptr<DwarfLines> lines_;
@@ -118,14 +131,24 @@ uint64_t Symbolizer::open_bytes() const {
   return bytes;
 }
 
-std::vector<ResolvedSymbol> Symbolizer::Resolve(const ModuleKey& module, uint64_t address,
+std::vector<ResolvedSymbol> Symbolizer::Resolve(const ModuleKey& key, uint64_t address,
                                                 AddressKind kind) {
   if (kind == AddressKind::kReturn && address > 0) --address;
-  std::vector<ResolvedSymbol> symbols = Open(module).Resolve(address);
-  // libdw keeps every unit that it has read, so a module grows while it is open.
-  while (recent_.size() > 1 && open_bytes() > options_.max_bytes) CloseOldest();
-  if (open_bytes() > options_.max_bytes) recent_.front()->CloseLines();
+  Module& module = Open(key);
+  const bool is_cached = options_.cache != nullptr && !module.identity().empty();
+  if (is_cached) {
+    if (auto known = options_.cache->Find(module.identity(), address)) return *std::move(known);
+  }
+  std::vector<ResolvedSymbol> symbols = module.Resolve(address);
+  if (is_cached) options_.cache->Add(module.identity(), address, symbols);
+  StayWithin(options_.max_bytes);
   return symbols;
+}
+
+// libdw keeps every unit that it has read, so a module grows while it is open.
+void Symbolizer::StayWithin(uint64_t bytes) {
+  while (recent_.size() > 1 && open_bytes() > bytes) CloseOldest();
+  if (open_bytes() > bytes) recent_.front()->CloseLines();
 }
 
 ModuleState Symbolizer::StateOf(const ModuleKey& module) { return Open(module).state(); }

@@ -17,8 +17,8 @@
 //   for (const ResolvedSymbol& s : symbolizer.Resolve({path, build_id}, address,
 //   AddressKind::kReturn)) ...
 //
-// Cost: a module is opened at its first address and stays open (mapped, not read) until
-// max_open_modules others were used since. docs: symbols_benchmark measures time and memory on
+// Cost: a module is opened at its first address, its tables are read at the first that is not in
+// the cache, and stays open (mapped, not read) until max_open_modules others were used since. docs: symbols_benchmark measures time and memory on
 // large libraries. Thread safety: one thread at a time.
 
 #ifndef GMT_SYMBOLS_SYMBOLIZER_H_
@@ -71,6 +71,8 @@ enum class ModuleState {
 // A sentence part for people: "is not on this machine any more", ...
 const char* Describe(ModuleState state);
 
+class SymbolCache;
+
 // Gives the path of a file with a build-id (raw bytes), or "".
 using FindByBuildId = std::function<std::string(const std::string& build_id)>;
 
@@ -86,6 +88,8 @@ struct SymbolizerOptions {
   // that is in use stays in any case.
   size_t max_open_modules = 64;
   uint64_t max_bytes = 512u << 20;
+  // Names found before (symbols/symbol_cache.h); may be null, and must outlive the symbolizer.
+  SymbolCache* cache = nullptr;
 };
 
 class Symbolizer {
@@ -109,6 +113,7 @@ class Symbolizer {
   class Module;
   Module& Open(const ModuleKey& key);
   void CloseOldest();
+  void StayWithin(uint64_t bytes);
 
   SymbolizerOptions options_;
   std::list<std::unique_ptr<Module>> recent_;  // last used first

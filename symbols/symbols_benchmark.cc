@@ -4,14 +4,17 @@
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "symbols/elf_file.h"
+#include "symbols/symbol_cache.h"
 #include "symbols/symbol_table.h"
 #include "symbols/symbolizer.h"
 
@@ -54,6 +57,25 @@ void ResolveWarm(benchmark::State& state, const std::string& path) {
       benchmark::Counter(static_cast<double>(found), benchmark::Counter::kAvgIterations);
 }
 
+// What a collector does with a module: opens it and names some hundred addresses; from the cache,
+// when another collector has asked before.
+void NameHundreds(benchmark::State& state, const std::string& path, bool is_cached) {
+  constexpr int kAddresses = 300;
+  const ModuleKey key{path, ElfFile::Open(path).value()->BuildId()};
+  const std::string directory = "/dev/shm/symbols_benchmark." + std::to_string(getpid());
+  for (auto _ : state) {
+    auto cache = SymbolCache::Open(is_cached ? directory : "");
+    SymbolizerOptions options;
+    options.cache = cache.ok() ? cache->get() : nullptr;
+    Symbolizer symbolizer(options);
+    for (uint64_t i = 0; i < kAddresses; ++i) {
+      const auto names = symbolizer.Resolve(key, i * 0x13571 & 0xffffff, AddressKind::kReturn);
+      benchmark::DoNotOptimize(names.data());
+    }
+  }
+  std::filesystem::remove_all(directory);
+}
+
 std::vector<std::string> Paths() {
   const char* given = getenv("GMT_BENCHMARK_ELF");
   if (given == nullptr) return {"/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6"};
@@ -65,6 +87,10 @@ const bool registered = [] {
     benchmark::RegisterBenchmark(("BuildTable/" + path).c_str(), BuildTable, path)
         ->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("ResolveWarm/" + path).c_str(), ResolveWarm, path);
+    benchmark::RegisterBenchmark(("NameHundreds/" + path).c_str(), NameHundreds, path, false)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("NameHundreds/cached/" + path).c_str(), NameHundreds, path, true)
+        ->Unit(benchmark::kMillisecond);
   }
   return true;
 }();
