@@ -28,15 +28,15 @@ class Copier {
   absl::Status Take(const FrameRecord& record) {
     switch (record.kind) {
       case FrameRecord::Kind::kMagic:
-        return BeginSegment();
+        return BeginSegment(record.offset);
       case FrameRecord::Kind::kHeader:
         return Append(Frame(FrameTag::kHeader, record.body));
       case FrameRecord::Kind::kChunk:
         return TakeChunk(record.body);
       case FrameRecord::Kind::kIndex:
-        return TakeIndex(record.body);
+        return TakeIndex(record);
       case FrameRecord::Kind::kFooter:
-        return EndSegment();
+        return EndSegment(record.index_offset);
       case FrameRecord::Kind::kDamage:
         return NotWhole(path_);
       case FrameRecord::Kind::kEnd:
@@ -51,9 +51,10 @@ class Copier {
     return sink_->Append({bytes.data(), bytes.size()});
   }
 
-  absl::Status BeginSegment() {
+  absl::Status BeginSegment(uint64_t offset) {
     if (in_segment_) return NotWhole(path_);
     in_segment_ = true;
+    source_begin_ = offset;
     segment_bytes_ = 0;
     next_seq_ = 0;
     last_t_ns_ = 0;
@@ -85,14 +86,16 @@ class Copier {
                                               : definitions_.Add(body.symbols());
   }
 
-  absl::Status TakeIndex(std::string_view bytes) {
+  absl::Status TakeIndex(const FrameRecord& record) {
     index_ = std::make_unique<gmt::Index>();
-    return index_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ? absl::OkStatus()
-                                                                                : NotWhole(path_);
+    index_offset_ = record.offset - source_begin_;
+    const bool good =
+        index_->ParseFromArray(record.body.data(), static_cast<int>(record.body.size()));
+    return good ? absl::OkStatus() : NotWhole(path_);
   }
 
-  absl::Status EndSegment() {
-    if (index_ == nullptr) return NotWhole(path_);
+  absl::Status EndSegment(uint64_t index_offset_of_footer) {
+    if (index_ == nullptr || index_offset_of_footer != index_offset_) return NotWhole(path_);
     auto bodies = additions_(definitions_);
     if (!bodies.ok()) return bodies.status();
     for (gmt::Body& body : *bodies) {
@@ -128,6 +131,8 @@ class Copier {
   ChunkPacker packer_{Chunk::ZSTD};
   Definitions definitions_;
   std::unique_ptr<gmt::Index> index_;  // of the segment, once it was read
+  // In the source: where the segment begins, and its index from there.
+  uint64_t source_begin_ = 0, index_offset_ = 0;
   bool in_segment_ = false;
   uint64_t segment_bytes_ = 0;
   uint32_t next_seq_ = 0;

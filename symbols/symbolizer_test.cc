@@ -142,6 +142,21 @@ TEST_F(SymbolizerTest, OnlyTheModulesUsedLastStayOpen) {
   }
 }
 
+TEST_F(SymbolizerTest, AnswersAreTheSameWhereNothingMayStayOpen) {
+  SymbolizerOptions options;
+  options.max_bytes = 1;
+  Symbolizer symbolizer(options);
+  const SampleLibrary full("full"), plain("plain");
+  for (int round = 0; round < 3; ++round) {
+    for (const SampleLibrary* library : {&full, &plain}) {
+      const uint64_t probe = library->Probe("sample_inline_probe");
+      EXPECT_EQ(symbolizer.Resolve(library->key(), probe, AddressKind::kReturn),
+                symbolizer_.Resolve(library->key(), probe, AddressKind::kReturn));
+      EXPECT_EQ(symbolizer.open_modules(), 1u);
+    }
+  }
+}
+
 TEST_F(SymbolizerTest, ExecutableOfThisTestResolvesItself) {
   auto self = ElfFile::Open("/proc/self/exe");
   ASSERT_TRUE(self.ok());

@@ -1,0 +1,126 @@
+#include "format/recording_copy.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "format/recording_fixture.h"
+
+namespace gmt::format {
+namespace {
+
+using testing::HasSubstr;
+
+class RecordingCopyTest : public RecordingFixture {
+ protected:
+  // A recording with a native frame, named "old", and two allocations.
+  void SetUp() override {
+    StartRecording();
+    FrameInfo frame;
+    ModuleInfo module;
+    module.path = "/lib/a.so";
+    frame.module = writer_->definitions().AddModule(module);
+    frame.address = 0x10;
+    frame_ = writer_->definitions().InternFrame(frame);
+    Add(Alloc(0x1000, 512));
+    Symbols symbols;
+    symbols.set_count(1);
+    symbols.add_frame(frame_);
+    symbols.add_function(writer_->definitions().InternString("old"));
+    ASSERT_TRUE(writer_->Add(symbols).ok());
+    Add(Alloc(0x2000, 512));
+    Finish();
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  // A name for the frame, as a segment's ids have it.
+  static std::vector<gmt::Body> Name(const Definitions& definitions, uint32_t frame) {
+    std::vector<gmt::Body> bodies(2);
+    const uint32_t string = definitions.string_count() - definitions.base().string + 1;
+    bodies[0].mutable_definitions()->set_first_string(string);
+    bodies[0].mutable_definitions()->add_strings("new");
+    Symbols& symbols = *bodies[1].mutable_symbols();
+    symbols.set_count(1);
+    symbols.add_frame(frame);
+    symbols.add_function(string);
+    return bodies;
+  }
+  // The copy with the frame renamed; empty where it was refused.
+  std::string Copy(const std::string& bytes) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    std::string copy;
+    status_ = CopyRecording(
+        path_, std::make_unique<StringSink>(&copy), [&](const Definitions& definitions) {
+          return absl::StatusOr<std::vector<gmt::Body>>(Name(definitions, frame_));
+        });
+    return status_.ok() ? copy : "";
+  }
+  std::vector<std::string> NamesIn(const std::string& bytes) {
+    Read(bytes);
+    EXPECT_TRUE(reader_->complete());
+    std::vector<std::string> names;
+    const Definitions& definitions = reader_->definitions();
+    for (uint32_t id = 1; id <= definitions.frame_count(); ++id) {
+      for (const Symbol& symbol : definitions.symbols(id)) {
+        names.emplace_back(definitions.string(symbol.function));
+      }
+    }
+    return names;
+  }
+
+  const std::string path_ =
+      std::filesystem::temp_directory_path() / ("recording_copy." + std::to_string(getpid()));
+  uint32_t frame_ = 0;
+  absl::Status status_;
+};
+
+TEST_F(RecordingCopyTest, WhatIsAddedReplacesTheNameAndNothingElse) {
+  EXPECT_THAT(NamesIn(bytes_), testing::ElementsAre("old"));
+  const std::string copy = Copy(bytes_);
+  EXPECT_THAT(NamesIn(copy), testing::ElementsAre("new"));
+  const size_t index = bytes_.rfind("GMTINDEX") - 4;
+  EXPECT_EQ(copy.substr(0, index), bytes_.substr(0, index));
+  EXPECT_EQ(Read(copy).events.size(), 2u);
+}
+
+TEST_F(RecordingCopyTest, CopyOfACopyCanBeAddedTo) {
+  EXPECT_THAT(NamesIn(Copy(Copy(bytes_))), testing::ElementsAre("new"));
+}
+
+TEST_F(RecordingCopyTest, EverySegmentIsAddedTo) {
+  EXPECT_THAT(NamesIn(Copy(bytes_ + bytes_)), testing::ElementsAre("new", "new"));
+}
+
+TEST_F(RecordingCopyTest, NothingToAddIsAnExactCopy) {
+  std::ofstream(path_, std::ios::binary) << bytes_;
+  std::string copy;
+  ASSERT_TRUE(CopyRecording(path_, std::make_unique<StringSink>(&copy), [](const Definitions&) {
+                return absl::StatusOr<std::vector<gmt::Body>>(std::vector<gmt::Body>());
+              }).ok());
+  EXPECT_EQ(copy, bytes_);
+}
+
+TEST_F(RecordingCopyTest, CutRecordingIsRefusedWithTheCommandThatMendsIt) {
+  for (size_t size = 0; size < bytes_.size(); ++size) {
+    EXPECT_EQ(Copy(bytes_.substr(0, size)), "") << size;
+  }
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("gpumemtrace repair " + path_));
+}
+
+TEST_F(RecordingCopyTest, EveryFlippedBitIsRefused) {
+  for (size_t at = 0; at < bytes_.size(); ++at) {
+    std::string damaged = bytes_;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    EXPECT_EQ(Copy(damaged), "") << at;
+  }
+}
+
+TEST_F(RecordingCopyTest, WhatFollowsTheEndIsRefused) {
+  EXPECT_EQ(Copy(bytes_ + "more"), "");
+  EXPECT_EQ(Copy(bytes_ + bytes_.substr(0, 40)), "");
+}
+
+}  // namespace
+}  // namespace gmt::format
