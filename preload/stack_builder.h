@@ -44,18 +44,46 @@ class StackBuilder {
         python_(python),
         native_is_wanted_(native == Native::kWanted) {}
 
-  // The next native frame outwards. False when no more are wanted.
-  bool Add(const NativeFrame& frame) {
-    if (depth_ == 0 && InOwnImage(frame.address)) return true;
-    was_interrupted_ |= frame.exact;
-    if (interpreter_.OwnsAddress(frame.address) && !MeetInterpreter(frame)) return false;
-    if (!native_is_wanted_) return true;
-    if (!Put(frame.exact ? frame.address | session::kExactFrame : frame.address)) return false;
-    return !is_in_doubt_ && python_.IsInterpretedBy(frame) ? AddRun() : true;
+  // All frames of a walk, and its end. (One loop, so that what it needs is in registers.)
+  template <typename Walk>
+  [[gnu::always_inline]] void AddAll(Walk* walk) {
+    const Interpreter::OwnText text = interpreter_.text();
+    uint64_t* const frames = stack_.frames;
+    const uint32_t one = native_is_wanted_ ? 1 : 0;
+    uint32_t depth = 0;
+    uint64_t low = 0;
+    NativeFrame frame;
+    bool goes_on = walk->Next(&frame);
+    while (goes_on && InOwnImage(frame.address)) {
+      low = frame.cfa;
+      goes_on = walk->Next(&frame);
+    }
+    while (goes_on) {
+      if (frame.exact || text.Holds(frame.address) || depth == session::kMaxStackDepth)
+          [[unlikely]] {
+        depth_ = depth;
+        if (!AddSpecial(frame, low)) return Finish(false);
+        depth = depth_;
+      } else {
+        frames[depth] = frame.address;
+        depth += one;
+      }
+      low = frame.cfa;
+      goes_on = walk->Next(&frame);
+    }
+    depth_ = depth;
+    Finish(walk->truncated());
   }
 
-  // When no more native frames come. Behind a native walk that broke off come Python frames from
-  // further out: in order, all the same.
+  // The next native frame outwards, of a walk that gives them one by one. False when no more are
+  // wanted.
+  bool Add(const NativeFrame& frame) {
+    const uint64_t low = low_;
+    low_ = frame.cfa;
+    return (depth_ == 0 && InOwnImage(frame.address)) || AddSpecial(frame, low);
+  }
+  // When no more come. Behind a native walk that broke off come Python frames from further out: in
+  // order, all the same.
   void Finish(bool native_is_truncated) {
     if (!was_interrupted_) BeginPython();
     if (native_is_wanted_ && native_is_truncated) {
@@ -75,19 +103,32 @@ class StackBuilder {
   bool was_interrupted() const { return was_interrupted_; }
 
  private:
-  bool Put(uint64_t frame) {
-    if (depth_ == session::kMaxStackDepth) [[unlikely]] {
-      flags_ |= session::kStackTruncated;
-      return false;
-    }
-    stack_.frames[depth_++] = frame;
-    return true;
+  // A frame that may not be just an address. False when no more are wanted.
+  [[gnu::noinline]] bool AddSpecial(const NativeFrame& frame, uint64_t low) {
+    was_interrupted_ |= frame.exact;
+    if (interpreter_.OwnsAddress(frame.address)) MeetInterpreter(frame);
+    if (!native_is_wanted_) return !has_begun_;
+    if (depth_ == session::kMaxStackDepth) return IsFull();
+    stack_.frames[depth_++] = frame.exact ? frame.address | session::kExactFrame : frame.address;
+    return is_in_doubt_ || !python_.IsInterpretedBy(frame, low) || AddRun();
   }
 
+  bool IsFull() {
+    flags_ |= session::kStackTruncated;
+    return false;
+  }
+
+  // False where there is no room for all of it.
   bool AddRun() {
     flags_ |= session::kStackPython;
-    for (PythonFrame frame; python_.Next(&frame);) {
-      if (!Put(session::InterpreterFrame(frame.code, frame.offset))) return false;
+    uint32_t depth = depth_;
+    for (PythonWalk::Frames run; (run = python_.NextFrames()).count != 0;) {
+      const uint32_t room = session::kMaxStackDepth - depth;
+      const uint32_t count = run.count < room ? run.count : room;
+      for (uint32_t i = 0; i < count; ++i, ++depth)
+        stack_.frames[depth] = session::InterpreterFrame(run.first[i].code, run.first[i].offset);
+      depth_ = depth;
+      if (count < run.count) return IsFull();
     }
     return true;
   }
@@ -98,21 +139,19 @@ class StackBuilder {
   }
 
   // No Python frame belongs further in than the interpreter's own code. In the midst of that code,
-  // where a signal may come, it can be half done with a frame: then nothing of it is read. False
-  // where the native frames further out do not matter.
-  bool MeetInterpreter(const NativeFrame& frame) {
+  // where a signal may come, it can be half done with a frame: then nothing of it is read.
+  void MeetInterpreter(const NativeFrame& frame) {
     if (frame.exact) {
       flags_ |= session::kStackNoPython;
       is_in_doubt_ = has_begun_ = true;
-      return native_is_wanted_;
     }
     BeginPython();
-    return native_is_wanted_;
   }
 
   session::StackTable::Buffer& stack_;
   const Interpreter& interpreter_;
   PythonWalk python_;
+  uint64_t low_ = 0;  // where the next frame begins
   uint32_t depth_ = 0;
   uint16_t flags_ = 0;
   const bool native_is_wanted_;

@@ -73,11 +73,7 @@ void StackCapture::WalkLibunwind(const StackCapture& self, StackBuilder* stack) 
 #if GMT_HAS_NATIVE_WALK
 void StackCapture::WalkOwn(const StackCapture&, StackBuilder* stack) {
   NativeWalk walk(CaptureRegisters());
-  NativeFrame frame;
-  while (walk.Next(&frame)) {
-    if (!stack->Add(frame)) break;
-  }
-  stack->Finish(walk.truncated());
+  stack->AddAll(&walk);
 }
 
 bool StackCapture::FindOwn() {

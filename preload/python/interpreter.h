@@ -69,7 +69,12 @@ class Interpreter {
 
   // Whether the instruction lies in the interpreter's own text. What a signal has interrupted there
   // may be half done with a frame: leave Python out of such a stack.
-  bool OwnsAddress(uint64_t pc) const { return on() && pc - text_start_ < text_bytes_; }
+  bool OwnsAddress(uint64_t pc) const { return text().Holds(pc); }
+  struct OwnText {
+    uint64_t start, bytes;  // none where it is not on
+    bool Holds(uint64_t pc) const { return pc - start < bytes; }
+  };
+  OwnText text() const { return {text_start_, on() ? text_bytes_ : 0}; }
 
   // Compares this thread's frames, if it holds the GIL and nobody has done so yet, with what the
   // public functions say. False: they differ, and Python is off from now on. Calls into the

@@ -21,7 +21,7 @@
 //   python.Begin();
 //   for (each native frame, innermost first) {
 //     note it;
-//     if (python.IsInterpretedBy(native)) while (python.Next(&frame)) note frame;
+//     if (python.IsInterpretedBy(native, where it begins)) while (python.Next(&frame)) note frame;
 //   }
 //
 // What is left when the native frames have ended (python.done() is false) could not be placed.
@@ -51,8 +51,7 @@ struct PythonFrame {
 class PythonWalk {
  public:
   // Reads nothing yet: done().
-  explicit PythonWalk(const Interpreter& python)
-      : python_(python), below_(reinterpret_cast<uint64_t>(__builtin_frame_address(0))) {}
+  explicit PythonWalk(const Interpreter& python) : python_(python) {}
   PythonWalk(const PythonWalk&) = delete;
   PythonWalk& operator=(const PythonWalk&) = delete;
 
@@ -70,28 +69,35 @@ class PythonWalk {
   // The thread is known to the interpreter, and its frames cannot be read (now, or at all).
   bool unreadable() const { return unreadable_; }
 
-  // Whether the next run belongs behind this native frame. REQUIRES: asked of each native frame in
-  // turn, innermost first.
-  bool IsInterpretedBy(const NativeFrame& native) {
+  // Whether the next run belongs behind this native frame, which lies on the stack from `low` on.
+  // (On another stack, a signal's or a coroutine's, the addresses jump, and nothing lies in
+  // between.)
+  bool IsInterpretedBy(const NativeFrame& native, uint64_t low) const {
     if (next_ == count_) return false;
-    if (python_.layout().chain == FrameChain::kObjects) {
+    if (python_.layout().chain == FrameChain::kObjects)
       return python_.IsEval(native.exact ? native.address : native.address - 1);
-    }
-    // On another stack (a signal's, a coroutine's) the addresses jump; nothing lies in between.
     const uint64_t marker = markers_[run_];
-    const bool holds = marker >= below_ && marker < native.cfa;
-    below_ = native.cfa;
-    return holds;
+    return marker >= low && marker < native.cfa;
   }
 
   // The next frame of the run; false at its end, and the next run is the current one.
   bool Next(PythonFrame* frame) {
-    if (next_ == run_end_) [[unlikely]]
-      return TurnToNextRun(frame);
+    if (next_ == run_end_ && !TurnToNextRun()) return false;
     // Member by member, as they were written: a load over two stores would wait for both.
     frame->code = frames_[next_].code;
     frame->offset = frames_[next_++].offset;
     return true;
+  }
+  // The same, as many frames as are at hand; none at the run's end.
+  struct Frames {
+    const PythonFrame* first;
+    uint32_t count;
+  };
+  Frames NextFrames() {
+    if (next_ == run_end_ && !TurnToNextRun()) return {nullptr, 0};
+    const Frames frames = {frames_ + next_, run_end_ - next_};
+    next_ = run_end_;
+    return frames;
   }
 
   // Stands for the code objects of all frames given so far, and of some further out: for their
@@ -117,7 +123,8 @@ class PythonWalk {
     if (frame_ != 0) python_.load()(this);
   }
 
-  bool TurnToNextRun(PythonFrame* frame) {
+  // Whether the run goes on.
+  bool TurnToNextRun() {
     if (next_ < count_) {
       run_end_ = python_.layout().chain == FrameChain::kObjects ? next_ + 1 : ends_[++run_];
       return false;
@@ -125,11 +132,10 @@ class PythonWalk {
     if (frame_ == 0) return false;
     const bool goes_on = in_run_;
     python_.load()(this);
-    return goes_on && count_ != 0 && Next(frame);
+    return goes_on && count_ != 0;
   }
 
   const Interpreter& python_;
-  uint64_t below_;       // the innermost address of the stack that was not asked about yet
   uint64_t frame_ = 0;   // the frame behind those that are loaded
   uint64_t cframe_ = 0;  // of the next run
   uint64_t fingerprint_ = 0;

@@ -143,8 +143,11 @@ ORACLE void oracle_merge(int* result) {
   PythonWalk walk(python);
   walk.Begin();
   int runs = 0, frames = 0, in_interpreter = 0;
+  uint64_t low = 0;
   for (NativeFrame frame; native.Next(&frame);) {
-    if (!walk.IsInterpretedBy(frame)) continue;
+    const bool is_interpreter = walk.IsInterpretedBy(frame, low);
+    low = frame.cfa;
+    if (!is_interpreter) continue;
     ++runs;
     in_interpreter += python.OwnsAddress(frame.address) ? 1 : 0;
     for (PythonFrame given; walk.Next(&given);) ++frames;
