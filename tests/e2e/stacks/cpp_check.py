@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from comparison import NativeComparison  # noqa: E402
 from expectations import PROGRAMS, Expectations, size_of  # noqa: E402
-from recorded import stacks_by_size  # noqa: E402
+from recorded import WITH_ALL_NAMES, stacks_by_size  # noqa: E402
 
 
 def main():
@@ -25,7 +25,8 @@ def main():
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         folder = pathlib.Path(folder)
         (folder / "sessions").mkdir(mode=0o700)
-        recording = rig.run(folder, [rig.build / "tests" / "stack_sites" / "cpp_sites"])
+        program = rig.build / "tests" / "stack_sites" / "cpp_sites"
+        recording = rig.run(folder, [program], WITH_ALL_NAMES)
         assert recording.done.returncode == 0, recording.done.stderr
         recorded = stacks_by_size(recording)
     passed = failed = 0

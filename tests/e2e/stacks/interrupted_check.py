@@ -66,7 +66,7 @@ def check(rig, python, count):
         folder = pathlib.Path(folder)
         (folder / "sessions").mkdir(mode=0o700)
         command = [python.path, "-B", PROGRAM, library, count]
-        recording = rig.run(folder, command, simulated=False)
+        recording = rig.run(folder, command, ["--quiet"], simulated=False)
         if recording.done.returncode != 0:
             print(f"{python.name}: exit code {recording.done.returncode}", flush=True)
             return False

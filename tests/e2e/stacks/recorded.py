@@ -2,6 +2,9 @@
 
 import collections
 
+# Of `gpumemtrace run`: all names are there when the program has ended, however busy the machine is.
+WITH_ALL_NAMES = ("--quiet", "--exit-wait", "100s")
+
 
 def stacks_by_size(recording, *files):
     """Size -> the stack events of all allocations of that size, in order."""

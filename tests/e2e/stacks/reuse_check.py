@@ -14,7 +14,7 @@ import tempfile
 
 import sites_check
 from expectations import PROGRAMS
-from recorded import stacks_by_size
+from recorded import WITH_ALL_NAMES, stacks_by_size
 
 
 # That a session holds for certain.
@@ -23,7 +23,7 @@ MOST_CODE_OBJECTS = 10000
 
 def record(rig, folder, command):
     (folder / "sessions").mkdir(mode=0o700)
-    recording = rig.run(folder, command)
+    recording = rig.run(folder, command, WITH_ALL_NAMES)
     assert recording.done.returncode == 0, recording.done.stderr
     losses = recording.info()["losses"]
     assert losses["written"] == losses["delivered"], losses

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as rigs  # noqa: E402
 from comparison import Comparison  # noqa: E402
 from expectations import PROGRAMS, Expectations  # noqa: E402
-from recorded import stacks_by_size  # noqa: E402
+from recorded import WITH_ALL_NAMES, stacks_by_size  # noqa: E402
 
 OTHER_PROGRAMS = ("churn.py", "embedded.py", "interrupted.py", "torch_sites.py")
 
@@ -49,7 +49,7 @@ class Run:
         (folder / "sessions").mkdir(mode=0o700)
         environment["STACK_SITES_NOTES"] = str(folder / "notes")
         if record:
-            recording = rig.run(folder, command, **environment)
+            recording = rig.run(folder, command, WITH_ALL_NAMES, **environment)
             done = recording.done
         else:
             done = subprocess.run(

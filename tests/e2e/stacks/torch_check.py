@@ -17,6 +17,7 @@ import tempfile
 import sites_check
 from comparison import Comparison
 from expectations import PROGRAMS, Expectations
+from recorded import WITH_ALL_NAMES
 
 
 def check_model(rig, version, folder):
@@ -35,7 +36,7 @@ def check_training(rig, version, folder):
     """
     (folder / "sessions").mkdir(mode=0o700)
     program = sites_check.rigs.PROGRAMS / "train_gpt.py"
-    recording = rig.run(folder, [rig.python, "-B", program, "--json"])
+    recording = rig.run(folder, [rig.python, "-B", program, "--json"], WITH_ALL_NAMES)
     recording.result()
     stacks, main, elsewhere, wrong = {}, 0, 0, []
     pid = recording.info()["target"]["pid"]

@@ -5,7 +5,8 @@
 
 extern "C" __attribute__((noinline)) void REPLACED_NAME(size_t number) {
   volatile char space[FRAME_SIZE];
-  space[0] = space[FRAME_SIZE - 1] = 0;
+  space[0] = 0;
+  space[FRAME_SIZE - 1] = 0;
   void* pointer = nullptr;
   cudaMalloc(&pointer, 4096 * number + space[0]);
 }
