@@ -2,10 +2,12 @@
 
 #include <elf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "preload/loader.h"
+#include "preload/unwind/rule_cache.h"
 
 namespace gmt::preload {
 namespace {
@@ -140,7 +142,23 @@ bool IsStillLoaded(uint64_t start, uint64_t end) {
   return FindListed(start, &listed) && listed.start == start && listed.end == end;
 }
 
+namespace {
+
+// What threads of the parent were doing half-way when this process was forked off is never
+// finished.
+void ForgetWhatWasBegun() {
+  static constinit std::atomic<pid_t> process{0};
+  const pid_t pid = getpid();
+  if (process.exchange(pid) == pid) return;
+  ForgetDoubts();
+  uint32_t version = list_version.load();
+  if ((version & 1) != 0) list_version.compare_exchange_strong(version, version + 1);
+}
+
+}  // namespace
+
 void PrepareModules() {
+  ForgetWhatWasBegun();
   find_object.store(reinterpret_cast<FindObject>(LibcDlsym(RTLD_DEFAULT, "_dl_find_object")),
                     std::memory_order_release);
   ListModules();

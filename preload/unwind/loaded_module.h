@@ -50,7 +50,8 @@ FoundModule FindLoadedModule(uint64_t address, LoadedModule* module);
 // Whether a module is mapped at exactly these addresses. Reads nothing of it: it may be going away.
 bool IsStillLoaded(uint64_t start, uint64_t end);
 
-// Looks _dl_find_object up, and lists all modules. To be called before the first walk.
+// Looks _dl_find_object up, and lists all modules. To be called before the first walk of a process,
+// a fork child among them.
 void PrepareModules();
 // Lists them again, because some have gone.
 void ListModules();

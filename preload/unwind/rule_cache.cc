@@ -36,8 +36,12 @@ RulesInDoubt::~RulesInDoubt() {
   if (!nothing_has_gone_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
     RulesChanged();
   }
-  in_doubt.fetch_sub(1);
+  uint32_t doubts = in_doubt.load();
+  while (doubts > 0 && !in_doubt.compare_exchange_weak(doubts, doubts - 1)) {
+  }
 }
+
+void ForgetDoubts() { in_doubt.store(0); }
 
 Rule RuleCache::Recall(uint64_t behind, uint64_t epoch) {
   for (uint32_t i = 0; i < kLine; ++i) {

@@ -52,6 +52,9 @@ class RulesInDoubt {
   bool nothing_has_gone_ = false;
 };
 
+// In a fork child, which inherits the doubts of threads that it does not have.
+void ForgetDoubts();
+
 class RuleCache {
  public:
   // What rules found from now on are kept under. Taken once per walk.
@@ -109,6 +112,7 @@ class RuleCache {
 namespace gmt::preload {
 
 inline void RulesChanged() {}
+inline void ForgetDoubts() {}
 class RulesInDoubt {
  public:
   RulesInDoubt() {}

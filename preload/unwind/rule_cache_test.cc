@@ -1,5 +1,8 @@
 #include "preload/unwind/rule_cache.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "preload/unwind/loaded_module.h"
 
 namespace gmt::preload {
 namespace {
@@ -100,6 +104,21 @@ TEST(RuleCacheTest, NothingThatIsFoundInDoubtIsKept) {
     RuleCache::Find(here, RuleCache::Epoch());
     EXPECT_EQ(RuleCache::Recall(here, RuleCache::Epoch()).bits(), 0u);
   }
+}
+
+TEST(RuleCacheTest, ForkChildDoesNotInheritTheDoubtsOfThreadsThatItDoesNotHave) {
+  const auto here = reinterpret_cast<uint64_t>(&RuleFor) + 1;
+  PrepareModules();
+  RulesInDoubt doubt;
+  const pid_t child = fork();
+  if (child == 0) {
+    PrepareModules();
+    RuleCache::Find(here, RuleCache::Epoch());
+    _exit(RuleCache::Recall(here, RuleCache::Epoch()).bits() != 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 // Threads read and write the same few lines of the table, with epochs changing under them: whatever
