@@ -2,7 +2,8 @@
 // profiler's walk and with libgcc's unwinder, and compares the two frame by frame.
 //
 // Stacks are taken at every n-th malloc (UNWIND_ORACLE_EVERY; 0: at none), at every cudaMalloc, and
-// wherever the program calls CheckStack(). At its end each process appends one line to the file
+// wherever the program calls CheckStack(), and, with UNWIND_ORACLE_TIMER=MICROSECONDS, in a signal
+// handler every so much processor time, wherever the program is then. At its end each process appends one line to the file
 // UNWIND_ORACLE_LOG. With UNWIND_ORACLE_FALLS, faults of libgcc's unwinder are survived; before it the first stacks that differ:
 //
 //   PROGRAM: compared 4711, libgcc fell 0, different 0, slow differs 0, truncated 0, further 0, too deep 0,
@@ -10,6 +11,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -34,6 +37,7 @@ std::atomic<uint32_t> deepest, printed;
 std::atomic<uint64_t> seen[1 << 18];  // hashes of stacks
 uint64_t every = 0;
 int log_fd = -1;
+timer_t timer = nullptr;
 thread_local bool inside = false;
 std::atomic<bool> ready{false};
 
@@ -97,6 +101,23 @@ __attribute__((noinline)) void Check() {
   inside = false;
 }
 
+void CheckInHandler(int) { Check(); }
+
+void StartTimer(long microseconds) {
+  struct sigaction action = {};
+  action.sa_handler = CheckInHandler;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
+  // Not setitimer's, which goes on in a program that this one becomes by exec.
+  sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGPROF;
+  const itimerspec times = {{0, microseconds * 1000}, {0, microseconds * 1000}};
+  if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0) {
+    timer_settime(timer, 0, &times, nullptr);
+  }
+}
+
 __attribute__((constructor)) void Begin() {
   const char* text = getenv("UNWIND_ORACLE_EVERY");
   const char* path = getenv("UNWIND_ORACLE_LOG");
@@ -111,9 +132,13 @@ __attribute__((constructor)) void Begin() {
   _Unwind_Backtrace(gmt::preload::testing::CollectFrame, &first);
   inside = false;
   ready.store(true, std::memory_order_release);
+  const char* period = getenv("UNWIND_ORACLE_TIMER");
+  if (period != nullptr) StartTimer(strtol(period, nullptr, 10));
 }
 
 __attribute__((destructor)) void End() {
+  const itimerspec never = {};
+  if (timer != nullptr) timer_settime(timer, 0, &never, nullptr);
   inside = true;
   const auto n = [](Outcome o) {
     return static_cast<unsigned long>(outcomes[static_cast<int>(o)].load());
