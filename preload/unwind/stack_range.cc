@@ -1,7 +1,5 @@
 #include "preload/unwind/stack_range.h"
 
-#include "preload/unwind/registers.h"
-
 #if GMT_HAS_NATIVE_WALK
 
 #include <errno.h>

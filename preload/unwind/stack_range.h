@@ -21,6 +21,10 @@
 
 #include <atomic>
 
+#include "preload/unwind/registers.h"
+
+#if GMT_HAS_NATIVE_WALK
+
 namespace gmt::preload {
 
 struct StackRange {
@@ -65,4 +69,5 @@ inline uint64_t LoadWord(uint64_t address) {
 
 }  // namespace gmt::preload
 
+#endif  // GMT_HAS_NATIVE_WALK
 #endif  // GMT_PRELOAD_UNWIND_STACK_RANGE_H_
