@@ -16,9 +16,6 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kLongestInterval = 64 * kSecond;
-
 // The identity of the interpreter under which this thread's frames were checked.
 thread_local constinit uint32_t checked_under = 0;
 constinit std::atomic<uint32_t> findings{0};
@@ -135,18 +132,6 @@ void Interpreter::Find() {
     state_.store(refused == nullptr ? kOn : kOff, std::memory_order_release);
   }
   looking_.store(false, std::memory_order_release);
-}
-
-void Interpreter::LookAgainAt(uint64_t now_ns) {
-  uint64_t due = look_at_ns_.load(std::memory_order_relaxed);
-  if (now_ns < due) return;
-  const uint64_t last = interval_ns_.load(std::memory_order_relaxed);
-  const uint64_t interval = last == 0 ? kSecond : last < kLongestInterval ? 2 * last : last;
-  if (!look_at_ns_.compare_exchange_strong(due, now_ns + interval, std::memory_order_relaxed)) {
-    return;
-  }
-  interval_ns_.store(interval, std::memory_order_relaxed);
-  Find();
 }
 
 // nullptr, or why its frames cannot be read.

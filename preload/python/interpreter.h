@@ -8,8 +8,8 @@
 //
 // Zero bytes are an interpreter that was not looked for yet.
 //
-// Thread safety: all functions from any thread. Find() and LookAgain() take the loader's lock; the
-// others take no lock, allocate nothing, and are fit for signal handlers but for CompareOnce().
+// Thread safety: all functions from any thread. Find() takes the loader's lock; the others take no
+// lock, allocate nothing, and are fit for signal handlers but for CompareOnce().
 
 #ifndef GMT_PRELOAD_PYTHON_INTERPRETER_H_
 #define GMT_PRELOAD_PYTHON_INTERPRETER_H_
@@ -53,13 +53,9 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  // Looks for an interpreter. Does nothing when one was found.
+  // Looks for an interpreter: at the start, and whenever more libraries have come. Does nothing when
+  // one was found.
   void Find();
-  // The same, at growing intervals: for the way of a stack that is new. One load where there is
-  // nothing to do.
-  void LookAgain(uint64_t now_ns) {
-    if (state_.load(std::memory_order_relaxed) == kNone) LookAgainAt(now_ns);
-  }
 
   bool on() const { return state_.load(std::memory_order_acquire) == kOn; }
   // "on", "no Python in this process", or why its frames are left out. Stays valid.
@@ -109,7 +105,6 @@ class Interpreter {
 
   const char* Examine(void* library);
   void TurnOff(const char* reason) const;
-  void LookAgainAt(uint64_t now_ns);
   bool Compare() const;
   Thread FindThread() const;
   uint64_t ThreadOfSubinterpreter(uint64_t thread, uint64_t holder) const;
@@ -128,7 +123,6 @@ class Interpreter {
   mutable std::atomic<bool> compared_{false};
   mutable std::atomic<bool> thread_ident_seen_{false};  // that of any thread has fitted
   std::atomic<bool> looking_{false};
-  std::atomic<uint64_t> look_at_ns_{0}, interval_ns_{0};
   char version_[16] = {};
   char refusal_[96] = {};
 };
