@@ -153,19 +153,31 @@ def in_child(label, work):
 
 
 def undisturbed():
-    """Walks leave reference counts and the collector alone."""
+    """Walks, and the comparison with the public functions, leave reference counts and the collector alone."""
     if FREE_THREADED:
         return
-    runs = []
-    gc.callbacks.append(lambda phase, info: runs.append(phase))
+    comparing = ctypes.c_int.in_dll(GIL.lib, "oracle_is_comparing")
+    runs, inside = [], []
+
+    def observe(phase, info):
+        runs.append(phase)
+        inside.extend([phase] * comparing.value)
+    gc.callbacks.append(observe)
     code = undisturbed.__code__
     gc.collect()
     frames = (Frame * CAPACITY)()
     before, collections = sys.getrefcount(code), len(runs)
     recurse(50, lambda: [GIL.lib.oracle_walk(frames, CAPACITY, None) for _ in range(2000)])
-    GIL.lib.oracle_compare()
-    expect("references to a code object", sys.getrefcount(code), before)
     expect("collections inside walks", len(runs), collections)
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)  # whatever is allocated collects
+    for depth in range(40):
+        given = recurse(depth, lambda: GIL.lib.oracle_compare_again())
+        expect("comparison again", min(given, 64), min(len(chain(sys._getframe())) + depth + 2, 64))
+    gc.set_threshold(*threshold)
+    expect("collections inside comparisons", inside, [])
+    expect("references to a code object", sys.getrefcount(code), before)
+    expect("the collector is on", gc.isenabled(), True)
     gc.callbacks.pop()
 
 

@@ -30,7 +30,16 @@ using gmt::preload::NativeWalk;
 using gmt::preload::PythonFrame;
 using gmt::preload::PythonWalk;
 
-constinit Interpreter python, wrong_python;
+constinit Interpreter python;
+constinit Interpreter another;  // for what is done once to each
+
+// As if nobody had looked for Python yet.
+Interpreter& Renewed() {
+  another.~Interpreter();
+  memset(static_cast<void*>(&another), 0, sizeof(another));
+  another.Find();
+  return another;
+}
 
 struct Frame {
   uint64_t code;
@@ -77,6 +86,21 @@ ORACLE int oracle_walk(Frame* frames, int capacity, uint64_t* fingerprint) {
   return WalkAll(python, frames, capacity, fingerprint);
 }
 ORACLE int oracle_compare() { return python.CompareOnce() ? 1 : 0; }
+
+// Not 0 while the next function runs.
+extern "C" {
+__attribute__((visibility("default"))) int oracle_is_comparing = 0;
+}
+// Checks and compares as at the first time. With the GIL.
+ORACLE int oracle_compare_again() {
+  oracle_is_comparing = 1;
+  const Interpreter& renewed = Renewed();
+  Frame frames[64];
+  const int n = WalkAll(renewed, frames, 64, nullptr);
+  const bool agrees = renewed.CompareOnce() && renewed.on();
+  oracle_is_comparing = 0;
+  return agrees ? n : -1;
+}
 ORACLE int oracle_owns(void* address) {
   return python.OwnsAddress(reinterpret_cast<uint64_t>(address)) ? 1 : 0;
 }
@@ -194,7 +218,7 @@ ORACLE int oracle_walk_with_error_set(Frame* frames, int capacity, int* count) {
   void** type = Find<void**>("PyExc_LookupError");
   set(*type, "on its way");
   *count = WalkAll(python, frames, capacity, nullptr);
-  python.CompareOnce();
+  Renewed().CompareOnce();
   const bool same = occurred() == *type;
   clear();
   return same ? 1 : 0;
@@ -204,19 +228,17 @@ ORACLE int oracle_walk_with_error_set(Frame* frames, int capacity, int* count) {
 // behind the first four bytes). Returns how many frames it gives; *status: what it says.
 ORACLE int oracle_walk_wrongly(int word, int delta, Frame* frames, int capacity,
                                const char** status) {
-  wrong_python.~Interpreter();
-  memset(static_cast<void*>(&wrong_python), 0, sizeof(wrong_python));
-  wrong_python.Find();
-  gmt::preload::Layout layout = wrong_python.layout();
+  Interpreter& wrong = Renewed();
+  gmt::preload::Layout layout = wrong.layout();
   uint16_t offset;
   char* at = reinterpret_cast<char*>(&layout) + 4 + 2 * word;
   memcpy(&offset, at, sizeof(offset));
   offset = static_cast<uint16_t>(offset + delta);
   memcpy(at, &offset, sizeof(offset));
-  wrong_python.UseLayout(layout);
-  const int n = WalkAll(wrong_python, frames, capacity, nullptr);
-  wrong_python.CompareOnce();
-  *status = wrong_python.status();
+  wrong.UseLayout(layout);
+  const int n = WalkAll(wrong, frames, capacity, nullptr);
+  wrong.CompareOnce();
+  *status = wrong.status();
   return n;
 }
 
