@@ -44,32 +44,29 @@ class StackBuilder {
         python_(python),
         native_is_wanted_(native == Native::kWanted) {}
 
-  // All frames of a walk, and its end. (One loop, so that what it needs is in registers.)
+  // All frames of a walk, and its end. One loop, in which most frames are an address to note; what
+  // it needs for them is in registers.
   template <typename Walk>
   [[gnu::always_inline]] void AddAll(Walk* walk) {
-    const Interpreter::OwnText text = interpreter_.text();
+    Interpreter::OwnText text = interpreter_.text();
     uint64_t* const frames = stack_.frames;
     const uint32_t one = native_is_wanted_ ? 1 : 0;
     uint32_t depth = 0;
-    uint64_t low = 0;
-    NativeFrame frame;
-    bool goes_on = walk->Next(&frame);
-    while (goes_on && InOwnImage(frame.address)) {
-      low = frame.cfa;
-      goes_on = walk->Next(&frame);
-    }
-    while (goes_on) {
-      if (frame.exact || text.Holds(frame.address) || depth == session::kMaxStackDepth)
+    uint64_t low = 0, marker = PythonWalk::kNoMarker;
+    for (NativeFrame frame; walk->Next(&frame); low = frame.cfa) {
+      const bool runs_python = marker >= low && marker < frame.cfa;
+      const bool is_first_or_full = depth - 1 >= session::kMaxStackDepth - 1;
+      if (runs_python || frame.exact || text.Holds(frame.address) || is_first_or_full)
           [[unlikely]] {
         depth_ = depth;
         if (!AddSpecial(frame, low)) return Finish(false);
         depth = depth_;
+        marker = is_in_doubt_ ? PythonWalk::kNoMarker : python_.marker();
+        if (has_begun_ && python_.has_markers()) text.bytes = 0;  // markers tell all from now on
       } else {
         frames[depth] = frame.address;
         depth += one;
       }
-      low = frame.cfa;
-      goes_on = walk->Next(&frame);
     }
     depth_ = depth;
     Finish(walk->truncated());
@@ -80,7 +77,7 @@ class StackBuilder {
   bool Add(const NativeFrame& frame) {
     const uint64_t low = low_;
     low_ = frame.cfa;
-    return (depth_ == 0 && InOwnImage(frame.address)) || AddSpecial(frame, low);
+    return AddSpecial(frame, low);
   }
   // When no more come. Behind a native walk that broke off come Python frames from further out: in
   // order, all the same.
@@ -105,6 +102,7 @@ class StackBuilder {
  private:
   // A frame that may not be just an address. False when no more are wanted.
   [[gnu::noinline]] bool AddSpecial(const NativeFrame& frame, uint64_t low) {
+    if (depth_ == 0 && InOwnImage(frame.address)) return true;
     was_interrupted_ |= frame.exact;
     if (interpreter_.OwnsAddress(frame.address)) MeetInterpreter(frame);
     if (!native_is_wanted_) return !has_begun_;

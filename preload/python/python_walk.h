@@ -69,15 +69,23 @@ class PythonWalk {
   // The thread is known to the interpreter, and its frames cannot be read (now, or at all).
   bool unreadable() const { return unreadable_; }
 
+  // Where on the stack the next run belongs: behind the native frame that this address lies in.
+  // kNoMarker where none is left, or is known.
+  static constexpr uint64_t kNoMarker = ~uint64_t{0};
+  uint64_t marker() const {
+    return next_ == count_ || !has_markers() || markers_[run_] == 0 ? kNoMarker : markers_[run_];
+  }
+  // Otherwise each native frame of the eval function runs one Python frame.
+  bool has_markers() const { return python_.layout().chain != FrameChain::kObjects; }
+
   // Whether the next run belongs behind this native frame, which lies on the stack from `low` on.
   // (On another stack, a signal's or a coroutine's, the addresses jump, and nothing lies in
   // between.)
   bool IsInterpretedBy(const NativeFrame& native, uint64_t low) const {
     if (next_ == count_) return false;
-    if (python_.layout().chain == FrameChain::kObjects)
-      return python_.IsEval(native.exact ? native.address : native.address - 1);
-    const uint64_t marker = markers_[run_];
-    return marker >= low && marker < native.cfa;
+    if (!has_markers()) return python_.IsEval(native.exact ? native.address : native.address - 1);
+    const uint64_t where = marker();
+    return where >= low && where < native.cfa;
   }
 
   // The next frame of the run; false at its end, and the next run is the current one.
