@@ -72,6 +72,19 @@ std::string_view WithoutReturnType(std::string_view text) {
   return text.substr(name);
 }
 
+// "at::native::add" -> "native::add" -> "add": leading names go, one by one, until it fits.
+std::string WithoutNamespaces(std::string_view text, size_t width) {
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i + 1 < text.size() && text.size() - begin > width; ++i) {
+    if (text[i] == '(' || text[i] == '<' || text[i] == '{') ++depth;
+    if (text[i] == ')' || text[i] == '>' || text[i] == '}') --depth;
+    const bool is_end = depth == 0 && text[i] == ':' && text[i + 1] == ':';
+    if (is_end && text.substr(i + 2, 8) != "operator") begin = i + 2;
+  }
+  return std::string(text.substr(begin));
+}
+
 std::string_view WithoutQualifiers(std::string_view text) {
   for (std::string_view tail : {" const", " &&", " &"}) {
     if (text.size() > tail.size() && text.substr(text.size() - tail.size()) == tail) {
@@ -110,6 +123,7 @@ std::string ShortName(std::string_view function, size_t width) {
     name = WithoutBrackets(name, '<', '>');
     name = std::string(WithoutReturnType(name));
   }
+  if (name.size() > width) name = WithoutNamespaces(name, width);
   if (name.size() <= width) return name;
   if (width <= kEllipsis.size()) return name.substr(0, width);
   // The end of a qualified name says more than its namespaces.

@@ -23,7 +23,7 @@ std::string Demangle(std::string_view symbol);
 
 // A name that fits a report: whole while it is at most `width` bytes, then without its argument
 // list, then without template arguments ("at::native::add_kernel<...>" becomes
-// "at::native::add_kernel"), then cut with "...".
+// "at::native::add_kernel"), then without leading namespaces, then cut with "...".
 //
 //   void at::gpu_kernel<at::AddFunctor<float> >(at::TensorIteratorBase&, int)  ->  at::gpu_kernel
 std::string ShortName(std::string_view function, size_t width);

@@ -39,8 +39,15 @@ TEST(ShortName, ArgumentsGoFirstThenTemplateArgumentsAndReturnType) {
   EXPECT_EQ(ShortName(kLong, 60), "at::native::gpu_kernel_impl");
 }
 
+TEST(ShortName, ThenLeadingNamespaces) {
+  EXPECT_EQ(ShortName(kLong, 24), "native::gpu_kernel_impl");
+  EXPECT_EQ(ShortName(kLong, 20), "gpu_kernel_impl");
+  EXPECT_EQ(ShortName("a::(anonymous namespace)::grow_the_pool", 20), "grow_the_pool");
+  EXPECT_EQ(ShortName("one::two::Call::operator()", 17), "Call::operator()");
+}
+
 TEST(ShortName, WhatIsStillTooLongKeepsItsEnd) {
-  EXPECT_EQ(ShortName(kLong, 20), "...::gpu_kernel_impl");
+  EXPECT_EQ(ShortName(kLong, 12), "...rnel_impl");
   EXPECT_EQ(ShortName("abcdef", 2), "ab");
   EXPECT_EQ(ShortName("abcdef", 0), "");
 }

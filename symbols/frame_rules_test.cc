@@ -86,6 +86,7 @@ TEST(BuiltInRules, OperatorIsShownAndTheWayToItsMemoryIsNot) {
         "at::_ops::addmm::redispatch(c10::DispatchKeySet, at::Tensor const&)",
         "torch::autograd::VariableType::(anonymous namespace)::addmm(...)",
         "at::(anonymous namespace)::wrapper_CUDA_nll_loss_backward(...)",
+        "at::native::_local_scalar_dense_cuda(at::Tensor const&)::{lambda()#1}::operator()() const",
         "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)",
         "torch::autograd::generated::AddmmBackward0_apply_functional(std::vector<at::Tensor>&&)",
         "torch::autograd::THPVariable_linear(_object*, _object*, _object*)",
