@@ -41,6 +41,23 @@ TEST_F(FramesProgramTest, RawFramesAreAllOfThem) {
   EXPECT_THAT(out_, HasSubstr("  < python3.11+0x1000\n"));
 }
 
+TEST_F(FramesProgramTest, NotKnownCountsNativeFramesWithoutANameAndSaysWhy) {
+  std::string log = Get("log.jsonl");
+  const std::string more =
+      R"({"module":"/gone/libmodel.so","offset":1},{"module":"/gone/libmodel.so","offset":2},)";
+  log.insert(log.find(R"({"function":"Net.forward)"), more);
+  Put("log.jsonl", log);
+  EXPECT_EQ(Run("report log.jsonl"), 0) << err_;
+  // Two of the library, one of the interpreter, none of Python; what is folded anyway comes last.
+  const size_t library =
+      out_.find("  2 frames without a name: /gone/libmodel.so is not on this machine\n");
+  const size_t interpreter = out_.find("  1 frame without a name: /usr/bin/python3.11 ");
+  ASSERT_NE(library, out_.npos) << out_;
+  ASSERT_NE(interpreter, out_.npos) << out_;
+  EXPECT_LT(library, interpreter);
+  EXPECT_EQ(out_.find("without a name", interpreter + 30), out_.npos) << out_;
+}
+
 TEST_F(FramesProgramTest, JsonHasEveryFrameInnermostFirst) {
   for (const std::string flags : {"", " --raw-frames"}) {
     const auto frames = RunJson("report log.jsonl --json" + flags)["rows"][0]["frames"];
