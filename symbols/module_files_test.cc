@@ -68,7 +68,7 @@ TEST_F(ModuleFilesTest, GoneOrReplacedModuleIsStoodForByItsDebugFile) {
   EXPECT_EQ(Open(Put("plain/sample.so", "sample.so")).state, ModuleState::kChanged);
   options_.finders.push_back(
       [&](const std::string&) { return Built("linked/.debug/sample.debug").string(); });
-  for (const std::string path : {"/nowhere/sample.so", (dir_ / "sample.so").c_str()}) {
+  for (const fs::path& path : {fs::path("/nowhere/sample.so"), dir_ / "sample.so"}) {
     const ModuleFiles files = Open(path);
     EXPECT_EQ(files.state, ModuleState::kUsable) << path;
     EXPECT_EQ(files.debug, nullptr);
