@@ -20,9 +20,9 @@ BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
 DEPTH = 20
 BATCH = 64  # calls, of call_cost
 VARIANTS = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
-            ("recording, stack", "stacks=native"),
-            ("recording, stack by libunwind", "stacks=native:libunwind"),
-            ("recording, stack by libgcc", "stacks=native:libgcc")]
+            ("recording, native stack", "stacks=native"),
+            ("recording, native stack by libunwind", "stacks=native:libunwind"),
+            ("recording, native stack by libgcc", "stacks=native:libgcc")]
 # Below Python: so many native frames and so many of Python, each of a function of its own.
 NATIVE, PYTHON = 50, 20
 PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native stack", "stacks=native"),
@@ -95,11 +95,11 @@ class Bench:
                      f"x{allocate / clock:.1f} / x{free / clock:.1f} clock_gettime; p99 of 64 calls "
                      f"{late_allocate:.0f} / {late_free:.0f} ns")
         if threads == 1:
-            traced = self.call_cost(True, "stacks=native:libunwind")
+            traced = self.call_cost(True)
             self.add("session as created, shared memory", f"{traced['session_kib'] / 1024:.1f} MiB",
                      "blocks of its file")
             self.add("anonymous memory added to the process",
-                     f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "with libunwind")
+                     f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "by default")
         return clock
 
     def below_python(self, python, options, function, *arguments):
@@ -152,6 +152,21 @@ class Bench:
             elif row.get("run_type") == "iteration" and row["time_unit"] == "ns" and "error_message" not in row:
                 self.add(f"session: {row['name'].removeprefix('BM_').replace('/real_time', '')}",
                          f"{row['cpu_time']:.0f} ns", f"x{row['cpu_time'] / clock:.1f} clock_gettime")
+
+    def walks(self):
+        """Native walks alone, by ours and others'."""
+        program = self.build / "benchmark" / "unwind_benchmark"
+        done = subprocess.run([str(program), "--benchmark_format=json", "--benchmark_repetitions=5",
+                               f"--benchmark_min_time={0.02 if self.quick else 0.3}"],
+                              capture_output=True, text=True, check=True)
+        rows = {row["run_name"]: row for row in json.loads(done.stdout)["benchmarks"]
+                if row.get("aggregate_name") == "median"}
+        for name, row in rows.items():
+            frames, walk = name.split("/")
+            own = rows[f"{frames}/WalkOwn"]["cpu_time"]
+            self.add(f"walk: {walk.removeprefix('Walk').lower()}, {frames.removeprefix('Frames')} frames",
+                     f"{row['cpu_time']:.0f} ns, {row['cpu_time'] / row['frames']:.1f} a frame",
+                     f"x{row['cpu_time'] / own:.2f} own")
 
     def drain(self):
         """Events a second that one core reads from a session, and what becomes of them."""
@@ -263,6 +278,7 @@ class Bench:
             self.hooks(4)
             for python in pythons():
                 self.hooks_below_python(python)
+            self.walks()
             self.session(clock)
             self.instructions()
             self.drain()

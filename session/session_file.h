@@ -36,8 +36,8 @@ struct SessionSizes {
   uint64_t live = 65536;          // 4.5 MiB
   uint64_t stack_index = 262144;  // 2 MiB
   uint64_t text_index = 32768;    // 256 KiB
-  uint64_t code_index = 16384;    // 128 KiB
-  uint64_t arena = 1 << 20;       // words; 8 MiB
+  uint64_t code_index = 65536;    // 512 KiB
+  uint64_t arena = 15 << 16;      // words; 7.5 MiB
   // Words by which the arena may grow; no memory until then.
   uint64_t arena_growth = 4 << 20;  // 32 MiB
   uint64_t modules = 1024;          // 1 MiB
