@@ -82,10 +82,9 @@ class RuleCache {
 
   // One to one, and any two rules differ in it all over.
   static uint64_t Mix(uint64_t rule) { return (rule ^ rule >> 32) * 0x9e3779b97f4a7c15; }
-  // (behind ^ behind >> 15) modulo kSize, times the size of an entry: in as few steps as there are,
-  // because the whole walk waits for each.
+  // Its lower bits, in as few steps as there are, because the whole walk waits for each.
   static Entry* Home(uint64_t behind) {
-    const uint64_t offset = (behind << 4 ^ behind >> 11) & ((kSize - 1) * sizeof(Entry));
+    const uint64_t offset = behind * sizeof(Entry) & (kSize - 1) * sizeof(Entry);
     return reinterpret_cast<Entry*>(reinterpret_cast<char*>(entries_) + offset);
   }
   // The i-th place of the line, counted from `home`.
