@@ -149,7 +149,8 @@ class FrameLoader {
       } else if (count_ == PythonWalk::kBatch) {
         break;
       } else {
-        Add(frame);
+        if (!IsInterpretersOwn(frame)) [[likely]]
+          Add(frame);
         if (read_.IsEntry(frame)) in_run_ = false;
       }
       frame = previous;
@@ -157,6 +158,14 @@ class FrameLoader {
     if (frame == 0) in_run_ = false;
     frame_ = frame;
     EndRun(entry_frame);
+  }
+
+  // Between a class and its __init__, 3.12 and later put a frame that runs a few instructions of the
+  // interpreter's own (_Py_InitCleanup in specialize.c). Its code object has no number, and its first
+  // line never begins.
+  [[gnu::always_inline]] bool IsInterpretersOwn(uint64_t frame) const {
+    return layout_.code_version != 0 && read_.Number(read_.Code(frame)) == 0 &&
+           read_.IsIncomplete(frame);
   }
 
   [[gnu::always_inline]] void Add(uint64_t frame) {
@@ -167,8 +176,10 @@ class FrameLoader {
   }
 
   [[gnu::always_inline]] uint64_t Identity(uint64_t code) const {
+    if (layout_.code_version == 0) return CodeIdentity::Find(code, generation_, layout_);
     const uint64_t number = read_.Number(code);
-    return number != 0 ? number : CodeIdentity::Find(code, generation_, layout_);
+    // Nobody counts the deaths of those without one: what is known of them is of no use again.
+    return number != 0 ? number : CodeIdentity::Find(code, CodeIdentity::Generation(), layout_);
   }
 
   // A run without frames leaves nothing behind.

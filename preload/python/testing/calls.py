@@ -152,7 +152,24 @@ def calls():
     "".join(check_all("join") or "x" for _ in range(1))
     type("Made", (), {"__init__": lambda self: check_all("class made by type()")})()
     functools.partial(check_all, "partial")()
+    made_often()
     re.sub("a", lambda match: check_all("callback of sub") or "b", "a")
+
+
+class MadeOften:
+    def __init__(self, then):
+        then()
+
+
+def made_often():
+    """Where a class is called often, the interpreter puts a frame of its own between that and __init__."""
+    def make(then):
+        return MadeOften(then)
+    for _ in range(1000):
+        make(int)
+    make(lambda: check_all("__init__ of a class that was made often"))
+    make(lambda: make(lambda: check_all("__init__ within another one")))
+    make(lambda: make(lambda: recurse(70, lambda: check_all("a batch of frames within __init__"))))
 
 
 def rare(special):
