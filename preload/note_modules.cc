@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "preload/clock.h"
+#include "preload/greenlets.h"
 #include "preload/thread_state.h"
 #include "preload/unwind/loaded_module.h"
 #include "preload/unwind/rule_cache.h"
@@ -119,11 +120,12 @@ std::atomic<uint64_t>* PlaceOf(const LoadedModule& m) {
   return &known_modules[(m.start ^ m.start >> 9) / 4096 % kKnownModules];
 }
 
-// Enters the module at `address`, unless it is in the log.
-void Enter(const Process& process, const LoadedModule& module, uint64_t address) {
+// Enters the module at `address`, unless it is in the log. True when walks know more than before.
+bool Enter(const Process& process, const LoadedModule& module, uint64_t address) {
   const session::ModuleLog log = process.map.modules();
   const uint64_t fingerprint = Fingerprint(process, module);
-  if (PlaceOf(module)->load(std::memory_order_acquire) == fingerprint) return;
+  if (PlaceOf(module)->load(std::memory_order_acquire) == fingerprint) return false;
+  const bool walks_know_more = Greenlets::Note(module);
   ModuleRecord record;
   Describe(module, &record);
   const ModuleRecord* known = log.Find(address);
@@ -131,9 +133,10 @@ void Enter(const Process& process, const LoadedModule& module, uint64_t address)
     // Something has gone that nobody has told of: by a call of dlclose inside libc, say.
     if (known != nullptr && !session::ModuleLog::IsGone(*known)) RulesChanged();
     record.seen_ns = NowNs();
-    if (!log.Append(record, ThreadId(process.identity))) return;
+    if (!log.Append(record, ThreadId(process.identity))) return walks_know_more;
   }
   PlaceOf(module)->store(fingerprint, std::memory_order_release);
+  return walks_know_more;
 }
 
 // The modules that the frames of one stack lie in; more are looked up once more.
@@ -160,7 +163,7 @@ class Visited {
 bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth) {
   const uint32_t generation = process.map.modules().generation();
   Visited visited;
-  bool listed = false;
+  bool listed = false, walks_know_more = false;
   for (uint32_t i = 0; i < depth; ++i) {
     if ((frames[i] & session::kInterpreterFrame) != 0) continue;
     const uint64_t address = frames[i] & ~session::kExactFrame;
@@ -174,9 +177,9 @@ bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth)
     }
     if (found != FoundModule::kFound) continue;
     visited.Add(module.start, module.end);
-    Enter(process, module, address);
+    walks_know_more |= Enter(process, module, address);
   }
-  return process.map.modules().generation() != generation;
+  return walks_know_more || process.map.modules().generation() != generation;
 }
 
 void DoubtKnownModules() { closed_libraries.fetch_add(1); }

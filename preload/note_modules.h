@@ -10,8 +10,9 @@
 namespace gmt::preload {
 
 // Enters the modules of a new stack's frames (as a stack holds them: session/layout.h) into the
-// session's module log, where they are not there yet. True when one of them took over addresses
-// that belonged to another module before: the log's generation has risen. Lock-free where glibc has
+// session's module log, where they are not there yet. True when the stack is to be walked once more:
+// one of them took over addresses that belonged to another module before (the log's generation has
+// risen), or tells walks where to end (preload/greenlets.h). Lock-free where glibc has
 // _dl_find_object (2.35) and a module has its program headers where linkers put them; else takes
 // the loader's lock. Cost: about a tenth of a microsecond for each module that is known.
 bool NoteModules(const Process& process, const uint64_t* frames, uint32_t depth);

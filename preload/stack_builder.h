@@ -26,6 +26,7 @@
 
 #include <stdint.h>
 
+#include "preload/greenlets.h"
 #include "preload/own_image.h"
 #include "preload/python/python_walk.h"
 #include "preload/unwind/native_frame.h"
@@ -49,6 +50,7 @@ class StackBuilder {
   template <typename Walk>
   [[gnu::always_inline]] void AddAll(Walk* walk) {
     Interpreter::OwnText text = interpreter_.text();
+    const Greenlets::Text greenlets = Greenlets::text();
     uint64_t* const frames = stack_.frames;
     const uint32_t one = native_is_wanted_ ? 1 : 0;
     uint32_t depth = 0;
@@ -56,8 +58,8 @@ class StackBuilder {
     for (NativeFrame frame; walk->Next(&frame); low = frame.cfa) {
       const bool runs_python = marker >= low && marker < frame.cfa;
       const bool is_first_or_full = depth - 1 >= session::kMaxStackDepth - 1;
-      if (runs_python || frame.exact || text.Holds(frame.address) || is_first_or_full)
-          [[unlikely]] {
+      if (runs_python || frame.exact || text.Holds(frame.address) ||
+          greenlets.Holds(frame.address) || is_first_or_full) [[unlikely]] {
         depth_ = depth;
         if (!AddSpecial(frame, low)) return Finish(false);
         depth = depth_;
@@ -106,12 +108,14 @@ class StackBuilder {
     was_interrupted_ |= frame.exact;
     if (interpreter_.OwnsAddress(frame.address)) MeetInterpreter(frame);
     if (!native_is_wanted_) return !has_begun_;
-    if (depth_ == session::kMaxStackDepth) return IsFull();
+    if (depth_ == session::kMaxStackDepth) return Cut();
     stack_.frames[depth_++] = frame.exact ? frame.address | session::kExactFrame : frame.address;
+    if (Greenlets::text().Holds(frame.address) && BeginsGreenlet()) return Cut();
     return is_in_doubt_ || !python_.IsInterpretedBy(frame, low) || AddRun();
   }
 
-  bool IsFull() {
+  // What comes further out is not taken.
+  bool Cut() {
     flags_ |= session::kStackTruncated;
     return false;
   }
@@ -126,7 +130,7 @@ class StackBuilder {
       for (uint32_t i = 0; i < count; ++i, ++depth)
         stack_.frames[depth] = session::InterpreterFrame(run.first[i].code, run.first[i].offset);
       depth_ = depth;
-      if (count < run.count) return IsFull();
+      if (count < run.count) return Cut();
     }
     return true;
   }
@@ -135,6 +139,10 @@ class StackBuilder {
     if (!has_begun_) python_.Begin();
     has_begun_ = true;
   }
+
+  // Greenlet's code runs in greenlets, and beneath Python frames that switch to another one. Those
+  // of a greenlet end where it begins.
+  bool BeginsGreenlet() const { return (has_begun_ || !interpreter_.on()) && python_.done(); }
 
   // No Python frame belongs further in than the interpreter's own code. In the midst of that code,
   // where a signal may come, it can be half done with a frame: then nothing of it is read.

@@ -23,7 +23,7 @@ from comparison import Comparison  # noqa: E402
 from expectations import PROGRAMS, Expectations  # noqa: E402
 from recorded import WITH_ALL_NAMES, stacks_by_size  # noqa: E402
 
-OTHER_PROGRAMS = ("churn.py", "embedded.py", "interrupted.py", "torch_sites.py")
+OTHER_PROGRAMS = ("churn.py", "embedded.py", "greenlets.py", "interrupted.py", "torch_sites.py")
 
 Interpreter = collections.namedtuple("Interpreter", "name path version")
 

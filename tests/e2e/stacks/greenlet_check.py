@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Allocates in greenlets that are resumed from other parts of the stack than they began on.
+
+Usage: greenlet_check.py --build DIR [--all] [--python PATH]... [--seed N]
+
+Interpreters as in sites_check.py, those that have the package greenlet; 77 where none has.
+What lies behind a greenlet's first frame is not its own: its stacks end there, and say so.
+"""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import sites_check
+from expectations import PROGRAMS
+from recorded import stacks_by_size
+
+NOTHING_TO_CHECK = 77
+
+
+def fault(stack, functions):
+    """What is wrong, or None."""
+    have = [
+        (f.get("function") or "").rpartition(".")[2] for f in stack["frames"] if f.get("language") == "python"
+    ]
+    if have != functions:
+        return f"the functions are {have}, not {functions}"
+    module = pathlib.Path(stack["frames"][-1].get("module") or "").name
+    is_cut = stack.get("truncated", False)
+    if functions[-1] == "<module>":
+        return "it says that it is truncated" if is_cut else None
+    if not is_cut:
+        return f"it goes on to {stack['frames'][-1]} and does not say that it is truncated"
+    return None if module.startswith("_greenlet.") else f"it ends in {module}"
+
+
+def check(rig, python, seed):
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "sessions").mkdir(mode=0o700)
+        recording = rig.run(folder, [python.path, "-B", PROGRAMS / "greenlets.py", seed])
+        assert recording.done.returncode == 0, recording.done.stderr
+        told = json.loads(next(x for x in recording.done.stdout.splitlines() if x.startswith("[[")))
+        stacks = stacks_by_size(recording)
+    faults = []
+    for size, functions in told:
+        (stack,) = stacks[size]
+        faults += filter(None, [fault(stack, functions)])
+    cut = sum(functions[-1] == "job" for _, functions in told)
+    print(
+        f"{python.name}: {len(told)} stacks, {cut} in greenlets, {len(faults)} wrong (seed {seed})",
+        *faults[:5],
+        sep="\n  ",
+        flush=True,
+    )
+    return not faults and 0 < cut < len(told)
+
+
+def has_greenlet(python):
+    return subprocess.run([python.path, "-c", "import greenlet"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def main():
+    options = sites_check.options(__doc__)
+    options.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    arguments = options.parse_args()
+    rig = sites_check.rigs.Rig(arguments.build.resolve(), sys.executable)
+    pythons = [p for p in sites_check.interpreters(arguments) if has_greenlet(p)]
+    if not pythons:
+        print("No interpreter has the package greenlet (pip install greenlet).")
+        sys.exit(NOTHING_TO_CHECK)
+    sites_check.end([check(rig, python, arguments.seed) for python in pythons])
+
+
+if __name__ == "__main__":
+    main()
