@@ -3,7 +3,8 @@
 
 Usage: greenlet_check.py --build DIR [--all] [--python PATH]... [--seed N]
 
-Interpreters as in sites_check.py, those that have the package greenlet; 77 where none has.
+Interpreters as in sites_check.py and that of PyTorch, those that have the package greenlet; 77 where
+none has.
 What lies behind a greenlet's first frame is not its own: its stacks end there, and say so.
 """
 
@@ -68,7 +69,12 @@ def main():
     options.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     arguments = options.parse_args()
     rig = sites_check.rigs.Rig(arguments.build.resolve(), sys.executable)
-    pythons = [p for p in sites_check.interpreters(arguments) if has_greenlet(p)]
+    pythons = list(sites_check.interpreters(arguments))
+    # scripts/setup puts it beside PyTorch.
+    torch = sites_check.rigs.find_python(None)
+    if torch and not arguments.python:
+        pythons.append(sites_check.Interpreter("torch", torch, None))
+    pythons = [p for p in pythons if has_greenlet(p)]
     if not pythons:
         print("No interpreter has the package greenlet (pip install greenlet).")
         sys.exit(NOTHING_TO_CHECK)
