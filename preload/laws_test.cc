@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -137,6 +138,16 @@ TEST_F(LawsTest, PlaceThatCannotBeWrittenToIsReplacedAndSaid) {
 TEST_F(LawsTest, FirstCallMayComeFromAThreadWithASmallStack) {
   EXPECT_EQ(traced_.Run({Program("small_stack")}).exit_code, 0);
   EXPECT_THAT(Calls(traced_.ReadSession()), SizeIs(1));
+}
+
+// Where a library has taken another one's place, a stack is walked twice.
+TEST_F(LawsTest, SmallestStackIsEnoughForLibrariesThatReplaceEachOther) {
+  const std::string first = Program("libplugin.so"), second = traced_.directory() + "/other.so";
+  std::filesystem::copy_file(first, second);
+  EXPECT_EQ(traced_.Run({Program("small_stack"), first, second, first, second}).exit_code, 0);
+  const LeftSession session = traced_.ReadSession();
+  EXPECT_THAT(Calls(session), SizeIs(5));
+  EXPECT_EQ(std::count(session.modules.begin(), session.modules.end(), second), 2);
 }
 
 TEST_F(LawsTest, LookupsDoNotFindCudaThatIsNotThere) {

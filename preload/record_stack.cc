@@ -44,7 +44,9 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return p->python.on() == was_on;
 }
 
-uint32_t AddStack(Process* p, StackTable::Buffer* stack, const StackBuilder& builder) {
+// Not inlined: most stacks are known, and hooks run on small stacks too.
+[[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack,
+                                    const StackBuilder& builder) {
   uint32_t codes[session::kMaxStackDepth];
   InternCodes(*p, *stack, builder.depth(), codes);
   const uint32_t id = p->stacks.Add(stack, builder.depth(), builder.flags(),
@@ -53,27 +55,37 @@ uint32_t AddStack(Process* p, StackTable::Buffer* stack, const StackBuilder& bui
   return id;
 }
 
+// Whether another walk would find another stack than this one, which is new: because a library took
+// the place of another one unseen and the walk went by the other's rules, or because of Python.
+[[gnu::noinline]] bool IsOutdated(Process* p, const StackTable::Buffer& stack,
+                                  const StackBuilder& builder) {
+  const uint32_t modules = p->map.modules().count();
+  if (NoteModules(*p, stack.frames, builder.depth())) return true;
+  return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
+}
+
 }  // namespace
 
 uint32_t RecordStack(Process* p) {
+  // Libraries may come and go in other threads faster than this one walks.
+  constexpr int kMostWalks = 4;
+  const auto native = p->options.native_stacks != session::Unwinder::kNone
+                          ? StackBuilder::Native::kWanted
+                          : StackBuilder::Native::kLeftOut;
   StackTable::Buffer stack;
-  const bool native = p->options.native_stacks != session::Unwinder::kNone;
-  StackBuilder builder(&stack, p->python,
-                       native ? StackBuilder::Native::kWanted : StackBuilder::Native::kLeftOut);
-  p->capture.Capture(&builder);
-  if (builder.depth() == 0) return 0;
-  uint32_t id =
-      p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
-  if (id == 0) [[unlikely]] {
-    const uint32_t modules = p->map.modules().count();
-    // A library that took the place of another one unseen: the walk went by the other's rules.
-    if (NoteModules(*p, stack.frames, builder.depth())) return RecordStack(p);
-    const bool modules_are_new = p->map.modules().count() != modules;
-    if (!PythonIsAsItWas(p, builder, modules_are_new)) return RecordStack(p);
-    id = AddStack(p, &stack, builder);
+  for (int walks = 1;; ++walks) {
+    StackBuilder builder(&stack, p->python, native);
+    p->capture.Capture(&builder);
+    if (builder.depth() == 0) return 0;
+    uint32_t id =
+        p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
+    if (id == 0) [[unlikely]] {
+      if (IsOutdated(p, stack, builder) && walks < kMostWalks) continue;
+      id = AddStack(p, &stack, builder);
+    }
+    SetLastStack(p->identity, id);
+    return id;
   }
-  SetLastStack(p->identity, id);
-  return id;
 }
 
 }  // namespace gmt::preload

@@ -1,5 +1,7 @@
-// The process's first GPU call comes from a thread with the smallest stack that POSIX knows.
+// GPU calls come from threads with the smallest stack that POSIX knows: the process's first one, and
+// one out of each library that is named, which are loaded and unloaded one after the other.
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 
@@ -7,19 +9,34 @@
 
 namespace {
 
-void* Allocate(void*) {
+using Function = int (*)();
+
+int Allocate() {
   void* ptr;
-  cudaMalloc(&ptr, 4099);
+  return cudaMalloc(&ptr, 4099);
+}
+
+void* Call(void* function) {
+  reinterpret_cast<Function>(function)();
   return nullptr;
 }
 
-}  // namespace
-
-int main() {
+bool CallOnSmallStack(void* function) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
   pthread_t thread;
-  if (pthread_create(&thread, &attributes, Allocate, nullptr) != 0) return 1;
-  pthread_join(thread, nullptr);
+  if (pthread_create(&thread, &attributes, Call, function) != 0) return false;
+  return pthread_join(thread, nullptr) == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!CallOnSmallStack(reinterpret_cast<void*>(Allocate))) return 1;
+  for (int i = 1; i < argc; ++i) {
+    void* library = dlopen(argv[i], RTLD_NOW);
+    void* function = library == nullptr ? nullptr : dlsym(library, "PluginAllocate");
+    if (function == nullptr || !CallOnSmallStack(function) || dlclose(library) != 0) return 1;
+  }
 }
