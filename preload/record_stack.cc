@@ -38,7 +38,8 @@ void InternCodes(const Process& p, const StackTable::Buffer& stack, uint32_t dep
 bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new) {
   if (!p->options.python_stacks) return true;
   const bool was_on = p->python.on();
-  if (modules_are_new) p->python.Find();
+  // To look for one may allocate: not where a signal has interrupted who knows what.
+  if (modules_are_new && !stack.was_interrupted()) p->python.Find();
   if (p->python.on() && !stack.was_interrupted()) p->python.CompareOnce();
   PublishPython(p);
   return p->python.on() == was_on;
