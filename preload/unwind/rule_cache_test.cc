@@ -98,12 +98,15 @@ TEST(RuleCacheTest, DoubtsThatOverlapForgetEverything) {
 
 TEST(RuleCacheTest, NothingThatIsFoundInDoubtIsKept) {
   const auto here = reinterpret_cast<uint64_t>(&RuleFor) + 1;
+  PrepareModules();
   RulesChanged();
   {
     RulesInDoubt doubt;
-    RuleCache::Find(here, RuleCache::Epoch());
+    EXPECT_NE(RuleCache::Find(here, RuleCache::Epoch()).shape(), Rule::kNowhere);
     EXPECT_EQ(RuleCache::Recall(here, RuleCache::Epoch()).bits(), 0u);
   }
+  RuleCache::Find(here, RuleCache::Epoch());
+  EXPECT_NE(RuleCache::Recall(here, RuleCache::Epoch()).bits(), 0u);
 }
 
 TEST(RuleCacheTest, ForkChildDoesNotInheritTheDoubtsOfThreadsThatItDoesNotHave) {
