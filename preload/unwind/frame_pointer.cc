@@ -56,6 +56,7 @@ bool IsBehindCall(uint64_t return_address, bool* described) {
 
 bool FindCallerByFramePointer(uint64_t sp, uint64_t bp, StackRange* range, Caller* caller) {
   constexpr uint64_t kWord = sizeof(uint64_t);
+  range->ForgetAbove(sp);
   if ((bp & (kWord - 1)) != 0 || bp < sp || bp + kWord < bp || !range->Reach(bp) ||
       !range->Reach(bp + kWord)) {
     return false;

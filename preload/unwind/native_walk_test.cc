@@ -5,6 +5,7 @@
 #include <alloca.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -152,6 +153,44 @@ TEST_F(NativeWalkTest, OnTheStackOfAContext) {
   makecontext(&coroutine_context, Coroutine, 0);
   swapcontext(&main_context, &coroutine_context);
   munmap(stack, kSize);
+}
+
+void RunOn(void* stack, size_t size, void (*function)()) {
+  getcontext(&coroutine_context);
+  coroutine_context.uc_stack = {stack, 0, size};
+  coroutine_context.uc_link = &main_context;
+  makecontext(&coroutine_context, function, 0);
+  swapcontext(&main_context, &coroutine_context);
+}
+
+// Code without call frame information that calls its first argument while its second one is the
+// frame pointer: nop (8 times); push %rbp; mov %rsi, %rbp; call *%rdi; pop %rbp; ret
+using CallWithFramePointer = void (*)(void (*function)(), uint64_t bp);
+CallWithFramePointer MakeCallWithFramePointer() {
+  constexpr unsigned char kCode[] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+                                     0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3};
+  void* code =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(code, kCode, sizeof(kCode));
+  return reinterpret_cast<CallWithFramePointer>(code);
+}
+
+// The frame pointer leads to where a stack was that is known to the thread.
+TEST_F(NativeWalkTest, MemoryOfAStackThatIsGoneIsNotTouched) {
+  static constexpr size_t kSize = 256 << 10;
+  static void* stack;
+  static WalkedFrames walked;
+  stack = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  RunOn(stack, kSize, [] { InVariableFrame(kSize / 4 * 3); });
+  const uint64_t half = reinterpret_cast<uint64_t>(stack) + kSize / 2;
+  munmap(reinterpret_cast<void*>(half), kSize / 2);
+  RunOn(stack, kSize / 2, [] {
+    const uint64_t gone = reinterpret_cast<uint64_t>(stack) + kSize / 4 * 3;
+    MakeCallWithFramePointer()([] { walked = Walk(); }, gone);
+  });
+  EXPECT_TRUE(walked.truncated);
+  EXPECT_GE(walked.count, 2u);
+  munmap(stack, kSize / 2);
 }
 
 void WalkInHandler(int) { ExpectAllSame(); }

@@ -50,6 +50,11 @@ bool StackRange::Reach(uint64_t address) {
   return true;
 }
 
+void StackRange::ForgetAbove(uint64_t address) {
+  const uint64_t end = PageOf(address) + kPage;
+  if (Holds(address) && end < high) high = end;
+}
+
 // A thread that is deeper in its stack than before keeps what it has above.
 __attribute__((noinline, cold)) StackRange StackRange::Begin(uint64_t sp) {
   constexpr uint64_t kNear = 1 << 20;

@@ -10,7 +10,8 @@
 // of a signal handler) begins a new one.
 //
 // A remembered range outlives the stack it was found on. That is right as long as frames lie on the
-// stack that the walk began on; only tables that are wrong lead beyond.
+// stack that the walk began on. Where that is a guess, because code without tables says nothing, the
+// part that the guess is about is asked for anew (ForgetAbove).
 //
 // Thread safety: a range belongs to its thread; signal handlers may come in between.
 
@@ -34,6 +35,8 @@ struct StackRange {
   // Makes the word at `address` part of it. False where it cannot be read, or is too far away to
   // belong to a frame.
   bool Reach(uint64_t address);
+  // Leaves of it what ends with the page of `address`, which is part of it.
+  void ForgetAbove(uint64_t address);
 
   // The calling thread's range, or a new one, with `sp` in it; empty where that cannot be read.
   static StackRange Around(uint64_t sp) {
