@@ -149,6 +149,9 @@ class Bench:
         for row in json.loads(done.stdout)["benchmarks"]:
             if row["name"] == "BM_ClockGettime":
                 clock = row["cpu_time"]
+            elif row["name"].startswith("BM_NewStack"):
+                self.add("session: 100,000 different stacks of 70 frames", f"{row['arena_bytes'] / 2**20:.1f} MiB",
+                         f"{row['stacks_kept']:,.0f} kept, {1e9 / row['items_per_second']:.0f} ns each")
             elif row.get("run_type") == "iteration" and row["time_unit"] == "ns" and "error_message" not in row:
                 self.add(f"session: {row['name'].removeprefix('BM_').replace('/real_time', '')}",
                          f"{row['cpu_time']:.0f} ns", f"x{row['cpu_time'] / clock:.1f} clock_gettime")
