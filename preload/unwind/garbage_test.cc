@@ -118,6 +118,63 @@ TEST_F(GarbageTest, StackThatHasGoneIsNotBelieved) {
   EXPECT_EQ(StackRange::Around(8).high, StackRange::Around(8).low);
 }
 
+// Walks by a rule that no table has made, from a code address that is found again at every word.
+struct Walked {
+  uint32_t count;
+  bool truncated;
+};
+Walked WalkBy(Rule rule, const Island& island, Registers start) {
+  start.pc = AddressesInCode()[0];
+  for (const uint64_t behind : {start.pc + 1, start.pc}) {  // as interrupted code, and as a caller
+    RuleCache::Remember(behind, RuleCache::Epoch(), rule);
+  }
+  for (size_t i = 0; i < kSize / 8; ++i) island.words()[i] = start.pc;
+  NativeWalk walk(start);
+  uint32_t count = 0;
+  for (NativeFrame frame; walk.Next(&frame);) ++count;
+  RulesChanged();
+  return {count, walk.truncated()};
+}
+
+TEST_F(GarbageTest, WalkEndsAfterAsManyFramesAsAStackHolds) {
+  Registers start = {};
+  start.sp = island_.begin();
+  const Walked walked = WalkBy(Rule::At(Rule::kPlain, false, 8, 0), island_, start);
+  EXPECT_TRUE(walked.truncated);
+  EXPECT_GE(walked.count, 256u);
+  EXPECT_LT(walked.count, 300u);
+}
+
+TEST_F(GarbageTest, FramePointerThatIsSavedBelowTheStackIsNotRead) {
+  Registers start = {};
+  start.sp = island_.begin();
+  const Rule rule = Rule::At(Rule::kPlain, false, 8, 0).WithBpAtCfa(-int64_t{2 * kPage});
+  EXPECT_GT(WalkBy(rule, island_, start).count, 1u);
+}
+
+TEST_F(GarbageTest, AddressThatNobodyCallsFromIsNoFrame) {
+  Registers start = {};
+  start.pc = code_[0];
+  start.sp = start.bp = island_.begin();
+  RuleCache::Remember(start.pc + 1, RuleCache::Epoch(), Rule::At(Rule::kPlain, false, 8, 0));
+  for (size_t i = 0; i < kSize / 8; ++i) island_.words()[i] = island_.begin() + 64 + 8 * i;
+  NativeWalk walk(start);
+  NativeFrame frame;
+  EXPECT_TRUE(walk.Next(&frame));
+  EXPECT_FALSE(walk.Next(&frame));
+  EXPECT_TRUE(walk.truncated());
+  RulesChanged();
+}
+
+TEST_F(GarbageTest, FrameThatIsNotAlignedIsNone) {
+  Registers start = {};
+  start.sp = island_.begin();
+  start.bp = start.sp + 100;  // not a multiple of eight
+  const Walked walked = WalkBy(Rule::At(Rule::kPlain, true, 16, 0), island_, start);
+  EXPECT_EQ(walked.count, 1u);
+  EXPECT_TRUE(walked.truncated);
+}
+
 TEST_F(GarbageTest, RangeGrowsBothWays) {
   const uint64_t middle = island_.begin() + kSize / 2;
   StackRange range = StackRange::Around(middle);

@@ -5,10 +5,11 @@
 #include <alloca.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <thread>
 #include <vector>
 
@@ -163,17 +164,17 @@ void RunOn(void* stack, size_t size, void (*function)()) {
   swapcontext(&main_context, &coroutine_context);
 }
 
-// Code without call frame information that calls its first argument while its second one is the
-// frame pointer: nop (8 times); push %rbp; mov %rsi, %rbp; call *%rdi; pop %rbp; ret
-using CallWithFramePointer = void (*)(void (*function)(), uint64_t bp);
-CallWithFramePointer MakeCallWithFramePointer() {
-  constexpr unsigned char kCode[] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-                                     0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3};
-  void* code =
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  memcpy(code, kCode, sizeof(kCode));
-  return reinterpret_cast<CallWithFramePointer>(code);
+// Code without call frame information.
+template <typename Function>
+Function MakeCode(std::initializer_list<unsigned char> instructions) {
+  constexpr size_t kBefore = 16;  // what is in front of a call is looked at
+  auto* code = static_cast<unsigned char*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::copy(instructions.begin(), instructions.end(), code + kBefore);
+  return reinterpret_cast<Function>(code + kBefore);
 }
+
+using Callback = void (*)();
 
 // The frame pointer leads to where a stack was that is known to the thread.
 TEST_F(NativeWalkTest, MemoryOfAStackThatIsGoneIsNotTouched) {
@@ -186,11 +187,29 @@ TEST_F(NativeWalkTest, MemoryOfAStackThatIsGoneIsNotTouched) {
   munmap(reinterpret_cast<void*>(half), kSize / 2);
   RunOn(stack, kSize / 2, [] {
     const uint64_t gone = reinterpret_cast<uint64_t>(stack) + kSize / 4 * 3;
-    MakeCallWithFramePointer()([] { walked = Walk(); }, gone);
+    // push %rbp; mov %rsi, %rbp; call *%rdi; pop %rbp; ret
+    MakeCode<void (*)(Callback, uint64_t)>({0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3})(
+        [] { walked = Walk(); }, gone);
   });
   EXPECT_TRUE(walked.truncated);
   EXPECT_GE(walked.count, 2u);
   munmap(stack, kSize / 2);
+}
+
+// One such frame is believed where it leads back to code that is described, two are not.
+TEST_F(NativeWalkTest, FramePointersLeadOutOfOneFrameWithoutTables) {
+  static WalkedFrames walked;
+  const Callback walk = [] { walked = Walk(); };
+  // push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret
+  const auto call = MakeCode<void (*)(Callback)>({0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3});
+  call(walk);
+  EXPECT_FALSE(walked.truncated);
+  EXPECT_GT(walked.count, 5u);
+  // The same for two arguments: xchg %rdi, %rsi; call *%rsi
+  MakeCode<void (*)(void (*)(Callback), Callback)>(
+      {0x55, 0x48, 0x89, 0xe5, 0x48, 0x87, 0xfe, 0xff, 0xd6, 0x5d, 0xc3})(call, walk);
+  EXPECT_TRUE(walked.truncated);
+  EXPECT_LE(walked.count, 4u);
 }
 
 void WalkInHandler(int) { ExpectAllSame(); }
