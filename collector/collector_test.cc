@@ -206,6 +206,33 @@ TEST_F(CollectorTest, InterpreterFrameBecomesFunctionFileAndLine) {
   EXPECT_NE(python(0).flags & format::kFrameIsReturnAddress, 0u);
 }
 
+TEST_F(CollectorTest, LineBehindTheEndOfACutTableIsNotKnown) {
+  session::SessionSizes sizes = FakeTarget::SmallSizes();
+  sizes.arena *= 8;
+  FakeTarget target(sizes);
+  // A co_lnotab with one more pair than there is room for: each unit of code on the next line.
+  std::string table;
+  while (table.size() <= session::kMaxLineTable) table += "\x02\x01";
+  const uint32_t id = target.Code({.format = session::LineTable::kPython39,
+                                   .first_line = 100,
+                                   .function = target.Text("generated"),
+                                   .line_table = table.data(),
+                                   .line_table_bytes = table.size()});
+  ASSERT_NE(id, 0u);
+  constexpr uint32_t kLastKnown = session::kMaxLineTable / 2 - 1;
+  const uint32_t stack = target.Stack({session::InterpreterFrame(0x7f00, kLastKnown),
+                                       session::InterpreterFrame(0x7f00, kLastKnown + 1)},
+                                      session::kStackPython, {id, id});
+  Start(target);
+  target.Alloc(0x1000, 1, {}, stack);
+  const Recording recording = ExitAndRead(target);
+  const format::Definitions& definitions = recording.reader->definitions();
+  const std::vector<uint32_t> frames = definitions.StackFrames(recording.events[1].stack);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(definitions.frame(frames[0]).line, 100 + kLastKnown);
+  EXPECT_EQ(definitions.frame(frames[1]).line, 0u);
+}
+
 TEST_F(CollectorTest, AddressInAnUnloadedModuleBelongsToNone) {
   FakeTarget target;
   target.Map("/lib/libplugin.so", 0x10000, 0x20000);

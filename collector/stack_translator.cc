@@ -16,9 +16,21 @@ uint32_t LacksOf(uint16_t flags) {
   return lacks;
 }
 
+// The last line of a co_lnotab holds to the end of the code; in one that was cut, nobody knows whether
+// the instruction lies before the next one.
+bool IsBehindCut(const session::CodeCopy& code, uint32_t instruction) {
+  if (!code.line_table_cut || code.format != session::LineTable::kPython39) return false;
+  uint64_t end = 0;  // in bytes of code
+  for (size_t i = 0; i < code.line_table.size(); i += 2) {
+    end += static_cast<uint8_t>(code.line_table[i]);
+  }
+  return 2 * uint64_t{instruction} >= end;
+}
+
 // 0 where the line is not known: no table, or the end of one that was cut.
 uint32_t LineOf(const session::CodeCopy& code, uint32_t instruction) {
   if (instruction == session::kBeforeInstructions) return code.first_line;
+  if (IsBehindCut(code, instruction)) return 0;
   switch (code.format) {
     case session::LineTable::kPython39:
       return symbols::PythonLine(symbols::PythonLineTable::kLnotab39, code.first_line,
