@@ -153,6 +153,7 @@ def calls():
     type("Made", (), {"__init__": lambda self: check_all("class made by type()")})()
     functools.partial(check_all, "partial")()
     made_often()
+    cut_walks()
     re.sub("a", lambda match: check_all("callback of sub") or "b", "a")
 
 
@@ -170,6 +171,44 @@ def made_often():
     make(lambda: check_all("__init__ of a class that was made often"))
     make(lambda: make(lambda: check_all("__init__ within another one")))
     make(lambda: make(lambda: recurse(70, lambda: check_all("a batch of frames within __init__"))))
+
+
+UNMERGED, TRUNCATED = 4, 1  # session::StackFlags
+
+
+def stack(native_frames, breaks_off):
+    """What would be recorded: None for a native frame, the code object's address for one of Python; and the flags."""
+    words, flags = (ctypes.c_uint64 * 256)(), ctypes.c_int()
+    count = GIL.lib.oracle_stack(native_frames, breaks_off, words, ctypes.byref(flags))
+    return [(w & ~(1 << 63)) >> 19 << 3 if w >> 63 else None for w in words[:count]], flags.value
+
+
+def cut_walks():
+    """Wherever the native walk ends no Python frame is lost, and where its place is not known the flags say so."""
+    def check_cut(*_):
+        whole, flags = stack(1000, 0)
+        python = [id(code) for code, _ in chain(sys._getframe())]
+        expect("Python frames of a stack", [w for w in whole if w], [id(stack.__code__)] + python)
+        expect("flags of a stack", flags & (UNMERGED | TRUNCATED), 0)
+        unmerged = 0
+        for native_frames in range(80):
+            cut, flags = stack(native_frames, 0)
+            native = cut.count(None)
+            known = 0  # words up to the native frame with which the walk ends, and what that runs
+            while known < len(whole) and (whole[known] or whole[:known].count(None) < native):
+                known += 1
+            left = [w for w in whole[known:] if w]
+            wanted = whole[:known] + left if native else left
+            expect(f"stack of {native} native frames", cut, wanted)
+            expect(f"flags with {native} native frames", bool(flags & UNMERGED), bool(left) and native > 0)
+            unmerged += bool(flags & UNMERGED)
+            broken_off, flags = stack(native_frames, 1)
+            expect(f"stack broken off after {native} native frames", broken_off, wanted)
+            expect(f"flags with {native} of more frames", flags & (UNMERGED | TRUNCATED), TRUNCATED)
+        expect("some are not merged", unmerged > 0, True)
+    check_cut()
+    max([1], key=check_cut)
+    sorted([1], key=lambda _: list(map(check_cut, [1])))
 
 
 def rare(special):

@@ -15,6 +15,7 @@
 #include "preload/python/code_object.h"
 #include "preload/python/interpreter.h"
 #include "preload/python/python_walk.h"
+#include "preload/stack_builder.h"
 #include "preload/unwind/loaded_module.h"
 #include "preload/unwind/native_walk.h"
 
@@ -181,6 +182,21 @@ ORACLE void oracle_merge(int* result) {
   result[2] = in_interpreter;
   result[3] = walk.done() ? 0 : 1;
   result[4] = native.truncated() ? 1 : 0;
+}
+
+// The stack of this thread as it would be recorded if the native walk ended after so many frames.
+// Returns the number of its words.
+ORACLE int oracle_stack(int native_frames, int breaks_off, uint64_t* words, int* flags) {
+  using gmt::preload::StackBuilder;
+  gmt::session::StackTable::Buffer stack;
+  StackBuilder builder(&stack, python, StackBuilder::Native::kWanted);
+  NativeWalk native(CaptureRegisters());
+  NativeFrame frame;
+  for (int n = 0; n < native_frames && native.Next(&frame); ++n) builder.Add(frame);
+  builder.Finish(breaks_off != 0);
+  *flags = builder.flags();
+  memcpy(words, stack.frames, builder.depth() * sizeof(*words));
+  return static_cast<int>(builder.depth());
 }
 
 struct Description {
