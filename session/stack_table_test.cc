@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <random>
 #include <set>
@@ -60,6 +61,43 @@ class StackTableTest : public ::testing::Test {
 
   ScratchSession session_{LargeSizes()};
 };
+
+// Of two stacks with one place in the index and one tag, only what they say tells which is which.
+TEST(StackTableCollisionTest, StacksOfOneHashAreToldApart) {
+  ScratchSession session{LargeSizes()};
+  std::atomic<uint64_t> index[1] = {};
+  const StackTable table(InternIndex(index, 1), session.map().arena());
+  StackTable::Buffer stack = {};
+  stack.frames[0] = InterpreterFrame(0x1000, 1);
+  stack.frames[1] = 0x2000;
+  const uint32_t code[] = {7};
+  stack.fingerprint = 0;
+  const uint32_t id = table.Add(&stack, 2, kStackPython, 3, code, 0);
+  ASSERT_NE(id, 0u);
+  const auto tag = [](const StackTable::Buffer& s, uint32_t depth) {
+    ContentHash hash;
+    hash.Add(&s.head, depth + 2);
+    return hash.value() >> kArenaOffsetBits;
+  };
+  ASSERT_EQ(tag(stack, 2), index[0].load() >> kArenaOffsetBits);
+  const auto search = [&](uint64_t* word, uint64_t step) {
+    const uint64_t same = tag(stack, 2);
+    do *word += step;
+    while (tag(stack, 2) != same);
+  };
+  const StackTable::Buffer original = stack;
+  search(&stack.fingerprint, 1);
+  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), 0u) << "other code objects";
+  stack = original;
+  search(&stack.frames[1], 1);
+  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), 0u) << "another frame";
+  stack = original;
+  search(&stack.head, uint64_t{1} << 32);
+  const auto generation = static_cast<uint32_t>(stack.head >> 32);
+  EXPECT_EQ(table.Find(&stack, 2, kStackPython, generation), 0u) << "another generation";
+  stack = original;
+  EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), id);
+}
 
 TEST_F(StackTableTest, StackIsReadBackAsItWas) {
   const uint32_t id = AddStack(session_.map().stacks(), {10, 20 | kExactFrame, 30},
