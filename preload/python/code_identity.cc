@@ -3,17 +3,12 @@
 #include <link.h>
 #include <string.h>
 
+#include "preload/memory.h"
+
 namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kDestructor = 48;  // PyTypeObject.tp_dealloc: cpython/object.h, 3.8 to 3.11
-
-template <typename T>
-T Load(uint64_t address) {
-  T value;
-  memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
-  return value;
-}
 
 // Whether a library keeps these eight bytes writable.
 int IsWritable(dl_phdr_info* library, size_t, void* argument) {

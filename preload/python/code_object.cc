@@ -2,15 +2,10 @@
 
 #include <string.h>
 
+#include "preload/memory.h"
+
 namespace gmt::preload {
 namespace {
-
-template <typename T>
-T Load(uint64_t address) {
-  T value;
-  memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
-  return value;
-}
 
 size_t PutUtf8(uint32_t c, char* out) {
   if (c < 0x80) {

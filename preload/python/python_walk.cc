@@ -2,17 +2,12 @@
 
 #include <string.h>
 
+#include "preload/memory.h"
 #include "preload/python/code_identity.h"
 
 namespace gmt::preload {
 namespace {
 
-template <typename T>
-T Load(uint64_t address) {
-  T value;
-  memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
-  return value;
-}
 uint64_t Word(uint64_t address) { return Load<uint64_t>(address); }
 
 // Reads single frames by one layout; constants where that is known when this is compiled.

@@ -2,20 +2,15 @@
 //
 // Reading memory that may not be there, without dying of it.
 //
-// The kernel copies the signal set that rt_sigprocmask is given before it looks at what to do with
-// it. Asked for something impossible, it changes nothing and says EINVAL for 8 bytes that could be
-// read and EFAULT for others. Unlike process_vm_readv on oneself, no sandbox forbids that.
-//
 // Thread safety: any thread, signal handlers. Cost: a system call for each page seen first.
 
 #ifndef GMT_PRELOAD_PYTHON_READABLE_H_
 #define GMT_PRELOAD_PYTHON_READABLE_H_
 
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "preload/memory.h"
 
 namespace gmt::preload {
 
@@ -33,16 +28,9 @@ class CarefulReader {
   }
 
  private:
-  static constexpr uint64_t kPage = 4096;
-
   bool Readable(uint64_t word) {
-    if (word < kPage) return false;
     if (word / kPage == pages_[0] || word / kPage == pages_[1]) return true;
-    const int saved = errno;
-    constexpr int kImpossible = -1;
-    syscall(SYS_rt_sigprocmask, kImpossible, word, nullptr, sizeof(uint64_t));
-    const bool readable = errno == EINVAL;
-    errno = saved;
+    const bool readable = IsReadable(word);
     if (readable) {
       pages_[older_] = word / kPage;
       older_ ^= 1;

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include "preload/memory.h"
 #include "preload/unwind/loaded_module.h"
 
 namespace gmt::preload {

@@ -2,14 +2,14 @@
 
 #if GMT_HAS_NATIVE_WALK
 
+#include "preload/memory.h"
+
 namespace gmt::preload {
 namespace {
 
 // Odd, so that no epoch comes back before all have been; and without a pattern, so that the keys of
 // two epochs differ all over.
 constexpr uint64_t kEpochStep = 0xd1342543de82ef95;
-
-constexpr uint64_t kAddressLimit = uint64_t{1} << 47;  // of a program
 
 constinit std::atomic<uint32_t> in_doubt{0};
 

@@ -2,6 +2,7 @@
 
 #if GMT_HAS_NATIVE_WALK
 
+#include "preload/memory.h"
 #include "preload/unwind/expression.h"
 #include "preload/unwind/frame_pointer.h"
 

@@ -2,36 +2,18 @@
 
 #if GMT_HAS_NATIVE_WALK
 
-#include <errno.h>
-#include <sys/syscall.h>
+#include "preload/memory.h"
 
 namespace gmt::preload {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLargestFrame = 16 << 20;  // what is farther away is no frame of this stack
-constexpr uint64_t kAddressLimit = uint64_t{1} << 47;
 
 uint64_t PageOf(uint64_t address) { return address & ~(kPage - 1); }
 
 }  // namespace
 
 thread_local constinit StackRange StackRange::remembered = {0, 0};
-
-// Not by libc's function: it knows better than to ask for what is refused, and sets errno.
-bool IsReadable(uint64_t address) {
-  if (address >= kAddressLimit) return false;
-  constexpr uint64_t kNoSuchWay = 0x7fffffff;
-  uint64_t result;
-  register uint64_t no_old_mask asm("rdx") = 0;
-  register uint64_t size asm("r10") = sizeof(uint64_t);
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(uint64_t{SYS_rt_sigprocmask}), "D"(kNoSuchWay), "S"(PageOf(address)),
-                 "r"(no_old_mask), "r"(size)
-               : "rcx", "r11", "memory");
-  return result == static_cast<uint64_t>(-int64_t{EINVAL});
-}
 
 bool StackRange::Reach(uint64_t address) {
   if (Holds(address)) return true;

@@ -59,9 +59,6 @@ struct StackRange {
   static thread_local constinit StackRange remembered;
 };
 
-// Whether the page of that address can be read. A system call.
-bool IsReadable(uint64_t address);
-
 // A word of memory that is known to be readable. In assembly, because it may lie between the
 // variables of any function, where sanitizers and optimisers expect nobody.
 inline uint64_t LoadWord(uint64_t address) {
