@@ -29,6 +29,7 @@ class CarefulReader {
 
  private:
   bool Readable(uint64_t word) {
+    if (word < kPage) return false;  // page 0 stands for none below
     if (word / kPage == pages_[0] || word / kPage == pages_[1]) return true;
     const bool readable = IsReadable(word);
     if (readable) {
