@@ -99,6 +99,22 @@ TEST(StackTableCollisionTest, StacksOfOneHashAreToldApart) {
   EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), id);
 }
 
+// Each is the one before with four more frames further in.
+TEST_F(StackTableTest, StackHasFewPiecesHoweverOftenItIsSharedOn) {
+  std::vector<uint64_t> frames = {1, 2, 3, 4, 5, 6, 7, 8};
+  const Arena arena = session_.map().arena();
+  uint32_t most = 0, id = 0;
+  while (frames.size() < kMaxStackDepth) {
+    id = Add(frames, id);
+    StackPieces pieces(arena, id);
+    uint32_t count = 0;
+    for (StackPieces::Piece piece; pieces.Next(&piece);) ++count;
+    most = count > most ? count : most;
+    for (int i = 0; i < 4; ++i) frames.insert(frames.begin(), 1000 + frames.size());
+  }
+  EXPECT_EQ(most, 8u);
+}
+
 TEST_F(StackTableTest, StackIsReadBackAsItWas) {
   const uint32_t id = AddStack(session_.map().stacks(), {10, 20 | kExactFrame, 30},
                                kStackTruncated | kStackUnmerged, 5);
