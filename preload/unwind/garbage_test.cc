@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -123,12 +124,14 @@ struct Walked {
   uint32_t count;
   bool truncated;
 };
-Walked WalkBy(Rule rule, const Island& island, Registers start) {
+Walked WalkBy(Rule rule, const Island& island, Registers start, size_t shift = 0) {
   start.pc = AddressesInCode()[0];
   for (const uint64_t behind : {start.pc + 1, start.pc}) {  // as interrupted code, and as a caller
     RuleCache::Remember(behind, RuleCache::Epoch(), rule);
   }
-  for (size_t i = 0; i < kSize / 8; ++i) island.words()[i] = start.pc;
+  for (size_t at = shift; at + 8 <= kSize; at += 8) {
+    memcpy(reinterpret_cast<char*>(island.words()) + at, &start.pc, 8);
+  }
   NativeWalk walk(start);
   uint32_t count = 0;
   for (NativeFrame frame; walk.Next(&frame);) ++count;
@@ -170,7 +173,7 @@ TEST_F(GarbageTest, FrameThatIsNotAlignedIsNone) {
   Registers start = {};
   start.sp = island_.begin();
   start.bp = start.sp + 100;  // not a multiple of eight
-  const Walked walked = WalkBy(Rule::At(Rule::kPlain, true, 16, 0), island_, start);
+  const Walked walked = WalkBy(Rule::At(Rule::kPlain, true, 16, 0), island_, start, 4);
   EXPECT_EQ(walked.count, 1u);
   EXPECT_TRUE(walked.truncated);
 }
