@@ -5,9 +5,9 @@
 //   own        preload/unwind/: the default where the machine has it. No lock, no allocation
 //   libgcc     the C++ runtime's unwinder, about thirty times slower
 //   libunwind  opened for ourselves alone (its own symbols would otherwise take over the target's
-//              exception handling); it says nothing about where a frame lies on the stack, so that
-//              Python's frames cannot be put between its own. It keeps a pipe: two descriptors of
-//              the target get other numbers
+//              exception handling); it tells neither where a frame lies on the stack nor where a
+//              signal has interrupted it, so that Python's frames do not go with it. It keeps a
+//              pipe: two descriptors of the target get other numbers
 //
 // The latter two are there to compare with, and may allocate and take the loader's lock on the first
 // walk of a thread or library.

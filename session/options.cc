@@ -60,6 +60,10 @@ const char* TakeStacks(std::string_view value, Options* o) {
       return "not one of none, native, native:libunwind, native:libgcc, python";
     }
   }
+  // Where a signal has interrupted the thread, libunwind does not tell, and Python's frames must not
+  // be read if that was in the interpreter.
+  if (native == Unwinder::kLibunwind && python)
+    return "Python's frames go with native and native:libgcc, not with native:libunwind";
   o->native_stacks = native;
   o->python_stacks = python;
   return nullptr;

@@ -73,8 +73,14 @@ TEST_F(OptionsTest, StacksNameTheUnwinder) {
   Parse("stacks=native+python");
   EXPECT_EQ(options_.native_stacks, Unwinder::kBest);
   EXPECT_TRUE(options_.python_stacks);
+  Parse("stacks=native:libgcc+python");
+  EXPECT_TRUE(options_.python_stacks);
   Parse("stacks=none");
   EXPECT_FALSE(options_.python_stacks);
+  Parse("stacks=native:libunwind+python");
+  EXPECT_EQ(options_.native_stacks, Unwinder::kNone);
+  EXPECT_EQ(errors_.size(), 1u);
+  errors_.clear();
   EXPECT_EQ(options_.native_stacks, Unwinder::kNone);
   Parse("stacks=perl");
   EXPECT_EQ(errors_.size(), 1u);
