@@ -115,9 +115,23 @@ def check_mode(name, path, text):
         yield 1, "is executable but does not start with #!"
 
 
+BUILT_TEST = re.compile(r"_(test|benchmark|fuzz)\.cc$")
+
+
+def check_is_built(names, root):
+    """A test that no CMakeLists.txt names passes for ever."""
+    for name in filter(BUILT_TEST.search, names):
+        folder, base = os.path.split(name)
+        lists = [os.path.join(root, f, "CMakeLists.txt") for f in (folder, os.path.dirname(folder))]
+        texts = [open(path, encoding="utf-8").read() for path in lists if os.path.exists(path)]
+        if not any(base in text for text in texts):
+            yield f"{name}:1: stands in no CMakeLists.txt, so that it is never built"
+
+
 def violations(root):
-    found = []
-    for name in tracked_files(root):
+    names = tracked_files(root)
+    found = list(check_is_built(names, root))
+    for name in names:
         path = os.path.join(root, name)
         try:
             with open(path, encoding="utf-8") as file:

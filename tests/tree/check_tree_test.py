@@ -62,6 +62,7 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_refused("session/ring.cc", "#include <string>\n", "must not need <string>")
 
     def test_unit_tests_of_the_session_use_the_whole_standard_library(self):
+        self.write("session/CMakeLists.txt", "gmt_test(session SRCS ring_test.cc)\n")
         self.expect_allowed("session/ring_test.cc", "#include <string>\n#include <gtest/gtest.h>\n")
 
     def test_product_code_does_not_include_tests(self):
@@ -84,6 +85,13 @@ class CheckTreeTest(unittest.TestCase):
 
     def test_scripts_are_executable(self):
         self.expect_refused("scripts/test", "#!/usr/bin/env bash\n", "not executable")
+
+    def test_a_test_that_is_never_built_is_refused(self):
+        self.expect_refused("session/ring_test.cc", "\n", "never built")
+
+    def test_a_folder_above_may_build_a_test(self):
+        self.write("preload/CMakeLists.txt", "gmt_test(walk SRCS unwind/walk_test.cc)\n")
+        self.expect_allowed("preload/unwind/walk_test.cc", "\n")
 
     def test_sources_are_not_executable(self):
         self.write("cli/run.cc", "int main() {}\n", executable=True)
