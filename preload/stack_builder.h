@@ -45,33 +45,40 @@ class StackBuilder {
         python_(python),
         native_is_wanted_(native == Native::kWanted) {}
 
-  // All frames of a walk, and its end. One loop, in which most frames are an address to note; what
-  // it needs for them is in registers.
+  // All frames of a walk, and its end. Most frames are an address to note; what the loops need for
+  // them is in registers.
   template <typename Walk>
   [[gnu::always_inline]] void AddAll(Walk* walk) {
-    Interpreter::OwnText text = interpreter_.text();
+    const Interpreter::OwnText text = interpreter_.text();
     const Greenlets::Text greenlets = Greenlets::text();
     uint64_t* const frames = stack_.frames;
-    const uint32_t one = native_is_wanted_ ? 1 : 0;
-    uint32_t depth = 0;
     uint64_t low = 0, marker = PythonWalk::kNoMarker;
-    for (NativeFrame frame; walk->Next(&frame); low = frame.cfa) {
-      const bool runs_python = marker >= low && marker < frame.cfa;
+    uint32_t depth = 0;
+    NativeFrame frame;
+    // Until the interpreter's code is met; where it leaves no markers, to the end.
+    bool watches_text = true;
+    while (watches_text) {
+      if (!walk->Next(&frame)) return FinishAt(depth, walk->truncated());
       const bool is_first_or_full = depth - 1 >= session::kMaxStackDepth - 1;
-      if (runs_python || frame.exact || text.Holds(frame.address) ||
-          greenlets.Holds(frame.address) || is_first_or_full) [[unlikely]] {
-        depth_ = depth;
-        if (!AddSpecial(frame, low)) return Finish(false);
-        depth = depth_;
-        marker = is_in_doubt_ ? PythonWalk::kNoMarker : python_.marker();
-        if (has_begun_ && python_.has_markers()) text.bytes = 0;  // markers tell all from now on
+      if (frame.exact || text.Holds(frame.address) || greenlets.Holds(frame.address) ||
+          is_first_or_full) [[unlikely]] {
+        if (!AddSpecialAt(&depth, frame, low)) return Finish(false);
+        watches_text = !(has_begun_ && python_.has_markers());
       } else {
-        frames[depth] = frame.address;
-        depth += one;
+        frames[depth++] = frame.address;
+      }
+      low = frame.cfa;
+    }
+    for (marker = NextMarker(); walk->Next(&frame); low = frame.cfa) {
+      if (marker < frame.cfa || frame.exact || greenlets.Holds(frame.address) ||
+          depth == session::kMaxStackDepth) [[unlikely]] {
+        if (!AddSpecialAt(&depth, frame, low)) return Finish(false);
+        marker = NextMarker();
+      } else {
+        frames[depth++] = frame.address;
       }
     }
-    depth_ = depth;
-    Finish(walk->truncated());
+    FinishAt(depth, walk->truncated());
   }
 
   // The next native frame outwards, of a walk that gives them one by one. False when no more are
@@ -102,6 +109,19 @@ class StackBuilder {
   bool was_interrupted() const { return was_interrupted_; }
 
  private:
+  // By value: where the loops' frame has no address it stays in registers.
+  [[gnu::always_inline]] bool AddSpecialAt(uint32_t* depth, NativeFrame frame, uint64_t low) {
+    depth_ = *depth;
+    const bool goes_on = AddSpecial(frame, low);
+    *depth = depth_;
+    return goes_on;
+  }
+  void FinishAt(uint32_t depth, bool native_is_truncated) {
+    depth_ = depth;
+    Finish(native_is_truncated);
+  }
+  uint64_t NextMarker() const { return is_in_doubt_ ? PythonWalk::kNoMarker : python_.marker(); }
+
   // A frame that may not be just an address. False when no more are wanted.
   [[gnu::noinline]] bool AddSpecial(const NativeFrame& frame, uint64_t low) {
     if (depth_ == 0 && InOwnImage(frame.address)) return true;

@@ -30,11 +30,11 @@ PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native s
                    ("recording, native stack by libunwind", "stacks=native:libunwind")]
 NESTED = """
 import ctypes, sys
-def level0(*call):
-    getattr(ctypes.PyDLL(sys.argv[1]), sys.argv[2])(*call)
-for n in range(1, int(sys.argv[3])):
-    exec(f"def level{n}(*call):\\n    level{n - 1}(*call)")
-globals()[f"level{int(sys.argv[3]) - 2}"](*map(int, sys.argv[4:]))
+def level0():
+    getattr(ctypes.PyDLL(sys.argv[1]), sys.argv[2])(*map(int, sys.argv[4:]))
+for n in range(1, int(sys.argv[3]) - 1):
+    exec(f"def level{n}():\\n    level{n - 1}()")
+globals()[f"level{n}"]()
 """
 
 

@@ -47,7 +47,7 @@ class NativeWalk {
   }
 
   // False when there are no more.
-  bool Next(NativeFrame* frame) {
+  [[gnu::always_inline]] bool Next(NativeFrame* frame) {
     const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
     const uint64_t base = rule.from_bp() ? at_.bp : at_.sp;
     const uint64_t cfa = base + static_cast<uint64_t>(rule.offset());
