@@ -52,7 +52,7 @@ class StackBuilder {
     const Interpreter::OwnText text = interpreter_.text();
     const Greenlets::Text greenlets = Greenlets::text();
     uint64_t* const frames = stack_.frames;
-    uint64_t low = 0, marker = PythonWalk::kNoMarker;
+    uint64_t low = 0;
     uint32_t depth = 0;
     NativeFrame frame;
     // Until the interpreter's code is met; where it leaves no markers, to the end.
@@ -69,7 +69,7 @@ class StackBuilder {
       }
       low = frame.cfa;
     }
-    for (marker = NextMarker(); walk->Next(&frame); low = frame.cfa) {
+    for (uint64_t marker = NextMarker(); walk->Next(&frame); low = frame.cfa) {
       if (marker < frame.cfa || frame.exact || greenlets.Holds(frame.address) ||
           depth == session::kMaxStackDepth) [[unlikely]] {
         if (!AddSpecialAt(&depth, frame, low)) return Finish(false);
