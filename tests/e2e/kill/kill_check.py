@@ -195,9 +195,11 @@ def collect_what_waits(trial):
     here = []
 
     def nothing_is_recording():
+        if trial.processes():  # looked at first: what is listed while one ends may be gone after
+            return False
         listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
         here[:] = [s for s in listed if s["path"].startswith(str(trial.sessions))]
-        return not trial.processes() and all(s["state"] != "recording" for s in here)
+        return all(s["state"] != "recording" for s in here)
 
     trial.wait("the end of the collector", nothing_is_recording)
     for session in here:
