@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/libraries.h"
+#include "collector/torch_source.h"
+#include "session/arena_reader.h"
 
 namespace gmt::collector {
 namespace {
@@ -207,13 +209,26 @@ void Collector::Release(const std::vector<HeldRecord>& held) {
 }
 
 void Collector::Deliver(const session::Record& record, uint64_t ticket) {
+  if (record.kind == session::Kind::kSnapshot) {
+    AddSnapshot(session::ReadText(around_.session, record.value), "request");
+    return;
+  }
   recorder_.Add(record, ticket);
   if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
-  if (!options_.snapshot_at_oom) return;
-  const std::string name = oom_.SnapshotFor(record);
-  if (name.empty()) return;
-  recorder_.AddSnapshot(name, "oom", ExactnessNow(), drain_.losses());
+  if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
+  const std::string name = oom_.SnapshotFor(record, MayBeRetried(record));
+  if (!name.empty()) AddSnapshot(name, "oom");
+}
+
+void Collector::AddSnapshot(const std::string& name, const std::string& reason) {
+  recorder_.AddSnapshot(name, reason, ExactnessNow(), drain_.losses());
   recorder_.Flush();
+}
+
+bool Collector::MayBeRetried(const session::Record& refused) {
+  if (!recorder_.saw(session::Memory::kBlock)) return false;
+  if (refused.stack == 0) return true;  // in doubt: the framework will say
+  return IsCachingAllocator(recorder_.stacks().CallerOf(refused.stack));
 }
 
 Exactness Collector::ExactnessNow() const {

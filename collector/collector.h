@@ -106,6 +106,8 @@ class Collector {
   void Lose(const session::RingReader::Lost& lost);
   void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
+  void AddSnapshot(const std::string& name, const std::string& reason);
+  bool MayBeRetried(const session::Record& refused);
   void Release(const std::vector<HeldRecord>& held);
   void WriteGaps(uint64_t to_ns);
   Exactness ExactnessNow() const;
@@ -115,7 +117,7 @@ class Collector {
   void FlushIfDue();
   void AddLateFacts(const gmt::Exit& exit);
   std::string FactText(session::Fact fact) const;
-  void AddSources(gmt::Facts* facts) const;
+  void AddSources(gmt::Facts* facts);
   gmt::Exit ExitOfTarget(TargetState state);
   uint64_t NamingBudget(TargetState state) const;
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "collector/collector.h"
 #include "collector/libraries.h"
+#include "collector/torch_source.h"
 #include "session/arena_reader.h"
 
 namespace gmt::collector {
@@ -54,10 +55,13 @@ std::string Collector::FactText(session::Fact fact) const {
 }
 
 // What the traced process says of its sources, and of the others whether anything came from them.
-void Collector::AddSources(gmt::Facts* facts) const {
+void Collector::AddSources(gmt::Facts* facts) {
   std::map<std::string, std::string> sources = {
       {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
-  sources["pytorch"] = recorder_.saw(session::Memory::kBlock) ? "on" : "off";
+  sources["pytorch"] = TorchSource(info_, options_, FactText(session::kPytorchSource),
+                                   recorder_.stacks().FindLibrary(kCachingAllocator));
+  if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
+    sources["autograd"] = autograd;
   sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
   if (const std::string python = FactText(session::kPythonSource); !python.empty())
     sources["python"] = python;

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/oom_watch.h"
 #include "session/arena_reader.h"
 
 namespace gmt::collector {
@@ -23,6 +24,21 @@ static_assert(static_cast<int>(Memory::kLast) == gmt::REGION &&
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+// Whether the stream is known, though it may be number 0.
+bool HasStream(const session::Record& r) {
+  switch (r.kind) {
+    case Kind::kStream:
+    case Kind::kEventRecord:
+    case Kind::kEventWait:
+      return true;
+    case Kind::kSync:
+      return r.value == 0;  // else it is an event that was waited for
+    default:
+      return r.stream != 0 || r.memory == Memory::kPool ||
+             (r.memory == Memory::kBlock && EffectOf(r.kind) != Effect::kReturns);
+  }
 }
 
 // What a call did that only tells of something, by its name: records have no field for it.
@@ -46,6 +62,8 @@ bool IsActivity(Kind kind) {
   return (kind >= Kind::kContextCreate && kind <= Kind::kSync) || kind == Kind::kPool;
 }
 
+}  // namespace
+
 const char* HeapNameOf(Memory memory) {
   switch (memory) {
     case Memory::kNone:
@@ -61,8 +79,6 @@ const char* HeapNameOf(Memory memory) {
       return "driver";
   }
 }
-
-}  // namespace
 
 Effect EffectOf(Kind kind) {
   switch (kind) {
@@ -134,7 +150,7 @@ void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e
     e->present |= format::kHasTotals;
   }
   if (r.kind == Kind::kAllocFailed || r.kind == Kind::kFreeDone || r.result != 0) {
-    e->result = r.result;
+    e->result = r.memory == Memory::kBlock ? kCudaOutOfMemory : r.result;
     e->present |= format::kHasResult;
   }
 }
@@ -143,9 +159,13 @@ void EventTranslator::TranslateActivity(const session::Record& r, format::Event*
   e->object = r.value;
   e->present |= format::kHasObject;
   e->action = definitions_->InternString(ActionOf(r.kind, ApiName(r.api)));
-  if (r.size != 0) {  // bytes that a trimmed pool keeps
+  if (r.size != 0) {  // bytes that a trimmed pool keeps, or a call site
     e->value = r.size;
     e->present |= format::kHasValue;
+  }
+  if (r.size != 0 && r.kind != Kind::kPool) {
+    e->flags = format::kCalledByAllocator;
+    e->present |= format::kHasFlags;
   }
   if (r.result != 0) {
     e->result = r.result;
@@ -155,9 +175,13 @@ void EventTranslator::TranslateActivity(const session::Record& r, format::Event*
 
 void EventTranslator::TranslateNote(const session::Record& r, format::Event* e) {
   e->name = Text(r.value);
-  if (r.kind == Kind::kMark) {
+  if (r.kind == Kind::kMark && r.size != session::kNoIndex) {
     e->index = r.size;
     e->present |= format::kHasIndex;
+  }
+  if (r.kind == Kind::kRangeBegin || r.kind == Kind::kRangeEnd) {
+    e->range = r.size;
+    e->present |= format::kHasRange;
   }
 }
 
@@ -185,12 +209,11 @@ format::Event EventTranslator::Translate(const session::Record& r) {
   if (r.kind == Kind::kMap) {
     e.handle = r.stream;
     e.present |= format::kHasHandle;
-  } else if (r.stream != 0 || r.memory == Memory::kPool || r.memory == Memory::kBlock ||
-             r.kind == Kind::kStream || r.kind == Kind::kSync || r.kind == Kind::kEventRecord ||
-             r.kind == Kind::kEventWait) {
+  } else if (HasStream(r)) {
     e.stream = r.stream;
     e.present |= format::kHasStream;
   }
+  if (r.kind == Kind::kSample) return e;  // the rest stands in the sample itself
   if (r.kind >= Kind::kMark && r.kind <= Kind::kThread) {
     TranslateNote(r, &e);
   } else if (IsActivity(r.kind)) {

@@ -34,6 +34,8 @@ namespace gmt::collector {
 enum class Effect { kNone, kAcquires, kReturns };
 Effect EffectOf(session::Kind kind);
 
+const char* HeapNameOf(session::Memory memory);
+
 class EventTranslator {
  public:
   // `apis`: names by API number. `definitions` and `stacks` get what is new; they must outlive

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "collector/snapshot.h"
 
 namespace gmt::collector {
@@ -29,6 +30,16 @@ const char* NameOf(Loss why) {
   return "damage";
 }
 
+gmt::Sample MakeSample(const Record& record) {
+  const uint64_t free = record.value, total = record.size;
+  gmt::Sample sample;
+  if (record.device != session::kNoDevice) sample.set_device(record.device);
+  sample.set_used_bytes(total - std::min(free, total));
+  sample.set_total_bytes(total);
+  sample.set_source("cudaMemGetInfo");
+  return sample;
+}
+
 session::Kind EndOf(session::Kind kind) {
   switch (kind) {
     case session::Kind::kReserve:
@@ -53,7 +64,7 @@ Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info,
     : session_(session),
       target_(target),
       writer_(std::move(writer)),
-      stacks_(session, &writer_->definitions()),
+      stacks_(session, &writer_->definitions(), info.shim),
       translator_(session, info.apis, &writer_->definitions(), &stacks_),
       newest_ns_(session.header().monotonic_ns) {}
 
@@ -64,7 +75,11 @@ void Recorder::Keep(absl::Status status) {
 void Recorder::Note(const Record& record) {
   newest_ns_ = std::max(newest_ns_, record.time_ns);
   seen_memory_ |= 1u << static_cast<int>(record.memory);
-  if (record.device != session::kNoDevice) devices_.set(record.device);
+  if (record.device == session::kNoDevice) return;
+  devices_.set(record.device);
+  if (record.kind == session::Kind::kSample) samples_[record.device] = MakeSample(record);
+  if (record.memory == session::Memory::kBlock && record.total_reserved != 0)
+    totals_[record.device] = {record.total_allocated, record.total_reserved};
 }
 
 void Recorder::AddThreadName(const Record& record) {
@@ -93,7 +108,9 @@ void Recorder::Add(const Record& record, uint64_t ticket) {
     if (full.context == 0) full.context = ended->context;
     full.memory = ended->memory;
   }
-  Keep(writer_->Add(translator_.Translate(full)));
+  const format::Event event = translator_.Translate(full);
+  Keep(record.kind == session::Kind::kSample ? writer_->Add(event, MakeSample(record))
+                                             : writer_->Add(event));
 }
 
 void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
@@ -138,8 +155,16 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
   }
 }
 
-void Recorder::AddSnapshot(const std::string& name, const std::string& reason,
+std::string Recorder::NewSnapshotName(const std::string& wanted) {
+  const std::string stem = wanted.empty() ? "snapshot" : wanted;
+  std::string name = stem;
+  for (int n = 2; !snapshot_names_.insert(name).second; ++n) name = absl::StrCat(stem, "-", n);
+  return name;
+}
+
+void Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
                            const Exactness& exactness, const session::RingLosses& losses) {
+  const std::string name = NewSnapshotName(wanted);
   format::Event event;
   event.kind = gmt::SNAPSHOT_TAKEN;
   event.t_ns = translator_.Time(newest_ns_);
@@ -156,6 +181,14 @@ void Recorder::AddSnapshot(const std::string& name, const std::string& reason,
   snapshot.set_exact(exactness.inexact_because.empty());
   snapshot.set_inexact_because(exactness.inexact_because);
   *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
+  for (const auto& [device, sample] : samples_) *snapshot.add_samples() = sample;
+  for (const auto& [device, totals] : totals_) {
+    gmt::HeapTotal* total = snapshot.add_totals();
+    total->set_heap(HeapNameOf(session::Memory::kBlock));
+    total->set_device(device);
+    total->set_allocated_bytes(totals.allocated);
+    total->set_reserved_bytes(totals.reserved);
+  }
   *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
   AddInFlight(session_, &translator_, &stacks_, &snapshot);
   Keep(writer_->Add(snapshot));

@@ -22,7 +22,9 @@
 
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +59,8 @@ class Recorder {
   void AddGap(const session::RingReader::Lost& lost, uint64_t to_ns);
   void AddCorrections(const Corrections& corrections, uint64_t to_ns);
 
-  void AddSnapshot(const std::string& name, const std::string& reason, const Exactness& exactness,
+  // A name that was taken before gets a number.
+  void AddSnapshot(const std::string& wanted, const std::string& reason, const Exactness& exactness,
                    const session::RingLosses& losses);
   void AddFacts(const gmt::Facts& facts) { Keep(writer_->Add(facts)); }
   void AddSymbols(const gmt::Symbols& symbols) { Keep(writer_->Add(symbols)); }
@@ -79,6 +82,11 @@ class Recorder {
   const std::bitset<256>& devices() const { return devices_; }
 
  private:
+  struct Totals {  // bytes, as a framework's allocator says
+    uint64_t allocated, reserved;
+  };
+
+  std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
   void Note(const session::Record& record);
   void Keep(absl::Status status);
@@ -95,6 +103,10 @@ class Recorder {
   uint32_t last_thread_ = 0;
   absl::flat_hash_set<uint32_t> threads_;
   std::bitset<256> devices_;
+  // The last of each device.
+  std::map<uint8_t, gmt::Sample> samples_;
+  std::map<uint8_t, Totals> totals_;
+  std::set<std::string> snapshot_names_;
 };
 
 // The session's counters and the reader's, as the file has them.

@@ -18,8 +18,10 @@ gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator) {
   });
   std::vector<format::Event> rows;
   rows.reserve(entries.size());
-  for (const auto& [place, live] : entries)
+  for (const auto& [place, live] : entries) {
     rows.push_back(translator->Translate(MakeRecord(place, live)));
+    rows.back().present &= ~uint64_t{format::kHasTotals};
+  }
   return format::EncodeLive(rows);
 }
 

@@ -76,19 +76,16 @@ uint32_t StackTranslator::ModuleId(uint32_t number) {
   return id;
 }
 
-uint32_t StackTranslator::TranslateNative(const session::StackFrame& read, uint32_t generation,
-                                          bool* found) {
+uint32_t StackTranslator::TranslateNative(const session::StackFrame& read, uint32_t number) {
   format::FrameInfo frame;
   if (read.kind != session::StackFrame::Kind::kExact) frame.flags = format::kFrameIsReturnAddress;
-  const uint64_t address = read.address;
-  const uint32_t number = FindModule(address, generation);
-  *found = number != kNoModule;
-  frame.module = *found ? ModuleId(number) : 0;
-  frame.address = *found ? address - modules_[number].bias : address;
+  const bool found = number != kNoModule;
+  frame.module = found ? ModuleId(number) : 0;
+  frame.address = found ? read.address - modules_[number].bias : read.address;
   const uint32_t id = definitions_->InternFrame(frame);
   if (id > newest_frame_) {
     newest_frame_ = id;
-    if (*found) new_frames_.push_back({id, number, frame.address, read.kind});
+    if (found) new_frames_.push_back({id, number, frame.address, read.kind});
   }
   return id;
 }
@@ -139,13 +136,35 @@ uint32_t StackTranslator::Translate(uint32_t stack) {
       frames.push_back(TranslatePython(frame));
       continue;
     }
-    bool found;
-    frames.push_back(TranslateNative(frame, read.generation, &found));
-    complete &= found;
+    const uint32_t module = FindModule(frame.address, read.generation);
+    if (IsShim(module)) continue;
+    frames.push_back(TranslateNative(frame, module));
+    complete &= module != kNoModule;
   }
   const uint32_t id = definitions_->InternStack(frames, LacksOf(read.flags));
   stacks_.insert_or_assign(stack, Known{id, complete ? kComplete : logged});
   return id;
+}
+
+std::string StackTranslator::CallerOf(uint32_t stack) {
+  session::ReadNewModules(session_, &modules_);
+  session::StackFrames read;
+  if (stack == 0 || !session::ReadStack(session_, stack, &read)) return "";
+  for (const session::StackFrame& frame : read.frames) {
+    if (frame.kind == session::StackFrame::Kind::kPython) return "";
+    const uint32_t module = FindModule(frame.address, read.generation);
+    if (!IsShim(module)) return module == kNoModule ? "" : modules_[module].path;
+  }
+  return "";
+}
+
+std::string StackTranslator::FindLibrary(std::string_view beginning) {
+  session::ReadNewModules(session_, &modules_);
+  for (size_t i = modules_.size(); i > 0; --i) {
+    const std::string& path = modules_[i - 1].path;
+    if (path.compare(path.rfind('/') + 1, beginning.size(), beginning) == 0) return path;
+  }
+  return "";
 }
 
 std::vector<StackTranslator::NativeFrame> StackTranslator::TakeNewFrames() {

@@ -15,12 +15,18 @@
 // a frame is looked at again once the log has grown: a module may enter it a moment after the stack
 // that named it.
 //
+// Frames of the preloaded library itself are left out: its hooks may stand in the midst of a stack
+// where PyTorch calls PyTorch.
+//
 // Thread safety: one thread at a time.
 
 #ifndef GMT_COLLECTOR_STACK_TRANSLATOR_H_
 #define GMT_COLLECTOR_STACK_TRANSLATOR_H_
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -40,9 +46,10 @@ class StackTranslator {
     session::StackFrame::Kind kind;
   };
 
-  // `definitions` gets what is new; it must outlive this.
-  StackTranslator(const session::SessionMap& session, format::DefinitionsBuilder* definitions)
-      : session_(session), definitions_(definitions) {}
+  // `definitions` gets what is new; it must outlive this. `shim`: path of the preloaded library.
+  StackTranslator(const session::SessionMap& session, format::DefinitionsBuilder* definitions,
+                  std::string shim = "")
+      : session_(session), definitions_(definitions), shim_(std::move(shim)) {}
 
   // The recording's id of a session's stack; 0 for "none" and for what cannot be read.
   uint32_t Translate(uint32_t stack);
@@ -50,6 +57,12 @@ class StackTranslator {
   // The native frames defined since the last call, in order of first use.
   std::vector<NativeFrame> TakeNewFrames();
   const session::ModuleCopy& module(uint32_t number) const { return modules_[number]; }
+
+  // The path of the library that made the call at which a session's stack ends; empty where it is
+  // not known.
+  std::string CallerOf(uint32_t stack);
+  // The path of the last module in the session's log whose file's name begins like that; empty: none.
+  std::string FindLibrary(std::string_view beginning);
 
  private:
   // A code object, as far as its frames are all alike.
@@ -67,13 +80,17 @@ class StackTranslator {
   static constexpr uint32_t kNoModule = ~uint32_t{0};
 
   uint32_t FindModule(uint64_t address, uint32_t generation) const;
-  uint32_t TranslateNative(const session::StackFrame& frame, uint32_t generation, bool* found);
+  bool IsShim(uint32_t module) const {
+    return module != kNoModule && modules_[module].path == shim_;
+  }
+  uint32_t TranslateNative(const session::StackFrame& frame, uint32_t module);
   uint32_t TranslatePython(const session::StackFrame& frame);
   const Code& FindCode(uint32_t id);
   uint32_t ModuleId(uint32_t number);
 
   session::SessionMap session_;
   format::DefinitionsBuilder* definitions_;
+  std::string shim_;
   std::vector<session::ModuleCopy> modules_;
   std::vector<uint32_t> module_ids_;  // by number; 0: not defined yet
   absl::flat_hash_map<uint32_t, Known> stacks_;

@@ -51,6 +51,10 @@ enum Present : uint64_t {
   kHasTotals = kHasTotalAllocated | kHasTotalReserved,
 };
 
+// Event::flags of event_record and sync: a framework's caching allocator made the call, to learn when
+// other streams are done with a block; `value` is where the call returned to.
+inline constexpr uint32_t kCalledByAllocator = 1;
+
 // The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.
 enum class Family { kAcquisition, kReturn, kActivity, kNote, kSample, kSnapshot, kGap, kOther };
 Family FamilyOf(Kind kind);

@@ -1,8 +1,11 @@
 #include "preload/api.h"
 
 #include "preload/export.h"
+#include "preload/note.h"
 #include "preload/python/interpreter.h"
 #include "preload/python/python_walk.h"
+
+using gmt::preload::Process;
 
 GMT_EXPORT const char* gpumemtrace_python_status() {
   static constinit gmt::preload::Interpreter python;
@@ -11,4 +14,28 @@ GMT_EXPORT const char* gpumemtrace_python_status() {
   walk.Begin();  // the first of a thread, which reads with care
   python.CompareOnce();
   return python.status();
+}
+
+GMT_EXPORT int gpumemtrace_recording() { return Process::IfRecording() != nullptr ? 1 : 0; }
+
+GMT_EXPORT void gpumemtrace_mark(const char* name, uint64_t index) {
+  Process* p = Process::IfRecording();
+  if (p != nullptr && name != nullptr) gmt::preload::RecordMark(p, name, index);
+}
+
+GMT_EXPORT uint64_t gpumemtrace_range_begin(const char* name) {
+  Process* p = Process::IfRecording();
+  return p == nullptr || name == nullptr ? 0 : gmt::preload::BeginRange(p, name);
+}
+
+GMT_EXPORT void gpumemtrace_range_end(uint64_t range) {
+  Process* p = Process::IfRecording();
+  if (p != nullptr && range != 0) gmt::preload::EndRange(p, range);
+}
+
+GMT_EXPORT int gpumemtrace_snapshot(const char* name) {
+  Process* p = Process::IfRecording();
+  if (p == nullptr || name == nullptr) return 0;
+  gmt::preload::AskForSnapshot(p, name);
+  return p->collector_started ? 1 : 0;
 }

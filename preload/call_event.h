@@ -7,6 +7,8 @@
 //   ReturnOfMany    ends everything in a range of addresses, or in a list
 //   ContextStart, ContextEnd
 //   Activity        is told, and changes nothing that is live
+//   AllocatorCall   an activity, if a caching allocator makes the call
+//   Measurement     tells how much of a device is free
 //   Reference       takes a further reference to what is live
 //   NodeAddition    adds a node to a graph, which may allocate or free
 //   HandingOut      tells the program where a driver function is
@@ -124,6 +126,17 @@ struct Activity {
   Output out = {};
   uint64_t object = 0;
   uint64_t amount = 0;
+};
+
+struct AllocatorCall {
+  Kind kind;
+  uint64_t object;
+  uint64_t stream;
+  const void* caller;  // where the call returns to
+};
+
+struct Measurement {
+  Output free, total;  // bytes
 };
 
 struct Reference {
@@ -301,6 +314,22 @@ Activity MakesPool(const Out* out) {
 template <typename Pool>
 Activity ActsOnPool(Pool pool, uint64_t amount) {
   return {.kind = Kind::kPool, .object = Number(pool), .amount = amount};
+}
+
+// What a caching allocator does to learn when other streams are done with a block.
+template <typename Event, typename Stream>
+AllocatorCall RecordsEvent(Event event, Stream stream, const void* caller) {
+  return {Kind::kEventRecord, Number(event), Number(stream), caller};
+}
+// Ends with success when the event has happened.
+template <typename Event>
+AllocatorCall AwaitsEvent(Event event, const void* caller) {
+  return {Kind::kSync, Number(event), 0, caller};
+}
+
+template <typename Bytes>
+Measurement Measures(const Bytes* free, const Bytes* total) {
+  return {Output(free), Output(total)};
 }
 
 inline ContextStart MakesContext(const CUcontext* out, CUdevice device) {

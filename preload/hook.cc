@@ -106,7 +106,8 @@ CUgraphNodeParams* NodeParameters(int slot, size_t fifth, cudaGraphNodeParams* s
   static_assert(std::is_same_v<decltype(::name), Result parameters>,              \
                 #name " has another signature in CUDA");                          \
   template <int kSlot>                                                            \
-  Result Hook_##name parameters {                                                 \
+  inline __attribute__((always_inline)) Result Hook_##name parameters {           \
+    [[maybe_unused]] const void* const caller = __builtin_return_address(0);      \
     const auto real = Real<Result(*) parameters>(kApi_##name, kSlot, is_runtime); \
     if (real == nullptr) return static_cast<Result>(kSymbolNotFound);             \
     const auto describe = [&] { return event; };                                  \

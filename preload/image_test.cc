@@ -36,11 +36,21 @@ constexpr const char* kNodes[] = {"@libcudart.so.11.0", "@libcudart.so.12", "@li
                                   "@libcudart.so.14", "@@libcudart.so.15"};
 
 std::set<std::string> ExpectedExports() {
-  std::set<std::string> names = {"dlsym", "dlvsym", "dlclose", "gpumemtrace_python_status"};
+  std::set<std::string> names = {"dlsym",
+                                 "dlvsym",
+                                 "dlclose",
+                                 "gpumemtrace_mark",
+                                 "gpumemtrace_python_status",
+                                 "gpumemtrace_range_begin",
+                                 "gpumemtrace_range_end",
+                                 "gpumemtrace_recording",
+                                 "gpumemtrace_snapshot"};
   std::set<std::string> runtime;
 #define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);
 #include "preload/hook_table.inc"
+#define GMT_TORCH(name, mangled, result, parameters, arguments) names.insert(mangled);
+#include "preload/torch/hook_table.inc"
   for (const std::string& name : runtime) {
     for (const char* node : kNodes) names.insert(name + node);
   }

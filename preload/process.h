@@ -19,6 +19,7 @@
 
 #include "preload/python/interpreter.h"
 #include "preload/stack_capture.h"
+#include "preload/torch/torch_state.h"
 #include "session/options.h"
 #include "session/session_map.h"
 
@@ -45,6 +46,8 @@ struct Process {
   StackCapture capture;
   Interpreter python;                      // stays unlooked-for where its frames are not wanted
   std::atomic<const char*> python_source;  // its status as it was last told
+  TorchState torch;
+  std::atomic<uint32_t> last_range;  // number of the last range that was begun
   bool collector_started;
 
   void Count(session::Counter counter) const {
@@ -54,9 +57,13 @@ struct Process {
   // The same for what may come before there is a session: kept until there is one.
   static void CountEver(session::Counter counter);
 
+  bool WantsStacks() const {
+    return options.python_stacks || options.native_stacks != session::Unwinder::kNone;
+  }
   bool Records(session::Memory memory) const { return (options.heaps & HeapOf(memory)) != 0; }
 
   static constexpr uint32_t HeapOf(session::Memory memory) {
+    if (memory == session::Memory::kBlock) return session::kPytorchHeap;
     const bool host = memory == session::Memory::kPinned || memory == session::Memory::kRegistered;
     return host ? session::kHostHeap : session::kDriverHeap;
   }

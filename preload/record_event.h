@@ -40,6 +40,13 @@ session::LiveValue ToLive(const session::Record& r, uint64_t ticket);
 // What is in the table under that name is replaced.
 void InsertLive(Process* p, session::Space space, uint64_t value, const session::LiveValue& live);
 
+// Whether the end of such memory is recorded with a stack. Of what a caching allocator gives back to
+// the driver it always is: that is rare and slow, and tells why.
+inline bool WantsStackOfFree(const Process& p, session::Memory memory) {
+  return p.options.free_stacks || (p.torch.has_blocks.load(std::memory_order_relaxed) &&
+                                   Process::HeapOf(memory) == session::kDriverHeap);
+}
+
 // An event that changes nothing in the live table.
 void CommitAlone(Process* p, const session::Record& r);
 // An event that makes something live.

@@ -47,11 +47,11 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
 
 // Not inlined: most stacks are known, and hooks run on small stacks too.
 [[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack,
-                                    const StackBuilder& builder) {
+                                    const StackBuilder& builder, uint32_t last) {
   uint32_t codes[session::kMaxStackDepth];
   InternCodes(*p, *stack, builder.depth(), codes);
   const uint32_t id = p->stacks.Add(stack, builder.depth(), builder.flags(),
-                                    p->map.modules().generation(), codes, LastStack(p->identity));
+                                    p->map.modules().generation(), codes, last);
   if (id == 0) p->Count(session::kStacksFull);
   return id;
 }
@@ -65,14 +65,10 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
 }
 
-}  // namespace
-
-uint32_t RecordStack(Process* p) {
+// `last`: the stack of that kind which this thread recorded last.
+uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last) {
   // Libraries may come and go in other threads faster than this one walks.
   constexpr int kMostWalks = 4;
-  const auto native = p->options.native_stacks != session::Unwinder::kNone
-                          ? StackBuilder::Native::kWanted
-                          : StackBuilder::Native::kLeftOut;
   StackTable::Buffer stack;
   for (int walks = 1;; ++walks) {
     StackBuilder builder(&stack, p->python, native);
@@ -82,11 +78,29 @@ uint32_t RecordStack(Process* p) {
         p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
     if (id == 0) [[unlikely]] {
       if (IsOutdated(p, stack, builder) && walks < kMostWalks) continue;
-      id = AddStack(p, &stack, builder);
+      id = AddStack(p, &stack, builder, last->Of(p->identity));
     }
-    SetLastStack(p->identity, id);
+    last->Set(p->identity, id);
     return id;
   }
+}
+
+}  // namespace
+
+uint32_t RecordStack(Process* p) {
+  const auto native = p->options.native_stacks != session::Unwinder::kNone
+                          ? StackBuilder::Native::kWanted
+                          : StackBuilder::Native::kLeftOut;
+  return Record(p, native, &thread_state.last_stack);
+}
+
+uint32_t RecordForwardStack(Process* p) {
+  if (p->python.on()) {
+    const uint32_t python =
+        Record(p, StackBuilder::Native::kLeftOut, &thread_state.last_forward_stack);
+    if (python != 0) return python;
+  }
+  return RecordStack(p);
 }
 
 }  // namespace gmt::preload

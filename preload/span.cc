@@ -110,7 +110,7 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : proces
   record_.stream = what.stream;
   dropped_ = DropsReference(process, what);
   if (dropped_) return;
-  if (process->options.free_stacks) record_.stack = RecordStack(process);
+  if (WantsStackOfFree(*process, what.memory)) record_.stack = RecordStack(process);
   record_.time_ns = NowNs();
   known_ = CommitReturn(process, &record_, &live_);
   in_flight_ = BeginInFlight(process, record_);
@@ -144,6 +144,43 @@ void ActivitySpan::Finish(uint32_t result) {
   record_.time_ns = NowNs();
   record_.duration_ns = record_.time_ns - begin_ns_;
   if (what_.out.at != nullptr) record_.value = Load(what_.out);
+  CommitAlone(process_, record_);
+}
+
+Process* AllocatorCallSpan::Wanted(const AllocatorCall&) {
+  Process* p = Process::IfRecording();
+  return p != nullptr && p->Records(Memory::kBlock) ? p : nullptr;
+}
+
+AllocatorCallSpan::AllocatorCallSpan(Process* process, ApiId api, const AllocatorCall& what)
+    : process_(process) {
+  const KeepErrno keep;
+  record_ = NewRecord(process, what.kind, api);
+  record_.value = what.object;
+  record_.stream = what.stream;
+  record_.size = Number(what.caller);
+}
+
+void AllocatorCallSpan::Finish(uint32_t result) {
+  const KeepErrno keep;
+  if (result != 0) return;
+  record_.time_ns = NowNs();
+  CommitAlone(process_, record_);
+}
+
+MeasurementSpan::MeasurementSpan(Process* process, ApiId api, const Measurement& what)
+    : process_(process), what_(what) {
+  const KeepErrno keep;
+  record_ = NewRecord(process, Kind::kSample, api);
+}
+
+void MeasurementSpan::Finish(uint32_t result) {
+  const KeepErrno keep;
+  if (result != 0) return;
+  record_.time_ns = NowNs();
+  record_.value = Load(what_.free);
+  record_.size = Load(what_.total);
+  record_.device = CurrentDevice();
   CommitAlone(process_, record_);
 }
 

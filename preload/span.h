@@ -79,6 +79,36 @@ class ActivitySpan {
   const Nesting nesting_;
 };
 
+// Recorded when it has succeeded. Its call site tells the allocator's own events from those that its
+// library records for others.
+class AllocatorCallSpan {
+ public:
+  static Process* Wanted(const AllocatorCall&);
+
+  AllocatorCallSpan(Process* process, ApiId api, const AllocatorCall& what);
+  void Finish(uint32_t result);
+
+ private:
+  Process* const process_;
+  session::Record record_;
+  const Nesting nesting_;
+};
+
+// A sample of the current device.
+class MeasurementSpan {
+ public:
+  static Process* Wanted(const Measurement&) { return Process::IfRecording(); }
+
+  MeasurementSpan(Process* process, ApiId api, const Measurement& what);
+  void Finish(uint32_t result);
+
+ private:
+  Process* const process_;
+  const Measurement what_;
+  session::Record record_;
+  const Nesting nesting_;
+};
+
 class ContextStartSpan {
  public:
   static Process* Wanted(const ContextStart&) { return Process::IfRecording(); }

@@ -79,7 +79,7 @@ ReturnOfManySpan::ReturnOfManySpan(Process* process, ApiId api, const ReturnOfMa
   record_.space = what.space;
   record_.api = api;
   record_.thread = ThreadId(process->identity);
-  if (process->options.free_stacks) record_.stack = RecordStack(process);
+  if (WantsStackOfFree(*process, what.memory)) record_.stack = RecordStack(process);
   record_.time_ns = NowNs();
   for (uint64_t i = 0; i < what.count; ++i) End(what, what.list[i], 0);
   for (uint64_t at = what.start; at - what.start < what.size;) {

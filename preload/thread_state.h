@@ -13,11 +13,26 @@
 
 namespace gmt::preload {
 
+struct Scope;  // preload/scope.h
+
+// The id of a stack that a thread recorded, which those of a parent process do not have.
+struct LastStack {
+  uint32_t process, id;
+
+  uint32_t Of(uint32_t process_identity) const { return process == process_identity ? id : 0; }
+  void Set(uint32_t process_identity, uint32_t stack) {
+    process = process_identity;
+    id = stack;
+  }
+};
+
 struct ThreadState {
-  uint32_t depth;       // of hooked calls: what runs inside one is part of that one's event
-  uint32_t tid;         // 0: not asked yet
-  uint32_t process;     // identity of the process that the others belong to (Process::identity)
-  uint32_t last_stack;  // id of the stack that this thread recorded last
+  uint32_t depth;    // of hooked calls: what runs inside one is part of that one's event
+  uint32_t tid;      // 0: not asked yet
+  uint32_t process;  // identity of the process in which it was asked (Process::identity)
+  LastStack last_stack;
+  LastStack last_forward_stack;  // of the interpreter's frames alone
+  Scope* scope;                  // the innermost hooked call that C++ exceptions may leave
 };
 
 extern thread_local constinit ThreadState thread_state;
@@ -27,18 +42,8 @@ inline uint32_t ThreadId(uint32_t process_identity) {
   if (t.tid == 0 || t.process != process_identity) {
     t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
     t.process = process_identity;
-    t.last_stack = 0;
   }
   return t.tid;
-}
-
-inline uint32_t LastStack(uint32_t process_identity) {
-  const ThreadState& t = thread_state;
-  return t.process == process_identity ? t.last_stack : 0;
-}
-inline void SetLastStack(uint32_t process_identity, uint32_t stack) {
-  ThreadState& t = thread_state;
-  if (t.process == process_identity) t.last_stack = stack;
 }
 
 // Marks this thread as being inside a hooked call.

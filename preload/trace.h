@@ -10,6 +10,7 @@
 #include "preload/hook.h"
 #include "preload/span.h"
 #include "preload/span_of_many.h"
+#include "preload/torch/caching_allocator.h"
 
 namespace gmt::preload {
 
@@ -21,6 +22,12 @@ inline ReturnOfManySpan OpenSpan(Process* p, ApiId api, const ReturnOfMany& what
   return {p, api, what};
 }
 inline ActivitySpan OpenSpan(Process* p, ApiId api, const Activity& what) { return {p, api, what}; }
+inline AllocatorCallSpan OpenSpan(Process* p, ApiId api, const AllocatorCall& what) {
+  return {p, api, what};
+}
+inline MeasurementSpan OpenSpan(Process* p, ApiId api, const Measurement& what) {
+  return {p, api, what};
+}
 inline ContextStartSpan OpenSpan(Process* p, ApiId api, const ContextStart& what) {
   return {p, api, what};
 }
@@ -39,6 +46,8 @@ template <typename Describe>
 __attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
   using What = decltype(describe());
   if constexpr (std::is_same_v<What, HandingOut>) return false;
+  if constexpr (std::is_same_v<What, AllocatorCall>)
+    return !CachingAllocator::Contains(describe().caller);
   uint32_t heap = session::kDriverHeap;
   if constexpr (requires(What what) { what.memory; }) heap = Process::HeapOf(describe().memory);
   return thread_state.depth != 0 || Process::Skips(heap);

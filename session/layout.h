@@ -44,7 +44,7 @@ namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
 inline constexpr uint32_t kAbiMajor = 2;
-inline constexpr uint32_t kAbiMinor = 0;
+inline constexpr uint32_t kAbiMinor = 1;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -77,11 +77,12 @@ enum class Kind : uint8_t {
   kRangeEnd = 23,
   kThread = 24,
   kSample = 25,
-  kPool = 29,  // 26 to 28 are not events of a process
+  kSnapshot = 26,  // the process asks for one
+  kPool = 29,      // 27 and 28 are not events of a process
   kLast = kPool,
 };
 constexpr bool IsKind(uint64_t kind) {
-  return (kind > 0 && kind <= static_cast<uint64_t>(Kind::kSample)) ||
+  return (kind > 0 && kind <= static_cast<uint64_t>(Kind::kSnapshot)) ||
          kind == static_cast<uint64_t>(Kind::kPool);
 }
 
@@ -212,8 +213,10 @@ enum Counter : uint32_t {
 
 // What a process learns about itself only after the session was created.
 enum Fact : uint32_t {
-  kPythonSource,   // "on", or why there are no Python frames
-  kPythonVersion,  // "3.11.7"
+  kPythonSource,    // "on", or why there are no Python frames
+  kPythonVersion,   // "3.11.7"
+  kPytorchSource,   // "on" when the first block was reported
+  kAutogradSource,  // "on", or why blocks of a backward pass have no forward stack
   kFactCount,
 };
 
@@ -281,9 +284,10 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //   word  bits
 //   0     commit: 0 never used; kBusy | ticket while written; ticket + 1 when whole
 //   1     time_ns
-//   2     value: address or handle; name (text id) of marks, ranges and threads; the CUDA event of
-//         event_*
-//   3     size: bytes; index of a mark
+//   2     value: address or handle; name (text id) of marks, ranges, threads and snapshots; the CUDA
+//         event of event_* and sync; free bytes of a sample
+//   3     size: bytes; index of a mark; number of a range; total bytes of a sample; where the call
+//         of event_* and sync returns to, if a caching allocator made it
 //   4     stream: raw handle (of a map: the physical handle)
 //   5     stack 0-31 · forward stack 32-63 (blocks)
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)

@@ -77,10 +77,12 @@ const char* TakeHeap(std::string_view value, Options* o) {
       heaps |= kDriverHeap;
     } else if (item == "host") {
       heaps |= kHostHeap;
-    } else if (item == "pytorch" || item == "nvtx") {
-      return "blocks of that heap are not recorded in this release";
+    } else if (item == "pytorch") {
+      heaps |= kPytorchHeap;
+    } else if (item == "nvtx") {
+      return "that heap is not recorded in this release";
     } else {
-      return "not one of driver, host";
+      return "not one of driver, host, pytorch";
     }
   }
   if (heaps == 0) return "no heap is named";

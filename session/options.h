@@ -21,9 +21,10 @@ namespace gmt::session {
 enum class Unwinder { kNone, kBest, kLibunwind, kLibgcc };
 
 enum Heaps : uint32_t {
-  kDriverHeap = 1,  // device, managed, pools, virtual memory management, arrays
-  kHostHeap = 2,    // pinned, registered
-  kAllHeaps = 3,
+  kDriverHeap = 1,   // device, managed, pools, virtual memory management, arrays
+  kHostHeap = 2,     // pinned, registered
+  kPytorchHeap = 4,  // blocks of PyTorch's caching allocator
+  kAllHeaps = 7,
 };
 
 struct Options {

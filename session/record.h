@@ -39,6 +39,7 @@ using Words = std::array<uint64_t, 7>;
 
 inline constexpr uint64_t kMaxDuration = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kBlockGranularity = 512;
+inline constexpr uint64_t kNoIndex = ~uint64_t{0};  // of a mark
 
 inline Words Pack(const Record& r) {
   const bool block = r.memory == Memory::kBlock;

@@ -1,0 +1,74 @@
+// preload/torch/forward_stacks.h
+//
+// ForwardStacks: from a node of PyTorch's autograd graph to the stack that made it, so that memory
+// which a backward pass takes can be told by the line of the forward pass that it belongs to.
+//
+//   forward pass     at::sequence_number::get_and_increment() gives the node its number:
+//                    Remember(thread, number, stack)
+//   backward pass    Engine::evaluate_function(node): a Scope names the node
+//   an allocation    StackOf(node): the node's own thread and number, then the table
+//
+// A table of 2 MiB, made when the first node is: an entry is found by thread and number and
+// overwritten by the one of the same place 262,144 nodes later, whose check differs; a backward pass
+// of a node so old finds nothing.
+//
+// Where a node keeps its number and thread depends on the release (torch::autograd::Node,
+// function.h: the number 16 bytes behind a reference count, 24 behind a shared pointer's part, in
+// what has been seen). It is found out by trying: the place is the one at which kHitsWanted nodes in
+// turn had a number that the table knows. Until then, and where none is found among the first
+// kNodesTried nodes, there are no forward stacks.
+//
+// Thread safety: all methods from any thread, without a lock. Zero bytes are an empty table.
+
+#ifndef GMT_PRELOAD_TORCH_FORWARD_STACKS_H_
+#define GMT_PRELOAD_TORCH_FORWARD_STACKS_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace gmt::preload {
+
+class ForwardStacks {
+ public:
+  // `thread` is PyTorch's number of it (at::RecordFunction::currentThreadId).
+  void Remember(uint64_t thread, uint64_t sequence, uint32_t stack);
+
+  // Finds out, with each node that is evaluated, how nodes are laid out. True when that has just
+  // been settled. REQUIRES: a node, which has at least 64 bytes.
+  bool Learn(const void* node) {
+    return state_.load(std::memory_order_relaxed) == kLearning && LearnFrom(node);
+  }
+  bool is_known() const { return state_.load(std::memory_order_acquire) == kKnown; }
+
+  // 0: not known.
+  uint32_t StackOf(const void* node) const;
+
+ private:
+  enum State : uint32_t { kLearning = 0, kKnown = 1, kUnknown = 2 };
+  // Places of the number and, behind it, of the thread: multiples of 8 up to 56.
+  static constexpr uint32_t kFirst = 8, kNumberPlaces = 4, kThreadPlaces = 6;
+  static constexpr uint32_t kCandidates = kNumberPlaces * kThreadPlaces;
+  static constexpr uint32_t kHitsWanted = 8;
+  static constexpr uint32_t kNodesTried = 4096;
+
+  static constexpr uint32_t NumberPlace(uint32_t candidate) {
+    return kFirst + 8 * (candidate / kThreadPlaces);
+  }
+  static constexpr uint32_t ThreadPlace(uint32_t candidate) {
+    return NumberPlace(candidate) + 8 * (1 + candidate % kThreadPlaces);
+  }
+
+  std::atomic<uint64_t>* Table();
+  bool LearnFrom(const void* node);
+  uint32_t Find(uint64_t thread, uint64_t sequence) const;
+
+  // check << 32 | stack
+  std::atomic<std::atomic<uint64_t>*> table_;
+  std::atomic<uint32_t> state_, candidate_, nodes_;
+  std::atomic<uint32_t> hits_[kCandidates];
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TORCH_FORWARD_STACKS_H_

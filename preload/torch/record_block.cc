@@ -1,0 +1,96 @@
+#include "preload/torch/record_block.h"
+
+#include "preload/clock.h"
+#include "preload/record_event.h"
+#include "preload/record_stack.h"
+#include "preload/scope.h"
+#include "preload/thread_state.h"
+#include "preload/torch/caching_allocator.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::Kind;
+using session::Memory;
+using session::Space;
+
+[[gnu::noinline, gnu::cold]] void SeeFirstBlock(Process* p) {
+  p->torch.has_blocks.store(true, std::memory_order_relaxed);
+  p->map.control().facts[session::kPytorchSource].store(p->map.texts().Intern("on"),
+                                                        std::memory_order_release);
+}
+
+// nullptr where it is not to be recorded. The first GPU call that is recorded may be this one: where
+// the driver's heap is not wanted.
+Process* Wanted(TorchDevice device, const void* caller) {
+  if (!device.is_cuda() || Process::Skips(session::kPytorchHeap)) return nullptr;
+  Process* p = Process::StartRecording();
+  if (p == nullptr || !p->Records(Memory::kBlock)) return nullptr;
+  if (!p->torch.has_blocks.load(std::memory_order_relaxed)) [[unlikely]]
+    SeeFirstBlock(p);
+  CachingAllocator::LearnFrom(caller);
+  return p;
+}
+
+// The stack of the forward pass that the memory of this thread belongs to, where a backward pass is
+// under way on it.
+uint32_t ForwardStack(const Process& p) {
+  const Scope* scope = thread_state.scope;
+  while (scope != nullptr && scope->node == nullptr) scope = scope->outer;
+  return scope == nullptr ? 0 : p.torch.forward.StackOf(scope->node);
+}
+
+session::Record NewRecord(Process* p, Kind kind, uint64_t size, const TorchTotals& totals,
+                          TorchDevice device) {
+  session::Record r;
+  r.kind = kind;
+  r.space = Space::kBlock;
+  r.memory = Memory::kBlock;
+  r.device = static_cast<uint8_t>(device.index);
+  r.thread = ThreadId(p->identity);
+  r.size = size;
+  r.total_allocated = totals.allocated;
+  r.total_reserved = totals.reserved;
+  return r;
+}
+
+void AddOrigin(Process* p, const void* caller, session::Record* r) {
+  CachingAllocator::CurrentStream(r->device, caller, &r->stream);
+  r->stack = RecordStack(p);
+  r->forward_stack = ForwardStack(*p);
+  r->time_ns = NowNs();
+}
+
+}  // namespace
+
+void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, TorchDevice device,
+                 const void* caller) {
+  const KeepErrno keep;
+  Process* p = Wanted(device, caller);
+  if (p == nullptr) return;
+  if (size >= 0) {
+    session::Record r = NewRecord(p, Kind::kAlloc, static_cast<uint64_t>(size), totals, device);
+    r.value = address;
+    AddOrigin(p, caller, &r);
+    return CommitAcquisition(p, r);
+  }
+  session::Record r =
+      NewRecord(p, Kind::kFree, uint64_t{0} - static_cast<uint64_t>(size), totals, device);
+  r.value = address;
+  if (p->options.free_stacks) r.stack = RecordStack(p);
+  r.time_ns = NowNs();
+  session::LiveValue live;
+  CommitReturn(p, &r, &live);
+}
+
+void RecordOutOfMemory(int64_t size, const TorchTotals& totals, TorchDevice device,
+                       const void* caller) {
+  const KeepErrno keep;
+  Process* p = Wanted(device, caller);
+  if (p == nullptr) return;
+  session::Record r = NewRecord(p, Kind::kAllocFailed, static_cast<uint64_t>(size), totals, device);
+  AddOrigin(p, caller, &r);
+  CommitAlone(p, r);
+}
+
+}  // namespace gmt::preload

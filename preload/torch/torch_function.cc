@@ -1,0 +1,61 @@
+#include "preload/torch/torch_function.h"
+
+#include <limits.h>
+
+#include <atomic>
+
+#include "preload/loader.h"
+#include "preload/own_image.h"
+#include "preload/record_event.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr int kFunctions = static_cast<int>(TorchFunction::kCount);
+
+constexpr const char* kNames[] = {
+#define GMT_TORCH(name, mangled, result, parameters, arguments) mangled,
+#include "preload/torch/hook_table.inc"
+    "_ZN3c104cuda20getCurrentCUDAStreamEa",
+    "_ZNK3c104cuda10CUDAStream6streamEv",
+    "_ZN2at14RecordFunction15currentThreadIdEv",
+};
+static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFunctions);
+
+constinit std::atomic<void*> found[kFunctions];
+
+// In the library of that path, which is loaded, or what it was linked with.
+void* FindFrom(const char* path, const char* name) {
+  void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (library == nullptr) return nullptr;  // else nullptr would mean the whole program below
+  void* function = LibcDlsym(library, name);
+  LibcDlclose(library);
+  return InOwnImage(function) ? nullptr : function;
+}
+
+[[gnu::noinline, gnu::cold]] void* Search(const char* name, const void* caller) {
+  const KeepErrno keep;
+  void* function = nullptr;
+  Dl_info info;
+  if (dladdr(caller, &info) != 0 && info.dli_fname != nullptr)
+    function = FindFrom(info.dli_fname, name);
+  char definer[PATH_MAX];
+  if (function == nullptr && FindDefiner(name, definer, sizeof(definer)))
+    function = FindFrom(definer, name);
+  dlerror();  // of a search that failed on its way
+  return function;
+}
+
+}  // namespace
+
+void* FindTorchFunction(TorchFunction function, const void* caller) {
+  std::atomic<void*>& place = found[static_cast<int>(function)];
+  void* real = place.load(std::memory_order_acquire);
+  if (real == nullptr) [[unlikely]] {
+    real = Search(kNames[static_cast<int>(function)], caller);
+    place.store(real, std::memory_order_release);
+  }
+  return real;
+}
+
+}  // namespace gmt::preload

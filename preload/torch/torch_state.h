@@ -1,0 +1,24 @@
+// preload/torch/torch_state.h
+//
+// TorchState: what is known of PyTorch in this process. Part of Process (preload/process.h): zero
+// bytes are a process in which nothing of it has been seen.
+//
+// Thread safety: all members from any thread.
+
+#ifndef GMT_PRELOAD_TORCH_TORCH_STATE_H_
+#define GMT_PRELOAD_TORCH_TORCH_STATE_H_
+
+#include "preload/torch/forward_stacks.h"
+#include "preload/torch/open_ranges.h"
+
+namespace gmt::preload {
+
+struct TorchState {
+  std::atomic<bool> has_blocks;  // its caching allocator has reported one
+  ForwardStacks forward;
+  OpenRanges open_ranges;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TORCH_TORCH_STATE_H_
