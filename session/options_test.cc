@@ -47,7 +47,7 @@ TEST_F(OptionsTest, PairsAndFlagsAreTakenInOrder) {
 
 TEST_F(OptionsTest, ListItemsAreSeparatedByPlus) {
   Parse("heap=driver+host,snapshot=oom");
-  EXPECT_EQ(options_.heaps, kAllHeaps);
+  EXPECT_EQ(options_.heaps, kDriverHeap | kHostHeap);
   EXPECT_TRUE(options_.snapshot_at_oom);
   EXPECT_FALSE(options_.snapshot_at_exit);
 }
