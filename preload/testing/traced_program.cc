@@ -114,6 +114,7 @@ LeftSession TracedProgram::ReadSession(const std::string& name) const {
     if (outcome != session::RingReader::Outcome::kRecord) continue;
     left.records.push_back(record);
     left.stacks.push_back(Addresses(opened.map, record.stack));
+    left.forward_stacks.push_back(Addresses(opened.map, record.forward_stack));
   }
   opened.map.live().Scan([&](session::Space space, uint64_t value, const session::LiveValue& live) {
     left.live.push_back({space, value, live});

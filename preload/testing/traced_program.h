@@ -29,7 +29,8 @@ struct LeftSession {
     session::LiveValue live;
   };
   std::vector<Live> live;
-  std::vector<std::vector<uint64_t>> stacks;  // of `records`, in order; innermost frame first
+  // Of `records`, in order; innermost frame first.
+  std::vector<std::vector<uint64_t>> stacks, forward_stacks;
   std::vector<std::string> modules;
   uint64_t counters[session::kCounterCount] = {};
   session::RingLosses losses;

@@ -69,22 +69,30 @@ uint32_t ForwardStacks::StackOf(const void* node) const {
   return Find(Word(node, ThreadPlace(candidate)), Word(node, NumberPlace(candidate)));
 }
 
+bool ForwardStacks::IsHit(uint32_t candidate, const void* node, uint64_t sequence) {
+  Tried& tried = tried_[candidate];
+  const uint64_t last = tried.last.exchange(sequence, std::memory_order_relaxed);
+  const uint64_t highest = tried.highest.load(std::memory_order_relaxed);
+  const bool is_new = sequence < last || sequence > highest;
+  if (sequence > highest) tried.highest.store(sequence, std::memory_order_relaxed);
+  return is_new && Find(Word(node, ThreadPlace(candidate)), sequence) != 0;
+}
+
 bool ForwardStacks::LearnFrom(const void* node) {
-  const uint32_t tried = nodes_.fetch_add(1, std::memory_order_relaxed);
+  uint32_t learning = kLearning;
   for (uint32_t c = 0; c < kCandidates; ++c) {
     if (ThreadPlace(c) + sizeof(uint64_t) > kNodeBytes) continue;
     const uint64_t sequence = Word(node, NumberPlace(c));
     if (sequence == kNoNumber) continue;
-    if (Find(Word(node, ThreadPlace(c)), sequence) == 0) {
-      hits_[c].store(0, std::memory_order_relaxed);
-    } else if (hits_[c].fetch_add(1, std::memory_order_relaxed) + 1 == kHitsWanted) {
+    if (!IsHit(c, node, sequence)) {
+      tried_[c].hits.store(0, std::memory_order_relaxed);
+    } else if (tried_[c].hits.fetch_add(1, std::memory_order_relaxed) + 1 == kHitsWanted) {
       candidate_.store(c, std::memory_order_relaxed);
-      uint32_t learning = kLearning;
       return state_.compare_exchange_strong(learning, kKnown);
     }
   }
-  uint32_t learning = kLearning;
-  return tried + 1 == kNodesTried && state_.compare_exchange_strong(learning, kUnknown);
+  const uint32_t nodes = nodes_.fetch_add(1, std::memory_order_relaxed) + 1;
+  return nodes == kNodesTried && state_.compare_exchange_strong(learning, kUnknown);
 }
 
 }  // namespace gmt::preload

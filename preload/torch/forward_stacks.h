@@ -14,9 +14,11 @@
 //
 // Where a node keeps its number and thread depends on the release (torch::autograd::Node,
 // function.h: the number 16 bytes behind a reference count, 24 behind a shared pointer's part, in
-// what has been seen). It is found out by trying: the place is the one at which kHitsWanted nodes in
-// turn had a number that the table knows. Until then, and where none is found among the first
-// kNodesTried nodes, there are no forward stacks.
+// what has been seen). It is found out by trying: the place is the first at which kHitsWanted nodes
+// in turn had a number that the table knows and that no node had before. (The engine evaluates nodes
+// in falling order of their numbers, and a later pass has higher ones. What else stands in a node
+// repeats itself, but for a number that counts as the first does, and stands behind it.) Until then,
+// and where none is found among the first kNodesTried nodes, there are no forward stacks.
 //
 // Thread safety: all methods from any thread, without a lock. Zero bytes are an empty table.
 
@@ -61,12 +63,17 @@ class ForwardStacks {
 
   std::atomic<uint64_t>* Table();
   bool LearnFrom(const void* node);
+  bool IsHit(uint32_t candidate, const void* node, uint64_t sequence);
   uint32_t Find(uint64_t thread, uint64_t sequence) const;
 
   // check << 32 | stack
   std::atomic<std::atomic<uint64_t>*> table_;
   std::atomic<uint32_t> state_, candidate_, nodes_;
-  std::atomic<uint32_t> hits_[kCandidates];
+  struct Tried {
+    std::atomic<uint64_t> last, highest;
+    std::atomic<uint32_t> hits;
+  };
+  Tried tried_[kCandidates];
 };
 
 }  // namespace gmt::preload

@@ -1,0 +1,14 @@
+// libc10.so of the fake PyTorch: what the profiler is told.
+
+#include "preload/torch/testing/fake_torch.h"
+
+namespace {
+FakeCounts forwarded = {};
+}
+
+void c10::reportMemoryUsageToProfiler(void*, int64_t, size_t, size_t, Device) {
+  ++forwarded.reports;
+}
+void c10::reportOutOfMemoryToProfiler(int64_t, size_t, size_t, Device) { ++forwarded.lacks; }
+
+FakeCounts FakeForwarded() { return forwarded; }

@@ -1,0 +1,289 @@
+// What is seen of PyTorch, on libraries that call each other as PyTorch's do. The real ones are run
+// in tests/e2e/torch.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "preload/testing/traced_program.h"
+#include "preload/torch/forward_stacks.h"
+#include "preload/torch/open_ranges.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::Kind;
+using session::Memory;
+using session::Record;
+using session::Space;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class TorchTest : public testing::Test {
+ protected:
+  LeftSession Train(const std::string& what, const std::string& options = "") {
+    outcome_ = traced_.Run({GMT_TEST_PROGRAMS "/fake_training", GMT_FAKE_TORCH, what}, options);
+    EXPECT_EQ(outcome_.exit_code, 0) << outcome_.out << outcome_.err;
+    return traced_.ReadSession();
+  }
+
+  TracedProgram traced_;
+  Outcome outcome_;
+};
+
+std::vector<Record> OfKind(const LeftSession& session, Kind kind) {
+  std::vector<Record> found;
+  for (const Record& r : session.records) {
+    if (r.kind == kind) found.push_back(r);
+  }
+  return found;
+}
+
+TEST_F(TorchTest, BlocksAreRecordedAsTheAllocatorReportsThem) {
+  const LeftSession session = Train("blocks");
+  const auto allocs = OfKind(session, Kind::kAlloc);
+  ASSERT_THAT(allocs, SizeIs(2)) << "memory of the host is not the caching allocator's";
+  EXPECT_THAT(allocs, Each(Field(&Record::memory, Memory::kBlock)));
+  EXPECT_THAT(allocs, Each(Field(&Record::space, Space::kBlock)));
+  EXPECT_EQ(allocs[0].value, 0x7000'0000'0000u);
+  EXPECT_EQ(allocs[0].size, 1024u);
+  EXPECT_EQ(allocs[0].device, 1);
+  EXPECT_EQ(allocs[0].total_allocated, 1024u);
+  EXPECT_EQ(allocs[0].total_reserved, 2u << 20);
+  EXPECT_NE(allocs[0].stack, 0u);
+  EXPECT_EQ(allocs[1].total_allocated, 1536u);
+  const auto frees = OfKind(session, Kind::kFree);
+  ASSERT_THAT(frees, SizeIs(1));
+  EXPECT_EQ(frees[0].value, allocs[0].value);
+  EXPECT_EQ(frees[0].size, 1024u);
+  EXPECT_EQ(frees[0].total_allocated, 512u);
+  ASSERT_THAT(session.live, SizeIs(1));
+  EXPECT_EQ(session.live[0].value, allocs[1].value);
+}
+
+TEST_F(TorchTest, BlockHasTheStreamThatWasCurrent) {
+  const auto allocs = OfKind(Train("blocks"), Kind::kAlloc);
+  ASSERT_THAT(allocs, SizeIs(2));
+  EXPECT_EQ(allocs[0].stream, 0u);
+  EXPECT_EQ(allocs[1].stream, 0x3000u);
+}
+
+TEST_F(TorchTest, LackOfMemoryIsRecordedWithWhatWasAskedFor) {
+  const auto failed = OfKind(Train("blocks"), Kind::kAllocFailed);
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_EQ(failed[0].memory, Memory::kBlock);
+  EXPECT_EQ(failed[0].size, 1u << 30);
+  EXPECT_EQ(failed[0].total_allocated, 512u);
+  EXPECT_NE(failed[0].stack, 0u);
+}
+
+TEST_F(TorchTest, PytorchsOwnFunctionsAreToldAllTheSame) {
+  Train("blocks");
+  EXPECT_EQ(outcome_.out, "5 reports, 1 lacks of memory\n");
+  const Outcome plain =
+      traced_.RunPlain({GMT_TEST_PROGRAMS "/fake_training", GMT_FAKE_TORCH, "blocks"});
+  EXPECT_EQ(plain.out, outcome_.out);
+}
+
+TEST_F(TorchTest, BlocksAreLeftOutWhereTheyAreNotAskedFor) {
+  EXPECT_THAT(Train("blocks", "heap=driver").records, IsEmpty());
+  EXPECT_EQ(outcome_.out, "5 reports, 1 lacks of memory\n");
+}
+
+// ---- Backward passes ----------------------------------------------------------------------------
+
+size_t CommonEnd(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
+  size_t n = 0;
+  while (n < a.size() && n < b.size() && a[a.size() - 1 - n] == b[b.size() - 1 - n]) ++n;
+  return n;
+}
+
+// Each block of a backward pass belongs to the line of the model that allocated as much.
+void CheckForwardLines(const LeftSession& session, size_t first_known) {
+  std::vector<size_t> forward, backward;  // places in `records`
+  for (size_t i = 0; i < session.records.size(); ++i) {
+    const Record& r = session.records[i];
+    if (r.kind != Kind::kAlloc || r.size == 12345) continue;
+    (r.value < 0x700000000000 ? forward : backward).push_back(i);
+  }
+  ASSERT_EQ(forward.size(), 12u);
+  ASSERT_EQ(backward.size(), 12u);
+  for (size_t place : forward) EXPECT_EQ(session.records[place].forward_stack, 0u);
+  for (size_t i = 0; i < backward.size(); ++i) {
+    const Record& r = session.records[backward[i]];
+    const std::vector<uint64_t>& line = session.forward_stacks[backward[i]];
+    if (i < first_known) {
+      EXPECT_EQ(r.forward_stack, 0u) << "nodes are being learnt";
+      continue;
+    }
+    for (size_t place : forward) {
+      const bool is_own = session.records[place].size == r.size;
+      const size_t common = CommonEnd(line, session.stacks[place]);
+      // But for the innermost frames: the line's own calls of the two functions.
+      EXPECT_EQ(common + 2 >= line.size(), is_own) << "line " << place << ", block " << i;
+    }
+  }
+}
+
+TEST_F(TorchTest, BlockOfABackwardPassHasTheStackOfItsForwardPass) {
+  const LeftSession session = Train("backward");
+  EXPECT_EQ(outcome_.out, "12 gradients\n25 reports, 0 lacks of memory\n");
+  CheckForwardLines(session, 7);
+}
+
+TEST_F(TorchTest, NodesOfBothLayoutsAreUnderstood) {
+  setenv("FAKE_TORCH_NODES_ARE_SHORT", "1", 1);
+  const LeftSession session = Train("backward");
+  unsetenv("FAKE_TORCH_NODES_ARE_SHORT");
+  CheckForwardLines(session, 7);
+}
+
+TEST_F(TorchTest, BackwardPassIsARange) {
+  const LeftSession session = Train("backward");
+  const auto begins = OfKind(session, Kind::kRangeBegin), ends = OfKind(session, Kind::kRangeEnd);
+  ASSERT_THAT(begins, SizeIs(1));
+  ASSERT_THAT(ends, SizeIs(1));
+  EXPECT_EQ(begins[0].size, ends[0].size);
+  EXPECT_EQ(begins[0].value, ends[0].value);
+  EXPECT_NE(begins[0].stack, 0u);
+}
+
+TEST_F(TorchTest, ExceptionThatLeavesABackwardPassEndsIt) {
+  const LeftSession session = Train("throwing");
+  EXPECT_EQ(outcome_.out, "12 gradients\n-1 gradients\n43 reports, 0 lacks of memory\n");
+  EXPECT_THAT(OfKind(session, Kind::kRangeBegin), SizeIs(2));
+  const auto ends = OfKind(session, Kind::kRangeEnd);
+  ASSERT_THAT(ends, SizeIs(2));
+  const Record last = OfKind(session, Kind::kAlloc).back();
+  ASSERT_EQ(last.size, 12345u);
+  EXPECT_EQ(last.forward_stack, 0u) << "the backward pass was left by an exception";
+  EXPECT_LT(ends[1].time_ns, last.time_ns);
+}
+
+TEST_F(TorchTest, UserRangesAreRecordedAndNoOthers) {
+  const LeftSession session = Train("ranges");
+  const auto begins = OfKind(session, Kind::kRangeBegin), ends = OfKind(session, Kind::kRangeEnd);
+  ASSERT_THAT(begins, SizeIs(1));
+  ASSERT_THAT(ends, SizeIs(1)) << "an object may be ended twice";
+  EXPECT_EQ(begins[0].size, ends[0].size);
+  EXPECT_NE(begins[0].stack, 0u);
+}
+
+// ---- The tables behind it -----------------------------------------------------------------------
+
+struct FakeNode {
+  uint64_t words[8] = {};
+};
+
+FakeNode NodeAt(int number_place, int thread_place, uint64_t thread, uint64_t sequence) {
+  FakeNode node;
+  node.words[number_place / 8] = sequence;
+  node.words[thread_place / 8] = thread;
+  return node;
+}
+
+class ForwardStacksTest : public testing::Test {
+ protected:
+  ForwardStacks stacks_ = {};
+};
+
+TEST_F(ForwardStacksTest, NothingIsKnownBeforeTheLayoutIs) {
+  stacks_.Remember(1, 10, 77);
+  const FakeNode node = NodeAt(16, 40, 1, 10);
+  EXPECT_EQ(stacks_.StackOf(&node), 0u);
+}
+
+TEST_F(ForwardStacksTest, EightNodesInTurnSettleTheLayout) {
+  for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(1, n, static_cast<uint32_t>(100 + n));
+  for (uint64_t n = 8; n > 0; --n) {
+    EXPECT_FALSE(stacks_.is_known());
+    const FakeNode node = NodeAt(16, 40, 1, n);
+    EXPECT_EQ(stacks_.Learn(&node), n == 1);
+  }
+  const FakeNode node = NodeAt(16, 40, 1, 15);
+  EXPECT_EQ(stacks_.StackOf(&node), 115u);
+}
+
+// The same thread stands in the node, and words that are numbers of other nodes.
+TEST_F(ForwardStacksTest, OtherWordsOfANodeAreNotTakenForItsNumber) {
+  for (uint64_t n = 0; n <= 64; ++n) stacks_.Remember(1, n, static_cast<uint32_t>(100 + n));
+  for (uint64_t n = 48; n > 40; --n) {
+    FakeNode node = NodeAt(24, 48, 1, n);
+    node.words[1] = 2;            // a count of references
+    node.words[2] = 3 + (n & 1);  // one that changes
+    node.words[4] = n - 20;       // how far it is from the leaves
+    stacks_.Learn(&node);
+  }
+  ASSERT_TRUE(stacks_.is_known());
+  const FakeNode node = NodeAt(24, 48, 1, 33);
+  EXPECT_EQ(stacks_.StackOf(&node), 133u);
+}
+
+TEST_F(ForwardStacksTest, LeavesWithoutANumberDoNotDisturb) {
+  for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(3, n, 5);
+  for (uint64_t n = 8; n > 0; --n) {
+    const FakeNode leaf = NodeAt(24, 48, 3, ~uint64_t{0});
+    stacks_.Learn(&leaf);
+    const FakeNode node = NodeAt(24, 48, 3, n);
+    stacks_.Learn(&node);
+  }
+  EXPECT_TRUE(stacks_.is_known());
+}
+
+TEST_F(ForwardStacksTest, OneThatIsNotKnownBeginsTheCountAnew) {
+  for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(1, n, 5);
+  for (uint64_t n = 20; n > 13; --n) {
+    const FakeNode node = NodeAt(16, 40, 1, n);
+    stacks_.Learn(&node);
+  }
+  const FakeNode unknown = NodeAt(16, 40, 1, 1000);
+  stacks_.Learn(&unknown);
+  const FakeNode node = NodeAt(16, 40, 1, 8);
+  EXPECT_FALSE(stacks_.Learn(&node));
+  EXPECT_FALSE(stacks_.is_known());
+}
+
+TEST_F(ForwardStacksTest, LayoutThatFitsNothingIsGivenUp) {
+  stacks_.Remember(1, 10, 77);
+  const FakeNode node = NodeAt(16, 40, 2, 9);
+  int settled = 0;
+  for (int i = 0; i < 10000; ++i) settled += stacks_.Learn(&node) ? 1 : 0;
+  EXPECT_EQ(settled, 1);
+  EXPECT_FALSE(stacks_.is_known());
+}
+
+TEST_F(ForwardStacksTest, NumberThatWasOverwrittenFindsNothing) {
+  for (uint64_t n = 1; n <= 8; ++n) {
+    stacks_.Remember(1, n, 5);
+    const FakeNode node = NodeAt(16, 40, 1, n);
+    stacks_.Learn(&node);
+  }
+  ASSERT_TRUE(stacks_.is_known());
+  stacks_.Remember(1, 100, 6);
+  stacks_.Remember(1, 100 + (1 << 18), 7);
+  const FakeNode old = NodeAt(16, 40, 1, 100), young = NodeAt(16, 40, 1, 100 + (1 << 18));
+  EXPECT_EQ(stacks_.StackOf(&old), 0u);
+  EXPECT_EQ(stacks_.StackOf(&young), 7u);
+}
+
+TEST(OpenRangesTest, ObjectIsThereOnce) {
+  OpenRanges ranges = {};
+  EXPECT_TRUE(ranges.Add(0x1000, 7));
+  EXPECT_TRUE(ranges.Add(0x2000, 8));
+  EXPECT_EQ(ranges.Remove(0x1000), 7u);
+  EXPECT_EQ(ranges.Remove(0x1000), 0u);
+  EXPECT_EQ(ranges.Remove(0x2000), 8u);
+}
+
+TEST(OpenRangesTest, FullSetTakesNoMore) {
+  OpenRanges ranges = {};
+  uint64_t taken = 0;
+  while (ranges.Add(0x1000 + 16 * taken, taken + 1)) ++taken;
+  EXPECT_GE(taken, 16u);
+  EXPECT_EQ(ranges.Remove(0x1000), 1u);
+  EXPECT_TRUE(ranges.Add(0x9000, 99));
+}
+
+}  // namespace
+}  // namespace gmt::preload
