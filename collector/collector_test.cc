@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "collector/fake_target.h"
+#include "collector/collector_fixture.h"
 
 namespace gmt::collector {
 namespace {
@@ -18,49 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
-
-class CollectorTest : public ::testing::Test {
- protected:
-  // The collector of `target`, writing into bytes_.
-  void Start(FakeTarget& target) {
-    clock_.now_ns = target.now_ns;
-    process_ = std::make_unique<Target>(target.map().header(), -1);
-    auto output = std::make_unique<OutputFile>(
-        [this](const char* bytes, size_t size) { return Accept(bytes, size); });
-    auto collector = Collector::Start({target.map(), process_.get(), &clock_}, std::move(output));
-    ASSERT_TRUE(collector.ok()) << collector.status();
-    collector_ = *std::move(collector);
-  }
-
-  // Lets the collector read what there is, and a second pass.
-  void LetItRead() {
-    while (collector_->Round()) {
-    }
-    clock_.now_ns += kSecond;
-    collector_->Round();
-  }
-
-  Recording ExitAndRead(FakeTarget& target, int code = 0) {
-    target.Exit(code);
-    EXPECT_TRUE(collector_->Run().ok());
-    return ReadBack(bytes_);
-  }
-
-  ssize_t Accept(const char* bytes, size_t size) {
-    const size_t n = std::min(size, disk_space_);
-    bytes_.append(bytes, n);
-    disk_space_ -= n;
-    if (n > 0) return static_cast<ssize_t>(n);
-    errno = ENOSPC;
-    return -1;
-  }
-
-  FakeClock clock_;
-  std::string bytes_;
-  size_t disk_space_ = ~size_t{0};
-  std::unique_ptr<Target> process_;
-  std::unique_ptr<Collector> collector_;
-};
 
 void ExpectIdentity(const gmt::Losses& l) {
   EXPECT_EQ(l.written(), l.delivered() + l.overrun() + l.holes() + l.abandoned() + l.backlog());
@@ -326,8 +283,9 @@ TEST_F(CollectorTest, OutOfMemorySnapshotsAreRationed) {
     target.now_ns += kSecond;
   }
   const Recording recording = ExitAndRead(target);
-  EXPECT_NE(recording.FindSnapshot("oom-16"), nullptr);
-  EXPECT_EQ(recording.snapshots.size(), 17u);
+  EXPECT_NE(recording.FindSnapshot("oom-3"), nullptr);
+  EXPECT_EQ(recording.snapshots.size(), 4u);
+  EXPECT_EQ(recording.Count(gmt::ALLOC_FAILED), 80u);
 }
 
 TEST_F(CollectorTest, SnapshotsCanBeTurnedOff) {

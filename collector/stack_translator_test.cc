@@ -38,6 +38,33 @@ TEST_F(StackTranslatorTest, StackBecomesFramesInModules) {
   EXPECT_EQ(definitions.frame(frames[1]).address, 0x99999u);
 }
 
+TEST_F(StackTranslatorTest, FramesOfThePreloadedLibraryAreLeftOut) {
+  FakeTarget target;
+  target.Map("/lib/libtorch_cpu.so", 0x10000, 0x20000);
+  target.Map("/gmt/libgpumemtrace.so", 0x30000, 0x40000);
+  const uint32_t stack = target.Stack({0x10234, 0x30500, 0x30600, 0x10567});
+  format::DefinitionsBuilder builder;
+  StackTranslator translator(target.map(), &builder, "/gmt/libgpumemtrace.so");
+  const uint32_t id = translator.Translate(stack);
+  format::Definitions definitions;
+  ASSERT_TRUE(definitions.Add(builder.TakeNew()).ok());
+  const std::vector<uint32_t> frames = definitions.StackFrames(id);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(definitions.frame(frames[1]).address, 0x567u);
+}
+
+TEST_F(StackTranslatorTest, CallerIsTheLibraryOfTheInnermostFrame) {
+  FakeTarget target;
+  target.Map("/torch/libc10_cuda.so", 0x10000, 0x20000);
+  format::DefinitionsBuilder builder;
+  StackTranslator translator(target.map(), &builder);
+  EXPECT_EQ(translator.CallerOf(target.Stack({0x10234, 0x99999})), "/torch/libc10_cuda.so");
+  EXPECT_EQ(translator.CallerOf(target.Stack({0x99999, 0x10234})), "");
+  EXPECT_EQ(translator.CallerOf(0), "");
+  EXPECT_EQ(translator.FindLibrary("libc10_cuda"), "/torch/libc10_cuda.so");
+  EXPECT_EQ(translator.FindLibrary("libc10."), "");
+}
+
 TEST_F(StackTranslatorTest, InterpreterFrameBecomesFunctionFileAndLine) {
   FakeTarget target;
   target.Map("/lib/libpython.so", 0x10000, 0x20000);

@@ -10,13 +10,20 @@ constexpr uint64_t kEntries = 1 << 18;
 constexpr uint64_t kBytes = kEntries * sizeof(std::atomic<uint64_t>);
 constexpr uint32_t kNodeBytes = 64;  // that every release has
 
-// Nodes without a number of their own: leaves, where gradients are accumulated.
+// The number of leaves, where gradients are accumulated.
 constexpr uint64_t kNoNumber = ~uint64_t{0};
 
 uint64_t Word(const void* node, uint32_t offset) {
   uint64_t word;
   memcpy(&word, static_cast<const char*>(node) + offset, sizeof(word));
   return word;
+}
+
+bool IsLeaf(const void* node) {
+  for (uint32_t place = 0; place < kNodeBytes; place += sizeof(uint64_t)) {
+    if (Word(node, place) == kNoNumber) return true;
+  }
+  return false;
 }
 
 uint64_t Mixed(uint64_t thread, uint64_t sequence) {
@@ -80,11 +87,10 @@ bool ForwardStacks::IsHit(uint32_t candidate, const void* node, uint64_t sequenc
 
 bool ForwardStacks::LearnFrom(const void* node) {
   uint32_t learning = kLearning;
+  if (IsLeaf(node)) return false;
   for (uint32_t c = 0; c < kCandidates; ++c) {
     if (ThreadPlace(c) + sizeof(uint64_t) > kNodeBytes) continue;
-    const uint64_t sequence = Word(node, NumberPlace(c));
-    if (sequence == kNoNumber) continue;
-    if (!IsHit(c, node, sequence)) {
+    if (!IsHit(c, node, Word(node, NumberPlace(c)))) {
       tried_[c].hits.store(0, std::memory_order_relaxed);
     } else if (tried_[c].hits.fetch_add(1, std::memory_order_relaxed) + 1 == kHitsWanted) {
       candidate_.store(c, std::memory_order_relaxed);

@@ -220,10 +220,11 @@ TEST_F(ForwardStacksTest, OtherWordsOfANodeAreNotTakenForItsNumber) {
   EXPECT_EQ(stacks_.StackOf(&node), 133u);
 }
 
-TEST_F(ForwardStacksTest, LeavesWithoutANumberDoNotDisturb) {
-  for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(3, n, 5);
+TEST_F(ForwardStacksTest, LeavesWithoutANumberDoNotCount) {
+  for (uint64_t n = 0; n <= 20; ++n) stacks_.Remember(3, n, 5);
   for (uint64_t n = 8; n > 0; --n) {
-    const FakeNode leaf = NodeAt(24, 48, 3, ~uint64_t{0});
+    EXPECT_FALSE(stacks_.is_known());
+    const FakeNode leaf = NodeAt(24, 48, 3, ~uint64_t{0});  // 0 at all other places
     stacks_.Learn(&leaf);
     const FakeNode node = NodeAt(24, 48, 3, n);
     stacks_.Learn(&node);
