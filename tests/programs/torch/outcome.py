@@ -1,0 +1,30 @@
+"""The last line that every program of this folder prints: one JSON object."""
+
+import json
+
+import torch
+
+
+def print_outcome(**more):
+    """Prints PyTorch's counters of all devices, and whatever `more` holds, as one line of JSON."""
+    devices = []
+    for device in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory_stats(device)
+        devices.append(
+            {
+                "max_memory_allocated": torch.cuda.max_memory_allocated(device),
+                "max_memory_reserved": torch.cuda.max_memory_reserved(device),
+                **{
+                    name: stats.get(name)
+                    for name in (
+                        "allocation.all.allocated",
+                        "allocation.all.freed",
+                        "num_alloc_retries",
+                        "num_ooms",
+                        "num_device_alloc",
+                        "num_device_free",
+                    )
+                },
+            }
+        )
+    print(json.dumps({"devices": devices, **more}), flush=True)

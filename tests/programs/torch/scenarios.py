@@ -1,0 +1,72 @@
+"""The scenarios: which program runs with which arguments in which environment, and what it needs.
+
+tests/simcuda/torch_check.py runs them on the simulated device alone, tests/e2e/torch under the
+profiler. This file imports nothing of PyTorch.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    name: str
+    program: str  # in this folder
+    arguments: tuple = ()
+    environment: dict = dataclasses.field(default_factory=dict)
+    ranks: int = 1  # processes that use the device; the program starts them itself
+    short: bool = False  # one of those that every run of the tests includes
+    needs: tuple = ()  # "gcc": a C compiler; "driver": TRITON_LIBCUDA_PATH names the driver's folder
+
+
+def _gpt(name, *arguments, **environment):
+    return Scenario(name, "gpt.py", arguments, environment, short=name == "gpt_checkpoint")
+
+
+EXPANDABLE = "expandable_segments:True"
+
+SCENARIOS = (
+    Scenario("mlp", "mlp.py", short=True),
+    _gpt("gpt_foreach"),
+    _gpt("gpt_fused", "--optimizer", "fused"),
+    _gpt("gpt_bf16", "--amp", "bf16", "--optimizer", "fused"),
+    _gpt("gpt_fp16", "--amp", "fp16"),
+    _gpt("gpt_accumulate", "--accumulate", "3"),
+    _gpt("gpt_checkpoint", "--checkpoint", "other"),
+    _gpt("gpt_checkpoint_reentrant", "--checkpoint", "reentrant"),
+    _gpt("gpt_varying", "--varying"),
+    _gpt("gpt_expandable", "--varying", PYTORCH_CUDA_ALLOC_CONF=EXPANDABLE),
+    Scenario("streams", "streams.py", environment={"SIMCUDA_LAG": "20"}, short=True),
+    Scenario(
+        "streams_expandable",
+        "streams.py",
+        environment={"SIMCUDA_LAG": "20", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
+    ),
+    Scenario("graphs", "graphs.py"),
+    Scenario("empty_cache", "empty_cache.py"),
+    Scenario(
+        "empty_cache_expandable",
+        "empty_cache.py",
+        environment={"PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
+    ),
+    Scenario(
+        "empty_cache_collecting",
+        "empty_cache.py",
+        environment={
+            "SIMCUDA_MEMORY": "1G",
+            "PYTORCH_CUDA_ALLOC_CONF": "garbage_collection_threshold:0.6,max_split_size_mb:64",
+        },
+    ),
+    Scenario("oom_recover", "oom_recover.py", environment={"SIMCUDA_MEMORY": "4G"}, short=True),
+    Scenario(
+        "oom_recover_expandable",
+        "oom_recover.py",
+        environment={"SIMCUDA_MEMORY": "4G", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
+    ),
+    Scenario("two_devices", "two_devices.py", environment={"SIMCUDA_DEVICES": "2"}),
+    Scenario("loader", "loader.py"),
+    Scenario("loader_spawn", "loader.py", ("--spawn",)),
+    Scenario("compiled", "compiled.py", needs=("gcc", "driver")),
+    Scenario(
+        "compiled_graphs", "compiled.py", ("--mode", "reduce-overhead"), needs=("gcc", "driver")
+    ),
+)
