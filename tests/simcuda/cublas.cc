@@ -1,10 +1,11 @@
 // A stand-in for cuBLAS: handles and their settings are kept, every operation is one empty kernel
-// on the handle's stream. It allocates no device memory of its own.
+// on the handle's stream. A handle has SIMCUDA_HANDLE bytes of device memory.
 //
 // All cuBLAS operations take the handle as their first argument, so one body serves those that have
 // none of their own (CMakeLists.txt, "stubs").
 #include <cstddef>
 
+#include "tests/simcuda/library_memory.h"
 #include "tests/simcuda/math_launch.h"
 
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr int kVersion = 130000;
 constexpr int kSuccess = 0;         // CUBLAS_STATUS_SUCCESS
 constexpr int kNotInitialized = 1;  // CUBLAS_STATUS_NOT_INITIALIZED
+constexpr int kNoMemory = 3;        // CUBLAS_STATUS_ALLOC_FAILED
 constexpr int kFailed = 13;         // CUBLAS_STATUS_EXECUTION_FAILED
 
 }  // namespace
@@ -21,13 +23,19 @@ struct cublasContext {
   int math_mode = 0;
   int pointer_mode = 0;
   int atomics_mode = 0;
+  sim::HandleMemory memory;
 };
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 int cublasCreate_v2(cublasContext** handle) {
-  *handle = new cublasContext;
+  auto* made = new cublasContext;
+  if (!made->memory.Allocate()) {
+    delete made;
+    return kNoMemory;
+  }
+  *handle = made;
   return kSuccess;
 }
 

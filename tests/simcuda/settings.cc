@@ -129,6 +129,8 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
   read("SIMCUDA_MEMORY", "a size such as 24G", size_into(&settings.memory));
   read("SIMCUDA_FOREIGN", "a size such as 2G", size_into(&settings.foreign));
   read("SIMCUDA_CONTEXT", "a size such as 500M", size_into(&settings.context));
+  read("SIMCUDA_HANDLE", "a size such as 64K", size_into(&settings.handle));
+  read("SIMCUDA_WORKSPACE", "a size such as 8M", size_into(&settings.workspace));
   read("SIMCUDA_DATA", "a size such as 1M", size_into(&settings.data));
   read("SIMCUDA_LAG", "a number of launches",
        [&](const std::string& text) { return ParseNumber(text, &settings.lag); });

@@ -31,8 +31,10 @@ struct Settings {
   int devices = 1;
   int compute_major = 8;
   int compute_minor = 0;
-  uint64_t foreign = 0;  // bytes that other processes hold on every device
-  uint64_t context = 0;  // bytes that the creation of a context takes
+  uint64_t foreign = 0;    // bytes that other processes hold on every device
+  uint64_t context = 0;    // bytes that the creation of a context takes
+  uint64_t handle = 0;     // bytes that each handle of cuBLAS and cuDNN takes
+  uint64_t workspace = 0;  // bytes of workspace that each operation of cuDNN asks for
   std::array<uint64_t, static_cast<size_t>(CallGroup::kCount)> latency_ns{};
   std::vector<FailRule> failures;
   uint64_t lag = 0;    // launches that count as unfinished
