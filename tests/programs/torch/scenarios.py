@@ -22,6 +22,8 @@ def _gpt(name, *arguments, **environment):
     return Scenario(name, "gpt.py", arguments, environment, short=name == "gpt_checkpoint")
 
 
+# DDP compares the ranks' parameters through device memory, which has to keep small contents.
+TWO_RANKS = {"SIMCUDA_DEVICES": "2", "SIMCUDA_DATA": "1M"}
 EXPANDABLE = "expandable_segments:True"
 
 SCENARIOS = (
@@ -63,8 +65,20 @@ SCENARIOS = (
         environment={"SIMCUDA_MEMORY": "4G", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
     ),
     Scenario("two_devices", "two_devices.py", environment={"SIMCUDA_DEVICES": "2"}),
+    Scenario("convnet", "convnet.py", environment={"SIMCUDA_WORKSPACE": "3M"}),
+    Scenario(
+        "convnet_amp",
+        "convnet.py",
+        ("--amp", "--channels-last", "--benchmark"),
+        {"SIMCUDA_WORKSPACE": "3M", "SIMCUDA_HANDLE": "64K"},
+    ),
+    Scenario("convnet_native", "convnet.py", ("--native",)),
+    Scenario("recurrent", "recurrent.py", environment={"SIMCUDA_WORKSPACE": "3M"}),
     Scenario("loader", "loader.py"),
     Scenario("loader_spawn", "loader.py", ("--spawn",)),
+    Scenario("ddp", "ddp.py", environment=TWO_RANKS, ranks=2),
+    Scenario("fsdp2", "fsdp2.py", environment=TWO_RANKS, ranks=2),
+    Scenario("one_of_eight", "one_of_eight.py", environment={"SIMCUDA_MEMORY": "80G"}),
     Scenario("compiled", "compiled.py", needs=("gcc", "driver")),
     Scenario(
         "compiled_graphs", "compiled.py", ("--mode", "reduce-overhead"), needs=("gcc", "driver")
