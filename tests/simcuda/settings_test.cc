@@ -45,6 +45,14 @@ TEST(SettingsTest, UnknownValueIsReportedAndLeavesTheDefault) {
   EXPECT_NE(text.find("SIMCUDA_DEVICES=9"), std::string::npos);
 }
 
+TEST(SettingsTest, LibrariesTakeNothingUnlessAsked) {
+  EXPECT_EQ(FromMap({}).handle, 0u);
+  EXPECT_EQ(FromMap({}).workspace, 0u);
+  Settings settings = FromMap({{"SIMCUDA_HANDLE", "64K"}, {"SIMCUDA_WORKSPACE", "3M"}});
+  EXPECT_EQ(settings.handle, uint64_t{64} << 10);
+  EXPECT_EQ(settings.workspace, uint64_t{3} << 20);
+}
+
 TEST(SettingsTest, LatencyIsGivenPerGroup) {
   Settings settings = FromMap({{"SIMCUDA_LATENCY", "alloc=20us,free=1ms"}});
   EXPECT_EQ(settings.latency_ns[static_cast<size_t>(CallGroup::kAlloc)], 20'000u);

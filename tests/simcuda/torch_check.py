@@ -3,14 +3,16 @@
 
 Compares what PyTorch says with what the simulated driver was asked.
 
-Usage: torch_check.py --python PYTHON [--build DIR] [NAME...]
+Usage: torch_check.py --python PYTHON [--build DIR] [--scenarios] [NAME...]
 
-PYTHON has a CUDA build of PyTorch; DIR is the build folder that holds simcuda/. NAMEs select cases.
-The last line of the output is "N passed, N failed".
+PYTHON has a CUDA build of PyTorch; DIR is the build folder that holds simcuda/. NAMEs select cases,
+and, as scenario_NAME, the scenarios of tests/programs/torch; without them all cases and the short
+scenarios run, with --scenarios all scenarios and nothing else. The last line of the output is "N passed, N failed".
 """
 
 import argparse
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -22,20 +24,35 @@ import traceback
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
 MIB = 1 << 20
+# What a communicator takes for itself (nccl_communicator.h).
+NCCL_STATE, NCCL_CHANNEL = 192 << 10, 4 << 20
+
+sys.path.insert(0, str(PROGRAMS / "torch"))
+from scenarios import SCENARIOS  # noqa: E402
 
 
 class Run:
-    """One finished program: its exit code, its output and the driver's log."""
+    """One finished program: its exit code, its output and the log of each process's driver."""
 
-    def __init__(self, code, stdout, stderr, log):
+    def __init__(self, code, stdout, stderr, logs):
         self.code = code
         self.stdout = stdout
         self.stderr = stderr
-        self.log = log
+        self.logs = logs
+
+    @property
+    def log(self):
+        assert len(self.logs) <= 1, f"{len(self.logs)} processes used the device"
+        return self.logs[0] if self.logs else []
 
     def result(self):
         assert self.code == 0, f"exit code {self.code}\n{self.stderr[-2000:]}"
         return json.loads(self.stdout.strip().splitlines()[-1])
+
+    def results(self):
+        """One for each rank."""
+        assert self.code == 0, f"exit code {self.code}\n{self.stderr[-2000:]}"
+        return [json.loads(line) for line in self.stdout.splitlines() if line.startswith("{")]
 
     def calls(self, name, result=0):
         """Logged calls of that name that returned that code."""
@@ -51,19 +68,28 @@ class Rig:
         self.build = build
 
     def run(self, program, *arguments, variant="simcuda", **environment):
+        command = [self.python, str(PROGRAMS / program), *arguments]
+        return self.run_command(command, environment, variant)
+
+    def run_scenario(self, scenario):
+        return self.run_command(
+            scenario.command(self.python), scenario.environment_for(self.build), "simcuda"
+        )
+
+    def run_command(self, command, environment, variant):
         with tempfile.TemporaryDirectory() as folder:
-            log = pathlib.Path(folder) / "log"
-            command = [str(self.build / variant / "with-simcuda"), self.python]
-            command += [str(PROGRAMS / program), *arguments]
             done = subprocess.run(
-                command,
-                env={**os.environ, **environment, "SIMCUDA_LOG": str(log)},
+                [str(self.build / variant / "with-simcuda"), *command],
+                env={**os.environ, **environment, "SIMCUDA_LOG": f"{folder}/%p"},
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=500,
             )
-            lines = log.read_text().splitlines() if log.exists() else []
-        return Run(done.returncode, done.stdout, done.stderr, [json.loads(line) for line in lines])
+            logs = [
+                [json.loads(line) for line in log.read_text().splitlines()]
+                for log in sorted(pathlib.Path(folder).iterdir())
+            ]
+        return Run(done.returncode, done.stdout, done.stderr, logs)
 
 
 def expect(actual, wanted, what):
@@ -71,10 +97,15 @@ def expect(actual, wanted, what):
 
 
 def check_log(run):
+    for log in run.logs:
+        check_one_log(log)
+
+
+def check_one_log(log):
     """The log is whole, and no address is given out twice without a free in between."""
-    expect([r["seq"] for r in run.log], list(range(len(run.log))), "sequence numbers")
+    expect([r["seq"] for r in log], list(range(len(log))), "sequence numbers")
     live = {}
-    for record in run.log:
+    for record in log:
         if record["result"] != 0:
             continue
         if record["call"] in ("cuMemAlloc_v2", "cuMemAllocAsync", "cuMemHostAlloc"):
@@ -84,10 +115,10 @@ def check_log(run):
             expect(live.pop(record["address"])["size"], record["size"], "size of a free")
 
 
-def peak(run):
+def peak(log):
     """The largest sum of live cuMemAlloc memory: what PyTorch calls reserved."""
     current = highest = 0
-    for record in run.log:
+    for record in log:
         if record["result"] == 0 and record["call"] == "cuMemAlloc_v2":
             current += record["size"]
             highest = max(highest, current)
@@ -101,7 +132,7 @@ def check_caching_allocator(run):
     check_log(run)
     expect(len(run.calls("cuMemAlloc_v2")), result["num_device_alloc"], "cuMemAlloc_v2 calls")
     expect(len(run.calls("cuMemFree_v2")), result["num_device_free"], "cuMemFree_v2 calls")
-    expect(peak(run), result["max_memory_reserved"], "peak of the log")
+    expect(peak(run.log), result["max_memory_reserved"], "peak of the log")
     return result
 
 
@@ -218,6 +249,73 @@ def injected_failure_is_an_out_of_memory_error(rig):
     assert "torch.OutOfMemoryError" in run.stderr, run.stderr
 
 
+def ddp(rig):
+    """Each rank has a communicator, whose memory is none of PyTorch's."""
+    scenario = next(s for s in SCENARIOS if s.name == "ddp")
+    run = rig.run_scenario(scenario)
+    results = {result["rank"]: result["devices"] for result in run.results()}
+    check_log(run)
+    expect(sorted(results), [0, 1], "ranks")
+    expect(len(run.logs), 2, "processes that used the device")
+    for rank, devices in results.items():
+        logs = [[r for r in log if r["result"] == 0] for log in run.logs]
+        (done,) = [log for log in logs if log[0]["device"] == rank]
+        sizes = [r["size"] for r in done if r["call"] == "cuMemAlloc_v2"]
+        expect(sizes.count(NCCL_STATE), 1, "communicators")
+        expect(len(sizes) - 1, devices[rank]["num_device_alloc"], "cuMemAlloc_v2 calls")
+        created = [r["size"] for r in done if r["call"] == "cuMemCreate"]
+        expect(created, [NCCL_CHANNEL, NCCL_CHANNEL], "cuMemCreate calls")
+        expect([r["call"] for r in done].count("cuMemUnmap"), 2, "channels that were given back")
+
+
+def torchrun(rig):
+    scenario = next(s for s in SCENARIOS if s.name == "fsdp2")
+    program = str(PROGRAMS / "torch" / scenario.program)
+    command = [rig.python, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    run = rig.run_command([*command, program], scenario.environment, "simcuda")
+    expect(sorted(result["rank"] for result in run.results()), [0, 1], "ranks")
+    check_log(run)
+
+
+def conv_net_with_handles_and_workspaces(rig):
+    """PyTorch counts the workspaces and knows nothing of what the handles take."""
+    small = rig.run("torch/convnet.py").results()[0]["devices"][0]
+    run = rig.run("torch/convnet.py", SIMCUDA_WORKSPACE="96M", SIMCUDA_HANDLE="640K")
+    (result,) = run.results()
+    large = result["devices"][0]
+    check_log(run)
+    grown = large["max_memory_allocated"] - small["max_memory_allocated"]
+    assert 16 * MIB < grown <= 96 * MIB, f"peak with a workspace of 96 MiB is {grown} larger"
+    handles = [r for r in run.calls("cuMemAlloc_v2") if r["size"] == 640 << 10]
+    assert len(handles) >= 2, f"{len(handles)} handles of cuBLAS and cuDNN took memory"
+    expect(
+        len(run.calls("cuMemAlloc_v2")) - len(handles),
+        large["num_device_alloc"],
+        "cuMemAlloc_v2 calls",
+    )
+
+
+def check_scenario(rig, scenario):
+    """The program ends well, and the driver was asked for what PyTorch says it asked for."""
+    if missing := scenario.missing():
+        raise AssertionError(f"cannot run here: {missing}")
+    run = rig.run_scenario(scenario)
+    results = run.results()
+    check_log(run)
+    expect(len(results), scenario.ranks, "ranks that told their outcome")
+    conf = scenario.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    only_pytorch = scenario.ranks == 1 and "SIMCUDA_HANDLE" not in scenario.environment
+    if not only_pytorch or "expandable" in conf or scenario.name == "one_of_eight":
+        return
+    counts = run.counts()
+    for key, call in (("num_device_alloc", "cuMemAlloc_v2"), ("num_device_free", "cuMemFree_v2")):
+        expect(counts[call], sum(d[key] for d in results[0]["devices"]), f"{call} calls")
+    for number, device in enumerate(results[0]["devices"]):
+        log = [r for r in run.log if r["device"] == number]
+        expect(peak(log), device["max_memory_reserved"], f"peak of the log, device {number}")
+
+
 CASES = [
     mlp,
     mlp_pinned,
@@ -235,35 +333,48 @@ CASES = [
     oom_uncaught,
     oom_beside_other_processes,
     injected_failure_is_an_out_of_memory_error,
+    ddp,
+    torchrun,
+    conv_net_with_handles_and_workspaces,
 ]
+
+
+def selected(rig, names, all_scenarios):
+    """Pairs of a name and the function that checks it."""
+    cases = {case.__name__: functools.partial(case, rig) for case in CASES}
+    scenarios = {
+        f"scenario_{s.name}": functools.partial(check_scenario, rig, s)
+        for s in SCENARIOS
+        if names or all_scenarios or s.short
+    }
+    checks = scenarios if all_scenarios else {**cases, **scenarios}
+    if unknown := set(names) - set(checks):
+        sys.exit(f"torch_check.py: no such case: {', '.join(sorted(unknown))}")
+    return [(name, check) for name, check in checks.items() if not names or name in names]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="has a CUDA build of PyTorch")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
-    parser.add_argument("names", nargs="*", help="cases to run; default: all")
+    parser.add_argument("--scenarios", action="store_true", help="all scenarios and nothing else")
+    parser.add_argument("names", nargs="*", help="what to run")
     args = parser.parse_args()
 
-    unknown = set(args.names) - {case.__name__ for case in CASES}
-    if unknown:
-        parser.error(f"no such case: {', '.join(sorted(unknown))}")
     rig = Rig(args.python, args.build.resolve())
     passed = failed = 0
-    for case in CASES:
-        if args.names and case.__name__ not in args.names:
-            continue
+    for name, check in selected(rig, args.names, args.scenarios):
         try:
-            case(rig)
+            check()
         except (AssertionError, subprocess.TimeoutExpired) as error:
             failed += 1
-            print(f"FAILED {case.__name__}: {error}", flush=True)
+            print(f"FAILED {name}: {error}", flush=True)
         except Exception:  # a broken check is a failure too, with its place
             failed += 1
-            print(f"FAILED {case.__name__}: {traceback.format_exc()}", flush=True)
+            print(f"FAILED {name}: {traceback.format_exc()}", flush=True)
         else:
             passed += 1
-            print(f"passed {case.__name__}", flush=True)
+            print(f"passed {name}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -1,11 +1,11 @@
 """Moments of a training program at which its allocator is asked what it holds.
 
     moments.begin()                 first thing in main(), before any memory of a device is allocated
-    moments.moment("forward done")  where it is interesting; no other thread of the process may allocate meanwhile
+    moments.moment("forward done")  where it is interesting, while no other thread allocates
     moments.end()                   last thing in main()
 
-A moment puts a mark named "moment" into the recording, where a profiler is loaded that takes marks,
-and then writes what PyTorch says to the folder that $GMT_MOMENTS names, as PID.INDEX.pickle:
+A moment puts a mark named "moment" into the recording, where a profiler is loaded that takes
+marks, and then writes what PyTorch says to the folder that $GMT_MOMENTS names, as PID.INDEX.pickle:
 
     {"name", "index", "pid", "torch": version,
      "snapshot": what torch.cuda.memory._snapshot() returns; its traces at the end only,

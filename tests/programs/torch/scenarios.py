@@ -5,17 +5,42 @@ profiler. This file imports nothing of PyTorch.
 """
 
 import dataclasses
+import pathlib
+import shutil
+
+FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     name: str
-    program: str  # in this folder
+    program: str  # in FOLDER
     arguments: tuple = ()
     environment: dict = dataclasses.field(default_factory=dict)
     ranks: int = 1  # processes that use the device; the program starts them itself
     short: bool = False  # one of those that every run of the tests includes
-    needs: tuple = ()  # "gcc": a C compiler; "driver": TRITON_LIBCUDA_PATH names the driver's folder
+    compiles: bool = False  # Triton builds its launchers with the C compiler of the machine
+
+    def command(self, python):
+        return [str(python), str(FOLDER / self.program), *self.arguments]
+
+    def environment_for(self, build):
+        """What to add to the environment, when simcuda lies in the build folder `build`."""
+        if not self.compiles:
+            return dict(self.environment)
+        caches = pathlib.Path(build) / "compiled"
+        return {
+            **self.environment,
+            "TRITON_LIBCUDA_PATH": str(pathlib.Path(build) / "simcuda"),
+            "TRITON_CACHE_DIR": str(caches / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        }
+
+    def missing(self):
+        """What this machine lacks to run the scenario; None when it lacks nothing."""
+        if self.compiles and not (shutil.which("gcc") or shutil.which("clang")):
+            return "no C compiler"
+        return None
 
 
 def _gpt(name, *arguments, **environment):
@@ -79,8 +104,6 @@ SCENARIOS = (
     Scenario("ddp", "ddp.py", environment=TWO_RANKS, ranks=2),
     Scenario("fsdp2", "fsdp2.py", environment=TWO_RANKS, ranks=2),
     Scenario("one_of_eight", "one_of_eight.py", environment={"SIMCUDA_MEMORY": "80G"}),
-    Scenario("compiled", "compiled.py", needs=("gcc", "driver")),
-    Scenario(
-        "compiled_graphs", "compiled.py", ("--mode", "reduce-overhead"), needs=("gcc", "driver")
-    ),
+    Scenario("compiled", "compiled.py", compiles=True),
+    Scenario("compiled_graphs", "compiled.py", ("--mode", "reduce-overhead"), compiles=True),
 )
