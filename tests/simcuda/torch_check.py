@@ -7,7 +7,8 @@ Usage: torch_check.py --python PYTHON [--build DIR] [--scenarios] [NAME...]
 
 PYTHON has a CUDA build of PyTorch; DIR is the build folder that holds simcuda/. NAMEs select cases,
 and, as scenario_NAME, the scenarios of tests/programs/torch; without them all cases and the short
-scenarios run, with --scenarios all scenarios and nothing else. The last line of the output is "N passed, N failed".
+scenarios run, with --scenarios all scenarios and nothing else. The last line of the output is
+"N passed, N failed".
 """
 
 import argparse

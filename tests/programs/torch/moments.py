@@ -1,6 +1,6 @@
 """Moments of a training program at which its allocator is asked what it holds.
 
-    moments.begin()                 first thing in main(), before any memory of a device is allocated
+    moments.begin()                 first thing in main(), before a device's memory is allocated
     moments.moment("forward done")  where it is interesting, while no other thread allocates
     moments.end()                   last thing in main()
 

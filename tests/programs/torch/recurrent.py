@@ -13,7 +13,7 @@ class Network(nn.Module):
     def __init__(self):
         super().__init__()
         self.tokens = nn.Embedding(1000, 96)
-        self.lstm = nn.LSTM(96, 128, num_layers=2, bidirectional=True, batch_first=True, dropout=0.1)
+        self.lstm = nn.LSTM(96, 128, 2, bidirectional=True, batch_first=True, dropout=0.1)
         self.gru = nn.GRU(256, 64, batch_first=True)
         self.head = nn.Linear(64, 1000)
 

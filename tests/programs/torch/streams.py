@@ -15,7 +15,7 @@ MIB = 1 << 18  # floats
 
 
 def pipeline(model, copies, main):
-    """One step: a batch copied on `copies` and used on `main`, a result used the other way round."""
+    """One step: a batch made on `copies` and used on `main`, a result used the other way round."""
     with torch.cuda.stream(copies):
         batch = torch.randn(256, 512).cuda(non_blocking=True)
         scratch = torch.empty(3 * MIB, device="cuda")
