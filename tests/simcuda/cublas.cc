@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int kVersion = 130000;
+constexpr int kVersion = SIMCUDA_LIBRARY_MAJOR * 10000;
 constexpr int kSuccess = 0;         // CUBLAS_STATUS_SUCCESS
 constexpr int kNotInitialized = 1;  // CUBLAS_STATUS_NOT_INITIALIZED
 constexpr int kNoMemory = 3;        // CUBLAS_STATUS_ALLOC_FAILED
@@ -54,7 +54,7 @@ int cublasGetProperty(int type, int* value) {
   return kSuccess;
 }
 
-size_t cublasGetCudartVersion() { return 13000; }
+size_t cublasGetCudartVersion() { return SIMCUDA_LIBRARY_MAJOR * 1000; }
 
 int cublasSetStream_v2(cublasContext* handle, CUstream stream) {
   handle->stream = stream;

@@ -37,8 +37,8 @@ int Destroy(void* descriptor) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-size_t cublasLtGetVersion() { return 130000; }
-size_t cublasLtGetCudartVersion() { return 13000; }
+size_t cublasLtGetVersion() { return SIMCUDA_LIBRARY_MAJOR * 10000; }
+size_t cublasLtGetCudartVersion() { return SIMCUDA_LIBRARY_MAJOR * 1000; }
 
 int cublasLtCreate(void** handle) { return Create(handle); }
 int cublasLtDestroy(void* handle) { return Destroy(handle); }

@@ -1,7 +1,8 @@
 // Functions that CUDA 12 has in another form than CUDA 13 (runtime_13.cc) under the same name, or
 // that CUDA 13 dropped. The headers are those of CUDA 13: each gets its exported name by a label.
-// cudaGetDeviceProperties is missing, whose structure these headers no longer have.
-#include "tests/simcuda/runtime.h"
+// cudaGetDeviceProperties is missing, the form of CUDA 11; programs of CUDA 12 call that with _v2.
+#include "tests/simcuda/device_properties.h"
+#include "tests/simcuda/device_properties_12.h"
 
 using sim::InContext;
 
@@ -19,6 +20,25 @@ cudaMemLocation OnDevice(int device) {
 }  // namespace
 
 extern "C" {
+
+cudaError_t GetDeviceProperties12(sim::DeviceProperties12*, int)
+    SIM_EXPORT("cudaGetDeviceProperties_v2");
+cudaError_t GetDeviceProperties12(sim::DeviceProperties12* properties, int device) {
+  return sim::GetProperties(properties, device);
+}
+
+cudaError_t GetCaptureInfo12(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*,
+                             cudaGraph_t*, const cudaGraphNode_t**, size_t*)
+    SIM_EXPORT("cudaStreamGetCaptureInfo_v2");
+cudaError_t GetCaptureInfo12(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                             unsigned long long* id, cudaGraph_t* graph,
+                             const cudaGraphNode_t** dependencies, size_t* count) {
+  return InContext([&] {
+    return SIM_DRIVER(cuStreamGetCaptureInfo, 12030)(
+        stream, reinterpret_cast<CUstreamCaptureStatus*>(status), reinterpret_cast<cuuint64_t*>(id),
+        graph, dependencies, nullptr, count);
+  });
+}
 
 cudaError_t Prefetch12(const void*, size_t, int, cudaStream_t) SIM_EXPORT("cudaMemPrefetchAsync");
 cudaError_t Prefetch12(const void* pointer, size_t size, int device, cudaStream_t stream) {
