@@ -49,6 +49,37 @@ class EventScript {
     return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
   }
   format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
+  format::Event& FreeBlockDone(uint64_t address) {
+    return Add(FREE_DONE, "pytorch", BLOCK, address, 0);
+  }
+  format::Event& FailedBlock(uint64_t size, const Functions& stack = {}) {
+    format::Event& event = Add(ALLOC_FAILED, "pytorch", BLOCK, 0, size, stack);
+    event.present |= format::kHasResult;
+    event.result = 2;
+    return event;
+  }
+  // The allocator's totals after the event `event`.
+  static void Totals(format::Event& event, uint64_t allocated, uint64_t reserved) {
+    event.present |= format::kHasTotals;
+    event.total_allocated = allocated;
+    event.total_reserved = reserved;
+  }
+  // The library of PyTorch's allocator records a CUDA event, from the place `site` in its code, and
+  // has seen it done.
+  format::Event& RecordEvent(uint64_t event, uint64_t site) {
+    format::Event& record = AddActivity(EVENT_RECORD, event);
+    record.present |= format::kHasValue | format::kHasFlags;
+    record.value = site;
+    record.flags = 1;
+    return record;
+  }
+  format::Event& EventDone(uint64_t event) {
+    format::Event& done = AddActivity(SYNC, event);
+    done.present |= format::kHasFlags;
+    done.flags = 1;
+    done.action = builder_.InternString("event");
+    return done;
+  }
   format::Event& Create(uint64_t handle, uint64_t size, const Functions& stack = {}) {
     return Add(CREATE, "driver", VMM, handle, size, stack);
   }
@@ -81,6 +112,33 @@ class EventScript {
     batch_.snapshots.emplace_back().set_name(name);
   }
 
+  format::Event& Mark(const std::string& name, uint64_t index) {
+    format::Event& event = AddNote(MARK, name);
+    event.present |= format::kHasIndex;
+    event.index = index;
+    return event;
+  }
+  format::Event& Begin(const std::string& name, uint64_t range, const Functions& stack = {}) {
+    format::Event& event = AddNote(RANGE_BEGIN, name);
+    event.present |= format::kHasRange;
+    event.range = range;
+    event.stack = Stack(stack);
+    return event;
+  }
+  format::Event& End(const std::string& name, uint64_t range) {
+    format::Event& event = AddNote(RANGE_END, name);
+    event.present |= format::kHasRange;
+    event.range = range;
+    return event;
+  }
+  void Sample(uint64_t used, uint64_t total) {
+    Add(SAMPLE, "", MEMORY_UNSPECIFIED, 0, 0).detail = static_cast<uint32_t>(batch_.samples.size());
+    gmt::Sample& sample = batch_.samples.emplace_back();
+    sample.set_device(0);
+    sample.set_used_bytes(used);
+    sample.set_total_bytes(total);
+  }
+
   // Frames innermost first; named frames of Python.
   uint32_t Stack(const Functions& functions) {
     std::vector<uint32_t> frames;
@@ -111,6 +169,18 @@ class EventScript {
   }
 
  private:
+  format::Event& AddActivity(Kind kind, uint64_t object) {
+    format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);
+    event.present |= format::kHasObject;
+    event.object = object;
+    return event;
+  }
+  format::Event& AddNote(Kind kind, const std::string& name) {
+    format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);
+    event.present &= ~uint64_t{format::kHasDevice | format::kHasAddress};
+    event.name = builder_.InternString(name);
+    return event;
+  }
   format::Event& Add(Kind kind, const std::string& heap, Memory memory, uint64_t address,
                      uint64_t size, const Functions& stack = {}) {
     format::Event event;

@@ -26,6 +26,9 @@
 //   T5  A free that the driver refused (free_done with an error) did not happen.
 //   T6  An allocation at an address that is still held means that its free was lost: the old row
 //   ends there.
+//   T7  A block is dead when its free was asked for. Its allocator may give the place out again once
+//       the free is completed: at once, or, where other streams use the block, when they are done.
+//       docs/pytorch.md says how that is seen.
 //
 // Ownership: owns all columns; ids of stacks and strings are those of the recording's Definitions.
 // Thread safety: plain data.
@@ -34,9 +37,11 @@
 #define GMT_ANALYSIS_TRACE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/reconciliation.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
@@ -52,7 +57,7 @@ inline constexpr int32_t kHostDevice = -1;
 inline constexpr uint32_t kDriverHeap = 0;
 inline constexpr uint32_t kHostHeap = 1;
 
-enum RowFlags : uint8_t {
+enum RowFlags : uint16_t {
   kRowFromBefore = 1u << 0,   // held when the recording began
   kRowHoldsBlocks = 1u << 1,  // driver memory in which a framework's blocks were seen: a segment
   kRowHasStream = 1u << 2,
@@ -60,22 +65,67 @@ enum RowFlags : uint8_t {
   kRowHandle = 1u << 4,    // `address` is a handle (physical memory, array), not a place
   kRowFreeLost = 1u << 5,  // T6
   kRowUnbacked = 1u << 6,  // a block in no driver memory that is known
+  kRowAwaited =
+      1u << 7,  // its free waited for other streams; Trace::completions has when they were done
+  kRowMayAwait =
+      1u << 8,  // its free may have waited for other streams: what was seen leaves it open
+  kRowHasRequested = 1u << 9,
+  kRowHasPool = 1u << 10,
 };
 
 // Memory that was held, by row.
 struct Rows {
   std::vector<uint64_t> address, size;
   std::vector<Step> birth, death;  // 0: from before; kNever: still held at the end
-  std::vector<uint32_t> stack;     // 0: not known
+  // T7. death wherever nothing was waited for; kNever while something is.
+  std::vector<Step> completed;
+  std::vector<uint32_t> stack;          // 0: not known
+  std::vector<uint32_t> forward_stack;  // of a block born in a backward pass; 0: none
   std::vector<uint64_t> stream;
   std::vector<uint32_t> thread;
   std::vector<int32_t> device;  // kHostDevice for host memory
   std::vector<uint16_t> heap;
   std::vector<uint8_t> memory;  // gmt::Memory
-  std::vector<uint8_t> flags;   // RowFlags
+  std::vector<uint16_t> flags;  // RowFlags
+
+  // Few recordings have these: the columns end with the last row that does. Ask for them below.
+  std::vector<uint64_t> requested_column, pool_column;
+  std::vector<uint32_t> free_stack_column, name_column, scope_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
+  // Freed, and not to be used again yet (T7).
+  bool PendingAfter(RowId row, Step step) const {
+    return death[row] <= step && step < completed[row];
+  }
+  // Bytes that were asked for, where `size` is rounded.
+  std::optional<uint64_t> Requested(RowId row) const {
+    if ((flags[row] & kRowHasRequested) == 0) return std::nullopt;
+    return requested_column[row];
+  }
+  // A framework's private pool, or a stream-ordered one.
+  std::optional<uint64_t> Pool(RowId row) const {
+    if ((flags[row] & kRowHasPool) == 0) return std::nullopt;
+    return pool_column[row];
+  }
+  // Ids of a stack and of strings; 0: none.
+  uint32_t FreeStack(RowId row) const { return At(free_stack_column, row); }
+  uint32_t Name(RowId row) const { return At(name_column, row); }  // the program's label for it
+  uint32_t Scope(RowId row) const {
+    return At(scope_column, row);
+  }  // a framework's: compiled region
+
+ private:
+  static uint32_t At(const std::vector<uint32_t>& column, RowId row) {
+    return row < column.size() ? column[row] : 0;
+  }
+};
+
+// The end of a wait (T7). It is no step: it happened after `step` steps and before the next.
+struct Completion {
+  RowId row = kNoRow;
+  Step step = 0;
+  int64_t t_ns = 0;
 };
 
 // A range of addresses backed by physical memory (a row of kind handle).
@@ -84,6 +134,10 @@ struct Mapping {
   RowId physical = kNoRow;  // kNoRow: created before the recording, or imported
   int32_t device = 0;
   Step birth = 0, death = kNever;  // after that many steps; maps and unmaps themselves are no steps
+  int64_t birth_t_ns = 0, death_t_ns = INT64_MAX;
+  uint32_t stack = 0, unmap_stack = 0;
+  uint64_t stream = 0;
+  bool has_stream = false;
 
   bool HeldAfter(Step step) const { return birth <= step && step < death; }
 };
@@ -97,6 +151,48 @@ struct FailedAllocation {
   int32_t device = 0;
   uint32_t heap = 0;
   uint32_t result = 0;
+  uint32_t forward_stack = 0;
+  uint32_t thread = 0;
+  // What a framework's allocator said of itself.
+  std::optional<uint64_t> total_allocated, total_reserved;
+  // Of the device, as the driver had said last.
+  std::optional<uint64_t> driver_free;
+};
+
+// A call of the driver that took or gave back device memory or its mapping, in order. Kept for who
+// asks what a framework's allocator did; without a framework's blocks there are none.
+struct DriverCall {
+  Kind kind = KIND_UNSPECIFIED;  // ALLOC, ALLOC_FAILED, FREE, CREATE, RELEASE, MAP, UNMAP
+  RowId row = kNoRow;            // of the memory, of a MAP the physical memory; kNoRow: not known
+  Step step = 0;
+  int64_t t_ns = 0;  // at the end of an acquisition, at the beginning of a return
+  uint64_t duration_ns = 0;
+  uint64_t address = 0, size = 0;
+  uint32_t stack = 0, thread = 0;
+  int32_t device = 0;
+
+  bool is_return() const { return kind == FREE || kind == RELEASE || kind == UNMAP; }
+  int64_t begin_ns() const { return is_return() ? t_ns : t_ns - static_cast<int64_t>(duration_ns); }
+  int64_t end_ns() const { return is_return() ? t_ns + static_cast<int64_t>(duration_ns) : t_ns; }
+};
+
+// From a RANGE_BEGIN to its RANGE_END, of the same thread or not.
+struct Range {
+  std::string name;
+  Step begin = 0, end = kNever;  // kNever: open at the end
+  int64_t begin_t_ns = 0, end_t_ns = INT64_MAX;
+  uint32_t thread = 0;
+  uint32_t stack = 0;  // where it began
+  uint32_t text = 0;   // string
+};
+
+struct Mark {
+  std::string name;
+  std::optional<uint64_t> index;
+  Step step = 0;
+  int64_t t_ns = 0;
+  uint32_t thread = 0;
+  uint32_t stack = 0;
 };
 
 struct NamedInstant {
@@ -110,6 +206,26 @@ struct DeviceSample {
   int64_t t_ns = 0;
   int32_t device = 0;
   uint64_t used_bytes = 0, total_bytes = 0;
+};
+
+// What happened and is no step, in the order of the events: behind `step` steps and all asides
+// before it. `index` is that of the list that its kind names.
+struct Aside {
+  enum Kind : uint8_t {
+    kMap,         // mappings
+    kUnmap,       // mappings
+    kFailed,      // failed
+    kCompleted,   // completions
+    kSnapshot,    // snapshots
+    kSample,      // samples
+    kMark,        // marks
+    kRangeBegin,  // ranges
+    kRangeEnd,    // ranges
+  };
+  Kind kind = kMap;
+  uint32_t index = 0;
+  Step step = 0;
+  int64_t t_ns = 0;
 };
 
 // What the recording could not say, as far as the events show it.
@@ -135,12 +251,21 @@ struct Trace {
   std::vector<StepRecord> steps;
 
   std::vector<Mapping> mappings;
+  std::vector<Completion> completions;  // in order; of rows with kRowAwaited
   std::vector<FailedAllocation> failed;
+  std::vector<DriverCall> driver_calls;
+  std::vector<Range> ranges;  // by their beginning
+  std::vector<Mark> marks;
   std::vector<NamedInstant> snapshots;
   std::vector<DeviceSample> samples;
+  std::vector<Aside> asides;
   std::vector<Device> devices;  // as the recording names them
+  std::vector<Setting> settings, libraries;
+  std::optional<int32_t> rank, local_rank, world_size;
+  std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;
   Losses losses;
+  std::string imported_from;  // empty: recorded
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
 

@@ -32,6 +32,7 @@ bool TraceBuilder::Failed(const Event& event) {
 
 absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
+  trace_.imported_from = header.imported_from();
   return absl::OkStatus();
 }
 
@@ -46,6 +47,15 @@ absl::Status TraceBuilder::OnFacts(const Facts& facts) {
   }
   if (facts.has_end_t_ns()) trace_.end_t_ns = std::max(trace_.end_t_ns, facts.end_t_ns());
   if (facts.has_losses()) trace_.losses = facts.losses();
+  if (facts.settings_size() > 0) {
+    trace_.settings.assign(facts.settings().begin(), facts.settings().end());
+  }
+  if (facts.libraries_size() > 0) {
+    trace_.libraries.assign(facts.libraries().begin(), facts.libraries().end());
+  }
+  if (facts.has_rank()) trace_.rank = facts.rank();
+  if (facts.has_local_rank()) trace_.local_rank = facts.local_rank();
+  if (facts.has_world_size()) trace_.world_size = facts.world_size();
   return absl::OkStatus();
 }
 
@@ -94,22 +104,8 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
       return;
     case CONTEXT_RESET:
       return OnContextReset(event);
-    case SAMPLE:
-      if (event.detail < batch.samples.size()) OnSample(event, batch.samples[event.detail]);
-      return;
-    case SNAPSHOT_TAKEN:
-      if (event.detail < batch.snapshots.size()) {
-        NoteInstant(batch.snapshots[event.detail].name(), event.t_ns);
-      }
-      return;
-    case GAP:
-      ++trace_.unknowns.gaps;
-      if (event.detail < batch.gaps.size()) {
-        trace_.unknowns.events_missing += batch.gaps[event.detail].events();
-      }
-      return;
     default:
-      return;
+      return OnNote(event, batch);
   }
 }
 
@@ -117,6 +113,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
   if (Failed(event)) return OnAllocFailed(event);
   if (IsForeign(event.memory)) return;
   const Place place = PlacesOf(event).front();
+  if (place.space >= kFirstBlockSpace) BeforeBlockEvent(event);
   const auto [held, is_new] = held_.try_emplace(place, kNoRow);
   if (!is_new) {
     const RowId old = held->second;
@@ -128,6 +125,8 @@ void TraceBuilder::OnAlloc(const Event& event) {
       --trace_.unknowns.rows_from_before;
       trace_.steps.push_back({old, false, event.t_ns});
       rows.birth[old] = trace_.last_step();
+      Count(old);
+      if (rows.heap[old] > kHostHeap) OnBlockBorn(old, event);
       return;
     }
     ++trace_.unknowns.frees_lost;
@@ -137,8 +136,11 @@ void TraceBuilder::OnAlloc(const Event& event) {
   }
   if (place.space < kFirstBlockSpace) freed_.erase(place);
   held->second = Bear(event);
-  NotePlace(place, held->second);
-  if (trace_.rows.heap[held->second] > kHostHeap) MarkSegments(held->second);
+  const RowId row = held->second;
+  NotePlace(place, row);
+  Count(row);
+  if (trace_.rows.heap[row] > kHostHeap) return OnBlockBorn(row, event);
+  NoteDriverCall(event, row);
 }
 
 RowId TraceBuilder::Bear(const Event& event) {
@@ -157,7 +159,9 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
   rows.size.push_back(event.size);
   rows.birth.push_back(birth);
   rows.death.push_back(kNever);
+  rows.completed.push_back(kNever);
   rows.stack.push_back(event.stack);
+  rows.forward_stack.push_back(event.forward_stack);
   rows.stream.push_back(event.stream);
   rows.thread.push_back(event.thread);
   rows.device.push_back(heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device));
@@ -165,7 +169,27 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
   rows.memory.push_back(static_cast<uint8_t>(event.memory));
   rows.flags.push_back(flags);
   context_.push_back(event.has(format::kHasContext) ? event.context : kNoContext);
+  counted_.push_back(false);
+  AddOptionalColumns(event, row);
   return row;
+}
+
+void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
+  Rows& rows = trace_.rows;
+  const auto add = [&](auto& column, auto value) {
+    column.resize(size_t{row} + 1);
+    column[row] = value;
+  };
+  if (event.has(format::kHasRequested)) {
+    rows.flags[row] |= kRowHasRequested;
+    add(rows.requested_column, event.requested);
+  }
+  if (event.has(format::kHasPool)) {
+    rows.flags[row] |= kRowHasPool;
+    add(rows.pool_column, event.pool);
+  }
+  if (event.name != 0) add(rows.name_column, event.name);
+  if (event.scope != 0) add(rows.scope_column, event.scope);
 }
 
 void TraceBuilder::Hold(const Place& place, RowId row) {
@@ -180,14 +204,21 @@ void TraceBuilder::NotePlace(const Place& place, RowId row) {
 
 void TraceBuilder::OnFree(const Event& event) {
   if (Failed(event) || ValueOf(event) == 0 || IsForeign(event.memory)) return;
-  for (const Place& place : PlacesOf(event)) {
+  const Places places = PlacesOf(event);
+  const bool is_block = places.front().space >= kFirstBlockSpace;
+  if (is_block) BeforeBlockEvent(event);
+  RowId row = kNoRow;
+  for (const Place& place : places) {
     const auto held = held_.find(place);
     if (held == held_.end()) continue;
-    const RowId row = held->second;
+    row = held->second;
     held_.erase(held);
-    return Release(place, row, event.t_ns);
+    Release(place, row, event.t_ns);
+    break;
   }
-  FreeOfUnknown(event);
+  if (row == kNoRow) row = FreeOfUnknown(event);
+  if (is_block) return OnBlockFreed(row, event);
+  NoteDriverCall(event, row);
 }
 
 void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
@@ -203,28 +234,34 @@ void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
 
 void TraceBuilder::Die(RowId row, int64_t t_ns) {
   trace_.steps.push_back({row, true, t_ns});
-  trace_.rows.death[row] = trace_.last_step();
+  trace_.rows.death[row] = trace_.rows.completed[row] = trace_.last_step();
+  Discount(row);
   if (trace_.rows.heap[row] != kDriverHeap) return;
   const auto range = ranges_.find({trace_.rows.device[row], trace_.rows.address[row]});
   if (range != ranges_.end() && range->second == row) ranges_.erase(range);
 }
 
-void TraceBuilder::FreeOfUnknown(const Event& event) {
+RowId TraceBuilder::FreeOfUnknown(const Event& event) {
   // Behind a gap its birth may be among the missing events: then nobody knows since when it was
   // held.
   if (trace_.unknowns.gaps > 0 || event.size == 0) {
     ++trace_.unknowns.frees_unmatched;
-    return;
+    return kNoRow;
   }
   const RowId row = AddRow(event, 0, kRowFromBefore);
   trace_.rows.stack[row] = 0;  // a stack of a free says nothing about who allocated
   ++trace_.unknowns.rows_from_before;
-  freed_[PlacesOf(event).front()] = row;
+  const Place place = PlacesOf(event).front();
+  if (place.space < kFirstBlockSpace) freed_[place] = row;
   Die(row, event.t_ns);
+  return row;
 }
 
 void TraceBuilder::OnFreeDone(const Event& event) {
-  for (const Place& place : PlacesOf(event)) {
+  const Places places = PlacesOf(event);
+  if (places.front().space >= kFirstBlockSpace) return OnBlockFreeDone(event);
+  NoteDuration(event);
+  for (const Place& place : places) {
     const auto freed = freed_.find(place);
     if (freed == freed_.end()) continue;
     const RowId row = freed->second;
@@ -233,8 +270,9 @@ void TraceBuilder::OnFreeDone(const Event& event) {
     Step& death = trace_.rows.death[row];
     if (death != kNever) {
       trace_.steps[death - 1].row = kNoRow;
-      death = kNever;
+      death = trace_.rows.completed[row] = kNever;
       Hold(place, row);
+      Count(row);
     } else if (const auto physical = physical_.find(row); physical != physical_.end()) {
       physical->second.released = false;  // still mapped, so the release had ended nothing yet
       held_[place] = row;
@@ -245,9 +283,30 @@ void TraceBuilder::OnFreeDone(const Event& event) {
 
 void TraceBuilder::OnAllocFailed(const Event& event) {
   const uint32_t heap = HeapOf(event);
-  const int32_t device = heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device);
-  trace_.failed.push_back({trace_.last_step(), event.t_ns, event.size, event.stream, event.stack,
-                           device, heap, event.result});
+  if (heap > kHostHeap) BeforeBlockEvent(event);
+  FailedAllocation failed;
+  failed.step = trace_.last_step();
+  failed.t_ns = event.t_ns;
+  failed.size = event.size;
+  failed.stream = event.stream;
+  failed.stack = event.stack;
+  failed.device = heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device);
+  failed.heap = heap;
+  failed.result = event.result;
+  failed.forward_stack = event.forward_stack;
+  failed.thread = event.thread;
+  if (event.has(format::kHasTotalAllocated)) failed.total_allocated = event.total_allocated;
+  if (event.has(format::kHasTotalReserved)) failed.total_reserved = event.total_reserved;
+  if (const auto free = driver_free_.find(failed.device); free != driver_free_.end()) {
+    failed.driver_free = free->second;
+  }
+  NoteAside(Aside::kFailed, trace_.failed.size(), event.t_ns);
+  trace_.failed.push_back(failed);
+  if (heap > kHostHeap) {
+    waits_.OnOther(event.thread);
+  } else if (heap == kDriverHeap) {
+    NoteDriverCall(event, kNoRow);
+  }
 }
 
 void TraceBuilder::OnContextReset(const Event& event) {
@@ -289,19 +348,6 @@ void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t
   }
 }
 
-void TraceBuilder::OnSample(const Event& event, const Sample& sample) {
-  const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
-  trace_.samples.push_back(
-      {trace_.last_step(), event.t_ns, device, sample.used_bytes(), sample.total_bytes()});
-}
-
-void TraceBuilder::NoteInstant(const std::string& name, int64_t t_ns) {
-  for (const NamedInstant& known : trace_.snapshots) {
-    if (known.name == name) return;
-  }
-  trace_.snapshots.push_back({name, trace_.last_step(), t_ns});
-}
-
 void TraceBuilder::AddFromSnapshot(const Event& held) {
   if (held.kind == MAP) {
     if (!IsForeign(held.memory) && !mappings_.contains(held.address)) OnMap(held);
@@ -316,6 +362,8 @@ void TraceBuilder::AddFromSnapshot(const Event& held) {
   const RowId row = AddRow(held, 0, kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
+  // What the live set knows ahead of the events is not in an allocator's totals yet.
+  if (!held.has(format::kHasTime) || held.t_ns <= trace_.end_t_ns) Count(row);
   if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
 }
 
@@ -358,6 +406,11 @@ TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
       4};
 }
 
-Trace TraceBuilder::Build() && { return std::move(trace_); }
+Trace TraceBuilder::Build() && {
+  waits_.Apply(trace_);
+  trace_.reconciliations = reconciler_.Result(trace_.heaps);
+  if (!has_blocks_) trace_.driver_calls.clear();
+  return std::move(trace_);
+}
 
 }  // namespace gmt::analysis

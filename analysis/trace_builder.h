@@ -1,6 +1,6 @@
 // analysis/trace_builder.h
 //
-// TraceBuilder: from the events of a recording to a Trace (analysis/trace.h has the rules T1..T6).
+// TraceBuilder: from the events of a recording to a Trace (analysis/trace.h has the rules T1..T7).
 //
 // Example
 //   auto reader = format::RecordingReader::Open(path);
@@ -23,6 +23,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "analysis/stream_waits.h"
 #include "analysis/trace.h"
 #include "format/definitions.h"
 #include "format/event.h"
@@ -87,8 +88,33 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnMap(const format::Event& event);
   void OnUnmap(const format::Event& event);
   void OnContextReset(const format::Event& event);
+
+  // What is no memory (trace_notes.cc).
+  void OnNote(const format::Event& event, const format::EventBatch& batch);
   void OnSample(const format::Event& event, const Sample& sample);
+  void OnSnapshotTaken(const std::string& name, int64_t t_ns);
+  void OnMark(const format::Event& event);
+  void OnRangeBegin(const format::Event& event);
+  void OnRangeEnd(const format::Event& event);
   void NoteInstant(const std::string& name, int64_t t_ns);
+  void NoteAside(Aside::Kind kind, size_t index, int64_t t_ns) {
+    trace_.asides.push_back({kind, static_cast<uint32_t>(index), trace_.last_step(), t_ns});
+  }
+
+  // When blocks may be used again, what their allocator says of itself, and what it asked of the
+  // driver (trace_blocks.cc).
+  void BeforeBlockEvent(const format::Event& event);
+  void OnBlockBorn(RowId row, const format::Event& event);
+  void OnBlockFreed(RowId row, const format::Event& event);
+  void OnBlockFreeDone(const format::Event& event);
+  void ExpectCompletions();
+  void Complete(RowId row, int64_t t_ns);
+  StreamWaits::Now Now(int64_t t_ns) const;
+  void Count(RowId row);
+  void Discount(RowId row);
+  void MarkSegment(RowId row);
+  void NoteDriverCall(const format::Event& event, RowId row);
+  void NoteDuration(const format::Event& done);
 
   uint32_t HeapOf(const format::Event& event);
   uint32_t HeapNamed(uint32_t string_id);
@@ -104,9 +130,11 @@ class TraceBuilder : public format::RecordingVisitor {
   void Release(const Place& place, RowId row, int64_t t_ns);
   void ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t t_ns);
   void Die(RowId row, int64_t t_ns);
-  void EndMapping(uint32_t mapping, int64_t t_ns);
-  void FreeOfUnknown(const format::Event& event);
+  void EndMapping(uint32_t mapping, int64_t t_ns, uint32_t stack = 0);
+  // The row of what was held from before; kNoRow where nobody can tell.
+  RowId FreeOfUnknown(const format::Event& event);
   void MarkSegments(RowId block);
+  void AddOptionalColumns(const format::Event& event, RowId row);
   bool MarkMappings(uint64_t start, uint64_t end);
   Reservation* ReservationOf(uint64_t address);
   void AddFromSnapshot(const format::Event& held);
@@ -125,6 +153,21 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::btree_map<uint64_t, uint32_t> mappings_;
   absl::btree_map<uint64_t, Reservation> reservations_;
   int64_t last_snapshot_t_ns_ = INT64_MIN;
+
+  StreamWaits waits_;
+  // The recording states completions (free_done of blocks): none is derived. What then waits:
+  bool states_completions_ = false;
+  absl::flat_hash_map<Place, RowId> awaiting_;
+  // The block freed last on a device, until the next event of a block there.
+  absl::flat_hash_map<int32_t, RowId> last_freed_;
+  Reconciler reconciler_;
+  std::vector<bool> counted_;  // by row: in the sums of reconciler_
+  absl::flat_hash_map<int32_t, uint64_t> driver_free_;
+  bool has_blocks_ = false;
+  absl::flat_hash_map<uint64_t, uint32_t> open_ranges_;                 // by the id that pairs them
+  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> nested_ranges_;  // by thread, those without
+  // Snapshots known from their live sets, whose place among the events was not seen.
+  absl::flat_hash_map<std::string, uint32_t> unplaced_snapshots_;
 };
 
 }  // namespace gmt::analysis

@@ -26,8 +26,15 @@ void TraceBuilder::OnMap(const format::Event& event) {
     ++trace_.unknowns.frees_lost;
     EndMapping(old->second, event.t_ns);
   }
-  Mapping mapping{event.address,      event.size, kNoRow, static_cast<int32_t>(event.device),
-                  trace_.last_step(), kNever};
+  Mapping mapping;
+  mapping.address = event.address;
+  mapping.size = event.size;
+  mapping.device = static_cast<int32_t>(event.device);
+  mapping.birth = trace_.last_step();
+  mapping.birth_t_ns = event.t_ns;
+  mapping.stack = event.stack;
+  mapping.stream = event.stream;
+  mapping.has_stream = event.has(format::kHasStream);
   const auto held = held_.find(Place{event.handle, kPhysicalSpace});
   if (event.has(format::kHasHandle) && held != held_.end()) {
     mapping.physical = held->second;
@@ -36,10 +43,12 @@ void TraceBuilder::OnMap(const format::Event& event) {
   }
   const Reservation* reservation = ReservationOf(event.address);
   if (reservation != nullptr && reservation->holds_blocks && mapping.physical != kNoRow) {
-    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
+    MarkSegment(mapping.physical);
   }
   mappings_[event.address] = static_cast<uint32_t>(trace_.mappings.size());
+  NoteAside(Aside::kMap, trace_.mappings.size(), event.t_ns);
   trace_.mappings.push_back(mapping);
+  NoteDriverCall(event, mapping.physical);
 }
 
 // One call may unmap several mappings that lie side by side.
@@ -51,12 +60,16 @@ void TraceBuilder::OnUnmap(const format::Event& event) {
        ++it) {
     ended.push_back(it->second);
   }
-  for (uint32_t mapping : ended) EndMapping(mapping, event.t_ns);
+  const RowId physical = ended.empty() ? kNoRow : trace_.mappings[ended.front()].physical;
+  for (uint32_t mapping : ended) EndMapping(mapping, event.t_ns, event.stack);
+  NoteDriverCall(event, physical);
 }
 
-void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns) {
+void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns, uint32_t stack) {
   Mapping& mapping = trace_.mappings[index];
   mappings_.erase(mapping.address);
+  mapping.death_t_ns = t_ns;
+  mapping.unmap_stack = stack;
   const auto physical = physical_.find(mapping.physical);
   if (physical != physical_.end() && --physical->second.mappings == 0 &&
       physical->second.released) {
@@ -64,7 +77,9 @@ void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns) {
     Die(mapping.physical, t_ns);
   }
   mapping.death = trace_.last_step();
+  NoteAside(Aside::kUnmap, index, t_ns);
 }
+
 // The driver memory that a block lies in is a framework's segment.
 void TraceBuilder::MarkSegments(RowId block) {
   Rows& rows = trace_.rows;
@@ -73,7 +88,7 @@ void TraceBuilder::MarkSegments(RowId block) {
   if (auto after = ranges_.upper_bound({device, start}); after != ranges_.begin()) {
     const RowId row = std::prev(after)->second;
     if (rows.device[row] == device && start - rows.address[row] < rows.size[row]) {
-      rows.flags[row] |= kRowHoldsBlocks;
+      MarkSegment(row);
       return;
     }
   }
@@ -95,7 +110,7 @@ bool TraceBuilder::MarkMappings(uint64_t start, uint64_t end) {
   for (; it != mappings_.end() && it->first < end; ++it) {
     const Mapping& mapping = trace_.mappings[it->second];
     if (mapping.address + mapping.size <= start || mapping.physical == kNoRow) continue;
-    trace_.rows.flags[mapping.physical] |= kRowHoldsBlocks;
+    MarkSegment(mapping.physical);
     any = true;
   }
   return any;

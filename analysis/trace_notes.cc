@@ -1,0 +1,131 @@
+// TraceBuilder (analysis/trace_builder.h): what is told and is no memory - marks, ranges, samples,
+// snapshots, gaps.
+
+#include <string>
+
+#include "analysis/trace_builder.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kFromAllocator =
+    1;  // bit of an activity's flags: the library of PyTorch's allocator called
+
+}  // namespace
+
+void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& batch) {
+  switch (event.kind) {
+    case EVENT_RECORD:
+      if ((event.flags & kFromAllocator) != 0) {
+        waits_.OnRecord(event.thread, event.value, event.object, Now(event.t_ns));
+      }
+      return;
+    case SYNC:
+      if (event.has(format::kHasObject) && !Failed(event)) {
+        waits_.OnDone(event.object, (event.flags & kFromAllocator) != 0, Now(event.t_ns));
+      }
+      return;
+    case MARK:
+      return OnMark(event);
+    case RANGE_BEGIN:
+      return OnRangeBegin(event);
+    case RANGE_END:
+      return OnRangeEnd(event);
+    case SAMPLE:
+      if (event.detail < batch.samples.size()) OnSample(event, batch.samples[event.detail]);
+      return;
+    case SNAPSHOT_TAKEN:
+      if (event.detail < batch.snapshots.size()) {
+        OnSnapshotTaken(batch.snapshots[event.detail].name(), event.t_ns);
+      }
+      return;
+    case GAP:
+      ++trace_.unknowns.gaps;
+      if (event.detail < batch.gaps.size()) {
+        trace_.unknowns.events_missing += batch.gaps[event.detail].events();
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+void TraceBuilder::OnMark(const format::Event& event) {
+  Mark mark;
+  mark.name = definitions_.string(event.name);
+  if (event.has(format::kHasIndex)) mark.index = event.index;
+  mark.step = trace_.last_step();
+  mark.t_ns = event.t_ns;
+  mark.thread = event.thread;
+  mark.stack = event.stack;
+  NoteAside(Aside::kMark, trace_.marks.size(), event.t_ns);
+  trace_.marks.push_back(std::move(mark));
+}
+
+void TraceBuilder::OnRangeBegin(const format::Event& event) {
+  const auto index = static_cast<uint32_t>(trace_.ranges.size());
+  Range range;
+  range.name = definitions_.string(event.name);
+  range.begin = trace_.last_step();
+  range.begin_t_ns = event.t_ns;
+  range.thread = event.thread;
+  range.stack = event.stack;
+  range.text = event.text;
+  trace_.ranges.push_back(std::move(range));
+  NoteAside(Aside::kRangeBegin, index, event.t_ns);
+  if (event.has(format::kHasRange)) {
+    open_ranges_[event.range] = index;
+  } else {
+    nested_ranges_[event.thread].push_back(index);
+  }
+}
+
+// An end without its begin says nothing: what it ended began before the recording or in a gap.
+void TraceBuilder::OnRangeEnd(const format::Event& event) {
+  uint32_t index = 0;
+  if (event.has(format::kHasRange)) {
+    const auto open = open_ranges_.find(event.range);
+    if (open == open_ranges_.end()) return;
+    index = open->second;
+    open_ranges_.erase(open);
+  } else {
+    const auto nested = nested_ranges_.find(event.thread);
+    if (nested == nested_ranges_.end() || nested->second.empty()) return;
+    index = nested->second.back();
+    nested->second.pop_back();
+  }
+  trace_.ranges[index].end = trace_.last_step();
+  trace_.ranges[index].end_t_ns = event.t_ns;
+  NoteAside(Aside::kRangeEnd, index, event.t_ns);
+}
+
+void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
+  const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
+  NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
+  trace_.samples.push_back(
+      {trace_.last_step(), event.t_ns, device, sample.used_bytes(), sample.total_bytes()});
+  if (sample.has_total_bytes() && sample.total_bytes() >= sample.used_bytes()) {
+    driver_free_[device] = sample.total_bytes() - sample.used_bytes();
+  }
+}
+
+void TraceBuilder::OnSnapshotTaken(const std::string& name, int64_t t_ns) {
+  const auto unplaced = unplaced_snapshots_.find(name);
+  if (unplaced != unplaced_snapshots_.end()) {
+    NoteAside(Aside::kSnapshot, unplaced->second, t_ns);
+    unplaced_snapshots_.erase(unplaced);
+    return;
+  }
+  NoteAside(Aside::kSnapshot, trace_.snapshots.size(), t_ns);
+  trace_.snapshots.push_back({name, trace_.last_step(), t_ns});
+}
+
+void TraceBuilder::NoteInstant(const std::string& name, int64_t t_ns) {
+  for (const NamedInstant& known : trace_.snapshots) {
+    if (known.name == name) return;
+  }
+  unplaced_snapshots_[name] = static_cast<uint32_t>(trace_.snapshots.size());
+  trace_.snapshots.push_back({name, trace_.last_step(), t_ns});
+}
+
+}  // namespace gmt::analysis
