@@ -92,7 +92,7 @@ void StreamWaits::Apply(Trace& trace) const {
     next = before;
     asides.push_back(
         {Aside::kCompleted, static_cast<uint32_t>(trace.completions.size()), end.step, end.t_ns});
-    trace.completions.push_back({row, end.step, end.t_ns});
+    trace.completions.push_back({row, end.step, end.t_ns, 0});
   }
   asides.insert(asides.end(), next, trace.asides.end());
   trace.asides = std::move(asides);

@@ -58,8 +58,10 @@ inline constexpr uint32_t kDriverHeap = 0;
 inline constexpr uint32_t kHostHeap = 1;
 
 enum RowFlags : uint16_t {
-  kRowFromBefore = 1u << 0,   // held when the recording began
-  kRowHoldsBlocks = 1u << 1,  // driver memory in which a framework's blocks were seen: a segment
+  kRowFromBefore = 1u << 0,  // held when the recording began
+  // Driver memory in which a framework's blocks were seen, or that the recording says is of one of
+  // its pools: a segment.
+  kRowHoldsBlocks = 1u << 1,
   kRowHasStream = 1u << 2,
   kRowHasThread = 1u << 3,
   kRowHandle = 1u << 4,    // `address` is a handle (physical memory, array), not a place
@@ -126,6 +128,7 @@ struct Completion {
   RowId row = kNoRow;
   Step step = 0;
   int64_t t_ns = 0;
+  uint32_t stack = 0;  // where a recording states the completion with one
 };
 
 // A range of addresses backed by physical memory (a row of kind handle).
@@ -184,6 +187,7 @@ struct Range {
   uint32_t thread = 0;
   uint32_t stack = 0;  // where it began
   uint32_t text = 0;   // string
+  std::optional<int32_t> device;
 };
 
 struct Mark {
@@ -193,6 +197,18 @@ struct Mark {
   int64_t t_ns = 0;
   uint32_t thread = 0;
   uint32_t stack = 0;
+};
+
+// What an allocator did, as an event of the recording tells it. analysis/allocator_actions.h finds
+// out what no event tells.
+struct ToldAction {
+  uint32_t action = 0, name = 0;  // strings
+  std::optional<int32_t> device;
+  uint32_t heap = 0;
+  uint64_t stream = 0, object = 0, value = 0;
+  uint32_t stack = 0, thread = 0;
+  Step step = 0;
+  int64_t t_ns = 0;
 };
 
 struct NamedInstant {
@@ -206,6 +222,7 @@ struct DeviceSample {
   int64_t t_ns = 0;
   int32_t device = 0;
   uint64_t used_bytes = 0, total_bytes = 0;
+  std::optional<uint64_t> free_bytes;
 };
 
 // What happened and is no step, in the order of the events: behind `step` steps and all asides
@@ -221,6 +238,7 @@ struct Aside {
     kMark,        // marks
     kRangeBegin,  // ranges
     kRangeEnd,    // ranges
+    kAction,      // actions
   };
   Kind kind = kMap;
   uint32_t index = 0;
@@ -256,6 +274,7 @@ struct Trace {
   std::vector<DriverCall> driver_calls;
   std::vector<Range> ranges;  // by their beginning
   std::vector<Mark> marks;
+  std::vector<ToldAction> actions;
   std::vector<NamedInstant> snapshots;
   std::vector<DeviceSample> samples;
   std::vector<Aside> asides;

@@ -67,7 +67,7 @@ void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   awaiting_.erase(awaiting);
   const auto last = last_freed_.find(trace_.rows.device[row]);
   const bool at_once = last != last_freed_.end() && last->second == row;
-  if (!at_once) return Complete(row, event.t_ns);
+  if (!at_once) return Complete(row, event.t_ns, event.stack);
   last_freed_.erase(last);
   trace_.rows.flags[row] &= static_cast<uint16_t>(~kRowAwaited);
   trace_.rows.completed[row] = trace_.rows.death[row];
@@ -91,10 +91,10 @@ void TraceBuilder::ExpectCompletions() {
   }
 }
 
-void TraceBuilder::Complete(RowId row, int64_t t_ns) {
+void TraceBuilder::Complete(RowId row, int64_t t_ns, uint32_t stack) {
   trace_.rows.completed[row] = trace_.last_step();
   NoteAside(Aside::kCompleted, trace_.completions.size(), t_ns);
-  trace_.completions.push_back({row, trace_.last_step(), t_ns});
+  trace_.completions.push_back({row, trace_.last_step(), t_ns, stack});
 }
 
 void TraceBuilder::Count(RowId row) {

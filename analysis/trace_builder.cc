@@ -187,6 +187,9 @@ void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   if (event.has(format::kHasPool)) {
     rows.flags[row] |= kRowHasPool;
     add(rows.pool_column, event.pool);
+    const bool is_segment =
+        rows.heap[row] == kDriverHeap && (event.memory == DEVICE || event.memory == VMM);
+    if (is_segment) rows.flags[row] |= kRowHoldsBlocks;
   }
   if (event.name != 0) add(rows.name_column, event.name);
   if (event.scope != 0) add(rows.scope_column, event.scope);

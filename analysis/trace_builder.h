@@ -94,6 +94,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnSample(const format::Event& event, const Sample& sample);
   void OnSnapshotTaken(const std::string& name, int64_t t_ns);
   void OnMark(const format::Event& event);
+  void OnAllocatorAction(const format::Event& event);
   void OnRangeBegin(const format::Event& event);
   void OnRangeEnd(const format::Event& event);
   void NoteInstant(const std::string& name, int64_t t_ns);
@@ -108,7 +109,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnBlockFreed(RowId row, const format::Event& event);
   void OnBlockFreeDone(const format::Event& event);
   void ExpectCompletions();
-  void Complete(RowId row, int64_t t_ns);
+  void Complete(RowId row, int64_t t_ns, uint32_t stack = 0);
   StreamWaits::Now Now(int64_t t_ns) const;
   void Count(RowId row);
   void Discount(RowId row);

@@ -31,6 +31,8 @@ void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& 
       return OnRangeBegin(event);
     case RANGE_END:
       return OnRangeEnd(event);
+    case ALLOCATOR_ACTION:
+      return OnAllocatorAction(event);
     case SAMPLE:
       if (event.detail < batch.samples.size()) OnSample(event, batch.samples[event.detail]);
       return;
@@ -62,6 +64,23 @@ void TraceBuilder::OnMark(const format::Event& event) {
   trace_.marks.push_back(std::move(mark));
 }
 
+void TraceBuilder::OnAllocatorAction(const format::Event& event) {
+  ToldAction action;
+  action.action = event.action;
+  action.name = event.name;
+  if (event.has(format::kHasDevice)) action.device = static_cast<int32_t>(event.device);
+  action.heap = HeapOf(event);
+  action.stream = event.stream;
+  action.object = event.object;
+  action.value = event.value;
+  action.stack = event.stack;
+  action.thread = event.thread;
+  action.step = trace_.last_step();
+  action.t_ns = event.t_ns;
+  NoteAside(Aside::kAction, trace_.actions.size(), event.t_ns);
+  trace_.actions.push_back(action);
+}
+
 void TraceBuilder::OnRangeBegin(const format::Event& event) {
   const auto index = static_cast<uint32_t>(trace_.ranges.size());
   Range range;
@@ -71,6 +90,7 @@ void TraceBuilder::OnRangeBegin(const format::Event& event) {
   range.thread = event.thread;
   range.stack = event.stack;
   range.text = event.text;
+  if (event.has(format::kHasDevice)) range.device = static_cast<int32_t>(event.device);
   trace_.ranges.push_back(std::move(range));
   NoteAside(Aside::kRangeBegin, index, event.t_ns);
   if (event.has(format::kHasRange)) {
@@ -101,12 +121,14 @@ void TraceBuilder::OnRangeEnd(const format::Event& event) {
 
 void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
   const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
-  NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
-  trace_.samples.push_back(
-      {trace_.last_step(), event.t_ns, device, sample.used_bytes(), sample.total_bytes()});
+  DeviceSample known{trace_.last_step(),  event.t_ns,           device,
+                     sample.used_bytes(), sample.total_bytes(), std::nullopt};
   if (sample.has_total_bytes() && sample.total_bytes() >= sample.used_bytes()) {
-    driver_free_[device] = sample.total_bytes() - sample.used_bytes();
+    known.free_bytes = sample.total_bytes() - sample.used_bytes();
+    driver_free_[device] = *known.free_bytes;
   }
+  NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
+  trace_.samples.push_back(known);
 }
 
 void TraceBuilder::OnSnapshotTaken(const std::string& name, int64_t t_ns) {

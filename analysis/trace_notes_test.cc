@@ -146,6 +146,15 @@ TEST_F(TraceNotesTest, FieldsThatFewEventsCarryAreKnownOnlyWhereTheyStand) {
   EXPECT_EQ(trace.rows.FreeStack(0), 0u);
 }
 
+TEST_F(TraceNotesTest, DriverMemoryOfAFrameworksPoolIsASegmentWithoutBlocks) {
+  format::Event& segment = script_.Alloc(0x200000, 4096);
+  segment.present |= format::kHasPool;
+  script_.Alloc(0x400000, 4096);
+  const Trace trace = script_.Build();
+  EXPECT_NE(trace.rows.flags[0] & kRowHoldsBlocks, 0);
+  EXPECT_EQ(trace.rows.flags[1] & kRowHoldsBlocks, 0);
+}
+
 TEST_F(TraceNotesTest, CallsOfTheDriverStandWithTheirDurationOnceBlocksAreSeen) {
   script_.Alloc(0x200000, 4096).duration_ns = 50;
   script_.Block(0x200000, 512);
