@@ -173,17 +173,19 @@ struct DriverCall {
   uint64_t address = 0, size = 0;
   uint32_t stack = 0, thread = 0;
   int32_t device = 0;
+  uint32_t failed = 0;  // entries of Trace::failed before it, its own among them
 
   bool is_return() const { return kind == FREE || kind == RELEASE || kind == UNMAP; }
   int64_t begin_ns() const { return is_return() ? t_ns : t_ns - static_cast<int64_t>(duration_ns); }
   int64_t end_ns() const { return is_return() ? t_ns + static_cast<int64_t>(duration_ns) : t_ns; }
 };
 
-// From a RANGE_BEGIN to its RANGE_END, of the same thread or not.
+// From a RANGE_BEGIN to its RANGE_END, of the same thread or not. Where no beginning was seen, it is
+// from before the recording or lay in a gap.
 struct Range {
   std::string name;
   Step begin = 0, end = kNever;  // kNever: open at the end
-  int64_t begin_t_ns = 0, end_t_ns = INT64_MAX;
+  int64_t begin_t_ns = INT64_MIN, end_t_ns = INT64_MAX;
   uint32_t thread = 0;
   uint32_t stack = 0;  // where it began
   uint32_t text = 0;   // string

@@ -48,7 +48,7 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   if (row == kNoRow) return waits_.OnOther(event.thread);
   Rows& rows = trace_.rows;
   if (event.stack != 0) {
-    rows.free_stack_column.resize(size_t{row} + 1);
+    rows.free_stack_column.resize(std::max(rows.free_stack_column.size(), size_t{row} + 1));
     rows.free_stack_column[row] = event.stack;
   }
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
@@ -143,6 +143,7 @@ void TraceBuilder::NoteDriverCall(const format::Event& event, RowId row) {
   call.stack = event.stack;
   call.thread = event.thread;
   call.device = row != kNoRow ? trace_.rows.device[row] : static_cast<int32_t>(event.device);
+  call.failed = static_cast<uint32_t>(trace_.failed.size());
   calls.push_back(call);
 }
 

@@ -97,6 +97,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnAllocatorAction(const format::Event& event);
   void OnRangeBegin(const format::Event& event);
   void OnRangeEnd(const format::Event& event);
+  uint32_t EndedRange(const format::Event& event);
   void NoteInstant(const std::string& name, int64_t t_ns);
   void NoteAside(Aside::Kind kind, size_t index, int64_t t_ns) {
     trace_.asides.push_back({kind, static_cast<uint32_t>(index), trace_.last_step(), t_ns});

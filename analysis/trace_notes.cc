@@ -6,23 +6,18 @@
 #include "analysis/trace_builder.h"
 
 namespace gmt::analysis {
-namespace {
-
-constexpr uint32_t kFromAllocator =
-    1;  // bit of an activity's flags: the library of PyTorch's allocator called
-
-}  // namespace
 
 void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& batch) {
   switch (event.kind) {
     case EVENT_RECORD:
-      if ((event.flags & kFromAllocator) != 0) {
+      if ((event.flags & format::kCalledByAllocator) != 0) {
         waits_.OnRecord(event.thread, event.value, event.object, Now(event.t_ns));
       }
       return;
     case SYNC:
       if (event.has(format::kHasObject) && !Failed(event)) {
-        waits_.OnDone(event.object, (event.flags & kFromAllocator) != 0, Now(event.t_ns));
+        waits_.OnDone(event.object, (event.flags & format::kCalledByAllocator) != 0,
+                      Now(event.t_ns));
       }
       return;
     case MARK:
@@ -100,20 +95,24 @@ void TraceBuilder::OnRangeBegin(const format::Event& event) {
   }
 }
 
-// An end without its begin says nothing: what it ended began before the recording or in a gap.
-void TraceBuilder::OnRangeEnd(const format::Event& event) {
-  uint32_t index = 0;
+// The range that an event ends; a new one where its beginning was not seen.
+uint32_t TraceBuilder::EndedRange(const format::Event& event) {
   if (event.has(format::kHasRange)) {
-    const auto open = open_ranges_.find(event.range);
-    if (open == open_ranges_.end()) return;
-    index = open->second;
-    open_ranges_.erase(open);
-  } else {
-    const auto nested = nested_ranges_.find(event.thread);
-    if (nested == nested_ranges_.end() || nested->second.empty()) return;
-    index = nested->second.back();
-    nested->second.pop_back();
+    if (const auto open = open_ranges_.extract(event.range)) return open.mapped();
+  } else if (auto& nested = nested_ranges_[event.thread]; !nested.empty()) {
+    const uint32_t index = nested.back();
+    nested.pop_back();
+    return index;
   }
+  Range& range = trace_.ranges.emplace_back();
+  range.name = definitions_.string(event.name);
+  range.thread = event.thread;
+  if (event.has(format::kHasDevice)) range.device = static_cast<int32_t>(event.device);
+  return static_cast<uint32_t>(trace_.ranges.size() - 1);
+}
+
+void TraceBuilder::OnRangeEnd(const format::Event& event) {
+  const uint32_t index = EndedRange(event);
   trace_.ranges[index].end = trace_.last_step();
   trace_.ranges[index].end_t_ns = event.t_ns;
   NoteAside(Aside::kRangeEnd, index, event.t_ns);

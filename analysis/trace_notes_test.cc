@@ -61,9 +61,15 @@ TEST_F(TraceNotesTest, RangesWithoutIdsNestByThread) {
   EXPECT_EQ(trace.ranges[2].end, 0u);
 }
 
-TEST_F(TraceNotesTest, EndWithoutItsBeginIsNoRange) {
+TEST_F(TraceNotesTest, RangeWhoseBeginWasNotSeenIsFromBefore) {
+  script_.Block(0x1000, 512);
   script_.End("a", 1);
-  EXPECT_THAT(script_.Build().ranges, IsEmpty());
+  const Trace trace = script_.Build();
+  ASSERT_THAT(trace.ranges, SizeIs(1));
+  EXPECT_EQ(trace.ranges[0].begin, 0u);
+  EXPECT_EQ(trace.ranges[0].begin_t_ns, INT64_MIN);
+  EXPECT_EQ(trace.ranges[0].end, 1u);
+  EXPECT_THAT(KindsOf(trace), ElementsAre(Aside::kRangeEnd));
 }
 
 TEST_F(TraceNotesTest, MarksKeepNameAndIndex) {
@@ -153,6 +159,17 @@ TEST_F(TraceNotesTest, DriverMemoryOfAFrameworksPoolIsASegmentWithoutBlocks) {
   const Trace trace = script_.Build();
   EXPECT_NE(trace.rows.flags[0] & kRowHoldsBlocks, 0);
   EXPECT_EQ(trace.rows.flags[1] & kRowHoldsBlocks, 0);
+}
+
+TEST_F(TraceNotesTest, StacksOfFreesBelongToTheirRowsWhateverTheOrder) {
+  script_.Block(0x1000, 512);
+  script_.Block(0x2000, 512);
+  const uint32_t first = script_.Stack({"first"}), second = script_.Stack({"second"});
+  script_.FreeBlock(0x2000).stack = second;
+  script_.FreeBlock(0x1000).stack = first;
+  const Trace trace = script_.Build();
+  EXPECT_EQ(trace.rows.FreeStack(0), first);
+  EXPECT_EQ(trace.rows.FreeStack(1), second);
 }
 
 TEST_F(TraceNotesTest, CallsOfTheDriverStandWithTheirDurationOnceBlocksAreSeen) {

@@ -1,0 +1,97 @@
+#include "analysis/cache_state.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint64_t kSmallSegmentBytes = 2 << 20;
+
+struct Piece {
+  uint64_t address = 0, size = 0;
+  PoolState::Kind pool = PoolState::kSmall;
+  uint64_t allocated = 0, pending = 0, blocks = 0;
+
+  uint64_t end() const { return address + size; }
+};
+
+PoolState::Kind PoolOf(const Trace& trace, RowId row) {
+  if (trace.rows.Pool(row).value_or(0) != 0) return PoolState::kPrivate;
+  return trace.rows.size[row] <= kSmallSegmentBytes ? PoolState::kSmall : PoolState::kLarge;
+}
+
+// Driver memory that holds blocks, by address.
+std::vector<Piece> Pieces(const Trace& trace, int32_t device, Step step) {
+  const Rows& rows = trace.rows;
+  const auto is_segment = [&](RowId row) {
+    return (rows.flags[row] & kRowHoldsBlocks) != 0 && rows.device[row] == device &&
+           rows.HeldAfter(row, step);
+  };
+  std::vector<Piece> pieces;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if (is_segment(row) && (rows.flags[row] & kRowHandle) == 0) {
+      pieces.push_back({rows.address[row], rows.size[row], PoolOf(trace, row)});
+    }
+  }
+  for (const Mapping& mapping : trace.mappings) {
+    if (mapping.physical == kNoRow || !mapping.HeldAfter(step) || !is_segment(mapping.physical)) {
+      continue;
+    }
+    pieces.push_back({mapping.address, mapping.size, PoolOf(trace, mapping.physical)});
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  return pieces;
+}
+
+// A block of an expandable segment may lie in several of its pages.
+void Place(uint64_t address, uint64_t size, bool live, std::vector<Piece>& pieces) {
+  auto it = std::upper_bound(pieces.begin(), pieces.end(), address,
+                             [](uint64_t at, const Piece& piece) { return at < piece.end(); });
+  bool first = true;
+  for (; it != pieces.end() && it->address < address + size; ++it) {
+    const uint64_t bytes = std::min(it->end(), address + size) - std::max(it->address, address);
+    (live ? it->allocated : it->pending) += bytes;
+    if (live && first) ++it->blocks;
+    first = false;
+  }
+}
+
+}  // namespace
+
+std::string_view NameOf(PoolState::Kind kind) {
+  static constexpr std::array<std::string_view, 3> kNames = {"small", "large", "private"};
+  return kNames[kind];
+}
+
+std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step) {
+  std::vector<Piece> pieces = Pieces(trace, device, step);
+  const Rows& rows = trace.rows;
+  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
+    if (rows.heap[row] <= kHostHeap || rows.device[row] != device) continue;
+    const bool live = rows.HeldAfter(row, step);
+    if (live || rows.PendingAfter(row, step)) {
+      Place(rows.address[row], rows.size[row], live, pieces);
+    }
+  }
+  std::array<PoolState, 3> pools;
+  for (const Piece& piece : pieces) {
+    PoolState& pool = pools[piece.pool];
+    const uint64_t used = std::min(piece.size, piece.allocated + piece.pending);
+    ++pool.segments;
+    pool.blocks += piece.blocks;
+    pool.reserved += piece.size;
+    pool.allocated += piece.allocated;
+    pool.pending += piece.pending;
+    (used == 0 ? pool.releasable : pool.pinned) += piece.size - used;
+  }
+  std::vector<PoolState> used;
+  for (size_t i = 0; i < pools.size(); ++i) {
+    pools[i].kind = static_cast<PoolState::Kind>(i);
+    if (pools[i].segments > 0) used.push_back(pools[i]);
+  }
+  return used;
+}
+
+}  // namespace gmt::analysis
