@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""The package gpumemtrace: with a library that notes what it is told, and without any.
+
+Usage: gpumemtrace_test.py TOLD_CALLS_LIBRARY [unittest's arguments]
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIRST = (1 << 40) + 1  # the first range of the library that stands in
+NO_INDEX = 2**64 - 1
+library = ""
+
+
+def run(program, preload=None):
+    """Runs a program in a process of its own; what it prints, and the lines the library was told."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = pathlib.Path(folder) / "told"
+        environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "GPUMEMTRACE")}
+        environment.update(PYTHONPATH=str(HERE), TOLD_CALLS=str(told), PYTHONDONTWRITEBYTECODE="1")
+        if preload:
+            environment["LD_PRELOAD"] = preload
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, text=True,
+                              capture_output=True, timeout=120)
+        if done.returncode != 0:
+            raise AssertionError(f"exit code {done.returncode}\n{done.stderr}")
+        return done.stdout, told.read_text().splitlines() if told.exists() else []
+
+
+class Recorded(unittest.TestCase):
+    """What arrives at the library."""
+
+    def told(self, program, *wanted):
+        self.assertEqual(run("import gpumemtrace\n" + textwrap.dedent(program), library)[1], list(wanted))
+
+    def test_steps_are_counted_and_a_given_one_sets_the_count(self):
+        self.told("[gpumemtrace.step(index) for index in (None, None, 100, None, 0, None)]",
+                  *(f"mark step {n}" for n in (0, 1, 100, 101, 0, 1)))
+
+    def test_mark_has_an_index_of_64_bits_or_none(self):
+        self.told(f"gpumemtrace.mark('a'); gpumemtrace.mark('b', 0); gpumemtrace.mark('c', {2**64 - 2})",
+                  f"mark a {NO_INDEX}", "mark b 0", f"mark c {2**64 - 2}")
+
+    def test_names_travel_as_utf8_whatever_they_hold(self):
+        self.told(r"gpumemtrace.mark('größe 重', 1); gpumemtrace.mark('\ud800', 2)",
+                  "mark größe 重 1", r"mark \ud800 2")
+
+    def test_numbers_of_other_libraries_are_indices_too(self):
+        self.told("""
+            class Number:
+                def __index__(self): return 7
+            gpumemtrace.mark('a', Number()); gpumemtrace.step(True)""", "mark a 7", "mark step 1")
+
+    def test_regions_within_each_other_end_in_reverse(self):
+        self.told("""
+            with gpumemtrace.region('outer'):
+                with gpumemtrace.region('inner'): pass
+            """, f"begin outer {FIRST}", f"begin inner {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
+
+    def test_one_object_may_be_entered_within_itself(self):
+        self.told("""
+            again = gpumemtrace.region('again')
+            with again, again: pass
+            """, f"begin again {FIRST}", f"begin again {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}")
+
+    def test_exception_ends_its_regions_and_goes_on(self):
+        self.told("""
+            try:
+                with gpumemtrace.region('a'), gpumemtrace.region('b'): raise KeyError('lost')
+            except KeyError as error: gpumemtrace.mark(str(error), 5)
+            """, f"begin a {FIRST}", f"begin b {FIRST + 1}", f"end {FIRST + 1}", f"end {FIRST}", "mark 'lost' 5")
+
+    def test_decorated_function_that_calls_itself_keeps_name_result_and_order(self):
+        self.told("""
+            @gpumemtrace.region('f')
+            def factorial(n, *, unused=None):
+                "Doc."
+                return n * factorial(n - 1, unused=1) if n else 1
+            assert factorial(2) == 2 and factorial.__name__ == 'factorial' and factorial.__doc__ == 'Doc.'
+            """, *(f"begin f {FIRST + n}" for n in range(3)), *(f"end {FIRST + n}" for n in (2, 1, 0)))
+
+    def test_decorated_function_that_raises_ends_its_region(self):
+        self.told("""
+            @gpumemtrace.region('f')
+            def fail(): raise OSError
+            try: fail()
+            except OSError: gpumemtrace.mark('caught', 0)
+            """, f"begin f {FIRST}", f"end {FIRST}", "mark caught 0")
+
+    def test_threads_end_what_they_began(self):
+        _, told = run("""
+            import gpumemtrace, threading
+            barrier = threading.Barrier(4)
+            @gpumemtrace.region('shared')
+            def work(n):
+                with gpumemtrace.region(f'own {n}'):
+                    barrier.wait()
+            threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            """, library)
+        begun = [line.split()[-1] for line in told if line.startswith("begin")]
+        ended = [line.split()[-1] for line in told if line.startswith("end")]
+        self.assertEqual(len(begun), 8)
+        self.assertEqual(sorted(begun), sorted(ended))
+        self.assertEqual(sorted(begun), sorted(set(begun)))
+
+    def test_child_of_a_fork_leaves_its_parents_regions_alone(self):
+        _, told = run("""
+            import gpumemtrace, os
+            with gpumemtrace.region('before'):
+                child = os.fork()
+                if child == 0:
+                    with gpumemtrace.region('in the child'): gpumemtrace.mark('child', 1)
+                else:
+                    assert os.waitpid(child, 0)[1] == 0
+                    gpumemtrace.mark('parent', 2)
+            """, library)
+        # The counter of ranges was copied with the child.
+        self.assertEqual(told, [f"begin before {FIRST}", f"begin in the child {FIRST + 1}", "mark child 1",
+                                f"end {FIRST + 1}", "mark parent 2", f"end {FIRST}"])
+
+    def test_snapshot_and_recording_say_what_the_library_says(self):
+        printed, told = run("""
+            import gpumemtrace
+            print(gpumemtrace.snapshot('full'), gpumemtrace.snapshot(), gpumemtrace.recording())
+            """, library)
+        self.assertEqual((printed, told), ("True True True\n", ["snapshot full", "snapshot request"]))
+
+
+class NotRecorded(unittest.TestCase):
+    """Nothing is there: nothing happens."""
+
+    def test_every_function_does_nothing_and_says_so(self):
+        printed, told = run("""
+            import gpumemtrace
+            gpumemtrace.step(); gpumemtrace.step(3); gpumemtrace.mark('a'); gpumemtrace.mark('b', 2)
+            with gpumemtrace.region('r') as entered: assert isinstance(entered, gpumemtrace.region)
+            @gpumemtrace.region('f')
+            def f(x): return x + 1
+            print(f(1), gpumemtrace.snapshot('s'), gpumemtrace.recording())
+            """)
+        self.assertEqual((printed, told), ("2 False False\n", []))
+
+    def test_library_that_lacks_a_function_counts_as_none(self):
+        # Any library will do that is no gpumemtrace of this version.
+        self.assertEqual(run("import gpumemtrace; print(gpumemtrace.recording())", preload="libm.so.6")[0], "False\n")
+
+    def test_python_without_ctypes_is_no_error(self):
+        printed, _ = run("""
+            import sys
+            sys.modules['ctypes'] = None
+            import gpumemtrace
+            gpumemtrace.step(); print(gpumemtrace.recording())
+            """, library)
+        self.assertEqual(printed, "False\n")
+
+    def test_exception_in_a_region_goes_on(self):
+        run("""
+            import gpumemtrace
+            try:
+                with gpumemtrace.region('r'): raise KeyError
+            except KeyError: pass
+            else: raise SystemExit('swallowed')
+            """)
+
+
+class Wrong(unittest.TestCase):
+    """Arguments that are wrong are wrong whether the process is recorded or not."""
+
+    CASES = [
+        ("gpumemtrace.mark(5)", "TypeError: name must be a str, not int"),
+        ("gpumemtrace.mark(b'bytes')", "TypeError: name must be a str, not bytes"),
+        ("gpumemtrace.mark('')", "ValueError: name must not be empty"),
+        (r"gpumemtrace.snapshot('a\0b')", r"ValueError: name must not have a null character: 'a\x00b'"),
+        ("gpumemtrace.mark('a', 1.5)", "TypeError: index must be an int, not float"),
+        ("gpumemtrace.mark('a', -1)", f"ValueError: index must be from 0 to {2**64 - 2}: -1"),
+        ("gpumemtrace.step('3')", "TypeError: index must be an int, not str"),
+        ("gpumemtrace.step(2 ** 64 - 1)", f"ValueError: index must be from 0 to {2**64 - 2}: {2**64 - 1}"),
+        ("gpumemtrace.region(None)", "TypeError: name must be a str, not NoneType"),
+        ("gpumemtrace.region('a')(3)", "TypeError: region decorates functions, not int"),
+        ("@gpumemtrace.region('a')\nasync def f(): pass",
+         "TypeError: region cannot decorate a coroutine or a generator; use `with` inside of it"),
+        ("@gpumemtrace.region('a')\ndef f(): yield",
+         "TypeError: region cannot decorate a coroutine or a generator; use `with` inside of it"),
+    ]
+
+    def test_message_says_what_is_wrong(self):
+        program = textwrap.dedent("""
+            import gpumemtrace
+            for code in %r:
+                try: exec(code)
+                except (TypeError, ValueError) as error: print(f'{type(error).__name__}: {error}')
+                else: print('no error')
+            """) % [code for code, _ in self.CASES]
+        for preload in (None, library):
+            printed, told = run(program, preload)
+            self.assertEqual(printed.splitlines(), [message for _, message in self.CASES])
+            self.assertEqual(told, [])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    library = sys.argv.pop(1)
+    unittest.main(verbosity=1)
