@@ -25,7 +25,7 @@
   COLUMN(value) COLUMN(name)
 #define GMT_NOTE_COLUMNS(COLUMN) \
   COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) \
-  COLUMN(text)
+  COLUMN(text) COLUMN(device)
 // clang-format on
 
 #endif  // GMT_FORMAT_EVENT_FIELDS_H_

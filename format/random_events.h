@@ -110,6 +110,7 @@ class RandomEvents {
     event->color = Small();
     event->stack = Id(max_id);
     event->text = Id(max_id);
+    event->device = Small();
   }
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }

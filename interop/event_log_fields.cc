@@ -169,6 +169,7 @@ std::vector<EventField> MakeFields(Family family) {
               Number("range", format::kHasRange, &Event::range),
               Number("color", format::kHasColor, &Event::color),
               Text("text", &Event::text),
+              kDevice,
               kStack,
               kThread};
     default:

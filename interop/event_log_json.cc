@@ -301,6 +301,7 @@ void PutSample(const Sample& sample, Json* object) {
   GMT_PUT(sample, device)
   GMT_PUT(sample, used_bytes)
   GMT_PUT(sample, total_bytes)
+  GMT_PUT(sample, free_bytes)
   GMT_PUT(sample, reserved_bytes)
   GMT_PUT_IF_SET(sample, source)
   PutList(sample.processes(), "processes", object, PutProcess);
@@ -311,6 +312,7 @@ Sample TakeSample(const Json& object) {
   GMT_TAKE_NUMBER(sample, device)
   GMT_TAKE_NUMBER(sample, used_bytes)
   GMT_TAKE_NUMBER(sample, total_bytes)
+  GMT_TAKE_NUMBER(sample, free_bytes)
   GMT_TAKE_NUMBER(sample, reserved_bytes)
   GMT_TAKE_TEXT(sample, source)
   TakeList(object, "processes", sample.mutable_processes(), TakeProcess);
