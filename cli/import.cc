@@ -1,56 +1,88 @@
 // gpumemtrace import: makes a recording of somebody else's file.
 
+#include <fmt/format.h>
+
 #include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/output_file.h"
+#include "cli/text.h"
 #include "cli/verbs.h"
 #include "format/byte_source.h"
 #include "format/recording_writer.h"
 #include "interop/event_log.h"
+#include "interop/torch_import.h"
+#include "interop/writer_target.h"
 
 namespace gmt::cli {
 namespace {
+
+using format::ByteSource;
+using format::RecordingWriter;
 
 struct Options {
   std::string input, output;
   bool force = false;
 };
 
-// Tells the kinds of input apart by their first bytes.
-absl::Status CheckInput(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<format::ByteSource>> source = format::OpenFile(path);
-  if (!source.ok()) return source.status();
-  std::string head;
-  absl::Status status = (*source)->Read(0, 64 << 10, &head);
-  if (!status.ok() || interop::LooksLikeEventLog({head.data(), head.size()})) return status;
-  return absl::InvalidArgumentError(absl::StrCat(
-      path,
-      " is no event log: its first line must be a JSON object with a \"kind\" (docs/format.md)"));
+absl::StatusOr<std::unique_ptr<RecordingWriter>> CreateWriter(const std::string& output,
+                                                              const Header& header) {
+  auto sink = format::FileSink(output, format::IfExists::kOverwrite);
+  if (!sink.ok()) return sink.status();
+  return RecordingWriter::Create(*std::move(sink), header, {});
 }
 
-absl::Status ImportLog(const std::string& input, const std::string& output, interop::Notes* notes) {
-  absl::StatusOr<Header> header = interop::ReadEventLogHeader(input);
+absl::Status ImportLog(const std::string& input, const std::string& output) {
+  const absl::StatusOr<Header> header = interop::ReadEventLogHeader(input);
   if (!header.ok()) return header.status();
-  absl::StatusOr<std::unique_ptr<format::Sink>> sink =
-      format::FileSink(output, format::IfExists::kOverwrite);
-  if (!sink.ok()) return sink.status();
-  absl::StatusOr<std::unique_ptr<format::RecordingWriter>> writer =
-      format::RecordingWriter::Create(*std::move(sink), *header, {});
+  const auto writer = CreateWriter(output, *header);
   if (!writer.ok()) return writer.status();
-  absl::Status status = interop::ImportEventLog(input, **writer, notes);
+  interop::Notes notes;
+  absl::Status status = interop::ImportEventLog(input, **writer, &notes);
+  for (const std::string& note : notes) PrintNote(note);
   return status.ok() ? (*writer)->Finish() : status;
 }
 
-absl::StatusOr<int> Import(const Options& options) {
-  absl::Status status = CheckInput(options.input);
+absl::Status ImportTorch(std::unique_ptr<ByteSource> source, const std::string& input,
+                         const std::string& output) {
+  const auto snapshot = interop::TorchImport::Open(std::move(source), input);
+  if (!snapshot.ok()) return snapshot.status();
+  const auto writer = CreateWriter(output, (*snapshot)->header());
+  if (!writer.ok()) return writer.status();
+  interop::WriterTarget target(writer->get());
+  absl::Status status = (*snapshot)->Read((*writer)->definitions(), target);
+  if (status.ok()) status = (*writer)->Finish();
   if (!status.ok()) return status;
+  const interop::TorchImportSummary& summary = (*snapshot)->summary();
+  PrintNote(fmt::format("{}: {} of {}, {}, {} with {} in use", input,
+                        Plural(summary.events, "event"), Plural(summary.devices, "device"),
+                        Plural(summary.annotations, "annotation"),
+                        Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
+  for (const std::string& note : (*snapshot)->notes()) PrintNote(note);
+  return absl::OkStatus();
+}
+
+// Tells the kinds of input apart by their first bytes.
+absl::Status ImportFile(const std::string& input, const std::string& output) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = format::OpenFile(input);
+  if (!source.ok()) return source.status();
+  std::string head;
+  absl::Status status = (*source)->Read(0, 64 << 10, &head);
+  if (!status.ok()) return status;
+  const absl::string_view first_bytes(head.data(), head.size());
+  if (interop::LooksLikeEventLog(first_bytes)) return ImportLog(input, output);
+  if (interop::LooksLikeTorchSnapshot(first_bytes))
+    return ImportTorch(*std::move(source), input, output);
+  return absl::InvalidArgumentError(absl::StrCat(
+      input,
+      " is neither an event log, whose first line is a JSON object with a \"kind\" "
+      "(docs/format.md), nor a memory snapshot of PyTorch, a pickle of protocol 2 or later"));
+}
+
+absl::StatusOr<int> Import(const Options& options) {
   absl::StatusOr<OutputFile> output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
-  interop::Notes notes;
-  status = ImportLog(options.input, output->path(), &notes);
-  for (const std::string& note : notes) PrintNote(note);
-  if (!status.ok()) return status;
-  status = output->Commit();
+  absl::Status status = ImportFile(options.input, output->path());
+  if (status.ok()) status = output->Commit();
   if (!status.ok()) return status;
   return kDone;
 }
@@ -62,7 +94,9 @@ void AddImport(Program& program) {
   Command command =
       program.AddVerb("import", "Make a recording of another tool's file; nothing in it is run",
                       [options](const Terminal&) { return Import(*options); });
-  command.Argument("X", &options->input, "an event log (JSON lines)");
+  command.Argument("X", &options->input,
+                   "a memory snapshot of PyTorch (.pickle, .pickle.gz) or an event log (JSON "
+                   "lines)");
   command.RequiredOption("-o,--output", &options->output, "FILE", "the recording to write");
   command.Flag("--force", &options->force, "overwrite FILE");
 }

@@ -205,7 +205,7 @@ void PrintInfoText(const std::string& path, const InfoSummary& summary, const in
   const Header& header = summary.header;
   Row(terminal, "recorded",
       header.imported_from().empty() ? "by gpumemtrace " + header.tool_version()
-                                     : fmt::format("imported from an {}", header.imported_from()));
+                                     : "imported from: " + header.imported_from());
   Row(terminal, "target", TargetText(summary, input.complete()));
   Row(terminal, "duration", Duration(summary.duration_ns()));
   Row(terminal, "events", EventsText(summary));

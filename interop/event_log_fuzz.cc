@@ -17,22 +17,10 @@
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
 #include "interop/event_log.h"
+#include "interop/writer_target.h"
 
 namespace gmt::interop {
 namespace {
-
-// Passes what a log holds to a recording.
-class Import : public format::RecordingVisitor {
- public:
-  explicit Import(format::RecordingWriter* writer) : writer_(*writer) {}
-  absl::Status OnEvents(const format::EventBatch& batch) override { return writer_.Add(batch); }
-  absl::Status OnSnapshot(const Snapshot& snapshot) override { return writer_.Add(snapshot); }
-  absl::Status OnFacts(const Facts& facts) override { return writer_.Add(facts); }
-  absl::Status OnLosses(const Losses& losses) override { return writer_.Add(losses); }
-
- private:
-  format::RecordingWriter& writer_;
-};
 
 class Nothing : public format::RecordingVisitor {
  public:
@@ -46,7 +34,7 @@ std::string Record(const std::string& log) {
       format::RecordingWriter::Create(std::make_unique<format::StringSink>(&bytes), Header(), {});
   if (!writer.ok()) std::abort();
   std::istringstream in(log);
-  Import import(writer->get());
+  WriterTarget import(writer->get());
   Notes notes;
   const absl::Status status = ReadEventLog(in, "fuzz", (*writer)->definitions(), import, &notes);
   if (!status.ok() || !(*writer)->Finish().ok()) return "";

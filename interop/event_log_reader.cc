@@ -12,6 +12,7 @@
 #include "interop/event_log.h"
 #include "interop/event_log_fields.h"
 #include "interop/event_log_json.h"
+#include "interop/writer_target.h"
 
 namespace gmt::interop {
 namespace {
@@ -316,19 +317,6 @@ LineResult TakeLine(LogParser* parser, const std::string& line) {
 absl::Status CannotOpen(absl::string_view path) {
   return absl::NotFoundError(absl::StrCat(path, ": cannot open it for reading"));
 }
-
-// Hands a log's events to a writer.
-class WriterTarget : public RecordingVisitor {
- public:
-  explicit WriterTarget(format::RecordingWriter* writer) : writer_(*writer) {}
-  absl::Status OnEvents(const EventBatch& batch) override { return writer_.Add(batch); }
-  absl::Status OnSnapshot(const Snapshot& snapshot) override { return writer_.Add(snapshot); }
-  absl::Status OnFacts(const Facts& facts) override { return writer_.Add(facts); }
-  absl::Status OnLosses(const Losses& losses) override { return writer_.Add(losses); }
-
- private:
-  format::RecordingWriter& writer_;
-};
 
 // Keeps the header alone.
 class HeaderOnly : public RecordingVisitor {

@@ -9,6 +9,7 @@
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
 #include "interop/event_log.h"
+#include "interop/torch_import.h"
 
 namespace gmt::interop {
 namespace {
@@ -62,7 +63,7 @@ class RecordingInput : public Input {
   const std::unique_ptr<RecordingReader> reader_;
 };
 
-// Passes on what a log holds, its definitions before it, and completes frees as a recording's
+// Passes on what an import makes, its definitions before it, and completes frees as a recording's
 // reader does.
 class Forward : public RecordingVisitor {
  public:
@@ -125,6 +126,24 @@ class EventLogInput : public Input {
   Notes notes_;
 };
 
+class TorchInput : public Input {
+ public:
+  explicit TorchInput(std::unique_ptr<TorchImport> snapshot) : snapshot_(std::move(snapshot)) {}
+
+  absl::Status Read(RecordingVisitor& visitor, Returns returns) override {
+    format::DefinitionsBuilder builder;
+    Forward forward(&visitor, returns, &builder, &definitions_);
+    return snapshot_->Read(builder, forward);
+  }
+  const format::Definitions& definitions() const override { return definitions_; }
+  bool complete() const override { return true; }  // a pickle that is cut is an error
+  std::vector<std::string> notes() const override { return snapshot_->notes(); }
+
+ private:
+  const std::unique_ptr<TorchImport> snapshot_;
+  format::Definitions definitions_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
@@ -135,6 +154,11 @@ absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
   if (!status.ok()) return status;
   if (LooksLikeEventLog({head.data(), head.size()}))
     return std::unique_ptr<Input>(new EventLogInput(std::string(path)));
+  if (LooksLikeTorchSnapshot({head.data(), head.size()})) {
+    auto snapshot = TorchImport::Open(*std::move(source), path);
+    if (!snapshot.ok()) return snapshot.status();
+    return std::unique_ptr<Input>(new TorchInput(*std::move(snapshot)));
+  }
   absl::StatusOr<std::unique_ptr<RecordingReader>> reader = RecordingReader::Open(path);
   if (!reader.ok()) return reader.status();
   return std::unique_ptr<Input>(new RecordingInput(std::string(path), *std::move(reader)));

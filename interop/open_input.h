@@ -1,7 +1,7 @@
 // interop/open_input.h
 //
-// Opens whatever a reading verb may be given - a recording or an event log - by its content, so
-// that what comes behind it need not care. Nothing from the file is ever run.
+// Opens whatever a reading verb may be given - a recording, an event log, PyTorch's memory snapshot -
+// by its content, so that what comes behind it need not care. Nothing from the file is ever run.
 //
 // Thread safety: one thread at a time for one Input.
 
