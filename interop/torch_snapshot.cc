@@ -1,293 +1,115 @@
 #include "interop/torch_snapshot.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
 #include "analysis/replay.h"
 #include "interop/pickle_writer.h"
-#include "interop/torch_layout.h"
+#include "interop/torch_settings.h"
 
 namespace gmt::interop {
 namespace {
 
-using analysis::kDriverHeap;
 using analysis::kHostDevice;
-using analysis::kHostHeap;
 using analysis::kNoRow;
 using analysis::Mapping;
 using analysis::RowId;
-using analysis::Rows;
 using analysis::Step;
 using analysis::Trace;
 
-constexpr uint64_t kSmallSegmentBytes =
-    2 << 20;  // PyTorch's own segments for small blocks have this size
+// Traces stand in a list by device number; a number beyond this is no device.
+constexpr int32_t kMaxDevices = 1024;
 
-// Stacks as lists of frame dicts, each list and each frame written once.
-class FrameWriter {
+const char* NameOf(TorchEvent::Action action) {
+  switch (action) {
+    case TorchEvent::kAlloc:
+      return "alloc";
+    case TorchEvent::kFreeRequested:
+      return "free_requested";
+    case TorchEvent::kFreeCompleted:
+      return "free_completed";
+    case TorchEvent::kSegmentAlloc:
+      return "segment_alloc";
+    case TorchEvent::kSegmentFree:
+      return "segment_free";
+    case TorchEvent::kSegmentMap:
+      return "segment_map";
+    case TorchEvent::kSegmentUnmap:
+      return "segment_unmap";
+    case TorchEvent::kOutOfMemory:
+      return "oom";
+    case TorchEvent::kSnapshot:
+      return "snapshot";
+  }
+  return "unknown";
+}
+
+// The fields of one kind of dict.
+class Fields {
  public:
-  FrameWriter(const StackFrames& frames_of, PickleWriter& pickle)
-      : frames_of_(frames_of), pickle_(pickle) {}
+  explicit Fields(PickleWriter& pickle) : pickle_(pickle) {}
 
-  void Write(uint32_t stack) {
-    const auto known = lists_.find(stack);
-    if (known != lists_.end()) return pickle_.Recall(known->second);
-    pickle_.BeginList();
-    lists_[stack] = pickle_.Remember();
-    for (const analysis::FrameText& frame : frames_of_(stack)) WriteFrame(frame);
-    pickle_.End();
-  }
-
- private:
-  void WriteFrame(const analysis::FrameText& frame) {
-    const std::string name = frame.Name();
-    const std::string& file = frame.file.empty() ? frame.module : frame.file;
-    const std::string key = absl::StrCat(name, "\n", file, "\n", frame.line);
-    const auto known = frames_.find(key);
-    if (known != frames_.end()) return pickle_.Recall(known->second);
-    pickle_.BeginDict();
-    frames_[key] = pickle_.Remember();
-    pickle_.String("name");
-    pickle_.String(name);
-    pickle_.String("filename");
-    pickle_.String(file);
-    pickle_.String("line");
-    pickle_.Int(frame.line);
-    pickle_.End();
-  }
-
-  const StackFrames& frames_of_;
-  PickleWriter& pickle_;
-  absl::flat_hash_map<uint32_t, PickleWriter::Memo> lists_;
-  absl::flat_hash_map<std::string, PickleWriter::Memo> frames_;
-};
-
-// What changed at one step, in the order in which readers must see it.
-struct Changes {
-  std::vector<uint32_t> unmapped, mapped,
-      passed_by;  // mappings; passed_by came and went between two steps
-  std::vector<const analysis::FailedAllocation*> failed;
-};
-
-class SnapshotWriter {
- public:
-  SnapshotWriter(const Trace& trace, const StackFrames& frames_of, std::ostream& out)
-      : trace_(trace), pickle_(out), frames_(frames_of, pickle_) {}
-
-  TorchSnapshotSummary Write() {
-    GatherChanges();
-    pickle_.BeginDict();
-    pickle_.String("segments");
-    WriteSegments();
-    pickle_.String("device_traces");
-    pickle_.BeginList();
-    for (int32_t device = 0; device < DeviceCount(); ++device) WriteTrace(device);
-    pickle_.End();
-    pickle_.String("allocator_settings");
-    pickle_.BeginDict();
-    pickle_.End();
-    pickle_.String("external_annotations");
-    pickle_.BeginList();
-    pickle_.End();
-    pickle_.End();
-    pickle_.Finish();
-    CountLeftOut();
-    return summary_;
-  }
-
- private:
-  void Key(const char* key, int64_t value) {
+  void Int(const char* key, int64_t value) {
     pickle_.String(key);
     pickle_.Int(value);
   }
-  void Address(const char* key, uint64_t value) {
+  void Unsigned(const char* key, uint64_t value) {
     pickle_.String(key);
     pickle_.Unsigned(value);
   }
-  void Text(const char* key, const char* value) {
+  void Text(const char* key, std::string_view value) {
     pickle_.String(key);
     pickle_.String(value);
   }
-
-  int32_t DeviceCount() const {
-    int32_t count = 1;
-    for (int32_t device : trace_.rows.device) count = std::max(count, device + 1);
-    for (const auto& failed : trace_.failed) count = std::max(count, failed.device + 1);
-    return count;
+  void Bool(const char* key, bool value) {
+    pickle_.String(key);
+    pickle_.Bool(value);
   }
-  bool HoldsBlocks(RowId row) const {
-    return (trace_.rows.flags[row] & analysis::kRowHoldsBlocks) != 0;
-  }
-
-  // ---- State ------------------------------------------------------------------------------------
-
-  void WriteSegments() {
-    pickle_.BeginList();
-    for (const TorchSegment& segment : SegmentsAfter(trace_, trace_.last_step())) {
-      WriteSegment(segment);
-      ++summary_.segments;
-    }
-    pickle_.End();
+  // PyTorch's id of a pool has two parts, of which one is 0: a << 32 | b.
+  void Pool(const char* key, uint64_t pool) {
+    pickle_.String(key);
+    pickle_.IntPair(static_cast<int64_t>(pool >> 32), static_cast<int64_t>(pool & UINT32_MAX));
   }
 
-  void WriteSegment(const TorchSegment& segment) {
-    uint64_t allocated = 0;
-    for (const TorchBlock& block : segment.blocks)
-      allocated += block.row == kNoRow ? 0 : block.size;
+ private:
+  PickleWriter& pickle_;
+};
+
+class TraceWriter : public TorchSelectedSink {
+ public:
+  TraceWriter(const Trace& trace, const analysis::Window& window, const TorchPlan& plan,
+              PickleWriter& pickle, TorchFrameWriter& frames)
+      : TorchSelectedSink(window, plan.skipped, plan.left),
+        trace_(trace),
+        pickle_(pickle),
+        fields_(pickle),
+        frames_(frames) {}
+
+ private:
+  void OnSelected(const TorchEvent& event) override {
     pickle_.BeginDict();
-    Key("device", segment.device);
-    Address("address", segment.address);
-    Address("total_size", segment.size);
-    Address("allocated_size", allocated);
-    Address("active_size", allocated);
-    Address("requested_size", allocated);
-    Address("stream", trace_.rows.stream[segment.row]);
-    Text("segment_type", segment.size <= kSmallSegmentBytes ? "small" : "large");
-    pickle_.String("segment_pool_id");
-    pickle_.IntPair(0, 0);
-    pickle_.String("is_expandable");
-    pickle_.Bool(segment.expandable);
-    WriteFrames(segment.row);
-    pickle_.String("blocks");
-    pickle_.BeginList();
-    for (const TorchBlock& block : segment.blocks) WriteBlock(block);
-    pickle_.End();
-    pickle_.End();
-  }
-
-  void WriteBlock(const TorchBlock& block) {
-    const bool active = block.row != kNoRow;
-    pickle_.BeginDict();
-    Address("address", block.address);
-    Address("size", block.size);
-    Address("requested_size", active ? block.size : 0);
-    Text("state", active ? "active_allocated" : "inactive");
-    WriteFrames(block.row);
-    pickle_.End();
-    summary_.blocks += active ? 1 : 0;
-  }
-
-  void WriteFrames(RowId row) {
-    pickle_.String("frames");
-    frames_.Write(row == kNoRow ? 0 : trace_.rows.stack[row]);
-  }
-
-  // ---- History ----------------------------------------------------------------------------------
-
-  void GatherChanges() {
-    for (uint32_t i = 0; i < trace_.mappings.size(); ++i) {
-      const Mapping& mapping = trace_.mappings[i];
-      if (mapping.physical == kNoRow) continue;
-      if (mapping.birth == mapping.death) {
-        changes_[mapping.birth].passed_by.push_back(i);
-        continue;
-      }
-      changes_[mapping.birth].mapped.push_back(i);
-      if (mapping.death != analysis::kNever) changes_[mapping.death].unmapped.push_back(i);
-    }
-    for (const auto& failed : trace_.failed) changes_[failed.step].failed.push_back(&failed);
-  }
-
-  void WriteTrace(int32_t device) {
-    pickle_.BeginList();
-    auto change = changes_.begin();
-    const auto write_changes = [&](Step step) {
-      if (change == changes_.end() || change->first != step) return;
-      WriteChanges(change->second, device, trace_.TimeOf(step));
-      ++change;
-    };
-    write_changes(0);
-    for (Step step = 1; step <= trace_.last_step(); ++step) {
-      const Trace::StepRecord& record = trace_.steps[step - 1];
-      if (record.row != kNoRow && trace_.rows.device[record.row] == device) WriteStep(record);
-      write_changes(step);
-    }
-    pickle_.End();
-  }
-
-  void WriteChanges(const Changes& changes, int32_t device, int64_t t_ns) {
-    const auto write = [&](uint32_t index, bool ends) {
-      const Mapping& mapping = trace_.mappings[index];
-      if (trace_.rows.device[mapping.physical] == device) WriteMapping(mapping, ends, t_ns);
-    };
-    for (uint32_t index : changes.unmapped) write(index, true);
-    for (uint32_t index : changes.passed_by) {
-      write(index, false);
-      write(index, true);
-    }
-    for (uint32_t index : changes.mapped) write(index, false);
-    for (const analysis::FailedAllocation* failed : changes.failed) {
-      if (failed->device == device) WriteOutOfMemory(*failed);
-    }
-  }
-
-  void WriteStep(const Trace::StepRecord& record) {
-    const Rows& rows = trace_.rows;
-    const RowId row = record.row;
-    if (rows.size[row] == 0 || !IsPlace(trace_, row)) return;
-    const Range range{rows.address[row], rows.size[row], row, record.t_ns};
-    if (rows.heap[row] > kHostHeap) {
-      const bool own_segment = (rows.flags[row] & analysis::kRowUnbacked) != 0;
-      record.is_death ? WriteEnd(range, true, own_segment) : WriteBegin(range, true, own_segment);
-    } else {
-      const bool is_block = !HoldsBlocks(row);
-      record.is_death ? WriteEnd(range, is_block, true) : WriteBegin(range, is_block, true);
-    }
-  }
-
-  void WriteMapping(const Mapping& mapping, bool ends, int64_t t_ns) {
-    const Range range{mapping.address, mapping.size, mapping.physical, t_ns};
-    if (HoldsBlocks(mapping.physical)) return Event(ends ? "segment_unmap" : "segment_map", range);
-    ends ? WriteEnd(range, true, true) : WriteBegin(range, true, true);
-  }
-
-  struct Range {
-    uint64_t address, size;
-    RowId row;
-    int64_t t_ns;
-  };
-  void WriteBegin(const Range& range, bool block, bool segment) {
-    if (segment) Event("segment_alloc", range);
-    if (block) Event("alloc", range);
-  }
-  void WriteEnd(const Range& range, bool block, bool segment) {
-    if (block) {
-      Event("free_requested", range);
-      Event("free_completed", range);
-    }
-    if (segment) Event("segment_free", range);
-  }
-
-  void Event(const char* action, const Range& range) {
-    pickle_.BeginDict();
-    Text("action", action);
-    Address("addr", range.address);
-    WriteEventTail(range.size, trace_.rows.stream[range.row], trace_.rows.stack[range.row],
-                   range.t_ns);
-  }
-
-  void WriteOutOfMemory(const analysis::FailedAllocation& failed) {
-    pickle_.BeginDict();
-    Text("action", "oom");
-    Address("device_free", DeviceFree(failed));
-    WriteEventTail(failed.size, failed.stream, failed.stack, failed.t_ns);
-  }
-
-  void WriteEventTail(uint64_t size, uint64_t stream, uint32_t stack, int64_t t_ns) {
-    Address("size", size);
-    Address("stream", stream);
-    Key("time_us", (trace_.start_unix_ns + t_ns) / 1000);
+    fields_.Text("action", NameOf(event.action));
+    fields_.Unsigned(event.action == TorchEvent::kOutOfMemory ? "device_free" : "addr",
+                     AddressOf(event));
+    fields_.Unsigned("size", std::min<uint64_t>(event.size, INT64_MAX));
+    fields_.Unsigned("stream", event.stream);
+    fields_.Int("time_us", (trace_.start_unix_ns + event.t_ns) / 1000);
+    const uint32_t stack = StackOf(event);
     if (stack != 0) {
       pickle_.String("frames");
-      frames_.Write(stack);
+      frames_.Write(stack, 0);
     }
     pickle_.End();
-    ++summary_.events;
+  }
+
+  // What a free says is whose memory it is: the stack that allocated it.
+  uint32_t StackOf(const TorchEvent& event) const {
+    return event.stack != 0 || event.row == kNoRow ? event.stack : trace_.rows.stack[event.row];
+  }
+
+  uint64_t AddressOf(const TorchEvent& event) const {
+    if (event.action != TorchEvent::kOutOfMemory) return event.address;
+    return DeviceFree(trace_.failed[event.index]);
   }
 
   // As the last sample before the failure has it; 0 where none was taken.
@@ -301,6 +123,132 @@ class SnapshotWriter {
     return free;
   }
 
+  const Trace& trace_;
+  PickleWriter& pickle_;
+  Fields fields_;
+  TorchFrameWriter& frames_;
+};
+
+class SnapshotWriter {
+ public:
+  SnapshotWriter(const Trace& trace, const StackFrames& frames_of, const TorchSelection& selection,
+                 std::ostream& out)
+      : trace_(trace),
+        selection_(selection),
+        feed_(trace),
+        pickle_(out),
+        fields_(pickle_),
+        frames_(frames_of, pickle_),
+        ignored_failures_(trace.failed.size()) {}
+
+  TorchSnapshotSummary Write() {
+    pickle_.BeginDict();
+    pickle_.String("device_traces");
+    pickle_.BeginList();
+    const std::vector<bool> devices = Devices();
+    for (size_t device = 0; device < devices.size(); ++device) {
+      pickle_.BeginList();
+      if (devices[device]) WriteDevice(static_cast<int32_t>(device));
+      pickle_.End();
+    }
+    pickle_.End();
+    pickle_.String("segments");
+    pickle_.BeginList();
+    for (const auto& [device, at_end] : at_end_) {
+      for (const TorchSegment& segment : at_end) WriteSegment(device, segment);
+    }
+    pickle_.End();
+    pickle_.String("allocator_settings");
+    WriteSettings();
+    pickle_.String("external_annotations");
+    pickle_.BeginList();
+    pickle_.End();
+    pickle_.End();
+    pickle_.Finish();
+    CountLeftOut();
+    return summary_;
+  }
+
+ private:
+  // By number: whether it has a trace. One at least, as readers expect.
+  std::vector<bool> Devices() const {
+    std::vector<bool> devices(1);
+    const auto note = [&](int32_t device) {
+      if (device < 0 || device >= kMaxDevices) return;
+      if (selection_.device && *selection_.device != device) return;
+      if (devices.size() <= static_cast<size_t>(device)) devices.resize(device + 1);
+      devices[device] = true;
+    };
+    for (int32_t device : trace_.rows.device) note(device);
+    for (const auto& failed : trace_.failed) note(failed.device);
+    return devices;
+  }
+
+  void WriteDevice(int32_t device) {
+    TorchPlan plan = PlanTorchTrace(trace_, feed_, device, selection_, ignored_failures_);
+    TraceWriter writer(trace_, selection_.window, plan, pickle_, frames_);
+    TorchModel model(trace_, device, TorchModel::Mode::kTell, plan.facts, writer);
+    model.IgnoreFailures(&ignored_failures_);
+    RunTorchModel(feed_, selection_.window, model);
+    at_end_.emplace_back(device, model.Segments());
+    summary_.devices.push_back({device, writer.told(), plan.events, plan.rows_left,
+                                plan.largest_left, writer.first_t_ns()});
+    summary_.events += writer.told();
+    const TorchModelCounts& counts = model.counts();
+    summary_.counts.made_up += counts.made_up;
+    summary_.counts.left_out += counts.left_out;
+    summary_.counts.moved += counts.moved;
+    summary_.counts.tries += counts.tries;
+  }
+
+  void WriteSegment(int32_t device, const TorchSegment& segment) {
+    uint64_t allocated = 0, active = 0;
+    for (const TorchBlock& block : segment.blocks) {
+      if (block.row == kNoRow) continue;
+      active += block.size;
+      if (!block.pending) allocated += block.size;
+    }
+    pickle_.BeginDict();
+    fields_.Int("device", device);
+    fields_.Unsigned("address", segment.address);
+    fields_.Unsigned("total_size", segment.size);
+    fields_.Unsigned("allocated_size", allocated);
+    fields_.Unsigned("active_size", active);
+    fields_.Unsigned("requested_size", active);
+    fields_.Unsigned("stream", segment.stream);
+    fields_.Text("segment_type", segment.small ? "small" : "large");
+    fields_.Pool("segment_pool_id", segment.pool);
+    fields_.Bool("is_expandable", segment.expandable);
+    pickle_.String("frames");
+    frames_.Write(segment.stack, 0);
+    pickle_.String("blocks");
+    pickle_.BeginList();
+    for (const TorchBlock& block : segment.blocks) WriteBlock(block);
+    pickle_.End();
+    pickle_.End();
+    ++summary_.segments;
+  }
+
+  void WriteBlock(const TorchBlock& block) {
+    const bool active = block.row != kNoRow;
+    pickle_.BeginDict();
+    fields_.Unsigned("address", block.address);
+    fields_.Unsigned("size", block.size);
+    fields_.Unsigned("requested_size", active ? block.size : 0);
+    fields_.Text("state", !active         ? "inactive"
+                          : block.pending ? "active_pending_free"
+                                          : "active_allocated");
+    pickle_.String("frames");
+    frames_.Write(active ? trace_.rows.stack[block.row] : 0, 0);
+    pickle_.End();
+    summary_.blocks += active ? 1 : 0;
+  }
+
+  void WriteSettings() {
+    pickle_.BeginDict();
+    pickle_.End();
+  }
+
   void CountLeftOut() {
     const Step last = trace_.last_step();
     absl::flat_hash_map<RowId, uint64_t> mapped;
@@ -312,24 +260,29 @@ class SnapshotWriter {
       const uint64_t size = trace_.rows.size[row];
       if (trace_.rows.device[row] == kHostDevice) {
         summary_.host_bytes_left_out += size;
-      } else if (!IsPlace(trace_, row)) {
+      } else if (trace_.rows.memory[row] == VMM &&
+                 (trace_.rows.flags[row] & analysis::kRowHandle) != 0) {
         summary_.unmapped_bytes_left_out += size - std::min(size, mapped[row]);
       }
     }
   }
 
   const Trace& trace_;
+  const TorchSelection& selection_;
+  const TorchFeed feed_;
   PickleWriter pickle_;
-  FrameWriter frames_;
-  std::map<Step, Changes> changes_;
+  Fields fields_;
+  TorchFrameWriter frames_;
+  std::vector<bool> ignored_failures_;
+  std::vector<std::pair<int32_t, std::vector<TorchSegment>>> at_end_;
   TorchSnapshotSummary summary_;
 };
 
 }  // namespace
 
 TorchSnapshotSummary WriteTorchSnapshot(const Trace& trace, const StackFrames& frames_of,
-                                        std::ostream& out) {
-  return SnapshotWriter(trace, frames_of, out).Write();
+                                        const TorchSelection& selection, std::ostream& out) {
+  return SnapshotWriter(trace, frames_of, selection, out).Write();
 }
 
 }  // namespace gmt::interop

@@ -25,12 +25,13 @@ class TorchSnapshotTest : public ::testing::Test {
     const StackFrames frames = [&](uint32_t stack) {
       return analysis::DescribeStack(script_.definitions(), stack);
     };
-    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, frames, out);
+    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, frames, selection_, out);
     bytes_ = out.str();
     return summary;
   }
 
   analysis::EventScript script_;
+  TorchSelection selection_;
   std::string bytes_;
 };
 
