@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "analysis/frames.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
@@ -14,37 +17,61 @@
 #include "cli/output_file.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "cli/window_options.h"
 #include "interop/torch_snapshot.h"
 
 namespace gmt::cli {
 namespace {
 
+using interop::TorchSelection;
+
+// PyTorch's viewer holds the file in memory several times over.
+constexpr uint64_t kHeavyFile = 256 << 20;
+
 struct Options {
-  std::string file, format, output;
+  std::string file, format, output, keep = "newest";
+  int64_t device = -1, max_events = interop::kTorchMaxEvents;
   bool force = false;
+  WindowOptions window;
   FrameOptions frames;
 };
 
-absl::StatusOr<int> RunExport(const Options& options) {
-  if (options.format.empty()) return UsageError("--format: which? torch");
-  const auto rules = options.frames.Rules();
-  if (!rules.ok()) return rules.status();
-  auto output = OutputFile::Create(options.output, options.force);
-  if (!output.ok()) return output.status();
-  auto loaded = LoadTrace(options.file);
-  if (!loaded.ok()) return loaded.status();
-  std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
-  const interop::StackFrames frames = [&](uint32_t stack) {
-    auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
-    return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
-  };
-  const interop::TorchSnapshotSummary summary =
-      interop::WriteTorchSnapshot((*loaded)->trace, frames, stream);
-  stream.close();
-  if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
-  if (absl::Status status = output->Commit(); !status.ok()) return status;
-  PrintNote(fmt::format("{}: {}, {} with {}", options.output, Plural(summary.events, "event"),
-                        Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
+absl::StatusOr<TorchSelection> Selection(const Options& options) {
+  TorchSelection selection;
+  auto window = options.window.Window();
+  if (!window.ok()) return window.status();
+  if (options.max_events < 0) return UsageError("--max-events: a number; 0 for all");
+  selection.window = *window;
+  selection.max_events = static_cast<uint64_t>(options.max_events);
+  if (options.keep == "largest") selection.keep = TorchSelection::Keep::kLargest;
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  return selection;
+}
+
+// What a reader of the file would else take for the whole truth.
+void TellWhatIsLeftOut(const interop::TorchDeviceSummary& device) {
+  if (device.rows_left > 0) {
+    PrintNote(fmt::format(
+        "GPU {}: the smallest {}, of up to {}, left out; {} of {} written. "
+        "--max-events 0 writes all",
+        device.device, Plural(device.rows_left, "allocation"), Bytes(device.largest_left),
+        Count(device.events), Plural(device.events_in_window, "event")));
+  } else if (device.events < device.events_in_window) {
+    PrintNote(
+        fmt::format("GPU {}: the newest {} of {} written, from {:.3f} s on. --max-events 0 "
+                    "writes all, --keep largest the whole time without the smallest",
+                    device.device, Count(device.events), Plural(device.events_in_window, "event"),
+                    static_cast<double>(device.first_t_ns.value_or(0)) / 1e9));
+  }
+  if (device.events > interop::kTorchMaxEvents) {
+    PrintNote(fmt::format(
+        "GPU {} has {}: with more than {}, memory_viz takes minutes or ends the "
+        "browser. --max-events, --from and --to make it less",
+        device.device, Plural(device.events, "event"), Count(interop::kTorchMaxEvents)));
+  }
+}
+
+void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
   if (summary.host_bytes_left_out > 0) {
     PrintNote(fmt::format("{} of host memory have no place in this format",
                           Bytes(summary.host_bytes_left_out)));
@@ -53,6 +80,69 @@ absl::StatusOr<int> RunExport(const Options& options) {
     PrintNote(fmt::format("{} of physical memory without an address have no place in this format",
                           Bytes(summary.unmapped_bytes_left_out)));
   }
+  const interop::TorchModelCounts& counts = summary.counts;
+  if (counts.left_out > 0) {
+    PrintNote(
+        fmt::format("{} left out: inside other blocks, or at addresses that the viewer "
+                    "cannot hold",
+                    Plural(counts.left_out, "allocation")));
+  }
+  if (counts.moved > 0) {
+    PrintNote(fmt::format("{} shown from address 2^52 on: arrays have none of their own",
+                          Plural(counts.moved, "array")));
+  }
+  if (counts.made_up > 0) {
+    PrintNote(
+        fmt::format("{} added: the recording does not have them, and what came after shows "
+                    "that they were",
+                    Plural(counts.made_up, "free")));
+  }
+}
+
+absl::Status CheckDevice(const Options& options, const analysis::Trace& trace) {
+  if (options.device < 0) return absl::OkStatus();
+  std::set<int32_t> known;
+  for (int32_t device : trace.rows.device) known.insert(device);
+  for (const auto& failed : trace.failed) known.insert(failed.device);
+  known.erase(analysis::kHostDevice);
+  if (std::any_of(known.begin(), known.end(), [&](int32_t d) { return d == options.device; })) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(
+      absl::StrCat(options.file, ": nothing was allocated on GPU ", options.device,
+                   known.empty() ? "" : absl::StrCat("; there is: ", absl::StrJoin(known, ", "))));
+}
+
+absl::StatusOr<int> RunExport(const Options& options) {
+  if (options.format.empty()) return UsageError("--format: which? torch");
+  const auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  const auto selection = Selection(options);
+  if (!selection.ok()) return selection.status();
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  auto loaded = LoadTrace(options.file);
+  if (!loaded.ok()) return loaded.status();
+  if (absl::Status status = CheckDevice(options, (*loaded)->trace); !status.ok()) return status;
+  std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
+  const interop::StackFrames frames = [&](uint32_t stack) {
+    auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
+    return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
+  };
+  const interop::TorchSnapshotSummary summary =
+      interop::WriteTorchSnapshot((*loaded)->trace, frames, *selection, stream);
+  const auto size = stream.tellp();
+  stream.close();
+  if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
+  if (absl::Status status = output->Commit(); !status.ok()) return status;
+  PrintNote(fmt::format("{}: {}, {} with {}", options.output, Plural(summary.events, "event"),
+                        Plural(summary.segments, "segment"), Plural(summary.blocks, "block")));
+  for (const interop::TorchDeviceSummary& device : summary.devices) TellWhatIsLeftOut(device);
+  if (size > 0 && static_cast<uint64_t>(size) > kHeavyFile) {
+    PrintNote(fmt::format("{} is much for memory_viz: it may lag, or end the browser",
+                          Bytes(static_cast<uint64_t>(size))));
+  }
+  TellWhatHasNoPlace(summary);
   return kDone;
 }
 
@@ -66,6 +156,12 @@ void AddExport(Program& program) {
   command.Choice("--format", &options->format, {"torch"},
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz");
   command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  options->window.AddTo(command, "the history from here on", "up to here, and the state then");
+  command.Option("--max-events", &options->max_events, "N",
+                 "at most so many of each GPU; 0: all (default 100000)");
+  command.Choice("--keep", &options->keep, {"newest", "largest"},
+                 "of more events than that: the newest, or all but the smallest allocations");
   command.Flag("--force", &options->force, "overwrite an existing FILE");
   options->frames.AddTo(command);
 }

@@ -1,0 +1,28 @@
+// cli/window_options.h
+//
+// The options that name a part of the time: --from, --to.
+//
+// Thread safety: plain values.
+
+#ifndef GMT_CLI_WINDOW_OPTIONS_H_
+#define GMT_CLI_WINDOW_OPTIONS_H_
+
+#include <cmath>
+
+#include "absl/status/statusor.h"
+#include "analysis/replay.h"
+#include "cli/command.h"
+
+namespace gmt::cli {
+
+struct WindowOptions {
+  double from = -INFINITY, to = INFINITY;  // seconds since the recording began
+
+  void AddTo(Command& command, const std::string& from_help, const std::string& to_help);
+  // UsageError where the end lies before the beginning.
+  absl::StatusOr<analysis::Window> Window() const;
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_WINDOW_OPTIONS_H_
