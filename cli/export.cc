@@ -91,6 +91,12 @@ void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
     PrintNote(fmt::format("{} shown from address 2^52 on: arrays have none of their own",
                           Plural(counts.moved, "array")));
   }
+  if (counts.tries > 0) {
+    PrintNote(
+        fmt::format("{} of PyTorch's allocator that it tried again or reported as out of "
+                    "memory have no place in this format",
+                    Plural(counts.tries, "failed call")));
+  }
   if (counts.made_up > 0) {
     PrintNote(
         fmt::format("{} added: the recording does not have them, and what came after shows "
@@ -129,8 +135,8 @@ absl::StatusOr<int> RunExport(const Options& options) {
     auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
     return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
   };
-  const interop::TorchSnapshotSummary summary =
-      interop::WriteTorchSnapshot((*loaded)->trace, frames, *selection, stream);
+  const interop::TorchSnapshotSummary summary = interop::WriteTorchSnapshot(
+      (*loaded)->trace, (*loaded)->definitions, frames, *selection, stream);
   const auto size = stream.tellp();
   stream.close();
   if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));

@@ -94,6 +94,7 @@ class TorchCheck {
         return UndoUnmap(event);
       case TorchEvent::kOutOfMemory:
       case TorchEvent::kSnapshot:
+      case TorchEvent::kOther:
         return;
     }
   }

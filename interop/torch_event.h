@@ -26,6 +26,7 @@ struct TorchEvent {
     kSegmentUnmap,
     kOutOfMemory,
     kSnapshot,
+    kOther,  // of an imported trace, in its own words
   };
   Action action = kAlloc;
   uint64_t address = 0;  // of kOutOfMemory: bytes that the device had free
@@ -33,8 +34,8 @@ struct TorchEvent {
   uint64_t stream = 0;
   int64_t t_ns = 0;
   analysis::RowId row = analysis::kNoRow;  // the block's, or the driver memory's
-  uint32_t index = 0;                      // into Trace::failed or Trace::snapshots
-  uint32_t stack = 0;
+  uint32_t index = 0;  // of kOutOfMemory, kSnapshot, kOther: into failed, snapshots, actions
+  uint32_t stack = 0;  // 0: not known
 };
 
 inline bool IsOfSegment(TorchEvent::Action action) {

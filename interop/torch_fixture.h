@@ -26,7 +26,7 @@ struct ToldTrace {
     static constexpr const char* kNames[] = {
         "alloc",        "free_requested", "free_completed", "segment_alloc",
         "segment_free", "segment_map",    "segment_unmap",  "oom",
-        "snapshot"};
+        "snapshot",     "other"};
     std::vector<std::string> names;
     for (const TorchEvent& event : events) names.emplace_back(kNames[event.action]);
     return names;
@@ -70,13 +70,16 @@ class SloppyScript {
 
   analysis::EventScript Write(int events) {
     analysis::EventScript script;
+    AddTo(script, events);
+    return script;
+  }
+  void AddTo(analysis::EventScript& script, int events) {
     for (int i = 0; i < events; ++i) {
       if (format::Event* event = Add(script)) {
         event->stream = 16 * Below(3);
         if (Below(4) > 0) event->present |= format::kHasStream;
       }
     }
-    return script;
   }
 
  private:

@@ -7,6 +7,7 @@
 namespace gmt::interop {
 namespace {
 
+using analysis::Aside;
 using analysis::kDriverHeap;
 using analysis::kHostHeap;
 using analysis::kNoRow;
@@ -63,9 +64,7 @@ void TorchModel::Begin() {
   }
   for (uint32_t i = 0; i < trace_.mappings.size(); ++i) {
     const Mapping& mapping = trace_.mappings[i];
-    if (mapping.birth == 0 && mapping.physical != kNoRow && from_before(mapping.physical)) {
-      OnMapping(i, true);
-    }
+    if (IsFromBefore(mapping) && IsHere(mapping.physical)) OnMapping(i, true);
   }
   FlushRun();
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
@@ -75,38 +74,57 @@ void TorchModel::Begin() {
 }
 
 void TorchModel::Take(const TorchItem& item) {
-  const auto visible = [&](RowId row) { return IsHere(row) && !IsPhysical(row); };
-  switch (item.kind) {
-    case TorchItem::kBirth:
-    case TorchItem::kDeath:
-    case TorchItem::kCompleted:
-      if (!visible(item.index)) return;
-      FlushRun();
-      now_ = item.t_ns;
-      Boundary();
-      if (item.kind == TorchItem::kBirth) return OnBirth(item.index);
-      return item.kind == TorchItem::kDeath ? OnDeath(item.index) : OnCompleted(item.index);
-    case TorchItem::kMapped:
-    case TorchItem::kUnmapped: {
-      const Mapping& mapping = trace_.mappings[item.index];
-      const bool maps = item.kind == TorchItem::kMapped;
-      const bool known = maps && mapping.birth == 0 && trace_.rows.birth[mapping.physical] == 0;
-      if (known || !IsHere(mapping.physical)) return;  // Begin() has had it
+  if (item.kind == TorchItem::kAside) return TakeAside(item);
+  if (!IsHere(item.index) || IsPhysical(item.index)) return;
+  FlushRun();
+  now_ = item.t_ns;
+  Boundary();
+  item.kind == TorchItem::kBirth ? OnBirth(item.index) : OnDeath(item.index);
+}
+
+void TorchModel::TakeAside(const TorchItem& item) {
+  switch (item.aside) {
+    case Aside::kMap:
+    case Aside::kUnmap: {
+      const RowId row = trace_.mappings[item.index].physical;
+      if (row == kNoRow || !IsHere(row)) return;
+      const bool maps = item.aside == Aside::kMap;
+      if (maps && IsFromBefore(trace_.mappings[item.index])) return;  // Begin() has had it
       now_ = item.t_ns;
       return OnMapping(item.index, maps);
     }
-    case TorchItem::kFailed:
+    case Aside::kCompleted: {
+      const RowId row = trace_.completions[item.index].row;
+      if (!IsHere(row)) return;
+      FlushRun();
+      now_ = item.t_ns;
+      Boundary();
+      return OnCompleted(row);
+    }
+    case Aside::kFailed:
       if (trace_.failed[item.index].device != device_) return;
-      FlushRun();
-      now_ = item.t_ns;
-      Boundary();
-      return OnFailed(item.index);
-    case TorchItem::kSnapshot:
-      FlushRun();
-      now_ = item.t_ns;
-      Boundary();
-      return OnSnapshot(item.index);
+      break;
+    case Aside::kAction:
+      if (trace_.imported_from.empty() || trace_.actions[item.index].device != device_) return;
+      break;
+    case Aside::kSnapshot:
+      break;
+    case Aside::kSample:
+    case Aside::kMark:
+    case Aside::kRangeBegin:
+    case Aside::kRangeEnd:
+      return;
   }
+  FlushRun();
+  now_ = item.t_ns;
+  Boundary();
+  if (item.aside == Aside::kFailed) return OnFailed(item.index);
+  item.aside == Aside::kAction ? OnAction(item.index) : OnSnapshot(item.index);
+}
+
+bool TorchModel::IsFromBefore(const Mapping& mapping) const {
+  return mapping.birth == 0 && mapping.physical != kNoRow &&
+         trace_.rows.birth[mapping.physical] == 0;
 }
 
 std::optional<uint64_t> TorchModel::PlaceOf(RowId row) {
@@ -143,7 +161,8 @@ void TorchModel::OnDeath(RowId row) {
   moved_.erase(row);
   if (IsBlock(row)) {
     const auto block = blocks_.find(*address);
-    if (block != blocks_.end() && block->second.row == row) EndBlock(block, false);
+    const bool awaited = (trace_.rows.flags[row] & analysis::kRowAwaited) != 0;
+    if (block != blocks_.end() && block->second.row == row) EndBlock(block, awaited);
   } else {
     EndRaw(*address, row);
   }
@@ -171,8 +190,7 @@ void TorchModel::OnMapping(uint32_t index, bool maps) {
     return;
   }
   FlushRun();
-  run_ = {true,  maps, mapping.address,        mapping.address + mapping.size,
-          index, row,  trace_.rows.stack[row], now_};
+  run_ = {true, maps, mapping.address, mapping.address + mapping.size, index, now_};
 }
 
 void TorchModel::OnFailed(uint32_t index) {
@@ -181,13 +199,18 @@ void TorchModel::OnFailed(uint32_t index) {
     return;
   }
   const analysis::FailedAllocation& failed = trace_.failed[index];
-  TorchEvent event{
-      TorchEvent::kOutOfMemory, 0, failed.size, failed.stream, now_, kNoRow, index, failed.stack};
-  sink_.OnEvent(event);
+  Tell({TorchEvent::kOutOfMemory, failed.driver_free.value_or(0), failed.size, failed.stream, now_,
+        kNoRow, index, failed.stack});
 }
 
 void TorchModel::OnSnapshot(uint32_t index) {
-  sink_.OnEvent({TorchEvent::kSnapshot, 0, block_bytes_, 0, now_, kNoRow, index, 0});
+  Tell({TorchEvent::kSnapshot, 0, block_bytes_, 0, now_, kNoRow, index, 0});
+}
+
+void TorchModel::OnAction(uint32_t index) {
+  const analysis::ToldAction& action = trace_.actions[index];
+  Tell({TorchEvent::kOther, action.object, action.value, action.stream, now_, kNoRow, index,
+        action.stack});
 }
 
 // ---- Driver memory ------------------------------------------------------------------------------
@@ -209,7 +232,7 @@ void TorchModel::EndRaw(uint64_t address, RowId row) {
 
 void TorchModel::BeginSegment(uint64_t address, uint64_t size, RowId row, bool assumed) {
   const auto displaced = ClearSegments(address, address + size);
-  Segment segment{size, 0, false, assumed, row, trace_.rows.stack[row]};
+  Segment segment{size, 0, false, assumed, row, trace_.rows.stack[row], TorchSegmentFacts::kNone};
   if (HoldsBlocks(row)) segment.facts = facts_.IdOf(TorchSegmentFacts::OfRow(row));
   if ((trace_.rows.flags[row] & analysis::kRowHasStream) != 0) {
     segment.stream = trace_.rows.stream[row];
@@ -240,10 +263,17 @@ void TorchModel::FlushRun() {
 
 void TorchModel::Map(const Run& run) {
   const auto displaced = ClearSegments(run.address, run.end);
-  Segment segment{run.end - run.address, 0, true, false, run.row, run.stack};
-  segment.facts = facts_.IdOf(TorchSegmentFacts::OfMapping(run.mapping));
-  segment.stream = facts_.Of(segment.facts).stream;
-  Tell(TorchEvent::kSegmentMap, run.address, segment.size, segment.stream, run.row, run.stack);
+  const Mapping& mapping = trace_.mappings[run.mapping];
+  const RowId row = mapping.physical;
+  Segment segment{run.end - run.address,
+                  0,
+                  true,
+                  false,
+                  row,
+                  mapping.stack != 0 ? mapping.stack : trace_.rows.stack[row],
+                  facts_.IdOf(TorchSegmentFacts::OfMapping(run.mapping))};
+  segment.stream = mapping.has_stream ? mapping.stream : facts_.Of(segment.facts).stream;
+  Tell(TorchEvent::kSegmentMap, run.address, segment.size, segment.stream, row, segment.stack);
   Insert(run.address, segment);
   PutBack(displaced);
 }
@@ -293,7 +323,8 @@ void TorchModel::Unmap(const Run& run) {
     };
     keep(start, from);
     keep(to, end);
-    Tell(TorchEvent::kSegmentUnmap, from, to - from, segment.stream, segment.row, 0);
+    Tell(TorchEvent::kSegmentUnmap, from, to - from, segment.stream, segment.row,
+         trace_.mappings[run.mapping].unmap_stack);
   }
 }
 
@@ -360,7 +391,8 @@ void TorchModel::BeginBlock(uint64_t address, uint64_t size, RowId row) {
   const bool has_stream = (rows.flags[row] & analysis::kRowHasStream) != 0;
   const uint64_t stream = has_stream ? rows.stream[row] : segment->second.stream;
   if (mode_ == Mode::kLearn) {
-    facts_.Learn(segment->second.facts, {stream, 0, size <= kSmallRequest, true});
+    facts_.Learn(segment->second.facts,
+                 {stream, rows.Pool(row).value_or(0), size <= kSmallRequest, true});
   }
   blocks_[address] = {size, stream, row, false};
   block_bytes_ += size;
@@ -424,11 +456,21 @@ void TorchModel::EndBlocks(uint64_t address, uint64_t end) {
 
 void TorchModel::Tell(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
                       RowId row, uint32_t stack) {
-  if (!silent_) sink_.OnEvent({action, address, size, stream, now_, row, 0, stack});
+  Tell({action, address, size, stream, now_, row, 0, stack});
+}
+
+void TorchModel::Tell(const TorchEvent& event) {
+  if (!silent_) sink_.OnEvent(event);
 }
 
 void TorchModel::Boundary() {
   if (!silent_) sink_.OnBoundary(now_);
+}
+
+// A stream-ordered pool of the driver is none of PyTorch's.
+uint64_t TorchModel::PoolOf(const Segment& segment) const {
+  if (!HoldsBlocks(segment.row)) return 0;
+  return trace_.rows.Pool(segment.row).value_or(facts_.Of(segment.facts).pool);
 }
 
 // ---- State --------------------------------------------------------------------------------------

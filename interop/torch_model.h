@@ -11,6 +11,7 @@
 //                                      call of the allocator mapped
 //   block of a framework               alloc, free_requested, free_completed
 //   failed allocation                  oom
+//   snapshot taken                     snapshot
 //
 // The tools rebuild every moment by going back from the end, and give up where something does not
 // fit. So each entry is made from the state that the model is in, never from the recording alone:
@@ -78,8 +79,7 @@ struct TorchModelCounts {
 
 class TorchModel {
  public:
-  // `learns`: fills `facts`; else they are those of a run that did.
-  enum class Mode { kLearn, kTell };
+  enum class Mode { kLearn, kTell };  // fills `facts`, or uses those of a run that did
   TorchModel(const analysis::Trace& trace, int32_t device, Mode mode, TorchSegmentFacts& facts,
              TorchSink& sink);
 
@@ -117,8 +117,6 @@ class TorchModel {
     bool open = false, maps = false;
     uint64_t address = 0, end = 0;
     uint32_t mapping = 0;  // the first
-    analysis::RowId row = analysis::kNoRow;
-    uint32_t stack = 0;
     int64_t t_ns = 0;
   };
 
@@ -126,15 +124,18 @@ class TorchModel {
   bool HoldsBlocks(analysis::RowId row) const;
   bool IsBlock(analysis::RowId row) const;
   bool IsPhysical(analysis::RowId row) const;
+  bool IsFromBefore(const analysis::Mapping& mapping) const;
   // Where a row is shown; nothing where it has no place.
   std::optional<uint64_t> PlaceOf(analysis::RowId row);
 
+  void TakeAside(const TorchItem& item);
   void OnBirth(analysis::RowId row);
   void OnDeath(analysis::RowId row);
   void OnCompleted(analysis::RowId row);
   void OnMapping(uint32_t index, bool maps);
   void OnFailed(uint32_t index);
   void OnSnapshot(uint32_t index);
+  void OnAction(uint32_t index);
 
   void BeginRaw(uint64_t address, uint64_t size, analysis::RowId row);
   void EndRaw(uint64_t address, analysis::RowId row);
@@ -158,7 +159,9 @@ class TorchModel {
 
   void Tell(TorchEvent::Action action, uint64_t address, uint64_t size, uint64_t stream,
             analysis::RowId row, uint32_t stack);
+  void Tell(const TorchEvent& event);
   void Boundary();
+  uint64_t PoolOf(const Segment& segment) const;
 
   const analysis::Trace& trace_;
   const int32_t device_;

@@ -28,6 +28,12 @@ analysis::EventScript Steps() {
   return script;
 }
 
+uint64_t Covered(const TorchCheck& check) {
+  uint64_t bytes = 0;
+  for (const auto& [address, segment] : check.segments()) bytes += segment.size;
+  return bytes;
+}
+
 ToldTrace Told(analysis::EventScript script, const TorchSelection& selection) {
   const analysis::Trace trace = script.Build();
   ToldTrace told = TellTrace(trace, selection);
@@ -105,16 +111,20 @@ TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
   uint64_t seed = std::random_device()();
   for (int round = 0; round < 200; ++round, ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    analysis::EventScript script = SloppyScript(seed).Write(120);
+    SloppyScript sloppy(seed);
+    analysis::EventScript script = sloppy.Write(60);
+    script.SnapshotTaken("border");  // ends what one call maps
+    sloppy.AddTo(script, 60);
     const analysis::Trace trace = script.Build();
     TorchSelection before, after;
-    before.window.to_ns = 60 * kMs;
-    after.window.from_ns = 60 * kMs + 1;
+    before.window.to_ns = 61 * kMs;
+    after.window.from_ns = 61 * kMs + 1;
     const TorchCheck begin = TellTrace(trace, after).Check();
     const TorchCheck end(TellTrace(trace, before).segments);
     ASSERT_THAT(begin.problems(), IsEmpty());
     EXPECT_TRUE(begin.blocks() == end.blocks());
-    EXPECT_EQ(begin.segments().size(), end.segments().size());
+    // Which ranges are one segment depends on streams that are learnt later.
+    EXPECT_EQ(Covered(begin), Covered(end));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 
 namespace gmt::interop {
 namespace {
@@ -110,7 +111,49 @@ std::vector<std::string_view> Options(std::string_view text) {
   return options;
 }
 
+constexpr int kMaxDepth = 64;
+
+void WriteJson(const nlohmann::json& value, int depth, PickleWriter& pickle) {
+  if (depth > kMaxDepth) return pickle.None();
+  switch (value.type()) {
+    case nlohmann::json::value_t::object:
+      pickle.BeginDict();
+      for (const auto& [key, item] : value.items()) {
+        pickle.String(key);
+        WriteJson(item, depth + 1, pickle);
+      }
+      return pickle.End();
+    case nlohmann::json::value_t::array:
+      pickle.BeginList();
+      for (const nlohmann::json& item : value) WriteJson(item, depth + 1, pickle);
+      return pickle.End();
+    case nlohmann::json::value_t::string:
+      return pickle.String(value.get_ref<const std::string&>());
+    case nlohmann::json::value_t::boolean:
+      return pickle.Bool(value.get<bool>());
+    case nlohmann::json::value_t::number_integer:
+      return pickle.Int(value.get<int64_t>());
+    case nlohmann::json::value_t::number_unsigned:
+      return pickle.Unsigned(value.get<uint64_t>());
+    case nlohmann::json::value_t::number_float:
+      return pickle.Float(value.get<double>());
+    default:
+      return pickle.None();
+  }
+}
+
 }  // namespace
+
+void WriteStatedSettings(const std::vector<Setting>& settings, PickleWriter& pickle) {
+  pickle.BeginDict();
+  for (const Setting& setting : settings) {
+    pickle.String(setting.name());
+    const auto value = setting.json() ? nlohmann::json::parse(setting.value(), nullptr, false)
+                                      : nlohmann::json(nlohmann::json::value_t::discarded);
+    value.is_discarded() ? pickle.String(setting.value()) : WriteJson(value, 0, pickle);
+  }
+  pickle.End();
+}
 
 TorchSettings ParseTorchSettings(std::string_view text) {
   TorchSettings settings;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "interop/pickle_writer.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 
@@ -46,6 +47,9 @@ TorchSettings ParseTorchSettings(std::string_view text);
 
 // A dict.
 void WriteTorchSettings(const TorchSettings& settings, PickleWriter& pickle);
+
+// Settings that an imported snapshot stated, as they stood there. A dict.
+void WriteStatedSettings(const std::vector<Setting>& settings, PickleWriter& pickle);
 
 }  // namespace gmt::interop
 

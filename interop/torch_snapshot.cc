@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "analysis/replay.h"
 #include "interop/pickle_writer.h"
+#include "interop/torch_annotations.h"
 #include "interop/torch_settings.h"
 
 namespace gmt::interop {
@@ -14,6 +15,7 @@ using analysis::kHostDevice;
 using analysis::kNoRow;
 using analysis::Mapping;
 using analysis::RowId;
+using analysis::Rows;
 using analysis::Step;
 using analysis::Trace;
 
@@ -40,8 +42,10 @@ const char* NameOf(TorchEvent::Action action) {
       return "oom";
     case TorchEvent::kSnapshot:
       return "snapshot";
+    case TorchEvent::kOther:
+      break;
   }
-  return "unknown";
+  return "other";
 }
 
 // The fields of one kind of dict.
@@ -75,12 +79,63 @@ class Fields {
   PickleWriter& pickle_;
 };
 
+bool IsInCachingAllocator(const format::Definitions& definitions, uint32_t stack) {
+  for (uint32_t frame : definitions.StackFrames(stack)) {
+    const std::string_view path = definitions.module(definitions.frame(frame).module).path;
+    if (path.substr(path.rfind('/') + 1).starts_with("libc10_cuda.so")) return true;
+  }
+  return false;
+}
+
+// Calls of the driver that PyTorch's allocator made and tried again, or gave up with an OOM of its
+// own: by index of Trace::failed.
+std::vector<bool> AllocatorTries(const Trace& trace, const format::Definitions& definitions) {
+  std::vector<bool> tries(trace.failed.size());
+  const auto pytorch = std::find(trace.heaps.begin(), trace.heaps.end(), "pytorch");
+  if (pytorch == trace.heaps.end()) return tries;
+  for (size_t i = 0; i < trace.failed.size(); ++i) {
+    const analysis::FailedAllocation& failed = trace.failed[i];
+    tries[i] = failed.heap == analysis::kDriverHeap &&
+               (failed.stack == 0 || IsInCachingAllocator(definitions, failed.stack));
+  }
+  return tries;
+}
+
+// What is the same for all devices of a snapshot.
+struct Source {
+  const Trace& trace;
+  const format::Definitions& definitions;
+  const bool imported;
+  bool states_pools = false;  // of blocks
+  absl::flat_hash_map<RowId, uint32_t> driver_free_stacks;
+
+  Source(const Trace& t, const format::Definitions& d)
+      : trace(t), definitions(d), imported(!t.imported_from.empty()) {
+    for (RowId row = 0; row < trace.rows.count() && !states_pools; ++row) {
+      states_pools = IsBlock(row) && trace.rows.Pool(row).has_value();
+    }
+    for (const analysis::DriverCall& call : trace.driver_calls) {
+      if (call.kind == FREE && call.stack != 0 && call.row != kNoRow) {
+        driver_free_stacks[call.row] = call.stack;
+      }
+    }
+  }
+
+  bool IsBlock(RowId row) const { return trace.rows.heap[row] > analysis::kHostHeap; }
+  uint32_t FreeStack(RowId row) const {
+    if (IsBlock(row)) return trace.rows.FreeStack(row);
+    const auto known = driver_free_stacks.find(row);
+    return known == driver_free_stacks.end() ? 0 : known->second;
+  }
+};
+
 class TraceWriter : public TorchSelectedSink {
  public:
-  TraceWriter(const Trace& trace, const analysis::Window& window, const TorchPlan& plan,
+  TraceWriter(const Source& source, const analysis::Window& window, const TorchPlan& plan,
               PickleWriter& pickle, TorchFrameWriter& frames)
       : TorchSelectedSink(window, plan.skipped, plan.left),
-        trace_(trace),
+        source_(source),
+        rows_(source.trace.rows),
         pickle_(pickle),
         fields_(pickle),
         frames_(frames) {}
@@ -88,42 +143,76 @@ class TraceWriter : public TorchSelectedSink {
  private:
   void OnSelected(const TorchEvent& event) override {
     pickle_.BeginDict();
-    fields_.Text("action", NameOf(event.action));
+    fields_.Text("action", ActionOf(event));
     fields_.Unsigned(event.action == TorchEvent::kOutOfMemory ? "device_free" : "addr",
-                     AddressOf(event));
-    fields_.Unsigned("size", std::min<uint64_t>(event.size, INT64_MAX));
+                     event.address);
+    fields_.Unsigned("size", std::min<uint64_t>(SizeOf(event), INT64_MAX));
     fields_.Unsigned("stream", event.stream);
-    fields_.Int("time_us", (trace_.start_unix_ns + event.t_ns) / 1000);
-    const uint32_t stack = StackOf(event);
-    if (stack != 0) {
-      pickle_.String("frames");
-      frames_.Write(stack, 0);
+    fields_.Int("time_us", (source_.trace.start_unix_ns + event.t_ns) / 1000);
+    if (event.row != kNoRow) {
+      WriteOfRow(event);
+    } else {
+      WriteFrames(event.stack, 0);
+      WriteName(event);
     }
     pickle_.End();
   }
 
-  // What a free says is whose memory it is: the stack that allocated it.
-  uint32_t StackOf(const TorchEvent& event) const {
-    return event.stack != 0 || event.row == kNoRow ? event.stack : trace_.rows.stack[event.row];
-  }
-
-  uint64_t AddressOf(const TorchEvent& event) const {
-    if (event.action != TorchEvent::kOutOfMemory) return event.address;
-    return DeviceFree(trace_.failed[event.index]);
-  }
-
-  // As the last sample before the failure has it; 0 where none was taken.
-  uint64_t DeviceFree(const analysis::FailedAllocation& failed) const {
-    uint64_t free = 0;
-    for (const analysis::DeviceSample& sample : trace_.samples) {
-      if (sample.t_ns > failed.t_ns) break;
-      if (sample.device != failed.device) continue;
-      free = sample.total_bytes - std::min(sample.used_bytes, sample.total_bytes);
+  void WriteOfRow(const TorchEvent& event) {
+    const RowId row = event.row;
+    const bool is_free = event.action == TorchEvent::kFreeRequested ||
+                         event.action == TorchEvent::kFreeCompleted ||
+                         event.action == TorchEvent::kSegmentFree;
+    uint32_t stack = event.stack;
+    if (stack == 0 && is_free) stack = source_.FreeStack(row);
+    uint32_t forward_stack = 0;
+    // As PyTorch does: a free whose own stack nobody knows has that of the allocation.
+    if (stack == 0 && !source_.imported) stack = rows_.stack[row];
+    if (stack == rows_.stack[row]) forward_stack = rows_.forward_stack[row];
+    WriteFrames(stack, forward_stack);
+    WriteText("compile_context", rows_.Scope(row));
+    WriteText("user_metadata", rows_.Name(row));
+    if (source_.states_pools) {
+      if (const auto pool = rows_.Pool(row)) fields_.Pool("pool_id", *pool);
     }
-    return free;
   }
 
-  const Trace& trace_;
+  void WriteFrames(uint32_t stack, uint32_t forward_stack) {
+    if (stack != 0) {
+      pickle_.String("frames");
+      // An imported trace comes back as it was.
+      frames_.Write(stack, source_.imported ? 0 : forward_stack);
+    }
+    if (forward_stack != 0) {
+      pickle_.String("forward_frames");
+      frames_.WriteForward(forward_stack);
+    }
+  }
+
+  void WriteText(const char* key, uint32_t id) {
+    if (id != 0) fields_.Text(key, source_.definitions.string(id));
+  }
+
+  void WriteName(const TorchEvent& event) {
+    if (event.action == TorchEvent::kOther) {
+      WriteText("user_metadata", source_.trace.actions[event.index].name);
+    } else if (event.action == TorchEvent::kSnapshot) {
+      fields_.Text("user_metadata", source_.trace.snapshots[event.index].name);
+    }
+  }
+
+  std::string_view ActionOf(const TorchEvent& event) const {
+    if (event.action != TorchEvent::kOther) return NameOf(event.action);
+    return source_.definitions.string(source_.trace.actions[event.index].action);
+  }
+
+  uint64_t SizeOf(const TorchEvent& event) const {
+    if (event.row == kNoRow || IsOfSegment(event.action)) return event.size;
+    return rows_.Requested(event.row).value_or(event.size);
+  }
+
+  const Source& source_;
+  const Rows& rows_;
   PickleWriter& pickle_;
   Fields fields_;
   TorchFrameWriter& frames_;
@@ -131,15 +220,17 @@ class TraceWriter : public TorchSelectedSink {
 
 class SnapshotWriter {
  public:
-  SnapshotWriter(const Trace& trace, const StackFrames& frames_of, const TorchSelection& selection,
-                 std::ostream& out)
+  SnapshotWriter(const Trace& trace, const format::Definitions& definitions,
+                 const StackFrames& frames_of, const TorchSelection& selection, std::ostream& out)
       : trace_(trace),
+        source_(trace, definitions),
+        frames_of_(frames_of),
         selection_(selection),
         feed_(trace),
         pickle_(out),
         fields_(pickle_),
         frames_(frames_of, pickle_),
-        ignored_failures_(trace.failed.size()) {}
+        ignored_failures_(AllocatorTries(trace, definitions)) {}
 
   TorchSnapshotSummary Write() {
     pickle_.BeginDict();
@@ -161,8 +252,7 @@ class SnapshotWriter {
     pickle_.String("allocator_settings");
     WriteSettings();
     pickle_.String("external_annotations");
-    pickle_.BeginList();
-    pickle_.End();
+    WriteAnnotations();
     pickle_.End();
     pickle_.Finish();
     CountLeftOut();
@@ -186,7 +276,7 @@ class SnapshotWriter {
 
   void WriteDevice(int32_t device) {
     TorchPlan plan = PlanTorchTrace(trace_, feed_, device, selection_, ignored_failures_);
-    TraceWriter writer(trace_, selection_.window, plan, pickle_, frames_);
+    TraceWriter writer(source_, selection_.window, plan, pickle_, frames_);
     TorchModel model(trace_, device, TorchModel::Mode::kTell, plan.facts, writer);
     model.IgnoreFailures(&ignored_failures_);
     RunTorchModel(feed_, selection_.window, model);
@@ -202,10 +292,11 @@ class SnapshotWriter {
   }
 
   void WriteSegment(int32_t device, const TorchSegment& segment) {
-    uint64_t allocated = 0, active = 0;
+    uint64_t allocated = 0, active = 0, requested = 0;
     for (const TorchBlock& block : segment.blocks) {
       if (block.row == kNoRow) continue;
       active += block.size;
+      requested += RequestedOf(block);
       if (!block.pending) allocated += block.size;
     }
     pickle_.BeginDict();
@@ -214,7 +305,7 @@ class SnapshotWriter {
     fields_.Unsigned("total_size", segment.size);
     fields_.Unsigned("allocated_size", allocated);
     fields_.Unsigned("active_size", active);
-    fields_.Unsigned("requested_size", active);
+    fields_.Unsigned("requested_size", requested);
     fields_.Unsigned("stream", segment.stream);
     fields_.Text("segment_type", segment.small ? "small" : "large");
     fields_.Pool("segment_pool_id", segment.pool);
@@ -229,23 +320,61 @@ class SnapshotWriter {
     ++summary_.segments;
   }
 
+  uint64_t RequestedOf(const TorchBlock& block) const {
+    return trace_.rows.Requested(block.row).value_or(block.size);
+  }
+
   void WriteBlock(const TorchBlock& block) {
     const bool active = block.row != kNoRow;
+    const uint32_t forward_stack = active ? trace_.rows.forward_stack[block.row] : 0;
     pickle_.BeginDict();
     fields_.Unsigned("address", block.address);
     fields_.Unsigned("size", block.size);
-    fields_.Unsigned("requested_size", active ? block.size : 0);
+    fields_.Unsigned("requested_size", active ? RequestedOf(block) : 0);
     fields_.Text("state", !active         ? "inactive"
                           : block.pending ? "active_pending_free"
                                           : "active_allocated");
     pickle_.String("frames");
-    frames_.Write(active ? trace_.rows.stack[block.row] : 0, 0);
+    frames_.Write(active ? trace_.rows.stack[block.row] : 0, source_.imported ? 0 : forward_stack);
+    if (forward_stack != 0) {
+      pickle_.String("forward_frames");
+      frames_.WriteForward(forward_stack);
+    }
     pickle_.End();
     summary_.blocks += active ? 1 : 0;
   }
 
   void WriteSettings() {
+    if (source_.imported) return WriteStatedSettings(trace_.settings, pickle_);
+    const bool has_torch =
+        std::find(trace_.heaps.begin(), trace_.heaps.end(), "pytorch") != trace_.heaps.end();
+    if (has_torch) return WriteTorchSettings(ParseTorchSettings(AllocatorSetting()), pickle_);
     pickle_.BeginDict();
+    pickle_.End();
+  }
+
+  // The first name wins where both are set.
+  std::string AllocatorSetting() const {
+    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+      for (const Setting& setting : trace_.settings) {
+        if (setting.name() == name) return setting.value();
+      }
+    }
+    return "";
+  }
+
+  void WriteAnnotations() {
+    pickle_.BeginList();
+    const int32_t device = at_end_.empty() ? 0 : at_end_.front().first;
+    for (const TorchAnnotation& annotation :
+         TorchAnnotations(trace_, selection_, device, frames_of_)) {
+      pickle_.BeginDict();
+      fields_.Text("name", annotation.name);
+      fields_.Text("stage", annotation.ends ? "END" : "START");
+      fields_.Int("device", annotation.device);
+      fields_.Int("time_us", (trace_.start_unix_ns + annotation.t_ns) / 1000);
+      pickle_.End();
+    }
     pickle_.End();
   }
 
@@ -268,6 +397,8 @@ class SnapshotWriter {
   }
 
   const Trace& trace_;
+  const Source source_;
+  const StackFrames& frames_of_;
   const TorchSelection& selection_;
   const TorchFeed feed_;
   PickleWriter pickle_;
@@ -280,9 +411,10 @@ class SnapshotWriter {
 
 }  // namespace
 
-TorchSnapshotSummary WriteTorchSnapshot(const Trace& trace, const StackFrames& frames_of,
+TorchSnapshotSummary WriteTorchSnapshot(const Trace& trace, const format::Definitions& definitions,
+                                        const StackFrames& frames_of,
                                         const TorchSelection& selection, std::ostream& out) {
-  return SnapshotWriter(trace, frames_of, selection, out).Write();
+  return SnapshotWriter(trace, definitions, frames_of, selection, out).Write();
 }
 
 }  // namespace gmt::interop

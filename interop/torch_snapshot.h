@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "analysis/trace.h"
+#include "format/definitions.h"
 #include "interop/torch_frames.h"
 #include "interop/torch_model.h"
 #include "interop/torch_selection.h"
@@ -50,8 +51,10 @@ struct TorchSnapshotSummary {
   TorchModelCounts counts;
 };
 
-// Writes what `selection` names. Errors: those of the stream.
-TorchSnapshotSummary WriteTorchSnapshot(const analysis::Trace& trace, const StackFrames& frames_of,
+// Writes what `selection` names; `definitions` are those of the trace. Errors: those of the stream.
+TorchSnapshotSummary WriteTorchSnapshot(const analysis::Trace& trace,
+                                        const format::Definitions& definitions,
+                                        const StackFrames& frames_of,
                                         const TorchSelection& selection, std::ostream& out);
 
 }  // namespace gmt::interop

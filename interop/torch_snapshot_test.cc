@@ -25,7 +25,8 @@ class TorchSnapshotTest : public ::testing::Test {
     const StackFrames frames = [&](uint32_t stack) {
       return analysis::DescribeStack(script_.definitions(), stack);
     };
-    const TorchSnapshotSummary summary = WriteTorchSnapshot(trace, frames, selection_, out);
+    const TorchSnapshotSummary summary =
+        WriteTorchSnapshot(trace, script_.definitions(), frames, selection_, out);
     bytes_ = out.str();
     return summary;
   }
