@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -28,9 +29,9 @@ std::string NameOf(const Mark& mark) {
 
 class Collector {
  public:
-  Collector(const Trace& trace, const TorchSelection& selection, int32_t device,
-            const StackFrames& frames_of)
-      : trace_(trace), selection_(selection), device_(device), frames_of_(frames_of) {}
+  Collector(const Trace& trace, const format::Definitions& definitions,
+            const TorchSelection& selection, int32_t device)
+      : trace_(trace), definitions_(definitions), selection_(selection), device_(device) {}
 
   std::vector<TorchAnnotation> Collect() {
     for (const Aside& aside : trace_.asides) {
@@ -44,8 +45,16 @@ class Collector {
  private:
   void AddRange(const Range& range, bool ends, int64_t t_ns) {
     const bool unnamed = trace_.imported_from.empty() && range.name == kRecordFunction;
-    Add(unnamed ? RecordFunctionName(frames_of_(range.stack)) : range.name, ends,
-        range.device.value_or(device_), t_ns);
+    Add(unnamed ? NameOfOpener(range.stack) : range.name, ends, range.device.value_or(device_),
+        t_ns);
+  }
+
+  const std::string& NameOfOpener(uint32_t stack) {
+    std::string& name = opener_names_[stack];
+    if (name.empty()) {
+      name = RecordFunctionName(analysis::DescribeStack(definitions_, stack));
+    }
+    return name;
   }
 
   void AddMark(const Mark& mark, int64_t t_ns) {
@@ -66,25 +75,27 @@ class Collector {
   }
 
   const Trace& trace_;
+  const format::Definitions& definitions_;
   const TorchSelection& selection_;
   const int32_t device_;
-  const StackFrames& frames_of_;
+  absl::flat_hash_map<uint32_t, std::string> opener_names_;  // by stack
   std::optional<Mark> step_;
   std::vector<TorchAnnotation> annotations_;
 };
 
 }  // namespace
 
-std::vector<TorchAnnotation> TorchAnnotations(const Trace& trace, const TorchSelection& selection,
-                                              int32_t device, const StackFrames& frames_of) {
-  return Collector(trace, selection, device, frames_of).Collect();
+std::vector<TorchAnnotation> TorchAnnotations(const Trace& trace,
+                                              const format::Definitions& definitions,
+                                              const TorchSelection& selection, int32_t device) {
+  return Collector(trace, definitions, selection, device).Collect();
 }
 
 std::string RecordFunctionName(const std::vector<FrameText>& frames) {
   for (const FrameText& frame : frames) {
     if (!frame.is_python() || IsIn(frame, "torch/autograd/profiler.py")) continue;
     if (IsIn(frame, "torch/optim/optimizer.py")) {
-      return frame.function == "zero_grad" ? "Optimizer.zero_grad" : "Optimizer.step";
+      return absl::EndsWith(frame.function, "zero_grad") ? "Optimizer.zero_grad" : "Optimizer.step";
     }
     if (IsIn(frame, "torch/utils/data/dataloader.py")) return "enumerate(DataLoader)";
     if (IsIn(frame, "torch/profiler/profiler.py")) return "ProfilerStep";

@@ -20,8 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/frames.h"
 #include "analysis/trace.h"
-#include "interop/torch_frames.h"
+#include "format/definitions.h"
 #include "interop/torch_selection.h"
 
 namespace gmt::interop {
@@ -35,10 +36,10 @@ struct TorchAnnotation {
 
 // Those in the window, in order. `device` is where those belong that name none.
 std::vector<TorchAnnotation> TorchAnnotations(const analysis::Trace& trace,
-                                              const TorchSelection& selection, int32_t device,
-                                              const StackFrames& frames_of);
+                                              const format::Definitions& definitions,
+                                              const TorchSelection& selection, int32_t device);
 
-// "train.py:40 main" for frames innermost first; "record_function" where they tell nothing.
+// "train.py:40 main" for all frames, innermost first; "record_function" where they tell nothing.
 std::string RecordFunctionName(const std::vector<analysis::FrameText>& frames);
 
 }  // namespace gmt::interop

@@ -224,7 +224,6 @@ class SnapshotWriter {
                  const StackFrames& frames_of, const TorchSelection& selection, std::ostream& out)
       : trace_(trace),
         source_(trace, definitions),
-        frames_of_(frames_of),
         selection_(selection),
         feed_(trace),
         pickle_(out),
@@ -367,7 +366,7 @@ class SnapshotWriter {
     pickle_.BeginList();
     const int32_t device = at_end_.empty() ? 0 : at_end_.front().first;
     for (const TorchAnnotation& annotation :
-         TorchAnnotations(trace_, selection_, device, frames_of_)) {
+         TorchAnnotations(trace_, source_.definitions, selection_, device)) {
       pickle_.BeginDict();
       fields_.Text("name", annotation.name);
       fields_.Text("stage", annotation.ends ? "END" : "START");
@@ -398,7 +397,6 @@ class SnapshotWriter {
 
   const Trace& trace_;
   const Source source_;
-  const StackFrames& frames_of_;
   const TorchSelection& selection_;
   const TorchFeed feed_;
   PickleWriter pickle_;
