@@ -54,6 +54,13 @@ Json TargetJson(const InfoSummary& summary, bool complete) {
   target["exit"] = {{"kind", ExitName(summary, complete)},
                     {"code", exit.has_code() ? Json(exit.code()) : Json()},
                     {"known_by", exit.known_by().empty() ? Json() : Json(exit.known_by())}};
+  const Facts& facts = summary.facts;
+  target["rank"] = facts.has_rank() ? Json(facts.rank()) : Json();
+  target["local_rank"] = facts.has_local_rank() ? Json(facts.local_rank()) : Json();
+  target["world_size"] = facts.has_world_size() ? Json(facts.world_size()) : Json();
+  target["node_rank"] = facts.has_node_rank() ? Json(facts.node_rank()) : Json();
+  target["restart_count"] = facts.has_restart_count() ? Json(facts.restart_count()) : Json();
+  target["job"] = facts.job().empty() ? Json() : Json(facts.job());
   return target;
 }
 
@@ -162,6 +169,23 @@ std::string TargetText(const InfoSummary& summary, bool complete) {
   return text;
 }
 
+// "rank 3 of 16, local rank 1, on node 0, restart 2, job 4711", as far as it is known.
+std::string RankText(const Facts& facts) {
+  std::vector<std::string> known;
+  if (facts.has_rank()) {
+    known.push_back(facts.has_world_size()
+                        ? fmt::format("rank {} of {}", facts.rank(), facts.world_size())
+                        : fmt::format("rank {}", facts.rank()));
+  } else if (facts.has_world_size()) {
+    known.push_back(fmt::format("one of {}", facts.world_size()));
+  }
+  if (facts.has_local_rank()) known.push_back(fmt::format("local rank {}", facts.local_rank()));
+  if (facts.has_node_rank()) known.push_back(fmt::format("on node {}", facts.node_rank()));
+  if (facts.restart_count() > 0) known.push_back(fmt::format("restart {}", facts.restart_count()));
+  if (!facts.job().empty()) known.push_back("job " + facts.job());
+  return fmt::format("{}", fmt::join(known, ", "));
+}
+
 std::string EventsText(const InfoSummary& summary) {
   return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {} other",
                      Count(summary.alloc), Count(summary.free), Count(summary.free_failed),
@@ -207,6 +231,7 @@ void PrintInfoText(const std::string& path, const InfoSummary& summary, const in
       header.imported_from().empty() ? "by gpumemtrace " + header.tool_version()
                                      : "imported from: " + header.imported_from());
   Row(terminal, "target", TargetText(summary, input.complete()));
+  Row(terminal, "of a job", RankText(summary.facts));
   Row(terminal, "duration", Duration(summary.duration_ns()));
   Row(terminal, "events", EventsText(summary));
   Row(terminal, "losses", LossesText(summary));

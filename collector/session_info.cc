@@ -30,10 +30,20 @@ void AddApi(std::string_view value, std::vector<std::string>* apis) {
 // The field that one name of the info section fills whole, or nullptr.
 std::string* TextField(std::string_view name, SessionInfo* info) {
   const std::pair<std::string_view, std::string*> fields[] = {
-      {"output", &info->output},   {"run_id", &info->run_id},     {"exe", &info->exe},
-      {"cwd", &info->cwd},         {"hostname", &info->hostname}, {"shim", &info->shim},
-      {"rank", &info->rank},       {"job", &info->job},           {"local_rank", &info->local_rank},
-      {"version", &info->version}, {"unwinder", &info->unwinder},
+      {"output", &info->output},
+      {"run_id", &info->run_id},
+      {"exe", &info->exe},
+      {"cwd", &info->cwd},
+      {"hostname", &info->hostname},
+      {"shim", &info->shim},
+      {"rank", &info->rank},
+      {"job", &info->job},
+      {"local_rank", &info->local_rank},
+      {"version", &info->version},
+      {"unwinder", &info->unwinder},
+      {"world_size", &info->world_size},
+      {"node_rank", &info->node_rank},
+      {"restart_count", &info->restart_count},
   };
   for (const auto& [field, text] : fields) {
     if (field == name) return text;
@@ -88,6 +98,9 @@ gmt::Facts MakeStartFacts(const session::Header& session, const SessionInfo& inf
   for (const auto& [name, value] : info.sources) AddSetting(facts.mutable_sources(), name, value);
   SetNumber(info.rank, &gmt::Facts::set_rank, &facts);
   SetNumber(info.local_rank, &gmt::Facts::set_local_rank, &facts);
+  SetNumber(info.world_size, &gmt::Facts::set_world_size, &facts);
+  SetNumber(info.node_rank, &gmt::Facts::set_node_rank, &facts);
+  SetNumber(info.restart_count, &gmt::Facts::set_restart_count, &facts);
   if (!info.job.empty()) facts.set_job(info.job);
   facts.mutable_exit()->set_kind(gmt::Exit::RUNNING);
   return facts;

@@ -9,19 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/launcher.h"
+
 namespace gmt::preload {
 namespace {
 
 constexpr int kMaxAttempts = 10000;  // of run.N.gmt
-
-template <size_t kCount>
-const char* FirstSet(const char* const (&names)[kCount]) {
-  for (const char* name : names) {
-    const char* value = getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "";
-}
 
 // A cursor over a buffer that remembers whether everything fitted.
 struct Text {
@@ -54,13 +47,16 @@ const char* AppendField(const char* p, Text* out) {
       out->Append(buffer);
       return p + 1;
     case 'r':
-      out->Append(Rank());
+      out->Append(Launcher::Read().rank);
       return p + 1;
     case 'l':
-      out->Append(LocalRank());
+      out->Append(Launcher::Read().local_rank);
       return p + 1;
     case 'j':
-      out->Append(Job());
+      // A name, which a launcher may have taken from anywhere: it stays one part of the path.
+      for (const char* job = Launcher::Read().job; *job != '\0'; ++job) {
+        out->Append(*job == '/' ? "_" : job, 1);
+      }
       return p + 1;
     case '%':
       out->Append("%");
@@ -147,19 +143,6 @@ bool StateDirectory(char* path, size_t size) {
 }
 
 }  // namespace
-
-const char* Rank() {
-  return FirstSet({"GPUMEMTRACE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                   "MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK", "PALS_RANKID", "SLURM_PROCID",
-                   "JOB_COMPLETION_INDEX"});
-}
-const char* LocalRank() {
-  return FirstSet({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});
-}
-const char* Job() {
-  return FirstSet({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "RAY_JOB_ID",
-                   "TORCHELASTIC_RUN_ID"});
-}
 
 bool ExpandPattern(const char* pattern, char* path, size_t size) {
   Text out = {path, path + size};

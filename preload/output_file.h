@@ -27,14 +27,9 @@ struct OutputFile {
 // `run_id` may be "". fd < 0 where no place was writable.
 OutputFile CreateOutputFile(const char* pattern, const char* run_id);
 
-// Replaces %h %p %r %l %j %q{VAR} %% in `pattern`; "" for what is not known. False when it does not
-// fit.
+// Replaces %h %p %r %l %j %q{VAR} %% in `pattern`; "" for what is not known (rank, local rank and job
+// as preload/launcher.h has them). False when it does not fit.
 bool ExpandPattern(const char* pattern, char* path, size_t size);
-
-// Who this process is among many, from the launchers' variables; "" where none is set.
-const char* Rank();
-const char* LocalRank();
-const char* Job();
 
 }  // namespace gmt::preload
 

@@ -52,13 +52,14 @@ TEST_F(OutputFileTest, PatternKnowsProcessHostAndVariables) {
   EXPECT_EQ(Expand("100%%"), "100%");
 }
 
-TEST_F(OutputFileTest, RankComesFromTheFirstLauncherVariableThatIsSet) {
-  setenv("SLURM_PROCID", "7", 1);
-  EXPECT_EQ(Expand("r%r"), "r7");
-  setenv("RANK", "3", 1);  // torchrun under srun: eight workers share one SLURM_PROCID
-  EXPECT_EQ(Expand("r%r"), "r3");
-  unsetenv("RANK");
-  unsetenv("SLURM_PROCID");
+TEST_F(OutputFileTest, PatternKnowsWhatTheLauncherSays) {
+  setenv("GPUMEMTRACE_RANK", "13", 1);
+  setenv("LOCAL_RANK", "5", 1);
+  setenv("SLURM_JOB_ID", "4711", 1);
+  EXPECT_EQ(Expand("%j/r%r.l%l"), "4711/r13.l5");
+  setenv("SLURM_JOB_ID", "../4711", 1);
+  EXPECT_EQ(Expand("%j/r%r"), ".._4711/r13");
+  for (const char* name : {"GPUMEMTRACE_RANK", "LOCAL_RANK", "SLURM_JOB_ID"}) unsetenv(name);
 }
 
 TEST_F(OutputFileTest, UnknownSequenceIsKept) { EXPECT_EQ(Expand("a%zb%q{"), "a%zb%q{"); }

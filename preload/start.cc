@@ -13,6 +13,7 @@
 #include "preload/aside.h"
 #include "preload/exit.h"
 #include "preload/hook.h"
+#include "preload/launcher.h"
 #include "preload/loader.h"
 #include "preload/message.h"
 #include "preload/output_file.h"
@@ -30,20 +31,10 @@ namespace gmt::preload {
 namespace {
 
 // Variables of the target that explain its memory; they go into the recording.
-constexpr std::string_view kSettings[] = {"PYTORCH_CUDA_ALLOC_CONF",
-                                          "PYTORCH_ALLOC_CONF",
-                                          "PYTORCH_NO_CUDA_MEMORY_CACHING",
-                                          "CUDA_VISIBLE_DEVICES",
-                                          "CUDA_MODULE_LOADING",
-                                          "CUDA_DEVICE_ORDER",
-                                          "CUBLAS_WORKSPACE_CONFIG",
-                                          "NCCL_BUFFSIZE",
-                                          "RANK",
-                                          "LOCAL_RANK",
-                                          "WORLD_SIZE",
-                                          "SLURM_JOB_ID",
-                                          "SLURM_PROCID",
-                                          "OMPI_COMM_WORLD_RANK"};
+constexpr std::string_view kSettings[] = {
+    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",  "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "CUDA_VISIBLE_DEVICES",    "CUDA_MODULE_LOADING", "CUDA_DEVICE_ORDER",
+    "CUBLAS_WORKSPACE_CONFIG", "NCCL_BUFFSIZE"};
 
 void ReportOption(void*, const session::OptionError& e) {
   Say("GPUMEMTRACE: '%.*s': %s", static_cast<int>(e.pair.size()), e.pair.data(), e.why);
@@ -90,10 +81,20 @@ void AddSettings(session::InfoWriter* info) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = session::Slice(text, 0, text.find('='));
-    for (const std::string_view wanted : kSettings) {
-      if (name == wanted) info->Add("setting", text);
-    }
+    bool wanted = IsLauncherVariable(name);
+    for (const std::string_view setting : kSettings) wanted = wanted || name == setting;
+    if (wanted) info->Add("setting", text);
   }
+}
+
+void AddLauncher(session::InfoWriter* info) {
+  const Launcher launcher = Launcher::Read();
+  info->Add("rank", launcher.rank);
+  info->Add("local_rank", launcher.local_rank);
+  info->Add("world_size", launcher.world_size);
+  info->Add("node_rank", launcher.node_rank);
+  info->Add("restart_count", launcher.restart_count);
+  info->Add("job", launcher.job);
 }
 
 void AddOptions(std::string_view text, session::InfoWriter* info) {
@@ -123,9 +124,7 @@ void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
   if (gethostname(buffer, 256) == 0) info->Add("hostname", buffer);
   info->Add("shim", shim);
   if (FindCollector(shim, buffer, sizeof(buffer))) info->Add("collector", buffer);
-  info->Add("rank", Rank());
-  info->Add("local_rank", LocalRank());
-  info->Add("job", Job());
+  AddLauncher(info);
   info->Add("unwinder", unwinder);
   AddCommandLine(info);
   AddOptions(EnvironmentOr("GPUMEMTRACE", ""), info);

@@ -182,7 +182,7 @@ static_assert(sizeof(Header) == 4096);
 //   arg            one argument of the command line, in order
 //   exe, cwd, hostname, shim (path of the preloaded library),
 //   collector (path of the program that can read the session), version
-//   rank, local_rank, job
+//   rank, local_rank, world_size, node_rank, restart_count, job (preload/launcher.h; "": not known)
 //   api            "ID name": what the api numbers of events mean
 //   option         "KEY=VALUE": an option of the recording, as in GPUMEMTRACE
 //   setting        "NAME=VALUE": an environment variable of the target that explains its memory

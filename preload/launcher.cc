@@ -1,0 +1,105 @@
+#include "preload/launcher.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace gmt::preload {
+namespace {
+
+struct Names {
+  const char* rank;
+  const char* local_rank;
+  const char* world_size;
+};
+
+// The innermost launcher first. Where a launcher leaves a name to another one, it is that one's.
+constexpr Names kLaunchers[] = {
+    {"GPUMEMTRACE_RANK", "LOCAL_RANK", "WORLD_SIZE"},
+    {"RANK", "LOCAL_RANK", "WORLD_SIZE"},  // torchrun, accelerate, deepspeed, Ray Train
+    {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"PMIX_RANK", nullptr, nullptr},
+    {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
+    {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE"},
+    {"PALS_RANKID", "PALS_LOCAL_RANKID", nullptr},
+    {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
+    {"JOB_COMPLETION_INDEX", nullptr, nullptr},  // an indexed job of Kubernetes
+};
+constexpr const char* kNodes[] = {"GROUP_RANK", "NODE_RANK", "PALS_NODEID", "SLURM_NODEID"};
+constexpr const char* kRestarts[] = {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"};
+constexpr const char* kJobs[] = {"SLURM_JOB_ID", "PBS_JOBID",  "LSB_JOBID",
+                                 "FLUX_JOB_ID",  "RAY_JOB_ID", "TORCHELASTIC_RUN_ID"};
+
+constexpr size_t kMostDigits = 9;  // below 2^31
+
+const char* Text(const char* name) {
+  const char* value = name == nullptr ? nullptr : getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+const char* Number(const char* name) {
+  const char* value = Text(name);
+  const size_t digits = strspn(value, "0123456789");
+  return digits <= kMostDigits && value[digits] == '\0' ? value : "";
+}
+
+template <size_t kCount>
+const char* FirstNumber(const char* const (&names)[kCount]) {
+  for (const char* name : names) {
+    const char* value = Number(name);
+    if (*value != '\0') return value;
+  }
+  return "";
+}
+
+const char* FirstJob() {
+  for (const char* name : kJobs) {
+    const char* value = Text(name);
+    // torchrun's own word for a job that was given no name.
+    if (*value != '\0' && strcmp(value, "none") != 0) return value;
+  }
+  return "";
+}
+
+}  // namespace
+
+Launcher Launcher::Read() {
+  Launcher launcher;
+  // Without a rank, what torchrun's names say is still true.
+  launcher.local_rank = Number("LOCAL_RANK");
+  launcher.world_size = Number("WORLD_SIZE");
+  for (const Names& names : kLaunchers) {
+    const char* rank = Number(names.rank);
+    if (*rank == '\0') continue;
+    launcher.rank = rank;
+    launcher.local_rank = Number(names.local_rank);
+    launcher.world_size = Number(names.world_size);
+    break;
+  }
+  launcher.node_rank = FirstNumber(kNodes);
+  launcher.restart_count = FirstNumber(kRestarts);
+  launcher.job = FirstJob();
+  return launcher;
+}
+
+bool IsLauncherVariable(std::string_view name) {
+  for (const Names& names : kLaunchers) {
+    if (name == names.rank) return true;
+    if (names.local_rank != nullptr && name == names.local_rank) return true;
+    if (names.world_size != nullptr && name == names.world_size) return true;
+  }
+  for (const char* other : kNodes) {
+    if (name == other) return true;
+  }
+  for (const char* other : kRestarts) {
+    if (name == other) return true;
+  }
+  for (const char* other : kJobs) {
+    if (name == other) return true;
+  }
+  return false;
+}
+
+}  // namespace gmt::preload
