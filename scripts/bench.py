@@ -12,11 +12,13 @@ import sys
 import tempfile
 import time
 
+import bench_torch
 import gpu_check
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "overhead.md"
 BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
+TORCH_BEGIN, TORCH_END = "<!-- scripts/bench --torch writes from here -->", "<!-- PyTorch's to here -->"
 DEPTH = 20
 BATCH = 64  # calls, of call_cost
 VARIANTS = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
@@ -46,7 +48,8 @@ def pythons():
 
 
 class Bench:
-    def __init__(self, build, quick):
+    def __init__(self, build, quick, command):
+        self.command = command
         self.build = build.resolve()
         self.quick = quick
         self.rows = []
@@ -273,6 +276,12 @@ class Bench:
                 self.add(f"instructions added to a call: {name}", f"{counts[name] - counts['direct']:.0f}",
                          "mean of cudaMalloc and cudaFree; valgrind --tool=callgrind")
 
+    def run_torch(self):
+        with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
+            self.folder = pathlib.Path(folder)
+            (self.folder / "sessions").mkdir(mode=0o700)
+            bench_torch.TorchBench(self).run()
+
     def run(self):
         with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
             self.folder = pathlib.Path(folder)
@@ -297,22 +306,31 @@ class Bench:
                 if line.startswith("model name"):
                     model = line.split(":", 1)[1].strip()
                     break
-        lines = [f"`scripts/bench`, {datetime.date.today().isoformat()}, {model}, {os.cpu_count()} cores, "
+        lines = [f"`{self.command}`, {datetime.date.today().isoformat()}, {model}, {os.cpu_count()} cores, "
                  f"load {os.getloadavg()[0]:.1f}, Linux {platform.release()}, preset dev.", "",
                  "| what | median | against |", "|---|---|---|"]
         lines += [f"| {what} | {result} | {yardstick} |" for what, result, yardstick in self.rows]
         return "\n".join(lines)
 
 
+def write(text, begin, end):
+    before, rest = PAGE.read_text(encoding="utf-8").split(begin)
+    after = rest.split(end)[1]
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    print(f"\nWritten to {PAGE.relative_to(ROOT)}")
+
+
 def main():
-    bench = Bench(pathlib.Path(sys.argv[1]), "--quick" in sys.argv)
-    bench.run()
-    text = bench.markdown()
+    build, quick = pathlib.Path(sys.argv[1]), "--quick" in sys.argv
+    if "--torch" not in sys.argv:
+        bench = Bench(build, quick, "scripts/bench")
+        bench.run()
+        if "--write" in sys.argv:
+            write(bench.markdown(), BEGIN, END)
+    torch = Bench(build, quick, "scripts/bench --torch")
+    torch.run_torch()
     if "--write" in sys.argv:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        after = rest.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-        print(f"\nWritten to {PAGE.relative_to(ROOT)}")
+        write(torch.markdown(), TORCH_BEGIN, TORCH_END)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""What recording costs a PyTorch program, beside PyTorch's own recorder: a part of scripts/bench.
+
+Every figure is of a process of its own, on the simulated device. Processes of all variants take
+turns, so that a change of the machine meets all of them; what is told is the median of the rounds,
+and what a recorder adds is its difference to the bare process of the same round.
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAM = ROOT / "tests" / "programs" / "torch_cost.py"
+BARE, OURS, ALL = "not recorded", "gpumemtrace", "PyTorch's history, stacks=all"
+# Name -> (options of ours or None, options of torch_cost.py).
+VARIANTS = {
+    BARE: (None, []),
+    OURS: ("", []),
+    "gpumemtrace, stacks=none": ("stacks=none", []),
+    "PyTorch's history, stacks=python": (None, ["--history", "python"]),
+    ALL: (None, ["--history", "all"]),
+}
+MOST_OF_ALL = 0.25  # of what PyTorch's full history adds, ours may add
+
+
+class TorchBench:
+    """Measures through `bench`, whose rows it fills: scripts/bench.py."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.command = [str(bench.build / "simcuda" / "with-simcuda"), os.environ["GMT_TORCH_PYTHON"], str(PROGRAM)]
+
+    def measure(self, variant, part, *more):
+        ours, options = VARIANTS[variant]
+        environment = self.bench.environment(ours is not None, ours or "")
+        environment["GPUMEMTRACE_DIR"] = str(self.bench.folder / "sessions")
+        environment["OMP_NUM_THREADS"] = "1"
+        command = [*self.command, part, *options, *map(str, more), *(["--quick"] if self.bench.quick else [])]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        # The recording itself is of no use here, and stands in memory.
+        for recording in self.bench.folder.glob("*.gmt"):
+            recording.unlink()
+        if done.returncode != 0:
+            sys.exit(f"bench: {' '.join(command)}: exit code {done.returncode}\n{done.stderr[-3000:]}")
+        return json.loads(done.stdout)
+
+    def times(self, part, rounds):
+        """[{figure: ns} of each round] of each variant."""
+        results = {variant: [] for variant in VARIANTS}
+        for _ in range(rounds):
+            for variant, kept in results.items():
+                kept.append(self.measure(variant, part))
+        return results
+
+    def compare(self, what, results, figure):
+        bare = statistics.median(result[figure] for result in results[BARE])
+        self.bench.add(f"{what}: {BARE}", f"{bare / 1e3:.2f} µs", "x1")
+        added = {variant: statistics.median(result[figure] - plain[figure]
+                                            for result, plain in zip(kept, results[BARE]))
+                 for variant, kept in results.items()}
+        for variant in VARIANTS:
+            if variant != BARE:
+                self.bench.add(f"{what}: {variant}", f"{added[variant] / 1e3:+.2f} µs",
+                               f"x{1 + added[variant] / bare:.2f}; {added[variant] / added[ALL]:.2f} of what PyTorch's "
+                               "full history adds")
+        share = added[OURS] / added[ALL]
+        self.bench.add(f"{what}: what gpumemtrace adds, against stacks=all", f"{share:.2f}",
+                       f"goal: at most {MOST_OF_ALL}, {'met' if share <= MOST_OF_ALL else 'MISSED'}")
+
+    def growth(self):
+        """Ours is bounded, so it is measured over many more events; PyTorch's own would not fit."""
+        quick = self.bench.quick
+        ours_events, their_events = (200_000, 50_000) if quick else (10_000_000, 1_000_000)
+        plain = self.measure(BARE, "growth", "--events", ours_events)["bytes"]
+        ours = self.measure(OURS, "growth", "--events", ours_events)["bytes"]
+        self.bench.add(f"anonymous memory after {ours_events:,} events: {BARE}", f"{plain / 2**20:+.2f} MiB", "")
+        self.bench.add(f"anonymous memory after {ours_events:,} events: {OURS}", f"{ours / 2**20:+.2f} MiB",
+                       f"goal: at most 4 MiB, {'met' if ours <= 4 << 20 else 'MISSED'}")
+        for variant in ("PyTorch's history, stacks=python", ALL):
+            grown = self.measure(variant, "growth", "--events", their_events)["bytes"]
+            self.bench.add(f"anonymous memory after {their_events:,} events: {variant}", f"{grown / 2**20:+.0f} MiB",
+                           f"{grown / their_events:.0f} B/event")
+
+    def pauses(self):
+        events = 20_000 if self.bench.quick else 1_000_000
+        for variant, asked in ((BARE, "none"), (OURS, "none"), (OURS, "gpumemtrace"), (ALL, "torch")):
+            found = self.measure(variant, "pause", "--events", events, "--snapshot", asked)["milliseconds"]
+            whose = "no snapshot" if asked == "none" else "a snapshot"
+            self.bench.add(f"longest stop of an allocating loop after {events:,} events: {variant}, {whose}",
+                           f"{found:.2f} ms", "the best of three loops" if asked != "torch" else "one loop")
+
+    def run(self):
+        rounds = 2 if self.bench.quick else 7
+        results = self.times("pair", rounds)
+        for figure in results[BARE][0]:
+            self.compare(f"torch.empty(1024) and its release, Python {figure}", results, figure)
+        results = self.times("step", rounds)
+        allocations = results[BARE][0]["allocations"]
+        self.compare(f"training step of a small GPT, {allocations:.0f} allocations", results, "step")
+        self.growth()
+        self.pauses()

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Measures in one process what it costs PyTorch that its allocations are recorded, and by whom.
+
+Exercises: the caching allocator's fastest path (a block that is taken from the cache and given
+back), below one and below many Python functions; training steps with a backward pass; millions of
+events; a snapshot in the middle of an allocating loop.
+
+Usage: torch_cost.py PART [--history python|all] [--snapshot none|gpumemtrace|torch] [--events N] [--quick]
+  pair    nanoseconds of a torch.empty(1024) and its release, at Python depth 1 and 21
+  step    nanoseconds of a training step of a small GPT
+  growth  bytes of anonymous memory that the process gains by N events from many places
+  pause   milliseconds for which an allocating loop stands still, at most, around a snapshot that
+          is asked for after N events
+--history turns on PyTorch's own recorder, with stacks of that kind and context "alloc".
+Times of `pair` and `step` are processor time of this process, the least of several batches. Prints one line of JSON.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import pathlib
+import random
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+DEPTH = 21
+PLACES = 200  # functions that allocate, for `growth`
+
+
+def nested(depth, work):
+    """A function that calls work() below `depth` Python functions in all, each of its own code."""
+    function = work
+    for level in range(1, depth):
+        names = {"inner": function}
+        exec(f"def level{level}(count):\n    return inner(count)\n", names)
+        function = names[f"level{level}"]
+    return function
+
+
+def pairs(count):
+    empty = torch.empty
+    started = time.thread_time_ns()
+    for _ in range(count):
+        block = empty(1024, device="cuda")
+        del block
+    return time.thread_time_ns() - started
+
+
+def pair(arguments):
+    count, batches = (500, 3) if arguments.quick else (5000, 15)
+    result = {}
+    for depth in (1, DEPTH):
+        function = nested(depth, pairs)
+        function(count)
+        result[f"depth {depth}"] = min(function(count) for _ in range(batches)) / count
+    return result
+
+
+def step(arguments):
+    from train_gpt import GPT
+
+    torch.manual_seed(0)
+    model = GPT(8192, 4, 256, 4, 128, False).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+
+    def train(steps):
+        for _ in range(steps):
+            tokens = torch.randint(8192, (4, 129), device="cuda")
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                logits = model(tokens[:, :-1])
+                loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 8192), tokens[:, 1:].reshape(-1))
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    steps, batches = (2, 2) if arguments.quick else (10, 12)
+    train(3 if arguments.quick else 20)
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+    train(steps)
+    allocations = torch.cuda.memory_stats()["allocation.all.allocated"] - before
+    times = []
+    for _ in range(batches):
+        started = time.process_time_ns()
+        train(steps)
+        times.append((time.process_time_ns() - started) / steps)
+    return {"step": min(times), "allocations": allocations / steps}
+
+
+def anonymous_bytes():
+    """Of this process alone: what it has in memory that belongs to no file, swapped out or not."""
+    total = 0
+    with open("/proc/self/smaps_rollup", encoding="ascii") as rollup:
+        for line in rollup:
+            if line.startswith(("Anonymous:", "Swap:")):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def places():
+    """Functions that allocate and release a block, each at lines and a depth of its own."""
+    made = []
+    for number in range(PLACES):
+        names = {"torch": torch}
+        exec(f"def place{number}(count):\n" + "\n" * (number % 50)
+             + f"    for _ in range(count):\n        torch.empty({512 * (1 + number % 60)}, device='cuda')\n", names)
+        made.append(nested(1 + number % DEPTH, names[f"place{number}"]))
+    return made
+
+
+def run_events(functions, events):
+    """So many allocations and releases, half of them each."""
+    order = random.Random(0)
+    left = events // 2
+    while left > 0:
+        count = min(left, 100)
+        order.choice(functions)(count)
+        left -= count
+
+
+def growth(arguments):
+    functions = places()
+    run_events(functions, 40 * PLACES)
+    gc.collect()
+    before = anonymous_bytes()
+    run_events(functions, arguments.events)
+    gc.collect()
+    return {"bytes": anonymous_bytes() - before, "events": arguments.events}
+
+
+def loop(seconds, ask):
+    """The longest gap between two pairs, while ask() is called a third of the way."""
+    ask_at = time.perf_counter() + seconds / 3
+    end = ask_at + seconds * 2 / 3
+    longest, last = 0.0, time.perf_counter()
+    while last < end:
+        torch.empty(1024, device="cuda")
+        if last >= ask_at:
+            ask()
+            ask_at = float("inf")
+        now = time.perf_counter()
+        longest = max(longest, now - last)
+        last = now
+    return longest
+
+
+def ask_nobody():
+    pass
+
+
+def ask_gpumemtrace():
+    if ctypes.CDLL(None).gpumemtrace_snapshot(b"bench") != 1:
+        sys.exit("torch_cost: nobody takes a snapshot")
+
+
+def ask_torch():
+    torch.cuda.memory._snapshot()
+
+
+def pause(arguments):
+    functions = places()
+    run_events(functions, arguments.events)
+    kept = [torch.empty(512 * (1 + n % 60), device="cuda") for n in range(1000)]
+    ask = {"none": ask_nobody, "gpumemtrace": ask_gpumemtrace, "torch": ask_torch}[arguments.snapshot]
+    gc.collect()
+    gc.disable()  # its own pauses are not the recorder's
+    # Others on this machine can stop the loop, too: the best of some loops is the recorder's.
+    longest = min(loop(0.3 if arguments.quick else 1.5, ask) for _ in range(1 if arguments.snapshot == "torch" else 3))
+    return {"milliseconds": longest * 1e3, "events": arguments.events, "live": len(kept)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", choices=["pair", "step", "growth", "pause"])
+    parser.add_argument("--history", choices=["python", "all"])
+    parser.add_argument("--snapshot", choices=["none", "gpumemtrace", "torch"], default="none")
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.empty(1024, device="cuda")
+    if arguments.history:
+        torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks=arguments.history)
+    print(json.dumps(globals()[arguments.part](arguments)))
+
+
+if __name__ == "__main__":
+    main()
