@@ -92,7 +92,7 @@ bool ForwardStacks::LearnFrom(const void* node) {
     if (ThreadPlace(c) + sizeof(uint64_t) > kNodeBytes) continue;
     if (!IsHit(c, node, Word(node, NumberPlace(c)))) {
       tried_[c].hits.store(0, std::memory_order_relaxed);
-    } else if (tried_[c].hits.fetch_add(1, std::memory_order_relaxed) + 1 == kHitsWanted) {
+    } else if (tried_[c].hits.fetch_add(1, std::memory_order_relaxed) + 1 == HitsWanted(c)) {
       candidate_.store(c, std::memory_order_relaxed);
       return state_.compare_exchange_strong(learning, kKnown);
     }

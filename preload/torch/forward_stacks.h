@@ -17,8 +17,10 @@
 // what has been seen). It is found out by trying: the place is the first at which kHitsWanted nodes
 // in turn had a number that the table knows and that no node had before. (The engine evaluates nodes
 // in falling order of their numbers, and a later pass has higher ones. What else stands in a node
-// repeats itself, but for a number that counts as the first does, and stands behind it.) Until then,
-// and where none is found among the first kNodesTried nodes, there are no forward stacks.
+// repeats itself, but for a number that counts as the first does, and stands behind it. A flag of the
+// node looks like the number of the first thread: where number and thread do not stand as in what has
+// been seen, many more nodes are asked.) Until then, and where no place is found among the first
+// kNodesTried nodes, there are no forward stacks.
 //
 // Thread safety: all methods from any thread, without a lock. Zero bytes are an empty table.
 
@@ -51,7 +53,7 @@ class ForwardStacks {
   // Places of the number and, behind it, of the thread: multiples of 8 up to 56.
   static constexpr uint32_t kFirst = 8, kNumberPlaces = 4, kThreadPlaces = 6;
   static constexpr uint32_t kCandidates = kNumberPlaces * kThreadPlaces;
-  static constexpr uint32_t kHitsWanted = 8;
+  static constexpr uint32_t kHitsWantedWhereSeen = 8, kHitsWantedElsewhere = 512;
   static constexpr uint32_t kNodesTried = 4096;
 
   static constexpr uint32_t NumberPlace(uint32_t candidate) {
@@ -59,6 +61,11 @@ class ForwardStacks {
   }
   static constexpr uint32_t ThreadPlace(uint32_t candidate) {
     return NumberPlace(candidate) + 8 * (1 + candidate % kThreadPlaces);
+  }
+  static constexpr uint32_t HitsWanted(uint32_t candidate) {
+    const uint32_t number = NumberPlace(candidate);
+    const bool seen = (number == 16 || number == 24) && ThreadPlace(candidate) == number + 24;
+    return seen ? kHitsWantedWhereSeen : kHitsWantedElsewhere;
   }
 
   std::atomic<uint64_t>* Table();
