@@ -63,6 +63,11 @@ SessionSizes GrowingSizes() {
   return sizes;
 }
 
+// That a native stack takes which shares no frames.
+constexpr uint64_t WordsOfStack(uint64_t depth) {
+  return sizeof(StackHeader) / sizeof(uint64_t) + depth;
+}
+
 // Blocks of memory behind a session's file, in bytes.
 uint64_t MemoryOf(const ScratchSession& session) {
   struct stat st;
@@ -79,7 +84,7 @@ TEST(ArenaGrowthTest, ArenaTakesMemoryWhenItIsFullAndNotBefore) {
   EXPECT_GE(MemoryOf(session), before + (2 << 20));
   EXPECT_EQ(session.control().arena_errno.load(), 0u);
   StackFrames stack;
-  const uint64_t last = session.control().arena_used.load() - 31;
+  const uint64_t last = session.control().arena_used.load() - WordsOfStack(30) + 1;
   ASSERT_TRUE(ReadStack(session.map(), static_cast<uint32_t>(last), &stack));
   EXPECT_EQ(stack.frames[29].address, 10000u * 1000 + 29);
 }
@@ -89,7 +94,7 @@ TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndWhatIsThereStays) {
   const StackTable stacks = session.map().stacks();
   const uint32_t kept = AddDistinct(stacks, 1, 20000, 30);
   const uint64_t words = session.map().count(kArena);
-  EXPECT_GE(kept, words / 32 - 1);
+  EXPECT_GE(kept, words / WordsOfStack(30) - 1);
   EXPECT_LT(kept, 20000u);
   EXPECT_EQ(session.control().arena_backed.load(), words);
   EXPECT_EQ(AddDistinct(stacks, 1, kept, 30), kept) << "known stacks keep their ids";

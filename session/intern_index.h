@@ -27,6 +27,12 @@
 
 namespace gmt::session {
 
+// 128 bits that stand for the contents: of a million entries no two have the same by chance.
+struct Digest {
+  uint64_t a, b;
+  bool operator==(const Digest&) const = default;
+};
+
 // Two independent chains of 64 x 64 -> 128 bit multiplications: the words of a stack share most of
 // their bits, and one chain would wait for each multiplication.
 class ContentHash {
@@ -50,6 +56,7 @@ class ContentHash {
     std::memcpy(&rest, at, size);
     Add(&rest, 1);
   }
+  Digest digest() const { return {a_, b_}; }
   uint64_t value() const { return Fold(a_ ^ 0x589965cc75374cc3, b_); }
 
  private:

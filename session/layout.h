@@ -43,8 +43,8 @@
 namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
-inline constexpr uint32_t kAbiMajor = 2;
-inline constexpr uint32_t kAbiMinor = 1;
+inline constexpr uint32_t kAbiMajor = 3;
+inline constexpr uint32_t kAbiMinor = 0;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -338,8 +338,6 @@ inline constexpr int kArenaOffsetBits = 40;
 //
 //   StackHeader
 //   `own` frames, innermost first
-//   where kStackPython: a word that tells the code objects of all its interpreter frames from
-//   others at their addresses
 //   the ids of the code objects of its own interpreter frames, in their order, two to a word, the
 //   first in the lower half
 //
@@ -352,8 +350,11 @@ struct StackHeader {
   uint16_t own;
   uint16_t codes;  // interpreter frames among the own ones
   uint32_t outer;  // id; 0 where own == depth
+  // Of all that tells this stack from others: depth, flags, generation, all frames, and what the
+  // code objects of its interpreter frames are, beside where they lie.
+  uint64_t digest[2];
 };
-static_assert(sizeof(StackHeader) == 16);
+static_assert(sizeof(StackHeader) == 32);
 
 enum StackFlags : uint16_t {
   kStackTruncated = 1,  // frames further out exist

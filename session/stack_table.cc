@@ -18,20 +18,19 @@ uint32_t CountInterpreter(const uint64_t* frames, uint32_t count) {
 
 // Words of an entry behind its header.
 uint64_t WordsOf(const StackHeader& header) {
-  const uint64_t fingerprint = (header.flags & kStackPython) != 0 ? 1 : 0;
-  return header.own + fingerprint + (uint64_t{header.codes} + 1) / 2;
+  return header.own + (uint64_t{header.codes} + 1) / 2;
 }
 
 uint64_t HeadOf(uint32_t depth, uint16_t flags, uint32_t generation) {
   return depth | uint64_t{flags} << 16 | uint64_t{generation} << 32;
 }
 
-uint64_t HashOf(StackTable::Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) {
+ContentHash HashOf(StackTable::Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) {
   static_assert(offsetof(StackTable::Buffer, frames) == 2 * sizeof(uint64_t));
   stack->head = HeadOf(depth, flags, generation);
   ContentHash hash;
   hash.Add(&stack->head, depth + 2);
-  return hash.value();
+  return hash;
 }
 
 }  // namespace
@@ -44,7 +43,6 @@ StackPieces::StackPieces(const Arena& arena, uint32_t id) : arena_(arena) {
   depth_ = left_ = header_.depth;
   flags_ = header_.flags;
   generation_ = header_.generation;
-  if ((flags_ & kStackPython) != 0) fingerprint_ = entry_[header_.own];
 }
 
 // Reads the header at `id` once and checks that all that it tells of lies in the arena.
@@ -64,9 +62,7 @@ bool StackPieces::Next(Piece* piece) {
     const uint32_t skipped = header_.depth - left_;  // further in than what is asked for
     if (skipped < header_.own) {
       const uint32_t before = CountInterpreter(entry_, skipped);
-      const bool python = (header_.flags & kStackPython) != 0;
-      const auto* codes =
-          reinterpret_cast<const uint32_t*>(entry_ + header_.own + (python ? 1 : 0));
+      const auto* codes = reinterpret_cast<const uint32_t*>(entry_ + header_.own);
       piece->frames = entry_ + skipped;
       piece->count = header_.own - skipped;
       piece->codes = codes + before;
@@ -81,18 +77,10 @@ bool StackPieces::Next(Piece* piece) {
   return false;
 }
 
-bool StackTable::Equal(uint64_t place, const Buffer& stack, uint32_t depth) const {
-  StackPieces pieces(arena_, static_cast<uint32_t>(place));
-  if (!pieces || HeadOf(pieces.depth(), pieces.flags(), pieces.generation()) != stack.head ||
-      pieces.fingerprint() != stack.fingerprint) {
-    return false;
-  }
-  uint32_t at = 0;
-  for (StackPieces::Piece piece; pieces.Next(&piece); at += piece.count) {
-    if (std::memcmp(stack.frames + at, piece.frames, piece.count * sizeof(uint64_t)) != 0)
-      return false;
-  }
-  return at == depth;
+bool StackTable::Equal(uint64_t place, const Digest& digest) const {
+  const uint64_t* header = arena_.Find(place, kHeaderWords);
+  constexpr size_t kDigest = offsetof(StackHeader, digest) / sizeof(uint64_t);
+  return header != nullptr && Digest{header[kDigest], header[kDigest + 1]} == digest;
 }
 
 // How many of the outermost frames of `like` are this stack's, and the stack that those stand in.
@@ -137,8 +125,8 @@ StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
   return result;
 }
 
-uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const uint32_t* codes,
-                            uint32_t like) const {
+uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const Digest& digest,
+                            const uint32_t* codes, uint32_t like) const {
   const Shared shared = FindShared(stack, depth, codes, like);
   const uint32_t own = depth - shared.frames;
   const uint32_t own_codes = CountInterpreter(stack.frames, own);
@@ -147,29 +135,29 @@ uint64_t StackTable::Append(const Buffer& stack, uint32_t depth, const uint32_t*
   header.own = static_cast<uint16_t>(own);
   header.codes = static_cast<uint16_t>(own_codes);
   header.outer = shared.stack;
+  header.digest[0] = digest.a;
+  header.digest[1] = digest.b;
   const uint64_t place = arena_.Append(kHeaderWords + WordsOf(header));
   if (place == 0) return 0;
   uint64_t* at = arena_.at(place);
   std::memcpy(at, &header, sizeof(header));
   std::memcpy(at += kHeaderWords, stack.frames, own * sizeof(uint64_t));
-  at += own;
-  if ((header.flags & kStackPython) != 0) *at++ = stack.fingerprint;
-  if (own_codes != 0) std::memcpy(at, codes, own_codes * sizeof(uint32_t));
+  if (own_codes != 0) std::memcpy(at + own, codes, own_codes * sizeof(uint32_t));
   return place;
 }
 
 uint32_t StackTable::Find(Buffer* stack, uint32_t depth, uint16_t flags,
                           uint32_t generation) const {
-  const uint64_t hash = HashOf(stack, depth, flags, generation);
-  return index_.Find(hash, [&](uint64_t place) { return Equal(place, *stack, depth); });
+  const ContentHash hash = HashOf(stack, depth, flags, generation);
+  return index_.Find(hash.value(), [&](uint64_t place) { return Equal(place, hash.digest()); });
 }
 
 uint32_t StackTable::Add(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
                          const uint32_t* codes, uint32_t like) const {
-  const uint64_t hash = HashOf(stack, depth, flags, generation);
+  const ContentHash hash = HashOf(stack, depth, flags, generation);
   return index_.Intern(
-      hash, [&](uint64_t place) { return Equal(place, *stack, depth); },
-      [&] { return Append(*stack, depth, codes, like); });
+      hash.value(), [&](uint64_t place) { return Equal(place, hash.digest()); },
+      [&] { return Append(*stack, depth, hash.digest(), codes, like); });
 }
 
 }  // namespace gmt::session

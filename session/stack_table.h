@@ -10,10 +10,11 @@
 //
 // Invariants
 //   T1  A stack shares only with one that stands before it in the arena; following `outer` ends.
-//   T2  It takes at most kMaxPieces pieces, so that a comparison costs a bounded number of cache
-//       misses.
+//   T2  It takes at most kMaxPieces pieces.
 //   T3  Shared frames have the same words and, where they are an interpreter's, the same code
 //       objects.
+//   T4  Two stacks with one digest are one stack: what is looked for is compared by its digest, which
+//       lies in one cache line, not frame by frame.
 //
 // Thread safety: as session/intern_index.h.
 
@@ -39,7 +40,6 @@ class StackPieces {
   uint32_t depth() const { return depth_; }
   uint16_t flags() const { return flags_; }
   uint32_t generation() const { return generation_; }
-  uint64_t fingerprint() const { return fingerprint_; }
 
   struct Piece {
     const uint64_t* frames;
@@ -61,7 +61,6 @@ class StackPieces {
   uint32_t id_ = 0;
   uint32_t depth_ = 0, left_ = 0, generation_ = 0;
   uint16_t flags_ = 0;
-  uint64_t fingerprint_ = 0;
 };
 
 class StackTable {
@@ -93,10 +92,11 @@ class StackTable {
     uint32_t stack = 0;
     uint32_t frames = 0;  // outermost ones
   };
-  bool Equal(uint64_t place, const Buffer& stack, uint32_t depth) const;
+  bool Equal(uint64_t place, const Digest& digest) const;
   Shared FindShared(const Buffer& stack, uint32_t depth, const uint32_t* codes,
                     uint32_t like) const;
-  uint64_t Append(const Buffer& stack, uint32_t depth, const uint32_t* codes, uint32_t like) const;
+  uint64_t Append(const Buffer& stack, uint32_t depth, const Digest& digest, const uint32_t* codes,
+                  uint32_t like) const;
 
   InternIndex index_;
   Arena arena_;
