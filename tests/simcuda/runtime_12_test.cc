@@ -29,6 +29,25 @@ TEST(Runtime12Test, PropertiesAreThoseOfTheDevice) {
   });
 }
 
+TEST(Runtime12Test, AttributesOfAPointerEndWhereTheStructureOfCuda12Ends) {
+  InFreshProcess({}, [] {
+    struct {
+      int type, device;
+      void *device_pointer, *host_pointer;
+      uint64_t behind = 0x1234567890;
+    } attributes;
+    using Answer = decltype(&attributes);
+    auto get = Of12<cudaError_t(Answer, const void*)>("cudaPointerGetAttributes");
+    auto allocate = Of12<cudaError_t(void**, size_t)>("cudaMallocHost");
+    void* memory = nullptr;
+    ASSERT_EQ(allocate(&memory, 16), cudaSuccess);
+    EXPECT_EQ(get(&attributes, memory), cudaSuccess);
+    EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+    EXPECT_EQ(attributes.host_pointer, memory);
+    EXPECT_EQ(attributes.behind, uint64_t{0x1234567890});
+  });
+}
+
 TEST(Runtime12Test, CaptureIsToldWithoutEdges) {
   InFreshProcess({}, [] {
     using Handles = const cudaGraphNode_t*;

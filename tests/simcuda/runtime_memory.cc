@@ -1,4 +1,7 @@
 // Allocation, registration and questions about pointers.
+#include <algorithm>
+#include <iterator>
+
 #include "tests/simcuda/runtime.h"
 
 namespace {
@@ -98,7 +101,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     CUresult result =
         SIM_DRIVER(cuPointerGetAttributes, 7000)(5, asked, answers, sim::Address(pointer));
     if (result != CUDA_SUCCESS) return result;
-    *attributes = {};
+#if SIMCUDA_RUNTIME_VERSION >= 13000  // the structure of CUDA 12 ends in front of it
+    std::fill(std::begin(attributes->reserved), std::end(attributes->reserved), 0);
+#endif
     attributes->device = device;
     attributes->devicePointer = device_pointer;
     attributes->hostPointer = host_pointer;

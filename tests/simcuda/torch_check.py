@@ -307,7 +307,7 @@ def check_scenario(rig, scenario):
     expect(len(results), scenario.ranks, "ranks that told their outcome")
     conf = scenario.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
     only_pytorch = scenario.ranks == 1 and "SIMCUDA_HANDLE" not in scenario.environment
-    if not only_pytorch or "expandable" in conf or scenario.name == "one_of_eight":
+    if not only_pytorch or not scenario.caching or "expandable" in conf or scenario.name == "one_of_eight":
         return
     counts = run.counts()
     for key, call in (("num_device_alloc", "cuMemAlloc_v2"), ("num_device_free", "cuMemFree_v2")):
