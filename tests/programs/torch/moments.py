@@ -8,8 +8,9 @@ A moment puts a mark named "moment" into the recording, where a profiler is load
 marks, and then writes what PyTorch says to the folder that $GMT_MOMENTS names, as PID.INDEX.pickle:
 
     {"name", "index", "pid", "torch": version,
-     "snapshot": what torch.cuda.memory._snapshot() returns; its traces at the end only,
-     "stats": {device: torch.cuda.memory_stats(device)}}
+     "snapshot": what torch.cuda.memory._snapshot() returns; its traces at the end only; None
+                 where the allocator keeps no blocks (backend:cudaMallocAsync),
+     "stats": {device: torch.cuda.memory_stats(device)}; empty for an allocator of the user's}
 
 $GMT_HISTORY (python, cpp or all) switches PyTorch's own history on, with these stacks at
 allocations. Without either variable nothing but the mark is left. Neither the mark nor the asking
@@ -45,11 +46,23 @@ _mark = _find_mark()
 
 def begin():
     history = os.environ.get("GMT_HISTORY")
-    if history and torch.cuda.is_available():
+    if history and torch.cuda.is_available() and _keeps_blocks():
         torch.cuda.memory._record_memory_history("all", context="alloc", stacks=history)
 
 
+def _keeps_blocks():
+    return torch.cuda.get_allocator_backend() == "native"
+
+
+def _stats():
+    if torch.cuda.get_allocator_backend() == "pluggable":
+        return {}
+    return {n: torch.cuda.memory_stats(n) for n in range(torch.cuda.device_count())}
+
+
 def _snapshot(traces):
+    if not _keeps_blocks():
+        return None
     if traces:
         return torch.cuda.memory._snapshot()
     try:
@@ -86,7 +99,6 @@ def moment(name, traces=False):
             _mark(b"moment", index)
         if not folder or not torch.cuda.is_initialized():
             return
-        devices = range(torch.cuda.device_count())
         _write(
             folder,
             {
@@ -95,7 +107,7 @@ def moment(name, traces=False):
                 "pid": os.getpid(),
                 "torch": str(torch.__version__),
                 "snapshot": _snapshot(traces),
-                "stats": {device: torch.cuda.memory_stats(device) for device in devices},
+                "stats": _stats(),
             },
         )
 

@@ -6,9 +6,13 @@ import torch
 
 
 def print_outcome(**more):
-    """Prints PyTorch's counters of all devices, and whatever `more` holds, as one line of JSON."""
+    """Prints PyTorch's counters of all devices, and whatever `more` holds, as one line of JSON.
+
+    An allocator of the user's own counts nothing: there are no devices then.
+    """
     devices = []
-    for device in range(torch.cuda.device_count()):
+    counts = torch.cuda.get_allocator_backend() != "pluggable"
+    for device in range(torch.cuda.device_count() if counts else 0):
         stats = torch.cuda.memory_stats(device)
         devices.append(
             {

@@ -19,7 +19,8 @@ class Scenario:
     environment: dict = dataclasses.field(default_factory=dict)
     ranks: int = 1  # processes that use the device; the program starts them itself
     short: bool = False  # one of those that every run of the tests includes
-    compiles: bool = False  # Triton builds its launchers with the C compiler of the machine
+    compiles: bool = False  # with the C compiler of the machine
+    caching: bool = True  # PyTorch's allocator keeps blocks, so it counts and reports them
 
     def command(self, python):
         return [str(python), str(FOLDER / self.program), *self.arguments]
@@ -53,6 +54,15 @@ EXPANDABLE = "expandable_segments:True"
 
 SCENARIOS = (
     Scenario("mlp", "mlp.py", short=True),
+    Scenario(
+        "mlp_uncached", "mlp.py", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, caching=False
+    ),
+    Scenario(
+        "mlp_async",
+        "mlp.py",
+        environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+        caching=False,
+    ),
     _gpt("gpt_foreach"),
     _gpt("gpt_fused", "--optimizer", "fused"),
     _gpt("gpt_bf16", "--amp", "bf16", "--optimizer", "fused"),
@@ -69,6 +79,8 @@ SCENARIOS = (
         environment={"SIMCUDA_LAG": "20", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
     ),
     Scenario("graphs", "graphs.py"),
+    Scenario("pluggable_pool", "pluggable.py", compiles=True),
+    Scenario("pluggable", "pluggable.py", ("--whole",), compiles=True, caching=False),
     Scenario("empty_cache", "empty_cache.py"),
     Scenario(
         "empty_cache_expandable",
