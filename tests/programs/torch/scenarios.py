@@ -72,6 +72,8 @@ SCENARIOS = (
     _gpt("gpt_checkpoint_reentrant", "--checkpoint", "reentrant"),
     _gpt("gpt_varying", "--varying"),
     _gpt("gpt_expandable", "--varying", PYTORCH_CUDA_ALLOC_CONF=EXPANDABLE),
+    Scenario("phases", "phases.py"),
+    Scenario("phases_profiled", "phases.py", ("--profile",)),
     Scenario("streams", "streams.py", environment={"SIMCUDA_LAG": "20"}, short=True),
     Scenario(
         "streams_expandable",
