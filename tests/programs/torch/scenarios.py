@@ -103,6 +103,31 @@ SCENARIOS = (
         "oom_recover.py",
         environment={"SIMCUDA_MEMORY": "4G", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
     ),
+    Scenario(
+        "corners",
+        "corners.py",
+        environment={
+            "SIMCUDA_MEMORY": "4G",
+            "SIMCUDA_LAG": "20",
+            "PYTORCH_CUDA_ALLOC_CONF": "garbage_collection_threshold:0.6,max_split_size_mb:64",
+        },
+    ),
+    Scenario(
+        "corners_expandable",
+        "corners.py",
+        environment={
+            "SIMCUDA_MEMORY": "4G",
+            "SIMCUDA_LAG": "20",
+            "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE,
+        },
+    ),
+    Scenario("threads", "threads.py", environment={"SIMCUDA_LAG": "5"}),
+    Scenario(
+        "threads_expandable",
+        "threads.py",
+        ("--seed", "2"),
+        {"SIMCUDA_LAG": "5", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
+    ),
     Scenario("two_devices", "two_devices.py", environment={"SIMCUDA_DEVICES": "2"}),
     Scenario("convnet", "convnet.py", environment={"SIMCUDA_WORKSPACE": "3M"}),
     Scenario(
