@@ -13,8 +13,9 @@ marks, and then writes what PyTorch says to the folder that $GMT_MOMENTS names, 
      "stats": {device: torch.cuda.memory_stats(device)}; empty for an allocator of the user's}
 
 $GMT_HISTORY (python, cpp or all) switches PyTorch's own history on, with these stacks at
-allocations. Without either variable nothing but the mark is left. Neither the mark nor the asking
-allocates memory of a device or waits for one.
+allocations; $GMT_ANOMALY, in addition, the detection of anomalies, with which the history of a
+backward pass has the stacks of the forward pass. Without these variables nothing but the mark is
+left. Neither the mark nor the asking allocates memory of a device or waits for one.
 """
 
 import contextlib
@@ -48,6 +49,8 @@ def begin():
     history = os.environ.get("GMT_HISTORY")
     if history and torch.cuda.is_available() and _keeps_blocks():
         torch.cuda.memory._record_memory_history("all", context="alloc", stacks=history)
+    if os.environ.get("GMT_ANOMALY"):
+        torch.autograd.set_detect_anomaly(True, check_nan=False)
 
 
 def _keeps_blocks():

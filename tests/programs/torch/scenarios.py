@@ -128,6 +128,7 @@ SCENARIOS = (
         ("--seed", "2"),
         {"SIMCUDA_LAG": "5", "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
     ),
+    Scenario("backward_sites", "backward_sites.py"),
     Scenario("two_devices", "two_devices.py", environment={"SIMCUDA_DEVICES": "2"}),
     Scenario("convnet", "convnet.py", environment={"SIMCUDA_WORKSPACE": "3M"}),
     Scenario(
