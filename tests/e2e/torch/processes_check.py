@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Records PyTorch where it has no blocks to show, and where several processes train: which files
+there are, and what they say of themselves.
+
+Usage: processes_check.py --build DIR [--python PYTHON] [NAME...]
+"""
+
+import argparse
+import collections
+import pathlib
+import subprocess
+import sys
+
+import oracle_check
+from rig import Recording, Rig, find_python, run_cases
+
+TRAINING = oracle_check.PROGRAMS.parent / "train_gpt.py"
+
+
+def recordings(rig, folder, done):
+    """All recordings that a run left."""
+    found = []
+    for path in sorted(folder.glob("*.gmt")):
+        recording = Recording(rig, folder, done)
+        recording.path = path
+        found.append(recording)
+    return found
+
+
+# ---- No blocks ----------------------------------------------------------------------------------
+
+
+def check_without_blocks(rig, folder, reason, heap_api, **environment):
+    recording = rig.run(folder, [rig.python, TRAINING, "--json"], **environment)
+    result = recording.result()
+    info = recording.check_whole()
+    said = info["sources"]["pytorch"]
+    assert said not in ("on", "off") and reason in said, f"sources.pytorch: {said}"
+    lines = recording.events()
+    heaps = collections.Counter(line.get("heap") for line in lines)
+    assert "pytorch" not in heaps, heaps
+    apis = {line["api"] for line in lines if line["kind"] == "alloc" and line["heap"] == "driver"}
+    assert heap_api in apis, apis
+    recording.check_against_the_device()
+    return recording, result
+
+
+def the_async_allocator_has_no_blocks(rig, folder):
+    recording, result = check_without_blocks(
+        rig,
+        folder,
+        "cudaMallocAsync",
+        "cudaMallocAsync",
+        PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
+    )
+    # What PyTorch says is what the driver's pool holds, which rounds each allocation up.
+    peak, said = recording.peak(), result["max_memory_allocated"]
+    assert 0.999 * said < peak <= said, (peak, said)
+
+
+def no_caching_has_no_blocks(rig, folder):
+    check_without_blocks(
+        rig,
+        folder,
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+        "cudaMalloc",
+        PYTORCH_NO_CUDA_MEMORY_CACHING="1",
+    )
+
+
+# ---- Several processes --------------------------------------------------------------------------
+
+LOADS = """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 16
+    def __getitem__(self, index): return torch.full((1000,), float(index))
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    loader = torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2, pin_memory=True)
+    print(sum(batch.cuda().shape[0] for batch in loader))
+"""
+
+RANK = """
+import os, torch
+torch.cuda.set_device(0)
+kept = torch.empty((int(os.environ["RANK"]) + 1) << 20, dtype=torch.uint8, device="cuda")
+print(os.getpid())
+"""
+
+SPAWNS = """
+import os, torch
+def work(rank, world):
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = str(rank), str(world)
+    kept = torch.empty((rank + 1) << 20, dtype=torch.uint8, device="cuda")
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, (3,), nprocs=3)
+"""
+
+
+def workers_that_load_data_leave_no_files(rig, folder):
+    program = folder / "loads.py"
+    program.write_text(LOADS)
+    recording = rig.run(folder, [rig.python, program])
+    assert recording.done.returncode == 0, recording.done.stderr
+    assert recording.done.stdout.split() == ["16"], recording.done.stdout
+    assert [r.path.name for r in recordings(rig, folder, recording.done)] == ["run.gmt"]
+
+
+def check_ranks(rig, folder, done, ranks, **also):
+    found = recordings(rig, folder, done)
+    said = {}
+    for recording in found:
+        recording.check_whole()
+        target = recording.info()["target"]
+        rank = target["rank"]
+        assert rank not in said, f"two files of rank {rank}: {[r.path.name for r in found]}"
+        said[rank] = target
+        (row,) = [
+            h for d in recording.report()["devices"] for h in d["heaps"] if h["heap"] == "pytorch"
+        ]
+        assert row["peak_live_bytes"] == (rank + 1) << 20, (rank, row)
+    assert sorted(said) == list(range(ranks)), f"ranks {sorted(said)} of {ranks}"
+    for rank, target in said.items():
+        for key, value in {"world_size": ranks, **also}.items():
+            want = value(rank) if callable(value) else value
+            assert target[key] == want, f"rank {rank}: {key} is {target[key]}, not {want}"
+
+
+def torchrun_makes_a_file_for_each_rank(rig, folder):
+    program = folder / "rank.py"
+    program.write_text(RANK)
+    command = [rig.python, "-m", "torch.distributed.run", "--nproc-per-node", 2, program]
+    recording = rig.run(folder, command, TORCHELASTIC_RUN_ID="")
+    assert recording.done.returncode == 0, recording.done.stderr
+    check_ranks(rig, folder, recording.done, 2, local_rank=lambda rank: rank)
+
+
+def spawned_ranks_have_files_of_their_own(rig, folder):
+    program = folder / "spawns.py"
+    program.write_text(SPAWNS)
+    recording = rig.run(folder, [rig.python, program])
+    assert recording.done.returncode == 0, recording.done.stderr
+    check_ranks(rig, folder, recording.done, 3)
+
+
+def ranks_are_in_the_names_of_files(rig, folder):
+    program = folder / "rank.py"
+    program.write_text(RANK)
+    launched = [rig.python, "-m", "torch.distributed.run", "--nproc-per-node", "2", program]
+    done = subprocess.run(
+        [rig.program, "run", "--quiet", "-o", str(folder / "of-%r.gmt"), "--"]
+        + rig.simulated(launched),
+        env=rig.environment(folder, {}),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in folder.glob("*.gmt"))
+    assert names == ["of-0.gmt", "of-1.gmt"], names
+    check_ranks(rig, folder, done, 2)
+
+
+CASES = (
+    the_async_allocator_has_no_blocks,
+    no_caching_has_no_blocks,
+    workers_that_load_data_leave_no_files,
+    torchrun_makes_a_file_for_each_rank,
+    spawned_ranks_have_files_of_their_own,
+    ranks_are_in_the_names_of_files,
+)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    python = find_python(args.python)
+    if python is None:
+        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+    cases = [(c.__name__, c) for c in CASES if not args.names or c.__name__ in args.names]
+    return run_cases(Rig(args.build.resolve(), python), cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
