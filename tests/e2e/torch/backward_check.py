@@ -20,10 +20,9 @@ import forward
 import frames
 import oracle_check
 from driver_memory import Difference
+from oracle_check import SCENARIOS
 from replay import Replay
 from rig import Rig, find_python
-from oracle_check import SCENARIOS
-
 
 SAME_IN_BOTH = 0.95
 WITH_FORWARD_LINE = 0.999

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records PyTorch where it has no blocks to show, and where several processes train: which files
-there are, and what they say of themselves.
+"""Records PyTorch where it has no blocks to show, where other libraries take memory beside it, and
+where several processes train: which files there are, and what they say of themselves.
 
 Usage: processes_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import oracle_check
+from replay import Replay
 from rig import Recording, Rig, find_python, run_cases
 
 TRAINING = oracle_check.PROGRAMS.parent / "train_gpt.py"
@@ -66,6 +67,42 @@ def no_caching_has_no_blocks(rig, folder):
         "cudaMalloc",
         PYTORCH_NO_CUDA_MEMORY_CACHING="1",
     )
+
+
+# ---- Other libraries ----------------------------------------------------------------------------
+
+
+def libraries_beside(recording):
+    """Library -> bytes, of the driver's memory that the caching allocator did not take."""
+    replay = Replay(recording.events())
+    stacks = replay.stacks()
+    found = collections.Counter()
+    for line in replay.lines:
+        if line.get("heap") != "driver" or line["kind"] not in ("alloc", "create"):
+            continue
+        modules = [f.get("module") or "" for f in stacks[line["stack"]]["frames"]]
+        names = [pathlib.Path(module).name for module in modules]
+        takers = [n for n in names if n.startswith(("libnccl", "libcublas", "libcudnn", "libc10"))]
+        assert takers, f"nobody known is on the stack: {names}"
+        found[takers[0]] += line["size"]
+    segments = sum(s.size for s in replay.driver.all_segments() if s.mapped is None)
+    assert found.pop("libc10_cuda.so", 0) == segments, (found, segments)
+    return found
+
+
+def memory_of_handles_is_taken_by_their_libraries(rig, folder):
+    (scenario,) = [s for s in oracle_check.SCENARIOS if s.name == "convnet_amp"]
+    found = libraries_beside(oracle_check.Scene(rig, folder, scenario).recording)
+    assert set(found) == {"libcublas.so.13", "libcudnn.so.9"}, found
+    for library, size in found.items():
+        assert size % (64 << 10) == 0, f"{library}: {size}"
+
+
+def memory_of_communicators_is_taken_by_nccl(rig, folder):
+    (scenario,) = [s for s in oracle_check.SCENARIOS if s.name == "ddp"]
+    for recording in oracle_check.Scene(rig, folder, scenario).files().values():
+        found = libraries_beside(recording)
+        assert found == {"libnccl.so.2": (192 << 10) + 2 * (4 << 20)}, found
 
 
 # ---- Several processes --------------------------------------------------------------------------
@@ -165,6 +202,8 @@ def ranks_are_in_the_names_of_files(rig, folder):
 CASES = (
     the_async_allocator_has_no_blocks,
     no_caching_has_no_blocks,
+    memory_of_handles_is_taken_by_their_libraries,
+    memory_of_communicators_is_taken_by_nccl,
     workers_that_load_data_leave_no_files,
     torchrun_makes_a_file_for_each_rank,
     spawned_ranks_have_files_of_their_own,
