@@ -122,9 +122,9 @@ class ActionFinder {
       action.kind = AllocatorAction::kEmptyCache;
     } else if (rest.empty()) {
       // Whoever releases for a malloc asks for it at once, or has no memory to give.
-      const bool for_oom = closer.kind == Closer::kOom && stack != 0;
+      const bool for_oom = closer.kind == Closer::kOom;
       action.kind = for_oom ? AllocatorAction::kRetry : AllocatorAction::kEmptyCache;
-      action.succeeded = action.under_limit = false;
+      action.succeeded = !for_oom;
     } else if (stack != 0) {
       action.kind = may_collect_ ? AllocatorAction::kGarbageCollection : AllocatorAction::kRetry;
       action.requested_bytes = rest.front()->size;
@@ -163,6 +163,13 @@ class ActionFinder {
       action.duration_ns = static_cast<uint64_t>(std::max<int64_t>(failed.t_ns - action.t_ns, 0));
     }
     action.t_ns = failed.t_ns;
+    // The allocator gives up behind its second attempt; its own limit may have refused both.
+    if (calls.empty()) {
+      AllocatorAction retry = action;
+      retry.kind = AllocatorAction::kRetry;
+      retry.under_limit = true;
+      actions_.push_back(retry);
+    }
     actions_.push_back(action);
   }
 

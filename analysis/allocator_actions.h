@@ -8,13 +8,14 @@
 //
 //   malloc failed, release, ..., malloc           retry, of which PyTorch counts num_alloc_retries
 //   malloc failed, malloc failed, out of memory   retry that did not help, and the OOM
+//   out of memory                                 the same under a limit of the allocator's own, which
+//                                                 refuses without asking the driver
+//   malloc failed, out of memory                  OOM during the capture of a graph: not retried
 //   release, ...                                  empty_cache
 //   release, ..., malloc                          garbage collection, a retry under a limit below the
 //                                                 device's memory, or empty_cache before a malloc:
 //                                                 told apart by the stack of the releases and by the
 //                                                 allocator's settings, else kRelease
-//
-// Not seen: a retry that had nothing to release and never asked the driver.
 //
 // Thread safety: pure functions.
 

@@ -104,11 +104,30 @@ TEST_F(AllocatorActionsTest, EachOfTwoOomsInARowHasItsOwnRetry) {
                                          AllocatorAction::kRetry, AllocatorAction::kOom));
 }
 
-TEST_F(AllocatorActionsTest, FailureWithoutASecondAttemptIsNoRetry) {
+TEST_F(AllocatorActionsTest, FailureWithoutASecondAttemptIsACaptureAndNoRetry) {
   FillCache();
   FailedMalloc(64 * kMiB);
   script_.FailedBlock(64 * kMiB);
   EXPECT_THAT(Kinds(Find()), ElementsAre(AllocatorAction::kOom));
+}
+
+TEST_F(AllocatorActionsTest, OomUnderALimitWasRetriedWithoutTheDriver) {
+  FillCache();
+  script_.FailedBlock(64 * kMiB, {"train"});
+  const auto actions = Find();
+  ASSERT_THAT(Kinds(actions), ElementsAre(AllocatorAction::kRetry, AllocatorAction::kOom));
+  EXPECT_TRUE(actions[0].under_limit);
+  EXPECT_FALSE(actions[0].succeeded);
+}
+
+TEST_F(AllocatorActionsTest, OomUnderALimitThatReleasedTheCacheIsOneRetry) {
+  FillCache();
+  Release(0x1000000, {"malloc", "train"});
+  script_.FailedBlock(64 * kMiB, {"train"});
+  const auto actions = Find();
+  ASSERT_THAT(Kinds(actions), ElementsAre(AllocatorAction::kRetry, AllocatorAction::kOom));
+  EXPECT_EQ(actions[0].released_bytes, 20 * kMiB);
+  EXPECT_FALSE(actions[0].succeeded);
 }
 
 TEST_F(AllocatorActionsTest, FailureOfAnotherThreadsLibraryIsNoRetry) {

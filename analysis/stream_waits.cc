@@ -5,9 +5,10 @@
 
 namespace gmt::analysis {
 
-void StreamWaits::OnRecord(uint32_t thread, uint64_t site, uint64_t event, Now now) {
+void StreamWaits::OnRecord(uint32_t thread, uint64_t site, uint64_t event, uint64_t stream,
+                           Now now) {
   OnDone(event, false, now);
-  recorded_[event] = {site, kNone};
+  recorded_[event] = {site, stream, kNone};
   by_thread_[thread].push_back(event);
 }
 
@@ -31,11 +32,14 @@ void StreamWaits::OnFree(uint32_t thread, RowId row, const Rows& rows) {
   Wait wait{row, static_cast<uint32_t>(awaited_.size()), 0, kNotYet};
   for (uint64_t event : recorded->second) {
     Recorded& last = recorded_[event];
+    const bool own = (rows.flags[row] & kRowHasStream) != 0 && last.stream == rows.stream[row];
+    if (own) continue;
     last.awaited = static_cast<uint32_t>(awaited_.size());
     awaited_.push_back({last.site, kNotYet});
     ++wait.count;
   }
   recorded->second.clear();
+  if (wait.count == 0) return;
   pending_[{rows.device[row], rows.address[row]}] = {rows.size[row],
                                                      static_cast<uint32_t>(waits_.size())};
   waits_.push_back(wait);

@@ -4,7 +4,8 @@
 //
 // An allocator that must wait records a CUDA event on each of those streams while it carries out the
 // free, and asks about the events later. So the events belong to the free that follows them on the
-// same thread, and the free is completed when the last of them was seen done:
+// same thread, as far as they are on other streams than the block's own, and the free is completed
+// when the last of them was seen done:
 //
 //   EVENT_RECORD e1, e2   FREE block   ...   SYNC e1   ...   SYNC e2
 //                         dead                               completed
@@ -46,7 +47,7 @@ class StreamWaits {
     }
   };
 
-  void OnRecord(uint32_t thread, uint64_t site, uint64_t event, Now now);
+  void OnRecord(uint32_t thread, uint64_t site, uint64_t event, uint64_t stream, Now now);
   // `by_allocator`: it was the allocator's library that asked.
   void OnDone(uint64_t event, bool by_allocator, Now now);
 
@@ -76,7 +77,7 @@ class StreamWaits {
     Now reused = kNotYet;
   };
   struct Recorded {
-    uint64_t site = 0;
+    uint64_t site = 0, stream = 0;
     uint32_t awaited = kNone;
   };
 

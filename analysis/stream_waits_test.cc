@@ -92,6 +92,24 @@ TEST_F(StreamWaitsTest, EventsBeforeAnotherBlockEventBelongToNoFree) {
   EXPECT_FALSE(Awaited(script_.Build(), 0));
 }
 
+TEST_F(StreamWaitsTest, EventOnTheBlocksOwnStreamIsTheProgramsOwn) {
+  const auto on_stream = [](format::Event& event, uint64_t stream) {
+    event.present |= format::kHasStream;
+    event.stream = stream;
+  };
+  on_stream(script_.Block(kBlock, 512), 5);
+  on_stream(script_.Block(kOther, 512), 5);
+  on_stream(script_.RecordEvent(1, kAllocator), 5);
+  script_.FreeBlock(kBlock);
+  on_stream(script_.RecordEvent(2, kAllocator), 6);
+  script_.FreeBlock(kOther);
+  script_.EventDone(1);
+  script_.EventDone(2);
+  const Trace trace = script_.Build();
+  EXPECT_FALSE(Awaited(trace, 0));
+  EXPECT_TRUE(Awaited(trace, 1));
+}
+
 TEST_F(StreamWaitsTest, SiteWhoseEventsNobodyAsksAboutIsNotTheAllocators) {
   script_.Block(kBlock, 512);
   script_.Block(kOther, 512);

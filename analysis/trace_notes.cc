@@ -11,7 +11,7 @@ void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& 
   switch (event.kind) {
     case EVENT_RECORD:
       if ((event.flags & format::kCalledByAllocator) != 0) {
-        waits_.OnRecord(event.thread, event.value, event.object, Now(event.t_ns));
+        waits_.OnRecord(event.thread, event.value, event.object, event.stream, Now(event.t_ns));
       }
       return;
     case SYNC:
