@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "symbols/library_rules.h"
 
 namespace gmt::analysis {
 namespace {
@@ -109,6 +110,25 @@ int OwnFrame(const std::vector<FrameText>& frames) {
   if (python >= 0) return python;
   const int own = innermost([](const FrameText& f) { return f.role == FrameRole::kOwn; });
   return own >= 0 ? own : LeadingFrame(frames);
+}
+
+std::string LibraryOf(const std::vector<FrameText>& frames) {
+  const symbols::LibraryRules& rules = symbols::LibraryRules::BuiltIn();
+  for (const FrameText& frame : frames) {
+    const std::string_view library =
+        rules.LibraryOf({frame.function, frame.module, frame.file, frame.language});
+    if (!library.empty()) return std::string(library);
+  }
+  return frames.empty() ? "" : "the program";
+}
+
+bool IsRecomputation(const std::vector<FrameText>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const FrameText& frame) {
+    if (!frame.is_python() || !frame.file.ends_with("torch/utils/checkpoint.py")) return false;
+    const std::string_view function = frame.function;
+    return function.ends_with("recompute_fn") || function.ends_with("unpack_hook") ||
+           function.ends_with("backward");
+  });
 }
 
 }  // namespace gmt::analysis

@@ -61,6 +61,14 @@ int LeadingFrame(const std::vector<FrameText>& frames);
 // innermost of the program's own, else LeadingFrame.
 int OwnFrame(const std::vector<FrameText>& frames);
 
+// The library that took the memory ("NCCL"): of the innermost frame that is a known library's.
+// "the program" where none is; "" without frames.
+std::string LibraryOf(const std::vector<FrameText>& frames);
+
+// Memory that a backward pass makes again, because checkpointing had not kept it: the stack passes
+// through torch/utils/checkpoint.py on its way back into the forward pass.
+bool IsRecomputation(const std::vector<FrameText>& frames);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_FRAMES_H_

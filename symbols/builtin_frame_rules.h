@@ -1,7 +1,7 @@
 // symbols/builtin_frame_rules.h
 //
-// The text of symbols/frame_rules.txt, as it was when the program was built
-// (symbols/builtin_frame_rules.cc.in).
+// The texts of symbols/frame_rules.txt and symbols/library_rules.txt, as they were when the program
+// was built (symbols/builtin_frame_rules.cc.in).
 
 #ifndef GMT_SYMBOLS_BUILTIN_FRAME_RULES_H_
 #define GMT_SYMBOLS_BUILTIN_FRAME_RULES_H_
@@ -11,6 +11,7 @@
 namespace gmt::symbols {
 
 std::string_view BuiltInFrameRules();
+std::string_view BuiltInLibraryRules();
 
 }  // namespace gmt::symbols
 

@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "symbols/frame_pattern.h"
 
 namespace gmt::symbols {
 
@@ -51,14 +52,6 @@ inline bool IsNoise(FrameRole role) {
 // "own", "library", ...: as in the rules.
 std::string_view RoleName(FrameRole role);
 
-// Any of these may be empty: not known.
-struct FrameView {
-  std::string_view function = {};  // demangled
-  std::string_view module = {};    // path, or a named frame's module
-  std::string_view file = {};      // source file
-  std::string_view language = "c++";
-};
-
 class FrameRules {
  public:
   // The rules that are built in.
@@ -75,19 +68,12 @@ class FrameRules {
   size_t size() const { return rules_.size(); }
 
  private:
-  enum class Field { kFunction, kModuleName, kModulePath, kFile, kLanguage };
-  struct Condition {
-    Field field;
-    std::vector<std::string> parts;  // of the pattern, between its stars
-  };
   struct Rule {
     FrameRole role;
-    std::vector<Condition> conditions;
+    FramePattern pattern;
   };
 
   static absl::StatusOr<Rule> ParseRule(std::string_view line);
-  static absl::StatusOr<Condition> ParseCondition(std::string_view* rest);
-  static bool Fits(const Rule& rule, const FrameView& frame);
 
   std::vector<Rule> rules_;
 };

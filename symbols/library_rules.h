@@ -1,0 +1,39 @@
+// symbols/library_rules.h
+//
+// LibraryRules: whose frame it is, of the libraries that take device memory of their own: NCCL, cuBLAS,
+// PyTorch's caching allocator, ... The rules are text: symbols/library_rules.txt, which is built in and
+// states the format.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_SYMBOLS_LIBRARY_RULES_H_
+#define GMT_SYMBOLS_LIBRARY_RULES_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "symbols/frame_pattern.h"
+
+namespace gmt::symbols {
+
+class LibraryRules {
+ public:
+  // The rules that are built in.
+  static const LibraryRules& BuiltIn();
+  // `name`: what errors call the text.
+  static absl::StatusOr<LibraryRules> Parse(std::string_view text, const std::string& name);
+
+  // "" for a frame that no rule fits.
+  std::string_view LibraryOf(const FrameView& frame) const;
+  size_t size() const { return rules_.size(); }
+
+ private:
+  std::vector<std::pair<std::string, FramePattern>> rules_;
+};
+
+}  // namespace gmt::symbols
+
+#endif  // GMT_SYMBOLS_LIBRARY_RULES_H_
