@@ -44,8 +44,14 @@ class ReportMaker {
       return absl::NotFoundError(
           absl::StrCat("device ", *options_.device, " holds nothing in this recording"));
     }
-    for (auto& [step, devices] : devices_by_step_) AddRows(step, devices);
+    for (auto& [step, devices] : devices_by_step_) {
+      AddRows(step, devices);
+      AddPending(step, devices);
+    }
     FinishRows();
+    std::map<int32_t, Step> instants;
+    for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
+    report_.allocator = MakeAllocatorReport(trace_, definitions_, instants, options_.window);
     return std::move(report_);
   }
 
@@ -53,7 +59,7 @@ class ReportMaker {
   struct GroupKey {
     int32_t device;
     uint32_t heap;
-    uint64_t number;   // stack, thread, stream, size
+    uint64_t number;   // stack and forward stack, thread, stream, size
     std::string name;  // function, file
     bool known;
 
@@ -136,6 +142,7 @@ class ReportMaker {
       heap.allocations = totals.allocations;
       heap.frees = totals.frees;
       const Amount& segments = device_totals->second.segments;
+      if (key.second > kHostHeap) heap.rounding_bytes = 0;
       if (heap.heap == "pytorch" && segments.peak > 0) {
         heap.reserved_bytes = 0;
         heap.peak_reserved_bytes = segments.peak;
@@ -168,9 +175,33 @@ class ReportMaker {
   void CountHeld(RowId row, ReportDevice& device) const {
     const bool segment = (trace_.rows.flags[row] & kRowHoldsBlocks) != 0;
     for (ReportHeap& heap : device.heaps) {
-      if (heap.heap == trace_.heaps[trace_.rows.heap[row]])
+      if (heap.heap == trace_.heaps[trace_.rows.heap[row]]) {
         heap.live_bytes += trace_.rows.size[row];
+        const auto requested = trace_.rows.Requested(row);
+        if (!requested) {
+          heap.rounding_bytes.reset();
+        } else if (heap.rounding_bytes && *requested <= trace_.rows.size[row]) {
+          *heap.rounding_bytes += trace_.rows.size[row] - *requested;
+        }
+      }
       if (segment && heap.reserved_bytes) *heap.reserved_bytes += trace_.rows.size[row];
+    }
+  }
+
+  void AddPending(Step step, const std::set<int32_t>& devices) {
+    const Rows& rows = trace_.rows;
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.heap[row] <= kHostHeap || rows.death[row] > step) continue;
+      const bool may_await = (rows.flags[row] & kRowMayAwait) != 0;
+      const bool pending = rows.PendingAfter(row, step);
+      if ((!may_await && !pending) || !devices.contains(rows.device[row])) continue;
+      for (ReportDevice& device : report_.devices) {
+        if (device.index != rows.device[row]) continue;
+        for (ReportHeap& heap : device.heaps) {
+          if (heap.heap != trace_.heaps[rows.heap[row]]) continue;
+          (pending ? heap.pending_bytes : heap.may_await_bytes) += rows.size[row];
+        }
+      }
     }
   }
 
@@ -179,13 +210,16 @@ class ReportMaker {
     GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
     switch (options_.by) {
       case GroupBy::kStack:
-        key.number = rows.stack[row];
+        key.number = uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
         break;
       case GroupBy::kFunction:
       case GroupBy::kFile:
         key.name = OwnName(rows.stack[row]);
         break;
       case GroupBy::kHeap:
+        break;
+      case GroupBy::kLibrary:
+        key.name = LibraryOfRow(row);
         break;
       case GroupBy::kThread:
         key.known = (rows.flags[row] & kRowHasThread) != 0;
@@ -200,6 +234,16 @@ class ReportMaker {
         break;
     }
     return key;
+  }
+
+  // Blocks are nobody's but the framework's.
+  const std::string& LibraryOfRow(RowId row) {
+    static const std::string& none = *new std::string();
+    const Rows& rows = trace_.rows;
+    if (rows.heap[row] > kHostHeap) return none;
+    const auto [it, is_new] = libraries_.try_emplace(rows.stack[row]);
+    if (is_new) it->second = LibraryOf(DescribeStack(definitions_, rows.stack[row]));
+    return it->second;
   }
 
   const std::string& OwnName(uint32_t stack) {
@@ -244,13 +288,26 @@ class ReportMaker {
                            [](const auto& a, const auto& b) { return a.second < b.second; });
       row.frames = DescribeStack(definitions_, biggest->first, *options_.rules);
     }
+    if (options_.by == GroupBy::kLibrary) row.library = key.name;
+    if (options_.by != GroupBy::kStack) return row;
+    row.forward_frames =
+        DescribeStack(definitions_, static_cast<uint32_t>(key.number >> 32), *options_.rules);
+    row.recomputed = IsRecomputation(row.frames);
+    if (key.heap <= kHostHeap) row.library = LibraryOf(row.frames);
     return row;
   }
 
   void Name(const GroupKey& key, ReportRow& row) const {
     switch (options_.by) {
       case GroupBy::kStack:
-        row.id = absl::StrCat("stack/", key.number);
+        row.id = absl::StrCat("stack/", key.number & UINT32_MAX);
+        if (key.number >> 32 != 0) absl::StrAppend(&row.id, "+", key.number >> 32);
+        return;
+      case GroupBy::kLibrary:
+        row.label = !key.name.empty()      ? key.name
+                    : key.heap > kHostHeap ? absl::StrCat("blocks of ", row.heap)
+                                           : "library not known";
+        row.id = absl::StrCat("library/", row.label);
         return;
       case GroupBy::kFunction:
       case GroupBy::kFile:
@@ -284,7 +341,7 @@ class ReportMaker {
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
-  absl::flat_hash_map<uint32_t, std::string> own_names_;  // by stack
+  absl::flat_hash_map<uint32_t, std::string> own_names_, libraries_;  // by stack
 };
 
 }  // namespace
@@ -293,7 +350,7 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
       {"stack", GroupBy::kStack}, {"function", GroupBy::kFunction}, {"file", GroupBy::kFile},
       {"heap", GroupBy::kHeap},   {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
-      {"size", GroupBy::kSize}};
+      {"size", GroupBy::kSize},   {"library", GroupBy::kLibrary}};
   for (const auto& [name, by] : kWords) {
     if (name == word) return by;
   }

@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "analysis/allocator_report.h"
 #include "analysis/frames.h"
 #include "analysis/instant.h"
 #include "analysis/replay.h"
@@ -27,7 +28,7 @@
 
 namespace gmt::analysis {
 
-enum class GroupBy { kStack, kFunction, kFile, kHeap, kThread, kStream, kSize };
+enum class GroupBy { kStack, kFunction, kFile, kHeap, kThread, kStream, kSize, kLibrary };
 
 // NOT_FOUND for a word that is none of them.
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
@@ -52,6 +53,11 @@ struct ReportHeap {
   std::optional<uint64_t> reserved_bytes, peak_reserved_bytes;
   int64_t peak_reserved_t_ns = 0;
   uint64_t allocations = 0, frees = 0;  // in the window
+  // Of a framework's blocks, at the device's instant. Pending: freed, and awaiting a stream; may
+  // await: freed at some time, and nobody knows whether that waited.
+  uint64_t pending_bytes = 0, may_await_bytes = 0;
+  // What the rounding of sizes adds, where all that was asked for is known.
+  std::optional<uint64_t> rounding_bytes;
 };
 
 struct ReportDevice {
@@ -65,7 +71,8 @@ struct ReportDevice {
 };
 
 struct ReportRow {
-  std::string id;  // "stack/7", "thread/11", ...: stable within a file
+  std::string
+      id;  // "stack/7", "stack/7+9" of a backward pass, "thread/11", ...: stable within a file
   int32_t device = 0;
   std::string heap;
   uint64_t bytes = 0;
@@ -74,6 +81,11 @@ struct ReportRow {
   std::vector<FrameText>
       frames;            // kStack, kFunction, kFile: of the group's biggest stack; innermost first
   bool unknown = false;  // no stack was recorded for it
+  // kStack: of memory born in a backward pass, where the forward pass made the node it belongs to.
+  std::vector<FrameText> forward_frames;
+  bool recomputed = false;  // kStack: made again by checkpointing
+  std::string
+      library;  // who took memory of the driver or host; "" of blocks, and where nobody knows
 };
 
 struct Report {
@@ -81,6 +93,7 @@ struct Report {
   std::vector<ReportRow> rows;        // most bytes first
   uint64_t unknown_bytes = 0;         // in rows without a stack
   GroupBy by = GroupBy::kStack;
+  AllocatorReport allocator;
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_allocator.h"
 #include "cli/report_text.h"
 
 namespace gmt::cli {
@@ -27,7 +28,10 @@ Json HeapJson(const analysis::ReportHeap& heap) {
       {"peak_reserved_bytes", OrNull(heap.peak_reserved_bytes)},
       {"peak_reserved_t_ns", heap.reserved_bytes ? Json(heap.peak_reserved_t_ns) : Json(nullptr)},
       {"allocations", heap.allocations},
-      {"frees", heap.frees}};
+      {"frees", heap.frees},
+      {"pending_bytes", heap.pending_bytes},
+      {"may_await_bytes", heap.may_await_bytes},
+      {"rounding_bytes", OrNull(heap.rounding_bytes)}};
 }
 
 Json DeviceJson(const analysis::ReportDevice& device) {
@@ -51,13 +55,22 @@ Json FrameJson(const analysis::FrameText& frame) {
           {"role", symbols::RoleName(frame.role)}};
 }
 
+Json FramesJson(const std::vector<analysis::FrameText>& frames) {
+  Json json = Json::array();
+  for (const analysis::FrameText& frame : frames) json.push_back(FrameJson(frame));
+  return json;
+}
+
 Json RowJson(const analysis::ReportRow& row) {
   Json json = {{"id", row.id},         {"device", Index(row.device)}, {"heap", row.heap},
                {"bytes", row.bytes},   {"count", row.count},          {"category", nullptr},
                {"confidence", nullptr}};
   if (!row.label.empty()) json["label"] = row.label;
-  json["frames"] = Json::array();
-  for (const analysis::FrameText& frame : row.frames) json["frames"].push_back(FrameJson(frame));
+  json["library"] = OrNull(row.library);
+  json["recomputed"] = row.recomputed;
+  json["frames"] = FramesJson(row.frames);
+  json["forward_frames"] =
+      row.forward_frames.empty() ? Json(nullptr) : FramesJson(row.forward_frames);
   return json;
 }
 
@@ -71,9 +84,12 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
                {"rows", Json::array()},
                {"other_rows", Json::object()},
                {"unknown_bytes", report.unknown_bytes},
+               {"actions", ActionsJson(report.allocator)},
+               {"reconciliation", ReconciliationJson(report.allocator)},
                {"lacks", lacks}};
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));
+    AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
   }
   uint64_t bytes = 0, count = 0;
   const size_t shown = std::min(top, report.rows.size());

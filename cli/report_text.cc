@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/report_allocator.h"
 #include "cli/text.h"
 #include "symbols/demangle.h"
 
@@ -22,6 +23,7 @@ constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kCallersShown = 4;
 constexpr size_t kIndent = 34;  // where a row's text begins
 constexpr size_t kMinTextWidth = 30;
+constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
 
 std::string Place(const ReportDevice& device) {
   return device.index == analysis::kHostDevice ? "the host" : fmt::format("GPU {}", device.index);
@@ -43,6 +45,8 @@ std::string_view Things(GroupBy by) {
       return "stream";
     case GroupBy::kSize:
       return "size";
+    case GroupBy::kLibrary:
+      return "library";
   }
   return "row";
 }
@@ -134,6 +138,25 @@ std::vector<std::string> StackLines(const std::vector<FrameText>& frames, Frames
   return shown == FramesShown::kRaw ? RawLines(frames, width) : FoldedLines(frames, width);
 }
 
+// What a backward pass holds is found by the line of the forward pass; what it called itself follows.
+std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_t width) {
+  if (shown == FramesShown::kRaw || row.forward_frames.empty()) {
+    std::vector<std::string> lines = StackLines(row.frames, shown, width);
+    if (row.recomputed) lines.front() = "recomputed: " + lines.front();
+    if (row.forward_frames.empty()) return lines;
+    lines.push_back("backward of");
+    for (std::string& line : RawLines(row.forward_frames, width)) lines.push_back(std::move(line));
+    return lines;
+  }
+  std::vector<std::string> lines = FoldedLines(row.forward_frames, width);
+  lines.front() = (row.recomputed ? "recomputed for backward of " : "backward of ") + lines.front();
+  const int called = analysis::LeadingFrame(row.frames);
+  if (called < 0) return lines;
+  const FrameText& frame = row.frames[static_cast<size_t>(called)];
+  lines.insert(lines.begin() + 1, "  in " + FrameLine(frame, width - 5));
+  return lines;
+}
+
 std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_view heap) {
   return fmt::format("{:>9} {:>6} {:>7}  {:<7} ", Bytes(bytes),
                      Percent(static_cast<double>(bytes), static_cast<double>(whole)), Count(count),
@@ -146,8 +169,10 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
   if (by != GroupBy::kStack) {
     return text + (row.label.empty() ? "not known" : symbols::ShortName(row.label, width)) + "\n";
   }
-  const std::vector<std::string> lines = StackLines(row.frames, shown, width);
-  text += lines.front() + "   " + row.id + "\n";
+  const std::vector<std::string> lines = RowLines(row, shown, width);
+  text += lines.front() + "   " + row.id;
+  if (!row.library.empty() && row.library != kProgram) text += ", " + row.library;
+  text += "\n";
   for (size_t i = 1; i < lines.size(); ++i) text += std::string(kIndent, ' ') + lines[i] + "\n";
   return text;
 }
@@ -186,6 +211,9 @@ std::string HeapText(const ReportHeap& heap) {
     text += fmt::format("; reserved {}, peak {} at {}", Bytes(*heap.reserved_bytes),
                         Bytes(*heap.peak_reserved_bytes), Duration(heap.peak_reserved_t_ns));
   }
+  if (heap.pending_bytes > 0) {
+    text += fmt::format("; {} freed, awaiting a stream", Bytes(heap.pending_bytes));
+  }
   return text + fmt::format("; {}, {}\n", Plural(heap.allocations, "allocation"),
                             Plural(heap.frees, "free"));
 }
@@ -203,10 +231,24 @@ const ReportDevice& Biggest(const Report& report) {
       [](const ReportDevice& a, const ReportDevice& b) { return a.bytes < b.bytes; });
 }
 
+std::string MayAwait(const ReportDevice& device) {
+  std::string text;
+  for (const ReportHeap& heap : device.heaps) {
+    if (heap.may_await_bytes == 0) continue;
+    text += fmt::format("  {}: whether frees of {} waited for a stream\n", Place(device),
+                        Bytes(heap.may_await_bytes));
+  }
+  return text;
+}
+
 std::string Unknown(const Report& report, const std::vector<std::string>& lacks) {
   std::string text;
   if (report.unknown_bytes > 0) {
     text += fmt::format("  {} without a stack\n", Bytes(report.unknown_bytes));
+  }
+  for (const ReportDevice& device : report.devices) text += MayAwait(device);
+  for (const std::string& lack : Mismatches(report.allocator.reconciliations)) {
+    text += "  " + lack + "\n";
   }
   for (const std::string& lack : lacks) text += "  " + lack + "\n";
   return text.empty() ? "" : "\nNot known\n" + text;
@@ -228,6 +270,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     if (&device != &biggest) text += Verdict(report, device) + "\n";
     text += Table(report, device, top, shown, width);
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
+    text += AllocatorText(report.allocator, device.index);
   }
   return text + Unknown(report, lacks);
 }

@@ -1,0 +1,128 @@
+#include "cli/report_allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/text.h"
+
+namespace gmt::cli {
+namespace {
+
+using analysis::AllocatorAction;
+using analysis::AllocatorReport;
+using analysis::DeviceCycles;
+using analysis::Phase;
+using analysis::PoolState;
+using analysis::TotalCheck;
+
+struct Sum {
+  uint64_t count = 0, duration_ns = 0, released = 0, failed = 0;
+};
+
+Sum SumOf(const std::vector<AllocatorAction>& actions, AllocatorAction::Kind kind) {
+  Sum sum;
+  for (const AllocatorAction& action : actions) {
+    if (action.kind != kind) continue;
+    ++sum.count;
+    sum.duration_ns += action.duration_ns;
+    sum.released += action.released_bytes;
+    sum.failed += action.succeeded ? 0 : 1;
+  }
+  return sum;
+}
+
+std::string CostLine(const Sum& sum, const std::string& what) {
+  return fmt::format("{} took {} and released {}", what,
+                     Duration(static_cast<int64_t>(sum.duration_ns)), Bytes(sum.released));
+}
+
+std::string ActionLines(const std::vector<AllocatorAction>& actions) {
+  std::string text;
+  if (const Sum retries = SumOf(actions, AllocatorAction::kRetry); retries.count > 0) {
+    const char* noun = retries.count == 1 ? "retry" : "retries";
+    text += CostLine(retries, fmt::format("{} {}", Count(retries.count), noun));
+    if (retries.failed > 0) text += fmt::format("; {} did not help", Count(retries.failed));
+    text += "\n";
+  }
+  if (const Sum emptied = SumOf(actions, AllocatorAction::kEmptyCache); emptied.count > 0) {
+    text += CostLine(emptied, Plural(emptied.count, "emptied cache")) + "\n";
+  }
+  if (const Sum collected = SumOf(actions, AllocatorAction::kGarbageCollection);
+      collected.count > 0) {
+    text += CostLine(collected, Plural(collected.count, "garbage collection")) + "\n";
+  }
+  if (const Sum released = SumOf(actions, AllocatorAction::kRelease); released.count > 0) {
+    text += CostLine(released, Plural(released.count, "release")) +
+            ", by empty_cache or a garbage collection\n";
+  }
+  for (const AllocatorAction& action : actions) {
+    if (action.kind != AllocatorAction::kOom) continue;
+    text += fmt::format("out of memory at {}: {} asked for\n", Duration(action.t_ns),
+                        Bytes(action.requested_bytes));
+  }
+  return text;
+}
+
+std::string PoolLine(const PoolState& pool) {
+  std::string text = fmt::format(
+      "{} pool: {} in {}; {} in {}, {} releasable, {} kept by blocks", NameOf(pool.kind),
+      Bytes(pool.reserved), Plural(pool.segments, "segment"), Bytes(pool.allocated),
+      Plural(pool.blocks, "block"), Bytes(pool.releasable), Bytes(pool.pinned));
+  if (pool.pending > 0) text += fmt::format(", {} awaiting a stream", Bytes(pool.pending));
+  return text + "\n";
+}
+
+std::string StepLines(const std::string& source, const DeviceCycles& device) {
+  const analysis::TypicalCycle typical = analysis::TypicalOf(device);
+  std::string text = fmt::format(
+      "{} by {}; the typical one peaks at {} in {} ({} of {}) and grows by {}\n",
+      Plural(device.cycles.size(), "step"), source, Bytes(typical.peak), NameOf(typical.peak_phase),
+      Count(typical.steps_with_peak_phase), Count(typical.steps), SignedBytes(typical.growth));
+  for (size_t i = 0; i < analysis::kPhases; ++i) {
+    const analysis::PhaseUse& use = typical.phases[i];
+    if (!use.present) continue;
+    text += fmt::format("  {:<10} peak {:>9}   change {:>10}\n", NameOf(static_cast<Phase>(i)),
+                        Bytes(use.peak), SignedBytes(use.change));
+  }
+  return text;
+}
+
+// "GPU 0: pytorch says 2.0 MiB allocated where 1.0 MiB was recorded, at 3 ms; 2 of 30 events differ".
+void AddMismatch(const analysis::Reconciliation& found, const TotalCheck& check, const char* what,
+                 std::vector<std::string>& out) {
+  if (check.different == 0) return;
+  out.push_back(
+      fmt::format("GPU {}: {} had {} {} where the recording has {}, first at {}; {} of {} differ, "
+                  "by {} at most",
+                  found.device, found.heap, Bytes(check.first.theirs), what,
+                  Bytes(check.first.ours), Duration(check.first.t_ns), Count(check.different),
+                  Plural(check.compared, "event"), Bytes(check.largest.bytes())));
+}
+
+}  // namespace
+
+std::string AllocatorText(const AllocatorReport& report, int32_t device) {
+  std::string text;
+  for (const analysis::DeviceAllocator& allocator : report.devices) {
+    if (allocator.device != device) continue;
+    for (const PoolState& pool : allocator.pools) text += PoolLine(pool);
+    text += ActionLines(allocator.actions);
+  }
+  for (const DeviceCycles& cycles : report.cycles.devices) {
+    if (cycles.device == device) text += StepLines(report.cycles.source, cycles);
+  }
+  return text;
+}
+
+std::vector<std::string> Mismatches(const std::vector<analysis::Reconciliation>& reconciliations) {
+  std::vector<std::string> sentences;
+  for (const analysis::Reconciliation& found : reconciliations) {
+    AddMismatch(found, found.allocated, "allocated", sentences);
+    AddMismatch(found, found.reserved, "reserved", sentences);
+  }
+  return sentences;
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,34 @@
+// cli/report_allocator.h
+//
+// What a report says of a framework's allocator (analysis/allocator_report.h), for people and for
+// programs.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_CLI_REPORT_ALLOCATOR_H_
+#define GMT_CLI_REPORT_ALLOCATOR_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/allocator_report.h"
+
+namespace gmt::cli {
+
+// Lines of one device: its pools, what the allocator did, the typical step. Empty where nothing is
+// known.
+std::string AllocatorText(const analysis::AllocatorReport& report, int32_t device);
+
+// Where our sums are not the allocator's, as sentences.
+std::vector<std::string> Mismatches(const std::vector<analysis::Reconciliation>& reconciliations);
+
+// Adds the keys "pools" and "steps" to a device of the report.
+void AddAllocatorKeys(const analysis::AllocatorReport& report, int32_t device,
+                      nlohmann::ordered_json& json);
+nlohmann::ordered_json ActionsJson(const analysis::AllocatorReport& report);
+nlohmann::ordered_json ReconciliationJson(const analysis::AllocatorReport& report);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_REPORT_ALLOCATOR_H_
