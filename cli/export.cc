@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/frames.h"
@@ -30,7 +31,8 @@ constexpr uint64_t kHeavyFile = 256 << 20;
 
 struct Options {
   std::string file, format, output, keep = "newest";
-  int64_t device = -1, max_events = interop::kTorchMaxEvents;
+  int64_t device = -1;
+  std::string max_events;
   bool force = false;
   WindowOptions window;
   FrameOptions frames;
@@ -40,9 +42,10 @@ absl::StatusOr<TorchSelection> Selection(const Options& options) {
   TorchSelection selection;
   auto window = options.window.Window();
   if (!window.ok()) return window.status();
-  if (options.max_events < 0) return UsageError("--max-events: a number; 0 for all");
+  if (!options.max_events.empty() && !absl::SimpleAtoi(options.max_events, &selection.max_events)) {
+    return UsageError("--max-events: a number; 0 for all");
+  }
   selection.window = *window;
-  selection.max_events = static_cast<uint64_t>(options.max_events);
   if (options.keep == "largest") selection.keep = TorchSelection::Keep::kLargest;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   return selection;
@@ -123,17 +126,20 @@ absl::StatusOr<int> RunExport(const Options& options) {
   if (options.format.empty()) return UsageError("--format: which? torch");
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
-  const auto selection = Selection(options);
+  auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
   auto loaded = LoadTrace(options.file);
   if (!loaded.ok()) return loaded.status();
   if (absl::Status status = CheckDevice(options, (*loaded)->trace); !status.ok()) return status;
+  // What was a snapshot comes back whole unless less is asked for.
+  const bool is_snapshot = interop::IsImportedSnapshot((*loaded)->trace);
+  if (is_snapshot && options.max_events.empty()) selection->max_events = 0;
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
   const interop::StackFrames frames = [&](uint32_t stack) {
     auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
-    return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
+    return options.frames.raw || is_snapshot ? all : analysis::WithoutNoise(std::move(all));
   };
   const interop::TorchSnapshotSummary summary = interop::WriteTorchSnapshot(
       (*loaded)->trace, (*loaded)->definitions, frames, *selection, stream);

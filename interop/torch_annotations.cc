@@ -44,7 +44,7 @@ class Collector {
 
  private:
   void AddRange(const Range& range, bool ends, int64_t t_ns) {
-    const bool unnamed = trace_.imported_from.empty() && range.name == kRecordFunction;
+    const bool unnamed = !IsImportedSnapshot(trace_) && range.name == kRecordFunction;
     Add(unnamed ? NameOfOpener(range.stack) : range.name, ends, range.device.value_or(device_),
         t_ns);
   }

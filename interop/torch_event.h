@@ -15,6 +15,11 @@
 
 namespace gmt::interop {
 
+// Such a trace comes back as it was, with nothing of our own.
+inline bool IsImportedSnapshot(const analysis::Trace& trace) {
+  return trace.imported_from == "torch snapshot";
+}
+
 struct TorchEvent {
   enum Action : uint8_t {
     kAlloc,

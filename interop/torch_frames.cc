@@ -6,6 +6,10 @@ namespace gmt::interop {
 
 using analysis::FrameText;
 
+namespace {
+constexpr char kUnknownFile[] = "??";  // as PyTorch has it
+}
+
 void TorchFrameWriter::Write(uint32_t stack, uint32_t forward_stack) {
   const auto known = lists_.find({stack, forward_stack});
   if (known != lists_.end()) return pickle_.Recall(known->second);
@@ -35,7 +39,8 @@ void TorchFrameWriter::WriteForward(uint32_t forward_stack) {
 }
 
 void TorchFrameWriter::WriteFrame(const FrameText& frame) {
-  WriteFrame(frame.Name(), frame.file.empty() ? frame.module : frame.file, frame.line);
+  const std::string& place = frame.file.empty() ? frame.module : frame.file;
+  WriteFrame(frame.Name(), place.empty() ? kUnknownFile : place, frame.line);
 }
 
 void TorchFrameWriter::WriteFrame(const std::string& name, const std::string& file, uint32_t line) {

@@ -18,6 +18,8 @@ using analysis::Rows;
 // PyTorch keeps requests of up to this size (rounded) in segments of their own.
 constexpr uint64_t kSmallRequest = 1 << 20;
 constexpr uint64_t kSmallSegment = 2 << 20;
+// ... which it maps by so much where segments are expandable; larger requests by this.
+constexpr uint64_t kLargePage = 20 << 20;
 
 // Arrays are shown from here on: above what any GPU has addresses for, and exact in floating point.
 constexpr uint64_t kMovedFrom = uint64_t{1} << 52;
@@ -105,7 +107,7 @@ void TorchModel::TakeAside(const TorchItem& item) {
       if (trace_.failed[item.index].device != device_) return;
       break;
     case Aside::kAction:
-      if (trace_.imported_from.empty() || trace_.actions[item.index].device != device_) return;
+      if (!IsImportedSnapshot(trace_) || trace_.actions[item.index].device != device_) return;
       break;
     case Aside::kSnapshot:
       break;
@@ -467,6 +469,13 @@ void TorchModel::Boundary() {
   if (!silent_) sink_.OnBoundary(now_);
 }
 
+bool TorchModel::IsSmall(const Segment& segment) const {
+  const TorchSegmentFacts::Facts& facts = facts_.Of(segment.facts);
+  if (!segment.expandable && segment.size > kSmallSegment) return false;
+  if (facts.learnt) return facts.small;
+  return !segment.expandable || segment.size % kLargePage != 0;
+}
+
 // A stream-ordered pool of the driver is none of PyTorch's.
 uint64_t TorchModel::PoolOf(const Segment& segment) const {
   if (!HoldsBlocks(segment.row)) return 0;
@@ -480,16 +489,9 @@ std::vector<TorchSegment> TorchModel::Segments() const {
   result.reserve(segments_.size());
   auto block = blocks_.begin();
   for (const auto& [address, segment] : segments_) {
-    const TorchSegmentFacts::Facts& facts = facts_.Of(segment.facts);
-    TorchSegment out{address,
-                     segment.size,
-                     segment.stream,
-                     facts.pool,
-                     facts.learnt ? facts.small : segment.size <= kSmallSegment,
-                     segment.expandable,
-                     segment.row,
-                     segment.stack,
-                     {}};
+    TorchSegment out{address,         segment.size,     segment.stream,
+                     PoolOf(segment), IsSmall(segment), segment.expandable,
+                     segment.row,     segment.stack,    {}};
     uint64_t reached = address;
     const uint64_t end = address + segment.size;
     for (; block != blocks_.end() && block->first < end; ++block) {

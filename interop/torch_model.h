@@ -161,6 +161,7 @@ class TorchModel {
             analysis::RowId row, uint32_t stack);
   void Tell(const TorchEvent& event);
   void Boundary();
+  bool IsSmall(const Segment& segment) const;
   uint64_t PoolOf(const Segment& segment) const;
 
   const analysis::Trace& trace_;

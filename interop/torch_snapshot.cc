@@ -110,7 +110,7 @@ struct Source {
   absl::flat_hash_map<RowId, uint32_t> driver_free_stacks;
 
   Source(const Trace& t, const format::Definitions& d)
-      : trace(t), definitions(d), imported(!t.imported_from.empty()) {
+      : trace(t), definitions(d), imported(IsImportedSnapshot(t)) {
     for (RowId row = 0; row < trace.rows.count() && !states_pools; ++row) {
       states_pools = IsBlock(row) && trace.rows.Pool(row).has_value();
     }

@@ -61,12 +61,28 @@ function importMap() {
   return {imports};
 }
 
+// Name -> {base64, drawn: what rules.py says is drawn, by device}.
 function exportSnapshots(folder) {
-  execFileSync(process.env.GMT_TORCH_PYTHON || 'python3', [path.join(here, 'write_events.py'), folder]);
-  return Object.fromEntries(['raw_cuda', 'pytorch'].map((name) => {
-    const out = path.join(folder, `${name}.pickle`);
-    execFileSync(program, ['export', '--format', 'torch', path.join(folder, `${name}.jsonl`), '-o', out], {stdio: 'pipe'});
-    return [name, fs.readFileSync(out).toString('base64')];
+  const python = process.env.GMT_TORCH_PYTHON || 'python3';
+  execFileSync(python, [path.join(here, 'write_events.py'), folder]);
+  const scenarios = fs.readdirSync(folder).filter((f) => f.endsWith('.jsonl')).map((f) => path.basename(f, '.jsonl'));
+  for (const name of scenarios) {
+    const [log, out] = [path.join(folder, `${name}.jsonl`), path.join(folder, `${name}.pickle`)];
+    execFileSync(program, ['export', '--format', 'torch', log, '-o', out], {stdio: 'pipe'});
+  }
+  const expect = `
+import json, pickle, sys
+sys.path.insert(0, ${JSON.stringify(here)})
+import rules
+told = {}
+for name in sys.argv[2:]:
+    snapshot = pickle.load(open(f"{sys.argv[1]}/{name}.pickle", "rb"))
+    told[name] = [rules.drawn(snapshot, device) for device in range(len(snapshot["device_traces"]))]
+print(json.dumps(told))`;
+  const drawn = JSON.parse(execFileSync(python, ['-c', expect, folder, ...scenarios]));
+  return Object.fromEntries(scenarios.map((name) => {
+    const base64 = fs.readFileSync(path.join(folder, `${name}.pickle`)).toString('base64');
+    return [name, {base64, drawn: drawn[name]}];
   }));
 }
 
@@ -96,13 +112,58 @@ function serve(pages) {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
+const SETTINGS = 'Allocator Settings';
+const HISTORY = 'Allocator State History';
 const VIEWS = {
-  'Active Memory Timeline': {shapes: 'svg polygon', atLeast: {raw_cuda: 30, pytorch: 10}},
-  'Allocator State History': {shapes: 'svg rect', atLeast: {raw_cuda: 30, pytorch: 8}, rows: 'pre'},
+  'Active Memory Timeline': 'svg polygon',
+  'Active Cached Segment Timeline': 'svg polygon',
+  [HISTORY]: 'svg rect',
+  [SETTINGS]: '',
 };
+// Of a timeline: the overview below it is a polygon too.
+const OVERVIEW = 1;
 
-async function check(browser, base, name, view) {
+function expectCount(problems, what, count, expected) {
+  if (count !== expected) problems.push(`${count} ${what}, expected ${expected}`);
+}
+
+// In the page: what a view shows, after the pointer was on things (the viewer then shows their stacks) and events were
+// clicked (it rebuilds that moment).
+function look(shapes) {
+  const shown = [...document.querySelectorAll('body > div')].find((div) => !/display: none/.test(div.getAttribute('style')));
+  const found = shapes === '' ? [] : [...shown.querySelectorAll(shapes)].filter((e) => !e.closest('clipPath'));
+  const lines = [...shown.querySelectorAll('pre')];
+  const pane = lines.at(-1);
+  const events = lines.filter((line) => line !== pane);
+  const texts = [shown.innerText];
+  const touch = (element, type) => {
+    element.dispatchEvent(new MouseEvent(type, {bubbles: true}));
+    texts.push(pane.textContent);
+  };
+  for (const shape of found.slice(0, 40)) touch(shape, 'mouseover');
+  const count = found.length;
+  for (const i of new Set([0, events.length >> 1, events.length - 1])) if (events[i]) touch(events[i], 'mousedown');
+  return {count, events: events.length, text: texts.join('\n')};
+}
+
+async function checkView(tab, view, drawn) {
   const problems = [];
+  await tab.evaluate(() => new Promise(requestAnimationFrame));
+  const {count, events, text} = await tab.evaluate(look, VIEWS[view]);
+  const overview = view === HISTORY ? 0 : OVERVIEW;
+  if (view !== SETTINGS) expectCount(problems, 'shapes', count, drawn[view] + overview);
+  if (view === HISTORY) expectCount(problems, 'events', events, drawn.events);
+  if (view === SETTINGS && !text.includes('{')) problems.push('no settings');
+  const ofSegments = view === 'Active Cached Segment Timeline';  // none has frames that was there before
+  if (drawn.events > 0 && !ofSegments && view !== SETTINGS && !text.includes('/src/')) problems.push('shows no stacks');
+  const odd = /.*(NaN|undefined).*/.exec(text);
+  if (odd) problems.push(`shows ${JSON.stringify(odd[0])}`);
+  return problems;
+}
+
+// View -> problems.
+async function checkScenario(browser, base, name, drawn) {
+  let problems = [];
   const tab = await browser.newPage({viewport: {width: 1400, height: 900}});
   tab.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`));
   tab.on('pageerror', (error) => problems.push(`page: ${error.message}`));
@@ -111,25 +172,32 @@ async function check(browser, base, name, view) {
     problems.push(`asks for ${route.request().url()}`);
     return route.abort();
   });
-  await tab.goto(`${base}/${name}/${encodeURIComponent(view)}`);
-  await tab.waitForFunction(() => window.loaded, null, {timeout: 30000}).catch((e) => problems.push(e.message));
-  const {shapes, atLeast, rows} = VIEWS[view];
-  const drawn = await tab.locator(shapes).count();
-  if (drawn < atLeast[name]) problems.push(`${drawn} shapes (${shapes}), expected ${atLeast[name]}`);
-  if (rows && (await tab.locator(rows).count()) < 10) problems.push('the list of events is empty');
-  await tab.screenshot({path: path.join(buildDir, `${name}-${view.replaceAll(' ', '-')}.png`)});
+  await tab.goto(`${base}/${name}`);
+  await tab.waitForFunction(() => window.loaded, null, {timeout: 60000}).catch((e) => problems.push(e.message));
+  const [, views, gpus] = await tab.locator('select').all();
+  const devices = await gpus.locator('option').allInnerTexts();
+  expectCount(problems, 'devices', devices.length, drawn.filter((d) => d.events > 0 || d[HISTORY] > 0).length);
+  const found = {};
+  for (const view of Object.keys(VIEWS)) {
+    await views.selectOption(view);
+    for (const device of devices.length === 0 ? ['0'] : devices) {
+      if (devices.length > 1) await gpus.selectOption(device);
+      problems.push(...(await checkView(tab, view, drawn[Number(device)])));
+    }
+    await tab.screenshot({path: path.join(buildDir, `${name}-${view.replaceAll(' ', '-')}.png`)});
+    found[view] = problems;
+    problems = [];
+  }
   await tab.close();
-  return problems;
+  return found;
 }
 
 const {chromium} = createRequire(path.join(modules, 'x.js'))('playwright-core');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'memory_viz.'));
 const snapshots = exportSnapshots(folder);
 const map = importMap();
-const pages = {};
-for (const [name, snapshot] of Object.entries(snapshots)) {
-  for (const view of Object.keys(VIEWS)) pages[`/${name}/${view}`] = page(map, snapshot, view);
-}
+const pages = Object.fromEntries(Object.entries(snapshots).map(
+  ([name, {base64}]) => [`/${name}`, page(map, base64, Object.keys(VIEWS)[0])]));
 const server = await serve(pages);
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
@@ -139,9 +207,9 @@ const browser = await chromium.launch({
 });
 let passed = 0, failed = 0;
 try {
-  for (const name of Object.keys(snapshots)) {
-    for (const view of Object.keys(VIEWS)) {
-      const problems = await check(browser, `http://127.0.0.1:${server.address().port}`, name, view);
+  const base = `http://127.0.0.1:${server.address().port}`;
+  for (const [name, {drawn}] of Object.entries(snapshots)) {
+    for (const [view, problems] of Object.entries(await checkScenario(browser, base, name, drawn))) {
       problems.length === 0 ? ++passed : ++failed;
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}: ${view}`);
       for (const problem of problems) console.log(`     ${problem}`);
