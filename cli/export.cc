@@ -138,8 +138,9 @@ absl::StatusOr<int> RunExport(const Options& options) {
   if (is_snapshot && options.max_events.empty()) selection->max_events = 0;
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
   const interop::StackFrames frames = [&](uint32_t stack) {
+    if (is_snapshot) return interop::StatedFrames((*loaded)->definitions, stack);
     auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
-    return options.frames.raw || is_snapshot ? all : analysis::WithoutNoise(std::move(all));
+    return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
   };
   const interop::TorchSnapshotSummary summary = interop::WriteTorchSnapshot(
       (*loaded)->trace, (*loaded)->definitions, frames, *selection, stream);

@@ -7,7 +7,24 @@ namespace gmt::interop {
 using analysis::FrameText;
 
 namespace {
-constexpr char kUnknownFile[] = "??";  // as PyTorch has it
+
+constexpr std::string_view kNoFile = "??";
+
+bool HasFile(const FrameText& frame) { return !frame.file.empty() && frame.file != kNoFile; }
+
+}  // namespace
+
+std::vector<FrameText> StatedFrames(const format::Definitions& definitions, uint32_t stack) {
+  std::vector<FrameText> frames;
+  for (uint32_t id : definitions.StackFrames(stack)) {
+    const format::FrameInfo& info = definitions.frame(id);
+    const bool has_file = (info.flags & format::kFrameHasFile) != 0;
+    FrameText& frame = frames.emplace_back();
+    frame.function = definitions.string(info.function);
+    frame.file = has_file ? definitions.string(info.file) : kNoFile;
+    frame.line = info.line;
+  }
+  return frames;
 }
 
 void TorchFrameWriter::Write(uint32_t stack, uint32_t forward_stack) {
@@ -31,16 +48,15 @@ void TorchFrameWriter::WriteForward(uint32_t forward_stack) {
   const std::vector<FrameText> frames = frames_of_(forward_stack);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     // A frame without a file was a text that named none.
-    pickle_.String(frame->file.empty() ? frame->Name()
-                                       : absl::StrCat("  File \"", frame->file, "\", line ",
-                                                      frame->line, ", in ", frame->Name(), "\n"));
+    pickle_.String(!HasFile(*frame) ? frame->Name()
+                                    : absl::StrCat("  File \"", frame->file, "\", line ",
+                                                   frame->line, ", in ", frame->Name(), "\n"));
   }
   pickle_.End();
 }
 
 void TorchFrameWriter::WriteFrame(const FrameText& frame) {
-  const std::string& place = frame.file.empty() ? frame.module : frame.file;
-  WriteFrame(frame.Name(), place.empty() ? kUnknownFile : place, frame.line);
+  WriteFrame(frame.Name(), frame.file.empty() ? frame.module : frame.file, frame.line);
 }
 
 void TorchFrameWriter::WriteFrame(const std::string& name, const std::string& file, uint32_t line) {

@@ -18,12 +18,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "analysis/frames.h"
+#include "format/definitions.h"
 #include "interop/pickle_writer.h"
 
 namespace gmt::interop {
 
 // The frames to write for a stack, innermost first: all of them, or without noise.
 using StackFrames = std::function<std::vector<analysis::FrameText>(uint32_t stack)>;
+
+// The frames of a stack as an imported snapshot stated them: native code without debug information
+// has the file "??" there.
+std::vector<analysis::FrameText> StatedFrames(const format::Definitions& definitions,
+                                              uint32_t stack);
 
 class TorchFrameWriter {
  public:

@@ -96,12 +96,12 @@ void TorchModel::TakeAside(const TorchItem& item) {
       return OnMapping(item.index, maps);
     }
     case Aside::kCompleted: {
-      const RowId row = trace_.completions[item.index].row;
-      if (!IsHere(row)) return;
+      const analysis::Completion& completion = trace_.completions[item.index];
+      if (!IsHere(completion.row)) return;
       FlushRun();
       now_ = item.t_ns;
       Boundary();
-      return OnCompleted(row);
+      return OnCompleted(completion);
     }
     case Aside::kFailed:
       if (trace_.failed[item.index].device != device_) return;
@@ -170,9 +170,12 @@ void TorchModel::OnDeath(RowId row) {
   }
 }
 
-void TorchModel::OnCompleted(RowId row) {
+void TorchModel::OnCompleted(const analysis::Completion& completion) {
+  const RowId row = completion.row;
   const auto block = blocks_.find(trace_.rows.address[row]);
-  if (block != blocks_.end() && block->second.row == row && block->second.pending) Complete(block);
+  if (block != blocks_.end() && block->second.row == row && block->second.pending) {
+    Complete(block, completion.stack);
+  }
 }
 
 void TorchModel::OnMapping(uint32_t index, bool maps) {
@@ -410,11 +413,11 @@ void TorchModel::EndBlock(Blocks::iterator block, bool awaited) {
   if (!awaited) Complete(block);
 }
 
-void TorchModel::Complete(Blocks::iterator block) {
+void TorchModel::Complete(Blocks::iterator block, uint32_t stack) {
   const auto [address, ended] = *block;
   block_bytes_ -= ended.size;
   blocks_.erase(block);
-  Tell(TorchEvent::kFreeCompleted, address, ended.size, ended.stream, ended.row, 0);
+  Tell(TorchEvent::kFreeCompleted, address, ended.size, ended.stream, ended.row, stack);
   const auto segment = segments_.find(address);
   if (segment != segments_.end() && segment->second.assumed && segment->second.row == ended.row) {
     EndSegment(segment, 0);

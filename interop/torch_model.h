@@ -131,7 +131,7 @@ class TorchModel {
   void TakeAside(const TorchItem& item);
   void OnBirth(analysis::RowId row);
   void OnDeath(analysis::RowId row);
-  void OnCompleted(analysis::RowId row);
+  void OnCompleted(const analysis::Completion& completion);
   void OnMapping(uint32_t index, bool maps);
   void OnFailed(uint32_t index);
   void OnSnapshot(uint32_t index);
@@ -143,7 +143,7 @@ class TorchModel {
   void EndSegment(Segments_::iterator segment, uint32_t stack);
   void BeginBlock(uint64_t address, uint64_t size, analysis::RowId row);
   void EndBlock(Blocks::iterator block, bool awaited);
-  void Complete(Blocks::iterator block);
+  void Complete(Blocks::iterator block, uint32_t stack = 0);
   void FlushRun();
   void Map(const Run& run);
   void Unmap(const Run& run);

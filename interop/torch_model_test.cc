@@ -191,6 +191,23 @@ TEST_F(TorchModelTest, WhatFloatingPointCannotHoldIsLeftOut) {
   EXPECT_THAT(told.segments, SizeIs(1));
 }
 
+TEST_F(TorchModelTest, BlockThatWaitsForAStreamIsPendingUntilItIsDone) {
+  script_.Alloc(kBase, 2 * kMiB);
+  script_.Block(kBase, 512);
+  script_.Block(kBase + 512, 512);
+  script_.RecordEvent(0x71, 0x1234);
+  script_.FreeBlock(kBase);
+  script_.RecordEvent(0x72, 0x1234);
+  script_.FreeBlock(kBase + 512);
+  script_.EventDone(0x71);
+  const ToldTrace told = Tell();
+  EXPECT_THAT(told.Actions(), ElementsAre("segment_alloc", "alloc", "alloc", "free_requested",
+                                          "free_requested", "free_completed"));
+  EXPECT_EQ(told.events.back().t_ns, 8 * analysis::EventScript::kStep_ns);
+  ASSERT_THAT(told.segments[0].blocks, SizeIs(3));
+  EXPECT_TRUE(told.segments[0].blocks[1].pending);
+}
+
 TEST_F(TorchModelTest, SnapshotStatesTheBytesInBlocks) {
   script_.Alloc(kBase, 2 * kMiB);
   script_.Block(kBase, 512);
