@@ -314,7 +314,8 @@ void TorchModel::Unmap(const Run& run) {
       --found;
     }
     if (found == segments_.end() || found->first >= run.end) return;
-    const auto [start, segment] = *found;
+    const uint64_t start = found->first;
+    const Segment segment = found->second;
     const uint64_t from = std::max(start, at), end = start + segment.size;
     const uint64_t to = std::min(end, run.end);
     at = to;
