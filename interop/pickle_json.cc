@@ -32,9 +32,11 @@ class Converter {
       case Type::kFloat:
         return *tree_.Float(value);
       case Type::kString:
-        return *tree_.String(value);
+        return Take(*tree_.String(value));
       case Type::kBytes: {
         Json list = Json::array();
+        if (tree_.Bytes(value).size() > left_.values) return nullptr;
+        left_.values -= tree_.Bytes(value).size();
         for (char byte : tree_.Bytes(value)) list.push_back(static_cast<uint8_t>(byte));
         return list;
       }
@@ -48,6 +50,12 @@ class Converter {
   }
 
  private:
+  Json Take(std::string_view text) {
+    if (text.size() > left_.text) return nullptr;
+    left_.text -= text.size();
+    return text;
+  }
+
   Json ConvertList(PickleValue list) {
     Json json = Json::array();
     --left_.depth;
@@ -65,8 +73,8 @@ class Converter {
     tree_.ForEach(dict, [&](PickleValue key, PickleValue item) {
       if (left_.values == 0) return;
       const auto text = tree_.String(key);
-      std::string name = text.has_value() ? std::string(*text) : Line(Convert(key));
-      json[std::move(name)] = Convert(item);
+      const Json name = text.has_value() ? Take(*text) : Json(Line(Convert(key)));
+      if (name.is_string()) json[name.get<std::string>()] = Convert(item);
     });
     ++left_.depth;
     return json;

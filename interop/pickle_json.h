@@ -15,10 +15,11 @@
 namespace gmt::interop {
 
 // A pickle of a few bytes can stand for more values than fit any memory, or contain itself: what
-// lies deeper or comes behind so many values is null.
+// lies deeper, comes behind so many values, or is a text behind so many bytes of texts, is null.
 struct JsonLimits {
   uint32_t depth = 32;
   uint64_t values = 10'000;
+  uint64_t text = 1 << 20;
 };
 
 // Tuples and bytes become lists; keys that are no strings become their JSON text; numbers that JSON

@@ -134,7 +134,7 @@ for i in range(25):
     PickleTree tree;
     const auto value = ReadPickle(*stream, "x.pickle", kSmall, &tree);
     ASSERT_TRUE(value.ok()) << value.status();
-    ASSERT_EQ(JsonOf(tree, *value, {.depth = 99, .values = 10'000'000}), expected);
+    ASSERT_EQ(JsonOf(tree, *value, {.depth = 99, .values = 10'000'000, .text = 1 << 30}), expected);
     ++read;
   }
   EXPECT_EQ(read, 100u);
@@ -313,9 +313,9 @@ TEST(PickleReaderTest, MemoryIsBounded) {
 
 TEST(PickleReaderTest, MissingValuesAndMarksAreErrors) {
   for (const char* ops :
-       {"",     "0",      "1",       "e",    "u",    "a",     "s",  "t",   "l",   "d",
-        "q",    "2",      "\x85",    "\x86", "\x87", "\x94",  "h",  "(e",  "N(e", "](Nu",
-        "}(Ne", "}(NNNu", "}NNNsss", "(N",   "(Nd",  "h\x05", "Na"}) {
+       {"",    "0",    "1",    "e",      "u",       "a",    "s",    "t",     "l",
+        "d",   "q",    "2",    "\x85",   "\x86",    "\x87", "\x94", "h",     "(e",
+        "N(e", "](Nu", "}(Ne", "}(NNNu", "}NNNsss", "(N",   "(Nd",  "h\x05", "Na"}) {
     EXPECT_FALSE(Read("\x80\x02" + std::string(ops) + ".").status.ok()) << ops;
   }
   EXPECT_THAT(ErrorOfOps("N(Ne"), HasSubstr("items for a list put into a None"));

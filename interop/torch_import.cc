@@ -18,6 +18,7 @@ constexpr char kImportedFrom[] = "torch snapshot";
 constexpr char kInexact[] = "the history and the final state contradict each other";
 constexpr int64_t kNsPerUs = 1000;
 constexpr size_t kMaxSettings = 1000;
+constexpr JsonLimits kSettingLimits = {.depth = 8, .values = 1000, .text = 64 << 10};
 
 // Entries of one list in their order; where each has its time, of several lists the earliest first.
 struct Source {
@@ -221,7 +222,7 @@ class TorchImport::Impl {
       if (!name.has_value() || static_cast<size_t>(facts.settings_size()) >= kMaxSettings) return;
       Setting& setting = *facts.add_settings();
       setting.set_name(std::string(*name));
-      setting.set_value(JsonText(*tree_, value));
+      setting.set_value(JsonText(*tree_, value, kSettingLimits));
       setting.set_json(true);
     });
     return facts;

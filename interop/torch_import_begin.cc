@@ -177,6 +177,7 @@ class Undo {
       ++begin_.contradictions;
     }
     Reserve(address, end);
+    if (address == end) return;
     std::vector<uint64_t> cuts(cuts_.upper_bound(address), cuts_.lower_bound(end));
     for (uint64_t cut : cuts) cuts_.erase(cut);
     if (!cuts.empty()) begin_.cuts[index] = std::move(cuts);
@@ -225,6 +226,12 @@ class Undo {
 };
 
 }  // namespace
+
+const std::vector<uint64_t>& DeviceBegin::CutsOf(uint32_t index) const {
+  static const auto* const none = new std::vector<uint64_t>;
+  const auto known = cuts.find(index);
+  return known == cuts.end() ? *none : known->second;
+}
 
 uint64_t RoundedBlockSize(uint64_t requested) {
   const uint64_t rounded = (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;

@@ -49,6 +49,7 @@ struct DeviceBegin {
   // a part of it: for kBefore, and for segment_map events, ascending addresses strictly inside.
   static constexpr uint32_t kBefore = UINT32_MAX;
   std::map<uint32_t, std::vector<uint64_t>> cuts;
+  const std::vector<uint64_t>& CutsOf(uint32_t index) const;
   // Of segment_alloc and segment_map events whose segment is there at the end: its pool.
   absl::flat_hash_map<uint32_t, uint64_t> pools;
   // Of alloc events whose block is there at the end: its size.

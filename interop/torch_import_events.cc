@@ -18,6 +18,9 @@ constexpr int64_t kNsPerUs = 1000;
 // kLargeBuffer of PyTorch's allocator).
 constexpr uint64_t kSmallPage = 2 << 20, kLargePage = 20 << 20;
 
+// Of metadata that is no text.
+constexpr JsonLimits kLabelLimits = {.depth = 8, .values = 200, .text = 4 << 10};
+
 // A time of day as the distance from `start_us`; what no clock can say is brought into range.
 int64_t NsSince(int64_t start_us, int64_t time_us) {
   int64_t us, ns;
@@ -107,8 +110,8 @@ uint32_t SnapshotEvents::Label(PickleValue value) {
   const auto [known, is_new] = labels_.try_emplace(value.identity(), 0);
   if (is_new) {
     const auto text = tree_.String(value);
-    known->second =
-        definitions_.InternString(text.has_value() ? std::string(*text) : JsonText(tree_, value));
+    known->second = definitions_.InternString(
+        text.has_value() ? std::string(*text) : JsonText(tree_, value, kLabelLimits));
   }
   return known->second;
 }
@@ -154,10 +157,8 @@ void SnapshotEvents::AddBegin(uint32_t device, const DeviceBegin& begin, std::ve
     Put(reserve);
   }
   for (const SnapshotSegment& segment : begin.segments) live->push_back(Segment(segment));
-  const auto cuts = begin.cuts.find(DeviceBegin::kBefore);
-  for (const MappedRange& range : begin.mapped)
-    AddMapped(device, range, cuts == begin.cuts.end() ? std::vector<uint64_t>() : cuts->second,
-              live);
+  const std::vector<uint64_t>& cuts = begin.CutsOf(DeviceBegin::kBefore);
+  for (const MappedRange& range : begin.mapped) AddMapped(device, range, cuts, live);
   for (size_t i = 0; i < begin.blocks.size(); ++i)
     live->push_back(Block(device, begin.blocks[i], begin.block_streams[i]));
   const auto followed = followed_.find(device);
@@ -185,11 +186,12 @@ void SnapshotEvents::AddMapped(uint32_t device, const MappedRange& range,
   SetPool(range.pool, &like);
   like.stack = stacks_.StackOf(range.frames);
   const uint64_t page = range.small || range.size % kLargePage != 0 ? kSmallPage : kLargePage;
-  constexpr uint64_t kMaxPages = 1 << 16;  // 128 GiB of the small ones
   const std::vector<uint64_t> borders = Borders(range.address, range.address + range.size, cuts);
   for (size_t i = 0; i + 1 < borders.size(); ++i) {
     const uint64_t size = borders[i + 1] - borders[i];
-    const uint64_t step = size / page > kMaxPages ? size : page;
+    const uint64_t pages = size / page;
+    const uint64_t step = pages > pages_left_ ? size : page;
+    pages_left_ -= std::min(pages, pages_left_);
     for (uint64_t at = 0; at < size; at += step) {
       const auto [create, map] = MapPiece(device, borders[i] + at, std::min(step, size - at), like);
       live->push_back(create);
@@ -278,17 +280,28 @@ void SnapshotEvents::AddAlloc(uint32_t device, uint32_t index, const SnapshotEve
 void SnapshotEvents::AddFree(uint32_t device, const SnapshotEvent& source, bool completed) {
   Event event = MakeFrom(completed ? FREE_DONE : FREE, pytorch_, BLOCK, device, source);
   SetRange(source.address, RoundedBlockSize(source.size), &event);
+  const auto followed = followed_.find(device);
+  if (followed != followed_.end()) FollowFree(device, source, completed, &followed->second);
   Put(event);
   const uint32_t scope = Label(source.compile_context);
   if ((scope != 0 && scope != no_context_) || Label(source.user_metadata) != 0) ++labelled_frees_;
-  const auto followed = followed_.find(device);
-  if (followed == followed_.end()) return;
+}
+
+// What is freed was allocated, in a hole of the history where nothing else is known.
+void SnapshotEvents::FollowFree(uint32_t device, const SnapshotEvent& source, bool completed,
+                                Followed* held) {
   if (completed) {
-    followed->second.blocks.erase(source.address);
-  } else if (const auto block = followed->second.blocks.find(source.address);
-             block != followed->second.blocks.end()) {
-    block->second = true;
+    held->blocks.erase(source.address);
+    return;
   }
+  if (!held->blocks.contains(source.address)) {
+    SnapshotBlock block;
+    block.address = source.address;
+    block.size = RoundedBlockSize(source.size);
+    block.requested = source.size;
+    PutLost(Block(device, block, source.stream));
+  }
+  held->blocks[source.address] = true;
 }
 
 void SnapshotEvents::AddSegment(uint32_t device, uint32_t index, const SnapshotEvent& source) {
@@ -315,10 +328,8 @@ void SnapshotEvents::AddMap(uint32_t device, uint32_t index, const SnapshotEvent
   Event like = MakeFrom(CREATE, driver_, VMM, device, source);
   const auto pool = begin.pools.find(index);
   if (!source.pool.has_value()) SetPool(pool == begin.pools.end() ? 0 : pool->second, &like);
-  const auto cuts = begin.cuts.find(index);
   const std::vector<uint64_t> borders =
-      Borders(source.address, source.address + source.size,
-              cuts == begin.cuts.end() ? std::vector<uint64_t>() : cuts->second);
+      Borders(source.address, source.address + source.size, begin.CutsOf(index));
   for (size_t i = 0; i + 1 < borders.size(); ++i) {
     const auto [create, map] = MapPiece(device, borders[i], borders[i + 1] - borders[i], like);
     Put(create);
@@ -463,8 +474,10 @@ void SnapshotEvents::EndLostMappings(uint32_t device,
       continue;
     }
     EndLost(UNMAP, driver_, VMM, device, address, piece.size);
-    EndLost(RELEASE, driver_, VMM, device, piece.handle, piece.size);
-    it = mapped.erase(it);
+    while (it != mapped.end() && it->first - address < std::max<uint64_t>(piece.size, 1)) {
+      EndLost(RELEASE, driver_, VMM, device, it->second.handle, it->second.size);
+      it = mapped.erase(it);
+    }
   }
 }
 

@@ -84,6 +84,7 @@ class SnapshotEvents {
 
   void AddAlloc(uint32_t device, uint32_t index, const SnapshotEvent& event);
   void AddFree(uint32_t device, const SnapshotEvent& event, bool completed);
+  void FollowFree(uint32_t device, const SnapshotEvent& event, bool completed, Followed* held);
   void AddSegment(uint32_t device, uint32_t index, const SnapshotEvent& event);
   void AddSegmentFree(uint32_t device, const SnapshotEvent& event);
   void AddMap(uint32_t device, uint32_t index, const SnapshotEvent& event);
@@ -119,6 +120,8 @@ class SnapshotEvents {
   absl::flat_hash_map<uint32_t, const DeviceBegin*> begins_;
   absl::flat_hash_map<uint32_t, std::map<uint64_t, Piece>> mapped_;  // by device, address
   uint64_t next_handle_ = 1;
+  // Of memory that is mapped before the history: 2 TiB of small ones. More are told as wholes.
+  uint64_t pages_left_ = 1 << 20;
   absl::flat_hash_map<uint64_t, uint32_t> labels_;  // by identity: string
   absl::flat_hash_map<std::pair<uint32_t, int64_t>, std::vector<uint64_t>> open_ranges_;
   uint64_t next_range_ = 1;

@@ -1,5 +1,6 @@
 #include "interop/torch_import_stacks.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@ namespace gmt::interop {
 namespace {
 
 using format::FrameInfo;
+
+constexpr std::string_view kNoFile = "??";  // of native code without debug information
 
 // Python's code has files of these names; all else is native.
 bool IsPythonFile(std::string_view file) {
@@ -53,7 +56,7 @@ SnapshotStacks::SnapshotStacks(const PickleTree& tree, format::DefinitionsBuilde
       line_(tree.Key("line")) {}
 
 template <typename FrameOf>
-uint32_t SnapshotStacks::Intern(PickleValue list, FrameOf frame_of) {
+uint32_t SnapshotStacks::Intern(PickleValue list, Order order, FrameOf frame_of) {
   const PickleTree::Items items = tree_.ItemsOf(list);
   if (items.size == 0) return 0;
   const auto [known, is_new] = stacks_.try_emplace(list.identity(), 0);
@@ -69,15 +72,18 @@ uint32_t SnapshotStacks::Intern(PickleValue list, FrameOf frame_of) {
       ++no_frames_;
     }
   }
+  if (order == Order::kOutermostFirst) std::reverse(frames.begin(), frames.end());
   return known->second = definitions_.InternStack(frames, 0);
 }
 
 uint32_t SnapshotStacks::StackOf(PickleValue frames) {
-  return Intern(frames, [this](PickleValue dict) { return FrameOfDict(dict); });
+  return Intern(frames, Order::kInnermostFirst,
+                [this](PickleValue dict) { return FrameOfDict(dict); });
 }
 
 uint32_t SnapshotStacks::ForwardStackOf(PickleValue texts) {
-  return Intern(texts, [this](PickleValue text) { return FrameOfText(text); });
+  return Intern(texts, Order::kOutermostFirst,
+                [this](PickleValue text) { return FrameOfText(text); });
 }
 
 std::optional<uint32_t> SnapshotStacks::FrameOfDict(PickleValue dict) {
@@ -90,6 +96,8 @@ std::optional<uint32_t> SnapshotStacks::FrameOfDict(PickleValue dict) {
     if (key == name_ && text.has_value()) {
       frame.function = definitions_.InternString(*text);
       frame.flags |= format::kFrameHasFunction;
+    } else if (key == filename_ && text == kNoFile) {
+      frame.language = Frames::CXX;
     } else if (key == filename_ && text.has_value()) {
       frame.file = definitions_.InternString(*text);
       frame.flags |= format::kFrameHasFile;

@@ -24,7 +24,8 @@ class SnapshotStacks {
 
   // Of a list of {name, filename, line}, innermost first; 0 for an empty list or none at all.
   uint32_t StackOf(PickleValue frames);
-  // Of a list of texts as Python's traceback.format_stack() makes them: where the forward pass was.
+  // Of a list of texts as Python's traceback.format_stack() makes them, outermost first: where the
+  // forward pass was.
   uint32_t ForwardStackOf(PickleValue texts);
 
   // What has no place in a frame: fields that are not known, of how many frames; lines of source
@@ -34,8 +35,10 @@ class SnapshotStacks {
   uint64_t no_frames() const { return no_frames_; }
 
  private:
+  enum class Order { kInnermostFirst, kOutermostFirst };
+
   template <typename FrameOf>
-  uint32_t Intern(PickleValue list, FrameOf frame_of);
+  uint32_t Intern(PickleValue list, Order order, FrameOf frame_of);
   std::optional<uint32_t> FrameOfDict(PickleValue dict);
   std::optional<uint32_t> FrameOfText(PickleValue text);
 

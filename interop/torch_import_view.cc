@@ -1,6 +1,7 @@
 #include "interop/torch_import_view.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -21,6 +22,22 @@ absl::Status Wrong(const std::string& where, const std::string& what) {
 }
 
 bool IsSequence(PickleValue value) { return value.is(Type::kList) || value.is(Type::kTuple); }
+
+absl::Status CheckDisjoint(const std::vector<SnapshotSegment>& segments) {
+  std::vector<uint32_t> order(segments.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(segments[a].device, segments[a].address) <
+           std::pair(segments[b].device, segments[b].address);
+  });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const SnapshotSegment &before = segments[order[i - 1]], &after = segments[order[i]];
+    if (before.device == after.device && after.address - before.address < before.size)
+      return Wrong(absl::StrCat("segments[", order[i], "]"),
+                   absl::StrCat("overlaps segments[", order[i - 1], "]"));
+  }
+  return absl::OkStatus();
+}
 
 std::string Index(const char* list, uint64_t index) { return absl::StrCat(list, "[", index, "]"); }
 
@@ -227,6 +244,8 @@ absl::StatusOr<std::vector<SnapshotSegment>> SnapshotView::Segments() {
     absl::Status status = TakeSegment(value, where, &segment);
     if (!status.ok()) return status;
   }
+  absl::Status status = CheckDisjoint(segments);
+  if (!status.ok()) return status;
   return segments;
 }
 
