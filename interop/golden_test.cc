@@ -17,6 +17,8 @@
 #include "format/frame_stream.h"
 #include "format/recording_fixture.h"
 #include "interop/event_log.h"
+#include "interop/torch_import.h"
+#include "interop/writer_target.h"
 
 namespace gmt::interop {
 namespace {
@@ -91,6 +93,29 @@ TEST(GoldenTest, RecordingOfVersion1HasEveryKindOfChunkAndBothCodecs) {
   }
   EXPECT_THAT(codecs, Contains(static_cast<int>(Chunk::NONE)));
   EXPECT_THAT(codecs, Contains(static_cast<int>(Chunk::ZSTD)));
+}
+
+// Snapshots of PyTorch, of every layout that needs code of its own, and the recordings they become.
+TEST(GoldenTest, SnapshotsOfPyTorchPrintAsTheyAlwaysDid) {
+  for (const char* name : {"torch-1.13", "torch-2.0", "torch-2.11"}) {
+    SCOPED_TRACE(name);
+    auto snapshot =
+        TorchImport::Open(format::BytesInMemory(BytesOf(std::string(name) + ".pickle")), name);
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    std::string recording;
+    auto writer = format::RecordingWriter::Create(std::make_unique<format::StringSink>(&recording),
+                                                  (*snapshot)->header(), {});
+    ASSERT_TRUE(writer.ok());
+    WriterTarget target(writer->get());
+    ASSERT_TRUE((*snapshot)->Read((*writer)->definitions(), target).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    const std::vector<std::string> printed = Print(recording);
+    const std::vector<std::string> expected = LinesOf(BytesOf(std::string(name) + ".jsonl"));
+    ASSERT_THAT(printed, SizeIs(expected.size()));
+    for (size_t at = 0; at < expected.size(); ++at) {
+      EXPECT_EQ(nlohmann::json::parse(printed[at]), nlohmann::json::parse(expected[at]));
+    }
+  }
 }
 
 // True where a reader takes the bytes for a whole recording.
