@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""big_snapshot_check.py --build BUILD [--bytes N]: a snapshot of 1 GB is imported at 50 MB/s in 3 times its size of memory.
+
+The snapshot is that of a training loop, written as PyTorch's is (interop/big_snapshot.cc). Speed is that of processor time,
+which other work on the machine does not change.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+SLOWEST = 50e6  # bytes a second
+MOST_MEMORY = 3.0  # times the file
+
+
+def measure(command):
+    """Seconds, seconds of processor time, peak bytes of memory."""
+    start = time.monotonic()
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    if status != 0:
+        sys.exit(f"{command} failed")
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--bytes", type=int, default=1_000_000_000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = f"{folder}/big.pickle", f"{folder}/big.gmt"
+        made = subprocess.run([arguments.build / "benchmark" / "big_snapshot", str(arguments.bytes), path], check=True,
+                              capture_output=True, text=True)
+        size = os.path.getsize(path)
+        seconds, processor, memory = measure([str(arguments.build / "bin" / "gpumemtrace"), "import", path, "-o", out])
+        rate, times = size / processor, memory / size
+        print(json.dumps(json.loads(made.stdout) | {
+            "seconds": round(seconds, 2), "processor_seconds": round(processor, 2), "MB_per_second": round(rate / 1e6, 1),
+            "peak_bytes": memory, "times_its_size": round(times, 2), "recording_bytes": os.path.getsize(out)}))
+    sys.exit(0 if rate >= SLOWEST and times <= MOST_MEMORY else 1)
+
+
+if __name__ == "__main__":
+    main()
