@@ -209,6 +209,17 @@ TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeIsAtOnce) {
   EXPECT_THAT(trace.completions, IsEmpty());
 }
 
+// PyTorch completes the free of a block that waited when it allocates the next one, before that is told.
+TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeWithAnotherStackIsAWait) {
+  script_.Block(kBlock, 512);
+  script_.FreeBlock(kBlock).stack = script_.Stack({"free"});
+  script_.FreeBlockDone(kBlock).stack = script_.Stack({"malloc"});
+  const Trace trace = script_.Build();
+  EXPECT_TRUE(Awaited(trace, 0));
+  ASSERT_THAT(trace.completions, SizeIs(1));
+  EXPECT_NE(trace.completions[0].stack, trace.rows.FreeStack(0));
+}
+
 TEST_F(StreamWaitsTest, StatedCompletionBehindOtherEventsIsAWait) {
   script_.Block(kBlock, 512);
   script_.FreeBlock(kBlock);

@@ -38,6 +38,7 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
 }
 
 void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
+  last_freed_.erase(trace_.rows.device[row]);
   MarkSegments(row);
   waits_.OnOther(event.thread);
   reconciler_.Compare(trace_.rows.heap[row], event);
@@ -66,7 +67,10 @@ void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
   const RowId row = awaiting->second;
   awaiting_.erase(awaiting);
   const auto last = last_freed_.find(trace_.rows.device[row]);
-  const bool at_once = last != last_freed_.end() && last->second == row;
+  // What is completed at once has the stack of its free; PyTorch completes what waited in a later
+  // allocation.
+  const bool at_once =
+      last != last_freed_.end() && last->second == row && event.stack == trace_.rows.FreeStack(row);
   if (!at_once) return Complete(row, event.t_ns, event.stack);
   last_freed_.erase(last);
   trace_.rows.flags[row] &= static_cast<uint16_t>(~kRowAwaited);

@@ -122,10 +122,12 @@ void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
   const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
   DeviceSample known{trace_.last_step(),  event.t_ns,           device,
                      sample.used_bytes(), sample.total_bytes(), std::nullopt};
-  if (sample.has_total_bytes() && sample.total_bytes() >= sample.used_bytes()) {
+  if (sample.has_free_bytes()) {
+    known.free_bytes = sample.free_bytes();
+  } else if (sample.has_total_bytes() && sample.total_bytes() >= sample.used_bytes()) {
     known.free_bytes = sample.total_bytes() - sample.used_bytes();
-    driver_free_[device] = *known.free_bytes;
   }
+  if (known.free_bytes.has_value()) driver_free_[device] = *known.free_bytes;
   NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
   trace_.samples.push_back(known);
 }

@@ -123,6 +123,19 @@ TEST_F(TraceNotesTest, FailedAllocationKnowsWhatTheDriverHadFree) {
   EXPECT_EQ(trace.failed[0].total_reserved, 1024u);
 }
 
+TEST_F(TraceNotesTest, SampleMayKnowTheFreeBytesAlone) {
+  format::EventBatch batch;
+  format::Event event;
+  event.kind = SAMPLE;
+  batch.events.push_back(event);
+  batch.samples.emplace_back().set_free_bytes(300);
+  TraceBuilder builder(script_.definitions());
+  ASSERT_TRUE(builder.OnEvents(batch).ok());
+  const Trace trace = std::move(builder).Build();
+  ASSERT_THAT(trace.samples, SizeIs(1));
+  EXPECT_EQ(trace.samples[0].free_bytes, 300u);
+}
+
 TEST_F(TraceNotesTest, FailedAllocationWithoutASampleDoesNotKnow) {
   script_.Failed(4096);
   const Trace trace = script_.Build();
