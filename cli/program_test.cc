@@ -143,7 +143,38 @@ TEST_F(ProgramTest, FailedImportLeavesNothingAndHarmsNothing) {
 TEST_F(ProgramTest, ImportOfSomethingElseSaysWhatItTakes) {
   Put("x.txt", "hello");
   EXPECT_EQ(Run("import x.txt -o run.gmt"), 1);
-  EXPECT_THAT(err_, HasSubstr("x.txt is no event log"));
+  EXPECT_THAT(err_, HasSubstr("x.txt is neither an event log"));
+  EXPECT_THAT(err_, HasSubstr("nor a memory snapshot of PyTorch"));
+}
+
+// {"segments": [], "device_traces": [[{"action": "snapshot"}]]}
+constexpr char kSnapshot[] =
+    "\x80\x02}(U\x08segments]U\x0d"
+    "device_traces]](}U\x06"
+    "actionU\x08snapshotseau.";
+
+TEST_F(ProgramTest, ImportOfASnapshotSaysWhatItRead) {
+  Put("x.pickle", kSnapshot);
+  ASSERT_EQ(Run("import x.pickle -o run.gmt"), 0) << err_;
+  EXPECT_THAT(err_, HasSubstr("x.pickle: 1 event of 1 device, 0 annotations, 0 segments with 0 "
+                              "blocks in use"));
+  ASSERT_EQ(Run("info run.gmt"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("imported from: torch snapshot"));
+}
+
+TEST_F(ProgramTest, ReadingVerbsTakeSnapshots) {
+  Put("x.pickle", kSnapshot);
+  ASSERT_EQ(Run("cat x.pickle --json"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr(R"("action":"snapshot")"));
+}
+
+TEST_F(ProgramTest, ASnapshotThatWouldRunCodeIsRefused) {
+  Put("x.pickle",
+      "\x80\x02"
+      "cos\nsystem\nU\x02ls\x85R.");
+  EXPECT_EQ(Run("import x.pickle -o run.gmt"), 1);
+  EXPECT_THAT(err_, HasSubstr("x.pickle: byte 2: opcode GLOBAL would run code"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run.gmt"));
 }
 
 TEST_F(ProgramTest, ImportWithoutOutputIsWrongUsage) { EXPECT_EQ(Run("import log.jsonl"), 2); }
