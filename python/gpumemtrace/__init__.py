@@ -17,7 +17,6 @@ Thread safety: all functions, from any thread. After a fork the child speaks of 
 """
 
 import functools
-import inspect
 import itertools
 import os
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
@@ -59,7 +58,7 @@ def _find_library() -> Any:
 
         # Holds the GIL: none of these functions waits, and giving it up would cost more than they do.
         library = ctypes.PyDLL(None)
-        signatures = [
+        signatures: List[Tuple[Any, Any, Any]] = [
             (library.gpumemtrace_mark, None, [ctypes.c_char_p, ctypes.c_uint64]),
             (library.gpumemtrace_range_begin, ctypes.c_uint64, [ctypes.c_char_p]),
             (library.gpumemtrace_range_end, None, [ctypes.c_uint64]),
@@ -178,6 +177,8 @@ class region:
     def __call__(self, function: _F) -> _F:
         """Decorates a function. Raises TypeError for one that only makes a coroutine or a generator
         when it is called: its region would end before the work begins."""
+        import inspect  # slow to load, and needed here alone
+
         if not callable(function):
             raise TypeError(f"region decorates functions, not {type(function).__name__}")
         if any(kind(function) for kind in (inspect.iscoroutinefunction, inspect.isgeneratorfunction,
