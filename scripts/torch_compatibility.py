@@ -37,10 +37,10 @@ LAYERS = {
 }
 INTERPOSABLE = {"JUMP_SLOT", "GLOB_DAT"}
 
-# Releases that a test trains models with, and which; all others are known from their files alone.
-RUN = {
-    "2.11.0": "run: `scripts/test`",
-}
+# Releases that tests train models with (tests/e2e/releases); all others are known from their files
+# alone. Of CUDA 12 one whose expandable segments look the driver's functions up themselves.
+EVERY_TIME, IN_FULL = "run: `scripts/test`", "run: `scripts/test --full`"
+RUN = {"2.7.1": IN_FULL, "2.11.0": EVERY_TIME, "2.15.0": IN_FULL}
 
 HEADER = """# Which PyTorch releases are seen
 

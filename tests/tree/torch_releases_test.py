@@ -143,6 +143,11 @@ class Conclusions(unittest.TestCase):
     def test_runs_are_named_for_releases_that_are_there(self):
         self.assertLessEqual(set(torch_compatibility.RUN), {release["version"] for release in self.facts})
 
+    def test_newest_release_and_one_of_each_runtime_are_run(self):
+        run = [release for release in self.facts if release["version"] in torch_compatibility.RUN]
+        self.assertIn(self.facts[-1], run)
+        self.assertEqual({release["cudart"] for release in run}, {release["cudart"] for release in self.facts})
+
 
 if __name__ == "__main__":
     unittest.main()

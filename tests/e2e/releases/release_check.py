@@ -3,12 +3,14 @@
 that PyTorch says of itself.
 
 Usage: release_check.py --python PYTHON [--build DIR] [NAME...]
-PYTHON has a CUDA build of PyTorch for which the simulated device has libraries.
+PYTHON has a build of PyTorch for CUDA 12 or 13.
 """
 
 import argparse
 import json
 import pathlib
+import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
@@ -147,6 +149,21 @@ def gpt_that_recomputes(rig, folder):
 CASES = [mlp, gpt, gpt_with_expandable_segments, gpt_that_recomputes]
 
 
+class ReleaseRig(Rig):
+    """Takes the libraries of the CUDA version that PyTorch was built for."""
+
+    def __init__(self, build, python):
+        super().__init__(build, python)
+        found = subprocess.run([python, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"],
+                               capture_output=True, text=True, check=True).stdout.strip()
+        # Read and not imported, which takes seconds.
+        version = pathlib.Path(found).with_name("version.py").read_text(encoding="utf-8")
+        self.major = re.search(r"^cuda.*= '(\d+)", version, re.M).group(1)
+
+    def environment(self, folder, more):
+        return {**super().environment(folder, more), "SIMCUDA_MAJOR": self.major}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
@@ -156,7 +173,7 @@ def main():
     chosen = [(case.__name__, case) for case in CASES if not arguments.names or case.__name__ in arguments.names]
     if not chosen:
         sys.exit(f"release_check: no such case: {' '.join(arguments.names)}")
-    return run_cases(Rig(arguments.build.resolve(), arguments.python), chosen)
+    return run_cases(ReleaseRig(arguments.build.resolve(), arguments.python), chosen)
 
 
 if __name__ == "__main__":
