@@ -51,7 +51,8 @@ class Scene:
             environment["GMT_HISTORY"] = history
         options = ("--quiet", "--exit-wait", "100s")  # all names, however busy the machine is
         self.recording = rig.run(folder, scenario.command(rig.python), options, **environment)
-        self.recording.result()
+        done = self.recording.done  # of several ranks the last lines may have become one
+        assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
         self.said = said.read(folder / "moments")
 
     def files(self):
