@@ -35,39 +35,12 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "absl/container/flat_hash_map.h"
 #include "analysis/trace.h"
 #include "interop/torch_event.h"
 #include "interop/torch_feed.h"
+#include "interop/torch_segment_facts.h"
 
 namespace gmt::interop {
-
-// What is learnt about the segments of a device that hold blocks. A segment is named by the driver
-// memory or the mapping that it began with.
-class TorchSegmentFacts {
- public:
-  using Id = uint32_t;
-  static constexpr Id kNone = UINT32_MAX;
-  struct Facts {
-    uint64_t stream = 0, pool = 0;
-    bool small = false;
-    bool learnt = false;
-  };
-  static uint64_t OfRow(analysis::RowId row) { return row; }
-  static uint64_t OfMapping(uint32_t index) { return uint64_t{1} << 32 | index; }
-
-  Id IdOf(uint64_t name);
-  void Join(Id a, Id b);  // one segment after all
-  void Learn(Id id, const Facts& facts);
-  // Of kNone: nothing is learnt.
-  const Facts& Of(Id id) const;
-
- private:
-  Id Root(Id id) const;
-  absl::flat_hash_map<uint64_t, Id> ids_;
-  std::vector<Facts> facts_;
-  mutable std::vector<Id> parent_;
-};
 
 // What could not be told as it was.
 struct TorchModelCounts {
