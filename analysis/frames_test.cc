@@ -138,5 +138,41 @@ TEST(WithoutNoise, KeepsWhatIsShownAndWhatWasCalled) {
   EXPECT_EQ(kept(""), "");
 }
 
+FrameText InModule(const char* function, const char* module) {
+  FrameText frame;
+  frame.function = function;
+  frame.module = module;
+  frame.language = "c++";
+  return frame;
+}
+
+FrameText InCheckpoint(const char* function) {
+  FrameText frame;
+  frame.function = function;
+  frame.file = "/x/site-packages/torch/utils/checkpoint.py";
+  frame.language = "python";
+  return frame;
+}
+
+TEST(LibraryOfTest, InnermostKnownLibraryTookTheMemory) {
+  EXPECT_EQ(
+      LibraryOf({InModule("cuMemCreate", "/x/libcuda.so.1"), InModule("f", "/x/libcublas.so.12"),
+                 InModule("g", "/x/libcusolver.so.11"), InModule("main", "/x/a.out")}),
+      "cuBLAS");
+  EXPECT_EQ(LibraryOf({InModule("cudaMalloc", "/x/libcudart.so.12"), InModule("main", "/x/a.out")}),
+            "the program");
+  EXPECT_EQ(LibraryOf({}), "");
+}
+
+TEST(RecomputationTest, CheckpointedForwardIsNoneUntilItIsRunAgain) {
+  EXPECT_FALSE(IsRecomputation({InCheckpoint("checkpoint")}));
+  EXPECT_FALSE(IsRecomputation({InCheckpoint("CheckpointFunction.forward")}));
+  EXPECT_TRUE(IsRecomputation({InCheckpoint("CheckpointFunction.backward")}));
+  EXPECT_TRUE(IsRecomputation({InCheckpoint("_f.<locals>.recompute_fn")}));
+  FrameText own = InCheckpoint("backward");
+  own.file = "/src/model.py";
+  EXPECT_FALSE(IsRecomputation({own}));
+}
+
 }  // namespace
 }  // namespace gmt::analysis

@@ -164,5 +164,87 @@ TEST_F(ReportTest, WhatIsNotInTheRecordingIsAnErrorThatSaysWhatIs) {
 
 TEST_F(ReportTest, EmptyRecordingGivesAnEmptyReport) { EXPECT_THAT(Make().devices, SizeIs(0)); }
 
+// ---- Blocks of a framework
+
+TEST_F(ReportTest, MemoryOfABackwardPassIsARowForEachLineOfTheForwardPass) {
+  script_.Alloc(0x100000, kMiB);
+  const uint32_t first = script_.Stack({"linear1", "main"});
+  const uint32_t second = script_.Stack({"linear2", "main"});
+  script_.Block(0x100000, 4096, {"apply"}).forward_stack = first;
+  script_.Block(0x102000, 1024, {"apply"}).forward_stack = second;
+  script_.Block(0x103000, 512, {"apply"});
+  ReportOptions options;
+  options.heap = "pytorch";
+  const Report report = Make(options);
+  ASSERT_THAT(report.rows, SizeIs(3));
+  EXPECT_EQ(report.rows[0].forward_frames[0].Name(), "linear1");
+  EXPECT_EQ(report.rows[0].frames[0].Name(), "apply");
+  EXPECT_EQ(report.rows[1].forward_frames[0].Name(), "linear2");
+  EXPECT_TRUE(report.rows[2].forward_frames.empty());
+  EXPECT_NE(report.rows[0].id, report.rows[1].id);
+}
+
+TEST_F(ReportTest, FreesThatAwaitAStreamAreNeitherLiveNorForgotten) {
+  script_.Alloc(0x100000, kMiB);
+  script_.Block(0x100000, 4096);
+  script_.Block(0x101000, 512);
+  script_.RecordEvent(1, 7);
+  script_.FreeBlock(0x101000);
+  script_.EventDone(1);
+  script_.RecordEvent(1, 7);
+  script_.FreeBlock(0x100000);
+  ReportOptions options;
+  options.at = *ParseAt("end");
+  const ReportHeap heap = Make(options).devices[0].heaps[1];
+  EXPECT_EQ(heap.live_bytes, 0u);
+  EXPECT_EQ(heap.pending_bytes, 4096u);
+  EXPECT_EQ(heap.may_await_bytes, 0u);
+}
+
+TEST_F(ReportTest, RoundingIsKnownWhereAllRequestsAre) {
+  const auto block = [this](uint64_t address, uint64_t requested) {
+    format::Event& event = script_.Block(address, 1024);
+    event.present |= format::kHasRequested;
+    event.requested = requested;
+  };
+  block(0x1000, 1000);
+  block(0x2000, 600);
+  EXPECT_EQ(Make().devices[0].heaps.back().rounding_bytes, 24u + 424u);
+  script_.Block(0x3000, 1024);
+  EXPECT_EQ(Make().devices[0].heaps.back().rounding_bytes, std::nullopt);
+}
+
+TEST_F(ReportTest, DriverMemoryNamesTheLibraryThatTookIt) {
+  script_.Alloc(0x100000, 4096, {"ncclCommInitRank", "main"});
+  script_.Alloc(0x200000, 2048, {"mine", "main"});
+  script_.Alloc(0x300000, 1024);
+  script_.Alloc(0x400000, kMiB, {"ncclGroupEnd", "main"});
+  const Report rows = Make();
+  EXPECT_EQ(rows.rows[1].library, "NCCL");
+  EXPECT_EQ(rows.rows[2].library, "the program");
+  EXPECT_EQ(rows.rows[3].library, "");
+  const Report libraries = Make(By(GroupBy::kLibrary));
+  EXPECT_THAT(Labels(libraries), ElementsAre("NCCL", "the program", "library not known"));
+  EXPECT_EQ(libraries.rows[0].bytes, kMiB + 4096);
+}
+
+TEST_F(ReportTest, BlocksBelongToNoLibrary) {
+  script_.Alloc(0x100000, kMiB, {"ncclMemAlloc"});
+  script_.Block(0x100000, 512, {"ncclMemAlloc"});
+  EXPECT_THAT(Labels(Make(By(GroupBy::kLibrary))), ElementsAre("NCCL", "blocks of pytorch"));
+}
+
+TEST_F(ReportTest, AllocatorIsToldOfTheDevicesAndTheTimeShown) {
+  script_.Alloc(0x100000, kMiB);
+  script_.Block(0x100000, 512);
+  script_.FreeBlock(0x100000);
+  script_.Free(0x100000);
+  EXPECT_THAT(Make().allocator.devices, SizeIs(1));
+  EXPECT_THAT(Make().allocator.devices[0].actions, SizeIs(1));
+  ReportOptions options;
+  options.window.to_ns = 2 * EventScript::kStep_ns;
+  EXPECT_THAT(Make(options).allocator.devices[0].actions, SizeIs(0));
+}
+
 }  // namespace
 }  // namespace gmt::analysis

@@ -4,12 +4,21 @@
 #include <iterator>
 
 namespace gmt::analysis {
+namespace {
+
+// A thread that records events and never frees would remember them all. No block is used by as many
+// streams.
+constexpr size_t kMaxRemembered = 1024;
+
+}  // namespace
 
 void StreamWaits::OnRecord(uint32_t thread, uint64_t site, uint64_t event, uint64_t stream,
                            Now now) {
   OnDone(event, false, now);
   recorded_[event] = {site, stream, kNone};
-  by_thread_[thread].push_back(event);
+  std::vector<uint64_t>& own = by_thread_[thread];
+  if (own.size() == kMaxRemembered) own.erase(own.begin(), own.begin() + kMaxRemembered / 2);
+  own.push_back(event);
 }
 
 void StreamWaits::OnDone(uint64_t event, bool by_allocator, Now now) {

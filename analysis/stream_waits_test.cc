@@ -197,6 +197,15 @@ TEST_F(StreamWaitsTest, CompletionsStandBetweenTheAsidesInOrder) {
   EXPECT_EQ(trace.asides[2].kind, Aside::kMark);
 }
 
+TEST_F(StreamWaitsTest, FreeBehindVeryManyEventsStillKnowsItsOwn) {
+  script_.Block(kBlock, 512);
+  for (uint64_t event = 100; event < 5000; ++event) script_.RecordEvent(event, kAutograd);
+  script_.RecordEvent(1, kAllocator);
+  script_.FreeBlock(kBlock);
+  script_.EventDone(1);
+  EXPECT_TRUE(Awaited(script_.Build(), 0));
+}
+
 // ---- Completions that the recording states
 
 TEST_F(StreamWaitsTest, StatedCompletionBehindItsFreeIsAtOnce) {
