@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ALLOCATIONS = {"alloc", "segment_alloc", "segment_map", "oom"}
+ALLOCATIONS = {"alloc", "segment_alloc", "segment_map"}
 # name: (arguments of make_snapshot.py, PYTORCH_CUDA_ALLOC_CONF, devices)
 SNAPSHOTS = {
     "all stacks": (["--stacks", "all"], "", 1),
