@@ -236,7 +236,7 @@ def recorded(lines):
                 event, end = events[index]
                 events[index] = (event._replace(result=line["result"], size=None), end)
             continue
-        if kind not in MEMORY_KINDS:
+        if kind not in MEMORY_KINDS or line.get("heap") == "pytorch":  # the driver knows no blocks
             continue
         event = Event(kind, address, line.get("size", 0), thread, line.get("result", 0))
         if kind == "alloc_failed":
