@@ -200,7 +200,6 @@ std::vector<Check> CheckHealth() {
       NativeStacks(),
       Driver(),
       PythonStacks(),
-      {"pytorch blocks", State::kWithout, "not in this release: PyTorch is known by its segments"},
       {"cupti", State::kWithout, "not in this release"},
       {"nvtx", State::kWithout, "not in this release"}};
 }

@@ -11,7 +11,7 @@ Usage: torch_cost.py PART [--history python|all] [--snapshot none|gpumemtrace|to
   growth  bytes of anonymous memory that the process gains by N events from many places
   pause   milliseconds for which an allocating loop stands still, at most, around a snapshot that
           is asked for after N events
---history turns on PyTorch's own recorder, with stacks of that kind and context "alloc".
+--history turns on PyTorch's own recorder as it is by default, but for the kind of stacks.
 Times of `pair` and `step` are processor time of this process, the least of many short batches: what others do on the
 machine can only add to it. Prints one line of JSON.
 """
@@ -184,7 +184,7 @@ def main():
     torch.set_num_threads(1)
     torch.empty(1024, device="cuda")
     if arguments.history:
-        torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks=arguments.history)
+        torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks=arguments.history)
     print(json.dumps(globals()[arguments.part](arguments)))
 
 
