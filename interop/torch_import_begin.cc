@@ -17,9 +17,13 @@ class Ranges {
  public:
   void Add(const MappedRange& range) { ranges_[range.address] = range; }
 
-  // Takes [address, end) out. Returns a range that lay there, if any.
-  std::optional<MappedRange> Remove(uint64_t address, uint64_t end) {
-    std::optional<MappedRange> removed;
+  struct Removed {
+    std::optional<MappedRange> range;  // one of those that lay there, if any
+    uint64_t size = 0;                 // of all that lay there
+  };
+  // Takes [address, end) out.
+  Removed Remove(uint64_t address, uint64_t end) {
+    Removed removed;
     auto it = ranges_.upper_bound(address);
     if (it != ranges_.begin()) --it;
     while (it != ranges_.end() && it->first < end) {
@@ -29,7 +33,8 @@ class Ranges {
         ++it;
         continue;
       }
-      removed = range;
+      removed.range = range;
+      removed.size += std::min(range_end, end) - std::max(range.address, address);
       it = ranges_.erase(it);
       if (range.address < address) Keep(range, range.address, address);
       if (range_end > end) Keep(range, end, range_end);
@@ -145,6 +150,8 @@ class Undo {
       return;
     }
     if (held->second.is_final) begin_.sizes[index] = held->second.block.size;
+    // It was pending later, and the request that made it so is in a hole.
+    if (held->second.block.pending) ++begin_.contradictions;
     blocks_.erase(held);
   }
 
@@ -170,12 +177,10 @@ class Undo {
   }
 
   void UndoMap(uint32_t index, uint64_t address, uint64_t end) {
-    const auto range = mapped_.Remove(address, end);
-    if (range.has_value()) {
-      begin_.pools[index] = range->pool;
-    } else {
-      ++begin_.contradictions;
-    }
+    const Ranges::Removed removed = mapped_.Remove(address, end);
+    if (removed.range.has_value()) begin_.pools[index] = removed.range->pool;
+    // Of what was mapped all was there then; what is not there later went in a hole.
+    if (!removed.range.has_value() || removed.size != end - address) ++begin_.contradictions;
     Reserve(address, end);
     if (address == end) return;
     std::vector<uint64_t> cuts(cuts_.upper_bound(address), cuts_.lower_bound(end));
@@ -185,7 +190,7 @@ class Undo {
 
   void UndoUnmap(const SnapshotEvent& event) {
     const uint64_t end = event.address + event.size;
-    if (mapped_.Remove(event.address, end).has_value()) ++begin_.contradictions;
+    if (mapped_.Remove(event.address, end).range.has_value()) ++begin_.contradictions;
     mapped_.Add({event.address, event.size, event.stream, event.pool.value_or(0), false, {}});
     cuts_.insert(event.address);
     cuts_.insert(end);

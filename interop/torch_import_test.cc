@@ -281,6 +281,45 @@ TEST_F(TorchImportTest, TheFinalStateIsBelieved) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 2 places")));
 }
 
+// The request of the free is the only event that is missing.
+TEST_F(TorchImportTest, ABlockThatOnlyTheFinalStateFreedIsFreed) {
+  EXPECT_THAT(
+      Lines(Parse(R"({"segments": [{"device": 0, "address": 4096, "total_size": 512, "stream": 0,
+      "blocks": [{"address": 4096, "size": 512, "requested_size": 500,
+                  "state": "active_pending_free"}]}],
+      "device_traces": [[
+      {"action": "segment_alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1},
+      {"action": "alloc", "addr": 4096, "size": 500, "stream": 0, "time_us": 2}]]})"),
+            {"free", "free_done"}, {"memory", "device", "stream"}),
+      ElementsAre(
+          R"j({"kind":"free","t_ns":1000,"heap":"pytorch","address":4096,"size":512,"api":"(lost)"})j"));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
+}
+
+// It was allocated, and its free completed; what requested the free is missing.
+TEST_F(TorchImportTest, ACompletionThatNothingRequestedIsSaid) {
+  Lines(Parse(R"({"segments": [], "device_traces": [[
+      {"action": "alloc", "addr": 4096, "size": 500, "stream": 0, "time_us": 1},
+      {"action": "free_completed", "addr": 4096, "size": 500, "stream": 0, "time_us": 2}]]})"),
+        {});
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
+}
+
+// Two pages were mapped at once, and the unmap of the second is missing.
+TEST_F(TorchImportTest, APageThatOnlyTheFinalStateUnmappedIsUnmapped) {
+  EXPECT_THAT(
+      Lines(Parse(R"({"segments": [{"device": 0, "address": 20971520, "total_size": 20971520,
+      "stream": 0, "segment_type": "large", "is_expandable": true, "blocks": []}],
+      "device_traces": [[{"action": "segment_map", "addr": 20971520, "size": 41943040,
+                          "stream": 0, "time_us": 1}]]})"),
+            {"map", "unmap"}, {"memory", "device", "stream", "pool", "t_ns", "heap"}),
+      ElementsAre(
+          R"j({"kind":"map","address":20971520,"size":41943040,"handle":1})j",
+          R"j({"kind":"unmap","address":20971520,"size":41943040,"api":"(lost)"})j",
+          R"j({"kind":"map","address":20971520,"size":20971520,"api":"(lost)","handle":2})j"));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
+}
+
 TEST_F(TorchImportTest, WhatIsNoSnapshotIsRefused) {
   EXPECT_THAT(ErrorOf("text"), HasSubstr("x.pickle: what the pickle holds, a str: is no memory "
                                          "snapshot of PyTorch"));
