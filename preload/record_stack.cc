@@ -65,14 +65,15 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
 }
 
-// `last`: the stack of that kind which this thread recorded last.
-uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last) {
+// capture(builder) walks. `last`: the stack of that kind which this thread recorded last.
+template <typename Capture>
+uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Capture capture) {
   // Libraries may come and go in other threads faster than this one walks.
   constexpr int kMostWalks = 4;
   StackTable::Buffer stack;
   for (int walks = 1;; ++walks) {
     StackBuilder builder(&stack, p->python, native);
-    p->capture.Capture(&builder);
+    capture(&builder);
     if (builder.depth() == 0) return 0;
     uint32_t id =
         p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
@@ -91,13 +92,15 @@ uint32_t RecordStack(Process* p) {
   const auto native = p->options.native_stacks != session::Unwinder::kNone
                           ? StackBuilder::Native::kWanted
                           : StackBuilder::Native::kLeftOut;
-  return Record(p, native, &thread_state.last_stack);
+  return Record(p, native, &thread_state.last_stack,
+                [p](StackBuilder* stack) { p->capture.Capture(stack); });
 }
 
 uint32_t RecordForwardStack(Process* p) {
   if (p->python.on()) {
     const uint32_t python =
-        Record(p, StackBuilder::Native::kLeftOut, &thread_state.last_forward_stack);
+        Record(p, StackBuilder::Native::kLeftOut, &thread_state.last_forward_stack,
+               [](StackBuilder* stack) { stack->Finish(false); });
     if (python != 0) return python;
   }
   return RecordStack(p);

@@ -18,7 +18,8 @@ namespace gmt::preload {
 // or the table is full.
 uint32_t RecordStack(Process* p);
 // The same with Python's frames alone where the thread has any: what tells a line of a model, for a
-// third of the time. REQUIRES: stacks of some kind are wanted.
+// third of the time. Native frames are not walked even to see whether a signal has interrupted the
+// interpreter: not for code that a signal handler may run. REQUIRES: stacks of some kind are wanted.
 uint32_t RecordForwardStack(Process* p);
 
 }  // namespace gmt::preload

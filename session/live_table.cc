@@ -123,6 +123,22 @@ bool LiveTable::Erase(Space space, uint64_t value, LiveValue* live) const {
   return keys_[place].compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel) && read;
 }
 
+bool LiveTable::Erase(Space space, uint64_t value) const {
+  uint64_t key;
+  if (!MakeKey(space, value, &key)) return false;
+  const uint64_t place = Locate(key);
+  return place != kNowhere &&
+         keys_[place].compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel);
+}
+
+void LiveTable::Prepare(Space space, uint64_t value) const {
+  uint64_t key;
+  if (!MakeKey(space, value, &key)) return;
+  const uint64_t first = (Hash(key) & group_mask_) * kGroupSize;
+  __builtin_prefetch(&keys_[first], /*for writing*/ 1);
+  __builtin_prefetch(&entries_[first], 1);  // the usual one: few groups have two
+}
+
 bool LiveTable::Find(Space space, uint64_t value, LiveValue* live) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;

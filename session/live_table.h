@@ -56,10 +56,16 @@ class LiveTable {
   LiveTable(std::atomic<uint64_t>* keys, LiveEntry* entries, uint64_t count)
       : keys_(keys), entries_(entries), group_mask_(count / kGroupSize - 1) {}
 
+  // Has what a call for this key will touch brought near: a table of all that is live is colder than
+  // the code that frees it.
+  void Prepare(Space space, uint64_t value) const;
+
   // Adds or replaces.
   Result Insert(Space space, uint64_t value, const LiveValue& live) const;
   // True, with *live set, where it was there.
   bool Erase(Space space, uint64_t value, LiveValue* live) const;
+  // The same for who knows what it was.
+  bool Erase(Space space, uint64_t value) const;
   bool Find(Space space, uint64_t value, LiveValue* live) const;
 
   // Further references to an entry, which begins with none. False: it is not there, or there is

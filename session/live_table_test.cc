@@ -72,6 +72,16 @@ TEST_F(LiveTableTest, EveryFieldSurvives) {
   EXPECT_EQ(found_, live);
 }
 
+TEST_F(LiveTableTest, WhoKnowsWhatItWasErasesItUnread) {
+  Insert(0x1000, 7);
+  table_.Prepare(Space::kDevice, 0x1000);
+  table_.Prepare(Space::kDevice, ~uint64_t{0});
+  EXPECT_TRUE(table_.Erase(Space::kDevice, 0x1000));
+  EXPECT_FALSE(table_.Erase(Space::kDevice, 0x1000));
+  EXPECT_FALSE(table_.Erase(Space::kDevice, ~uint64_t{0}));
+  EXPECT_TRUE(Contents().empty());
+}
+
 TEST_F(LiveTableTest, ErasedEntryIsHandedBackOnce) {
   Insert(0x1000, 7);
   EXPECT_TRUE(Erase(0x1000));

@@ -68,6 +68,8 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
   const KeepErrno keep;
   Process* p = Wanted(device, caller);
   if (p == nullptr) return;
+  p->ring.PrepareToReserve();
+  p->live.Prepare(Space::kBlock, address);
   if (size >= 0) {
     session::Record r = NewRecord(p, Kind::kAlloc, static_cast<uint64_t>(size), totals, device);
     r.value = address;
@@ -79,8 +81,10 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
   r.value = address;
   if (p->options.free_stacks) r.stack = RecordStack(p);
   r.time_ns = NowNs();
-  session::LiveValue live;
-  CommitReturn(p, &r, &live);
+  const session::Words words = session::Pack(r);
+  const session::RingWriter::Reservation reservation = p->ring.Reserve();
+  p->live.Erase(r.space, r.value);
+  p->ring.Commit(reservation, words);
 }
 
 void RecordOutOfMemory(int64_t size, const TorchTotals& totals, TorchDevice device,
