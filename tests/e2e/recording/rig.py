@@ -2,6 +2,7 @@
 what such a run left.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -164,3 +165,17 @@ def run_cases(rig, cases):
                 print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def main_of_cases(cases, description):
+    """What a check of PyTorch does when it is called: (name, case) in turn, or those that are named."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    python = find_python(args.python)
+    if python is None:
+        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+    chosen = [(name, case) for name, case in cases if not args.names or name in args.names]
+    return run_cases(Rig(args.build.resolve(), python), chosen)

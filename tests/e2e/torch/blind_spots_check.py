@@ -5,8 +5,6 @@ differ from what PyTorch says in just this way, and in no other.
 Usage: blind_spots_check.py --build DIR [--python PYTHON] [NAME...]
 """
 
-import argparse
-import pathlib
 import re
 import sys
 
@@ -14,7 +12,7 @@ import agreement
 import oracle_check
 from driver_memory import Difference
 from replay import Replay
-from rig import Rig, find_python, run_cases
+from rig import main_of_cases
 from scenarios import Scenario
 
 # Part of the program -> (moment, what differs there)
@@ -69,21 +67,8 @@ def ends_as(name, difference):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    python = find_python(args.python)
-    if python is None:
-        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
-    cases = [
-        (name, lambda rig, folder, name=name: check(rig, folder, name))
-        for name in args.names or BLIND_SPOTS
-    ]
-    return run_cases(Rig(args.build.resolve(), python), cases)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    named = [
+        (name, lambda rig, folder, name=name: check(rig, folder, name)) for name in BLIND_SPOTS
+    ]
+    sys.exit(main_of_cases(named, __doc__.splitlines()[0]))

@@ -5,8 +5,6 @@ must be there whatever becomes of the process.
 Usage: oom_check.py --build DIR [--python PYTHON] [NAME...]
 """
 
-import argparse
-import pathlib
 import re
 import signal
 import subprocess
@@ -17,7 +15,7 @@ import agreement
 import oracle_check
 from driver_memory import Difference
 from replay import Replay
-from rig import Recording, Rig, find_python, run_cases
+from rig import Recording, main_of_cases
 
 MEMORY = 4 << 30
 IN_FULL = 3  # snapshots of lacks of memory in one recording
@@ -185,18 +183,6 @@ CASES = (
 )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    python = find_python(args.python)
-    if python is None:
-        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
-    cases = [(c.__name__, c) for c in CASES if not args.names or c.__name__ in args.names]
-    return run_cases(Rig(args.build.resolve(), python), cases)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    named = [(c.__name__, c) for c in CASES]
+    sys.exit(main_of_cases(named, __doc__.splitlines()[0]))

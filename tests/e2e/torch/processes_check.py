@@ -5,7 +5,6 @@ where several processes train: which files there are, and what they say of thems
 Usage: processes_check.py --build DIR [--python PYTHON] [NAME...]
 """
 
-import argparse
 import collections
 import pathlib
 import subprocess
@@ -13,7 +12,7 @@ import sys
 
 import oracle_check
 from replay import Replay
-from rig import Recording, Rig, find_python, run_cases
+from rig import Recording, main_of_cases
 
 TRAINING = oracle_check.PROGRAMS.parent / "train_gpt.py"
 
@@ -211,18 +210,6 @@ CASES = (
 )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    python = find_python(args.python)
-    if python is None:
-        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
-    cases = [(c.__name__, c) for c in CASES if not args.names or c.__name__ in args.names]
-    return run_cases(Rig(args.build.resolve(), python), cases)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    named = [(c.__name__, c) for c in CASES]
+    sys.exit(main_of_cases(named, __doc__.splitlines()[0]))
