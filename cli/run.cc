@@ -224,7 +224,7 @@ void AddRun(Program& program) {
   command.Option("--stacks", &options->stacks, "KIND",
                  "native+python (the default), either, none, native:libgcc or native:libunwind");
   command.Flag("--free-stacks", &options->free_stacks, "record a stack at every free too");
-  command.Option("--heap", &options->heap, "NAME+NAME", "driver, host (default: both)");
+  command.Option("--heap", &options->heap, "NAME+NAME", "driver, host, pytorch (default: all)");
   command.Option("--ring-size", &options->ring_size, "SIZE",
                  "history kept while nobody drains (default 16MiB)");
   command.Option("--snapshot", &options->snapshot, "WHEN,WHEN", "oom, exit (default: both)");
