@@ -27,7 +27,9 @@
 
 namespace gmt::session {
 
-// 128 bits that stand for the contents: of a million entries no two have the same by chance.
+// 128 bits that stand for the contents: one half for the words at even places, one for those at odd
+// ones. Contents that differ in one word differ in 64 bits of chance, so that of a million entries no
+// two are taken for one.
 struct Digest {
   uint64_t a, b;
   bool operator==(const Digest&) const = default;
