@@ -41,7 +41,8 @@ def work(rank, world_size, local_rank, workers, store):
     total = torch.ones(1)
     torch.distributed.all_reduce(total)
     assert total.item() == world_size, total
-    print(json.dumps({"rank": rank, "pid": os.getpid(), "device": str(device)}), flush=True)
+    told = json.dumps({"rank": rank, "pid": os.getpid(), "device": str(device)})
+    os.write(1, f"{told}\n".encode())  # ranks share the pipe, and print() may write a line's end by itself
     torch.distributed.destroy_process_group()
 
 
