@@ -33,7 +33,7 @@ namespace {
 constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 
 struct Options {
-  std::string output, stacks, heap, ring_size, snapshot, exit_wait;
+  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait;
   bool free_stacks = false, no_follow_fork = false, quiet = false;
   std::vector<std::string> command;
 };
@@ -53,6 +53,7 @@ absl::StatusOr<std::string> OptionText(const Options& o) {
   add("output", o.output);
   add("stacks", o.stacks);
   add("heap", o.heap);
+  add("cupti", o.cupti);
   add("ring", o.ring_size);
   add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
   add("exit_wait", o.exit_wait);
@@ -224,7 +225,10 @@ void AddRun(Program& program) {
   command.Option("--stacks", &options->stacks, "KIND",
                  "native+python (the default), either, none, native:libgcc or native:libunwind");
   command.Flag("--free-stacks", &options->free_stacks, "record a stack at every free too");
-  command.Option("--heap", &options->heap, "NAME+NAME", "driver, host, pytorch (default: all)");
+  command.Option("--heap", &options->heap, "NAME+NAME",
+                 "driver, host, pytorch, nvtx (default: all)");
+  command.Option("--cupti", &options->cupti, "MODE",
+                 "auto (the default), full: also records of what the device did, or off");
   command.Option("--ring-size", &options->ring_size, "SIZE",
                  "history kept while nobody drains (default 16MiB)");
   command.Option("--snapshot", &options->snapshot, "WHEN,WHEN", "oom, exit (default: both)");

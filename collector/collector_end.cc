@@ -57,14 +57,18 @@ std::string Collector::FactText(session::Fact fact) const {
 // What the traced process says of its sources, and of the others whether anything came from them.
 void Collector::AddSources(gmt::Facts* facts) {
   std::map<std::string, std::string> sources = {
-      {"cupti", "off"}, {"nvml", "off"}, {"python", "off"}};
+      {"cupti", "off"}, {"nvml", "off"}, {"nvtx", "off"}, {"python", "off"}};
   sources["pytorch"] = TorchSource(info_, options_, FactText(session::kPytorchSource),
                                    recorder_.stacks().FindLibrary(kCachingAllocator));
   if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
     sources["autograd"] = autograd;
-  sources["nvtx"] = recorder_.saw(session::Memory::kRegion) ? "on" : "off";
-  if (const std::string python = FactText(session::kPythonSource); !python.empty())
-    sources["python"] = python;
+  // What the traced process says of them itself.
+  const std::pair<const char*, session::Fact> told[] = {{"python", session::kPythonSource},
+                                                        {"cupti", session::kCuptiSource},
+                                                        {"nvtx", session::kNvtxSource}};
+  for (const auto& [name, fact] : told) {
+    if (const std::string text = FactText(fact); !text.empty()) sources[name] = text;
+  }
   for (const auto& [name, value] : info_.sources) sources[name] = value;
   if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
   if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;

@@ -9,6 +9,7 @@
 namespace gmt::collector {
 namespace {
 
+using session::Action;
 using session::Kind;
 using session::Memory;
 
@@ -17,14 +18,20 @@ static_assert(static_cast<int>(Kind::kSample) == gmt::SAMPLE &&
               static_cast<int>(Kind::kPool) == gmt::POOL_ACTION &&
               static_cast<int>(Kind::kFreeDone) == gmt::FREE_DONE &&
               static_cast<int>(Kind::kUnregister) == gmt::UNREGISTER &&
-              static_cast<int>(Kind::kMark) == gmt::MARK);
+              static_cast<int>(Kind::kMark) == gmt::MARK &&
+              static_cast<int>(Kind::kGraph) == gmt::GRAPH_ACTION &&
+              static_cast<int>(Kind::kModule) == gmt::MODULE_ACTION &&
+              static_cast<int>(Kind::kCopy) == gmt::COPY &&
+              static_cast<int>(Kind::kSource) == gmt::SOURCE_CHANGE &&
+              static_cast<int>(Kind::kDevice) == gmt::DEVICE_NAME &&
+              static_cast<int>(Kind::kWitness) == gmt::WITNESS);
+static_assert(static_cast<int>(session::kCalledByAllocator) == format::kCalledByAllocator &&
+              static_cast<int>(session::kSeenByCupti) == format::kSeenByCupti &&
+              static_cast<int>(session::kInsideCall) == format::kInsideCall &&
+              static_cast<int>(session::kNonBlocking) == format::kNonBlocking);
 static_assert(static_cast<int>(Memory::kLast) == gmt::REGION &&
               static_cast<int>(Memory::kPool) == gmt::POOL &&
               static_cast<int>(Memory::kBlock) == gmt::BLOCK);
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // Whether the stream is known, though it may be number 0.
 bool HasStream(const session::Record& r) {
@@ -32,34 +39,29 @@ bool HasStream(const session::Record& r) {
     case Kind::kStream:
     case Kind::kEventRecord:
     case Kind::kEventWait:
-      return true;
+    case Kind::kCopy:
+      return (r.flags & session::kStreamUnknown) == 0;
     case Kind::kSync:
-      return r.value == 0;  // else it is an event that was waited for
+      return r.action == Action::kStream;
+    case Kind::kGraph:
+      return r.action == Action::kLaunch || r.action == Action::kBeginCapture ||
+             r.action == Action::kEndCapture;
+    case Kind::kDevice:
+    case Kind::kMark:
+    case Kind::kRangeBegin:
+    case Kind::kRangeEnd:
+      return false;
     default:
+      if (r.memory == Memory::kRegion) return false;
       return r.stream != 0 || r.memory == Memory::kPool ||
              (r.memory == Memory::kBlock && EffectOf(r.kind) != Effect::kReturns);
   }
 }
 
-// What a call did that only tells of something, by its name: records have no field for it.
-const char* ActionOf(Kind kind, std::string_view api) {
-  switch (kind) {
-    case Kind::kStream:
-      return Contains(api, "Destroy") ? "destroy" : "create";
-    case Kind::kPool:
-      if (Contains(api, "Trim")) return "trim";
-      if (Contains(api, "Import")) return "import";
-      return Contains(api, "Destroy") ? "destroy" : "create";
-    case Kind::kSync:
-      if (Contains(api, "Stream")) return "stream";
-      return Contains(api, "Event") ? "event" : "device";
-    default:
-      return "";
-  }
-}
-
-bool IsActivity(Kind kind) {
-  return (kind >= Kind::kContextCreate && kind <= Kind::kSync) || kind == Kind::kPool;
+// Whether its value is a handle or an address, and not the id of a name, or nothing.
+bool HasObject(const session::Record& r) {
+  if (r.kind == Kind::kStream || r.kind == Kind::kDevice || r.kind == Kind::kCopy) return false;
+  return r.kind != Kind::kSync || r.value != 0;
 }
 
 }  // namespace
@@ -122,7 +124,14 @@ uint32_t EventTranslator::Api(uint16_t api) {
   return id;
 }
 
+uint32_t EventTranslator::ActionId(session::Action action) {
+  uint32_t& id = action_ids_[static_cast<size_t>(action)];
+  if (id == 0) id = definitions_->InternString(session::ActionName(action));
+  return id;
+}
+
 uint32_t EventTranslator::Text(uint64_t id) {
+  if (id == 0) return 0;
   const auto [known, is_new] = text_ids_.try_emplace(id);
   if (is_new) known->second = definitions_->InternString(session::ReadText(session_, id));
   return known->second;
@@ -143,6 +152,7 @@ void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e
     e->size = r.size;
     e->present |= format::kHasSize;
   }
+  if (r.memory == Memory::kRegion) e->name = Text(r.stream);
   if (r.memory == Memory::kBlock) {
     e->forward_stack = stacks_->Translate(r.forward_stack);
     e->total_allocated = r.total_allocated;
@@ -156,17 +166,23 @@ void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e
 }
 
 void EventTranslator::TranslateActivity(const session::Record& r, format::Event* e) {
-  e->object = r.value;
-  e->present |= format::kHasObject;
-  e->action = definitions_->InternString(ActionOf(r.kind, ApiName(r.api)));
-  if (r.size != 0) {  // bytes that a trimmed pool keeps, or a call site
+  if (HasObject(r)) {
+    e->object = r.value;
+    e->present |= format::kHasObject;
+  }
+  e->action = ActionId(r.action);
+  if (r.action == Action::kName) e->name = Text(r.value);
+  if (r.size != 0) {
     e->value = r.size;
     e->present |= format::kHasValue;
   }
-  if (r.size != 0 && r.kind != Kind::kPool) {
-    e->flags = format::kCalledByAllocator;
-    e->present |= format::kHasFlags;
+  e->flags = r.flags & ~uint32_t{session::kStreamUnknown};
+  if (e->flags != 0) e->present |= format::kHasFlags;
+  if (r.kind == Kind::kStream && r.action == Action::kCreate) {
+    e->priority = r.priority;
+    e->present |= format::kHasPriority;
   }
+  e->memory = static_cast<gmt::Memory>(r.memory);
   if (r.result != 0) {
     e->result = r.result;
     e->present |= format::kHasResult;
@@ -182,6 +198,15 @@ void EventTranslator::TranslateNote(const session::Record& r, format::Event* e) 
   if (r.kind == Kind::kRangeBegin || r.kind == Kind::kRangeEnd) {
     e->range = r.size;
     e->present |= format::kHasRange;
+  }
+  if (r.kind == Kind::kSource) {
+    e->text = Text(r.size);
+  } else {
+    e->domain = Text(r.stream);
+  }
+  if (r.color != 0) {
+    e->color = r.color;
+    e->present |= format::kHasColor;
   }
 }
 
@@ -214,9 +239,9 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.present |= format::kHasStream;
   }
   if (r.kind == Kind::kSample) return e;  // the rest stands in the sample itself
-  if (r.kind >= Kind::kMark && r.kind <= Kind::kThread) {
+  if (session::IsNote(r.kind)) {
     TranslateNote(r, &e);
-  } else if (IsActivity(r.kind)) {
+  } else if (session::IsActivity(r.kind)) {
     TranslateActivity(r, &e);
   } else {
     TranslateMemory(r, &e);

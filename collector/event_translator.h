@@ -48,7 +48,8 @@ class EventTranslator {
   // Ids of the recording.
   uint32_t Heap(session::Memory memory);
   uint32_t Api(uint16_t api);
-  uint32_t Text(uint64_t id);
+  uint32_t Text(uint64_t id);  // 0: none
+  uint32_t ActionId(session::Action action);
 
   const std::string& ApiName(uint16_t api) const;
   int64_t Time(uint64_t monotonic_ns) const {
@@ -67,6 +68,7 @@ class EventTranslator {
   StackTranslator* stacks_;
   std::vector<uint32_t> api_ids_;
   std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1> heap_ids_{};
+  std::array<uint32_t, static_cast<size_t>(session::Action::kLast) + 1> action_ids_{};
   absl::flat_hash_map<uint64_t, uint32_t> text_ids_;
 };
 

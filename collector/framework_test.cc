@@ -190,6 +190,7 @@ TEST_F(FrameworkTest, CallsOfTheAllocatorAreToldByTheirFlag) {
   call.value = 0xe0;
   call.stream = 0x5000;
   call.size = 0x7f1234;
+  call.flags = session::kCalledByAllocator;
   target.Write(call);
   const Recording recording = ExitAndRead(target);
   const auto event = std::find_if(recording.events.begin(), recording.events.end(),

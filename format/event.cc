@@ -31,11 +31,15 @@ Family FamilyOf(Kind kind) {
     case MODULE_ACTION:
     case LIMIT_ACTION:
     case ALLOCATOR_ACTION:
+    case COPY:
+    case DEVICE_NAME:
+    case WITNESS:
       return Family::kActivity;
     case MARK:
     case RANGE_BEGIN:
     case RANGE_END:
     case THREAD:
+    case SOURCE_CHANGE:
     case STACK_LINE:
       return Family::kNote;
     case SAMPLE:

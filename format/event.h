@@ -51,9 +51,15 @@ enum Present : uint64_t {
   kHasTotals = kHasTotalAllocated | kHasTotalReserved,
 };
 
-// Event::flags of event_record and sync: a framework's caching allocator made the call, to learn when
-// other streams are done with a block; `value` is where the call returned to.
-inline constexpr uint32_t kCalledByAllocator = 1;
+// Bits of Event::flags of activities.
+enum ActivityFlags : uint32_t {
+  // Of event_record and sync: a framework's caching allocator made the call, to learn when other
+  // streams are done with a block; `value` is where the call returned to.
+  kCalledByAllocator = 1,
+  kSeenByCupti = 2,
+  kInsideCall = 4,    // of a call that has an event of its own, which it made longer
+  kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
+};
 
 // The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.
 enum class Family { kAcquisition, kReturn, kActivity, kNote, kSample, kSnapshot, kGap, kOther };
@@ -90,8 +96,8 @@ struct Event {
 
   // Activities.
   uint64_t object = 0;
-  uint32_t action = 0;  // string
-  int32_t priority = 0;
+  uint32_t action = 0;   // string
+  int32_t priority = 0;  // of a stream; the lower the more urgent
   uint64_t value = 0;
 
   // Notes.

@@ -53,7 +53,7 @@ void TakeReturn(const gmt::Returns& columns, int row, AcquisitionHistory* histor
 }
 
 void TakeActivity(const gmt::Activities& columns, int row, Event* event) {
-  GMT_ACTIVITY_COLUMNS(GMT_TAKE)
+  GMT_ACTIVITY_COLUMNS(GMT_TAKE_CAST)
 }
 
 void TakeNote(const gmt::Notes& columns, int row, Event* event) { GMT_NOTE_COLUMNS(GMT_TAKE) }

@@ -22,7 +22,7 @@
 #define GMT_ACTIVITY_COLUMNS(COLUMN) \
   COLUMN(device) COLUMN(context) COLUMN(stream) COLUMN(object) COLUMN(action) COLUMN(api) \
   COLUMN(duration_ns) COLUMN(result) COLUMN(stack) COLUMN(priority) COLUMN(flags) COLUMN(heap) \
-  COLUMN(value) COLUMN(name)
+  COLUMN(value) COLUMN(name) COLUMN(memory)
 #define GMT_NOTE_COLUMNS(COLUMN) \
   COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) \
   COLUMN(text) COLUMN(device)

@@ -21,7 +21,7 @@ class RandomEvents {
   // Appends an event, with its details, whose ids are at most `max_id`.
   void AddTo(EventBatch* batch, uint32_t max_id) {
     Event event;
-    event.kind = static_cast<Kind>(1 + Below(STACK_LINE));
+    event.kind = static_cast<Kind>(1 + Below(WITNESS));
     event.present = Below(1 << 22);
     event.t_ns =
         Once(20) ? static_cast<int64_t>(Number()) : now_ += static_cast<int64_t>(Below(5000)) - 100;
@@ -100,6 +100,7 @@ class RandomEvents {
     event->flags = Small();
     event->value = Number();
     event->name = Id(max_id);
+    event->memory = static_cast<Memory>(Below(REGION + 1));
   }
 
   void FillNote(Event* event, uint32_t max_id) {

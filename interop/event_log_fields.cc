@@ -11,7 +11,7 @@ using format::Family;
 using format::Present;
 using Type = EventField::Type;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 33> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 37> kKinds = {{
     {ALLOC, "alloc"},
     {FREE, "free"},
     {FREE_DONE, "free_done"},
@@ -44,6 +44,10 @@ constexpr std::array<std::pair<Kind, std::string_view>, 33> kKinds = {{
     {MODULE_ACTION, "module"},
     {LIMIT_ACTION, "limit"},
     {ALLOCATOR_ACTION, "allocator"},
+    {COPY, "copy"},
+    {SOURCE_CHANGE, "source"},
+    {DEVICE_NAME, "device"},
+    {WITNESS, "witness"},
     {STACK_LINE, "stack"},
 }};
 
@@ -147,6 +151,7 @@ std::vector<EventField> MakeFields(Family family) {
     case Family::kActivity:
       return {kTime,
               kHeap,
+              kMemory,
               kDevice,
               kContext,
               kStream,

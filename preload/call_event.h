@@ -7,7 +7,6 @@
 //   ReturnOfMany    ends everything in a range of addresses, or in a list
 //   ContextStart, ContextEnd
 //   Activity        is told, and changes nothing that is live
-//   AllocatorCall   an activity, if a caching allocator makes the call
 //   Measurement     tells how much of a device is free
 //   Reference       takes a further reference to what is live
 //   NodeAddition    adds a node to a graph, which may allocate or free
@@ -27,6 +26,7 @@
 
 namespace gmt::preload {
 
+using session::Action;
 using session::Kind;
 using session::Memory;
 using session::Space;
@@ -123,16 +123,15 @@ struct ContextEnd {
 
 struct Activity {
   Kind kind;
-  Output out = {};
+  Action action = Action::kNone;
+  Output out = {};  // the object; of kStream the stream
   uint64_t object = 0;
   uint64_t amount = 0;
-};
-
-struct AllocatorCall {
-  Kind kind;
-  uint64_t object;
-  uint64_t stream;
-  const void* caller;  // where the call returns to
+  uint64_t stream = 0;
+  uint8_t flags = 0;  // session::ActivityFlags
+  int16_t priority = 0;
+  bool waits = false;            // it may take long: its duration and its stack are worth something
+  const void* caller = nullptr;  // where the call returns to, where a caching allocator may make it
 };
 
 struct Measurement {
@@ -299,7 +298,7 @@ inline ReturnOfMany Unmaps(CUdeviceptr ptr, size_t size) {
           .size = size};
 }
 
-// ---- Graphs, pools, contexts, queries -----------------------------------------------------------
+// ---- Nodes of graphs, pools ---------------------------------------------------------------------
 
 template <typename Parameters>
 uint64_t BytesOf(const Parameters* parameters) {
@@ -309,23 +308,94 @@ inline NodeAddition AddsNode(CUgraphNodeParams* parameters) { return {parameters
 
 template <typename Out>
 Activity MakesPool(const Out* out) {
-  return {.kind = Kind::kPool, .out = Output(out)};
+  return {.kind = Kind::kPool, .action = Action::kCreate, .out = Output(out)};
+}
+template <typename Out>
+Activity ImportsPool(const Out* out) {
+  return {.kind = Kind::kPool, .action = Action::kImport, .out = Output(out)};
 }
 template <typename Pool>
-Activity ActsOnPool(Pool pool, uint64_t amount) {
-  return {.kind = Kind::kPool, .object = Number(pool), .amount = amount};
+Activity DestroysPool(Pool pool) {
+  return {.kind = Kind::kPool, .action = Action::kDestroy, .object = Number(pool)};
+}
+template <typename Pool>
+Activity TrimsPool(Pool pool, uint64_t kept) {
+  return {.kind = Kind::kPool, .action = Action::kTrim, .object = Number(pool), .amount = kept};
 }
 
-// What a caching allocator does to learn when other streams are done with a block.
+// ---- Streams and events -------------------------------------------------------------------------
+
+template <typename Out>
+Activity MakesStream(const Out* out, unsigned flags, int priority) {
+  static_assert(CU_STREAM_NON_BLOCKING == cudaStreamNonBlocking);
+  const int non_blocking = flags & CU_STREAM_NON_BLOCKING ? session::kNonBlocking : 0;
+  return {.kind = Kind::kStream,
+          .action = Action::kCreate,
+          .out = Output(out),
+          .flags = static_cast<uint8_t>(non_blocking),
+          .priority = static_cast<int16_t>(priority)};
+}
+template <typename Stream>
+Activity EndsStream(Stream stream) {
+  return {.kind = Kind::kStream, .action = Action::kDestroy, .stream = Number(stream)};
+}
 template <typename Event, typename Stream>
-AllocatorCall RecordsEvent(Event event, Stream stream, const void* caller) {
-  return {Kind::kEventRecord, Number(event), Number(stream), caller};
+Activity RecordsEvent(Event event, Stream stream, const void* caller) {
+  return {.kind = Kind::kEventRecord,
+          .object = Number(event),
+          .stream = Number(stream),
+          .caller = caller};
 }
 // Ends with success when the event has happened.
 template <typename Event>
-AllocatorCall AwaitsEvent(Event event, const void* caller) {
-  return {Kind::kSync, Number(event), 0, caller};
+Activity AsksForEvent(Event event, const void* caller) {
+  return {.kind = Kind::kSync, .action = Action::kEvent, .object = Number(event), .caller = caller};
 }
+template <typename Event>
+Activity AwaitsEvent(Event event, const void* caller) {
+  return {.kind = Kind::kSync,
+          .action = Action::kEvent,
+          .object = Number(event),
+          .waits = true,
+          .caller = caller};
+}
+template <typename Stream, typename Event>
+Activity MakesStreamWait(Stream stream, Event event) {
+  return {.kind = Kind::kEventWait, .object = Number(event), .stream = Number(stream)};
+}
+template <typename Stream>
+Activity AsksForStream(Stream stream) {
+  return {.kind = Kind::kSync, .action = Action::kStream, .stream = Number(stream)};
+}
+template <typename Stream>
+Activity AwaitsStream(Stream stream) {
+  return {.kind = Kind::kSync, .action = Action::kStream, .stream = Number(stream), .waits = true};
+}
+// `context`: 0 is that of this thread.
+inline Activity AwaitsDevice(uint64_t context = 0) {
+  return {.kind = Kind::kSync, .action = Action::kDevice, .object = context, .waits = true};
+}
+// What a stream is asked to do between the two is recorded into a graph, and not done.
+template <typename Stream>
+Activity BeginsCapture(Stream stream) {
+  return {.kind = Kind::kGraph, .action = Action::kBeginCapture, .stream = Number(stream)};
+}
+template <typename Stream, typename Graph>
+Activity EndsCapture(Stream stream, const Graph* graph) {
+  return {.kind = Kind::kGraph,
+          .action = Action::kEndCapture,
+          .out = Output(graph),
+          .stream = Number(stream)};
+}
+template <typename Graph, typename Stream>
+Activity LaunchesGraph(Graph graph, Stream stream) {
+  return {.kind = Kind::kGraph,
+          .action = Action::kLaunch,
+          .object = Number(graph),
+          .stream = Number(stream)};
+}
+
+// ---- Contexts, queries --------------------------------------------------------------------------
 
 template <typename Bytes>
 Measurement Measures(const Bytes* free, const Bytes* total) {

@@ -64,13 +64,14 @@ struct Process {
 
   static constexpr uint32_t HeapOf(session::Memory memory) {
     if (memory == session::Memory::kBlock) return session::kPytorchHeap;
+    if (memory == session::Memory::kRegion) return session::kNvtxHeap;
     const bool host = memory == session::Memory::kPinned || memory == session::Memory::kRegistered;
     return host ? session::kHostHeap : session::kDriverHeap;
   }
-  // True where a call about this heap surely needs no look: off, or a heap that is not recorded.
-  static bool Skips(uint32_t heap) {
+  // True where a call about these heaps surely needs no look: off, or none of them is recorded.
+  static bool Skips(uint32_t heaps) {
     const Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heap) != 0;
+    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heaps) == heaps;
   }
 
   // The process's state if it is being recorded, else nullptr. One or two loads.

@@ -5,6 +5,7 @@
 #include "preload/clock.h"
 #include "preload/driver_query.h"
 #include "preload/record_stack.h"
+#include "preload/torch/caching_allocator.h"
 
 namespace gmt::preload {
 namespace {
@@ -133,8 +134,18 @@ ActivitySpan::ActivitySpan(Process* process, ApiId api, const Activity& what)
     : process_(process), what_(what) {
   const KeepErrno keep;
   record_ = NewRecord(process, what.kind, api);
+  record_.action = what.action;
+  record_.flags = what.flags;
+  record_.priority = what.priority;
   record_.value = what.object;
   record_.size = what.amount;
+  record_.stream = what.stream;
+  if (CachingAllocator::Contains(what.caller)) {
+    record_.flags |= session::kCalledByAllocator;
+    record_.size = Number(what.caller);
+  }
+  if (!what.waits) return;
+  record_.stack = RecordStack(process);
   begin_ns_ = NowNs();
 }
 
@@ -142,29 +153,10 @@ void ActivitySpan::Finish(uint32_t result) {
   const KeepErrno keep;
   if (result != 0) return;
   record_.time_ns = NowNs();
-  record_.duration_ns = record_.time_ns - begin_ns_;
-  if (what_.out.at != nullptr) record_.value = Load(what_.out);
-  CommitAlone(process_, record_);
-}
-
-Process* AllocatorCallSpan::Wanted(const AllocatorCall&) {
-  Process* p = Process::IfRecording();
-  return p != nullptr && p->Records(Memory::kBlock) ? p : nullptr;
-}
-
-AllocatorCallSpan::AllocatorCallSpan(Process* process, ApiId api, const AllocatorCall& what)
-    : process_(process) {
-  const KeepErrno keep;
-  record_ = NewRecord(process, what.kind, api);
-  record_.value = what.object;
-  record_.stream = what.stream;
-  record_.size = Number(what.caller);
-}
-
-void AllocatorCallSpan::Finish(uint32_t result) {
-  const KeepErrno keep;
-  if (result != 0) return;
-  record_.time_ns = NowNs();
+  if (what_.waits) record_.duration_ns = record_.time_ns - begin_ns_;
+  if (what_.out.at != nullptr)
+    (what_.kind == Kind::kStream ? record_.stream : record_.value) = Load(what_.out);
+  if (what_.waits && what_.action == Action::kDevice) RecordContext(process_, &record_);
   CommitAlone(process_, record_);
 }
 

@@ -63,7 +63,8 @@ class ReturnSpan {
   const Nesting nesting_;
 };
 
-// Recorded when it has succeeded.
+// Recorded when it has succeeded. Where a caching allocator calls, the call site tells its own events
+// from those that its library records for others.
 class ActivitySpan {
  public:
   static Process* Wanted(const Activity&) { return Process::IfRecording(); }
@@ -75,22 +76,7 @@ class ActivitySpan {
   Process* const process_;
   const Activity what_;
   session::Record record_;
-  uint64_t begin_ns_;
-  const Nesting nesting_;
-};
-
-// Recorded when it has succeeded. Its call site tells the allocator's own events from those that its
-// library records for others.
-class AllocatorCallSpan {
- public:
-  static Process* Wanted(const AllocatorCall&);
-
-  AllocatorCallSpan(Process* process, ApiId api, const AllocatorCall& what);
-  void Finish(uint32_t result);
-
- private:
-  Process* const process_;
-  session::Record record_;
+  uint64_t begin_ns_ = 0;
   const Nesting nesting_;
 };
 

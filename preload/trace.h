@@ -10,7 +10,6 @@
 #include "preload/hook.h"
 #include "preload/span.h"
 #include "preload/span_of_many.h"
-#include "preload/torch/caching_allocator.h"
 
 namespace gmt::preload {
 
@@ -22,9 +21,6 @@ inline ReturnOfManySpan OpenSpan(Process* p, ApiId api, const ReturnOfMany& what
   return {p, api, what};
 }
 inline ActivitySpan OpenSpan(Process* p, ApiId api, const Activity& what) { return {p, api, what}; }
-inline AllocatorCallSpan OpenSpan(Process* p, ApiId api, const AllocatorCall& what) {
-  return {p, api, what};
-}
 inline MeasurementSpan OpenSpan(Process* p, ApiId api, const Measurement& what) {
   return {p, api, what};
 }
@@ -46,11 +42,11 @@ template <typename Describe>
 __attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
   using What = decltype(describe());
   if constexpr (std::is_same_v<What, HandingOut>) return false;
-  if constexpr (std::is_same_v<What, AllocatorCall>)
-    return !CachingAllocator::Contains(describe().caller);
-  uint32_t heap = session::kDriverHeap;
-  if constexpr (requires(What what) { what.memory; }) heap = Process::HeapOf(describe().memory);
-  return thread_state.depth != 0 || Process::Skips(heap);
+  uint32_t heaps = session::kDriverHeap;
+  if constexpr (requires(What what) { what.memory; }) heaps = Process::HeapOf(describe().memory);
+  // What streams do says when blocks may be used again.
+  if constexpr (std::is_same_v<What, Activity>) heaps |= session::kPytorchHeap;
+  return thread_state.depth != 0 || Process::Skips(heaps);
 }
 
 // Calls `real` and records it as `what`.

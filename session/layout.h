@@ -43,7 +43,7 @@
 namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
-inline constexpr uint32_t kAbiMajor = 3;
+inline constexpr uint32_t kAbiMajor = 4;
 inline constexpr uint32_t kAbiMinor = 0;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
@@ -78,13 +78,73 @@ enum class Kind : uint8_t {
   kThread = 24,
   kSample = 25,
   kSnapshot = 26,  // the process asks for one
-  kPool = 29,      // 27 and 28 are not events of a process
-  kLast = kPool,
+  kPool = 29,
+  kGraph = 30,
+  kModule = 31,
+  kCopy = 35,
+  kSource = 36,   // how one of the ways to know things is
+  kDevice = 37,   // what a device is, or is called
+  kWitness = 38,  // what CUPTI says of memory; changes nothing that is live
+  kLast = kWitness,
 };
+// 27, 28, 32 to 34 are not events of a process.
 constexpr bool IsKind(uint64_t kind) {
   return (kind > 0 && kind <= static_cast<uint64_t>(Kind::kSnapshot)) ||
-         kind == static_cast<uint64_t>(Kind::kPool);
+         (kind >= static_cast<uint64_t>(Kind::kPool) &&
+          kind <= static_cast<uint64_t>(Kind::kModule)) ||
+         (kind >= static_cast<uint64_t>(Kind::kCopy) && kind <= static_cast<uint64_t>(Kind::kLast));
 }
+
+// Events that tell of something and change nothing that is live. They have an action and flags.
+constexpr bool IsActivity(Kind kind) {
+  return (kind >= Kind::kContextCreate && kind <= Kind::kSync) ||
+         (kind >= Kind::kPool && kind <= Kind::kModule) || kind == Kind::kCopy ||
+         kind == Kind::kDevice || kind == Kind::kWitness;
+}
+// Events with a name.
+constexpr bool IsNote(Kind kind) {
+  return (kind >= Kind::kMark && kind <= Kind::kThread) || kind == Kind::kSource;
+}
+
+// What an activity did. The words are in ActionName (session/record.h).
+enum class Action : uint8_t {
+  kNone = 0,
+  kCreate,
+  kDestroy,
+  kName,
+  kImport,
+  kTrim,
+  kStream,  // what was waited for
+  kEvent,
+  kDevice,
+  kInstantiate,
+  kLaunch,
+  kBeginCapture,
+  kEndCapture,
+  kLoad,
+  kUnload,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kHostToHost,
+  kPeer,
+  kArray,
+  kMemset,
+  kAlloc,
+  kFree,
+  kPoolCreate,
+  kPoolDestroy,
+  kPoolTrim,
+  kLast = kPoolTrim,
+};
+
+enum ActivityFlags : uint8_t {
+  kCalledByAllocator = 1,  // a caching allocator did, to learn when streams are done with a block
+  kSeenByCupti = 2,
+  kInsideCall = 4,  // of a call that has an event of its own, which it made longer
+  kStreamUnknown = 8,
+  kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
+};
 
 // Kinds of memory. The values are those of gmt.Memory in proto/gmt.proto.
 enum class Memory : uint8_t {
@@ -205,9 +265,10 @@ enum Counter : uint32_t {
   kNoRealFunction,   // a hook found nothing to call
   kInFlightFull,
   kModulesFull,
-  kPassedUnhooked,  // a real function's pointer was handed out unwrapped: no slot was free
-  kContextsFull,    // an event lost its context
-  kCodesFull,       // an interpreter frame of a new stack lost its name
+  kPassedUnhooked,     // a real function's pointer was handed out unwrapped: no slot was free
+  kContextsFull,       // an event lost its context
+  kCodesFull,          // an interpreter frame of a new stack lost its name
+  kActivitiesDropped,  // what CUPTI had to tell and nobody had room for
   kCounterCount,
 };
 
@@ -217,6 +278,8 @@ enum Fact : uint32_t {
   kPythonVersion,   // "3.11.7"
   kPytorchSource,   // "on" when the first block was reported
   kAutogradSource,  // "on", or why blocks of a backward pass have no forward stack
+  kCuptiSource,     // "on" and what it tells, or why not
+  kNvtxSource,      // "on" when the first call was seen
   kFactCount,
 };
 
@@ -284,15 +347,20 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //   word  bits
 //   0     commit: 0 never used; kBusy | ticket while written; ticket + 1 when whole
 //   1     time_ns
-//   2     value: address or handle; name (text id) of marks, ranges, threads and snapshots; the CUDA
-//         event of event_* and sync; free bytes of a sample
-//   3     size: bytes; index of a mark; number of a range; total bytes of a sample; where the call
-//         of event_* and sync returns to, if a caching allocator made it
-//   4     stream: raw handle (of a map: the physical handle)
-//   5     stack 0-31 · forward stack 32-63 (blocks)
+//   2     value: address or handle; name (text id) of marks, ranges, threads, snapshots, sources and
+//         devices, and of a stream that gets one; the CUDA event of event_* and sync; free bytes of a
+//         sample
+//   3     size: bytes; index of a mark; number of a range; status (text id) of a source; total bytes
+//         of a sample and of a device; where the call of event_* and sync returns to, if a caching
+//         allocator made it
+//   4     stream: raw handle (of a map: the physical handle; of a region: its name, a text id; of a
+//         mark or range: its domain, a text id; of a device: PCI bus id 0-31 and UUID 32-63, text
+//         ids)
+//   5     stack 0-31 · 32-63: forward stack of a block; color of a mark or range; of an activity its
+//         flags 0-7 and priority 16-31
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)
-//   7     kind 0-7 · space 8-15 · memory 16-23 · device 24-31 · context 32-39 · api 40-51 ·
-//         result 52-63 (blocks: total_allocated / 512 in 32-63)
+//   7     kind 0-7 · space, of an activity its action 8-15 · memory 16-23 · device 24-31 ·
+//         context 32-39 · api 40-51 · result 52-63 (blocks: total_allocated / 512 in 32-63)
 //
 // A Linux tid has 22 bits. PyTorch's allocator deals in multiples of 512 bytes, so its totals fit
 // 2 TiB and 512 TiB.

@@ -80,13 +80,26 @@ const char* TakeHeap(std::string_view value, Options* o) {
     } else if (item == "pytorch") {
       heaps |= kPytorchHeap;
     } else if (item == "nvtx") {
-      return "that heap is not recorded in this release";
+      heaps |= kNvtxHeap;
     } else {
-      return "not one of driver, host, pytorch";
+      return "not one of driver, host, pytorch, nvtx";
     }
   }
   if (heaps == 0) return "no heap is named";
   o->heaps = heaps;
+  return nullptr;
+}
+
+const char* TakeCupti(std::string_view value, Options* o) {
+  if (value == "off") {
+    o->cupti = Cupti::kOff;
+  } else if (value == "auto") {
+    o->cupti = Cupti::kAuto;
+  } else if (value == "full") {
+    o->cupti = Cupti::kFull;
+  } else {
+    return "not one of auto, full, off";
+  }
   return nullptr;
 }
 
@@ -135,11 +148,12 @@ struct Key {
   const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
 };
 constexpr Key kKeys[] = {{"output", TakeOutput},     {"stacks", TakeStacks},
-                         {"heap", TakeHeap},         {"ring", TakeRing},
-                         {"snapshot", TakeSnapshot}, {"exit_wait", TakeExitWait}};
+                         {"heap", TakeHeap},         {"cupti", TakeCupti},
+                         {"ring", TakeRing},         {"snapshot", TakeSnapshot},
+                         {"exit_wait", TakeExitWait}};
 
-constexpr std::string_view kLater[] = {"cupti",  "max_size", "max_time", "rotate",
-                                       "listen", "strip",    "dormant"};
+constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate",
+                                       "listen",   "strip",    "dormant"};
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');

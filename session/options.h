@@ -24,8 +24,13 @@ enum Heaps : uint32_t {
   kDriverHeap = 1,   // device, managed, pools, virtual memory management, arrays
   kHostHeap = 2,     // pinned, registered
   kPytorchHeap = 4,  // blocks of PyTorch's caching allocator
-  kAllHeaps = 7,
+  kNvtxHeap = 8,     // regions that a program names to NVTX
+  kAllHeaps = 15,
 };
+
+// What is asked of CUPTI: nothing; who made and ended streams, contexts, modules and graphs, and who
+// waited; that, and records of what the device did.
+enum class Cupti { kOff, kAuto, kFull };
 
 struct Options {
   char output[1024] = "gpumemtrace.%h.%p.gmt";  // pattern
@@ -33,6 +38,7 @@ struct Options {
   bool python_stacks = true;
   bool free_stacks = false;
   uint32_t heaps = kAllHeaps;
+  Cupti cupti = Cupti::kAuto;
   uint64_t ring_bytes = 16 << 20;  // a power of two
   bool snapshot_at_oom = true;
   bool snapshot_at_exit = true;

@@ -59,8 +59,19 @@ TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersHold) {
 }
 
 TEST_F(OptionsTest, OptionOfALaterReleaseIsNotIgnored) {
+  Parse("listen=:9400");
+  EXPECT_THAT(errors_, ElementsAre("listen=:9400: not in this release"));
+}
+
+TEST_F(OptionsTest, CuptiIsOneOfThree) {
+  EXPECT_EQ(options_.cupti, Cupti::kAuto);
   Parse("cupti=full");
-  EXPECT_THAT(errors_, ElementsAre("cupti=full: not in this release"));
+  EXPECT_EQ(options_.cupti, Cupti::kFull);
+  Parse("cupti=off");
+  EXPECT_EQ(options_.cupti, Cupti::kOff);
+  Parse("cupti=yes");
+  EXPECT_EQ(options_.cupti, Cupti::kOff);
+  EXPECT_THAT(errors_, ElementsAre("cupti=yes: not one of auto, full, off"));
 }
 
 TEST_F(OptionsTest, StacksNameTheUnwinder) {

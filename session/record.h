@@ -18,12 +18,16 @@ struct Record {
   Space space = Space::kNone;
   Memory memory = Memory::kNone;
   uint8_t device = kNoDevice;
-  uint8_t context = 0;  // number in the context table; 0: not known
-  uint16_t api = 0;     // 12 bits; names stand in the session's info section
-  uint16_t result = 0;  // 12 bits: a CUDA error code
-  uint32_t thread = 0;  // tid, 24 bits
-  uint32_t stack = 0;   // id in the stack table; 0: none
-  uint32_t forward_stack = 0;
+  uint8_t context = 0;            // number in the context table; 0: not known
+  uint16_t api = 0;               // 12 bits; names stand in the session's info section
+  uint16_t result = 0;            // 12 bits: a CUDA error code
+  uint32_t thread = 0;            // tid, 24 bits
+  uint32_t stack = 0;             // id in the stack table; 0: none
+  uint32_t forward_stack = 0;     // blocks only
+  Action action = Action::kNone;  // activities only
+  uint8_t flags = 0;              // of ActivityFlags; activities only
+  int16_t priority = 0;           // of a stream; activities only
+  uint32_t color = 0;             // ARGB; notes only
   uint64_t time_ns = 0;
   uint64_t value = 0;
   uint64_t size = 0;
@@ -41,8 +45,50 @@ inline constexpr uint64_t kMaxDuration = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kBlockGranularity = 512;
 inline constexpr uint64_t kNoIndex = ~uint64_t{0};  // of a mark
 
+// The words of recordings and event logs for what an activity did.
+inline const char* ActionName(Action action) {
+  constexpr const char* kNames[] = {"",
+                                    "create",
+                                    "destroy",
+                                    "name",
+                                    "import",
+                                    "trim",
+                                    "stream",
+                                    "event",
+                                    "device",
+                                    "instantiate",
+                                    "launch",
+                                    "begin_capture",
+                                    "end_capture",
+                                    "load",
+                                    "unload",
+                                    "host_to_device",
+                                    "device_to_host",
+                                    "device_to_device",
+                                    "host_to_host",
+                                    "peer",
+                                    "array",
+                                    "memset",
+                                    "alloc",
+                                    "free",
+                                    "pool_create",
+                                    "pool_destroy",
+                                    "pool_trim"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(Action::kLast) + 1);
+  return kNames[static_cast<size_t>(action)];
+}
+
+// The upper half of the word that begins with the stack.
+inline uint32_t BesideStack(const Record& r) {
+  if (r.memory == Memory::kBlock) return r.forward_stack;
+  if (IsActivity(r.kind)) return r.flags | uint32_t{static_cast<uint16_t>(r.priority)} << 16;
+  return IsNote(r.kind) ? r.color : 0;
+}
+
 inline Words Pack(const Record& r) {
   const bool block = r.memory == Memory::kBlock;
+  const uint64_t place =
+      IsActivity(r.kind) ? static_cast<uint64_t>(r.action) : static_cast<uint64_t>(r.space);
   const uint64_t upper = block ? r.total_reserved / kBlockGranularity
                                : (r.duration_ns < kMaxDuration ? r.duration_ns : kMaxDuration);
   const uint64_t tail = block ? (r.total_allocated / kBlockGranularity) << 32
@@ -52,23 +98,30 @@ inline Words Pack(const Record& r) {
           r.value,
           r.size,
           r.stream,
-          uint64_t{r.stack} | uint64_t{r.forward_stack} << 32,
+          uint64_t{r.stack} | uint64_t{BesideStack(r)} << 32,
           (uint64_t{r.thread} & 0xffffff) | upper << 24,
-          static_cast<uint64_t>(r.kind) | static_cast<uint64_t>(r.space) << 8 |
-              static_cast<uint64_t>(r.memory) << 16 | uint64_t{r.device} << 24 | tail};
+          static_cast<uint64_t>(r.kind) | place << 8 | static_cast<uint64_t>(r.memory) << 16 |
+              uint64_t{r.device} << 24 | tail};
 }
 
-// False, leaving *r unspecified, where the words hold a kind, space or memory that does not exist:
-// the other side may have scribbled.
+// False, leaving *r unspecified, where the words hold a kind, space, action or memory that does not
+// exist: the other side may have scribbled.
 [[nodiscard]] inline bool Unpack(const Words& w, Record* r) {
-  const uint64_t kind = w[6] & 0xff, space = w[6] >> 8 & 0xff, memory = w[6] >> 16 & 0xff;
-  if (!IsKind(kind) || space > static_cast<uint64_t>(Space::kLast) ||
-      memory > static_cast<uint64_t>(Memory::kLast)) {
-    return false;
-  }
+  const uint64_t kind = w[6] & 0xff, place = w[6] >> 8 & 0xff, memory = w[6] >> 16 & 0xff;
+  if (!IsKind(kind) || memory > static_cast<uint64_t>(Memory::kLast)) return false;
   *r = Record();
   r->kind = static_cast<Kind>(kind);
-  r->space = static_cast<Space>(space);
+  const uint32_t beside_stack = static_cast<uint32_t>(w[4] >> 32);
+  if (IsActivity(r->kind)) {
+    if (place > static_cast<uint64_t>(Action::kLast)) return false;
+    r->action = static_cast<Action>(place);
+    r->flags = static_cast<uint8_t>(beside_stack);
+    r->priority = static_cast<int16_t>(beside_stack >> 16);
+  } else {
+    if (place > static_cast<uint64_t>(Space::kLast)) return false;
+    r->space = static_cast<Space>(place);
+    if (IsNote(r->kind)) r->color = beside_stack;
+  }
   r->memory = static_cast<Memory>(memory);
   r->device = static_cast<uint8_t>(w[6] >> 24);
   r->time_ns = w[0];
@@ -76,9 +129,9 @@ inline Words Pack(const Record& r) {
   r->size = w[2];
   r->stream = w[3];
   r->stack = static_cast<uint32_t>(w[4]);
-  r->forward_stack = static_cast<uint32_t>(w[4] >> 32);
   r->thread = static_cast<uint32_t>(w[5] & 0xffffff);
   if (r->memory == Memory::kBlock) {
+    r->forward_stack = beside_stack;
     r->total_reserved = (w[5] >> 24) * kBlockGranularity;
     r->total_allocated = (w[6] >> 32) * kBlockGranularity;
   } else {
