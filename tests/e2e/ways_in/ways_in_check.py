@@ -261,6 +261,55 @@ def call_of_every_kind_leaves_what_it_leaks(rig, folder):
     assert live > 0 and live == sum(row["bytes"] for row in at_end["rows"]), at_end
 
 
+STREAM_KINDS = ("stream", "event_record", "event_wait", "sync", "graph")
+LEGACY, PER_THREAD = 0, 2  # CU_STREAM_PER_THREAD
+
+
+def check_streams(recording, default_stream):
+    """Each call is one event under its own name, with what it was about."""
+    recording.check_whole()
+    lines = recording.events()
+    memory = ("cudaMalloc", "cudaFree", "cuMemAlloc_v2", "cuMemFree_v2")
+    want = [c["api"] for c in recording.result()["calls"] if c["api"] not in memory]
+    assert "cudaStreamWaitEvent" in {name.removesuffix("_ptsz") for name in want}, want
+    events = [line for line in lines if line["kind"] in STREAM_KINDS and "api" in line]
+    assert [e["api"] for e in events] == want, ([e["api"] for e in events], want)
+
+    made = [e for e in events if e.get("action") == "create"]
+    assert [e["priority"] for e in made] == [0, 0, -3, 0, -5], made
+    assert [e.get("flags", 0) for e in made] == [0, 16, 16, 0, 16], made
+    ended = [e["stream"] for e in events if e.get("action") == "destroy"]
+    assert sorted(ended) == sorted(e["stream"] for e in made), (ended, made)
+
+    recorded = [(e["object"], e["stream"]) for e in events if e["kind"] == "event_record"]
+    waits = [(e["object"], e["stream"]) for e in events if e["kind"] == "event_wait"]
+    plain, free_running, urgent = (e["stream"] for e in made[:3])
+    assert [stream for _, stream in recorded[:2]] == [plain, urgent], recorded
+    assert waits[0] == (recorded[0][0], free_running), (waits, recorded)
+    syncs = [(e["action"], e.get("stream"), "duration_ns" in e, "stack" in e)
+             for e in events if e["kind"] == "sync"]  # fmt: skip
+    assert syncs[:5] == [
+        ("event", None, False, False),
+        ("event", None, True, True),
+        ("stream", plain, False, False),
+        ("stream", default_stream, True, True),
+        ("device", None, True, True),
+    ], syncs
+    graphs = [(e["action"], e["stream"]) for e in events if e["kind"] == "graph"]
+    assert graphs[:3] == [
+        ("begin_capture", plain), ("end_capture", plain), ("launch", urgent)
+    ], graphs  # fmt: skip
+
+
+def call_of_every_kind_of_stream(rig, folder):
+    check_streams(rig.run(folder, rig.built("stream_calls"), simulated=False), LEGACY)
+
+
+def call_of_every_kind_of_stream_per_thread(rig, folder):
+    recording = rig.run(folder, rig.built("stream_calls_per_thread"), simulated=False)
+    check_streams(recording, PER_THREAD)
+
+
 def call_of_every_kind_in_cuda_12(rig, folder):
     lines = check(rig.run(folder, rig.built("every_call_12"), simulated=False))
     assert live_at_the_end(lines) == {}, live_at_the_end(lines)
