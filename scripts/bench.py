@@ -67,8 +67,9 @@ class Bench:
             environment["GPUMEMTRACE"] = f"quiet,output={self.folder}/%p.gmt,{options}".rstrip(",")
         return environment
 
-    def call_cost(self, preload, options="", threads=1):
-        command = [str(self.build / "bench" / "call_cost"), "200" if self.quick else "3000", str(DEPTH), str(threads)]
+    def call_cost(self, preload, options="", threads=1, calls=()):
+        command = [str(self.build / "bench" / "call_cost"), "200" if self.quick else "3000", str(DEPTH), str(threads),
+                   *calls]
         environment = self.environment(preload, options)
         environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -104,6 +105,17 @@ class Bench:
             self.add("anonymous memory added to the process",
                      f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "by default")
         return clock
+
+    def streams(self, clock):
+        """The same for the calls that order streams: one that a program makes often, and one that waits."""
+        added = []
+        for _ in range(3 if self.quick else 11):
+            plain, traced = (self.call_cost(preload, calls=["streams"]) for preload in (False, True))
+            added.append([traced[call]["p50"] - plain[call]["p50"] for call in ("record", "synchronize")])
+        record, synchronize = (statistics.median(column) for column in zip(*added))
+        self.add("added to cudaEventRecord", f"{record:.1f} ns", f"x{record / clock:.1f} clock_gettime")
+        self.add("added to cudaStreamSynchronize: duration and native stack", f"{synchronize:.1f} ns",
+                 f"x{synchronize / clock:.1f} clock_gettime")
 
     def below_python(self, python, options, function, *arguments):
         """What a function of the library of that name prints, called below PYTHON functions of Python."""
@@ -288,6 +300,7 @@ class Bench:
             (self.folder / "sessions").mkdir(mode=0o700)
             clock = self.hooks(1)
             self.hooks(4)
+            self.streams(clock)
             for python in pythons():
                 self.hooks_below_python(python)
             self.walks()

@@ -2,9 +2,10 @@
 // calls of one kind below a stack of known depth, on one thread or several, and clock_gettime in the
 // same process as a yardstick that every machine has. Built as a library, too, which Python calls.
 //
-// Usage: call_cost BATCHES FRAMES THREADS
-//   FRAMES  native frames of the stack, as backtrace() counts them, at the calls; of a thread some
-//           fewer, because it begins with fewer
+// Usage: call_cost BATCHES FRAMES THREADS [streams]
+//   FRAMES   native frames of the stack, as backtrace() counts them, at the calls; of a thread some
+//            fewer, because it begins with fewer
+//   streams  measures cudaEventRecord and cudaStreamSynchronize instead
 // Prints one JSON line: percentiles over batches of nanoseconds per call, and what the process holds
 // at the end: anonymous memory, and the blocks of its session below $GPUMEMTRACE_DIR, in KiB.
 #include <execinfo.h>
@@ -24,6 +25,8 @@
 
 extern "C" int cudaMalloc(void** pointer, size_t size);
 extern "C" int cudaFree(void* pointer);
+extern "C" int cudaEventRecord(void* event, void* stream);
+extern "C" int cudaStreamSynchronize(void* stream);
 
 namespace {
 
@@ -36,19 +39,28 @@ double NowNs() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
+bool streams = false;
+
 struct Costs {
-  std::vector<double> allocate, free, clock;  // nanoseconds per call, by batch
+  std::vector<double> first, second, clock;  // nanoseconds per call, by batch
 };
 
+bool First(void** pointer) {
+  return (streams ? cudaEventRecord(pointer, nullptr) : cudaMalloc(pointer, 4096)) == 0;
+}
+bool Second(void* pointer) {
+  return (streams ? cudaStreamSynchronize(nullptr) : cudaFree(pointer)) == 0;
+}
+
 void Measure(int batches, Costs* costs) {
-  void* pointers[kBatch];
-  bool ok = true;
+  void* pointers[kBatch] = {};
+  bool ok = !streams || cudaMalloc(pointers, 4096) == 0;  // begins the recording
   for (int n = 0; n < batches; ++n) {
     const double start = NowNs();
-    for (void*& pointer : pointers) ok &= cudaMalloc(&pointer, 4096) == 0;
-    const double allocated = NowNs();
-    for (void* pointer : pointers) ok &= cudaFree(pointer) == 0;
-    const double freed = NowNs();
+    for (void*& pointer : pointers) ok &= First(&pointer);
+    const double between = NowNs();
+    for (void* pointer : pointers) ok &= Second(pointer);
+    const double done = NowNs();
     for (int call = 0; call < kBatch; ++call) NowNs();
     const double end = NowNs();
     if (!ok) {
@@ -56,9 +68,9 @@ void Measure(int batches, Costs* costs) {
       std::exit(1);
     }
     if (n < kWarmUp) continue;
-    costs->allocate.push_back((allocated - start) / kBatch);
-    costs->free.push_back((freed - allocated) / kBatch);
-    costs->clock.push_back((end - freed) / kBatch);
+    costs->first.push_back((between - start) / kBatch);
+    costs->second.push_back((done - between) / kBatch);
+    costs->clock.push_back((end - done) / kBatch);
   }
 }
 
@@ -123,13 +135,13 @@ extern "C" int call_cost(int batches, int frames, int threads_wanted) {
   for (std::thread& thread : threads) thread.join();
   Costs all;
   for (const Costs& one : costs) {
-    all.allocate.insert(all.allocate.end(), one.allocate.begin(), one.allocate.end());
-    all.free.insert(all.free.end(), one.free.begin(), one.free.end());
+    all.first.insert(all.first.end(), one.first.begin(), one.first.end());
+    all.second.insert(all.second.end(), one.second.begin(), one.second.end());
     all.clock.insert(all.clock.end(), one.clock.begin(), one.clock.end());
   }
   std::printf("{");
-  Print("allocate", all.allocate);
-  Print("free", all.free);
+  Print(streams ? "record" : "allocate", all.first);
+  Print(streams ? "synchronize" : "free", all.second);
   Print("clock", all.clock);
   std::printf("\"anonymous_kib\": %llu, \"session_kib\": %llu}\n",
               static_cast<unsigned long long>(AnonymousKib()),
@@ -138,6 +150,7 @@ extern "C" int call_cost(int batches, int frames, int threads_wanted) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc < 4 || argc > 5) return 2;
+  streams = argc == 5 && std::string(argv[4]) == "streams";
   return call_cost(std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]));
 }
