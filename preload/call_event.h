@@ -153,6 +153,9 @@ struct HandingOut {
   bool per_thread;   // to a caller whose default stream is per thread
 };
 
+// 0, CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2).
+inline bool IsDefaultStream(uint64_t stream) { return stream <= 2; }
+
 // Stream 0 of a caller whose default stream is per thread.
 template <typename Stream>
 uint64_t PerThread(Stream stream) {

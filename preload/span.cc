@@ -31,6 +31,14 @@ bool BelongsToContext(Memory memory) {
   return memory != Memory::kVmm && memory != Memory::kMulticast;
 }
 
+// Whether the call means something else in another context: a default stream is each context's own,
+// and a new stream belongs to one.
+bool NeedsContext(const session::Record& r) {
+  if (r.kind == Kind::kPool) return false;
+  if (r.action == Action::kEvent) return false;
+  return r.action == Action::kCreate || r.action == Action::kDevice || IsDefaultStream(r.stream);
+}
+
 // Memory of another process that is opened again is the same mapping, with one reference more.
 bool IsOpenedAgain(Process* p, const session::Record& r) {
   return r.kind == Kind::kImport && r.space == Space::kIpc && r.memory == Memory::kIpc &&
@@ -156,7 +164,7 @@ void ActivitySpan::Finish(uint32_t result) {
   if (what_.waits) record_.duration_ns = record_.time_ns - begin_ns_;
   if (what_.out.at != nullptr)
     (what_.kind == Kind::kStream ? record_.stream : record_.value) = Load(what_.out);
-  if (what_.waits && what_.action == Action::kDevice) RecordContext(process_, &record_);
+  if (NeedsContext(record_)) RecordContext(process_, &record_);
   CommitAlone(process_, record_);
 }
 

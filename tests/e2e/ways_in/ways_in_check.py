@@ -295,6 +295,10 @@ def check_streams(recording, default_stream):
         ("stream", default_stream, True, True),
         ("device", None, True, True),
     ], syncs
+    made_in = {e.get("context") for e in made}
+    assert len(made_in) == 1 and None not in made_in, made
+    default = [e.get("context") for e in events if e.get("stream") in (LEGACY, PER_THREAD)]
+    assert set(default) == made_in, default
     graphs = [(e["action"], e["stream"]) for e in events if e["kind"] == "graph"]
     assert graphs[:3] == [
         ("begin_capture", plain), ("end_capture", plain), ("launch", urgent)
