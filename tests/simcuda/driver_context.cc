@@ -6,6 +6,7 @@
 
 namespace {
 
+using sim::ApiCall;
 using sim::Call;
 using sim::CallGroup;
 using sim::Device;
@@ -22,11 +23,22 @@ void SetCurrent(CUcontext context) {
   context_stack[context_depth - 1] = context;
 }
 
+// Tells a tool that the context is about to end.
+void AnnounceEnd(CUcontext context) {
+  if (!sim::Telling() || !context->active) return;
+  sim::TellNow({.kind = sim::NoticeKind::kContextDestroyStarting,
+                .context = context,
+                .device = context->device});
+}
+
 // Ends a context and frees what is in it, in the name of `call`.
 void Deactivate(Simulator& simulator, CUcontext context, const char* call) {
   if (!context->active) return;
   simulator.RemoveAllOf(context, call);
-  simulator.device(context->device)->budget().Return(simulator.settings.context);
+  simulator.device(context->device)
+      ->budget()
+      .Return(simulator.settings.context + context->tool_memory);
+  context->tool_memory = 0;
   context->active = false;
   context->retained = 0;
 }
@@ -50,6 +62,14 @@ CUresult Create(const char* name, CUcontext* context, unsigned int flags, CUdevi
 
 // The object of a destroyed context stays: other threads may still have it as their current one.
 CUresult Destroy(const char* name, CUcontext context) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  ApiCall call(name);
+  bool known = false;
+  {
+    std::lock_guard<std::mutex> lock(Simulator::Get().mutex);
+    known = Simulator::Get().contexts.contains(context);
+  }
+  if (known) AnnounceEnd(context);
   Record asked{.handle = sim::Bits(context)};
   return MemoryCall(name, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {
     if (simulator.contexts.erase(context) == 0) return CUDA_ERROR_INVALID_CONTEXT;
@@ -82,7 +102,18 @@ CUresult ChangePrimary(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
+// The primary context of a device that exists, or null.
+CUcontext PrimaryOf(CUdevice ordinal) {
+  if (Simulator::Ready() != CUDA_SUCCESS) return nullptr;
+  Device* device = Simulator::Get().device(ordinal);
+  return device == nullptr ? nullptr : &device->primary();
+}
+
 CUresult Release(const char* name, CUdevice ordinal) {
+  ApiCall call(name);
+  if (CUcontext primary = PrimaryOf(ordinal); primary != nullptr && primary->retained == 1) {
+    AnnounceEnd(primary);
+  }
   return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record& record, auto& primary) {
     if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary.retained > 0) {
@@ -95,6 +126,8 @@ CUresult Release(const char* name, CUdevice ordinal) {
 }
 
 CUresult Reset(const char* name, CUdevice ordinal) {
+  ApiCall call(name);
+  if (CUcontext primary = PrimaryOf(ordinal)) AnnounceEnd(primary);
   return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record&, CUctx_st& primary) {
     Deactivate(simulator, &primary, name);
     return CUDA_SUCCESS;
@@ -108,6 +141,17 @@ CUresult SetFlags(const char* name, CUdevice ordinal, unsigned int flags) {
   });
 }
 
+CUresult Synchronize(Simulator& simulator, CUcontext context) {
+  uint64_t start = sim::Now();
+  simulator.Synchronize();
+  sim::Tell({.kind = sim::NoticeKind::kContextSynchronized,
+             .context = context,
+             .device = context->device,
+             .start_ns = start,
+             .end_ns = sim::Now()});
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUcontext sim::CurrentContext() {
@@ -118,6 +162,8 @@ CUresult sim::Activate(Simulator& simulator, CUcontext context) {
   Device& device = *simulator.device(context->device);
   if (!device.budget().Take(simulator.settings.context)) return CUDA_ERROR_OUT_OF_MEMORY;
   context->active = true;
+  context->id = simulator.next_context_id++;
+  Tell({.kind = NoticeKind::kContextCreated, .context = context, .device = context->device});
   return CUDA_SUCCESS;
 }
 
@@ -234,17 +280,14 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 CUresult cuCtxSynchronize() {
   return Call(__func__, CallGroup::kSync, [&](Simulator& simulator) {
     if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    simulator.Synchronize();
-    return CUDA_SUCCESS;
+    return Synchronize(simulator, sim::CurrentContext());
   });
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext context) {
-  return context == nullptr ? cuCtxSynchronize()
-                            : Call(__func__, CallGroup::kSync, [&](Simulator& simulator) {
-                                simulator.Synchronize();
-                                return CUDA_SUCCESS;
-                              });
+  if (context == nullptr) return cuCtxSynchronize();
+  return Call(__func__, CallGroup::kSync,
+              [&](Simulator& simulator) { return Synchronize(simulator, context); });
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext context) {

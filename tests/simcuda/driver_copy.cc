@@ -14,15 +14,33 @@ using sim::Simulator;
 
 // One end of a copy.
 struct End {
+  sim::Memory memory = sim::Memory::kPageable;
+  int device = -1;
   bool valid = true;  // false: a device address outside any memory, or past the end of it
   bool on_device = false;
   bool accessible = true;  // by the host
 };
 
+sim::Memory KindOf(const Region& region) {
+  if (region.allocation == nullptr) return sim::Memory::kDevice;
+  switch (region.allocation->kind) {
+    case sim::MemoryKind::kHost:
+    case sim::MemoryKind::kRegistered:
+      return sim::Memory::kPinned;
+    case sim::MemoryKind::kManaged:
+      return sim::Memory::kManaged;
+    default:
+      return sim::Memory::kDevice;
+  }
+}
+
 End Inspect(const Simulator& simulator, uint64_t address, uint64_t size) {
   Region region;
   if (simulator.FindRange(address, size, &region)) {
-    return {.on_device = region.device_memory, .accessible = region.host_accessible};
+    return {.memory = KindOf(region),
+            .device = region.device_memory ? region.device : -1,
+            .on_device = region.device_memory,
+            .accessible = region.host_accessible};
   }
   uint64_t arenas = sim::kFirstAddress + simulator.devices().size() * sim::kArenaSize;
   return {.valid = address < sim::kFirstAddress || address >= arenas};
@@ -43,16 +61,32 @@ CUresult Copy(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size) {
   return CUDA_SUCCESS;
 }
 
+// Queues a copy that was found valid.
+void Queue(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size, CUstream stream) {
+  End target = Inspect(simulator, to, size), source = Inspect(simulator, from, size);
+  bool between = target.device >= 0 && source.device >= 0 && target.device != source.device;
+  simulator.Launch(stream, {.work = sim::WorkKind::kCopy,
+                            .from = source.memory,
+                            .to = target.memory,
+                            .peer = between ? source.device : -1,
+                            .size = size});
+}
+
+// A copy that the host waits for.
 CUresult CopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size) {
-  return Call(name, CallGroup::kCopy,
-              [&](Simulator& simulator) { return Copy(simulator, to, from, size); });
+  return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
+    CUresult result = Copy(simulator, to, from, size);
+    if (result == CUDA_SUCCESS && size > 0) Queue(simulator, to, from, size, nullptr);
+    return result;
+  });
 }
 
 CUresult AsyncCopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size,
                        CUstream stream) {
   return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
-    simulator.Launch(stream);
-    return Copy(simulator, to, from, size);
+    CUresult result = Copy(simulator, to, from, size);
+    if (result == CUDA_SUCCESS) Queue(simulator, to, from, size, stream);
+    return result;
   });
 }
 
@@ -60,7 +94,6 @@ uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer);
 
 CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream) {
   return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
-    simulator.Launch(stream);
     auto address = [](CUmemorytype type, const void* host, CUdeviceptr device) {
       return type == CU_MEMORYTYPE_HOST ? Bits(host) : device;
     };
@@ -73,6 +106,13 @@ CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream) {
                              copy->WidthInBytes);
       if (result != CUDA_SUCCESS) return result;
     }
+    // The device sees one copy; its ends are those of the first row.
+    End target = Inspect(simulator, to, copy->WidthInBytes);
+    End source = Inspect(simulator, from, copy->WidthInBytes);
+    simulator.Launch(stream, {.work = sim::WorkKind::kCopy,
+                              .from = source.memory,
+                              .to = target.memory,
+                              .size = copy->WidthInBytes * copy->Height});
     return CUDA_SUCCESS;
   });
 }
@@ -81,11 +121,14 @@ template <typename T>
 CUresult Set(const char* name, CUdeviceptr address, T value, size_t count, CUstream stream) {
   return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
     if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    simulator.Launch(stream);
     if (count == 0) return CUDA_SUCCESS;
     Region region;
     uint64_t size = count * sizeof(T);
     if (!simulator.FindRange(address, size, &region)) return CUDA_ERROR_INVALID_VALUE;
+    simulator.Launch(stream, {.work = sim::WorkKind::kSet,
+                              .to = KindOf(region),
+                              .value = static_cast<uint32_t>(value),
+                              .size = size});
     uint64_t limit = simulator.settings.data;
     bool kept = !region.device_memory || limit == 0 || size <= limit;
     if (!region.host_accessible || !kept) return CUDA_SUCCESS;

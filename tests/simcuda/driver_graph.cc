@@ -8,7 +8,10 @@ namespace {
 
 using sim::Call;
 using sim::CallGroup;
+using sim::Notice;
+using sim::NoticeKind;
 using sim::Simulator;
+using sim::Tell;
 
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -18,26 +21,34 @@ CUgraph CaptureOf(const Simulator& simulator, CUstream stream) {
 
 CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
                      unsigned long long flags) {
-  return Call(name, CallGroup::kOther, [&](Simulator&) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
     if (graph == nullptr || executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto made = std::make_unique<CUgraphExec_st>();
+    made->number = simulator.next_graph_number++;
     made->auto_free = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     for (auto& node : graph->nodes) {
       if (node->memory != nullptr || node->freed != 0) {
         made->steps.push_back({node->memory, node->freed});
       } else {
-        ++made->launches;
+        made->work.push_back(node->work);
       }
     }
     *executable = made.release();
+    Tell({.kind = NoticeKind::kGraphExecCreated,
+          .graph = graph,
+          .executable = *executable,
+          .graph_id = (*executable)->number});
     return CUDA_SUCCESS;
   });
 }
 
-CUresult Launch(const char* name, CUgraphExec executable) {
+CUresult Launch(const char* name, CUgraphExec executable, CUstream stream) {
   return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
     if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    simulator.launched += executable->launches;
+    for (Notice work : executable->work) {
+      work.graph_id = executable->number;
+      simulator.Launch(stream, work);
+    }
     return sim::RunMemoryNodes(simulator, executable);
   });
 }
@@ -54,7 +65,10 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-    stream->capture = new CUgraph_st;
+    stream->capture = new CUgraph_st{.number = simulator.next_graph_number++};
+    Tell({.kind = NoticeKind::kGraphCreated,
+          .graph = stream->capture,
+          .graph_id = stream->capture->number});
     stream->capture->id = simulator.next_capture_id++;
     stream->capture->origin = stream;
     stream->capture->streams.push_back(stream);
@@ -104,9 +118,10 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* statu
 }
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
-  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    *graph = new CUgraph_st;
+    *graph = new CUgraph_st{.number = simulator.next_graph_number++};
+    Tell({.kind = NoticeKind::kGraphCreated, .graph = *graph, .graph_id = (*graph)->number});
     return CUDA_SUCCESS;
   });
 }
@@ -130,10 +145,19 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
   return Instantiate(__func__, executable, graph, parameters != nullptr ? parameters->flags : 0);
 }
 
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream) { return Launch(__func__, executable); }
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  return Launch(__func__, executable, stream);
+}
 
 // Both take the lock: memory nodes give their addresses back.
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  sim::ApiCall call(__func__);
+  if (executable != nullptr) {
+    sim::TellNow({.kind = NoticeKind::kGraphExecDestroyStarting,
+                  .executable = executable,
+                  .graph_id = executable->number});
+  }
   return Call(__func__, CallGroup::kOther, [&](Simulator&) {
     delete executable;
     return CUDA_SUCCESS;
@@ -141,6 +165,12 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  sim::ApiCall call(__func__);
+  if (graph != nullptr) {
+    sim::TellNow(
+        {.kind = NoticeKind::kGraphDestroyStarting, .graph = graph, .graph_id = graph->number});
+  }
   return Call(__func__, CallGroup::kOther, [&](Simulator&) {
     delete graph;
     return CUDA_SUCCESS;

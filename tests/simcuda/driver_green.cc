@@ -49,7 +49,9 @@ CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc description, CU
   CUresult result = cuDevicePrimaryCtxRetain(&primary, device);
   if (result != CUDA_SUCCESS) return result;
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
-    *context = new CUgreenCtx_st{{.device = device, .active = true, .memory_context = primary}};
+    *context =
+        new CUgreenCtx_st{{.id = 0, .device = device, .active = true, .memory_context = primary}};
+    (*context)->context.id = simulator.next_context_id++;
     simulator.green_contexts.insert(*context);
     return CUDA_SUCCESS;
   });
@@ -79,8 +81,7 @@ CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned i
                                 int priority) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (!simulator.green_contexts.contains(context)) return CUDA_ERROR_INVALID_CONTEXT;
-    *stream = new CUstream_st{&context->context, flags, priority};
-    simulator.streams.insert(*stream);
+    *stream = simulator.AddStream(&context->context, flags, priority);
     return CUDA_SUCCESS;
   });
 }

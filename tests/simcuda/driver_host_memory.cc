@@ -24,6 +24,8 @@ CUresult Allocate(Simulator& simulator, Record& record, void** pointer) {
                                  .size = record.size,
                                  .device = context->device,
                                  .context = context});
+  simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+                       simulator.allocations[record.address]);
   *pointer = memory;
   return CUDA_SUCCESS;
 }
@@ -51,13 +53,17 @@ CUresult Register(const char* name, void* pointer, size_t size) {
 
 }  // namespace
 
-CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
+CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int flags) {
+  sim::Arguments arguments(pointer, size, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(
       __func__, CallGroup::kHost, {.size = size},
       [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
 }
 
 CUresult cuMemAllocHost_v2(void** pointer, size_t size) {
+  sim::Arguments arguments(pointer, size);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(
       __func__, CallGroup::kHost, {.size = size},
       [&](Simulator& simulator, Record& record) { return Allocate(simulator, record, pointer); });
@@ -70,6 +76,8 @@ CUresult cuMemAllocHost(void** pointer, unsigned int size) {
 }
 
 CUresult cuMemFreeHost(void* pointer) {
+  sim::Arguments arguments(pointer);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(
       __func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
       [&](Simulator& simulator, Record& record) {
@@ -79,6 +87,7 @@ CUresult cuMemFreeHost(void* pointer) {
         }
         record.size = found->second.size;
         record.device = found->second.device;
+        simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second);
         simulator.Remove(found);
         return CUDA_SUCCESS;
       });

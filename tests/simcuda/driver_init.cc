@@ -1,5 +1,9 @@
 // cuInit, versions, and what a device says about itself.
+#include <dlfcn.h>
+
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/simcuda/simulator.h"
@@ -83,11 +87,31 @@ CUresult WithDevice(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
+// CUDA_INJECTION64_PATH: the library that it names is loaded and its InitializeInjection called, once
+// and when CUDA can be used already. A library that cannot be loaded is passed over.
+void InjectOnce() {
+  static std::atomic<bool> done{false};
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr || *path == '\0' || done.exchange(true)) return;
+  void* library = dlopen(path, RTLD_NOW);
+  if (library == nullptr) return;
+  if (auto initialize = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) {
+    initialize();
+  }
+}
+
 }  // namespace
 
 CUresult cuInit(unsigned int flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return sim::Simulator::Get().Init();
+  bool first = sim::Simulator::Ready() != CUDA_SUCCESS;
+  sim::ApiCall call(__func__);
+  CUresult result = sim::Simulator::Get().Init();
+  if (first && result == CUDA_SUCCESS) {
+    InjectOnce();
+    sim::TellNow({.kind = sim::NoticeKind::kInitialized});
+  }
+  return call.Finish(result);
 }
 
 CUresult cuDriverGetVersion(int* version) {

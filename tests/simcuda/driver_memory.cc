@@ -25,6 +25,8 @@ CUresult Allocate(Simulator& simulator, Record& record, MemoryKind kind, CUdevic
   if (kind == MemoryKind::kManaged) device.MakeHostAccessible(record.address, record.size);
   simulator.Add(record.address,
                 {.kind = kind, .size = record.size, .device = context->device, .context = context});
+  simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+                       simulator.allocations[record.address]);
   *address = record.address;
   return CUDA_SUCCESS;
 }
@@ -46,6 +48,8 @@ bool Freeable(MemoryKind kind) {
 }  // namespace
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size) {
+  sim::Arguments arguments(address, size);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kAlloc, {.size = size},
                     [&](Simulator& simulator, Record& record) {
                       return Allocate(simulator, record, MemoryKind::kDevice, address);
@@ -54,6 +58,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size) {
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                             unsigned int element_size) {
+  sim::Arguments arguments(address, pitch, width, height, element_size);
+  sim::ApiCall call(__func__, arguments.data());
   uint64_t row = sim::RoundUp(width, kPitchAlignment);
   Record asked{.size = width * height};  // the rows' padding is not asked for
   return MemoryCall(__func__, CallGroup::kAlloc, asked, [&](Simulator& simulator, Record& record) {
@@ -69,6 +75,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, s
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags) {
+  sim::Arguments arguments(address, size, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kAlloc, {.size = size},
                     [&](Simulator& simulator, Record& record) {
                       if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
@@ -81,6 +89,8 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags
 // Frees linear, managed and stream-ordered memory, memory of graphs and mapped buffers of external
 // memory; waits for the device first, as the real one does.
 CUresult cuMemFree_v2(CUdeviceptr address) {
+  sim::Arguments arguments(address);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kFree, {.address = address},
                     [&](Simulator& simulator, Record& record) {
                       auto found = simulator.allocations.find(address);
@@ -90,6 +100,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
                       record.size = allocation.size;
                       record.device = allocation.device;
                       record.handle = reinterpret_cast<uint64_t>(allocation.pool);
+                      simulator.TellMemory(sim::MemoryAction::kFreed, record, allocation);
                       simulator.Remove(found);
                       simulator.Synchronize();
                       return CUDA_SUCCESS;

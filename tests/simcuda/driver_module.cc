@@ -1,5 +1,6 @@
 // Modules, libraries and kernel launches. Any image loads, any name is found in it, and a kernel
 // does nothing but count.
+#include "tests/simcuda/image_size.h"
 #include "tests/simcuda/simulator.h"
 
 namespace {
@@ -11,11 +12,38 @@ using sim::Simulator;
 constexpr uint64_t kGlobalSize = 64
                                  << 10;  // addresses for one global variable; its size is unknown
 
-CUresult Load(const char* name, CUmodule* module) {
-  return Call(name, CallGroup::kOther, [&](Simulator&) {
+// The same name at an address that stays: what was launched outlives the module.
+const char* Name(const char* name) {
+  static std::unordered_set<std::string>& names = *new std::unordered_set<std::string>;
+  return names.insert(name).first->c_str();
+}
+
+// Fills in what a module is made of and tells a tool.
+void Describe(Simulator& simulator, CUmod_st& module, const void* image) {
+  module.id = simulator.next_module_id++;
+  module.image = image;
+  module.image_size = sim::ImageSize(image);
+  sim::Tell({.kind = sim::NoticeKind::kModuleLoaded,
+             .device = module.device,
+             .module_id = module.id,
+             .image = image,
+             .image_size = module.image_size});
+}
+
+void AnnounceEnd(const CUmod_st& module) {
+  sim::TellNow({.kind = sim::NoticeKind::kModuleUnloadStarting,
+                .device = module.device,
+                .module_id = module.id,
+                .image = module.image,
+                .image_size = module.image_size});
+}
+
+CUresult Load(const char* name, CUmodule* module, const void* image) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
     CUcontext context = sim::CurrentContext();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     *module = new CUmod_st{.device = context->device};
+    Describe(simulator, **module, image);
     return CUDA_SUCCESS;
   });
 }
@@ -29,11 +57,20 @@ CUresult Global(Simulator& simulator, CUmod_st& module, const char* name, CUdevi
   return CUDA_SUCCESS;
 }
 
-CUresult Launch(const char* name, const void* function, CUstream stream) {
+struct Shape {
+  unsigned int grid[3];
+  unsigned int block[3];
+  unsigned int shared_memory;
+};
+
+CUresult Launch(const char* name, CUfunction function, const Shape& shape, CUstream stream) {
   return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    simulator.Launch(stream);
+    simulator.Launch(stream, {.name = function->name,
+                              .grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+                              .block = {shape.block[0], shape.block[1], shape.block[2]},
+                              .shared_memory = shape.shared_memory});
     return CUDA_SUCCESS;
   });
 }
@@ -71,15 +108,25 @@ CUresult ActiveBlocks(int* blocks, int block_size) {
 
 }  // namespace
 
-CUresult cuModuleLoad(CUmodule* module, const char*) { return Load(__func__, module); }
-CUresult cuModuleLoadData(CUmodule* module, const void*) { return Load(__func__, module); }
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void*) { return Load(__func__, module); }
+CUresult cuModuleLoad(CUmodule* module, const char*) { return Load(__func__, module, nullptr); }
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void*, unsigned int, CUjit_option*, void**) {
-  return Load(__func__, module);
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  return Load(__func__, module, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return Load(__func__, module, image);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
+                            void**) {
+  return Load(__func__, module, image);
 }
 
 CUresult cuModuleUnload(CUmodule module) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  sim::ApiCall call(__func__);
+  if (module != nullptr) AnnounceEnd(*module);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     for (auto& [name, address] : module->globals) {
@@ -99,7 +146,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   return Call(__func__, CallGroup::kOther, [&](Simulator&) {
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     auto& entry = module->functions[name];
-    if (entry == nullptr) entry = std::make_unique<CUfunc_st>(CUfunc_st{module, name});
+    if (entry == nullptr) entry = std::make_unique<CUfunc_st>(CUfunc_st{module, Name(name)});
     *function = entry.get();
     return CUDA_SUCCESS;
   });
@@ -113,17 +160,21 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* size, CUmodule modul
   });
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void*, CUjit_option*, void**, unsigned int,
-                           CUlibraryOption*, void**, unsigned int) {
-  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
+                           unsigned int, CUlibraryOption*, void**, unsigned int) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     CUcontext context = sim::CurrentContext();
     *library = new CUlib_st;
     (*library)->module.device = context != nullptr ? context->device : 0;
+    Describe(simulator, (*library)->module, image);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  sim::ApiCall call(__func__);
+  if (library != nullptr) AnnounceEnd(library->module);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     for (auto& [name, address] : library->module.globals) {
@@ -139,7 +190,7 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     auto& entry = library->kernels[name];
     if (entry == nullptr) {
-      entry = std::make_unique<CUkern_st>(CUkern_st{{&library->module, name}});
+      entry = std::make_unique<CUkern_st>(CUkern_st{{&library->module, Name(name)}});
     }
     *kernel = entry.get();
     return CUDA_SUCCESS;
@@ -185,23 +236,31 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction function) {
-  *name = function->name.c_str();
+  *name = function->name;
   return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int, unsigned int, unsigned int, unsigned int,
-                        unsigned int, unsigned int, unsigned int, CUstream stream, void**, void**) {
-  return Launch(__func__, function, stream);
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int shared_memory, CUstream stream, void**,
+                        void**) {
+  Shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_memory};
+  return Launch(__func__, function, shape, stream);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void**, void**) {
-  return Launch(__func__, function, config->hStream);
+  Shape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                 {config->blockDimX, config->blockDimY, config->blockDimZ},
+                 config->sharedMemBytes};
+  return Launch(__func__, function, shape, config->hStream);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int, unsigned int, unsigned int,
-                                   unsigned int, unsigned int, unsigned int, unsigned int,
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int shared_memory,
                                    CUstream stream, void**) {
-  return Launch(__func__, function, stream);
+  Shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_memory};
+  return Launch(__func__, function, shape, stream);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size,

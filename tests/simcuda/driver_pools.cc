@@ -41,6 +41,8 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
                                    .device = record.device,
                                    .context = context,
                                    .pool = pool});
+    simulator.TellMemory(sim::MemoryAction::kAllocated, record,
+                         simulator.allocations[record.address], true);
     *address = record.address;
     return CUDA_SUCCESS;
   });
@@ -62,9 +64,19 @@ CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
     record.size = found->second.size;
     record.device = found->second.device;
     record.handle = Bits(found->second.pool);
+    simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second, true);
     simulator.Remove(found);
     return CUDA_SUCCESS;
   });
+}
+
+void TellPool(sim::PoolAction action, CUmemoryPool pool, uint64_t keep) {
+  sim::Tell({.kind = sim::NoticeKind::kPool,
+             .device = pool->device()->ordinal(),
+             .end_ns = sim::Now(),
+             .pool_action = action,
+             .size = keep,
+             .pool = sim::StateOf(pool)});
 }
 
 template <typename Body>
@@ -90,28 +102,40 @@ CUresult DeviceOf(const CUmemLocation* location, CUmemAllocationType type, CUdev
 }  // namespace
 
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream stream) {
+  sim::Arguments arguments(address, size, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Allocate(__func__, address, size, nullptr, stream);
 }
 
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t size, CUstream stream) {
+  sim::Arguments arguments(address, size, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Allocate(__func__, address, size, nullptr, stream);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t size, CUmemoryPool pool,
                                  CUstream stream) {
+  sim::Arguments arguments(address, size, pool, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Allocate(__func__, address, size, pool, stream);
 }
 
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t size, CUmemoryPool pool,
                                       CUstream stream) {
+  sim::Arguments arguments(address, size, pool, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Allocate(__func__, address, size, pool, stream);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  sim::Arguments arguments(address, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Free(__func__, address, stream);
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  sim::Arguments arguments(address, stream);
+  sim::ApiCall call(__func__, arguments.data());
   return Free(__func__, address, stream);
 }
 
@@ -124,6 +148,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
     *pool = new sim::Pool(device, properties->maxSize);
     simulator.pools.insert(*pool);
     record.handle = Bits(*pool);
+    TellPool(sim::PoolAction::kCreated, *pool, 0);
     return CUDA_SUCCESS;
   });
 }
@@ -134,6 +159,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
     for (auto& device : simulator.devices()) {
       if (device->current_pool == pool) device->current_pool = &device->default_pool();
     }
+    TellPool(sim::PoolAction::kDestroyed, pool, 0);
     if (pool->Destroy()) delete pool;  // else with the last of its memory
     return CUDA_SUCCESS;
   });
@@ -143,6 +169,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
   return WithPool(__func__, pool, [&](Simulator&, Record& record) {
     record.size = keep;
     pool->TrimTo(keep);
+    TellPool(sim::PoolAction::kTrimmed, pool, keep);
     return CUDA_SUCCESS;
   });
 }

@@ -1,7 +1,5 @@
 // Streams and events. Work is a counter of launches (simulator.h, "Finished"); there is no timeline
 // per stream.
-#include <time.h>
-
 #include <algorithm>
 
 #include "tests/simcuda/simulator.h"
@@ -41,21 +39,46 @@ CUresult Create(const char* name, CUstream* stream, unsigned int flags, int prio
   return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
     CUcontext context = sim::CurrentContext();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    *stream = new CUstream_st{.context = context, .flags = flags, .priority = priority};
-    simulator.streams.insert(*stream);
+    *stream = simulator.AddStream(context, flags, priority);
     return CUDA_SUCCESS;
   });
+}
+
+// Tells a tool that a stream which exists is about to go.
+void AnnounceEnd(CUstream stream) {
+  if (!sim::Telling()) return;
+  sim::Notice notice{.kind = sim::NoticeKind::kStreamDestroyStarting, .stream = stream};
+  {
+    Simulator& simulator = Simulator::Get();
+    std::lock_guard<std::mutex> lock(simulator.mutex);
+    if (!simulator.streams.contains(stream)) return;
+    notice.context = stream->context;
+    notice.device = stream->context->device;
+  }
+  sim::TellNow(notice);
+}
+
+// The stream's own context, or the current one of a default stream.
+CUcontext ContextOf(CUstream stream) {
+  return IsDefault(stream) ? sim::CurrentContext() : stream->context;
 }
 
 CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
   return WithEvent(name, CallGroup::kOther, event, [&](Simulator& simulator) {
     if (!Known(simulator, stream)) return CUDA_ERROR_INVALID_HANDLE;
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     event->recorded = true;
     event->position = simulator.launched;
-    event->recorded_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
+    event->recorded_ns = sim::Now();
     event->capture = IsDefault(stream) ? nullptr : stream->capture;
+    event->record = ++simulator.event_records;
+    sim::Tell({.kind = sim::NoticeKind::kEventRecorded,
+               .context = ContextOf(stream),
+               .device = event->context->device,
+               .stream = stream,
+               .event = event,
+               .event_id = event->id,
+               .event_record = event->record,
+               .end_ns = event->recorded_ns});
     return CUDA_SUCCESS;
   });
 }
@@ -71,6 +94,9 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int pr
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
+  if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  sim::ApiCall call(__func__);
+  AnnounceEnd(stream);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (simulator.streams.erase(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
     delete stream;
@@ -89,7 +115,13 @@ CUresult cuStreamSynchronize(CUstream stream) {
     if (!IsDefault(stream) && stream->capture != nullptr) {
       return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
+    uint64_t start = sim::Now();
     simulator.Synchronize();
+    sim::Tell({.kind = sim::NoticeKind::kStreamSynchronized,
+               .context = ContextOf(stream),
+               .stream = stream,
+               .start_ns = start,
+               .end_ns = sim::Now()});
     return CUDA_SUCCESS;
   });
 }
@@ -102,6 +134,15 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
       stream->capture = event->capture;
       event->capture->streams.push_back(stream);
     }
+    uint64_t now = sim::Now();
+    sim::Tell({.kind = sim::NoticeKind::kStreamWaitsEvent,
+               .context = ContextOf(stream),
+               .stream = stream,
+               .event = event,
+               .event_id = event->id,
+               .event_record = event->record,
+               .start_ns = now,
+               .end_ns = now});
     return CUDA_SUCCESS;
   });
 }
@@ -149,7 +190,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   bool capturing = false;
   CUresult result = WithStream(__func__, CallGroup::kLaunch, stream, [&](Simulator& simulator) {
     capturing = !IsDefault(stream) && stream->capture != nullptr;
-    if (capturing) simulator.Launch(stream);
+    if (capturing) simulator.Launch(stream, {.name = "host function"});
     return CUDA_SUCCESS;
   });
   if (result == CUDA_SUCCESS && !capturing) function(data);
@@ -164,7 +205,7 @@ CUresult cuEventCreate(CUevent* event, unsigned int flags) {
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     CUcontext context = sim::CurrentContext();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    *event = new CUevent_st{.context = context, .flags = flags};
+    *event = new CUevent_st{.context = context, .flags = flags, .id = simulator.next_event_id++};
     simulator.events.insert(*event);
     return CUDA_SUCCESS;
   });
@@ -195,7 +236,15 @@ CUresult cuEventQuery(CUevent event) {
 
 CUresult cuEventSynchronize(CUevent event) {
   return WithEvent(__func__, CallGroup::kSync, event, [&](Simulator& simulator) {
+    uint64_t start = sim::Now();
     simulator.Synchronize();
+    sim::Tell({.kind = sim::NoticeKind::kEventSynchronized,
+               .context = event->context,
+               .event = event,
+               .event_id = event->id,
+               .event_record = event->record,
+               .start_ns = start,
+               .end_ns = sim::Now()});
     return CUDA_SUCCESS;
   });
 }

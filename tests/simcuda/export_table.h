@@ -1,11 +1,13 @@
-// What the simulated libraries that stand beside the driver (NVML) and the tests ask the driver
-// for, through cuGetExportTable, the way NVIDIA's own libraries reach private interfaces.
+// What the simulated libraries that stand beside the driver (NVML, CUPTI), the runtime and the tests
+// ask the driver for, through cuGetExportTable, the way NVIDIA's own libraries reach private
+// interfaces.
 #ifndef TESTS_SIMCUDA_EXPORT_TABLE_H_
 #define TESTS_SIMCUDA_EXPORT_TABLE_H_
 
 #include <cstdint>
 
 #include "tests/simcuda/cuda_api.h"
+#include "tests/simcuda/tools.h"
 
 namespace sim {
 
@@ -24,6 +26,7 @@ struct ExportTable {
   CUresult (*memory_use)(int device, MemoryUse* use);
   // Stores at most `room` of the processes that hold memory, this one first, and how many there are.
   CUresult (*processes)(int device, ProcessUse* list, unsigned int room, unsigned int* count);
+  const ToolTable* tools;
 };
 
 inline constexpr CUuuid kExportTableId = {

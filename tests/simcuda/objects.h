@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "tests/simcuda/cuda_api.h"
+#include "tests/simcuda/tools.h"
 
 namespace sim {
 class Device;
 }
 
+// Numbers of contexts, streams, events, modules and graphs count from 1 in each kind, streams from
+// 13, and are never used again.
+
 struct CUctx_st {
+  uint32_t id = 0;  // a primary context has a new one after each reset
   int device = 0;
   bool primary = false;
   bool active = false;  // a primary context is active between its first retain and its last release
@@ -25,6 +30,7 @@ struct CUctx_st {
   // Where memory that is allocated in this context belongs: a green context shares the memory of
   // its device's primary context. Null: here.
   CUcontext memory_context = nullptr;
+  uint64_t tool_memory = 0;  // bytes of the device that an attached tool holds for this context
 };
 
 struct CUgreenCtx_st {
@@ -64,12 +70,15 @@ struct CUstream_st {
   CUcontext context = nullptr;
   unsigned int flags = 0;
   int priority = 0;
+  uint32_t id = 0;
   CUgraph capture = nullptr;  // where this stream's work goes while it is capturing
 };
 
 struct CUevent_st {
   CUcontext context = nullptr;
   unsigned int flags = 0;
+  uint32_t id = 0;
+  uint64_t record = 0;  // which record of any event its last one was
   bool recorded = false;
   uint64_t position = 0;  // launches before the record: finished when they are
   uint64_t recorded_ns = 0;
@@ -94,9 +103,11 @@ struct CUgraphNode_st {
   std::shared_ptr<GraphMemory> memory{};  // allocation nodes
   CUmemPoolProps pool{};                  // allocation nodes
   uint64_t freed = 0;                     // free nodes: the address
+  sim::Notice work{};                     // all others
 };
 
 struct CUgraph_st {
+  uint32_t number = 0;
   uint64_t id = 0;                // capture sequence number, as cuStreamGetCaptureInfo reports it
   CUstream origin = nullptr;      // the stream whose EndCapture ends the capture
   std::vector<CUstream> streams;  // all that take part in the capture
@@ -109,14 +120,15 @@ struct CUgraphExec_st {
     std::shared_ptr<GraphMemory> memory;  // null: a free
     uint64_t freed = 0;
   };
-  uint64_t launches = 0;  // kernels that one launch of the graph stands for
+  uint32_t number = 0;            // graphs and what is instantiated from them share their numbers
+  std::vector<sim::Notice> work;  // what one launch of it queues
   bool auto_free = false;
   std::vector<Step> steps;
 };
 
 struct CUfunc_st {
   CUmodule module = nullptr;
-  std::string name;
+  const char* name = nullptr;  // never freed
 };
 
 struct CUkern_st {
@@ -125,6 +137,9 @@ struct CUkern_st {
 
 struct CUmod_st {
   int device = 0;
+  uint32_t id = 0;
+  const void* image = nullptr;
+  uint64_t image_size = 0;  // 0: not known
   std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
   std::map<std::string, uint64_t> globals;  // name -> address
 };

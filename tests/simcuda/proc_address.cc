@@ -108,7 +108,7 @@ CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint
 }
 
 CUresult cuGetExportTable(const void** table, const CUuuid* id) {
-  static const sim::ExportTable kTable = {&MemoryUseOf, &ProcessesOn};
+  static const sim::ExportTable kTable = {&MemoryUseOf, &ProcessesOn, &sim::kToolTable};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id, &sim::kExportTableId, sizeof(*id)) != 0) return CUDA_ERROR_NOT_FOUND;
   *table = &kTable;

@@ -11,6 +11,7 @@
 
 #include "tests/simcuda/cudart_api.h"
 #include "tests/simcuda/driver_entry.h"
+#include "tests/simcuda/runtime_call.h"
 
 namespace sim {
 
@@ -36,33 +37,39 @@ CUresult SelectedDevice(int* device);
 // Forgets that the primary context of `device` was retained.
 void ForgetPrimary(int device);
 
-// Runs `body`, which returns a CUresult, with a current context.
+// Runs `body`, which returns a CUresult, with a current context. `name` is the function of the
+// runtime that was called, which is the caller.
 template <typename Body>
-cudaError_t InContext(Body body) {
+cudaError_t InContext(Body body, const char* name = __builtin_FUNCTION()) {
+  RuntimeCall call(name);
   CUresult result = EnsureContext();
-  return Remember(result == CUDA_SUCCESS ? body() : result);
+  return call.Finish(Remember(result == CUDA_SUCCESS ? body() : result));
 }
 
 // Runs `body`, which returns a CUresult, with the driver initialised; for questions about devices.
 template <typename Body>
-cudaError_t WithDriver(Body body) {
+cudaError_t WithDriver(Body body, const char* name = __builtin_FUNCTION()) {
+  RuntimeCall call(name);
   CUresult result = InitializeDriver();
-  return Remember(result == CUDA_SUCCESS ? body() : result);
+  return call.Finish(Remember(result == CUDA_SUCCESS ? body() : result));
 }
 
 inline CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 // Calls `allocate(&address)` with a current context and stores the address it set; null on failure.
 template <typename Allocate>
-cudaError_t StoreAddress(void** pointer, Allocate allocate) {
+cudaError_t StoreAddress(void** pointer, Allocate allocate,
+                         const char* name = __builtin_FUNCTION()) {
   if (pointer == nullptr) return Remember(cudaErrorInvalidValue);
   *pointer = nullptr;
-  return InContext([&] {
-    CUdeviceptr address = 0;
-    CUresult result = allocate(&address);
-    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
-    return result;
-  });
+  return InContext(
+      [&] {
+        CUdeviceptr address = 0;
+        CUresult result = allocate(&address);
+        if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
+        return result;
+      },
+      name);
 }
 
 // Hints about managed memory, in the words of CUDA 13.

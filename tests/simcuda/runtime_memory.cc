@@ -6,25 +6,31 @@
 
 namespace {
 
-cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags) {
+cudaError_t AllocateHost(void** pointer, size_t size, unsigned int flags, const char* name) {
   if (pointer == nullptr) return sim::Remember(cudaErrorInvalidValue);
   *pointer = nullptr;
-  return sim::InContext([&] {
-    if (size == 0) return CUDA_SUCCESS;
-    return SIM_DRIVER(cuMemHostAlloc, 2020)(pointer, size, flags);
-  });
+  return sim::InContext(
+      [&] {
+        if (size == 0) return CUDA_SUCCESS;
+        return SIM_DRIVER(cuMemHostAlloc, 2020)(pointer, size, flags);
+      },
+      name);
 }
 
 }  // namespace
 
 // No bytes are a null pointer, and freeing a null pointer does nothing but create the context.
 cudaError_t cudaMalloc(void** pointer, size_t size) {
+  sim::Arguments arguments(pointer, size);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return size == 0 ? CUDA_SUCCESS : SIM_DRIVER(cuMemAlloc, 3020)(address, size);
   });
 }
 
 cudaError_t cudaFree(void* pointer) {
+  sim::Arguments arguments(pointer);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::InContext([&] {
     if (pointer == nullptr) return CUDA_SUCCESS;
     return SIM_DRIVER(cuMemFree, 3020)(sim::Address(pointer));
@@ -32,12 +38,16 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  sim::Arguments arguments(pointer, pitch, width, height);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocPitch, 3020)(address, pitch, width, height, 4);
   });
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
+  sim::Arguments arguments(pointer, size, flags);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocManaged, 6000)(address, size, flags);
   });
@@ -48,12 +58,20 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
-  return AllocateHost(pointer, size, flags);
+  sim::Arguments arguments(pointer, size, flags);
+  sim::RuntimeCall call(__func__, arguments.data());
+  return AllocateHost(pointer, size, flags, __func__);
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t size) { return AllocateHost(pointer, size, 0); }
+cudaError_t cudaMallocHost(void** pointer, size_t size) {
+  sim::Arguments arguments(pointer, size);
+  sim::RuntimeCall call(__func__, arguments.data());
+  return AllocateHost(pointer, size, 0, __func__);
+}
 
 cudaError_t cudaFreeHost(void* pointer) {
+  sim::Arguments arguments(pointer);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::InContext(
       [&] { return pointer == nullptr ? CUDA_SUCCESS : SIM_DRIVER(cuMemFreeHost, 2000)(pointer); });
 }

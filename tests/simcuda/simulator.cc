@@ -16,16 +16,16 @@ void InForkChild() {
   if (state.load() == State::kReady) state.store(State::kForked);
 }
 
+// Sleeping costs at least the kernel's timer slack; below this, spin.
+constexpr uint64_t kShortestSleepNs = 200'000;
+
+}  // namespace
+
 uint64_t Now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
 }
-
-// Sleeping costs at least the kernel's timer slack; below this, spin.
-constexpr uint64_t kShortestSleepNs = 200'000;
-
-}  // namespace
 
 Simulator& Simulator::Get() {
   static Simulator* simulator = new Simulator(Settings::FromEnvironment());
@@ -119,9 +119,36 @@ bool Simulator::FindRange(uint64_t address, uint64_t size, Region* region) const
   return true;
 }
 
+PoolState StateOf(CUmemoryPool pool) {
+  return {.handle = Bits(pool),
+          .imported = pool->imported,
+          .release_threshold = pool->release_threshold,
+          .reserved = pool->reserved(),
+          .used = pool->used()};
+}
+
 void Simulator::Add(uint64_t address, Allocation allocation) {
   allocation.buffer_id = next_buffer_id++;
   allocations[address] = allocation;
+}
+
+void Simulator::TellMemory(MemoryAction action, const Record& record, const Allocation& allocation,
+                           bool async) {
+  if (!Telling()) return;
+  Memory kind = allocation.kind == MemoryKind::kHost      ? Memory::kPinned
+                : allocation.kind == MemoryKind::kManaged ? Memory::kManaged
+                                                          : Memory::kDevice;
+  Tell({.kind = NoticeKind::kMemory,
+        .context = allocation.context,
+        .device = allocation.device,
+        .stream = reinterpret_cast<CUstream>(record.stream),
+        .end_ns = Now(),
+        .to = kind,
+        .memory_action = action,
+        .async = async,
+        .address = record.address,
+        .size = allocation.size,
+        .pool = allocation.pool != nullptr ? StateOf(allocation.pool) : PoolState{}});
 }
 
 void Simulator::Remove(std::map<uint64_t, Allocation>::iterator position) {
@@ -238,12 +265,37 @@ void Simulator::Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory:
   for (auto& [offset, bound] : last.bound) Unrefer(bound, &PhysicalMemory::mappings);
 }
 
-void Simulator::Launch(CUstream stream) {
-  if (streams.contains(stream) && stream->capture != nullptr) {
-    stream->capture->nodes.push_back(std::make_unique<CUgraphNode_st>());
-  } else {
-    ++launched;
+CUstream Simulator::AddStream(CUcontext context, unsigned int flags, int priority) {
+  CUstream stream = new CUstream_st{
+      .context = context, .flags = flags, .priority = priority, .id = next_stream_id++};
+  streams.insert(stream);
+  Tell({.kind = NoticeKind::kStreamCreated,
+        .context = context,
+        .device = context->device,
+        .stream = stream,
+        .stream_flags = flags,
+        .stream_priority = priority});
+  return stream;
+}
+
+void Simulator::Launch(CUstream stream, Notice work) {
+  bool known = streams.contains(stream);
+  if (known && stream->capture != nullptr) {
+    auto node = std::make_unique<CUgraphNode_st>();
+    node->type = work.work == WorkKind::kCopy  ? CU_GRAPH_NODE_TYPE_MEMCPY
+                 : work.work == WorkKind::kSet ? CU_GRAPH_NODE_TYPE_MEMSET
+                                               : CU_GRAPH_NODE_TYPE_KERNEL;
+    node->work = work;
+    stream->capture->nodes.push_back(std::move(node));
+    return;
   }
+  ++launched;
+  work.kind = NoticeKind::kWork;
+  work.stream = stream;
+  work.context = known ? stream->context : CurrentContext();
+  work.device = work.context != nullptr ? work.context->device : 0;
+  work.start_ns = work.end_ns = Now();
+  Tell(work);
 }
 
 void Simulator::Synchronize() {

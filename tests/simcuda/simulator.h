@@ -23,6 +23,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tests/simcuda/api_call.h"
 #include "tests/simcuda/device.h"
 #include "tests/simcuda/log.h"
 #include "tests/simcuda/objects.h"
@@ -117,8 +118,14 @@ class Simulator {
 
   // Adds an allocation at `address` and gives it a buffer id.
   void Add(uint64_t address, Allocation allocation);
+  // Tells a tool of an allocation or its free. `record` has the address and, of stream-ordered
+  // calls, the stream; `async` says that it is one.
+  void TellMemory(MemoryAction action, const Record& record, const Allocation& allocation,
+                  bool async = false);
   // Returns the memory of one allocation. REQUIRES: `position` is in `allocations`.
   void Remove(std::map<uint64_t, Allocation>::iterator position);
+
+  CUstream AddStream(CUcontext context, unsigned int flags, int priority);
 
   // A context's end: everything that was allocated in it goes, with a line of the log for each in
   // the name of the call that ended it. What cuMemCreate made and where it is mapped stay.
@@ -128,11 +135,21 @@ class Simulator {
   // current comes back to life; a context that was destroyed does not.
   CUresult MemoryContext(CUcontext* context);
 
+  template <typename Visit>
+  void ForEachContext(Visit visit) {
+    for (auto& device : devices_) {
+      if (device->primary().active) visit(&device->primary());
+    }
+    for (CUcontext context : contexts) visit(context);
+    for (CUgreenCtx green : green_contexts) visit(&green->context);
+  }
+
   // Ends one reference to physical memory and frees it with the last.
   void Unrefer(CUmemGenericAllocationHandle handle, int PhysicalMemory::*count);
 
-  // Counts a launch on a stream: a graph node when the stream is capturing.
-  void Launch(CUstream stream);
+  // Queues work on a stream, of which `work` tells what it is: a launch, or a graph node when the
+  // stream is capturing.
+  void Launch(CUstream stream, Notice work);
   bool Finished(uint64_t position) const {
     return position <= synchronized || position + settings.lag <= launched;
   }
@@ -159,6 +176,12 @@ class Simulator {
   std::set<CUgraphicsResource> graphics;
   uint64_t next_buffer_id = 1;
   uint64_t next_capture_id = 1;
+  uint32_t next_context_id = 1;
+  uint32_t next_stream_id = 13;
+  uint32_t next_event_id = 1;
+  uint32_t next_module_id = 1;
+  uint32_t next_graph_number = 1;
+  uint64_t event_records = 0;  // of all events so far
   uint64_t launched = 0;
   uint64_t synchronized = 0;
 
@@ -176,30 +199,43 @@ CUresult Activate(Simulator& simulator, CUcontext context);
 
 inline uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
+// The simulator's clock: CLOCK_MONOTONIC in nanoseconds.
+uint64_t Now();
+
+PoolState StateOf(CUmemoryPool pool);
+
 // Sleeps or spins for the latency of a group.
 void Wait(CallGroup group);
 
 template <typename Body>
 CUresult Call(const char* name, CallGroup group, Body body) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  ApiCall call(name);
   Wait(group);
   Simulator& simulator = Simulator::Get();
-  std::lock_guard<std::mutex> lock(simulator.mutex);
-  CUresult injected = simulator.InjectedFailure(name);
-  return injected != CUDA_SUCCESS ? injected : body(simulator);
+  auto locked = [&] {
+    std::lock_guard<std::mutex> lock(simulator.mutex);
+    CUresult injected = simulator.InjectedFailure(name);
+    return injected != CUDA_SUCCESS ? injected : body(simulator);
+  };
+  return call.Finish(locked());
 }
 
 // `record` starts with what the caller asked for, so that a refused call is logged with it.
 template <typename Body>
 CUresult MemoryCall(const char* name, CallGroup group, Record record, Body body) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
+  ApiCall call(name);
   Wait(group);
   Simulator& simulator = Simulator::Get();
-  std::lock_guard<std::mutex> lock(simulator.mutex);
-  CUresult result = simulator.InjectedFailure(name);
-  if (result == CUDA_SUCCESS) result = body(simulator, record);
-  simulator.log.Write(name, record, result);
-  return result;
+  auto locked = [&] {
+    std::lock_guard<std::mutex> lock(simulator.mutex);
+    CUresult result = simulator.InjectedFailure(name);
+    if (result == CUDA_SUCCESS) result = body(simulator, record);
+    simulator.log.Write(name, record, result);
+    return result;
+  };
+  return call.Finish(locked());
 }
 
 }  // namespace sim

@@ -1,0 +1,53 @@
+// ApiCall: one call of the driver while it runs, as far as an attached tool (tools.h) is told of it.
+//
+// Call() and MemoryCall() of simulator.h open one. A function whose arguments a tool may read opens
+// its own around them; the inner one then does nothing but deliver.
+//
+// Thread safety: an ApiCall belongs to its thread. Tell() is for bodies that hold the simulator's
+// lock; what it was given goes out when the call has let go of it.
+#ifndef TESTS_SIMCUDA_API_CALL_H_
+#define TESTS_SIMCUDA_API_CALL_H_
+
+#include "tests/simcuda/cuda_api.h"
+#include "tests/simcuda/tools.h"
+
+namespace sim {
+
+class ApiCall {
+ public:
+  explicit ApiCall(const char* name, const void* arguments = nullptr);
+  ~ApiCall();
+  ApiCall(const ApiCall&) = delete;
+  ApiCall& operator=(const ApiCall&) = delete;
+
+  // Delivers what was told and keeps the result for the exit notice. Returns `result`.
+  // REQUIRES: the simulator's lock is not held.
+  CUresult Finish(CUresult result);
+
+ private:
+  friend void TellNow(Notice notice);
+  Notice Make(NoticeKind kind);
+
+  bool open_ = false;
+  const char* name_ = nullptr;
+  const void* arguments_ = nullptr;
+  CUresult result_ = CUDA_SUCCESS;
+  uint32_t correlation_ = 0;
+  uint64_t scratch_[2] = {};
+};
+
+// Whether a tool is attached and this thread is inside a call that it is told of.
+bool Telling();
+
+// Keeps a notice until the call has released the simulator's lock. The numbers of its context and
+// stream are filled in. Without a tool it does nothing.
+void Tell(Notice notice);
+
+// Delivers a notice at once. REQUIRES: the simulator's lock is not held.
+void TellNow(Notice notice);
+
+extern const ToolTable kToolTable;
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_API_CALL_H_

@@ -1,0 +1,168 @@
+// What the simulated driver tells a tool such as the simulated CUPTI, and how the tool asks for it.
+//
+//   libcudart  --runtime_enter/exit-->  libcuda  --Notice-->  libcupti
+//
+// A tool reaches the driver through the export table, as NVIDIA's does. One tool at a time: the
+// driver knows nothing of CUPTI and, while nobody is attached, collects nothing.
+//
+// Notices come on the thread that made the call, in the order of the call's effects and never under
+// the simulator's lock, so a tool may call the driver from them; such calls give notices of their
+// own. What is destroyed is announced before it goes.
+#ifndef TESTS_SIMCUDA_TOOLS_H_
+#define TESTS_SIMCUDA_TOOLS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/simcuda/cuda_api.h"
+
+namespace sim {
+
+enum class NoticeKind : uint8_t {
+  kInitialized,
+  kApiEnter,
+  kApiExit,
+  kContextCreated,
+  kContextDestroyStarting,
+  kStreamCreated,
+  kStreamDestroyStarting,
+  kModuleLoaded,
+  kModuleUnloadStarting,
+  kGraphCreated,
+  kGraphDestroyStarting,
+  kGraphExecCreated,
+  kGraphExecDestroyStarting,
+  kStreamSynchronized,
+  kContextSynchronized,
+  kEventSynchronized,
+  kStreamWaitsEvent,
+  kEventRecorded,
+  kWork,  // queued on a stream; start_ns and end_ns may lie in the future
+  kMemory,
+  kPool,
+};
+
+enum class WorkKind : uint8_t { kKernel, kCopy, kSet };
+enum class Memory : uint8_t { kUnknown, kPageable, kPinned, kDevice, kArray, kManaged };
+enum class MemoryAction : uint8_t { kAllocated, kFreed };
+enum class PoolAction : uint8_t { kCreated, kDestroyed, kTrimmed };
+
+// A pool at the time of a notice. Its handle is 0 when the memory is of no pool.
+struct PoolState {
+  uint64_t handle = 0;
+  bool imported = false;
+  uint64_t release_threshold = 0;
+  uint64_t reserved = 0;
+  uint64_t used = 0;
+};
+
+struct Notice {
+  NoticeKind kind = NoticeKind::kInitialized;
+  uint32_t correlation = 0;  // of the outermost call of the runtime or the driver on this thread
+
+  // Calls.
+  bool runtime = false;
+  const char* name = nullptr;       // calls: the function; work: the kernel
+  const void* arguments = nullptr;  // as CUPTI's <name>_params; null where not offered
+  const void* result = nullptr;     // exit: the CUresult or cudaError_t
+  uint64_t* scratch = nullptr;      // two words of the tool's that live from enter to exit
+
+  // Objects, as far as they have to do with it, and their numbers, which are never used again.
+  CUcontext context = nullptr;
+  uint32_t context_id = 0;
+  int device = 0;
+  CUstream stream = nullptr;
+  uint32_t stream_id = 0;
+  unsigned int stream_flags = 0;
+  int stream_priority = 0;
+  CUevent event = nullptr;
+  uint32_t event_id = 0;
+  uint64_t event_record = 0;  // which record of any event it was, or which one is waited for
+  uint32_t module_id = 0;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  uint32_t graph_id = 0;
+  const void* image = nullptr;
+  uint64_t image_size = 0;
+
+  // Synchronisations: the host's wait. Work: on the device. By the simulator's clock.
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+
+  WorkKind work = WorkKind::kKernel;
+  Memory from = Memory::kUnknown;  // copies
+  Memory to = Memory::kUnknown;    // copies and sets, and the kind of kMemory
+  int peer = -1;                   // copies between devices: that of the source
+  uint32_t value = 0;              // sets
+  uint32_t grid[3] = {}, block[3] = {};
+  uint32_t shared_memory = 0;
+
+  MemoryAction memory_action = MemoryAction::kAllocated;
+  PoolAction pool_action = PoolAction::kCreated;
+  bool async = false;  // memory: stream-ordered
+  uint64_t address = 0;
+  uint64_t size = 0;
+  PoolState pool{};
+};
+
+using NoticeFunction = void (*)(const Notice&);
+
+// A call of the runtime while it runs; on the stack of that call.
+struct RuntimeScope {
+  bool open = false;
+  const char* name = nullptr;
+  const void* arguments = nullptr;
+  uint64_t scratch[2] = {};
+  uint32_t correlation = 0;
+  int result = 0;
+};
+
+// The part of the export table that tools and the runtime use.
+struct ToolTable {
+  // False when another tool is attached.
+  bool (*attach)(NoticeFunction function);
+  void (*detach)(NoticeFunction function);
+  // Tells `function` of every context and every stream that exists, as if they were created now.
+  void (*replay)(NoticeFunction function);
+  // The simulator's clock, which begins as CLOCK_MONOTONIC.
+  uint64_t (*now)();
+  // 0 when there is no such context or stream. A null stream is the context's default one.
+  uint32_t (*context_id)(CUcontext context);
+  uint32_t (*stream_id)(CUcontext context, CUstream stream, bool per_thread);
+  // The tool holds `bytes` of the context's device from now on; an earlier figure is given back.
+  // False when the device has no room.
+  bool (*hold_memory)(CUcontext context, uint64_t bytes);
+  // Around every call of a runtime. A call inside another one is not told of; what it returns is
+  // then the result of the other.
+  bool (*attached)();
+  void (*runtime_enter)(RuntimeScope* scope);
+  void (*runtime_finish)(int result);
+  void (*runtime_exit)(RuntimeScope* scope);
+};
+
+// The arguments of a call as a struct of CUPTI's generated_cuda_meta.h has them: in order, each
+// aligned to its size.
+class Arguments {
+ public:
+  template <typename... Values>
+  explicit Arguments(Values... values) {
+    (Append(values), ...);
+  }
+  const void* data() const { return bytes_; }
+
+ private:
+  template <typename Value>
+  void Append(Value value) {
+    used_ = (used_ + alignof(Value) - 1) / alignof(Value) * alignof(Value);
+    std::memcpy(bytes_ + used_, &value, sizeof(value));
+    used_ += sizeof(value);
+  }
+
+  alignas(16) unsigned char bytes_[96] = {};
+  size_t used_ = 0;
+};
+
+}  // namespace sim
+
+#endif  // TESTS_SIMCUDA_TOOLS_H_
