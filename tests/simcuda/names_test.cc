@@ -25,7 +25,8 @@ TEST_P(NamesTest, EveryNameOfTheListIsExported) {
 INSTANTIATE_TEST_SUITE_P(Libraries, NamesTest,
                          testing::Values("libcudart.so.13", "libcudart.so.12", "libcublas.so.13",
                                          "libcublas.so.12", "libcublasLt.so.13",
-                                         "libcublasLt.so.12", "libcudnn.so.9", "libnccl.so.2"),
+                                         "libcublasLt.so.12", "libcudnn.so.9", "libcupti.so.13",
+                                         "libcupti.so.12", "libnccl.so.2"),
                          [](auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '.' ? '_' : c;

@@ -140,6 +140,17 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
     settings.devices = static_cast<int>(count);
     return true;
   });
+  read("SIMCUDA_CUPTI", "on, off or refuse", [&](const std::string& text) {
+    if (text == "on") settings.cupti = CuptiMode::kOn;
+    if (text == "off") settings.cupti = CuptiMode::kOff;
+    if (text == "refuse") settings.cupti = CuptiMode::kRefuse;
+    return text == "on" || text == "off" || text == "refuse";
+  });
+  read("SIMCUDA_CUPTI_MEMORY", "a size such as 10M", size_into(&settings.cupti_memory));
+  read("SIMCUDA_CUPTI_MULTI", "0 or 1", [&](const std::string& text) {
+    settings.cupti_multi = text == "1";
+    return text == "0" || text == "1";
+  });
   read("SIMCUDA_CC", "a compute capability such as 8.0",
        [&](const std::string& text) { return ParseCapability(text, &settings); });
   read("SIMCUDA_LATENCY",

@@ -24,6 +24,10 @@ struct FailRule {
   int code = 0;
 };
 
+// What the simulated CUPTI does: offers itself, answers as CUPTI does where the driver is too old
+// for it, or as where there is no driver.
+enum class CuptiMode { kOn, kOff, kRefuse };
+
 struct Settings {
   static constexpr int kMaxDevices = 8;
 
@@ -37,8 +41,11 @@ struct Settings {
   uint64_t workspace = 0;  // bytes of workspace that each operation of cuDNN asks for
   std::array<uint64_t, static_cast<size_t>(CallGroup::kCount)> latency_ns{};
   std::vector<FailRule> failures;
-  uint64_t lag = 0;    // launches that count as unfinished
-  uint64_t data = 0;   // copies and memsets up to this many bytes are real
+  uint64_t lag = 0;   // launches that count as unfinished
+  uint64_t data = 0;  // copies and memsets up to this many bytes are real
+  CuptiMode cupti = CuptiMode::kOn;
+  uint64_t cupti_memory = 0;  // device memory that CUPTI takes in each context
+  bool cupti_multi = false;   // CUPTI has several subscribers where all of them agree
   std::string shared;  // file through which processes share the devices' memory; empty: none does
   std::string log;     // pattern of the truth log's path; empty: no log
 
