@@ -36,8 +36,9 @@ static_assert(static_cast<int>(Memory::kLast) == gmt::REGION &&
 // Whether the stream is known, though it may be number 0.
 bool HasStream(const session::Record& r) {
   switch (r.kind) {
-    case Kind::kStream:
     case Kind::kEventRecord:
+      return r.action != Action::kDestroy;
+    case Kind::kStream:
     case Kind::kEventWait:
     case Kind::kCopy:
       return (r.flags & session::kStreamUnknown) == 0;

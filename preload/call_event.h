@@ -130,6 +130,7 @@ struct Activity {
   uint64_t stream = 0;
   uint8_t flags = 0;  // session::ActivityFlags
   int16_t priority = 0;
+  bool timed = false;            // when it began matters too
   bool waits = false;            // it may take long: its duration and its stack are worth something
   const void* caller = nullptr;  // where the call returns to, where a caching allocator may make it
 };
@@ -347,7 +348,13 @@ Activity RecordsEvent(Event event, Stream stream, const void* caller) {
   return {.kind = Kind::kEventRecord,
           .object = Number(event),
           .stream = Number(stream),
+          .timed = true,
           .caller = caller};
+}
+// Its handle may be given to another event, which was never recorded.
+template <typename Event>
+Activity EndsEvent(Event event) {
+  return {.kind = Kind::kEventRecord, .action = Action::kDestroy, .object = Number(event)};
 }
 // Ends with success when the event has happened.
 template <typename Event>
@@ -364,7 +371,8 @@ Activity AwaitsEvent(Event event, const void* caller) {
 }
 template <typename Stream, typename Event>
 Activity MakesStreamWait(Stream stream, Event event) {
-  return {.kind = Kind::kEventWait, .object = Number(event), .stream = Number(stream)};
+  return {
+      .kind = Kind::kEventWait, .object = Number(event), .stream = Number(stream), .timed = true};
 }
 template <typename Stream>
 Activity AsksForStream(Stream stream) {

@@ -35,7 +35,8 @@ bool BelongsToContext(Memory memory) {
 // and a new stream belongs to one.
 bool NeedsContext(const session::Record& r) {
   if (r.kind == Kind::kPool) return false;
-  if (r.action == Action::kEvent) return false;
+  const bool of_event = r.kind == Kind::kEventRecord && r.action == Action::kDestroy;
+  if (of_event || r.action == Action::kEvent) return false;
   return r.action == Action::kCreate || r.action == Action::kDevice || IsDefaultStream(r.stream);
 }
 
@@ -152,19 +153,27 @@ ActivitySpan::ActivitySpan(Process* process, ApiId api, const Activity& what)
     record_.flags |= session::kCalledByAllocator;
     record_.size = Number(what.caller);
   }
-  if (!what.waits) return;
-  record_.stack = RecordStack(process);
-  begin_ns_ = NowNs();
+  if (what.waits) record_.stack = RecordStack(process);
+  if (what.waits || what.timed) begin_ns_ = NowNs();
+}
+
+// This thread's, or the one that the call names.
+void ActivitySpan::NoteContext() {
+  if (record_.action != Action::kDevice || record_.value == 0)
+    return RecordContext(process_, &record_);
+  const auto context = process_->contexts.Find(record_.value);
+  record_.context = context.number;
+  record_.device = context.device;
 }
 
 void ActivitySpan::Finish(uint32_t result) {
   const KeepErrno keep;
   if (result != 0) return;
   record_.time_ns = NowNs();
-  if (what_.waits) record_.duration_ns = record_.time_ns - begin_ns_;
+  if (begin_ns_ != 0) record_.duration_ns = record_.time_ns - begin_ns_;
   if (what_.out.at != nullptr)
     (what_.kind == Kind::kStream ? record_.stream : record_.value) = Load(what_.out);
-  if (NeedsContext(record_)) RecordContext(process_, &record_);
+  if (NeedsContext(record_)) NoteContext();
   CommitAlone(process_, record_);
 }
 

@@ -73,6 +73,8 @@ class ActivitySpan {
   void Finish(uint32_t result);
 
  private:
+  void NoteContext();
+
   Process* const process_;
   const Activity what_;
   session::Record record_;

@@ -45,8 +45,8 @@ void CallRuntime() {
   TELL(told, cudaStreamDestroy(plain));
   TELL(told, cudaStreamDestroy(free_running));
   TELL(told, cudaStreamDestroy(urgent));
-  cudaEventDestroy(event);
-  cudaEventDestroy(late);
+  TELL(told, cudaEventDestroy(event));
+  TELL(told, cudaEventDestroy(late));
   TELL(told, cudaFree(memory));
 }
 
@@ -79,7 +79,7 @@ void CallDriver() {
 
   TELL(told, cuStreamDestroy(plain));
   TELL(told, cuStreamDestroy(urgent));
-  cuEventDestroy(event);
+  TELL(told, cuEventDestroy(event));
   TELL(told, cuMemFree(memory));
 }
 

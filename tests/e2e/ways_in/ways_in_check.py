@@ -278,10 +278,14 @@ def check_streams(recording, default_stream):
     made = [e for e in events if e.get("action") == "create"]
     assert [e["priority"] for e in made] == [0, 0, -3, 0, -5], made
     assert [e.get("flags", 0) for e in made] == [0, 16, 16, 0, 16], made
-    ended = [e["stream"] for e in events if e.get("action") == "destroy"]
+    ended = [e["stream"] for e in events if (e["kind"], e.get("action")) == ("stream", "destroy")]
     assert sorted(ended) == sorted(e["stream"] for e in made), (ended, made)
 
-    recorded = [(e["object"], e["stream"]) for e in events if e["kind"] == "event_record"]
+    recorded = [(e["object"], e["stream"]) for e in events
+                if e["kind"] == "event_record" and "action" not in e]  # fmt: skip
+    gone = [e["object"] for e in events
+            if (e["kind"], e.get("action")) == ("event_record", "destroy")]  # fmt: skip
+    assert sorted(set(gone)) == sorted({event for event, _ in recorded}), (gone, recorded)
     waits = [(e["object"], e["stream"]) for e in events if e["kind"] == "event_wait"]
     plain, free_running, urgent = (e["stream"] for e in made[:3])
     assert [stream for _, stream in recorded[:2]] == [plain, urgent], recorded
