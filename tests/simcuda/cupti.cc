@@ -1,7 +1,5 @@
 // Versions, times, numbers and the end of the simulated CUPTI. The rest is in cupti_callbacks.cc and
 // cupti_activity.cc; a name without a body is CUPTI_ERROR_NOT_SUPPORTED.
-#include <iterator>
-
 #include "tests/simcuda/cupti_activity.h"
 #include "tests/simcuda/cupti_buffers.h"
 #include "tests/simcuda/cupti_session.h"
@@ -12,26 +10,38 @@ namespace {
 
 constexpr uint32_t kVersionWithManySubscribers = 130300;
 
-const struct {
-  CUptiResult result;
-  const char* name;
-} kResults[] = {
-#define SIM_RESULT(name) {name, #name},
-    SIM_RESULT(CUPTI_SUCCESS) SIM_RESULT(CUPTI_ERROR_INVALID_PARAMETER) SIM_RESULT(
-        CUPTI_ERROR_INVALID_DEVICE) SIM_RESULT(CUPTI_ERROR_INVALID_CONTEXT)
-        SIM_RESULT(CUPTI_ERROR_INVALID_OPERATION) SIM_RESULT(CUPTI_ERROR_OUT_OF_MEMORY) SIM_RESULT(
-            CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT) SIM_RESULT(CUPTI_ERROR_API_NOT_IMPLEMENTED)
-            SIM_RESULT(CUPTI_ERROR_MAX_LIMIT_REACHED) SIM_RESULT(CUPTI_ERROR_NOT_READY)
-                SIM_RESULT(CUPTI_ERROR_NOT_COMPATIBLE) SIM_RESULT(CUPTI_ERROR_NOT_INITIALIZED)
-                    SIM_RESULT(CUPTI_ERROR_QUEUE_EMPTY) SIM_RESULT(CUPTI_ERROR_INVALID_HANDLE)
-                        SIM_RESULT(CUPTI_ERROR_INVALID_STREAM) SIM_RESULT(CUPTI_ERROR_INVALID_KIND)
-                            SIM_RESULT(CUPTI_ERROR_DISABLED) SIM_RESULT(CUPTI_ERROR_INVALID_MODULE)
-                                SIM_RESULT(CUPTI_ERROR_NOT_SUPPORTED)
-                                    SIM_RESULT(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
-                                        SIM_RESULT(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-                                            SIM_RESULT(CUPTI_ERROR_UNKNOWN)
-#undef SIM_RESULT
-};
+const char* NameOf(CUptiResult result) {
+  switch (result) {
+#define SIM_NAME(code) \
+  case code:           \
+    return #code;
+    SIM_NAME(CUPTI_SUCCESS)
+    SIM_NAME(CUPTI_ERROR_INVALID_PARAMETER)
+    SIM_NAME(CUPTI_ERROR_INVALID_DEVICE)
+    SIM_NAME(CUPTI_ERROR_INVALID_CONTEXT)
+    SIM_NAME(CUPTI_ERROR_INVALID_OPERATION)
+    SIM_NAME(CUPTI_ERROR_OUT_OF_MEMORY)
+    SIM_NAME(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT)
+    SIM_NAME(CUPTI_ERROR_API_NOT_IMPLEMENTED)
+    SIM_NAME(CUPTI_ERROR_MAX_LIMIT_REACHED)
+    SIM_NAME(CUPTI_ERROR_NOT_READY)
+    SIM_NAME(CUPTI_ERROR_NOT_COMPATIBLE)
+    SIM_NAME(CUPTI_ERROR_NOT_INITIALIZED)
+    SIM_NAME(CUPTI_ERROR_QUEUE_EMPTY)
+    SIM_NAME(CUPTI_ERROR_INVALID_HANDLE)
+    SIM_NAME(CUPTI_ERROR_INVALID_STREAM)
+    SIM_NAME(CUPTI_ERROR_INVALID_KIND)
+    SIM_NAME(CUPTI_ERROR_DISABLED)
+    SIM_NAME(CUPTI_ERROR_INVALID_MODULE)
+    SIM_NAME(CUPTI_ERROR_NOT_SUPPORTED)
+    SIM_NAME(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+    SIM_NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    SIM_NAME(CUPTI_ERROR_UNKNOWN)
+#undef SIM_NAME
+    default:
+      return nullptr;
+  }
+}
 
 }  // namespace
 
@@ -54,12 +64,10 @@ CUptiResult cuptiGetVersion(uint32_t* version) {
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
   if (text == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  for (auto& known : kResults) {
-    if (known.result != result) continue;
-    *text = known.name;
-    return CUPTI_SUCCESS;
-  }
-  return CUPTI_ERROR_INVALID_PARAMETER;
+  const char* name = NameOf(result);
+  if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *text = name;
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetErrorMessage(CUptiResult result, const char** text) {

@@ -104,10 +104,11 @@ void InjectOnce() {
 
 CUresult cuInit(unsigned int flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  bool first = sim::Simulator::Ready() != CUDA_SUCCESS;
+  // The runtime asks again and again; a tool hears of the call that does something.
+  if (sim::Simulator::Ready() == CUDA_SUCCESS) return CUDA_SUCCESS;
   sim::ApiCall call(__func__);
   CUresult result = sim::Simulator::Get().Init();
-  if (first && result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS) {
     InjectOnce();
     sim::TellNow({.kind = sim::NoticeKind::kInitialized});
   }

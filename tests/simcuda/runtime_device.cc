@@ -25,9 +25,15 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return sim::WithDriver([&] { return SIM_DRIVER(cuDeviceGetCount, 2000)(count); });
 }
 
-cudaError_t cudaGetDevice(int* device) { return sim::Remember(sim::SelectedDevice(device)); }
+cudaError_t cudaGetDevice(int* device) {
+  sim::RuntimeCall call(__func__);
+  return call.Finish(sim::Remember(sim::SelectedDevice(device)));
+}
 
-cudaError_t cudaSetDevice(int device) { return sim::Remember(sim::SelectDevice(device)); }
+cudaError_t cudaSetDevice(int device) {
+  sim::RuntimeCall call(__func__);
+  return call.Finish(sim::Remember(sim::SelectDevice(device)));
+}
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return sim::WithDriver([&] {
