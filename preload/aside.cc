@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,7 +71,6 @@ GmtCallOnStack:
 namespace gmt::preload {
 namespace {
 
-constexpr size_t kStack = 256 << 10;  // the loader and names of files want tens of KiB
 constexpr size_t kGuard = 4096;
 constexpr int kOurs[] = {SIGPIPE, SIGXFSZ};
 
@@ -106,14 +104,14 @@ HeldSignals::~HeldSignals() {
   errno = saved;
 }
 
-bool RunAside(void (*run)(void*), void* argument) {
+bool RunAside(void (*run)(void*), void* argument, size_t stack) {
   const HeldSignals held;
-  void* memory = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, kGuard + stack, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return false;
   mprotect(memory, kGuard, PROT_NONE);
-  GmtCallOnStack(run, argument, static_cast<char*>(memory) + kGuard + kStack);
-  munmap(memory, kGuard + kStack);
+  GmtCallOnStack(run, argument, static_cast<char*>(memory) + kGuard + stack);
+  munmap(memory, kGuard + stack);
   return true;
 }
 

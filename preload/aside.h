@@ -12,6 +12,7 @@
 #define GMT_PRELOAD_ASIDE_H_
 
 #include <signal.h>
+#include <stddef.h>
 
 namespace gmt::preload {
 
@@ -29,9 +30,11 @@ class HeldSignals {
   int cancel_state_;
 };
 
+inline constexpr size_t kAsideStack = 256 << 10;  // the loader and names of files want tens of KiB
+
 // Runs work(argument) on a stack of its own, under HeldSignals. False, without having run it, where
 // there is no memory for the stack.
-bool RunAside(void (*work)(void*), void* argument);
+bool RunAside(void (*work)(void*), void* argument, size_t stack = kAsideStack);
 
 }  // namespace gmt::preload
 

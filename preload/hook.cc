@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "preload/cupti/foreign_calls.h"
 #include "preload/driver_query.h"
 #include "preload/export.h"
 #include "preload/own_image.h"
@@ -190,11 +191,13 @@ bool AnyHookUsed() {
   return false;
 }
 
-bool IsHooked(const char* symbol) { return FindHook(symbol) != nullptr; }
+bool IsHooked(const char* symbol) {
+  return FindHook(symbol) != nullptr || IsHookedOfCupti(symbol);
+}
 
 void* HookFor(const char* symbol, void* real) {
   const Hook* hook = InOwnImage(real) ? nullptr : FindHook(symbol);
-  return hook == nullptr ? real : HookFor(*hook, real);
+  return hook == nullptr ? CuptiHookFor(symbol, real) : HookFor(*hook, real);
 }
 
 void HandOutHook(const HandingOut& what) {

@@ -54,6 +54,9 @@ std::set<std::string> ExpectedExports() {
   for (const std::string& name : runtime) {
     for (const char* node : kNodes) names.insert(name + node);
   }
+#define GMT_CUPTI(name, parameters, arguments, use) \
+  names.insert({#name "@libcupti.so.12", #name "@@libcupti.so.13"});
+#include "preload/cupti/hook_table.inc"
   return names;
 }
 

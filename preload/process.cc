@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/cupti/attention.h"
 #include "preload/start.h"
 #include "preload/thread_state.h"
 
@@ -64,7 +65,10 @@ Process* Process::StartOrWait() {
     const bool started = StartSession(p);
     p->skipped_heaps.store(started ? ~p->options.heaps : ~uint32_t{0});
     p->status.store(started ? kRecording : kOff);
-    if (started) CountUncounted(*p);
+    if (started) {
+      CountUncounted(*p);
+      BeginCuptiEarly(p);
+    }
     return started ? p : nullptr;
   }
   for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {

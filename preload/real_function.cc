@@ -52,9 +52,14 @@ void* FindRuntimeFunction(const char* name, const char* node) {
   const ForgetLoaderErrors forget;
   void* next = NotOwn(LibcDlsym(RTLD_NEXT, name));
   if (next != nullptr && !IsARuntimes(name, next)) return next;
-  void* function = NotOwn(LibcDlvsym(RTLD_NEXT, name, node));
-  if (function == nullptr) function = FindIn(node, name);
+  void* function = FindVersionedFunction(name, node);
   return function != nullptr ? function : next;
+}
+
+void* FindVersionedFunction(const char* name, const char* node) {
+  const ForgetLoaderErrors forget;
+  void* function = NotOwn(LibcDlvsym(RTLD_NEXT, name, node));
+  return function != nullptr ? function : FindIn(node, name);
 }
 
 void* FindDriverFunction(const char* name) {

@@ -25,6 +25,9 @@ inline constexpr const char* kRuntimeNodes[] = {"libcudart.so.11.0", "libcudart.
 // is none.
 void* FindRuntimeFunction(const char* name, const char* node);
 
+// Under the node, else in the loaded library whose SONAME the node is. nullptr when there is none.
+void* FindVersionedFunction(const char* name, const char* node);
+
 // In the driver library, if it is loaded.
 void* FindDriverFunction(const char* name);
 

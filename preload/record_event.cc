@@ -1,6 +1,7 @@
 #include "preload/record_event.h"
 
 #include "preload/clock.h"
+#include "preload/cupti/attention.h"
 #include "preload/driver_query.h"
 
 namespace gmt::preload {
@@ -13,6 +14,7 @@ uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session:
   const uint8_t number = p->contexts.Enter(handle, device, &is_new);
   if (number == 0) p->Count(session::kContextsFull);
   if (!is_new) return number;
+  CuptiMayBegin();
   session::Record r;
   r.kind = Kind::kContextCreate;
   r.api = like.api;

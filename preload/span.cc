@@ -61,7 +61,7 @@ Process* AcquisitionSpan::Wanted(const Acquisition& what) {
 }
 
 AcquisitionSpan::AcquisitionSpan(Process* process, ApiId api, const Acquisition& what)
-    : process_(process), what_(what) {
+    : process_(process), what_(what), nesting_(what.kind) {
   const KeepErrno keep;
   record_ = NewRecord(process, what.kind, api);
   record_.space = what.space;
@@ -111,7 +111,8 @@ Process* ReturnSpan::Wanted(const Return& what) {
   return p != nullptr && p->Records(what.memory) ? p : nullptr;
 }
 
-ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what) : process_(process) {
+ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what)
+    : process_(process), nesting_(what.kind) {
   const KeepErrno keep;
   record_ = NewRecord(process, what.kind, api);
   record_.space = what.space;
@@ -140,7 +141,7 @@ void ReturnSpan::Finish(uint32_t result) {
 }
 
 ActivitySpan::ActivitySpan(Process* process, ApiId api, const Activity& what)
-    : process_(process), what_(what) {
+    : process_(process), what_(what), nesting_(what.kind) {
   const KeepErrno keep;
   record_ = NewRecord(process, what.kind, api);
   record_.action = what.action;

@@ -74,7 +74,7 @@ Process* ReturnOfManySpan::Wanted(const ReturnOfMany& what) {
 }
 
 ReturnOfManySpan::ReturnOfManySpan(Process* process, ApiId api, const ReturnOfMany& what)
-    : process_(process) {
+    : process_(process), nesting_(what.kind) {
   const KeepErrno keep;
   record_.space = what.space;
   record_.api = api;
@@ -121,7 +121,10 @@ Process* ContextEndSpan::Wanted(const ContextEnd& what) {
 }
 
 ContextEndSpan::ContextEndSpan(Process* process, ApiId api, const ContextEnd& what)
-    : process_(process), what_(what), device_(what.device) {
+    : process_(process),
+      what_(what),
+      device_(what.device),
+      nesting_(Kind::kContextReset) {
   const KeepErrno keep;
   record_.kind = Kind::kContextReset;
   record_.api = api;

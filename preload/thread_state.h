@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/layout.h"
+
 namespace gmt::preload {
 
 struct Scope;  // preload/scope.h
@@ -28,6 +30,7 @@ struct LastStack {
 
 struct ThreadState {
   uint32_t depth;    // of hooked calls: what runs inside one is part of that one's event
+  uint32_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
   uint32_t tid;      // 0: not asked yet
   uint32_t process;  // identity of the process in which it was asked (Process::identity)
   LastStack last_stack;
@@ -46,10 +49,13 @@ inline uint32_t ThreadId(uint32_t process_identity) {
   return t.tid;
 }
 
-// Marks this thread as being inside a hooked call.
+// Marks this thread as being inside a hooked call, of an event of that kind.
 class Nesting {
  public:
-  Nesting() { ++thread_state.depth; }
+  explicit Nesting(session::Kind call = session::Kind::kNone) {
+    ThreadState& t = thread_state;
+    if (t.depth++ == 0) t.call = static_cast<uint32_t>(call);
+  }
   ~Nesting() { --thread_state.depth; }
   Nesting(const Nesting&) = delete;
   Nesting& operator=(const Nesting&) = delete;

@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "preload/cupti/attention.h"
 #include "preload/hook.h"
 #include "preload/span.h"
 #include "preload/span_of_many.h"
@@ -59,6 +60,7 @@ __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*rea
   auto span = OpenSpan(process, api, what);
   const Result result = real(arguments...);
   span.Finish(static_cast<uint32_t>(result));
+  GiveCuptiAttention(process);
   return result;
 }
 

@@ -1,0 +1,66 @@
+#include "preload/cupti/clock_pairs.h"
+
+#include "gtest/gtest.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kBoot = 1700000000 * kSecond;  // REALTIME when MONOTONIC began
+
+TEST(ClockPairsTest, WithoutAPairNoTimeIsKnown) { EXPECT_EQ(ClockPairs().ToOurs(kBoot), 0u); }
+
+TEST(ClockPairsTest, UnknownTimesStayUnknown) {
+  ClockPairs pairs;
+  pairs.Add(kBoot, 0);
+  EXPECT_EQ(pairs.ToOurs(0), 0u);
+}
+
+TEST(ClockPairsTest, OnePairShiftsTimesOnBothItsSides) {
+  ClockPairs pairs;
+  pairs.Add(kBoot + 10 * kSecond, 10 * kSecond);
+  EXPECT_EQ(pairs.ToOurs(kBoot + 7 * kSecond), 7 * kSecond);
+  EXPECT_EQ(pairs.ToOurs(kBoot + 12 * kSecond), 12 * kSecond);
+}
+
+TEST(ClockPairsTest, TimesBetweenPairsFollowTheRateThere) {
+  ClockPairs pairs;
+  pairs.Add(kBoot, 10 * kSecond);
+  pairs.Add(kBoot + kSecond, 11 * kSecond + 500000);      // slewed by 500 parts in a million
+  pairs.Add(kBoot + 2 * kSecond, 12 * kSecond + 500000);  // no more
+  EXPECT_NEAR(pairs.ToOurs(kBoot + kSecond / 2), 10 * kSecond + kSecond / 2 + 250000, 2);
+  EXPECT_NEAR(pairs.ToOurs(kBoot + 3 * kSecond / 2), 11 * kSecond + kSecond / 2 + 500000, 2);
+}
+
+TEST(ClockPairsTest, ACounterOfCyclesIsConvertedByItsOwnRate) {
+  ClockPairs pairs;
+  constexpr uint64_t kCycles = 2600000000;
+  pairs.Add(5 * kCycles, 100 * kSecond);
+  pairs.Add(6 * kCycles, 101 * kSecond);
+  EXPECT_NEAR(pairs.ToOurs(6 * kCycles + kCycles / 4), 101 * kSecond + kSecond / 4, 2);
+  EXPECT_NEAR(pairs.ToOurs(4 * kCycles), 99 * kSecond, 2);
+}
+
+TEST(ClockPairsTest, AClockThatIsSetBackLeavesTimesBehindTheStepRight) {
+  ClockPairs pairs;
+  pairs.Add(kBoot + 10 * kSecond, 10 * kSecond);
+  pairs.Add(kBoot + 5 * kSecond, 11 * kSecond);  // set back by six seconds
+  EXPECT_EQ(pairs.ToOurs(kBoot + 6 * kSecond), 12 * kSecond);
+}
+
+TEST(ClockPairsTest, OnlyTheNewestPairsAreKept) {
+  ClockPairs pairs;
+  for (uint64_t i = 0; i < 1000; ++i) pairs.Add(kBoot + i * kSecond, i * kSecond + i);
+  EXPECT_NEAR(pairs.ToOurs(kBoot + 999 * kSecond + kSecond / 2), 999 * kSecond + kSecond / 2 + 999,
+              2);
+}
+
+TEST(ClockPairsTest, PairsThatAreTooCloseAreLeftOut) {
+  ClockPairs pairs;
+  pairs.Add(kBoot, 0);
+  pairs.Add(kBoot + 500, 400);  // a rate of 0.8 by the error of the reading
+  EXPECT_EQ(pairs.ToOurs(kBoot + kSecond), kSecond);
+}
+
+}  // namespace
+}  // namespace gmt::preload

@@ -1,0 +1,117 @@
+#include "preload/cupti/find_cupti.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "preload/cupti/cupti_places.h"
+#include "preload/driver_query.h"
+#include "preload/loader.h"
+
+namespace gmt::preload {
+namespace {
+
+// What libraries of PyTorch's releases import, and old versions lack.
+constexpr const char* kImportedByPytorch[] = {"cuptiActivityEnableDriverApi",
+                                              "cuptiActivityEnableRuntimeApi"};
+
+struct Runtime {
+  char path[PATH_MAX];
+  unsigned major;
+};
+
+void FindRuntime(Runtime* runtime) {
+  if (!FindDefiner("cudaRuntimeGetVersion", runtime->path, sizeof(runtime->path)))
+    runtime->path[0] = '\0';
+  runtime->major = MajorOfRuntime(runtime->path);
+}
+
+// The majors to try, the best first; returns how many.
+int Majors(unsigned runtime, unsigned* majors) {
+  const unsigned driver = DriverVersion() / 1000;  // the newest there can be, if it does not say
+  int count = 0;
+  if (runtime >= kOldestCupti && runtime <= kNewestCupti && runtime <= driver)
+    majors[count++] = runtime;
+  for (unsigned major = kNewestCupti; major >= kOldestCupti; --major) {
+    if (major <= driver && major != runtime) majors[count++] = major;
+  }
+  return count;
+}
+
+void* OpenLoaded(unsigned major) {
+  char name[32];
+  snprintf(name, sizeof(name), "libcupti.so.%u", major);
+  return dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+bool FitsPytorch(void* library) {
+  for (const char* name : kImportedByPytorch) {
+    if (LibcDlsym(library, name) == nullptr) return false;
+  }
+  return true;
+}
+
+// nullptr where there is none, or only one that is better not loaded.
+void* Load(const char* path) {
+  void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr || FitsPytorch(library)) return library;
+  LibcDlclose(library);
+  return nullptr;
+}
+
+void* LoadBeside(const Runtime& runtime, unsigned major) {
+  char path[PATH_MAX];
+  for (int i = 0; PlaceBesideRuntime(runtime.path, major, i, path, sizeof(path)); ++i) {
+    if (void* library = Load(path)) return library;
+  }
+  return nullptr;
+}
+
+void* LoadByName(unsigned major) {
+  char name[32];
+  snprintf(name, sizeof(name), "libcupti.so.%u", major);
+  return Load(name);
+}
+
+// The first that any of the ways finds, in their order.
+void* Open(const Runtime& runtime, const char* named, unsigned* major) {
+  unsigned majors[kNewestCupti - kOldestCupti + 1];
+  const int count = Majors(runtime.major, majors);
+  for (int i = 0; i < count; ++i) {
+    if (void* library = OpenLoaded(*major = majors[i])) return library;
+  }
+  if (named != nullptr) return dlopen(named, RTLD_LAZY | RTLD_LOCAL);
+  for (int i = 0; i < count && runtime.path[0] != '\0'; ++i) {
+    if (void* library = LoadBeside(runtime, *major = majors[i])) return library;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (void* library = LoadByName(*major = majors[i])) return library;
+  }
+  *major = count == 0 ? kOldestCupti : majors[0];
+  return nullptr;
+}
+
+}  // namespace
+
+bool FindCupti(CuptiLibrary* library, char* reason, size_t capacity) {
+  Runtime runtime;
+  FindRuntime(&runtime);
+  const char* named = getenv("GPUMEMTRACE_CUPTI");
+  if (named != nullptr && named[0] == '\0') named = nullptr;
+  unsigned major = 0;
+  void* open = Open(runtime, named, &major);
+  snprintf(library->name, sizeof(library->name), "libcupti.so.%u", major);
+  const char* lacks = nullptr;
+  const bool found = open != nullptr && library->Resolve(open, &lacks);
+  if (open == nullptr) {
+    snprintf(reason, capacity, "%s was not found", named != nullptr ? named : library->name);
+  } else if (!found) {
+    snprintf(reason, capacity, "%s lacks %s", library->name, lacks);
+  } else if (library->GetVersion(&library->version) != CUPTI_SUCCESS) {
+    library->version = 0;
+  }
+  dlerror();  // what was looked for and not found is no business of the target's
+  return found;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,231 @@
+#include "preload/cupti/foreign_calls.h"
+
+#include <cupti.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "preload/cupti/activities.h"
+#include "preload/cupti/subscriber.h"
+#include "preload/export.h"
+#include "preload/hook.h"
+#include "preload/loader.h"
+#include "preload/own_image.h"
+#include "preload/real_function.h"
+
+namespace gmt::preload {
+namespace {
+
+// What a tool's call means.
+struct CuptiUse {
+  enum class What { kSubscribes, kUnsubscribes, kFinalises, kRegisters, kEnables, kDisables };
+  What what;
+  uint32_t kind = 0;  // of what is enabled; of single calls of an API a number of their own
+  CUpti_BuffersCallbackRequestFunc request = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+};
+
+using What = CuptiUse::What;
+
+CuptiUse Subscribes() { return {.what = What::kSubscribes}; }
+CuptiUse Unsubscribes() { return {.what = What::kUnsubscribes}; }
+CuptiUse Finalises() { return {.what = What::kFinalises}; }
+CuptiUse RegistersBuffers(CUpti_BuffersCallbackRequestFunc request,
+                          CUpti_BuffersCallbackCompleteFunc complete) {
+  return {.what = What::kRegisters, .request = request, .complete = complete};
+}
+CuptiUse Enables(CUpti_ActivityKind kind) {
+  return {.what = What::kEnables, .kind = static_cast<uint32_t>(kind)};
+}
+CuptiUse Disables(CUpti_ActivityKind kind) {
+  return {.what = What::kDisables, .kind = static_cast<uint32_t>(kind)};
+}
+
+// ---- What is in use -----------------------------------------------------------------------------
+
+constexpr uint32_t kKinds = 256;  // numbers of kinds in CUPTI 13.5 end at 60
+constexpr uint32_t kCalls = 2048;
+
+constinit std::atomic<uint32_t> subscriptions{0};
+constinit std::atomic<uint64_t> enabled[(kKinds + 2 * kCalls) / 64] = {};
+
+// Single calls of the driver and of the runtime come behind the kinds.
+CuptiUse EnablesCall(CUpti_ActivityKind api, CUpti_CallbackId id, uint8_t enable) {
+  const uint32_t first = api == CUPTI_ACTIVITY_KIND_DRIVER ? kKinds : kKinds + kCalls;
+  return {.what = enable != 0 ? What::kEnables : What::kDisables,
+          .kind = first + (id < kCalls ? id : kCalls - 1)};
+}
+
+void SetEnabled(uint32_t kind, bool on) {
+  if (kind >= kKinds + 2 * kCalls) return;
+  const uint64_t bit = uint64_t{1} << kind % 64;
+  if (on) {
+    enabled[kind / 64].fetch_or(bit);
+  } else {
+    enabled[kind / 64].fetch_and(~bit);
+  }
+}
+
+bool InUse() {
+  if (subscriptions.load() != 0) return true;
+  for (const std::atomic<uint64_t>& kinds : enabled) {
+    if (kinds.load() != 0) return true;
+  }
+  return false;
+}
+
+// How many there are goes down to 0 at most: an unsubscribing may be of what we have not seen.
+void OneSubscriptionLess() {
+  uint32_t now = subscriptions.load();
+  while (now != 0 && !subscriptions.compare_exchange_weak(now, now - 1)) {
+  }
+}
+
+void ForgetAll() {
+  subscriptions.store(0);
+  for (std::atomic<uint64_t>& kinds : enabled) kinds.store(0);
+}
+
+// ---- The way of a call --------------------------------------------------------------------------
+
+const char* FileName(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// What CUPTI calls itself, for us or for another, is nobody's wish.
+bool IsForeign(const void* caller, const void* real, const char** name) {
+  *name = "the program";
+  if (ChangingCupti() || InOwnImage(caller)) return false;
+  Dl_info of_caller, of_real;
+  if (dladdr(caller, &of_caller) == 0) return true;
+  if (dladdr(real, &of_real) != 0 && of_caller.dli_fbase == of_real.dli_fbase) return false;
+  if (of_caller.dli_fname != nullptr) *name = FileName(of_caller.dli_fname);
+  return true;
+}
+
+// Whether the call makes its caller a user of CUPTI.
+bool Begins(What what) {
+  return what == What::kSubscribes || what == What::kRegisters || what == What::kEnables;
+}
+
+// A tool that was refused has not got it.
+void Failed(const CuptiUse& use) {
+  if (Begins(use.what) && !InUse()) CuptiIsFree(false);
+}
+
+void Succeeded(const CuptiUse& use) {
+  const bool was_in_use = InUse();
+  switch (use.what) {
+    case What::kSubscribes:
+      subscriptions.fetch_add(1);
+      break;
+    case What::kUnsubscribes:
+      OneSubscriptionLess();
+      break;
+    case What::kFinalises:
+      ForgetAll();
+      return CuptiIsFree(true);
+    case What::kRegisters:
+      return RememberForeignBuffers(use.request, use.complete);
+    case What::kEnables:
+    case What::kDisables:
+      SetEnabled(use.kind, use.what == What::kEnables);
+      break;
+  }
+  if (was_in_use && !InUse()) CuptiIsFree(false);
+}
+
+enum Api {
+#define GMT_CUPTI(name, parameters, arguments, use) kApi_##name,
+#include "preload/cupti/hook_table.inc"
+  kApiCount,
+};
+
+constexpr const char* kNames[] = {
+#define GMT_CUPTI(name, parameters, arguments, use) #name,
+#include "preload/cupti/hook_table.inc"
+};
+
+constexpr const char* kNodes[] = {"libcupti.so.12", "libcupti.so.13"};
+constexpr int kNodeCount = sizeof(kNodes) / sizeof(kNodes[0]);
+constexpr int kSlots = kNodeCount + kLookedUpSlots;
+
+constinit std::atomic<void*> reals[kApiCount][kSlots];
+
+template <typename Function>
+Function Real(Api api, int slot) {
+  void* real = reals[api][slot].load(std::memory_order_acquire);
+  if (real == nullptr && slot < kNodeCount) {
+    const KeepErrno keep;
+    real = FindVersionedFunction(kNames[api], kNodes[slot]);
+    reals[api][slot].store(real, std::memory_order_release);
+  }
+  return reinterpret_cast<Function>(real);
+}
+
+#define GMT_CUPTI(name, parameters, arguments, use)                                     \
+  template <int kSlot>                                                                  \
+  inline __attribute__((always_inline)) CUptiResult Hook_##name parameters {            \
+    const void* const caller = __builtin_return_address(0);                             \
+    const auto real = Real<CUptiResult(CUPTIAPI*) parameters>(kApi_##name, kSlot);      \
+    if (real == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;                            \
+    const CuptiUse call = use;                                                          \
+    const char* tool;                                                                   \
+    const bool foreign = IsForeign(caller, reinterpret_cast<const void*>(real), &tool); \
+    if (foreign && Begins(call.what)) YieldCupti(tool);                                 \
+    const CUptiResult result = real arguments;                                          \
+    if (foreign) result == CUPTI_SUCCESS ? Succeeded(call) : Failed(call);              \
+    return result;                                                                      \
+  }
+#include "preload/cupti/hook_table.inc"
+
+constexpr int kFirst = kNodeCount;
+static_assert(kLookedUpSlots == 4);
+#define GMT_CUPTI(name, parameters, arguments, use)                                                \
+  {reinterpret_cast<void*>(Hook_##name<kFirst>), reinterpret_cast<void*>(Hook_##name<kFirst + 1>), \
+   reinterpret_cast<void*>(Hook_##name<kFirst + 2>),                                               \
+   reinterpret_cast<void*>(Hook_##name<kFirst + 3>)},
+void* const kLookedUp[kApiCount][kLookedUpSlots] = {
+#include "preload/cupti/hook_table.inc"
+};
+
+int ApiOf(const char* symbol) {
+  for (int api = 0; api < kApiCount; ++api) {
+    if (strcmp(kNames[api], symbol) == 0) return api;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool IsHookedOfCupti(const char* symbol) { return ApiOf(symbol) >= 0; }
+
+void* CuptiHookFor(const char* symbol, void* real) {
+  const int api = InOwnImage(real) ? -1 : ApiOf(symbol);
+  if (api < 0) return real;
+  for (int i = 0; i < kLookedUpSlots; ++i) {
+    std::atomic<void*>& place = reals[api][kFirst + i];
+    void* seen = place.load(std::memory_order_acquire);
+    if (seen == nullptr && place.compare_exchange_strong(seen, real, std::memory_order_acq_rel))
+      seen = real;
+    if (seen == real) return kLookedUp[api][i];
+  }
+  Process::CountEver(session::kPassedUnhooked);
+  return real;
+}
+
+}  // namespace gmt::preload
+
+// ---- What the library exports -------------------------------------------------------------------
+
+#define GMT_EXPORT_CUPTI(slot, suffix, node, name, parameters, arguments) \
+  GMT_EXPORT CUptiResult CUPTIAPI gmt_##name##_##suffix parameters {      \
+    return gmt::preload::Hook_##name<slot> arguments;                     \
+  }                                                                       \
+  GMT_VERSIONED(name, suffix, node)
+
+#define GMT_CUPTI(name, parameters, arguments, use)                            \
+  GMT_EXPORT_CUPTI(0, cupti12, "@libcupti.so.12", name, parameters, arguments) \
+  GMT_EXPORT_CUPTI(1, cupti13, "@@libcupti.so.13", name, parameters, arguments)
+#include "preload/cupti/hook_table.inc"

@@ -1,0 +1,248 @@
+#include "preload/cupti/subscriber.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload/aside.h"
+#include "preload/clock.h"
+#include "preload/cupti/activities.h"
+#include "preload/cupti/callbacks.h"
+#include "preload/cupti/find_cupti.h"
+#include "preload/cupti/turn.h"
+#include "preload/record_event.h"
+#include "preload/record_source.h"
+#include "preload/thread_state.h"
+
+namespace gmt::preload {
+
+constinit std::atomic<bool> cupti_wants_attention{false};
+
+namespace {
+
+enum class Holder : uint32_t { kNotBegun, kOurs, kAnothers, kOffForGood };
+
+constexpr uint32_t kChangeMs = 2000;
+// libcupti and the driver below it run on a stack of our making.
+constexpr size_t kStack = 4 << 20;
+constexpr size_t kName = 128;
+constexpr uint32_t kWithMultipleSubscribers = 130200;  // of cuptiGetVersion
+
+constinit Turn changing;
+constinit std::atomic<Holder> holder{Holder::kNotBegun};
+constinit std::atomic<uint64_t> free_since_ns{0};  // 0: it is not free
+constinit std::atomic<uint32_t> begun_by{0};       // Process::identity
+constinit CuptiLibrary library = {};               // the rest under `changing`
+constinit bool library_found = false;
+constinit CUpti_SubscriberHandle subscriber = nullptr;
+constinit char anothers_name[kName] = {};
+constinit bool exit_is_watched = false;
+
+// Nobody had it, and nobody will.
+void NoteOff(Process* p, const char* status) { NoteSource(p, session::kCuptiSource, status); }
+
+void Tell(Process* p, const char* status) {
+  RecordSource(p, session::kCuptiSource, "cupti", status);
+}
+
+void TellTaken(Process* p, const char* by) {
+  char status[kName + 32];
+  snprintf(status, sizeof(status), "off: taken by %s", by);
+  Tell(p, status);
+}
+
+bool IsFull(const Process& p) { return p.options.cupti == session::Cupti::kFull; }
+
+// ---- Ours ---------------------------------------------------------------------------------------
+
+CUptiResult Subscribe(char* old_name, size_t capacity) {
+  old_name[0] = '\0';
+  if (library.Subscribe_v2 == nullptr) return library.Subscribe(&subscriber, OnCallback, nullptr);
+  CUpti_SubscriberParams params;
+  memset(&params, 0, sizeof(params));
+  // Others do not share, so that a share would not be kept; and who shares may not finalise.
+  params.structSize = library.version >= kWithMultipleSubscribers
+                          ? CUpti_SubscriberParams_STRUCT_SIZE
+                          : offsetof(CUpti_SubscriberParams, allowMultipleSubscribers);
+  params.subscriberName = "gpumemtrace";
+  params.oldSubscriberName = old_name;
+  params.oldSubscriberSize = capacity;
+  return library.Subscribe_v2(&subscriber, OnCallback, nullptr, &params);
+}
+
+void TellRefused(Process* p, CUptiResult error, const char* old_name) {
+  if (error == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+      error == CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    return TellTaken(p, old_name[0] == '\0' ? "another tool" : old_name);
+  }
+  const char* meaning = nullptr;
+  if (library.GetResultString == nullptr ||
+      library.GetResultString(error, &meaning) != CUPTI_SUCCESS || meaning == nullptr) {
+    meaning = "";
+  }
+  char status[256];
+  snprintf(status, sizeof(status), "off: %s refused with error %d%s%s%s", library.name, error,
+           meaning[0] == '\0' ? "" : " ", meaning,
+           error == CUPTI_ERROR_UNKNOWN ? ", as it does without a driver"
+           : error == CUPTI_ERROR_NOT_INITIALIZED
+               ? ", as it does where the driver is too old for it"
+               : "");
+  NoteOff(p, status);
+}
+
+void TellOn(Process* p) {
+  const bool full = IsFull(*p);
+  char status[128];
+  snprintf(status, sizeof(status), "on: streams, contexts, modules, graphs, synchronisation%s",
+           full ? ", copies, memory" : "");
+  Tell(p, status);
+  if (!full) return;
+  char bytes[64];
+  snprintf(bytes, sizeof(bytes), "%llu bytes in each context",
+           static_cast<unsigned long long>(CuptiDeviceBytes(library)));
+  RecordSource(p, "cupti device memory", bytes);
+}
+
+// What CUPTI still holds when the process ends. Registered after libcupti was loaded, so that it
+// comes before libcupti's own end.
+void GiveUpAtExit(int, void*) {
+  Process* p = Process::IfRecording();
+  if (p == nullptr || begun_by.load() != p->identity) return;
+  const Taken turn(&changing, kChangeMs);
+  if (!turn || holder.load() != Holder::kOurs) return;
+  const Nesting nesting;
+  DisableActivities(library);
+  holder.store(Holder::kOffForGood);
+}
+
+// REQUIRES: `changing` is taken.
+void Take(Process* p) {
+  char old_name[kName];
+  CUptiResult result = Subscribe(old_name, sizeof(old_name));
+  const bool subscribed = result == CUPTI_SUCCESS;
+  if (subscribed) {
+    holder.store(Holder::kOurs, std::memory_order_release);
+    result = EnableCallbacks(library, subscriber);
+  }
+  if (result == CUPTI_SUCCESS && IsFull(*p)) result = EnableActivities(library);
+  if (result == CUPTI_SUCCESS) return TellOn(p);
+  holder.store(Holder::kOffForGood, std::memory_order_release);
+  if (subscribed) library.Unsubscribe(subscriber);
+  TellRefused(p, result, old_name);
+}
+
+bool Find(Process* p) {
+  if (library_found) return true;
+  char reason[256];
+  library_found = FindCupti(&library, reason, sizeof(reason));
+  if (!library_found) {
+    char status[384];
+    snprintf(status, sizeof(status),
+             "off: %s (streams, events and synchronisation by interposition)", reason);
+    NoteOff(p, status);
+  }
+  return library_found;
+}
+
+// Also where another tool has had CUPTI from the start, and has gone.
+void Begin(Process* p) {
+  begun_by.store(p->identity);
+  if (p->options.cupti == session::Cupti::kOff) {
+    holder.store(Holder::kOffForGood);
+    return NoteOff(p, "off: by option");
+  }
+  if (!Find(p)) return holder.store(Holder::kOffForGood);
+  if (IsFull(*p)) {
+    PrepareActivities(library);
+    if (!exit_is_watched) exit_is_watched = on_exit(GiveUpAtExit, nullptr) == 0;
+  }
+  Take(p);
+}
+
+bool IsFree() { return free_since_ns.load() != 0; }
+bool HasSettled() { return IsFree() && NowNs() - free_since_ns.load() >= kSettleNs; }
+
+// REQUIRES: `changing` is taken.
+void Attend(void* argument) {
+  const Holder now = holder.load();
+  if (now != Holder::kNotBegun && !(now == Holder::kAnothers && HasSettled())) return;
+  free_since_ns.store(0);
+  Begin(static_cast<Process*>(argument));
+}
+
+void AttendNow(Process* p) {
+  const KeepErrno keep;
+  const Taken turn(&changing, 0);
+  if (!turn) return;
+  cupti_wants_attention.store(false, std::memory_order_relaxed);
+  const Nesting nesting;
+  RunAside(Attend, p, kStack);
+}
+
+// A child of a process that had begun: nothing of CUPTI's works here.
+bool IsInherited(const Process& p) {
+  const uint32_t begun = begun_by.load();
+  return begun != 0 && begun != p.identity;
+}
+
+}  // namespace
+
+void AttendToCupti(Process* p) {
+  if (thread_state.depth > 1) return;  // inside another hooked call, or a callback
+  const Holder now = holder.load(std::memory_order_acquire);
+  if (IsInherited(*p)) {
+    begun_by.store(p->identity);
+    holder.store(Holder::kOffForGood);
+    cupti_wants_attention.store(false, std::memory_order_relaxed);
+    return NoteOff(p, "off: it was begun before the fork");
+  }
+  if (now == Holder::kNotBegun || HasSettled()) return AttendNow(p);
+  if (now == Holder::kAnothers && IsFree()) return;  // not yet
+  cupti_wants_attention.store(false, std::memory_order_relaxed);
+  if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) TellTaken(p, anothers_name);
+}
+
+void BeginCuptiEarly(Process* p) {
+  if (IsFull(*p) && !IsInherited(*p) && holder.load() == Holder::kNotBegun) AttendNow(p);
+}
+
+const CuptiLibrary* OurCupti() {
+  return holder.load(std::memory_order_acquire) == Holder::kOurs ? &library : nullptr;
+}
+
+bool ChangingCupti() { return changing.IsMine(); }
+
+void YieldCupti(const char* to) {
+  if (holder.load(std::memory_order_acquire) == Holder::kAnothers && !IsFree()) return;
+  const KeepErrno keep;
+  const Nesting nesting;
+  const Taken turn(&changing, kChangeMs);
+  if (!turn) return;
+  free_since_ns.store(0);
+  const Holder before = holder.load(std::memory_order_acquire);
+  if (before == Holder::kOffForGood) return;
+  snprintf(anothers_name, sizeof(anothers_name), "%s", to);
+  holder.store(Holder::kAnothers, std::memory_order_release);
+  Process* p = Process::IfRecording();
+  if (p == nullptr || IsInherited(*p)) return;
+  if (before == Holder::kOurs) {
+    DisableActivities(library);
+    library.Unsubscribe(subscriber);
+  }
+  TellTaken(p, to);
+}
+
+void CuptiIsFree(bool finalised) {
+  if (finalised) RememberForeignBuffers(nullptr, nullptr);
+  if (holder.load(std::memory_order_acquire) != Holder::kAnothers) return;
+  const KeepErrno keep;
+  free_since_ns.store(NowNs());
+  cupti_wants_attention.store(true, std::memory_order_relaxed);
+  if (Process* p = Process::IfRecording()) {
+    char status[kName + 32];
+    snprintf(status, sizeof(status), "off: given back by %s", anothers_name);
+    Tell(p, status);
+  }
+}
+
+}  // namespace gmt::preload
