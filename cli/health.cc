@@ -175,6 +175,24 @@ Check Driver() {
                       Plural(static_cast<uint64_t>(devices), "GPU"))};
 }
 
+// Programs that are linked to a libcupti of their own, as PyTorch's wheels are, have theirs taken.
+Check Cupti() {
+  const absl::StatusOr<std::string> path = PreloadLibrary();
+  void* library = path.ok() ? dlopen(path->c_str(), RTLD_LAZY | RTLD_LOCAL) : nullptr;
+  using Status = const char* (*)();
+  const auto status = library == nullptr
+                          ? nullptr
+                          : reinterpret_cast<Status>(dlsym(library, "gpumemtrace_cupti_status"));
+  if (status == nullptr) return {"cupti", State::kWithout, "the library says nothing of it"};
+  const std::string_view text = status();
+  const std::string_view detail = text.substr(text.find(": ") + 2);
+  if (text.starts_with("on: ")) return {"cupti", State::kWorks, std::string(detail)};
+  return {"cupti", State::kWithout,
+          fmt::format("{}: it is taken from programs that bring one, as PyTorch does, or set "
+                      "GPUMEMTRACE_CUPTI to its path",
+                      detail)};
+}
+
 }  // namespace
 
 const char* StateName(Check::State state) {
@@ -190,18 +208,17 @@ const char* StateName(Check::State state) {
 }
 
 std::vector<Check> CheckHealth() {
-  return {
-      System(),
-      Library(),
-      Collector(),
-      SharedMemory(),
-      ForkProtection(),
-      ProcessDescriptor(),
-      NativeStacks(),
-      Driver(),
-      PythonStacks(),
-      {"cupti", State::kWithout, "not in this release"},
-      {"nvtx", State::kWithout, "not in this release"}};
+  return {System(),
+          Library(),
+          Collector(),
+          SharedMemory(),
+          ForkProtection(),
+          ProcessDescriptor(),
+          NativeStacks(),
+          Driver(),
+          PythonStacks(),
+          Cupti(),
+          {"nvtx", State::kWithout, "not in this release"}};
 }
 
 }  // namespace gmt::cli

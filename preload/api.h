@@ -16,6 +16,12 @@ extern "C" {
 // Thread safety: one call at a time, which the GIL sees to.
 const char* gpumemtrace_python_status();
 
+// Which libcupti a process would take that is loaded like this one: "on: " and its name and version,
+// or "off: " and why none. It is loaded for that. The text lives as long as the process.
+//
+// Thread safety: one call at a time.
+const char* gpumemtrace_cupti_status();
+
 // What follows does nothing in a process that is not being recorded, which it is from its first GPU
 // call that takes memory. Thread safety: any thread, without the GIL as well. Names are copied, and
 // may be of any length up to 1024 bytes.

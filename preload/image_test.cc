@@ -39,6 +39,7 @@ std::set<std::string> ExpectedExports() {
   std::set<std::string> names = {"dlsym",
                                  "dlvsym",
                                  "dlclose",
+                                 "gpumemtrace_cupti_status",
                                  "gpumemtrace_mark",
                                  "gpumemtrace_python_status",
                                  "gpumemtrace_range_begin",

@@ -85,10 +85,11 @@ void RecordActivity(Process* p, const CUpti_Activity& activity) {
   session::Record& r = read.record;
   if (r.kind == Kind::kNone) return;
   const uint64_t start_ns = clock_pairs.ToOurs(read.start), end_ns = clock_pairs.ToOurs(read.end);
-  if (start_ns == 0 || end_ns < start_ns) return p->Count(session::kActivitiesDropped);
+  if (start_ns == 0 || read.end < read.start) return p->Count(session::kActivitiesDropped);
   SetStream(read, &r);
   SetContext(p, read, &r);
-  r.duration_ns = end_ns - start_ns;
+  r.duration_ns =
+      end_ns > start_ns ? end_ns - start_ns : 0;  // converted from two sides, they may cross
   // A wait's event is its end, as those of hooks are.
   r.time_ns = r.kind == Kind::kSync ? end_ns : start_ns;
   if (r.kind == Kind::kSync) return RecordSync(p, r);

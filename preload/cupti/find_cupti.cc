@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "preload/cupti/cupti_places.h"
 #include "preload/driver_query.h"
@@ -73,21 +74,37 @@ void* LoadByName(unsigned major) {
   return Load(name);
 }
 
-// The first that any of the ways finds, in their order.
-void* Open(const Runtime& runtime, const char* named, unsigned* major) {
+void SetName(CuptiLibrary* library, unsigned major) {
+  snprintf(library->name, sizeof(library->name), "libcupti.so.%u", major);
+}
+
+void SetName(CuptiLibrary* library, const char* path) {
+  const char* slash = strrchr(path, '/');
+  snprintf(library->name, sizeof(library->name), "%s", slash == nullptr ? path : slash + 1);
+}
+
+// The first that any of the ways finds, in their order; library->name is that of what was found, or
+// of what was looked for.
+void* Open(const Runtime& runtime, const char* named, CuptiLibrary* library) {
   unsigned majors[kNewestCupti - kOldestCupti + 1];
   const int count = Majors(runtime.major, majors);
   for (int i = 0; i < count; ++i) {
-    if (void* library = OpenLoaded(*major = majors[i])) return library;
+    SetName(library, majors[i]);
+    if (void* open = OpenLoaded(majors[i])) return open;
   }
-  if (named != nullptr) return dlopen(named, RTLD_LAZY | RTLD_LOCAL);
+  if (named != nullptr) {
+    SetName(library, named);
+    return dlopen(named, RTLD_LAZY | RTLD_LOCAL);
+  }
   for (int i = 0; i < count && runtime.path[0] != '\0'; ++i) {
-    if (void* library = LoadBeside(runtime, *major = majors[i])) return library;
+    SetName(library, majors[i]);
+    if (void* open = LoadBeside(runtime, majors[i])) return open;
   }
   for (int i = 0; i < count; ++i) {
-    if (void* library = LoadByName(*major = majors[i])) return library;
+    SetName(library, majors[i]);
+    if (void* open = LoadByName(majors[i])) return open;
   }
-  *major = count == 0 ? kOldestCupti : majors[0];
+  SetName(library, count == 0 ? kOldestCupti : majors[0]);
   return nullptr;
 }
 
@@ -98,9 +115,7 @@ bool FindCupti(CuptiLibrary* library, char* reason, size_t capacity) {
   FindRuntime(&runtime);
   const char* named = getenv("GPUMEMTRACE_CUPTI");
   if (named != nullptr && named[0] == '\0') named = nullptr;
-  unsigned major = 0;
-  void* open = Open(runtime, named, &major);
-  snprintf(library->name, sizeof(library->name), "libcupti.so.%u", major);
+  void* open = Open(runtime, named, library);
   const char* lacks = nullptr;
   const bool found = open != nullptr && library->Resolve(open, &lacks);
   if (open == nullptr) {

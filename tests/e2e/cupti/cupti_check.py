@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""CUPTI beside us: what it tells is recorded, and others that use it are told what they would be.
+
+Usage: cupti_check.py --build DIR [--part told|shared|torch] [--python PYTHON] [NAME...]
+
+Runs on the simulated device's libcupti, which has NVIDIA's rules: one subscriber, and buffers that
+come late. NAMEs select cases. The last line of the output is "N passed, N failed".
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from rig import PROGRAMS, Rig, find_python, run_cases  # noqa: E402
+
+STREAM_UNKNOWN, INSIDE_CALL, BY_CUPTI = 8, 4, 2
+AUTO = "on: streams, contexts, modules, graphs, synchronisation"
+FULL = AUTO + ", copies, memory"
+COPIES = 10  # of cupti/tool.cc, each time
+
+
+def source(recording):
+    return recording.info()["sources"]["cupti"]
+
+
+def changes(lines):
+    """Who had CUPTI, in turn."""
+    return [line["text"] for line in lines if line["kind"] == "source" and line["name"] == "cupti"]
+
+
+def flags(line):
+    return line.get("flags", 0)
+
+
+def program(rig, folder, *command, mode="auto", **environment):
+    recording = rig.run(
+        folder, rig.built(*command), ["--cupti", mode], simulated=False, **environment
+    )
+    assert recording.done.returncode == 0, recording.done
+    recording.check_whole()
+    return recording
+
+
+# ---- What is told --------------------------------------------------------------------------------
+
+
+def of(lines, kind, **fields):
+    return [
+        line
+        for line in lines
+        if line["kind"] == kind and all(line.get(k) == v for k, v in fields.items())
+    ]
+
+
+def check_streams(lines, told):
+    for action in ("create", "destroy"):
+        hooked = of(lines, "stream", stream=told["hooked"], action=action)
+        assert len(hooked) == 1 and not flags(hooked[0]) & BY_CUPTI, hooked
+        unseen = of(lines, "stream", stream=told["unseen"], action=action)
+        assert len(unseen) == 1 and flags(unseen[0]) & BY_CUPTI, unseen
+        assert "stack" in unseen[0], unseen
+
+
+def check_graphs(lines, told):
+    for handle, beginning in ((told["graph"], "create"), (told["exec"], "instantiate")):
+        actions = [line["action"] for line in of(lines, "graph", object=handle)]
+        assert actions == [beginning, "destroy"], (handle, actions)
+
+
+def check_syncs(lines, told):
+    """Each wait is there once: three of the stream that hooks saw, one of the other."""
+    hooked = of(lines, "sync", stream=told["hooked"])
+    assert len(hooked) == 3 and not any(flags(s) & BY_CUPTI for s in hooked), hooked
+    unseen = of(lines, "sync", stream=told["unseen"])
+    assert len(unseen) == 1 and flags(unseen[0]) & BY_CUPTI, unseen
+    whole = [s for s in of(lines, "sync", action="device") if not flags(s) & INSIDE_CALL]
+    assert [bool(flags(s) & BY_CUPTI) for s in whole] == [False, True], whole
+    return unseen[0], whole[1]
+
+
+def told_auto(rig, folder):
+    recording = program(rig, folder, "seen_by_cupti")
+    told, lines = recording.result(), recording.events()
+    assert source(recording) == AUTO, source(recording)
+    assert changes(lines) == [AUTO], changes(lines)
+    check_streams(lines, told)
+    check_graphs(lines, told)
+    check_syncs(lines, told)
+    assert not of(lines, "copy") and not of(lines, "witness"), "auto has no records"
+
+
+def told_full(rig, folder):
+    """With a device that takes its time, so that waits have a length."""
+    recording = program(
+        rig, folder, "seen_by_cupti", mode="full", SIMCUDA_KERNEL_TIME="2ms", SIMCUDA_BANDWIDTH="1GB"
+    )
+    told, lines = recording.result(), recording.events()
+    assert source(recording) == FULL, source(recording)
+    check_streams(lines, told)
+    check_graphs(lines, told)
+    for sync in check_syncs(lines, told):
+        assert "duration_ns" in sync, sync
+    check_copies(lines, told)
+    check_witnesses(lines, told)
+
+
+def check_copies(lines, told):
+    have = [(c["action"], c["value"], c["stream"]) for c in of(lines, "copy")]
+    want = [
+        ("memset", 1 << 20, told["hooked"]),
+        ("memset", 1 << 19, told["unseen"]),
+        ("host_to_device", 4096, told["hooked"]),
+        ("device_to_host", 1024, told["hooked"]),
+    ]
+    assert sorted(have) == sorted(want), (have, want)
+    # What CUPTI's clock says is ours: no copy lies outside the calls around it.
+    first, last = of(lines, "alloc")[0]["t_ns"], of(lines, "free")[-1]["t_ns"]
+    for copy in of(lines, "copy"):
+        assert first - 100_000 <= copy["t_ns"] <= last + 100_000, (first, copy, last)
+
+
+def check_witnesses(lines, told):
+    """What CUPTI says of memory is what hooks saw of it, at the same times."""
+    ours = {
+        (line["kind"], line["address"]): line for line in lines if line["kind"] in ("alloc", "free")
+    }
+    seen = [w for w in of(lines, "witness") if w["action"] in ("alloc", "free")]
+    assert {(w["action"], w["object"]) for w in seen} == set(ours), (seen, ours)
+    for w in seen:
+        mine = ours[w["action"], w["object"]]
+        assert w["value"] == mine["size"], (w, mine)
+        assert abs(w["t_ns"] - mine["t_ns"]) < 5_000_000, (w, mine)
+    pooled = [w for w in seen if w["object"] == told["ordered"]]
+    assert [w.get("stream") for w in pooled] == [told["hooked"]] * 2, pooled
+
+
+def told_off_by_option(rig, folder):
+    recording = program(rig, folder, "seen_by_cupti", mode="off")
+    assert source(recording) == "off: by option", source(recording)
+    lines = recording.events()
+    assert not [line for line in lines if flags(line) & BY_CUPTI and line["kind"] != "free"], lines
+
+
+def told_refused(rig, folder):
+    """Without a driver, and with one that is too old."""
+    for how, says in (("refuse", "999"), ("off", "15")):
+        place = folder / how
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        recording = program(rig, place, "seen_by_cupti", mode="full", SIMCUDA_CUPTI=how)
+        text = source(recording)
+        assert text.startswith("off: libcupti.so.13 refused") and says in text, text
+        assert len(of(recording.events(), "sync")) == 4, "interposition goes on"
+
+
+def told_of_the_runtimes_own_version(rig, folder):
+    """Linked to the runtime of CUDA 12: its libcupti, though that of 13 lies beside it."""
+    recording = rig.run(folder, rig.built("linked_12"), simulated=False)
+    assert recording.done.returncode == 0, recording.done
+    assert source(recording) == AUTO, source(recording)
+    libraries = recording.verb("info", recording.path)
+    assert libraries, "readable"
+
+
+# ---- Shared with another tool --------------------------------------------------------------------
+
+
+def tool(rig, folder, when, how, mode):
+    """What the tool is told alone, and beside us; and our recording."""
+    alone = subprocess.run(
+        list(map(str, rig.built("cupti_tool", when, how))), capture_output=True, text=True
+    )
+    assert alone.returncode == 0, alone
+    recording = program(rig, folder, "cupti_tool", when, how, mode=mode)
+    without = json.loads(alone.stdout.splitlines()[-1])["rounds"]
+    beside = recording.result()["rounds"]
+    assert beside == without, f"beside us {beside}, alone {without}"
+    assert all(r["subscribe"] == 0 for r in beside), beside
+    return beside, recording
+
+
+def both_modes(rig, folder, when, how, turns):
+    for mode, on in (("auto", AUTO), ("full", FULL)):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        rounds, recording = tool(rig, place, when, how, mode)
+        have = changes(recording.events())
+        want = [on if turn == "on" else f"off: {turn} by cupti_tool" for turn in turns]
+        assert have == want, (mode, have, want)
+        assert source(recording) == want[-1], source(recording)
+        for r in rounds:
+            if how == "calls":
+                assert r["calls"] > COPIES, r
+            else:
+                assert r["records"] == COPIES and r["strange"] == 0, r
+
+
+def shared_with_a_tool_that_subscribed_before(rig, folder):
+    both_modes(rig, folder, "before", "calls", ["taken", "given back", "on"])
+
+
+def shared_with_a_tool_that_subscribes_later(rig, folder):
+    both_modes(rig, folder, "later", "calls", ["on", "taken", "given back", "on"])
+
+
+def shared_with_a_tool_of_records(rig, folder):
+    both_modes(rig, folder, "later", "records", ["on", "taken", "given back", "on"])
+
+
+def shared_with_a_tool_that_ends_cupti(rig, folder):
+    both_modes(rig, folder, "later", "ends", ["on", "taken", "given back", "on"])
+
+
+def shared_twice(rig, folder):
+    turns = ["on", "taken", "given back", "on", "taken", "given back", "on"]
+    both_modes(rig, folder, "later", "twice", turns)
+
+
+def shared_with_a_tool_that_nobody_can_see(rig, folder):
+    """It has subscribed before us: an error is all that we get, and the tool notices nothing."""
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        rounds, recording = tool(rig, place, "hidden", "calls", mode)
+        assert rounds[0]["calls"] > COPIES, rounds
+        assert source(recording).startswith("off: taken by "), source(recording)
+
+
+# ---- Kineto --------------------------------------------------------------------------------------
+
+PROFILED = """
+import json, sys, torch
+from torch.profiler import profile, ProfilerActivity
+a = torch.randn(256, 256, device="cuda")
+rounds = []
+for _ in range(int(sys.argv[1])):
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as p:
+        b = a @ a
+        c = b.to("cpu")
+        torch.cuda.synchronize()
+    events = [e for e in p.events() if "cuda" in str(e.device_type).lower()]
+    calls = [e for e in p.events() if e.name.startswith("cuda")]
+    rounds.append({"device": sorted(e.name for e in events), "calls": sorted(e.name for e in calls)})
+    import time; time.sleep(0.3)
+    d = torch.empty(64 << 20, device="cuda"); torch.cuda.synchronize(); del d
+    torch.cuda.empty_cache()
+print(json.dumps({"rounds": rounds}))
+"""
+
+
+def kineto(rig, folder, rounds, mode, turns, **environment):
+    command = [rig.python, "-c", PROFILED, rounds]
+    alone = subprocess.run(
+        rig.simulated(command),
+        capture_output=True,
+        text=True,
+        env=rig.environment(folder, environment),
+    )
+    assert alone.returncode == 0, alone
+    recording = rig.run(folder, command, ["--cupti", mode], **environment)
+    assert recording.done.returncode == 0, recording.done
+    want, have = (json.loads(out.strip().splitlines()[-1]) for out in (alone.stdout, recording.done.stdout))
+    assert want["rounds"][0]["device"], f"the profiler saw nothing even alone: {want}"
+    assert have == want, f"beside us {have}, alone {want}"
+    on = AUTO if mode == "auto" else FULL
+    wanted = [on if t == "on" else f"off: {t} by libtorch_cpu.so" for t in turns]
+    assert changes(recording.events()) == wanted, changes(recording.events())
+    assert not [line for line in recording.done.stderr.splitlines() if "CUPTI" in line.upper() and "error" in line.lower()], recording.done.stderr
+
+
+def torch_profiler(rig, folder):
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        kineto(rig, place, 1, mode, ["on", "taken"])
+
+
+def torch_profiler_twice(rig, folder):
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        kineto(rig, place, 2, mode, ["on", "taken"])
+
+
+def torch_profiler_that_tears_down(rig, folder):
+    turns = ["on", "taken", "given back", "on", "taken", "given back", "on"]
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        kineto(rig, place, 2, mode, turns, TEARDOWN_CUPTI="1")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--part", choices=("told", "shared", "torch"))
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    python = find_python(args.python)
+    parts = (args.part,) if args.part else ("told", "shared", "torch")
+    if "torch" in parts and python is None:
+        sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
+    cases = [
+        (name, case)
+        for name, case in globals().items()
+        if name.startswith(tuple(f"{part}_" for part in parts)) and callable(case)
+    ]
+    chosen = [(name, case) for name, case in cases if not args.names or name in args.names]
+    return run_cases(Rig(args.build.resolve(), python), chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
