@@ -109,6 +109,11 @@ bool Begins(What what) {
   return what == What::kSubscribes || what == What::kRegisters || what == What::kEnables;
 }
 
+// Whether ours must go before it: it would end with everybody's otherwise.
+bool DisplacesUs(What what) {
+  return Begins(what) || (what == What::kFinalises && OurCupti() != nullptr);
+}
+
 // A tool that was refused has not got it.
 void Failed(const CuptiUse& use) {
   if (Begins(use.what) && !InUse()) CuptiIsFree(false);
@@ -173,7 +178,7 @@ Function Real(Api api, int slot) {
     const CuptiUse call = use;                                                          \
     const char* tool;                                                                   \
     const bool foreign = IsForeign(caller, reinterpret_cast<const void*>(real), &tool); \
-    if (foreign && Begins(call.what)) YieldCupti(tool);                                 \
+    if (foreign && DisplacesUs(call.what)) YieldCupti(tool);                            \
     const CUptiResult result = real arguments;                                          \
     if (foreign) result == CUPTI_SUCCESS ? Succeeded(call) : Failed(call);              \
     return result;                                                                      \

@@ -236,9 +236,9 @@ void CuptiIsFree(bool finalised) {
   if (finalised) RememberForeignBuffers(nullptr, nullptr);
   if (holder.load(std::memory_order_acquire) != Holder::kAnothers) return;
   const KeepErrno keep;
-  free_since_ns.store(NowNs());
+  const bool was_free = free_since_ns.exchange(NowNs()) != 0;
   cupti_wants_attention.store(true, std::memory_order_relaxed);
-  if (Process* p = Process::IfRecording()) {
+  if (Process* p = Process::IfRecording(); p != nullptr && !was_free) {
     char status[kName + 32];
     snprintf(status, sizeof(status), "off: given back by %s", anothers_name);
     Tell(p, status);
