@@ -231,8 +231,9 @@ def shared_with_a_tool_that_nobody_can_see(rig, folder):
 
 # ---- Kineto --------------------------------------------------------------------------------------
 
+# Kineto ends CUPTI, where it does, from inside the first call after the profile: so two of them, apart.
 PROFILED = """
-import json, sys, torch
+import json, sys, time, torch
 from torch.profiler import profile, ProfilerActivity
 a = torch.randn(256, 256, device="cuda")
 rounds = []
@@ -244,9 +245,12 @@ for _ in range(int(sys.argv[1])):
     events = [e for e in p.events() if "cuda" in str(e.device_type).lower()]
     calls = [e for e in p.events() if e.name.startswith("cuda")]
     rounds.append({"device": sorted(e.name for e in events), "calls": sorted(e.name for e in calls)})
-    import time; time.sleep(0.3)
-    d = torch.empty(64 << 20, device="cuda"); torch.cuda.synchronize(); del d
-    torch.cuda.empty_cache()
+    for _ in range(2):
+        time.sleep(0.2)
+        d = torch.empty(64 << 20, device="cuda")
+        torch.cuda.synchronize()
+        del d
+        torch.cuda.empty_cache()
 print(json.dumps({"rounds": rounds}))
 """
 
@@ -262,13 +266,15 @@ def kineto(rig, folder, rounds, mode, turns, **environment):
     assert alone.returncode == 0, alone
     recording = rig.run(folder, command, ["--cupti", mode], **environment)
     assert recording.done.returncode == 0, recording.done
-    want, have = (json.loads(out.strip().splitlines()[-1]) for out in (alone.stdout, recording.done.stdout))
+    outputs = (alone.stdout, recording.done.stdout)
+    want, have = (json.loads(out.strip().splitlines()[-1]) for out in outputs)
     assert want["rounds"][0]["device"], f"the profiler saw nothing even alone: {want}"
     assert have == want, f"beside us {have}, alone {want}"
     on = AUTO if mode == "auto" else FULL
     wanted = [on if t == "on" else f"off: {t} by libtorch_cpu.so" for t in turns]
     assert changes(recording.events()) == wanted, changes(recording.events())
-    assert not [line for line in recording.done.stderr.splitlines() if "CUPTI" in line.upper() and "error" in line.lower()], recording.done.stderr
+    wrong = [line for line in recording.done.stderr.splitlines() if "CUPTI" in line]
+    assert wrong == [line for line in alone.stderr.splitlines() if "CUPTI" in line], wrong
 
 
 def torch_profiler(rig, folder):
