@@ -10,6 +10,7 @@
 #include "preload/cupti/callbacks.h"
 #include "preload/cupti/find_cupti.h"
 #include "preload/cupti/turn.h"
+#include "preload/loader.h"
 #include "preload/record_event.h"
 #include "preload/record_source.h"
 #include "preload/thread_state.h"
@@ -202,8 +203,11 @@ void AttendToCupti(Process* p) {
   if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) TellTaken(p, anothers_name);
 }
 
+// Not before the driver is there: a libcupti that looks for it itself may not find it where the
+// program's libraries do.
 void BeginCuptiEarly(Process* p) {
-  if (IsFull(*p) && !IsInherited(*p) && holder.load() == Holder::kNotBegun) AttendNow(p);
+  if (!IsFull(*p) || IsInherited(*p) || holder.load() != Holder::kNotBegun) return;
+  if (AnyLibraryIsNamed("libcuda.so")) AttendNow(p);
 }
 
 const CuptiLibrary* OurCupti() {

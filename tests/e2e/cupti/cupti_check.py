@@ -277,13 +277,6 @@ def kineto(rig, folder, rounds, mode, turns, **environment):
     assert wrong == [line for line in alone.stderr.splitlines() if "CUPTI" in line], wrong
 
 
-def torch_profiler(rig, folder):
-    for mode in ("auto", "full"):
-        place = folder / mode
-        (place / "sessions").mkdir(parents=True, mode=0o700)
-        kineto(rig, place, 1, mode, ["on", "taken"])
-
-
 def torch_profiler_twice(rig, folder):
     for mode in ("auto", "full"):
         place = folder / mode
