@@ -156,6 +156,51 @@ def told_refused(rig, folder):
         assert len(of(recording.events(), "sync")) == 4, "interposition goes on"
 
 
+def told_waits_inside_a_free(rig, folder):
+    """A free that waits is one event of ours, and the wait inside it another, which says so."""
+    preload = ":".join((rig.library(), str(rig.build / "tests/programs/libwaiting_preload.so")))
+    recording = rig.preload(folder, rig.built("seen_by_cupti"), simulated=False, LD_PRELOAD=preload)
+    assert recording.done.returncode == 0, recording.done
+    lines = recording.events()
+    inside = [s for s in of(lines, "sync") if flags(s) & INSIDE_CALL]
+    assert len(inside) == 1 and flags(inside[0]) & BY_CUPTI, inside
+    frees = of(lines, "free", address=recording.result()["memory"])
+    done = of(lines, "free_done", address=recording.result()["memory"])
+    assert len(frees) == 1, frees
+    assert frees[0]["t_ns"] <= inside[0]["t_ns"] <= done[0]["t_ns"], (frees, inside, done)
+
+
+def told_more_than_a_buffer_holds(rig, folder):
+    recording = program(rig, folder, "cupti_many_copies", 8, 3000, mode="full")
+    lines = recording.events()
+    assert len(of(lines, "copy", action="host_to_device", value=64)) == 8 * 3000
+    assert lines[-2]["losses"]["activities_dropped"] == 0, lines[-2]
+
+
+def told_what_had_no_room(rig, folder):
+    """More threads than there are buffers: what is missing is counted."""
+    recording = program(rig, folder, "cupti_many_copies", 300, 4, mode="full")
+    lines = recording.events()
+    copies = len(of(lines, "copy", action="host_to_device", value=64))
+    dropped = [line for line in lines if "losses" in line][-1]["losses"]["activities_dropped"]
+    assert copies < 300 * 4, "there were buffers for all"
+    missing = 300 * 4 - copies
+    assert missing <= dropped <= missing + 2, (copies, dropped)  # of the one allocation, too
+
+
+def told_beside_children(rig, folder):
+    """A fork takes nothing from the parent, and gives the child nothing that it could hang on."""
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        recording = program(rig, place, "cupti_forks", mode=mode)
+        lines = recording.events()
+        assert source(recording) == (AUTO if mode == "auto" else FULL), source(recording)
+        assert len(changes(lines)) == 1, changes(lines)
+        if mode == "full":
+            assert len(of(lines, "copy", value=64)) == 2, of(lines, "copy")
+
+
 def told_of_the_runtimes_own_version(rig, folder):
     """Linked to the runtime of CUDA 12: its libcupti, though that of 13 lies beside it."""
     recording = rig.run(folder, rig.built("linked_12"), simulated=False)
