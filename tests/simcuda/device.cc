@@ -6,10 +6,11 @@
 
 namespace sim {
 
-Device::Device(int ordinal, const Settings& settings, SharedBudget* shared)
+Device::Device(int ordinal, int physical, const Settings& settings, SharedBudget* shared)
     : ordinal_(ordinal),
+      physical_(physical),
       protection_(settings.data > 0 ? PROT_READ | PROT_WRITE : PROT_NONE),
-      budget_(ordinal, settings.memory, settings.foreign, shared),
+      budget_(physical, settings.memory, settings.foreign, shared),
       default_pool_(this) {
   uint64_t wanted = kFirstAddress + ordinal * kArenaSize;
   void* arena = mmap(reinterpret_cast<void*>(wanted), kArenaSize, protection_,

@@ -34,7 +34,7 @@ struct GraphPool {
 class Device {
  public:
   // `shared` may be null; it outlives the device.
-  Device(int ordinal, const Settings& settings, SharedBudget* shared);
+  Device(int ordinal, int physical, const Settings& settings, SharedBudget* shared);
   Device(const Device&) = delete;
 
   // Addresses and budget for `size` bytes; 0 when either is exhausted.
@@ -50,6 +50,7 @@ class Device {
   bool MakeHostAccessible(uint64_t address, uint64_t size);
 
   int ordinal() const { return ordinal_; }
+  int physical() const { return physical_; }  // device_identity.h
   Budget& budget() { return budget_; }
   GraphPool& graph_pool() { return graph_pool_; }
   CUctx_st& primary() { return primary_; }
@@ -63,6 +64,7 @@ class Device {
   void ReturnPages(uint64_t address, uint64_t size);
 
   int ordinal_;
+  int physical_;
   int protection_;
   Budget budget_;
   AddressSpace addresses_;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/simcuda/device_identity.h"
 #include "tests/simcuda/simulator.h"
 
 namespace {
@@ -67,11 +68,11 @@ constexpr Constant kConstants[] = {
     {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 1},
 };
 
-int Attribute(CUdevice_attribute attribute, int device) {
+int Attribute(CUdevice_attribute attribute, const sim::Device& device) {
   const sim::Settings& settings = sim::Simulator::Get().settings;
   if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) return settings.compute_major;
   if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) return settings.compute_minor;
-  if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) return device + 1;
+  if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) return device.physical() + 1;
   for (const Constant& constant : kConstants) {
     if (constant.attribute == attribute) return constant.value;
   }
@@ -137,15 +138,14 @@ CUresult cuDeviceGetCount(int* count) {
 
 CUresult cuDeviceGetName(char* name, int length, CUdevice ordinal) {
   return WithDevice(__func__, ordinal, [&](sim::Device&) {
-    std::snprintf(name, length, "Simulated CUDA device");
+    std::snprintf(name, length, "%s", sim::kDeviceName);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice ordinal) {
-  return WithDevice(__func__, ordinal, [&](sim::Device&) {
-    std::memcpy(uuid->bytes, "simulated-gpu-0", 16);
-    uuid->bytes[14] = static_cast<char>('0' + ordinal);
+  return WithDevice(__func__, ordinal, [&](sim::Device& device) {
+    std::memcpy(uuid->bytes, sim::UuidOf(device.physical()).data(), sizeof(uuid->bytes));
     return CUDA_SUCCESS;
   });
 }
@@ -158,26 +158,29 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice ordinal) {
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
-  return WithDevice(__func__, ordinal, [&](sim::Device&) {
-    *value = Attribute(attribute, ordinal);
+  return WithDevice(__func__, ordinal, [&](sim::Device& device) {
+    *value = Attribute(attribute, device);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice ordinal) {
-  return WithDevice(__func__, ordinal, [&](sim::Device&) {
-    std::snprintf(id, length, "0000:%02x:00.0", ordinal + 1);
+  return WithDevice(__func__, ordinal, [&](sim::Device& device) {
+    std::snprintf(id, length, "%s", sim::PciBusIdOf(device.physical()).c_str());
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   return sim::Call(__func__, sim::CallGroup::kOther, [&](sim::Simulator& simulator) {
-    unsigned int domain = 0, bus = 0;
-    if (std::sscanf(id, "%x:%x", &domain, &bus) != 2) return CUDA_ERROR_INVALID_VALUE;
-    if (simulator.device(static_cast<int>(bus) - 1) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    *device = static_cast<int>(bus) - 1;
-    return CUDA_SUCCESS;
+    if (std::strchr(id, ':') == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const int physical = sim::PhysicalOfPciBusId(id, sim::Settings::kMaxDevices);
+    for (auto& found : simulator.devices()) {
+      if (found->physical() != physical) continue;
+      *device = found->ordinal();
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
   });
 }
 

@@ -84,7 +84,7 @@ CUresult ProcessesOn(int ordinal, sim::ProcessUse* list, unsigned int room, unsi
     };
     add(getpid(), device->budget().used());
     if (simulator.shared() != nullptr) {
-      for (auto& [pid, bytes] : simulator.shared()->Others(ordinal)) add(pid, bytes);
+      for (auto& [pid, bytes] : simulator.shared()->Others(device->physical())) add(pid, bytes);
     }
     return CUDA_SUCCESS;
   });

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/simcuda/device_identity.h"
+
 namespace sim {
 namespace {
 
@@ -137,7 +139,7 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
   read("SIMCUDA_DEVICES", "1 to 8", [&](const std::string& text) {
     uint64_t count = 0;
     if (!ParseNumber(text, &count) || count < 1 || count > kMaxDevices) return false;
-    settings.devices = static_cast<int>(count);
+    settings.machine_devices = static_cast<int>(count);
     return true;
   });
   read("SIMCUDA_CUPTI", "on, off or refuse", [&](const std::string& text) {
@@ -158,12 +160,14 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
        [&](const std::string& text) { return ParseLatency(text, &settings); });
   read("SIMCUDA_FAIL", "name:nth[+][=code][,...] such as cuMemAlloc_v2:5=2",
        [&](const std::string& text) { return ParseFailures(text, &settings); });
-  if (const char* visible = lookup("CUDA_VISIBLE_DEVICES")) {
-    // Only the count matters: which device is which makes no difference here.
-    std::string list = visible;
-    size_t count = list[0] == '-' ? 0 : Split(list, ',').size();
-    settings.devices = std::min(settings.devices, static_cast<int>(count));
-  }
+  auto text = [&](const char* name) {
+    const char* value = lookup(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  settings.visible =
+      CudaOrder(text("SIMCUDA_ORDER"), text("CUDA_DEVICE_ORDER"), settings.machine_devices);
+  if (const char* list = lookup("CUDA_VISIBLE_DEVICES"))
+    settings.visible = VisibleDevices(list, settings.visible);
   if (const char* shared = lookup("SIMCUDA_SHARED")) settings.shared = shared;
   if (const char* log = lookup("SIMCUDA_LOG")) settings.log = log;
   return settings;

@@ -32,7 +32,9 @@ struct Settings {
   static constexpr int kMaxDevices = 8;
 
   uint64_t memory = uint64_t{24} << 30;  // bytes per device
-  int devices = 1;
+  int machine_devices = 1;
+  // The devices that this process sees, in CUDA's order: physical numbers (device_identity.h).
+  std::vector<int> visible = {0};
   int compute_major = 8;
   int compute_minor = 0;
   uint64_t foreign = 0;    // bytes that other processes hold on every device

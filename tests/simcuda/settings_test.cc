@@ -1,11 +1,17 @@
 #include "tests/simcuda/settings.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "tests/simcuda/device_identity.h"
+
 namespace sim {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Settings FromMap(const std::map<std::string, std::string>& variables) {
   return Settings::From([&](const char* name) -> const char* {
@@ -17,7 +23,7 @@ Settings FromMap(const std::map<std::string, std::string>& variables) {
 TEST(SettingsTest, EmptyEnvironmentGivesOneDeviceOf24GiB) {
   Settings settings = FromMap({});
   EXPECT_EQ(settings.memory, uint64_t{24} << 30);
-  EXPECT_EQ(settings.devices, 1);
+  EXPECT_THAT(settings.visible, ElementsAre(0));
   EXPECT_EQ(settings.compute_major, 8);
   EXPECT_TRUE(settings.failures.empty());
   EXPECT_TRUE(settings.log.empty());
@@ -40,7 +46,7 @@ TEST(SettingsTest, UnknownValueIsReportedAndLeavesTheDefault) {
   Settings settings = FromMap({{"SIMCUDA_MEMORY", "huge"}, {"SIMCUDA_DEVICES", "9"}});
   std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(settings.memory, uint64_t{24} << 30);
-  EXPECT_EQ(settings.devices, 1);
+  EXPECT_EQ(settings.machine_devices, 1);
   EXPECT_NE(text.find("SIMCUDA_MEMORY=huge"), std::string::npos);
   EXPECT_NE(text.find("SIMCUDA_DEVICES=9"), std::string::npos);
 }
@@ -70,10 +76,47 @@ TEST(SettingsTest, FailureNamesCallNumberAndCode) {
   EXPECT_TRUE(settings.failures[2].onwards);
 }
 
-TEST(SettingsTest, VisibleDevicesLimitTheCount) {
-  EXPECT_EQ(FromMap({{"SIMCUDA_DEVICES", "4"}, {"CUDA_VISIBLE_DEVICES", "0,2"}}).devices, 2);
-  EXPECT_EQ(FromMap({{"CUDA_VISIBLE_DEVICES", ""}}).devices, 0);
-  EXPECT_EQ(FromMap({{"CUDA_VISIBLE_DEVICES", "-1"}}).devices, 0);
+std::vector<int> Visible(const std::string& list, const std::string& order = "") {
+  return FromMap({{"SIMCUDA_DEVICES", "4"},
+                  {"SIMCUDA_ORDER", "2,0"},
+                  {"CUDA_DEVICE_ORDER", order},
+                  {"CUDA_VISIBLE_DEVICES", list}})
+      .visible;
+}
+
+TEST(SettingsTest, VisibleDevicesComeInTheOrderOfTheList) {
+  EXPECT_THAT(Visible("3,1", "PCI_BUS_ID"), ElementsAre(3, 1));
+  EXPECT_THAT(Visible("0,1,2,3"), ElementsAre(2, 0, 1, 3));  // the fastest one is number 0
+  EXPECT_THAT(Visible(""), IsEmpty());
+  EXPECT_THAT(Visible("-1"), IsEmpty());
+}
+
+TEST(SettingsTest, VisibleDeviceThatIsNoneEndsTheList) {
+  EXPECT_THAT(Visible("1,-1,2", "PCI_BUS_ID"), ElementsAre(1));
+  EXPECT_THAT(Visible("1,9,2", "PCI_BUS_ID"), ElementsAre(1));
+  EXPECT_THAT(Visible("1,2,1,3", "PCI_BUS_ID"), ElementsAre(1, 2));
+}
+
+TEST(SettingsTest, VisibleDeviceMayBeAUuidOrItsBeginning) {
+  EXPECT_EQ(UuidText(2), "GPU-322d7369-6d75-6c61-7465-642d67707500");
+  EXPECT_THAT(Visible(UuidText(3) + "," + UuidText(0)), ElementsAre(3, 0));
+  EXPECT_THAT(Visible("GPU-312d,GPU-332d7369"), ElementsAre(1, 3));
+  EXPECT_THAT(Visible("GPU-3"), IsEmpty());  // all of them begin so
+  EXPECT_THAT(Visible("MIG-312d7369"), IsEmpty());
+}
+
+TEST(SettingsTest, OrderOfDevicesTakesThoseThatItLeavesOutLast) {
+  EXPECT_THAT(CudaOrder("2,0,2,7", "", 4), ElementsAre(2, 0, 1, 3));
+  EXPECT_THAT(CudaOrder("2,0", "FASTEST_FIRST", 3), ElementsAre(2, 0, 1));
+  EXPECT_THAT(CudaOrder("2,0", "PCI_BUS_ID", 3), ElementsAre(0, 1, 2));
+}
+
+TEST(SettingsTest, PciBusIdLeadsBackToItsDevice) {
+  for (int device = 0; device < 8; ++device)
+    EXPECT_EQ(PhysicalOfPciBusId(PciBusIdOf(device), 8), device);
+  EXPECT_EQ(PhysicalOfPciBusId("00000000:03:00.0", 8), 2);
+  EXPECT_EQ(PhysicalOfPciBusId("0000:09:00.0", 8), -1);
+  EXPECT_EQ(PhysicalOfPciBusId("03", 8), -1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,9 +52,9 @@ bool SharedBudget::Lock(int type, off_t byte, bool wait) const {
   return result == 0;
 }
 
-bool SharedBudget::IsAlive(int row) const {
+bool SharedBudget::IsAlive(int file, int row) {
   struct flock lock = ByteLock(F_WRLCK, row);
-  return fcntl(file_, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  return fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 bool SharedBudget::TakeRow() {
@@ -88,9 +89,28 @@ std::vector<SharedBudget::Holder> SharedBudget::Others(int device) const {
   std::vector<Holder> others;
   for (int row = 0; row_ >= 0 && row < kMostProcesses; ++row) {
     uint64_t bytes = rows_[row].used[device];
-    if (row != row_ && bytes != 0 && IsAlive(row)) others.push_back({rows_[row].pid, bytes});
+    if (row != row_ && bytes != 0 && IsAlive(file_, row)) others.push_back({rows_[row].pid, bytes});
   }
   return others;
+}
+
+std::vector<SharedBudget::Holder> SharedBudget::HoldersIn(const std::string& path, int device) {
+  static int file = -1;
+  static const Row* rows = nullptr;
+  if (file < 0) file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat about;
+  constexpr size_t kBytes = sizeof(Row) * kMostProcesses;
+  if (rows == nullptr && file >= 0 && fstat(file, &about) == 0 &&
+      static_cast<size_t>(about.st_size) >= kBytes) {
+    void* memory = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED) rows = static_cast<const Row*>(memory);
+  }
+  std::vector<Holder> holders;
+  for (int row = 0; rows != nullptr && row < kMostProcesses; ++row) {
+    const uint64_t bytes = rows[row].used[device];
+    if (bytes != 0 && IsAlive(file, row)) holders.push_back({rows[row].pid, bytes});
+  }
+  return holders;
 }
 
 uint64_t SharedBudget::HeldByOthers(int device) const {

@@ -45,6 +45,10 @@ class SharedBudget {
   std::vector<Holder> Others(int device) const;
   uint64_t HeldByOthers(int device) const;
 
+  // The processes that live and hold memory of the device, for one that takes no part in the sharing.
+  // The file stays open: were it closed, a row that this process has would lose its lock.
+  static std::vector<Holder> HoldersIn(const std::string& path, int device);
+
  private:
   struct Row {
     pid_t pid;
@@ -52,7 +56,7 @@ class SharedBudget {
   };
 
   bool Lock(int type, off_t byte, bool wait) const;
-  bool IsAlive(int row) const;
+  static bool IsAlive(int file, int row);
   bool TakeRow();
 
   int file_ = -1;

@@ -45,10 +45,11 @@ CUresult Simulator::Init() {
   if (state.load() == State::kForked) return CUDA_ERROR_NOT_INITIALIZED;
   std::lock_guard<std::mutex> lock(mutex);
   if (state.load() == State::kReady) return CUDA_SUCCESS;
-  if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  if (settings.visible.empty()) return CUDA_ERROR_NO_DEVICE;
   if (!settings.shared.empty()) shared_ = std::make_unique<SharedBudget>(settings.shared);
-  for (int ordinal = 0; ordinal < settings.devices; ++ordinal) {
-    devices_.push_back(std::make_unique<Device>(ordinal, settings, shared_.get()));
+  for (int physical : settings.visible) {
+    const int ordinal = static_cast<int>(devices_.size());
+    devices_.push_back(std::make_unique<Device>(ordinal, physical, settings, shared_.get()));
   }
   pthread_atfork(nullptr, nullptr, InForkChild);
   state.store(State::kReady, std::memory_order_release);
