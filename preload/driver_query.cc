@@ -1,6 +1,7 @@
 #include "preload/driver_query.h"
 
 #include <cuda.h>
+#include <string.h>
 
 #include <atomic>
 
@@ -44,8 +45,36 @@ constinit DriverFunction<decltype(cuDevicePrimaryCtxRetain)> primary_retain(
 constinit DriverFunction<decltype(cuDevicePrimaryCtxRelease)> primary_release(
     "cuDevicePrimaryCtxRelease_v2");
 constinit DriverFunction<decltype(cuDriverGetVersion)> driver_get_version("cuDriverGetVersion");
+constinit DriverFunction<decltype(cuDeviceGetName)> device_get_name("cuDeviceGetName");
+// The newer one tells the UUID of an instance (MIG), the older one that of the whole device.
+constinit DriverFunction<decltype(cuDeviceGetUuid)> device_get_uuid("cuDeviceGetUuid");
+constinit DriverFunction<decltype(cuDeviceGetUuid)> device_get_uuid_2("cuDeviceGetUuid_v2");
+constinit DriverFunction<decltype(cuDeviceGetPCIBusId)> device_get_pci_bus_id(
+    "cuDeviceGetPCIBusId");
+constinit DriverFunction<decltype(cuDeviceTotalMem)> device_total_mem("cuDeviceTotalMem_v2");
+constinit DriverFunction<decltype(cuDeviceGetAttribute)> device_get_attribute(
+    "cuDeviceGetAttribute");
 constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
     "cuMemGetAddressRange_v2");
+
+// As nvidia-smi writes it: 8, 4, 4, 4 and 12 digits.
+void WriteUuid(const CUuuid& uuid, char* text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  memcpy(text, "GPU", 3);
+  text += 3;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) *text++ = '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    *text++ = kDigits[byte >> 4];
+    *text++ = kDigits[byte & 15];
+  }
+  *text = '\0';
+}
+
+int Attribute(CUdevice_attribute attribute, int device) {
+  int value = 0;
+  return device_get_attribute.Succeeds(&value, attribute, device) ? value : 0;
+}
 
 }  // namespace
 
@@ -88,6 +117,25 @@ uint64_t AllocationSize(uint64_t address) {
   CUdeviceptr start;
   size_t size;
   return mem_get_address_range.Succeeds(&start, &size, CUdeviceptr{address}) ? size : 0;
+}
+
+void IdentifyDevice(int device, DeviceIdentity* identity) {
+  *identity = {};
+  const auto name_size = static_cast<int>(sizeof(identity->name));
+  if (!device_get_name.Succeeds(identity->name, name_size, device)) identity->name[0] = '\0';
+  identity->name[name_size - 1] = '\0';
+  CUuuid uuid;
+  if (device_get_uuid_2.Succeeds(&uuid, device) || device_get_uuid.Succeeds(&uuid, device))
+    WriteUuid(uuid, identity->uuid);
+  const auto id_size = static_cast<int>(sizeof(identity->pci_bus_id));
+  if (!device_get_pci_bus_id.Succeeds(identity->pci_bus_id, id_size, device))
+    identity->pci_bus_id[0] = '\0';
+  identity->pci_bus_id[id_size - 1] = '\0';
+  size_t total;
+  if (device_total_mem.Succeeds(&total, device)) identity->total_bytes = total;
+  identity->compute_capability =
+      10 * Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) +
+      Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
 }
 
 }  // namespace gmt::preload

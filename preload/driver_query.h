@@ -32,6 +32,16 @@ unsigned DriverVersion();
 // Bytes of the allocation that begins at this device address; 0 where the driver does not say.
 uint64_t AllocationSize(uint64_t address);
 
+// What the driver calls a device. What it does not say is empty, or 0.
+struct DeviceIdentity {
+  char name[256];
+  char uuid[48];  // "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"; of an instance (MIG) its own
+  char pci_bus_id[32];
+  uint64_t total_bytes;
+  int compute_capability;  // 90 is 9.0
+};
+void IdentifyDevice(int device, DeviceIdentity* identity);
+
 }  // namespace gmt::preload
 
 #endif  // GMT_PRELOAD_DRIVER_QUERY_H_

@@ -29,11 +29,11 @@ using testing::SizeIs;
 
 std::string Program(const std::string& name) { return GMT_TEST_PROGRAMS "/" + name; }
 
-// The events but for the first, which tells of the context.
+// The events but for the first ones, which tell of the device and the context.
 std::vector<Record> Calls(const LeftSession& session) {
   std::vector<Record> calls;
   for (const Record& r : session.records) {
-    if (r.kind != Kind::kContextCreate) calls.push_back(r);
+    if (r.kind != Kind::kDevice && r.kind != Kind::kContextCreate) calls.push_back(r);
   }
   return calls;
 }
@@ -262,19 +262,34 @@ TEST_F(LawsTest, AllocationCarriesSizeDeviceThreadAndDuration) {
 TEST_F(LawsTest, ContextIsToldWhenItIsFirstSeen) {
   traced_.Run({Program("first_calls"), "1", "3"});
   const LeftSession session = traced_.ReadSession();
-  ASSERT_THAT(session.records, SizeIs(4));
-  EXPECT_EQ(session.records[0].kind, Kind::kContextCreate);
-  EXPECT_EQ(session.records[0].value, 0xc0u);  // what the null runtime's driver says
-  EXPECT_EQ(session.records[0].context, 1);
-  EXPECT_EQ(session.records[0].device, 3);
+  ASSERT_THAT(session.records, SizeIs(5));
+  EXPECT_EQ(session.records[1].kind, Kind::kContextCreate);
+  EXPECT_EQ(session.records[1].value, 0xc0u);  // what the null runtime's driver says
+  EXPECT_EQ(session.records[1].context, 1);
+  EXPECT_EQ(session.records[1].device, 3);
+}
+
+TEST_F(LawsTest, DeviceIsToldOnceBeforeItsFirstContext) {
+  traced_.Run({Program("first_calls"), "4", "3"});
+  const LeftSession session = traced_.ReadSession();
+  ASSERT_THAT(session.devices, SizeIs(1));
+  const LeftSession::Device& device = session.devices[0];
+  EXPECT_EQ(device.record, session.records[0]);
+  EXPECT_EQ(device.record.action, session::Action::kCreate);
+  EXPECT_EQ(device.record.device, 3);
+  EXPECT_EQ(device.name, "Null device");
+  EXPECT_EQ(device.uuid, "GPU-03132333-4353-6373-8393-a3b3c3d3e3f3");
+  EXPECT_EQ(device.pci_bus_id, "0000:65:00.0");
+  EXPECT_EQ(device.record.size, uint64_t{80} << 30);
+  EXPECT_EQ(device.record.priority, 90);
 }
 
 TEST_F(LawsTest, KilledProcessLeavesEverythingItCommitted) {
   EXPECT_EQ(traced_.Run({Program("killed")}).exit_code, -9);
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(session.live, SizeIs(3));
-  EXPECT_EQ(session.losses.written, 4u);
-  EXPECT_EQ(session.losses.delivered, 4u);
+  EXPECT_EQ(session.losses.written, 5u);
+  EXPECT_EQ(session.losses.delivered, 5u);
 }
 
 TEST_F(LawsTest, HeapThatIsNotWantedIsNotRecorded) {
@@ -350,12 +365,12 @@ TEST_F(LawsTest, WithoutStacksNoModuleIsLookedAt) {
 }
 
 TEST_F(LawsTest, FreesCarryStacksOnlyWhenAsked) {
-  // The context, the allocation, the free.
+  // The device, the context, the allocation, the free.
   traced_.Run({Program("errno_kept")});
-  EXPECT_THAT(traced_.ReadSession().stacks[2], IsEmpty());
+  EXPECT_THAT(traced_.ReadSession().stacks[3], IsEmpty());
   TracedProgram with;
   with.Run({Program("errno_kept")}, "free_stacks");
-  EXPECT_THAT(with.ReadSession().stacks[2], Not(IsEmpty()));
+  EXPECT_THAT(with.ReadSession().stacks[3], Not(IsEmpty()));
 }
 
 }  // namespace

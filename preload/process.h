@@ -47,6 +47,7 @@ struct Process {
   Interpreter python;                      // stays unlooked-for where its frames are not wanted
   std::atomic<const char*> python_source;  // its status as it was last told
   TorchState torch;
+  std::atomic<uint64_t> known_devices[4];  // by number, a bit each
   std::atomic<uint32_t> last_range;  // number of the last range that was begun
   bool collector_started;
 

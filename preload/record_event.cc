@@ -9,12 +9,43 @@ namespace gmt::preload {
 using session::Kind;
 using session::Memory;
 
+namespace {
+
+// Once for each device, before the first context on it: numbers mean nothing outside of a process
+// with CUDA_VISIBLE_DEVICES, names and UUIDs do.
+void RecordDevice(Process* p, uint8_t device, const session::Record& like) {
+  const uint64_t bit = uint64_t{1} << (device % 64);
+  std::atomic<uint64_t>& known = p->known_devices[device / 64];
+  if (device == session::kNoDevice || (known.fetch_or(bit, std::memory_order_relaxed) & bit) != 0)
+    return;
+  DeviceIdentity identity;
+  IdentifyDevice(device, &identity);
+  session::TextTable texts = p->map.texts();
+  session::Record r;
+  r.kind = Kind::kDevice;
+  r.action = session::Action::kCreate;
+  r.api = like.api;
+  r.thread = like.thread;
+  r.stack = like.stack;
+  r.device = device;
+  r.value = texts.Intern(identity.name);
+  r.stream = uint64_t{texts.Intern(identity.pci_bus_id)} | uint64_t{texts.Intern(identity.uuid)}
+                                                               << 32;
+  r.size = identity.total_bytes;
+  r.priority = static_cast<int16_t>(identity.compute_capability);
+  r.time_ns = NowNs();
+  CommitAlone(p, r);
+}
+
+}  // namespace
+
 uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session::Record& like) {
   bool is_new;
   const uint8_t number = p->contexts.Enter(handle, device, &is_new);
   if (number == 0) p->Count(session::kContextsFull);
   if (!is_new) return number;
   CuptiMayBegin();
+  RecordDevice(p, device, like);
   session::Record r;
   r.kind = Kind::kContextCreate;
   r.api = like.api;

@@ -26,7 +26,7 @@ struct Record {
   uint32_t forward_stack = 0;     // blocks only
   Action action = Action::kNone;  // activities only
   uint8_t flags = 0;              // of ActivityFlags; activities only
-  int16_t priority = 0;           // of a stream; activities only
+  int16_t priority = 0;           // of a stream; of a device 10 x its compute capability
   uint32_t color = 0;             // ARGB; notes only
   uint64_t time_ns = 0;
   uint64_t value = 0;

@@ -2,6 +2,7 @@
 // locks or enters the kernel. What a test measures through it is the hook alone.
 
 #include <stddef.h>
+#include <string.h>
 
 #include <atomic>
 
@@ -53,5 +54,27 @@ NULL_EXPORT int cuCtxGetCurrent(void** context) {
 }
 NULL_EXPORT int cuCtxGetDevice(int* device) {
   *device = 3;
+  return 0;
+}
+
+// What the driver calls a device.
+NULL_EXPORT int cuDeviceGetName(char* name, int length, int) {
+  strncpy(name, "Null device", static_cast<size_t>(length));
+  return 0;
+}
+NULL_EXPORT int cuDeviceGetUuid_v2(char* uuid, int device) {
+  for (int i = 0; i < 16; ++i) uuid[i] = static_cast<char>(16 * i + device);
+  return 0;
+}
+NULL_EXPORT int cuDeviceGetPCIBusId(char* id, int length, int) {
+  strncpy(id, "0000:65:00.0", static_cast<size_t>(length));
+  return 0;
+}
+NULL_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = size_t{80} << 30;
+  return 0;
+}
+NULL_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : 0;  // the compute capability, major and minor
   return 0;
 }

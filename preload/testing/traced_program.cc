@@ -113,6 +113,11 @@ LeftSession TracedProgram::ReadSession(const std::string& name) const {
     if (outcome == session::RingReader::Outcome::kPending) reader.SkipPending();
     if (outcome != session::RingReader::Outcome::kRecord) continue;
     left.records.push_back(record);
+    const auto text = [&](uint64_t id) { return session::ReadText(opened.map, id); };
+    if (record.kind == session::Kind::kDevice) {
+      left.devices.push_back({record, text(record.value), text(record.stream >> 32),
+                              text(record.stream & UINT32_MAX)});
+    }
     left.stacks.push_back(Addresses(opened.map, record.stack));
     left.forward_stacks.push_back(Addresses(opened.map, record.forward_stack));
   }

@@ -32,6 +32,11 @@ struct LeftSession {
   // Of `records`, in order; innermost frame first.
   std::vector<std::vector<uint64_t>> stacks, forward_stacks;
   std::vector<std::string> modules;
+  struct Device {
+    session::Record record;
+    std::string name, uuid, pci_bus_id;
+  };
+  std::vector<Device> devices;  // of those of `records` that tell of a device
   uint64_t counters[session::kCounterCount] = {};
   session::RingLosses losses;
   uint64_t pid = 0;
