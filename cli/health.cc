@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/install.h"
 #include "cli/text.h"
+#include "collector/nvml.h"
 #include "session/session_file.h"
 
 #ifndef SYS_pidfd_open
@@ -193,6 +195,31 @@ Check Cupti() {
                       detail)};
 }
 
+// The libcuda.so.1 that this process has loaded; empty: none.
+std::string DriverPath() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return "";
+  link_map* map = nullptr;
+  const bool found = dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0;
+  const std::string path = found ? map->l_name : "";
+  dlclose(driver);
+  return path;
+}
+
+Check DeviceMemory() {
+  const char* setting = std::getenv("GPUMEMTRACE_NVML");
+  collector::Nvml nvml(setting == nullptr ? "" : setting, DriverPath);
+  absl::Status status = nvml.Open();
+  const absl::StatusOr<uint32_t> count = status.ok() ? nvml.DeviceCount() : status;
+  if (!count.ok()) {
+    return {"nvml", State::kWithout,
+            fmt::format("{}: memory that other processes hold is not known",
+                        std::string(count.status().message()))};
+  }
+  return {"nvml", State::kWorks,
+          fmt::format("{}, driver {}, {}", nvml.path(), nvml.Version(), Plural(*count, "GPU"))};
+}
+
 }  // namespace
 
 const char* StateName(Check::State state) {
@@ -208,17 +235,10 @@ const char* StateName(Check::State state) {
 }
 
 std::vector<Check> CheckHealth() {
-  return {System(),
-          Library(),
-          Collector(),
-          SharedMemory(),
-          ForkProtection(),
-          ProcessDescriptor(),
-          NativeStacks(),
-          Driver(),
-          PythonStacks(),
-          Cupti(),
-          {"nvtx", State::kWithout, "not in this release"}};
+  return {System(),       Library(),        Collector(),
+          SharedMemory(), ForkProtection(), ProcessDescriptor(),
+          NativeStacks(), Driver(),         DeviceMemory(),
+          PythonStacks(), Cupti(),          {"nvtx", State::kWithout, "not in this release"}};
 }
 
 }  // namespace gmt::cli

@@ -94,7 +94,10 @@ Json DevicesJson(const Facts& facts) {
          {"name", text(device.has_name(), device.name())},
          {"uuid", text(device.has_uuid(), device.uuid())},
          {"pci_bus_id", text(device.has_pci_bus_id(), device.pci_bus_id())},
-         {"total_bytes", device.has_total_bytes() ? Json(device.total_bytes()) : Json()}});
+         {"total_bytes", device.has_total_bytes() ? Json(device.total_bytes()) : Json()},
+         {"physical_index", device.has_physical_index() ? Json(device.physical_index()) : Json()},
+         {"compute_capability",
+          text(device.has_compute_capability(), device.compute_capability())}});
   }
   return devices;
 }

@@ -28,6 +28,17 @@ session::Options ParseOptions(const Pairs& pairs) {
   return options;
 }
 
+std::string SettingOf(const SessionInfo& info, const std::string& name) {
+  for (const auto& [key, value] : info.settings) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+std::unique_ptr<DeviceSource> MakeDeviceSource(const Surroundings& around) {
+  return around.device_source && around.target->IsAlive() ? around.device_source() : nullptr;
+}
+
 symbols::SymbolizerOptions HowToName(const TargetFiles& files) {
   symbols::SymbolizerOptions options;
   options.root = files.root();
@@ -60,6 +71,8 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
       recorder_(around.session, info_, around.target, std::move(writer)),
       files_(around.target->IsAlive() ? around.target->pid() : 0),
       namer_(HowToName(files_), symbols::SymbolCache::DefaultDirectory()),
+      devices_(MakeDeviceSource(around), around.target->pid(),
+               SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
       flushed_ns_(around.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {}
 
@@ -92,6 +105,7 @@ bool Collector::Round() {
   if (!output_->stalled() || output_->Retry().ok()) {
     DrainSome(LookAtTarget(), &more);
     if (!more) AskForNames();
+    devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
     FlushIfDue();
   }
   return more;
@@ -213,6 +227,10 @@ void Collector::Deliver(const session::Record& record, uint64_t ticket) {
     AddSnapshot(session::ReadText(around_.session, record.value), "request");
     return;
   }
+  if (record.kind == session::Kind::kDevice && record.action == session::Action::kCreate) {
+    devices_.Know(MakeIdentity(record));
+    return;
+  }
   recorder_.Add(record, ticket);
   if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
   if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
@@ -220,7 +238,21 @@ void Collector::Deliver(const session::Record& record, uint64_t ticket) {
   if (!name.empty()) AddSnapshot(name, "oom");
 }
 
+DeviceIdentity Collector::MakeIdentity(const session::Record& record) const {
+  const auto text = [&](uint64_t id) { return session::ReadText(around_.session, id); };
+  DeviceIdentity identity;
+  identity.index = record.device;
+  identity.name = text(record.value);
+  identity.key.pci_bus_id = text(record.stream & UINT32_MAX);
+  identity.key.uuid = text(record.stream >> 32);
+  identity.total_bytes = record.size;
+  if (record.priority > 0)
+    identity.compute_capability = absl::StrCat(record.priority / 10, ".", record.priority % 10);
+  return identity;
+}
+
 void Collector::AddSnapshot(const std::string& name, const std::string& reason) {
+  devices_.ShowInSnapshot(&recorder_);
   recorder_.AddSnapshot(name, reason, ExactnessNow(), drain_.losses());
   recorder_.Flush();
 }
@@ -281,7 +313,16 @@ void Collector::FlushIfDue() {
     recorder_.AddFacts(facts);
   }
   WriteNames();
+  WriteDevices();
   recorder_.Flush();
+}
+
+// At once, so that the recording of a process whose collector dies says what its devices are.
+void Collector::WriteDevices() {
+  if (!devices_.TakeChanged()) return;
+  gmt::Facts facts;
+  devices_.AddTo(recorder_.devices(), &facts);
+  recorder_.AddFacts(facts);
 }
 
 }  // namespace gmt::collector

@@ -36,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "collector/clock.h"
+#include "collector/devices.h"
 #include "collector/frame_namer.h"
 #include "collector/oom_watch.h"
 #include "collector/output_file.h"
@@ -65,6 +66,9 @@ struct Surroundings {
   std::function<absl::StatusOr<std::unique_ptr<OutputFile>>()> next_output = nullptr;
   // What a reader must know of how this recording came to be; empty: nothing.
   std::string output_note = {};
+  // Makes what is asked for the memory of devices; may be empty: nobody is. Called once, of a target
+  // that lives.
+  std::function<std::unique_ptr<DeviceSource>()> device_source = nullptr;
 };
 
 class Collector {
@@ -106,6 +110,7 @@ class Collector {
   void Lose(const session::RingReader::Lost& lost);
   void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
+  DeviceIdentity MakeIdentity(const session::Record& record) const;
   void AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
   void Release(const std::vector<HeldRecord>& held);
@@ -116,6 +121,7 @@ class Collector {
   void WriteNames();
   void FlushIfDue();
   void AddLateFacts(const gmt::Exit& exit);
+  void WriteDevices();
   std::string FactText(session::Fact fact) const;
   void AddSources(gmt::Facts* facts);
   gmt::Exit ExitOfTarget(TargetState state);
@@ -131,6 +137,7 @@ class Collector {
   TargetFiles files_;
   FrameNamer namer_;
   OomWatch oom_;
+  Devices devices_;
 
   std::vector<session::RingReader::Lost> gaps_;  // not written yet
   bool recovered_ = false;  // the live set came from the live table at least once

@@ -18,6 +18,7 @@ constexpr int kIdleRoundsAtEnd = 8;  // of a dead process: nothing will come
 constexpr uint64_t kSettleAtEnd = kSecond / 5;
 constexpr uint64_t kNamingAfterDeath = 60 * kSecond;
 constexpr uint64_t kNamingAfterStop = 2 * kSecond;
+constexpr uint64_t kDevicePatience = kSecond / 10;
 constexpr uint64_t kDiskPatience = 10 * kSecond;
 
 }  // namespace
@@ -42,9 +43,8 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
   *facts.mutable_exit() = exit;
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
-  for (uint32_t index = 0; index < recorder_.devices().size(); ++index) {
-    if (recorder_.devices()[index]) facts.add_devices()->set_index(index);
-  }
+  devices_.TakeChanged();
+  devices_.AddTo(recorder_.devices(), &facts);
   AddSources(&facts);
   recorder_.AddFacts(facts);
 }
@@ -57,7 +57,8 @@ std::string Collector::FactText(session::Fact fact) const {
 // What the traced process says of its sources, and of the others whether anything came from them.
 void Collector::AddSources(gmt::Facts* facts) {
   std::map<std::string, std::string> sources = {
-      {"cupti", "off"}, {"nvml", "off"}, {"nvtx", "off"}, {"python", "off"}};
+      {"cupti", "off"}, {"nvtx", "off"}, {"python", "off"}};
+  sources["nvml"] = devices_.Source(recorder_.saw_sample());
   sources["pytorch"] = TorchSource(info_, options_, FactText(session::kPytorchSource),
                                    recorder_.stacks().FindLibrary(kCachingAllocator));
   if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
@@ -118,6 +119,10 @@ absl::Status Collector::Finish() {
   const bool settled = !ReleaseUnrecovered();
   const Exactness exactness =
       settled ? ExactnessNow() : Exactness{"events are being lost faster than they can be read"};
+  // What a dead process held is not on the device any more.
+  if (state != TargetState::kDead)
+    devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
+  devices_.WriteSamples(&recorder_, /*drained=*/true);
   if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
   recorder_.Flush();
   AddLateFacts(ExitOfTarget(state));

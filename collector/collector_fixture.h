@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,7 +26,9 @@ class CollectorTest : public ::testing::Test {
     process_ = std::make_unique<Target>(target.map().header(), -1);
     auto output = std::make_unique<OutputFile>(
         [this](const char* bytes, size_t size) { return Accept(bytes, size); });
-    auto collector = Collector::Start({target.map(), process_.get(), &clock_}, std::move(output));
+    Surroundings around = {target.map(), process_.get(), &clock_};
+    around.device_source = device_source_;
+    auto collector = Collector::Start(around, std::move(output));
     ASSERT_TRUE(collector.ok()) << collector.status();
     collector_ = *std::move(collector);
   }
@@ -53,6 +56,7 @@ class CollectorTest : public ::testing::Test {
     return -1;
   }
 
+  std::function<std::unique_ptr<DeviceSource>()> device_source_;  // none, unless a test has one
   FakeClock clock_;
   std::string bytes_;
   size_t disk_space_ = ~size_t{0};

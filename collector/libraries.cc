@@ -149,6 +149,14 @@ Libraries FindLibraries(uint64_t pid) {
   return FindLibraries(MappedFiles(ReadFile(process + "/maps")), process + "/root");
 }
 
+std::string MappedDriver(uint64_t pid) {
+  const std::string maps = ReadFile(absl::StrCat("/proc/", pid, "/maps"));
+  for (const std::string& path : MappedFiles(maps)) {
+    if (StartsWith(FileName(path), "libcuda.so.")) return path;
+  }
+  return "";
+}
+
 void AddLibraries(const Libraries& libraries, gmt::Facts* facts) {
   for (const auto& [name, version] : libraries)
     AddSetting(facts->mutable_libraries(), name, version);

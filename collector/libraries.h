@@ -34,6 +34,9 @@ Libraries FindLibraries(uint64_t pid);
 // empty).
 Libraries FindLibraries(const std::vector<std::string>& mapped_files, const std::string& root);
 
+// The libcuda.so.1 that a live process has mapped; empty: none, or it cannot be looked at.
+std::string MappedDriver(uint64_t pid);
+
 // The files in a /proc/PID/maps, each once.
 std::vector<std::string> MappedFiles(const std::string& maps);
 

@@ -24,7 +24,9 @@
 #include "collector/arguments.h"
 #include "collector/bus_guard.h"
 #include "collector/collector.h"
+#include "collector/libraries.h"
 #include "collector/log.h"
+#include "collector/nvml.h"
 #include "collector/session_claim.h"
 #include "collector/session_summary.h"
 #include "collector/session_sweep.h"
@@ -117,6 +119,11 @@ class Recording {
     around.is_cut = [this] { return claim_->IsCut(); };
     around.next_output = [this] { return NextOutput(); };
     around.output_note = note_;
+    around.device_source = [this] {
+      const char* nvml = std::getenv("GPUMEMTRACE_NVML");
+      return std::make_unique<Nvml>(nvml == nullptr ? "" : nvml,
+                                    [pid = target_->pid()] { return MappedDriver(pid); });
+    };
     return around;
   }
 

@@ -77,7 +77,10 @@ void Recorder::Note(const Record& record) {
   seen_memory_ |= 1u << static_cast<int>(record.memory);
   if (record.device == session::kNoDevice) return;
   devices_.set(record.device);
-  if (record.kind == session::Kind::kSample) samples_[record.device] = MakeSample(record);
+  if (record.kind == session::Kind::kSample) {
+    ShowSample(MakeSample(record));
+    saw_sample_ = true;
+  }
   if (record.memory == session::Memory::kBlock && record.total_reserved != 0)
     totals_[record.device] = {record.total_allocated, record.total_reserved};
 }
@@ -111,6 +114,20 @@ void Recorder::Add(const Record& record, uint64_t ticket) {
   const format::Event event = translator_.Translate(full);
   Keep(record.kind == session::Kind::kSample ? writer_->Add(event, MakeSample(record))
                                              : writer_->Add(event));
+}
+
+void Recorder::AddSample(uint64_t time_ns, const gmt::Sample& sample) {
+  format::Event event;
+  event.kind = gmt::SAMPLE;
+  event.t_ns = translator_.Time(time_ns);
+  event.present = format::kHasTime;
+  if (sample.has_device()) {
+    event.device = sample.device();
+    event.present |= format::kHasDevice;
+  }
+  newest_ns_ = std::max(newest_ns_, time_ns);
+  ShowSample(sample);
+  Keep(writer_->Add(event, sample));
 }
 
 void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
@@ -181,7 +198,7 @@ void Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
   snapshot.set_exact(exactness.inexact_because.empty());
   snapshot.set_inexact_because(exactness.inexact_because);
   *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
-  for (const auto& [device, sample] : samples_) *snapshot.add_samples() = sample;
+  for (const auto& [place, sample] : samples_) *snapshot.add_samples() = sample;
   for (const auto& [device, totals] : totals_) {
     gmt::HeapTotal* total = snapshot.add_totals();
     total->set_heap(HeapNameOf(session::Memory::kBlock));

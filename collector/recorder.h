@@ -26,6 +26,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -55,6 +56,13 @@ class Recorder {
   // One event, as it came.
   void Add(const session::Record& record, uint64_t ticket);
 
+  // What somebody beside the target says of a device's memory: an event, and what snapshots from now
+  // on show, or the latter alone.
+  void AddSample(uint64_t time_ns, const gmt::Sample& sample);
+  void ShowSample(const gmt::Sample& sample) {
+    samples_[{sample.device(), sample.source()}] = sample;
+  }
+
   // A stretch of lost tickets that ends before an event at `to_ns`, then what happened inside it.
   void AddGap(const session::RingReader::Lost& lost, uint64_t to_ns);
   void AddCorrections(const Corrections& corrections, uint64_t to_ns);
@@ -76,6 +84,8 @@ class Recorder {
   const absl::Status& status() const { return status_; }
 
   uint64_t newest_ns() const { return newest_ns_; }  // of the events so far, CLOCK_MONOTONIC
+  // The program itself asked how much memory of its devices is free.
+  bool saw_sample() const { return saw_sample_; }
   bool saw(session::Memory memory) const {
     return (seen_memory_ & 1u << static_cast<int>(memory)) != 0;
   }
@@ -100,11 +110,12 @@ class Recorder {
   absl::Status status_;
   uint64_t newest_ns_;
   uint32_t seen_memory_ = 0;
+  bool saw_sample_ = false;
   uint32_t last_thread_ = 0;
   absl::flat_hash_set<uint32_t> threads_;
   std::bitset<256> devices_;
-  // The last of each device.
-  std::map<uint8_t, gmt::Sample> samples_;
+  // The last of each device and source.
+  std::map<std::pair<uint32_t, std::string>, gmt::Sample> samples_;
   std::map<uint8_t, Totals> totals_;
   std::set<std::string> snapshot_names_;
 };
