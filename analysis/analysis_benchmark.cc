@@ -10,6 +10,7 @@
 #include "analysis/layers.h"
 #include "analysis/replay.h"
 #include "analysis/report.h"
+#include "analysis/stream_order.h"
 
 namespace gmt::analysis {
 namespace {
@@ -79,6 +80,50 @@ void ReportAtPeak(benchmark::State& state) {
   }
 }
 BENCHMARK(ReportAtPeak)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+// Streams that hand work to each other, half of them blocking, with a question at every fourth call.
+void OrderOfStreams(benchmark::State& state) {
+  const auto calls = state.range(0);
+  const auto streams = static_cast<uint64_t>(state.range(1));
+  for (auto _ : state) {
+    StreamOrder order;
+    std::mt19937 random(7);
+    uint64_t answers = 0;
+    for (int64_t i = 0; i < calls; ++i) {
+      const HostCall call{i * 10, i * 10 + 5, 1, 1};
+      const uint64_t stream = 0x1000 + random() % streams, event = random() % 512;
+      if (i < static_cast<int64_t>(streams)) {
+        order.OnStreamCreated(call, 0x1000 + static_cast<uint64_t>(i), i % 2 == 0);
+        continue;
+      }
+      switch (i % 8) {
+        case 0:
+        case 4:
+          order.Ask(call, stream, static_cast<uint32_t>(i));
+          break;
+        case 1:
+        case 5:
+        case 6:
+          order.OnRecord(call, i % 64 == 1 ? StreamOrder::kLegacy : stream, event);
+          break;
+        case 2:
+        case 7:
+          order.OnWait(call, stream, event);
+          break;
+        default:
+          i % 4096 == 3 ? order.OnDeviceDone(call) : order.OnEventDone(call, event);
+      }
+      answers += order.TakeAnswers().size();
+    }
+    benchmark::DoNotOptimize(answers);
+  }
+  state.SetItemsProcessed(state.iterations() * calls);
+}
+BENCHMARK(OrderOfStreams)
+    ->Args({1'000'000, 4})
+    ->Args({1'000'000, 64})
+    ->Args({10'000'000, 64})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gmt::analysis
