@@ -80,6 +80,63 @@ class EventScript {
     done.action = builder_.InternString("event");
     return done;
   }
+  // Streams, and what is enqueued on them and waited for.
+  format::Event& NewStream(uint64_t stream, bool blocking = false, int32_t priority = 0) {
+    format::Event& event = AddStreamCall(STREAM, stream, "create");
+    event.present |= format::kHasFlags | format::kHasPriority;
+    event.flags = blocking ? 0u : uint32_t{format::kNonBlocking};
+    event.priority = priority;
+    return event;
+  }
+  format::Event& EndStream(uint64_t stream) { return AddStreamCall(STREAM, stream, "destroy"); }
+  format::Event& NameStream(uint64_t stream, const std::string& name) {
+    format::Event& event = AddStreamCall(STREAM, stream, "name");
+    event.name = builder_.InternString(name);
+    return event;
+  }
+  format::Event& Record(uint64_t event, uint64_t stream) {
+    format::Event& record = AddStreamCall(EVENT_RECORD, stream);
+    record.present |= format::kHasObject;
+    record.object = event;
+    return record;
+  }
+  format::Event& WaitFor(uint64_t event, uint64_t stream) {
+    format::Event& wait = AddStreamCall(EVENT_WAIT, stream);
+    wait.present |= format::kHasObject;
+    wait.object = event;
+    return wait;
+  }
+  format::Event& SyncStream(uint64_t stream, const Functions& stack = {}) {
+    format::Event& sync = AddStreamCall(SYNC, stream, "stream");
+    sync.stack = Stack(stack);
+    return sync;
+  }
+  format::Event& SyncDevice(const Functions& stack = {}) {
+    format::Event& sync = Add(SYNC, "", MEMORY_UNSPECIFIED, 0, 0, stack);
+    sync.action = builder_.InternString("device");
+    return sync;
+  }
+  format::Event& Graph(const std::string& action, uint64_t stream) {
+    return AddStreamCall(GRAPH_ACTION, stream, action);
+  }
+  // Of cudaMallocAsync and cudaFreeAsync.
+  format::Event& AllocAsync(uint64_t address, uint64_t size, uint64_t stream,
+                            const Functions& stack = {}) {
+    return OnStream(Add(ALLOC, "driver", POOL, address, size, stack), stream, "cudaMallocAsync");
+  }
+  format::Event& FreeAsync(uint64_t address, uint64_t stream) {
+    return OnStream(Add(FREE, "driver", POOL, address, 0), stream, "cudaFreeAsync");
+  }
+  format::Event& Took(format::Event& event, uint64_t duration_ns) {
+    event.present |= format::kHasDuration;
+    event.duration_ns = duration_ns;
+    return event;
+  }
+  format::Event& Api(format::Event& event, const std::string& name) {
+    event.api = builder_.InternString(name);
+    return event;
+  }
+
   format::Event& Create(uint64_t handle, uint64_t size, const Functions& stack = {}) {
     return Add(CREATE, "driver", VMM, handle, size, stack);
   }
@@ -173,6 +230,18 @@ class EventScript {
     format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);
     event.present |= format::kHasObject;
     event.object = object;
+    return event;
+  }
+  format::Event& OnStream(format::Event& event, uint64_t stream, const std::string& api) {
+    event.present |= format::kHasStream;
+    event.stream = stream;
+    return Api(event, api);
+  }
+  format::Event& AddStreamCall(Kind kind, uint64_t stream, const std::string& action = "") {
+    format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);
+    event.present = (event.present & ~uint64_t{format::kHasAddress}) | format::kHasStream;
+    event.stream = stream;
+    event.action = builder_.InternString(action);
     return event;
   }
   format::Event& AddNote(Kind kind, const std::string& name) {

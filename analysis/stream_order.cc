@@ -45,8 +45,10 @@ uint32_t StreamOrder::LegacyOf(uint32_t context) {
 }
 
 uint32_t StreamOrder::StreamOf(const HostCall& call, uint64_t handle) {
-  if (handle == kLegacy || handle == kLegacyHandle) return LegacyOf(call.context);
-  if (handle == kPerThread) {
+  const bool by_default = handle <= kPerThread;
+  if (by_default && call.context == 0) return kNoStream;
+  if (by_default && handle != kPerThread) return LegacyOf(call.context);
+  if (by_default) {
     const auto [it, is_new] = per_thread_.try_emplace({call.context, call.thread});
     if (is_new) it->second = NewStream(call.context, true, false);
     return it->second;
@@ -187,6 +189,7 @@ StreamOrder::Clock StreamOrder::ImpliedByLegacy(uint32_t stream, Moment begin) {
 
 void StreamOrder::OnRecord(const HostCall& call, uint64_t stream, uint64_t event) {
   const uint32_t index = StreamOf(call, stream);
+  if (index == kNoStream) return OnEventGone(event);
   if (events_.size() >= kMaxEvents && !events_.contains(event)) events_.clear();
   const Moment begin = Begin(call);
   if (const uint32_t capture = streams_[index].capture; capture != 0) {
@@ -199,6 +202,7 @@ void StreamOrder::OnRecord(const HostCall& call, uint64_t stream, uint64_t event
 
 void StreamOrder::OnWait(const HostCall& call, uint64_t stream, uint64_t event) {
   const uint32_t index = StreamOf(call, stream);
+  if (index == kNoStream) return;
   const auto known = events_.find(event);
   if (known != events_.end() && known->second.capture != 0) {
     streams_[index].capture = known->second.capture;  // it joins the capture
@@ -219,20 +223,24 @@ void StreamOrder::OnWait(const HostCall& call, uint64_t stream, uint64_t event) 
 
 void StreamOrder::OnWork(const HostCall& call, uint64_t stream) {
   const uint32_t index = StreamOf(call, stream);
-  if (streams_[index].capture == 0) Act(index, Begin(call), call.end_ns);
+  if (index != kNoStream && streams_[index].capture == 0) Act(index, Begin(call), call.end_ns);
 }
 
 void StreamOrder::OnCaptureBegun(const HostCall& call, uint64_t stream) {
-  streams_[StreamOf(call, stream)].capture = ++captures_;
+  const uint32_t index = StreamOf(call, stream);
+  if (index != kNoStream) streams_[index].capture = ++captures_;
 }
 
 void StreamOrder::OnCaptureEnded(const HostCall& call, uint64_t stream) {
   const uint32_t index = StreamOf(call, stream);
+  if (index == kNoStream) return;
   const uint32_t capture = std::exchange(streams_[index].capture, 0);
   if (capture == 0) return;
-  for (const auto& [handle, other] : by_handle_) {
+  const auto leave = [&](uint32_t other) {
     if (streams_[other].capture == capture) streams_[other].capture = 0;
-  }
+  };
+  for (const auto& [handle, other] : by_handle_) leave(other);
+  for (const auto& [key, other] : per_thread_) leave(other);
 }
 
 // ---- What is known to be done -------------------------------------------------------------------
@@ -269,7 +277,7 @@ void StreamOrder::OnEventDone(const HostCall& call, uint64_t event) {
 
 void StreamOrder::OnStreamDone(const HostCall& call, uint64_t stream) {
   const uint32_t index = StreamOf(call, stream);
-  if (streams_[index].capture != 0) return;
+  if (index == kNoStream || streams_[index].capture != 0) return;
   const Moment begin = Begin(call);
   const bool whole = streams_[index].changed_ns <= begin.t_ns;
   Prove(AsOf(streams_[index], begin.t_ns), call.end_ns);
@@ -279,6 +287,7 @@ void StreamOrder::OnStreamDone(const HostCall& call, uint64_t stream) {
 
 void StreamOrder::OnDeviceDone(const HostCall& call) {
   const Moment begin = Begin(call);
+  if (call.context == 0) return;
   if (const auto context = contexts_.find(call.context); context != contexts_.end()) {
     for (uint32_t stream : context->second.streams) Prove(stream, begin, call.end_ns);
     ForgetStreams(call.context);
@@ -296,6 +305,7 @@ void StreamOrder::ForgetStreams(uint32_t context) {
 
 void StreamOrder::Ask(const HostCall& call, uint64_t stream, uint32_t token) {
   const uint32_t index = StreamOf(call, stream);
+  if (index == kNoStream) return;
   Stream& asked = streams_[index];
   if (asked.capture != 0) return;
   const Question question{{call.end_ns, ++order_}, token};

@@ -43,7 +43,7 @@ namespace gmt::analysis {
 struct HostCall {
   int64_t begin_ns = 0, end_ns = 0;
   uint32_t thread = 0;
-  uint32_t context = 0;  // 0: not known
+  uint32_t context = 0;  // 0: not known; a default stream is then not known either
 };
 
 class StreamOrder {
@@ -128,6 +128,8 @@ class StreamOrder {
   };
 
   Moment Begin(const HostCall& call) { return {call.begin_ns, ++order_}; }
+  static constexpr uint32_t kNoStream = UINT32_MAX;
+
   uint32_t StreamOf(const HostCall& call, uint64_t handle);
   uint32_t NewStream(uint32_t context, bool blocking, bool legacy);
   uint32_t LegacyOf(uint32_t context);

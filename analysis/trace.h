@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "analysis/reconciliation.h"
+#include "analysis/stream_info.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
@@ -52,6 +53,7 @@ using Step = uint32_t;  // number of births and deaths that have happened
 inline constexpr RowId kNoRow = UINT32_MAX;
 inline constexpr Step kNever = UINT32_MAX;
 inline constexpr int32_t kHostDevice = -1;
+inline constexpr int64_t kNotDone = INT64_MAX;
 
 // Heaps by index in Trace::heaps; the first two always exist.
 inline constexpr uint32_t kDriverHeap = 0;
@@ -73,6 +75,8 @@ enum RowFlags : uint16_t {
       1u << 8,  // its free may have waited for other streams: what was seen leaves it open
   kRowHasRequested = 1u << 9,
   kRowHasPool = 1u << 10,
+  kRowFreedInOrder =
+      1u << 11,  // of a stream-ordered allocator: the stream comes to it when it does
 };
 
 // Memory that was held, by row.
@@ -93,6 +97,7 @@ struct Rows {
   // Few recordings have these: the columns end with the last row that does. Ask for them below.
   std::vector<uint64_t> requested_column, pool_column;
   std::vector<uint32_t> free_stack_column, name_column, scope_column;
+  std::vector<int64_t> done_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
@@ -109,6 +114,12 @@ struct Rows {
   std::optional<uint64_t> Pool(RowId row) const {
     if ((flags[row] & kRowHasPool) == 0) return std::nullopt;
     return pool_column[row];
+  }
+  // When the work that its stream had been given before the free was known to be done: at that time
+  // or before (docs/streams.md).
+  std::optional<int64_t> DoneAt(RowId row) const {
+    if (row >= done_column.size() || done_column[row] == kNotDone) return std::nullopt;
+    return done_column[row];
   }
   // Ids of a stack and of strings; 0: none.
   uint32_t FreeStack(RowId row) const { return At(free_stack_column, row); }
@@ -274,6 +285,8 @@ struct Trace {
   std::vector<Completion> completions;  // in order; of rows with kRowAwaited
   std::vector<FailedAllocation> failed;
   std::vector<DriverCall> driver_calls;
+  std::vector<StreamInfo> streams;  // in the order in which they were seen
+  std::vector<HostCost> host_costs;
   std::vector<Range> ranges;  // by their beginning
   std::vector<Mark> marks;
   std::vector<ToldAction> actions;

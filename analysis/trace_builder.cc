@@ -78,6 +78,7 @@ absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
 
 void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) {
   trace_.end_t_ns = std::max(trace_.end_t_ns, event.t_ns);
+  streams_.OnEvent(event);
   switch (event.kind) {
     case ALLOC:
     case CREATE:
@@ -220,8 +221,19 @@ void TraceBuilder::OnFree(const Event& event) {
     break;
   }
   if (row == kNoRow) row = FreeOfUnknown(event);
+  if (row != kNoRow && streams_.FreesInOrder(event)) AskWhenDone(row, event);
   if (is_block) return OnBlockFreed(row, event);
   NoteDriverCall(event, row);
+}
+
+// A block goes back to the stream that it was allocated for, whatever stream frees it.
+void TraceBuilder::AskWhenDone(RowId row, const Event& event) {
+  Rows& rows = trace_.rows;
+  const bool is_block = rows.heap[row] > kHostHeap;
+  if (!is_block && !event.has(format::kHasStream)) return;
+  if (is_block && (rows.flags[row] & kRowHasStream) == 0) return;
+  if (!is_block) rows.flags[row] |= kRowFreedInOrder;
+  streams_.OnFreed(event, is_block ? rows.stream[row] : event.stream, row);
 }
 
 void TraceBuilder::Release(const Place& place, RowId row, int64_t t_ns) {
@@ -411,6 +423,7 @@ TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
 
 Trace TraceBuilder::Build() && {
   waits_.Apply(trace_);
+  streams_.Apply(trace_);
   trace_.reconciliations = reconciler_.Result(trace_.heaps);
   if (!has_blocks_) trace_.driver_calls.clear();
   return std::move(trace_);

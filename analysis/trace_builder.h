@@ -23,6 +23,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "analysis/stream_log.h"
 #include "analysis/stream_waits.h"
 #include "analysis/trace.h"
 #include "format/definitions.h"
@@ -34,7 +35,8 @@ namespace gmt::analysis {
 class TraceBuilder : public format::RecordingVisitor {
  public:
   // `definitions` must live as long as the builder and grow ahead of the events.
-  explicit TraceBuilder(const format::Definitions& definitions) : definitions_(definitions) {}
+  explicit TraceBuilder(const format::Definitions& definitions)
+      : definitions_(definitions), streams_(definitions) {}
 
   absl::Status OnHeader(const Header& header) override;
   absl::Status OnEvents(const format::EventBatch& batch) override;
@@ -83,6 +85,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnAlloc(const format::Event& event);
   void OnFree(const format::Event& event);
   void OnFreeDone(const format::Event& event);
+  void AskWhenDone(RowId row, const format::Event& event);
   void OnAllocFailed(const format::Event& event);
   void OnReserve(const format::Event& event);
   void OnMap(const format::Event& event);
@@ -156,6 +159,7 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::btree_map<uint64_t, Reservation> reservations_;
   int64_t last_snapshot_t_ns_ = INT64_MIN;
 
+  StreamLog streams_;
   StreamWaits waits_;
   // The recording states completions (free_done of blocks): none is derived. What then waits:
   bool states_completions_ = false;
