@@ -119,6 +119,21 @@ class EventScript {
   format::Event& Graph(const std::string& action, uint64_t stream) {
     return AddStreamCall(GRAPH_ACTION, stream, action);
   }
+  // What CUPTI tells of memory, and of itself.
+  format::Event& Witness(const std::string& action, uint64_t address, uint64_t size) {
+    format::Event& event = Add(WITNESS, "", DEVICE, 0, 0);
+    event.present |= format::kHasObject;
+    event.object = address;
+    event.action = builder_.InternString(action);
+    if (size > 0) event.present |= format::kHasValue;
+    event.value = size;
+    return event;
+  }
+  format::Event& Source(const std::string& source, const std::string& status) {
+    format::Event& event = AddNote(SOURCE_CHANGE, source);
+    event.text = builder_.InternString(status);
+    return event;
+  }
   // Of cudaMallocAsync and cudaFreeAsync.
   format::Event& AllocAsync(uint64_t address, uint64_t size, uint64_t stream,
                             const Functions& stack = {}) {

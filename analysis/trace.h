@@ -41,6 +41,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/cross_check.h"
 #include "analysis/reconciliation.h"
 #include "analysis/stream_info.h"
 #include "proto/gmt.pb.h"
@@ -287,6 +288,7 @@ struct Trace {
   std::vector<DriverCall> driver_calls;
   std::vector<StreamInfo> streams;  // in the order in which they were seen
   std::vector<HostCost> host_costs;
+  CrossCheckResult cross_check;
   std::vector<Range> ranges;  // by their beginning
   std::vector<Mark> marks;
   std::vector<ToldAction> actions;

@@ -79,6 +79,7 @@ absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
 void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) {
   trace_.end_t_ns = std::max(trace_.end_t_ns, event.t_ns);
   streams_.OnEvent(event);
+  cross_check_.OnEvent(event);
   switch (event.kind) {
     case ALLOC:
     case CREATE:
@@ -424,6 +425,7 @@ TraceBuilder::Places TraceBuilder::PlacesOf(const Event& event) {
 Trace TraceBuilder::Build() && {
   waits_.Apply(trace_);
   streams_.Apply(trace_);
+  trace_.cross_check = std::move(cross_check_).Result();
   trace_.reconciliations = reconciler_.Result(trace_.heaps);
   if (!has_blocks_) trace_.driver_calls.clear();
   return std::move(trace_);

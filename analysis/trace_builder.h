@@ -36,7 +36,7 @@ class TraceBuilder : public format::RecordingVisitor {
  public:
   // `definitions` must live as long as the builder and grow ahead of the events.
   explicit TraceBuilder(const format::Definitions& definitions)
-      : definitions_(definitions), streams_(definitions) {}
+      : definitions_(definitions), streams_(definitions), cross_check_(definitions) {}
 
   absl::Status OnHeader(const Header& header) override;
   absl::Status OnEvents(const format::EventBatch& batch) override;
@@ -160,6 +160,7 @@ class TraceBuilder : public format::RecordingVisitor {
   int64_t last_snapshot_t_ns_ = INT64_MIN;
 
   StreamLog streams_;
+  CrossCheck cross_check_;
   StreamWaits waits_;
   // The recording states completions (free_done of blocks): none is derived. What then waits:
   bool states_completions_ = false;

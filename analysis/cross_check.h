@@ -1,0 +1,118 @@
+// analysis/cross_check.h
+//
+// CrossCheck: whether interposition saw all memory that CUPTI saw, and the other way round. CUPTI
+// tells of each allocation and free when a buffer of its records is full, so long after it happened:
+// what either side tells waits for its counterpart.
+//
+//   ours      alloc A [t-dur, t]         free A      alloc B                    (waits)
+//   CUPTI                        ...  witness alloc A, free A, ...  alloc C     (waits)
+//   at the end                   matched: alloc A, free A; only ours: B; only CUPTI: C
+//
+// Two tell of one thing where operation and address are the same and the time of CUPTI lies in our
+// call or next to it: its clock is another, made ours. Sizes that differ then are counted.
+//
+// Not counted as missed by CUPTI: what it has no records for (VMM, registered host memory, imports),
+// what happened while it was not recording, and the last moments before it stopped, whose records may
+// never have come. All of these are numbers of their own.
+//
+// Memory: what waits, up to kMaxWaiting of each side. Thread safety: one thread at a time.
+
+#ifndef GMT_ANALYSIS_CROSS_CHECK_H_
+#define GMT_ANALYSIS_CROSS_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "format/definitions.h"
+#include "format/event.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::analysis {
+
+// What one side alone saw.
+struct Unmatched {
+  enum Side : uint8_t { kOnlyCupti, kOnlyOurs };
+  Side side = kOnlyCupti;
+  bool is_free = false;
+  uint64_t address = 0;
+  std::optional<uint64_t> size;
+  int64_t t_ns = 0;
+  Memory memory = MEMORY_UNSPECIFIED;
+  std::optional<uint32_t> device;
+  uint32_t stack = 0, api = 0;  // of ours
+};
+
+struct CrossCheckResult {
+  bool was_made = false;                // CUPTI told of memory
+  uint64_t allocations = 0, frees = 0;  // that both saw
+  uint64_t only_cupti = 0, only_ours = 0;
+  uint64_t sizes_differ = 0;  // of those that both saw
+  uint64_t pool_events = 0;   // of CUPTI: pools made, destroyed, trimmed
+  // Of CUPTI: arrays, whose handles are no addresses, and variables of modules, which no call allocates.
+  uint64_t not_comparable = 0;
+  // Ours that CUPTI cannot have told of.
+  uint64_t not_covered = 0;        // of kinds that it has no records for
+  uint64_t while_off = 0;          // while it was not recording
+  uint64_t behind_the_last = 0;    // after the last that it told
+  uint64_t given_up = 0;           // too many waited
+  std::vector<Unmatched> first;    // the first that only one side saw, in order of time
+  int64_t from_ns = 0, to_ns = 0;  // from CUPTI's first to its last
+
+  uint64_t matched() const { return allocations + frees; }
+};
+
+class CrossCheck {
+ public:
+  static constexpr size_t kListed = 100;
+  static constexpr size_t kMaxWaiting = size_t{1} << 18;
+  static constexpr int64_t kClockError_ns = 1'000'000;
+
+  explicit CrossCheck(const format::Definitions& definitions) : definitions_(definitions) {}
+
+  void OnEvent(const format::Event& event);
+  CrossCheckResult Result() &&;
+
+ private:
+  struct Waiting {
+    Unmatched what;
+    int64_t from_ns = 0, to_ns = 0;  // of the call
+    uint32_t thread = 0;
+  };
+  struct Key {
+    uint64_t address = 0;
+    bool is_free = false;
+
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.address, k.is_free);
+    }
+  };
+  struct Side {
+    absl::flat_hash_map<Key, std::vector<Waiting>> waiting;
+    size_t count = 0;
+  };
+
+  void OnOurs(const format::Event& event);
+  void OnOurFreeDone(const format::Event& event);
+  void OnWitness(const format::Event& event);
+  void OnSource(const format::Event& event);
+  // Whether `side` had what tells of the same; it waits no more.
+  bool Match(Side& side, const Key& key, const Waiting& other);
+  void Wait(Side& side, const Key& key, const Waiting& waiting);
+  void Shrink(Side& side);
+  void Close(const Waiting& waiting);
+  void List(const Unmatched& what);
+
+  const format::Definitions& definitions_;
+  CrossCheckResult result_;
+  Side ours_, witnesses_;
+  std::vector<std::pair<int64_t, int64_t>> off_;  // when CUPTI was not recording
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CROSS_CHECK_H_
