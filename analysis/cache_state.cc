@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 
 namespace gmt::analysis {
 namespace {
@@ -11,7 +13,9 @@ constexpr uint64_t kSmallSegmentBytes = 2 << 20;
 struct Piece {
   uint64_t address = 0, size = 0;
   PoolState::Kind pool = PoolState::kSmall;
+  Step birth = 0;
   uint64_t allocated = 0, pending = 0, blocks = 0;
+  std::optional<uint64_t> stream = {};  // of its blocks
 
   uint64_t end() const { return address + size; }
 };
@@ -31,30 +35,45 @@ std::vector<Piece> Pieces(const Trace& trace, int32_t device, Step step) {
   std::vector<Piece> pieces;
   for (RowId row = 0; row < rows.count(); ++row) {
     if (is_segment(row) && (rows.flags[row] & kRowHandle) == 0) {
-      pieces.push_back({rows.address[row], rows.size[row], PoolOf(trace, row)});
+      pieces.push_back({rows.address[row], rows.size[row], PoolOf(trace, row), rows.birth[row]});
     }
   }
   for (const Mapping& mapping : trace.mappings) {
     if (mapping.physical == kNoRow || !mapping.HeldAfter(step) || !is_segment(mapping.physical)) {
       continue;
     }
-    pieces.push_back({mapping.address, mapping.size, PoolOf(trace, mapping.physical)});
+    pieces.push_back(
+        {mapping.address, mapping.size, PoolOf(trace, mapping.physical), mapping.birth});
   }
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.address < b.address; });
   return pieces;
 }
 
+std::vector<Piece>::iterator PieceAt(uint64_t address, std::vector<Piece>& pieces) {
+  return std::upper_bound(pieces.begin(), pieces.end(), address,
+                          [](uint64_t at, const Piece& piece) { return at < piece.end(); });
+}
+
 // A block of an expandable segment may lie in several of its pages.
 void Place(uint64_t address, uint64_t size, bool live, std::vector<Piece>& pieces) {
-  auto it = std::upper_bound(pieces.begin(), pieces.end(), address,
-                             [](uint64_t at, const Piece& piece) { return at < piece.end(); });
+  auto it = PieceAt(address, pieces);
   bool first = true;
   for (; it != pieces.end() && it->address < address + size; ++it) {
     const uint64_t bytes = std::min(it->end(), address + size) - std::max(it->address, address);
     (live ? it->allocated : it->pending) += bytes;
     if (live && first) ++it->blocks;
     first = false;
+  }
+}
+
+// Every block that was ever in the piece tells its stream.
+void NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
+  if ((rows.flags[block] & kRowHasStream) == 0) return;
+  const uint64_t end = rows.address[block] + rows.size[block];
+  for (auto it = PieceAt(rows.address[block], pieces); it != pieces.end() && it->address < end;
+       ++it) {
+    if (rows.birth[block] >= it->birth) it->stream = rows.stream[block];
   }
 }
 
@@ -92,6 +111,38 @@ std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step)
     if (pools[i].segments > 0) used.push_back(pools[i]);
   }
   return used;
+}
+
+std::vector<StreamMemory> MemoryByStream(const Trace& trace, int32_t device, Step step) {
+  std::vector<Piece> pieces = Pieces(trace, device, step);
+  const Rows& rows = trace.rows;
+  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
+    if (rows.heap[row] <= kHostHeap || rows.device[row] != device || rows.birth[row] > step) {
+      continue;
+    }
+    NoteStream(rows, row, pieces);
+    const bool live = rows.HeldAfter(row, step);
+    if (live || rows.PendingAfter(row, step)) {
+      Place(rows.address[row], rows.size[row], live, pieces);
+    }
+  }
+  std::map<uint64_t, StreamMemory> streams;
+  for (const Piece& piece : pieces) {
+    if (!piece.stream) continue;
+    StreamMemory& stream = streams[*piece.stream];
+    stream.device = device;
+    stream.stream = *piece.stream;
+    ++stream.segments;
+    stream.reserved += piece.size;
+    stream.allocated += std::min(piece.size, piece.allocated);
+    stream.pending += std::min(piece.size - std::min(piece.size, piece.allocated), piece.pending);
+  }
+  std::vector<StreamMemory> found;
+  for (const auto& [handle, stream] : streams) found.push_back(stream);
+  std::stable_sort(found.begin(), found.end(), [](const StreamMemory& a, const StreamMemory& b) {
+    return a.reserved > b.reserved;
+  });
+  return found;
 }
 
 }  // namespace gmt::analysis

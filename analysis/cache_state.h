@@ -41,6 +41,20 @@ std::string_view NameOf(PoolState::Kind kind);
 // The pools with segments on `device` after `step`.
 std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step);
 
+// What a caching allocator has taken for one stream. A segment is of the stream whose blocks it holds:
+// what is free in it no other stream may use.
+struct StreamMemory {
+  int32_t device = 0;
+  uint64_t stream = 0;
+  uint64_t segments = 0;
+  uint64_t reserved = 0, allocated = 0, pending = 0;
+
+  uint64_t free() const { return reserved - allocated - pending; }
+};
+
+// By stream, most reserved first; segments whose stream is not known are left out.
+std::vector<StreamMemory> MemoryByStream(const Trace& trace, int32_t device, Step step);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_CACHE_STATE_H_

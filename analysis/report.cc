@@ -52,6 +52,8 @@ class ReportMaker {
     std::map<int32_t, Step> instants;
     for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
     report_.allocator = MakeAllocatorReport(trace_, definitions_, instants, options_.window);
+    report_.streams =
+        MakeStreamReport(trace_, definitions_, instants, options_.window, *options_.rules);
     return std::move(report_);
   }
 
@@ -297,6 +299,24 @@ class ReportMaker {
     return row;
   }
 
+  // "stream 0x7f00 "copy", priority -1", as far as it is known. 0 is the default priority.
+  std::string StreamLabel(const GroupKey& key) const {
+    std::string label = absl::StrCat("stream 0x", absl::Hex(key.number));
+    int64_t t_ns = trace_.end_t_ns;
+    for (const ReportDevice& device : report_.devices) {
+      if (device.index == key.device) t_ns = device.at.t_ns;
+    }
+    const StreamInfo* stream = StreamAt(trace_, key.number, t_ns);
+    if (stream == nullptr) return label;
+    if (stream->name != 0) {
+      absl::StrAppend(&label, " \"", std::string(definitions_.string(stream->name)), "\"");
+    }
+    if (stream->priority.value_or(0) != 0) {
+      absl::StrAppend(&label, ", priority ", *stream->priority);
+    }
+    return label;
+  }
+
   void Name(const GroupKey& key, ReportRow& row) const {
     switch (options_.by) {
       case GroupBy::kStack:
@@ -323,7 +343,7 @@ class ReportMaker {
         row.id = key.known ? absl::StrCat("thread/", key.number) : "thread/unknown";
         return;
       case GroupBy::kStream:
-        row.label = key.known ? absl::StrCat("stream 0x", absl::Hex(key.number)) : "no stream";
+        row.label = key.known ? StreamLabel(key) : "no stream";
         row.id = key.known ? absl::StrCat("stream/0x", absl::Hex(key.number)) : "stream/none";
         return;
       case GroupBy::kSize:

@@ -23,6 +23,7 @@
 #include "analysis/frames.h"
 #include "analysis/instant.h"
 #include "analysis/replay.h"
+#include "analysis/stream_report.h"
 #include "analysis/trace.h"
 #include "format/definitions.h"
 
@@ -94,6 +95,7 @@ struct Report {
   uint64_t unknown_bytes = 0;         // in rows without a stack
   GroupBy by = GroupBy::kStack;
   AllocatorReport allocator;
+  StreamReport streams;
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.
