@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/info_summary.h"
 #include "cli/json_output.h"
+#include "cli/report_streams.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "interop/open_input.h"
@@ -132,8 +133,7 @@ Json SettingsJson(const Settings& settings, const char* const (&names)[N]) {
   return values;
 }
 
-void PrintInfoJson(const std::string& path, const InfoSummary& summary,
-                   const interop::Input& input) {
+void PrintInfoJson(const std::string& path, InfoSummary& summary, const interop::Input& input) {
   Json info = NewJson("info", path);
   info["complete"] = input.complete();
   info["recorded_by"] = summary.header.tool_version();
@@ -152,6 +152,7 @@ void PrintInfoJson(const std::string& path, const InfoSummary& summary,
   info["snapshots"] = SnapshotsJson(summary);
   info["libraries"] = SettingsJson(summary.facts.libraries(), kLibraries);
   info["sources"] = SettingsJson(summary.facts.sources(), kSources);
+  info["cross_check"] = CrossCheckJson(summary.TakeCrossCheck());
   info["notes"] = input.notes();
   PrintJson(info);
 }
@@ -226,7 +227,17 @@ std::string SettingText(const Setting& setting) {
   return fmt::format("{} {}", setting.name(), setting.value());
 }
 
-void PrintInfoText(const std::string& path, const InfoSummary& summary, const interop::Input& input,
+// "1,200 allocations, 1,100 frees by CUPTI too; 2 only by CUPTI": empty without such records.
+std::string CrossCheckText(const analysis::CrossCheckResult& check) {
+  if (!check.was_made) return "";
+  std::string text = fmt::format("{}, {} by CUPTI too", Plural(check.allocations, "allocation"),
+                                 Plural(check.frees, "free"));
+  if (check.only_cupti > 0) text += fmt::format("; {} only by CUPTI", Count(check.only_cupti));
+  if (check.only_ours > 0) text += fmt::format("; {} not by CUPTI", Count(check.only_ours));
+  return text;
+}
+
+void PrintInfoText(const std::string& path, InfoSummary& summary, const interop::Input& input,
                    const Terminal& terminal) {
   fmt::print("{}   {}\n", terminal.Bold(path),
              input.complete() ? "complete" : terminal.Yellow("not complete"));
@@ -251,6 +262,7 @@ void PrintInfoText(const std::string& path, const InfoSummary& summary, const in
       }));
   Row(terminal, "libraries", Join(summary.facts.libraries(), SettingText));
   Row(terminal, "sources", Join(summary.facts.sources(), SettingText));
+  Row(terminal, "checked", CrossCheckText(summary.TakeCrossCheck()));
 }
 
 absl::StatusOr<int> Info(const Options& options, const Terminal& terminal) {

@@ -27,6 +27,7 @@ absl::Status InfoSummary::OnHeader(const Header& value) {
 absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
   for (const format::Event& event : batch.events) {
     last_t_ns = std::max(last_t_ns, event.t_ns);
+    cross_check_.OnEvent(event);
     switch (event.kind) {
       case ALLOC:
         ++alloc;

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analysis/cross_check.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
 
@@ -30,7 +32,8 @@ class InfoSummary : public format::RecordingVisitor {
   };
 
   // `definitions` must outlive the summary.
-  explicit InfoSummary(const format::Definitions* definitions) : definitions_(*definitions) {}
+  explicit InfoSummary(const format::Definitions* definitions)
+      : definitions_(*definitions), cross_check_(*definitions) {}
 
   absl::Status OnHeader(const Header& value) override;
   absl::Status OnEvents(const format::EventBatch& batch) override;
@@ -42,6 +45,8 @@ class InfoSummary : public format::RecordingVisitor {
   int64_t duration_ns() const;
   // The writer's own equation: written = delivered + overrun + holes + abandoned + backlog.
   bool losses_add_up() const;
+  // Call it once, when everything was read.
+  analysis::CrossCheckResult TakeCrossCheck() { return std::move(cross_check_).Result(); }
   uint64_t lost() const { return losses.overrun() + losses.holes() + losses.abandoned(); }
 
   Header header;  // the first
@@ -54,6 +59,7 @@ class InfoSummary : public format::RecordingVisitor {
 
  private:
   const format::Definitions& definitions_;
+  analysis::CrossCheck cross_check_;
   bool has_header_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/report_allocator.h"
+#include "cli/report_streams.h"
 #include "cli/report_text.h"
 
 namespace gmt::cli {
@@ -86,6 +87,8 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
                {"unknown_bytes", report.unknown_bytes},
                {"actions", ActionsJson(report.allocator)},
                {"reconciliation", ReconciliationJson(report.allocator)},
+               {"streams", StreamsJson(report.streams)},
+               {"cross_check", CrossCheckJson(report.streams.cross_check)},
                {"lacks", lacks}};
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));

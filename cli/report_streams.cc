@@ -59,14 +59,14 @@ std::string StreamName(const StreamReport& report, uint64_t handle) {
 std::string HeldLine(const HeldHeap& heap) {
   const Held& held = heap.held;
   if (held.frees == 0) {
-    return fmt::format("GPU {}: how long {} of {} were held after their free is not known ({})\n",
-                       heap.device, Plural(heap.unknown_frees, "piece"), heap.heap,
+    return fmt::format("GPU {}: nobody knows how long pending work held {} of {} ({})\n",
+                       heap.device, Plural(heap.unknown_frees, "freed piece"), heap.heap,
                        Bytes(heap.unknown_bytes));
   }
   std::string text = fmt::format(
-      "GPU {}: {} of {} ({}) were held for {} after their free by pending work, {} at most; {}, up "
-      "to {} at a time (at {})\n",
-      heap.device, Plural(held.frees, "piece"), heap.heap, Bytes(held.bytes),
+      "GPU {}: pending work held {} of {} ({}) for {}, {} at most; {}, up to {} at a time (at "
+      "{})\n",
+      heap.device, Plural(held.frees, "freed piece"), heap.heap, Bytes(held.bytes),
       Nanoseconds(held.mean_ns()), Nanoseconds(static_cast<double>(held.longest_ns)),
       ByteTime(held.byte_ns), Bytes(heap.peak_bytes), Duration(heap.peak_t_ns));
   if (heap.peak_occupied_bytes > heap.peak_live_bytes) {
@@ -148,19 +148,19 @@ std::string HostLines(const StreamReport& report, size_t top) {
   const HostTime syncs = TimeIn(report, true), calls = TimeIn(report, false);
   std::string text;
   if (syncs.total_ns > 0 && static_cast<double>(syncs.total_ns) >= worth) {
-    text += fmt::format("the host waited {} in {}\n",
-                        Nanoseconds(static_cast<double>(syncs.total_ns)),
-                        Plural(syncs.calls, "synchronisation"));
+    text +=
+        fmt::format("the host waited {} in {}\n", Nanoseconds(static_cast<double>(syncs.total_ns)),
+                    Plural(syncs.calls, "synchronisation"));
     text += HostRows(report, true, top);
   }
   if (calls.total_ns > 0 && static_cast<double>(calls.total_ns) >= worth) {
-    text += fmt::format("the driver's allocation calls took {} ({})",
-                        Nanoseconds(static_cast<double>(calls.total_ns)),
-                        Plural(calls.calls, "call"));
+    text +=
+        fmt::format("the driver's allocation calls took {} ({})",
+                    Nanoseconds(static_cast<double>(calls.total_ns)), Plural(calls.calls, "call"));
     if (calls.syncs > 0) {
-      text += fmt::format("; {} of it waited for the device, {}",
-                          Nanoseconds(static_cast<double>(calls.sync_ns)),
-                          Plural(calls.syncs, "time"));
+      text +=
+          fmt::format("; {} of it waited for the device, {}",
+                      Nanoseconds(static_cast<double>(calls.sync_ns)), Plural(calls.syncs, "time"));
     }
     text += "\n" + HostRows(report, false, top);
   }

@@ -15,8 +15,8 @@ Json OrNull(const std::optional<T>& value) {
 }
 
 Json TimeOrNull(int64_t t_ns) {
-  const bool known = t_ns != std::numeric_limits<int64_t>::min() &&
-                     t_ns != std::numeric_limits<int64_t>::max();
+  const bool known =
+      t_ns != std::numeric_limits<int64_t>::min() && t_ns != std::numeric_limits<int64_t>::max();
   return known ? Json(t_ns) : Json(nullptr);
 }
 
@@ -91,14 +91,10 @@ const char* NameOf(analysis::HostCost::Kind kind) {
 }
 
 Json CostJson(const analysis::HostCostRow& row) {
-  return {{"what", NameOf(row.cost.kind)},
-          {"api", row.api},
-          {"stack", row.cost.stack},
-          {"calls", row.cost.calls},
-          {"total_ns", row.cost.total_ns},
-          {"longest_ns", row.cost.longest_ns},
-          {"inner_syncs", row.cost.syncs},
-          {"inner_sync_ns", row.cost.sync_ns}};
+  return {{"what", NameOf(row.cost.kind)}, {"api", row.api},
+          {"stack", row.cost.stack},       {"calls", row.cost.calls},
+          {"total_ns", row.cost.total_ns}, {"longest_ns", row.cost.longest_ns},
+          {"inner_syncs", row.cost.syncs}, {"inner_sync_ns", row.cost.sync_ns}};
 }
 
 template <typename List, typename ToJson>

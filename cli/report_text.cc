@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/report_allocator.h"
+#include "cli/report_streams.h"
 #include "cli/text.h"
 #include "symbols/demangle.h"
 
@@ -21,6 +22,7 @@ using analysis::ReportRow;
 
 constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kCallersShown = 4;
+constexpr size_t kStreamRows = 3;
 constexpr size_t kIndent = 34;  // where a row's text begins
 constexpr size_t kMinTextWidth = 30;
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
@@ -250,6 +252,9 @@ std::string Unknown(const Report& report, const std::vector<std::string>& lacks)
   for (const std::string& lack : Mismatches(report.allocator.reconciliations)) {
     text += "  " + lack + "\n";
   }
+  for (const std::string& doubt : CrossCheckDoubts(report.streams.cross_check)) {
+    text += "  " + doubt + "\n";
+  }
   for (const std::string& lack : lacks) text += "  " + lack + "\n";
   return text.empty() ? "" : "\nNot known\n" + text;
 }
@@ -272,7 +277,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
     text += AllocatorText(report.allocator, device.index);
   }
-  return text + Unknown(report, lacks);
+  return text + StreamText(report.streams, std::min(top, kStreamRows)) + Unknown(report, lacks);
 }
 
 }  // namespace gmt::cli
