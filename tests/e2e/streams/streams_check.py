@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Records programs with several streams and checks what the report says of freed memory: it is held
+from its free to the call that proves its stream to be done, as the program itself saw the time.
+
+Usage: streams_check.py --build DIR [NAME...]
+"""
+
+import argparse
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from rig import PROGRAMS, Rig, run_cases  # noqa: E402
+
+LATENCY = "sync=3ms,free=2ms"  # calls that take their time can be told from each other
+
+
+def run(rig, folder):
+    program = [sys.executable, PROGRAMS / "stream_life.py"]
+    recording = rig.run(folder, program, SIMCUDA_LATENCY=LATENCY)
+    pieces = recording.result()["pieces"]
+    recording.check_whole()
+    return recording.report(), pieces
+
+
+def case_freed_memory_is_held_until_a_call_proves_its_stream_done(rig, folder):
+    report, pieces = run(rig, folder)
+    rows = {row["bytes"]: row for row in report["streams"]["held_rows"]}
+    proved = [piece for piece in pieces if piece["proved"]]
+    assert len(rows) == len(proved) == len(pieces) - 1, (rows, pieces)
+    for piece in proved:
+        row = rows[piece["size"]]
+        assert row["frees"] == 1 and row["heap"] == "driver", row
+        least = piece["proved"][0] - piece["freed"][1]
+        most = piece["proved"][1] - piece["freed"][0]
+        assert least <= row["longest_ns"] <= most, (piece, row, least, most)
+
+
+def case_free_that_nothing_proves_is_not_guessed(rig, folder):
+    report, pieces = run(rig, folder)
+    (held,) = [heap for heap in report["streams"]["held"] if heap["heap"] == "driver"]
+    assert held["frees"] == len(pieces) - 1, held
+    assert held["unknown_frees"] == 1 and held["unknown_bytes"] == pieces[-1]["size"], held
+    assert held["bytes"] == sum(piece["size"] for piece in pieces[:-1]), held
+
+
+def case_streams_have_their_priority_and_their_kind(rig, folder):
+    report, _ = run(rig, folder)
+    made = [s for s in report["streams"]["streams"] if s["created_t_ns"] is not None]
+    assert [s["priority"] for s in made] == [0, 0, -1], made
+    assert [s["blocking"] for s in made] == [True, False, False], made
+    assert [s["destroyed_t_ns"] is not None for s in made] == [False, False, True], made
+
+
+def case_host_time_is_that_of_the_calls(rig, folder):
+    report, _ = run(rig, folder)
+    costs = {(cost["what"], cost["api"]): cost for cost in report["streams"]["host"]}
+    calls = {}
+    for cost in report["streams"]["host"]:
+        calls[cost["api"]] = calls.get(cost["api"], 0) + cost["calls"]
+    assert calls["cudaStreamSynchronize"] == 2 and calls["cudaDeviceSynchronize"] == 2, calls
+    assert calls["cudaEventSynchronize"] == 4, calls
+    assert costs["sync", "cudaDeviceSynchronize"]["longest_ns"] >= 3_000_000, costs
+    assert costs["free", "cudaFree"]["total_ns"] >= 2_000_000, costs
+
+
+CASES = [(name[5:], case) for name, case in list(globals().items()) if name.startswith("case_")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    chosen = [(name, case) for name, case in CASES if not args.names or name in args.names]
+    return run_cases(Rig(args.build.resolve(), None), chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
