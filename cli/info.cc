@@ -68,13 +68,13 @@ Json TargetJson(const InfoSummary& summary, bool complete) {
 Json LossesJson(const InfoSummary& summary) {
   const Losses& losses = summary.losses;
   return {
-      {"written", losses.written()},          {"delivered", losses.delivered()},
-      {"overrun", losses.overrun()},          {"holes", losses.holes()},
-      {"abandoned", losses.abandoned()},      {"backlog", losses.backlog()},
-      {"adds_up", summary.losses_add_up()},   {"stacks_full", losses.stacks_full()},
-      {"codes_full", losses.codes_full()},    {"activities_dropped", losses.activities_dropped()},
-      {"live_full", losses.live_full()},      {"contexts_full", losses.contexts_full()},
-      {"modules_full", losses.modules_full()}};
+      {"written", losses.written()},           {"delivered", losses.delivered()},
+      {"overrun", losses.overrun()},           {"holes", losses.holes()},
+      {"abandoned", losses.abandoned()},       {"backlog", losses.backlog()},
+      {"adds_up", summary.losses_add_up()},    {"stacks_full", losses.stacks_full()},
+      {"codes_full", losses.codes_full()},     {"activities_dropped", losses.activities_dropped()},
+      {"live_full", losses.live_full()},       {"contexts_full", losses.contexts_full()},
+      {"modules_full", losses.modules_full()}, {"texts_full", losses.texts_full()}};
 }
 
 // "GPU 0 (A100, 80 GiB)", as far as it is known.

@@ -184,6 +184,10 @@ void EventTranslator::TranslateActivity(const session::Record& r, format::Event*
     e->present |= format::kHasPriority;
   }
   e->memory = static_cast<gmt::Memory>(r.memory);
+  if (r.memory == Memory::kRegion) {  // a heap that the program manages itself
+    e->heap = Heap(r.memory);
+    e->name = Text(r.stream);
+  }
   if (r.result != 0) {
     e->result = r.result;
     e->present |= format::kHasResult;

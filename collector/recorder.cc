@@ -240,6 +240,7 @@ gmt::Losses MakeLosses(const session::Control& control, const session::RingLosse
   losses.set_unrepresentable(count(session::kUnrepresentable));
   losses.set_passed_unhooked(count(session::kPassedUnhooked));
   losses.set_contexts_full(count(session::kContextsFull));
+  losses.set_texts_full(count(session::kTextsFull));
   losses.set_codes_full(count(session::kCodesFull));
   losses.set_activities_dropped(count(session::kActivitiesDropped));
   return losses;

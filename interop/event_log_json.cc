@@ -23,7 +23,7 @@
   FIELD(losses, live_full) FIELD(losses, before_session) FIELD(losses, no_real_function) \
   FIELD(losses, in_flight_full) FIELD(losses, modules_full) FIELD(losses, unrepresentable) \
   FIELD(losses, passed_unhooked) FIELD(losses, contexts_full) \
-  FIELD(losses, codes_full) FIELD(losses, activities_dropped)
+  FIELD(losses, texts_full) FIELD(losses, codes_full) FIELD(losses, activities_dropped)
 // clang-format on
 
 namespace gmt::interop {

@@ -54,6 +54,8 @@ constinit DriverFunction<decltype(cuDeviceGetPCIBusId)> device_get_pci_bus_id(
 constinit DriverFunction<decltype(cuDeviceTotalMem)> device_total_mem("cuDeviceTotalMem_v2");
 constinit DriverFunction<decltype(cuDeviceGetAttribute)> device_get_attribute(
     "cuDeviceGetAttribute");
+constinit DriverFunction<decltype(cuPointerGetAttributes)> pointer_get_attributes(
+    "cuPointerGetAttributes");
 constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
     "cuMemGetAddressRange_v2");
 
@@ -111,6 +113,21 @@ unsigned DriverVersion() {
     known.store(version, std::memory_order_relaxed);
   }
   return version != 0 ? version : ~0u;
+}
+
+// The function succeeds for any address, and leaves zero where it is not CUDA's.
+bool DeviceOf(uint64_t address, uint8_t* device) {
+  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                      CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  unsigned type = 0, is_managed = 0;
+  int ordinal = -1;
+  void* answers[] = {&type, &is_managed, &ordinal};
+  if (!pointer_get_attributes.Succeeds(3u, attributes, answers, CUdeviceptr{address})) return false;
+  if (type != CU_MEMORYTYPE_HOST && type != CU_MEMORYTYPE_DEVICE) return false;
+  const bool is_host = type == CU_MEMORYTYPE_HOST && is_managed == 0;
+  *device = is_host || ordinal < 0 ? session::kNoDevice : static_cast<uint8_t>(ordinal);
+  return true;
 }
 
 uint64_t AllocationSize(uint64_t address) {

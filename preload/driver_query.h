@@ -29,6 +29,10 @@ bool PrimaryContextIsActive(int device);
 // Of CUDA, as the driver knows it; the newest there can be where it does not say.
 unsigned DriverVersion();
 
+// The device that an address of CUDA's belongs to; session::kNoDevice for pinned host memory. False:
+// the driver does not know the address.
+bool DeviceOf(uint64_t address, uint8_t* device);
+
 // Bytes of the allocation that begins at this device address; 0 where the driver does not say.
 uint64_t AllocationSize(uint64_t address);
 

@@ -36,7 +36,9 @@ constexpr const char* kNodes[] = {"@libcudart.so.11.0", "@libcudart.so.12", "@li
                                   "@libcudart.so.14", "@@libcudart.so.15"};
 
 std::set<std::string> ExpectedExports() {
-  std::set<std::string> names = {"dlsym",
+  std::set<std::string> names = {"InitializeInjectionNvtx2",
+                                 "InitializeInjectionNvtxExtension",
+                                 "dlsym",
                                  "dlvsym",
                                  "dlclose",
                                  "gpumemtrace_cupti_status",

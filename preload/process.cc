@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "preload/cupti/attention.h"
+#include "preload/nvtx/injection.h"
 #include "preload/start.h"
 #include "preload/thread_state.h"
 
@@ -67,6 +68,7 @@ Process* Process::StartOrWait() {
     p->status.store(started ? kRecording : kOff);
     if (started) {
       CountUncounted(*p);
+      TellNvtx(p);
       BeginCuptiEarly(p);
     }
     return started ? p : nullptr;

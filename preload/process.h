@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "preload/nvtx/nvtx_state.h"
 #include "preload/python/interpreter.h"
 #include "preload/stack_capture.h"
 #include "preload/torch/torch_state.h"
@@ -48,6 +49,7 @@ struct Process {
   std::atomic<const char*> python_source;  // its status as it was last told
   TorchState torch;
   std::atomic<uint64_t> known_devices[4];  // by number, a bit each
+  NvtxState nvtx;
   std::atomic<uint32_t> last_range;  // number of the last range that was begun
   bool collector_started;
 

@@ -33,6 +33,7 @@ struct ThreadState {
   uint32_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
   uint32_t tid;      // 0: not asked yet
   uint32_t process;  // identity of the process in which it was asked (Process::identity)
+  uint32_t push_stack;  // number of its ranges of NVTX (preload/nvtx/push_stacks.h); 0: none
   LastStack last_stack;
   LastStack last_forward_stack;  // of the interpreter's frames alone
   Scope* scope;                  // the innermost hooked call that C++ exceptions may leave

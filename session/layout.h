@@ -353,9 +353,9 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //   3     size: bytes; index of a mark; number of a range; status (text id) of a source; total bytes
 //         of a sample and of a device; where the call of event_* and sync returns to, if a caching
 //         allocator made it
-//   4     stream: raw handle (of a map: the physical handle; of a region: its name, a text id; of a
-//         mark or range: its domain, a text id; of a device: PCI bus id 0-31 and UUID 32-63, text
-//         ids)
+//   4     stream: raw handle (of a map: the physical handle; of a region and of a heap of regions:
+//         its name, a text id; of a mark or range: its domain, a text id; of a device: PCI bus id
+//         0-31 and UUID 32-63, text ids)
 //   5     stack 0-31 · 32-63: forward stack of a block; color of a mark or range; of an activity its
 //         flags 0-7 and priority 16-31
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)

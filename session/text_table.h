@@ -22,8 +22,12 @@ class TextTable {
 
   // The id of the text; 0 where there is no room. Texts longer than kMaxTextLength are cut.
   uint32_t Intern(std::string_view text) const;
+  // The same where it is there already; else 0.
+  uint32_t Find(std::string_view text) const;
 
  private:
+  auto EqualTo(std::string_view text) const;
+
   InternIndex index_;
   Arena arena_;
 };

@@ -1,0 +1,140 @@
+#include "preload/nvtx/injection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload/clock.h"
+#include "preload/export.h"
+#include "preload/loader.h"
+#include "preload/nvtx/hooks.h"
+#include "preload/nvtx/memory.h"
+#include "preload/nvtx/other_tool.h"
+#include "preload/nvtx/payload.h"
+#include "preload/nvtx/record_nvtx.h"
+#include "preload/own_image.h"
+#include "preload/record_event.h"
+#include "preload/thread_state.h"
+
+namespace gmt::preload {
+namespace {
+
+constinit std::atomic<bool> was_asked{false};  // some copy of NVTX has this library's functions
+
+// The slots of one copy of NVTX, in the order of kNvtxHookTable; nullptr: an older one has no such
+// function.
+class Slots {
+ public:
+  explicit Slots(NvtxGetExportTableFunc_t get) {
+    const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get(NVTX_ETID_CALLBACKS));
+    if (callbacks == nullptr || callbacks->struct_size < sizeof(*callbacks)) return;
+    for (size_t i = 0; i < kNvtxHooks; ++i) {
+      NvtxFunctionTable table = nullptr;
+      unsigned size = 0;
+      const NvtxHook& hook = kNvtxHookTable[i];
+      if (callbacks->GetModuleFunctionTable(hook.module, &table, &size) != 0 && table != nullptr &&
+          hook.number < size) {
+        slots_[i] = table[hook.number];
+        if (slots_[i] != nullptr) before_[i] = *slots_[i];
+      }
+    }
+  }
+
+  // Puts this library's functions there. What has changed since is another tool's. A slot that has a
+  // third function in this copy of NVTX stays with that: it is called, and not seen.
+  void Take() {
+    for (size_t i = 0; i < kNvtxHooks; ++i) {
+      if (slots_[i] == nullptr) continue;
+      const NvtxFunctionPointer now = *slots_[i];
+      NvtxFunctionPointer known = nullptr;
+      const bool is_ours = now == before_[i] || now == kNvtxHookTable[i].function || now == nullptr;
+      if (is_ours || nvtx_next[i].compare_exchange_strong(known, now) || known == now)
+        *slots_[i] = kNvtxHookTable[i].function;
+    }
+  }
+
+ private:
+  NvtxFunctionPointer* slots_[kNvtxHooks] = {};
+  NvtxFunctionPointer before_[kNvtxHooks] = {};
+};
+
+// The session's word on NVTX.
+uint32_t SetSource(Process* p, const char* status) {
+  const uint32_t id = p->map.texts().Intern(status);
+  p->map.control().facts[session::kNvtxSource].store(id, std::memory_order_release);
+  return id;
+}
+
+// The same where it changes while the session is there.
+void ChangeSource(Process* p, const char* status) {
+  session::Record r;
+  r.kind = session::Kind::kSource;
+  r.thread = ThreadId(p->identity);
+  r.value = p->map.texts().Intern("nvtx");
+  r.size = SetSource(p, status);
+  r.time_ns = NowNs();
+  CommitAlone(p, r);
+}
+
+const char* Status(const Process& p) {
+  if ((p.options.heaps & session::kNvtxHeap) == 0) return "off: heap= does not name nvtx";
+  if (was_asked.load()) return OtherTool::Status();
+  const char* path = getenv(kNvtxInjection);
+  if (path == nullptr || *path == '\0')
+    return "off: NVTX_INJECTION64_PATH does not name libgpumemtrace.so, as gpumemtrace run has it";
+  if (strstr(path, "libgpumemtrace") == nullptr)
+    return "off: NVTX_INJECTION64_PATH names another tool";
+  return "off: no NVTX call was made";
+}
+
+void TellWasAsked() {
+  const bool is_news = !was_asked.exchange(true);
+  Process* p = IfRecordingNvtx();
+  if (is_news && p != nullptr) ChangeSource(p, Status(*p));
+}
+
+int Initialize(NvtxGetExportTableFunc_t get) {
+  if (void* first = EntryOfFirstCopy("InitializeInjectionNvtx2"); first != nullptr)
+    return reinterpret_cast<NvtxInitializeInjectionNvtxFunc_t>(first)(get);
+  Slots slots(get);
+  const OtherTool& other = OtherTool::Get();
+  const int taken = other.initialize == nullptr ? 0 : other.initialize(get);
+  if (NvtxTables::Map() == nullptr) return taken;
+  slots.Take();
+  TellWasAsked();
+  return 1;
+}
+
+// Success, also for a module of which nothing is taken: then its functions do nothing, and the
+// program's copy of NVTX knows that there is a tool.
+int InitializeExtension(nvtxExtModuleInfo_t* module) {
+  if (void* first = EntryOfFirstCopy("InitializeInjectionNvtxExtension"); first != nullptr)
+    return reinterpret_cast<NvtxExtInitializeInjectionFunc_t>(first)(module);
+  const OtherTool& other = OtherTool::Get();
+  if (other.initialize_extension != nullptr) other.initialize_extension(module);
+  if (NvtxTables::Map() == nullptr) return 1;
+  TakePayloadExtension(*module);
+  if (IsMemoryExtension(*module)) TakeMemoryExtension(*module);
+  TellWasAsked();
+  return 1;
+}
+
+}  // namespace
+
+void TellNvtx(Process* p) {
+  SetSource(p, Status(*p));
+  NvtxTables* tables = NvtxTables::IfMapped();
+  if (tables == nullptr || (p->options.heaps & session::kNvtxHeap) == 0) return;
+  TellLabels(p);
+  tables->heaps.ForEach([p](NvtxHeap* heap) { RecordHeap(p, heap); });
+  if (PushStack* stack = tables->pushed.MineIfAny(); stack != nullptr) TellPushed(p, stack);
+}
+
+}  // namespace gmt::preload
+
+// Zero says that there is no tool.
+GMT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get) {
+  return get == nullptr ? 0 : gmt::preload::Initialize(get);
+}
+GMT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  return module == nullptr ? 0 : gmt::preload::InitializeExtension(module);
+}

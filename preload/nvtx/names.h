@@ -1,0 +1,62 @@
+// preload/nvtx/names.h
+//
+// NvtxNames: strings and domains that the program has registered with NVTX. It may do so long before
+// there is a session, in one that is not recorded at all, and goes on using the handles in a fork
+// child; so they are kept here, in memory of the process, and get their number in a session's table
+// of texts when an event needs it.
+//
+// Bounded: what finds no room is one and the same name, which has no text.
+//
+// Thread safety: all methods from any thread and from signal handlers, without a lock. Zero bytes
+// are no names.
+
+#ifndef GMT_PRELOAD_NVTX_NAMES_H_
+#define GMT_PRELOAD_NVTX_NAMES_H_
+
+#include <stdint.h>
+
+#include <atomic>
+#include <string_view>
+
+#include "session/layout.h"
+
+namespace gmt::preload {
+
+struct NvtxName {
+  std::atomic<uint64_t> hash;  // 0: free; 1: being written
+  // Process::identity << 32 | id in that process's session; another process's is not known here.
+  std::atomic<uint64_t> known_as;
+  uint32_t offset, size;  // of the text
+
+  static constexpr uint64_t kClaimed = 1;
+};
+
+class NvtxNames {
+ public:
+  static constexpr uint32_t kNames = 8192;
+  static constexpr uint32_t kBytes = 1 << 20;
+
+  // Equal texts are one name. Texts longer than session::kMaxTextLength are cut.
+  NvtxName* Enter(std::string_view text);
+  // Whether a handle is one of these, and not another tool's.
+  bool Contains(const void* handle) const {
+    const auto address = reinterpret_cast<uintptr_t>(handle);
+    const auto start = reinterpret_cast<uintptr_t>(names_);
+    return address >= start && address < start + sizeof(names_) &&
+           (address - start) % sizeof(NvtxName) == 0;
+  }
+  std::string_view TextOf(const NvtxName& name) const { return {texts_ + name.offset, name.size}; }
+  // Whether it stands for those that found no room.
+  bool IsRefused(const NvtxName* name) const { return name == &names_[0]; }
+
+ private:
+  NvtxName* Write(NvtxName* name, uint64_t hash, std::string_view text);
+
+  std::atomic<uint64_t> used_;  // bytes of texts_
+  NvtxName names_[1 + kNames];  // the first has no text
+  char texts_[kBytes];
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_NVTX_NAMES_H_

@@ -1,0 +1,89 @@
+#include "preload/nvtx/other_tool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "preload/aside.h"
+#include "preload/loader.h"
+#include "preload/message.h"
+#include "preload/nvtx/injection.h"
+#include "preload/own_image.h"
+
+namespace gmt::preload {
+namespace {
+
+enum : uint32_t { kUnknown, kLoading, kKnown };
+
+constinit OtherTool tool = {};
+constinit char status[192] = "on";
+constinit std::atomic<uint32_t> state{kUnknown};
+
+const char* FileName(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// The program's own dlerror() is not touched where all goes well.
+void Load() {
+  const char* path = getenv(kNvtxOtherInjection);
+  if (path == nullptr || *path == '\0') return;
+  void* library = dlopen(path, RTLD_LAZY);
+  if (library == nullptr) {
+    const char* why = dlerror();
+    snprintf(status, sizeof(status), "on; %s could not be loaded", FileName(path));
+    const HeldSignals held;
+    return Say("%s: %s could not be loaded: %s", kNvtxOtherInjection, path,
+               why == nullptr ? "no reason given" : why);
+  }
+  void* initialize = LibcDlsym(library, "InitializeInjectionNvtx2");
+  if (initialize == nullptr || InOwnImage(initialize)) {
+    if (initialize == nullptr)
+      snprintf(status, sizeof(status), "on; %s takes no calls of NVTX", FileName(path));
+    dlerror();
+    return;
+  }
+  tool.initialize = reinterpret_cast<NvtxInitializeInjectionNvtxFunc_t>(initialize);
+  tool.initialize_extension = reinterpret_cast<NvtxExtInitializeInjectionFunc_t>(
+      LibcDlsym(library, "InitializeInjectionNvtxExtension"));
+  dlerror();
+  snprintf(status, sizeof(status), "on, and %s behind it", FileName(path));
+}
+
+}  // namespace
+
+const OtherTool& OtherTool::Get() {
+  uint32_t seen = kUnknown;
+  if (state.compare_exchange_strong(seen, kLoading, std::memory_order_acq_rel)) {
+    Load();
+    state.store(kKnown, std::memory_order_release);
+  }
+  while (state.load(std::memory_order_acquire) == kLoading) {
+    const timespec step = {0, 1000000};
+    syscall(SYS_nanosleep, &step, nullptr);
+  }
+  return tool;
+}
+
+const char* OtherTool::Status() {
+  Get();
+  return status;
+}
+
+void* EntryOfFirstCopy(const char* name) {
+  void* first = LibcDlsym(RTLD_DEFAULT, "gpumemtrace_recording");
+  Dl_info info;
+  if (first == nullptr || InOwnImage(first) || dladdr(first, &info) == 0) return nullptr;
+  void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* entry = LibcDlsym(library, name);
+  LibcDlclose(library);
+  return entry;
+}
+
+}  // namespace gmt::preload

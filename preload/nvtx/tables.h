@@ -1,0 +1,47 @@
+// preload/nvtx/tables.h
+//
+// NvtxTables: what is kept of NVTX beside any session. Mapped when a copy of NVTX first asks for a
+// tool, for the life of the process; a fork child has its own, with what its parent had entered.
+//
+// Thread safety: all members from any thread.
+
+#ifndef GMT_PRELOAD_NVTX_TABLES_H_
+#define GMT_PRELOAD_NVTX_TABLES_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+#include "preload/nvtx/handle_map.h"
+#include "preload/nvtx/heaps.h"
+#include "preload/nvtx/labels.h"
+#include "preload/nvtx/names.h"
+#include "preload/nvtx/push_stacks.h"
+
+namespace gmt::preload {
+
+struct NvtxTables {
+  NvtxNames names;
+  // Another tool's handles, where one is behind this library: its strings and domains, and the
+  // addresses of its regions.
+  HandleMap<8192> strings, domains;
+  HandleMap<65536> regions;
+  PushStacks pushed;
+  NvtxLabels labels;
+  NvtxHeaps heaps;
+
+  // nullptr where no copy of NVTX has asked yet, or there was no memory.
+  static NvtxTables* IfMapped() { return mapped_.load(std::memory_order_acquire); }
+  static NvtxTables* Map();
+
+  // nullptr where the handle is not known. Default domain: nullptr.
+  static NvtxName* StringOf(const void* handle);
+  static NvtxName* DomainOf(const void* handle);
+
+ private:
+  static constinit std::atomic<NvtxTables*> mapped_;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_NVTX_TABLES_H_
