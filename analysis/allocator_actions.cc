@@ -20,7 +20,9 @@ bool SettingsHave(const Trace& trace, std::string_view option) {
   });
 }
 
-bool IsBlock(const Trace& trace, RowId row) { return trace.rows.heap[row] > kHostHeap; }
+bool IsBlock(const Trace& trace, RowId row) {
+  return trace.rows.heap[row] > kHostHeap && !trace.rows.IsRegion(row);
+}
 
 // A failed call has no memory that could say whose it is: the calls around it do.
 bool IsOfAllocator(const Trace& trace, const DriverCall& call) {

@@ -88,7 +88,7 @@ std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step)
   std::vector<Piece> pieces = Pieces(trace, device, step);
   const Rows& rows = trace.rows;
   for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
-    if (rows.heap[row] <= kHostHeap || rows.device[row] != device) continue;
+    if (rows.heap[row] <= kHostHeap || rows.IsRegion(row) || rows.device[row] != device) continue;
     const bool live = rows.HeldAfter(row, step);
     if (live || rows.PendingAfter(row, step)) {
       Place(rows.address[row], rows.size[row], live, pieces);

@@ -49,6 +49,10 @@ class EventScript {
     return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
   }
   format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
+  format::Event& Region(uint64_t address, uint64_t size, const Functions& stack = {}) {
+    return Add(ALLOC, "nvtx", REGION, address, size, stack);
+  }
+  format::Event& FreeRegion(uint64_t address) { return Add(FREE, "nvtx", REGION, address, 0); }
   format::Event& FreeBlockDone(uint64_t address) {
     return Add(FREE_DONE, "pytorch", BLOCK, address, 0);
   }

@@ -10,12 +10,16 @@
 namespace gmt::analysis {
 namespace {
 
+// Regions of NVTX lie in any heap's memory.
+constexpr uint32_t kRegionLayer = UINT32_MAX;
+
 // Where a row begins or ends to cover addresses. Physical memory does so at each of its mappings.
 struct Edge {
   int32_t device;
   uint64_t address;
   bool begins;
-  uint32_t layer;  // heap: inner heaps have higher indices (driver 0, host 1, then frameworks')
+  uint32_t layer;  // heap: inner heaps have higher indices (driver 0, host 1, then frameworks');
+                   // kRegionLayer
   RowId row;
 
   bool operator<(const Edge& other) const {
@@ -45,7 +49,8 @@ std::vector<Edge> Edges(const Trace& trace, const std::vector<RowId>& held, Step
   const Rows& rows = trace.rows;
   for (RowId row : held) {
     if ((rows.flags[row] & kRowHandle) != 0) continue;
-    edges.Add(rows.device[row], rows.address[row], rows.size[row], rows.heap[row], row);
+    const uint32_t layer = rows.IsRegion(row) ? kRegionLayer : rows.heap[row];
+    edges.Add(rows.device[row], rows.address[row], rows.size[row], layer, row);
   }
   for (const Mapping& m : trace.mappings) {
     if (m.physical == kNoRow || !m.HeldAfter(step) || !rows.HeldAfter(m.physical, step)) continue;
@@ -61,9 +66,11 @@ absl::flat_hash_map<RowId, uint64_t> CoveredBytes(const std::vector<Edge>& edges
   uint64_t reached = 0;
   for (const Edge& edge : edges) {
     if (open.size() > 1 && edge.address > reached) {
-      const uint32_t innermost = open.rbegin()->first;
+      const auto [innermost, last] = *open.rbegin();
       for (const auto& [layer, row] : open) {
-        if (layer < innermost) covered[row] += edge.address - reached;
+        // A region may lie in another one: it is the younger.
+        const bool is_under = layer < innermost || (layer == kRegionLayer && row != last);
+        if (is_under) covered[row] += edge.address - reached;
       }
     }
     reached = edge.address;

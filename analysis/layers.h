@@ -8,6 +8,9 @@
 //   pytorch    |--1--|   |---2---|
 //   own       A  1      A  2       A       B            own(A) = A - 1 - 2
 //
+// Regions of NVTX are the innermost layer, wherever they lie; of two that overlap, the younger has
+// the byte.
+//
 // Thread safety: pure functions.
 
 #ifndef GMT_ANALYSIS_LAYERS_H_

@@ -46,6 +46,31 @@ TEST(Layers, HandlesAndOtherDevicesAreNoPlaces) {
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(0x1000, 0x1000, 0x100));
 }
 
+TEST(Layers, RegionsAreInnermostWhereverTheyLie) {
+  EventScript script;
+  script.Alloc(0x100000, kMiB);
+  script.Region(0x180000, 3000);  // in a driver's allocation, and known before any block is
+  script.Block(0x100000, 2000);
+  script.Region(0x100100, 500);  // in a block
+  EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 5000, 3000, 1500, 500));
+}
+
+TEST(Layers, YoungerOfTwoRegionsThatOverlapHasTheBytes) {
+  EventScript script;
+  script.Alloc(0x100000, kMiB);
+  script.Region(0x100000, 3000);
+  script.Region(0x100400, 1000);
+  script.Region(0x100000 + 2500, 1000);
+  EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 3500, 1500, 1000, 1000));
+}
+
+TEST(Layers, RegionInPinnedMemoryIsTheHosts) {
+  EventScript script;
+  script.Pinned(0x100000, kMiB);
+  script.Region(0x100000, 3000).present &= ~uint64_t{format::kHasDevice};
+  EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 3000, 3000));
+}
+
 TEST(Layers, AddressesThatWrapAroundAreIgnored) {
   EventScript script;
   script.Alloc(UINT64_MAX - 10, 0x1000);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/frames.h"
 
@@ -55,13 +57,29 @@ std::vector<std::string> KindsOf(const Trace& trace, const format::Definitions& 
   return kinds;
 }
 
+// "Train_Step #12" -> "train_step"; empty where the name is not one of a step.
+std::string NameOfStep(std::string_view name) {
+  constexpr std::string_view kNames[] = {"step",          "iteration",          "iter",
+                                         "train_step",    "train_iteration",    "train_iter",
+                                         "training_step", "training_iteration", "global_step"};
+  name = name.substr(0, name.find_last_not_of("0123456789)]") + 1);
+  name = name.substr(0, name.find_last_not_of(" _-#:=/.([") + 1);
+  std::string plain(name);
+  absl::AsciiStrToLower(&plain);
+  std::replace(plain.begin(), plain.end(), ' ', '_');
+  const bool is_known = std::find(std::begin(kNames), std::end(kNames), plain) != std::end(kNames);
+  return is_known ? plain : "";
+}
+
 class CycleFinder {
  public:
   CycleFinder(const Trace& trace, const format::Definitions& definitions)
-      : trace_(trace), kinds_(KindsOf(trace, definitions)) {}
+      : trace_(trace), definitions_(definitions), kinds_(KindsOf(trace, definitions)) {}
 
   Cycles Find() && {
-    if (!ByMarks() && !ByRanges(kStep) && !ByRanges(kZeroGrad) && !ByRanges(kBackward)) return {};
+    if (!ByMarks() && !ByNamedSteps() && !ByRanges(kStep) && !ByRanges(kZeroGrad) &&
+        !ByRanges(kBackward))
+      return {};
     PaintPhases();
     Walk();
     return std::move(found_);
@@ -80,6 +98,37 @@ class CycleFinder {
     }
     if (begins.size() < 2) return false;
     return Adopt("mark step", begins);
+  }
+
+  // Where ranges that are named for steps begin, and where the last one ends. Those inside others of
+  // the same name are none.
+  bool ByNamedSteps() {
+    struct Steps {
+      std::vector<Boundary> begins;
+      Boundary end;
+      int64_t time_ns = 0;
+    };
+    std::map<std::tuple<std::string, uint32_t, uint32_t>, Steps> by_name;
+    for (const Range& range : trace_.ranges) {
+      std::string name = NameOfStep(range.name);
+      if (name.empty() || range.end == kNever || range.begin_t_ns == INT64_MIN) continue;
+      Steps& steps = by_name[{std::move(name), range.domain, range.thread}];
+      if (!steps.begins.empty() && range.begin_t_ns < steps.end.t_ns) continue;
+      steps.begins.push_back({range.begin, range.begin_t_ns});
+      steps.end = {range.end, range.end_t_ns};
+      steps.time_ns += range.end_t_ns - range.begin_t_ns;
+    }
+    const auto most = std::max_element(by_name.begin(), by_name.end(), [](auto& a, auto& b) {
+      const auto key = [](const Steps& s) { return std::pair(s.begins.size() > 1, s.time_ns); };
+      return key(a.second) < key(b.second);
+    });
+    if (most == by_name.end() || most->second.begins.size() < 2) return false;
+    const auto& [name, domain, thread] = most->first;
+    most->second.begins.push_back(most->second.end);
+    return Adopt(domain == 0 ? absl::StrCat("range ", name)
+                             : absl::StrCat("range ", name, " (",
+                                            std::string(definitions_.string(domain)), ")"),
+                 most->second.begins);
   }
 
   // Where ranges of a kind end, those of one call site.
@@ -161,6 +210,7 @@ class CycleFinder {
 
   // Of a device with a framework's blocks, those; else all that is no block.
   bool Counts(RowId row) const {
+    if (trace_.rows.IsRegion(row)) return false;
     const bool is_block = trace_.rows.heap[row] > kHostHeap;
     return is_block == block_devices_.contains(trace_.rows.device[row]) &&
            trace_.rows.heap[row] != kHostHeap;
@@ -169,7 +219,8 @@ class CycleFinder {
   void Walk() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.heap[row] > kHostHeap) block_devices_[rows.device[row]] = true;
+      if (rows.heap[row] > kHostHeap && !rows.IsRegion(row))
+        block_devices_[rows.device[row]] = true;
     }
     for (RowId row = 0; row < rows.count(); ++row) {
       if (Counts(row)) devices_[rows.device[row]].live += rows.birth[row] == 0 ? rows.size[row] : 0;
@@ -224,6 +275,7 @@ class CycleFinder {
   }
 
   const Trace& trace_;
+  const format::Definitions& definitions_;
   const std::vector<std::string> kinds_;  // by range
   Cycles found_;
   std::vector<Phase> phase_;  // of step i+1

@@ -8,8 +8,9 @@
 //   phase              other  | forward  | backward  |other| optimizer   |
 //   step              ---------------------- 7 --------------------------> ends with the optimizer's
 //
-// What ends a step is, in this order: a mark called "step" (the time between two is a step), the
-// optimizer's step, its zero_grad, a backward pass; the first that comes at least twice. A process with several optimizers
+// What ends a step is, in this order: a mark called "step" (the time between two is a step), the next
+// range that is named for a step ("step 7", "iteration#7", "train_step"; of several such names the one
+// that most of the time is spent in), the optimizer's step, its zero_grad, a backward pass; the first that comes at least twice. A process with several optimizers
 // steps when the last of them has: the call site that comes most often, of equals the latest.
 //
 // A record_function has no name in the process's reach: who made it is told by the Python frames of
@@ -68,7 +69,9 @@ struct DeviceCycles {
 };
 
 struct Cycles {
-  std::string source;  // "mark step", "Optimizer.step", ...; empty: no steps were seen
+  // "mark step", "range train_step", "range step (DOMAIN)", "Optimizer.step", ...; empty: no steps
+  // were seen.
+  std::string source;
   std::vector<Cycle> cycles;
   std::vector<DeviceCycles> devices;  // bytes in blocks of a framework; without any, all bytes
 };

@@ -77,6 +77,58 @@ class PhasesTest : public ::testing::Test {
   uint64_t range_ = 0;
 };
 
+TEST_F(PhasesTest, RangesThatAreNamedForStepsAreSteps) {
+  for (uint64_t step = 0; step < 3; ++step) {
+    const std::string name = "Step " + std::to_string(step);
+    script_.Begin(name, 1000 + step).domain = script_.builder().InternString("loop");
+    TrainingStep(step == 0);
+    script_.End(name, 1000 + step);
+  }
+  const Cycles found = Find();
+  EXPECT_EQ(found.source, "range step (loop)");
+  ASSERT_THAT(found.cycles, SizeIs(3));
+  ASSERT_THAT(found.devices, SizeIs(1));
+  EXPECT_EQ(found.devices[0].cycles[1].peak_phase, Phase::kBackward);
+}
+
+TEST_F(PhasesTest, LongestOfSeveralNamesOfStepsIsTaken) {
+  uint64_t outer = 1000;
+  for (uint64_t step = 0; step < 2; ++step) {
+    script_.Begin("iteration:" + std::to_string(step), ++outer);
+    TrainingStep(step == 0);
+    script_.Begin("train_step", ++range_);  // what some call the optimizer's
+    script_.End("train_step", range_);
+    script_.End("iteration:" + std::to_string(step), outer);
+  }
+  EXPECT_EQ(Find().source, "range iteration");
+}
+
+TEST_F(PhasesTest, NamesThatOnlyContainAStepAreNone) {
+  for (const char* name : {"stepping", "first step", "step into 3", "misstep 4", "batch 5", "7"}) {
+    for (int i = 0; i < 2; ++i) {
+      script_.Begin(name, ++range_);
+      script_.Block(0x1000, kBlock);
+      script_.FreeBlock(0x1000);
+      script_.End(name, range_);
+    }
+  }
+  EXPECT_THAT(Find().cycles, IsEmpty());
+}
+
+TEST_F(PhasesTest, RegionsAreNotCountedBesideTheBlocksTheyLieIn) {
+  script_.Begin("step 1", ++range_);
+  script_.Block(0x1000, kBlock);
+  script_.Region(0x1000, kBlock);
+  script_.End("step 1", range_);
+  script_.Begin("step 2", ++range_);
+  script_.FreeRegion(0x1000);
+  script_.FreeBlock(0x1000);
+  script_.End("step 2", range_);
+  const Cycles found = Find();
+  ASSERT_THAT(found.cycles, SizeIs(2));
+  EXPECT_EQ(found.devices[0].cycles[0].peak, kBlock);
+}
+
 TEST_F(PhasesTest, RecordingWithoutStepsHasNone) {
   script_.Block(0x1000, kBlock);
   Backward({0x2000}, {});

@@ -56,7 +56,7 @@ void Replay::Apply(RowId row, bool is_death, Step step) {
   move(*counters.stack);
   if (!is_block || (flags & kRowUnbacked) != 0) move(counters.device->bytes);
   if ((flags & kRowHoldsBlocks) != 0) move(counters.device->segments);
-  if (is_block) counters.device->blocks += is_death ? -bytes : bytes;
+  if (is_block && !trace_.rows.IsRegion(row)) counters.device->blocks += is_death ? -bytes : bytes;
   if (!inside_) return;
   if (step > 0) ++(is_death ? counters.heap->frees : counters.heap->allocations);
   NotePeaks(counters, step);

@@ -101,6 +101,9 @@ struct Rows {
   std::vector<int64_t> done_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
+  // Memory that the program itself says it uses, wherever it has it from (docs/nvtx.md). No
+  // framework's block: it may lie in one.
+  bool IsRegion(RowId row) const { return memory[row] == REGION; }
   bool HeldAfter(RowId row, Step step) const { return birth[row] <= step && step < death[row]; }
   // Freed, and not to be used again yet (T7).
   bool PendingAfter(RowId row, Step step) const {
@@ -199,8 +202,9 @@ struct Range {
   Step begin = 0, end = kNever;  // kNever: open at the end
   int64_t begin_t_ns = INT64_MIN, end_t_ns = INT64_MAX;
   uint32_t thread = 0;
-  uint32_t stack = 0;  // where it began
-  uint32_t text = 0;   // string
+  uint32_t stack = 0;   // where it began
+  uint32_t text = 0;    // string
+  uint32_t domain = 0;  // string: whose name it is (NVTX); 0: nobody's in particular
   std::optional<int32_t> device;
 };
 

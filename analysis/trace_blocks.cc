@@ -26,6 +26,7 @@ StreamWaits::Now TraceBuilder::Now(int64_t t_ns) const {
 }
 
 void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
+  if (event.memory == REGION) return;
   has_blocks_ = true;
   if (states_completions_) last_freed_.erase(static_cast<int32_t>(event.device));
   if (event.kind != ALLOC) return;
@@ -38,6 +39,7 @@ void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
 }
 
 void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
+  if (event.memory == REGION) return MarkIfUnbacked(row);
   last_freed_.erase(trace_.rows.device[row]);
   MarkSegments(row);
   waits_.OnOther(event.thread);
@@ -45,13 +47,15 @@ void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
 }
 
 void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
-  reconciler_.Compare(HeapOf(event), event);
-  if (row == kNoRow) return waits_.OnOther(event.thread);
+  const bool is_region = event.memory == REGION;
+  if (!is_region) reconciler_.Compare(HeapOf(event), event);
+  if (row == kNoRow) return is_region ? void() : waits_.OnOther(event.thread);
   Rows& rows = trace_.rows;
   if (event.stack != 0) {
     rows.free_stack_column.resize(std::max(rows.free_stack_column.size(), size_t{row} + 1));
     rows.free_stack_column[row] = event.stack;
   }
+  if (is_region) return;
   if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
   rows.completed[row] = kNever;
   rows.flags[row] |= kRowAwaited;
@@ -83,7 +87,7 @@ void TraceBuilder::ExpectCompletions() {
   states_completions_ = true;
   Rows& rows = trace_.rows;
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.heap[row] > kHostHeap && rows.death[row] != kNever) {
+    if (rows.heap[row] > kHostHeap && !rows.IsRegion(row) && rows.death[row] != kNever) {
       awaiting_[{rows.address[row], kFirstBlockSpace + rows.heap[row]}] = row;
     }
   }
@@ -105,6 +109,7 @@ void TraceBuilder::Count(RowId row) {
   if (counted_[row]) return;
   counted_[row] = true;
   const Rows& rows = trace_.rows;
+  if (rows.IsRegion(row)) return;
   if (rows.heap[row] > kHostHeap) {
     reconciler_.AddBlock(rows.heap[row], rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
@@ -116,6 +121,7 @@ void TraceBuilder::Discount(RowId row) {
   if (!counted_[row]) return;
   counted_[row] = false;
   const Rows& rows = trace_.rows;
+  if (rows.IsRegion(row)) return;
   if (rows.heap[row] > kHostHeap) {
     reconciler_.RemoveBlock(rows.heap[row], rows.device[row], rows.size[row]);
   } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {

@@ -166,7 +166,9 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
   rows.forward_stack.push_back(event.forward_stack);
   rows.stream.push_back(event.stream);
   rows.thread.push_back(event.thread);
-  rows.device.push_back(heap == kHostHeap ? kHostDevice : static_cast<int32_t>(event.device));
+  const bool is_host =
+      heap == kHostHeap || (event.memory == REGION && !event.has(format::kHasDevice));
+  rows.device.push_back(is_host ? kHostDevice : static_cast<int32_t>(event.device));
   rows.heap.push_back(static_cast<uint16_t>(heap));
   rows.memory.push_back(static_cast<uint8_t>(event.memory));
   rows.flags.push_back(flags);
@@ -380,6 +382,7 @@ void TraceBuilder::AddFromSnapshot(const Event& held) {
   ++trace_.unknowns.rows_from_before;
   // What the live set knows ahead of the events is not in an allocator's totals yet.
   if (!held.has(format::kHasTime) || held.t_ns <= trace_.end_t_ns) Count(row);
+  if (trace_.rows.IsRegion(row)) return MarkIfUnbacked(row);
   if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
 }
 

@@ -138,6 +138,8 @@ class TraceBuilder : public format::RecordingVisitor {
   void EndMapping(uint32_t mapping, int64_t t_ns, uint32_t stack = 0);
   // The row of what was held from before; kNoRow where nobody can tell.
   RowId FreeOfUnknown(const format::Event& event);
+  RowId AllocationAround(int32_t device, uint64_t address) const;
+  void MarkIfUnbacked(RowId region);
   void MarkSegments(RowId block);
   void AddOptionalColumns(const format::Event& event, RowId row);
   bool MarkMappings(uint64_t start, uint64_t end);

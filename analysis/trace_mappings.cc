@@ -80,18 +80,38 @@ void TraceBuilder::EndMapping(uint32_t index, int64_t t_ns, uint32_t stack) {
   NoteAside(Aside::kUnmap, index, t_ns);
 }
 
+// The driver's allocation that has this address.
+RowId TraceBuilder::AllocationAround(int32_t device, uint64_t address) const {
+  const Rows& rows = trace_.rows;
+  const auto after = ranges_.upper_bound({device, address});
+  if (after == ranges_.begin()) return kNoRow;
+  const RowId row = std::prev(after)->second;
+  const bool is_inside = rows.device[row] == device && address - rows.address[row] < rows.size[row];
+  return is_inside ? row : kNoRow;
+}
+
+// What lies around a region stays whose it is. All of the host's that is known is CUDA's.
+void TraceBuilder::MarkIfUnbacked(RowId region) {
+  Rows& rows = trace_.rows;
+  const uint64_t start = rows.address[region];
+  if (rows.device[region] == kHostDevice ||
+      AllocationAround(rows.device[region], start) != kNoRow) {
+    return;
+  }
+  auto mapping = mappings_.upper_bound(start);
+  if (mapping != mappings_.begin()) {
+    const Mapping& before = trace_.mappings[std::prev(mapping)->second];
+    if (start - before.address < before.size && before.physical != kNoRow) return;
+  }
+  rows.flags[region] |= kRowUnbacked;
+}
+
 // The driver memory that a block lies in is a framework's segment.
 void TraceBuilder::MarkSegments(RowId block) {
   Rows& rows = trace_.rows;
   const uint64_t start = rows.address[block], end = start + rows.size[block];
-  const int32_t device = rows.device[block];
-  if (auto after = ranges_.upper_bound({device, start}); after != ranges_.begin()) {
-    const RowId row = std::prev(after)->second;
-    if (rows.device[row] == device && start - rows.address[row] < rows.size[row]) {
-      MarkSegment(row);
-      return;
-    }
-  }
+  if (const RowId row = AllocationAround(rows.device[block], start); row != kNoRow)
+    return MarkSegment(row);
   if (!MarkMappings(start, end)) {
     rows.flags[block] |= kRowUnbacked;
     return;

@@ -85,6 +85,7 @@ void TraceBuilder::OnRangeBegin(const format::Event& event) {
   range.thread = event.thread;
   range.stack = event.stack;
   range.text = event.text;
+  range.domain = event.domain;
   if (event.has(format::kHasDevice)) range.device = static_cast<int32_t>(event.device);
   trace_.ranges.push_back(std::move(range));
   NoteAside(Aside::kRangeBegin, index, event.t_ns);

@@ -49,7 +49,9 @@ bool TorchModel::IsHere(RowId row) const {
 bool TorchModel::HoldsBlocks(RowId row) const {
   return (trace_.rows.flags[row] & analysis::kRowHoldsBlocks) != 0;
 }
-bool TorchModel::IsBlock(RowId row) const { return trace_.rows.heap[row] > kHostHeap; }
+bool TorchModel::IsBlock(RowId row) const {
+  return trace_.rows.heap[row] > kHostHeap && !trace_.rows.IsRegion(row);
+}
 bool TorchModel::IsPhysical(RowId row) const {
   return trace_.rows.heap[row] == kDriverHeap && trace_.rows.memory[row] == VMM &&
          (trace_.rows.flags[row] & analysis::kRowHandle) != 0;

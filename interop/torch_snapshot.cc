@@ -121,7 +121,9 @@ struct Source {
     }
   }
 
-  bool IsBlock(RowId row) const { return trace.rows.heap[row] > analysis::kHostHeap; }
+  bool IsBlock(RowId row) const {
+    return trace.rows.heap[row] > analysis::kHostHeap && !trace.rows.IsRegion(row);
+  }
   uint32_t FreeStack(RowId row) const {
     if (IsBlock(row)) return trace.rows.FreeStack(row);
     const auto known = driver_free_stacks.find(row);
