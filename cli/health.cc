@@ -152,6 +152,28 @@ Check PythonStacks() {
           fmt::format("tried with python3 on PATH, which is {}", parts[0])};
 }
 
+// NVTX looks for its tool in the environment, which only `gpumemtrace run` sets.
+Check Nvtx() {
+  const absl::StatusOr<std::string> library = PreloadLibrary();
+  if (!library.ok()) return {"nvtx", State::kFails, std::string(library.status().message())};
+  const char* path = getenv("NVTX_INJECTION64_PATH");
+  if (path == nullptr || *path == '\0') {
+    return {"nvtx", State::kWorks,
+            fmt::format("gpumemtrace run sees to it; with LD_PRELOAD alone set "
+                        "NVTX_INJECTION64_PATH={}",
+                        *library)};
+  }
+  std::error_code none;
+  if (std::filesystem::equivalent(path, *library, none)) {
+    return {"nvtx", State::kWorks, "NVTX_INJECTION64_PATH names this library"};
+  }
+  return {"nvtx", State::kWithout,
+          fmt::format("NVTX_INJECTION64_PATH is {}: gpumemtrace run records beside it; with "
+                      "LD_PRELOAD alone nothing of NVTX is recorded, unless "
+                      "NVTX_INJECTION64_PATH={} GPUMEMTRACE_NVTX_INJECTION={}",
+                      path, *library, path)};
+}
+
 Check Driver() {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver == nullptr) {
@@ -235,10 +257,9 @@ const char* StateName(Check::State state) {
 }
 
 std::vector<Check> CheckHealth() {
-  return {System(),       Library(),        Collector(),
-          SharedMemory(), ForkProtection(), ProcessDescriptor(),
-          NativeStacks(), Driver(),         DeviceMemory(),
-          PythonStacks(), Cupti(),          {"nvtx", State::kWithout, "not in this release"}};
+  return {System(),         Library(),           Collector(),    SharedMemory(),
+          ForkProtection(), ProcessDescriptor(), NativeStacks(), Driver(),
+          DeviceMemory(),   PythonStacks(),      Cupti(),        Nvtx()};
 }
 
 }  // namespace gmt::cli

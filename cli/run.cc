@@ -77,6 +77,18 @@ absl::Status Check(const std::string& text) {
   return problem.empty() ? absl::OkStatus() : UsageError(problem);
 }
 
+// NVTX takes one tool, by a path in the environment. A tool that the user has chosen is called by the
+// library; "./." is NVTX's own word for none.
+void AddNvtx(const std::string& library, ChildProcess::Environment* environment) {
+  const char* chosen = getenv("NVTX_INJECTION64_PATH");
+  const std::string_view path = chosen == nullptr ? "" : chosen;
+  if (path == "./.") return;
+  std::error_code none;
+  if (!path.empty() && !std::filesystem::equivalent(path, library, none))
+    environment->emplace_back("GPUMEMTRACE_NVTX_INJECTION", path);
+  environment->emplace_back("NVTX_INJECTION64_PATH", library);
+}
+
 absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const Options& options,
                                                             const RunLog& log) {
   absl::StatusOr<std::string> library = PreloadLibrary();
@@ -92,13 +104,15 @@ absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const Options& optio
   if (!text.ok()) return text.status();
   if (absl::Status status = Check(*text); !status.ok()) return status;
   const char* preload = getenv("LD_PRELOAD");
-  return ChildProcess::Environment{
+  ChildProcess::Environment environment = {
       {"LD_PRELOAD",
        preload != nullptr && *preload != '\0' ? absl::StrCat(*library, ":", preload) : *library},
       {"GPUMEMTRACE", *text},
       {"GPUMEMTRACE_RUN_ID", log.run_id()},
       {"GPUMEMTRACE_RUN_LOG", log.path()},
   };
+  AddNvtx(*library, &environment);
+  return environment;
 }
 
 // ---- Afterwards --------------------------------------------------------------------------------
