@@ -1,0 +1,12 @@
+/* NVTX from C. */
+
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+
+int main(void) {
+  void* memory = 0;
+  if (cudaMalloc(&memory, 1 << 20) != cudaSuccess) return 1;
+  nvtxRangePushA("from C");
+  nvtxMarkA("mark from C");
+  return nvtxRangePop();
+}
