@@ -62,7 +62,7 @@ class ReportMaker {
     int32_t device;
     uint32_t heap;
     uint64_t number;   // stack and forward stack, thread, stream, size
-    std::string name;  // function, file
+    std::string name;  // function, file, what a region is called
     bool known;
 
     auto Tuple() const { return std::tie(device, heap, number, name, known); }
@@ -213,6 +213,7 @@ class ReportMaker {
     switch (options_.by) {
       case GroupBy::kStack:
         key.number = uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
+        if (rows.IsRegion(row)) key.name = definitions_.string(rows.Name(row));
         break;
       case GroupBy::kFunction:
       case GroupBy::kFile:
@@ -322,6 +323,7 @@ class ReportMaker {
       case GroupBy::kStack:
         row.id = absl::StrCat("stack/", key.number & UINT32_MAX);
         if (key.number >> 32 != 0) absl::StrAppend(&row.id, "+", key.number >> 32);
+        row.label = key.name;
         return;
       case GroupBy::kLibrary:
         row.label = !key.name.empty()      ? key.name

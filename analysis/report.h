@@ -78,7 +78,7 @@ struct ReportRow {
   std::string heap;
   uint64_t bytes = 0;
   uint64_t count = 0;  // pieces of memory
-  std::string label;   // what the row is grouped by, where that is no stack
+  std::string label;   // what the row is grouped by, where that is no stack; a region's name
   std::vector<FrameText>
       frames;            // kStack, kFunction, kFile: of the group's biggest stack; innermost first
   bool unknown = false;  // no stack was recorded for it

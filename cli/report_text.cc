@@ -173,6 +173,7 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
   }
   const std::vector<std::string> lines = RowLines(row, shown, width);
   text += lines.front() + "   " + row.id;
+  if (!row.label.empty()) text += ", region \"" + row.label + "\"";
   if (!row.library.empty() && row.library != kProgram) text += ", " + row.library;
   text += "\n";
   for (size_t i = 1; i < lines.size(); ++i) text += std::string(kIndent, ' ') + lines[i] + "\n";

@@ -9,7 +9,6 @@ the output is "N passed, N failed".
 """
 
 import argparse
-import json
 import os
 import pathlib
 import subprocess
@@ -408,8 +407,12 @@ def plain_regions_of_pinned_memory_are_the_hosts(rig, folder):
 
 def plain_live_regions_are_in_snapshots_with_their_names(rig, folder):
     recording = rig.run(folder, rig.built("nvtx_memory", "arena"))
-    rows = recording.report("--at", "end", "--heap", "nvtx")
-    assert "cache" in json.dumps(rows), rows
+    (live_set,) = [e for e in recording.events() if e["kind"] == "live_set"]
+    live = [(e.get("name", ""), "stream" in e) for e in live_set["live"] if e["heap"] == "nvtx"]
+    assert sorted(live) == [("", False), ("cache", False)], live
+    rows = recording.report("--at", "end", "--heap", "nvtx")["rows"]
+    assert [row.get("label", "") for row in rows] == ["cache", ""], rows
+    assert 'region "cache"' in recording.verb("report", "--at", "end", recording.path)
 
 
 # ---- Python -----------------------------------------------------------------------------------------
