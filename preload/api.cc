@@ -4,6 +4,8 @@
 #include "preload/note.h"
 #include "preload/python/interpreter.h"
 #include "preload/python/python_walk.h"
+#include "preload/route.h"
+#include "preload/start_late.h"
 
 using gmt::preload::Process;
 
@@ -14,6 +16,20 @@ GMT_EXPORT const char* gpumemtrace_python_status() {
   walk.Begin();  // the first of a thread, which reads with care
   python.CompareOnce();
   return python.status();
+}
+
+GMT_EXPORT int gpumemtrace_catching() {
+  return gmt::preload::RouteTaken() != gmt::preload::Route::kNone ? 1 : 0;
+}
+
+GMT_EXPORT int gpumemtrace_start(char* text, size_t capacity) {
+  return gmt::preload::StartLate(text, capacity);
+}
+
+GMT_EXPORT int InitializeInjection() {
+  if (gmt::preload::RouteTaken() == gmt::preload::Route::kNone)
+    gmt::preload::BeginLate(gmt::preload::Route::kInjection);
+  return 1;
 }
 
 GMT_EXPORT int gpumemtrace_recording() { return Process::IfRecording() != nullptr ? 1 : 0; }

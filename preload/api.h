@@ -5,6 +5,7 @@
 #ifndef GMT_PRELOAD_API_H_
 #define GMT_PRELOAD_API_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 extern "C" {
@@ -21,6 +22,24 @@ const char* gpumemtrace_python_status();
 //
 // Thread safety: one call at a time.
 const char* gpumemtrace_cupti_status();
+
+// For processes that were not started with this library preloaded. Begins to catch their calls of the
+// GPU, which are recorded from the next one on that takes memory. `text`, of `capacity` bytes, gets
+// what is to be known about it: of which libraries calls are caught, and which keep addresses of the
+// driver's functions that they asked for before, so that what they do is not seen. Returns
+//   1  they are caught from now on
+//   0  they have been already: preloaded, injected by the driver, or begun before
+//  -1  nothing is caught here; text says why. Where another copy of this library does so, text is
+//      the path of its file
+// Takes the loader's lock. Thread safety: any thread.
+int gpumemtrace_start(char* text, size_t capacity);
+
+// 1 where it is this copy of the library that calls of the GPU come to, else 0. How several copies in
+// one process agree on one.
+int gpumemtrace_catching();
+
+// The driver calls it inside cuInit, in the library that CUDA_INJECTION64_PATH names. Returns 1.
+int InitializeInjection();
 
 // What follows does nothing in a process that is not being recorded, which it is from its first GPU
 // call that takes memory. Thread safety: any thread, without the GIL as well. Names are copied, and

@@ -13,6 +13,9 @@
 //                                 present by our presence
 //   a library                     a hook for the function found there; dlopen(NULL) as above
 //
+// Where this library was opened late (preload/got_patch.h) the loader does not find its exports, and
+// RTLD_DEFAULT is answered like a library.
+//
 // `dlerror` is as the real function left it.
 
 #include <string.h>
@@ -20,32 +23,42 @@
 #include <atomic>
 
 #include "preload/export.h"
+#include "preload/got_patch.h"
 #include "preload/hook.h"
+#include "preload/jumping.h"
 #include "preload/loader.h"
 #include "preload/own_image.h"
 
 namespace gmt::preload {
 namespace {
 
-// Either a function to jump to, or the answer. Comes back in two registers.
-struct Choice {
-  void* jump_to;
-  void* answer;
-};
-
 constinit std::atomic<bool> driver_was_looked_up{false};
 
 bool MayBeHooked(const char* name) { return name != nullptr && name[0] == 'c' && name[1] == 'u'; }
+
+// Where this library was opened late the loader finds none of its exports. Whoever asks for the next
+// function stands in front of others, as another profiler's library does: it gets that one, and is
+// called by those whose calls are caught. What every library sees is the same from here; what only
+// those see that were loaded with the caller is not.
+template <typename LookUp>
+Choice ChooseLate(const Choice& jump, void* handle, const char* name, LookUp look_up) {
+  if (handle == RTLD_NEXT) return jump;
+  void* function = look_up(handle);
+  if (function == nullptr && handle == RTLD_DEFAULT) return jump;
+  return {nullptr, function == nullptr ? nullptr : HookFor(name, function)};
+}
 
 // `look_up(handle)` is the real function, called from here.
 template <typename LookUp>
 Choice Choose(const char* real_name, void* handle, const char* name, LookUp look_up) {
   void* const real = NextLoaderFunction(real_name);
   if (real == nullptr) return {};
+  if (Patching()) PatchNewModules();
   const Choice jump = {real, nullptr};
   if (!MayBeHooked(name)) return jump;
   if (strcmp(name, "cuInit") == 0) driver_was_looked_up.store(true, std::memory_order_relaxed);
   if (!IsHooked(name)) return jump;
+  if (Patching()) return ChooseLate(jump, handle, name, look_up);
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     if (DefinedByAnotherLibrary(name)) return jump;
     look_up(RTLD_NEXT);  // fails, and leaves its error
@@ -64,8 +77,6 @@ bool DriverWasLookedUp() { return driver_was_looked_up.load(std::memory_order_re
 
 }  // namespace gmt::preload
 
-#define GMT_INTERNAL extern "C" __attribute__((visibility("hidden"), used))
-
 GMT_INTERNAL gmt::preload::Choice GmtChooseDlsym(void* handle, const char* name) {
   return gmt::preload::Choose("dlsym", handle, name,
                               [name](void* where) { return gmt::preload::LibcDlsym(where, name); });
@@ -78,47 +89,5 @@ GMT_INTERNAL gmt::preload::Choice GmtChooseDlvsym(void* handle, const char* name
   });
 }
 
-#if defined(__x86_64__)
-#define GMT_JUMPING_EXPORT(name, choose)                            \
-  asm(".text\n.globl " #name "\n.type " #name ", @function\n" #name \
-      ":\n.cfi_startproc\n"                                         \
-      "  endbr64\n"                                                 \
-      "  push %rdi\n.cfi_adjust_cfa_offset 8\n"                     \
-      "  push %rsi\n.cfi_adjust_cfa_offset 8\n"                     \
-      "  push %rdx\n.cfi_adjust_cfa_offset 8\n"                     \
-      "  call " #choose                                             \
-      "\n"                                                          \
-      "  mov %rdx, %rcx\n"                                          \
-      "  pop %rdx\n.cfi_adjust_cfa_offset -8\n"                     \
-      "  pop %rsi\n.cfi_adjust_cfa_offset -8\n"                     \
-      "  pop %rdi\n.cfi_adjust_cfa_offset -8\n"                     \
-      "  test %rax, %rax\n"                                         \
-      "  jz 1f\n"                                                   \
-      "  jmp *%rax\n"                                               \
-      "1:\n"                                                        \
-      "  mov %rcx, %rax\n"                                          \
-      "  ret\n"                                                     \
-      ".cfi_endproc\n.size " #name ", . - " #name "\n.previous")
-#elif defined(__aarch64__)
-#define GMT_JUMPING_EXPORT(name, choose)                            \
-  asm(".text\n.globl " #name "\n.type " #name ", %function\n" #name \
-      ":\n.cfi_startproc\n"                                         \
-      "  hint #34\n" /* bti c */                                    \
-      "  stp x0, x1, [sp, #-32]!\n.cfi_adjust_cfa_offset 32\n"      \
-      "  stp x2, x30, [sp, #16]\n.cfi_offset 30, -8\n"              \
-      "  bl " #choose                                               \
-      "\n"                                                          \
-      "  mov x16, x0\n"                                             \
-      "  mov x17, x1\n"                                             \
-      "  ldp x2, x30, [sp, #16]\n"                                  \
-      "  ldp x0, x1, [sp], #32\n.cfi_adjust_cfa_offset -32\n"       \
-      "  cbz x16, 1f\n"                                             \
-      "  br x16\n"                                                  \
-      "1:\n"                                                        \
-      "  mov x0, x17\n"                                             \
-      "  ret\n"                                                     \
-      ".cfi_endproc\n.size " #name ", . - " #name "\n.previous")
-#endif
-
-GMT_JUMPING_EXPORT(dlsym, GmtChooseDlsym);
-GMT_JUMPING_EXPORT(dlvsym, GmtChooseDlvsym);
+GMT_JUMPING(dlsym, GmtChooseDlsym);
+GMT_JUMPING(dlvsym, GmtChooseDlvsym);

@@ -44,6 +44,7 @@ constinit DriverFunction<decltype(cuDevicePrimaryCtxRetain)> primary_retain(
     "cuDevicePrimaryCtxRetain");
 constinit DriverFunction<decltype(cuDevicePrimaryCtxRelease)> primary_release(
     "cuDevicePrimaryCtxRelease_v2");
+constinit DriverFunction<decltype(cuDeviceGetCount)> device_get_count("cuDeviceGetCount");
 constinit DriverFunction<decltype(cuDriverGetVersion)> driver_get_version("cuDriverGetVersion");
 constinit DriverFunction<decltype(cuDeviceGetName)> device_get_name("cuDeviceGetName");
 // The newer one tells the UUID of an instance (MIG), the older one that of the whole device.
@@ -88,6 +89,11 @@ uint64_t CurrentContext() {
 uint8_t CurrentDevice() {
   CUdevice device;
   return ctx_get_device.Succeeds(&device) ? static_cast<uint8_t>(device) : session::kNoDevice;
+}
+
+bool DriverIsInitialized() {
+  int count;
+  return device_get_count.Succeeds(&count);
 }
 
 bool PrimaryContextIsActive(int device) {

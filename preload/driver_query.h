@@ -22,6 +22,9 @@ uint64_t CurrentContext();
 // Of this thread's context; session::kNoDevice where there is none.
 uint8_t CurrentDevice();
 
+// Whether cuInit has been called. REQUIRES: not from inside of it.
+bool DriverIsInitialized();
+
 // CUcontext of a device's primary context; 0 where it is not active.
 uint64_t PrimaryContext(int device);
 bool PrimaryContextIsActive(int device);

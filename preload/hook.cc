@@ -200,6 +200,20 @@ void* HookFor(const char* symbol, void* real) {
   return hook == nullptr ? CuptiHookFor(symbol, real) : HookFor(*hook, real);
 }
 
+void* HookInFrontOf(const char* symbol, const char* node, void* exported, void* real) {
+  const Hook* hook = FindHook(symbol);
+  if (hook == nullptr || real == nullptr) return exported;
+  const bool driver = hook->query != nullptr;
+  int slot = driver ? 0 : kRuntimeNodeCount;
+  for (int i = 0; !driver && node != nullptr && i < kRuntimeNodeCount; ++i) {
+    if (strcmp(node, kRuntimeNodes[i]) == 0) slot = i;
+  }
+  if (slot == kRuntimeNodeCount) return HookFor(*hook, real);  // a caller of no runtime's version
+  void* seen = nullptr;
+  reals[ApiOf(*hook)][slot].compare_exchange_strong(seen, real, std::memory_order_acq_rel);
+  return seen == nullptr || seen == real ? exported : HookFor(*hook, real);
+}
+
 void HandOutHook(const HandingOut& what) {
   const KeepErrno keep;
   if (what.name == nullptr || what.function == nullptr || *what.function == nullptr ||

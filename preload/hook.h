@@ -46,7 +46,13 @@ bool IsHooked(const char* symbol);
 // REQUIRES: real != nullptr.
 void* HookFor(const char* symbol, void* real);
 
-// The same for a program that asked the driver: by a name without version suffix.
+// What a slot that led to `real` is to lead to (preload/got_patch.h). `exported`: this library's
+// function of that name for callers of that version node (nullptr: they name none). Where it calls
+// something else already, another hook. nullptr for `real`: not known; it is looked for at the first
+// call. Other functions than CUDA's: `exported`.
+void* HookInFrontOf(const char* symbol, const char* node, void* exported, void* real);
+
+// The same as HookFor for a program that asked the driver: by a name without version suffix.
 void HandOutHook(const HandingOut& what);
 
 }  // namespace gmt::preload

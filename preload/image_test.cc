@@ -42,12 +42,15 @@ std::set<std::string> ExpectedExports() {
                                  "dlvsym",
                                  "dlclose",
                                  "gpumemtrace_cupti_status",
+                                 "InitializeInjection",
+                                 "gpumemtrace_catching",
                                  "gpumemtrace_mark",
                                  "gpumemtrace_python_status",
                                  "gpumemtrace_range_begin",
                                  "gpumemtrace_range_end",
                                  "gpumemtrace_recording",
-                                 "gpumemtrace_snapshot"};
+                                 "gpumemtrace_snapshot",
+                                 "gpumemtrace_start"};
   std::set<std::string> runtime;
 #define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);

@@ -7,119 +7,11 @@
 
 #include <atomic>
 
+#include "preload/dynamic_symbols.h"
 #include "preload/own_image.h"
 
 namespace gmt::preload {
 namespace {
-
-// Not strcmp: sanitizers stand in front of libc's functions of strings and look those up through
-// our dlsym while they start, when theirs have nothing to call yet.
-bool Same(const char* a, const char* b) {
-  for (; *a == *b; ++a, ++b) {
-    if (*a == '\0') return true;
-  }
-  return false;
-}
-
-constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of the version table: not the default
-
-// The dynamic symbols of one library, as the loader has mapped and relocated them.
-class DynamicSymbols {
- public:
-  DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic) : base_(base), dynamic_(dynamic) {
-    for (const ElfW(Dyn)* d = dynamic; d->d_tag != DT_NULL; ++d) {
-      const uint64_t address = d->d_un.d_ptr < base_ ? base_ + d->d_un.d_ptr : d->d_un.d_ptr;
-      if (d->d_tag == DT_GNU_HASH) hash_ = reinterpret_cast<const uint32_t*>(address);
-      if (d->d_tag == DT_HASH) old_hash_ = reinterpret_cast<const uint32_t*>(address);
-      if (d->d_tag == DT_SYMTAB) symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
-      if (d->d_tag == DT_STRTAB) strings_ = reinterpret_cast<const char*>(address);
-      if (d->d_tag == DT_VERSYM) versions_ = reinterpret_cast<const uint16_t*>(address);
-    }
-  }
-
-  // The function of that name, the default version where there are several.
-  void* Find(const char* name) const {
-    if (symbols_ == nullptr || strings_ == nullptr) return nullptr;
-    return hash_ != nullptr       ? FindByGnuHash(name)
-           : old_hash_ != nullptr ? FindByOldHash(name)
-                                  : nullptr;
-  }
-
-  // Whether it is linked to the library of that SONAME.
-  bool Needs(const char* library) const {
-    for (const ElfW(Dyn)* d = dynamic_; strings_ != nullptr && d->d_tag != DT_NULL; ++d) {
-      if (d->d_tag == DT_NEEDED && Same(strings_ + d->d_un.d_val, library)) return true;
-    }
-    return false;
-  }
-
- private:
-  // The layout: binutils, "GNU Hash ELF Sections".
-  void* FindByGnuHash(const char* name) const {
-    const uint32_t bucket_count = hash_[0], first_symbol = hash_[1], filter_words = hash_[2];
-    if (bucket_count == 0) return nullptr;
-    const uint32_t* buckets = hash_ + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-    const uint32_t* chains = buckets + bucket_count;
-    const uint32_t wanted = GnuHash(name);
-    uint32_t i = buckets[wanted % bucket_count];
-    void* found = nullptr;
-    for (; i >= first_symbol; ++i) {
-      const uint32_t hash = chains[i - first_symbol];
-      if ((hash | 1) == (wanted | 1) && Defines(i, name)) {
-        found = Address(i);
-        if (IsDefault(i)) break;
-      }
-      if ((hash & 1) != 0) break;
-    }
-    return found;
-  }
-
-  // The layout: System V ABI, "Hash Table".
-  void* FindByOldHash(const char* name) const {
-    const uint32_t bucket_count = old_hash_[0];
-    if (bucket_count == 0) return nullptr;
-    const uint32_t* buckets = old_hash_ + 2;
-    const uint32_t* chains = buckets + bucket_count;
-    void* found = nullptr;
-    for (uint32_t i = buckets[OldHash(name) % bucket_count]; i != STN_UNDEF; i = chains[i]) {
-      if (!Defines(i, name)) continue;
-      found = Address(i);
-      if (IsDefault(i)) break;
-    }
-    return found;
-  }
-
-  static uint32_t GnuHash(const char* name) {
-    uint32_t h = 5381;
-    for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
-    return h;
-  }
-  static uint32_t OldHash(const char* name) {
-    uint32_t h = 0;
-    for (; *name != '\0'; ++name) {
-      h = (h << 4) + static_cast<unsigned char>(*name);
-      h = (h ^ (h & 0xf0000000) >> 24) & 0x0fffffff;
-    }
-    return h;
-  }
-  void* Address(uint32_t i) const { return reinterpret_cast<void*>(base_ + symbols_[i].st_value); }
-  bool IsDefault(uint32_t i) const {
-    return versions_ == nullptr || (versions_[i] & kHiddenVersion) == 0;
-  }
-  bool Defines(uint32_t i, const char* name) const {
-    const ElfW(Sym)& s = symbols_[i];
-    return s.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s.st_info) == STT_FUNC &&
-           Same(strings_ + s.st_name, name);
-  }
-
-  uint64_t base_;
-  const ElfW(Dyn) * dynamic_;
-  const uint32_t* hash_ = nullptr;
-  const uint32_t* old_hash_ = nullptr;
-  const ElfW(Sym) * symbols_ = nullptr;
-  const char* strings_ = nullptr;
-  const uint16_t* versions_ = nullptr;
-};
 
 const link_map* OwnLibrary() {
   Dl_info info;
@@ -152,10 +44,26 @@ void* FindFrom(const link_map* library, const char* name, bool only_libc) {
   return nullptr;
 }
 
-void* FindInLibc(const char* name) {
-  const link_map* library = OwnLibrary();
+const link_map* First(const link_map* library) {
   while (library != nullptr && library->l_prev != nullptr) library = library->l_prev;
-  return FindFrom(library, name, true);
+  return library;
+}
+
+void* FindInLibc(const link_map* own, const char* name) { return FindFrom(First(own), name, true); }
+
+// libdl.so.2, which this library needs as well, may have come with it.
+bool StandsBeforeLibc(const link_map* library) {
+  while (library != nullptr && !Same(FileName(library->l_name), "libc.so.6"))
+    library = library->l_next;
+  return library != nullptr;
+}
+
+// Where this library was loaded late, it has nothing behind itself that a program would reach.
+void* FindNext(const link_map* own, const char* name) {
+  if (own == nullptr) return nullptr;
+  const link_map* from = StandsBeforeLibc(own) ? own->l_next : First(own);
+  void* next = FindFrom(from, name, false);
+  return next != nullptr ? next : FindInLibc(own, name);
 }
 
 int DefinesElsewhere(dl_phdr_info* library, size_t, void* name) {
@@ -192,37 +100,61 @@ void* Once(std::atomic<void*>* place, Find find) {
 }
 
 constinit std::atomic<void*> libc_dlsym{nullptr}, libc_dlvsym{nullptr}, libc_dlclose{nullptr},
-    next_dlsym{nullptr}, next_dlvsym{nullptr}, next_dlclose{nullptr};
+    next_dlsym{nullptr}, next_dlvsym{nullptr}, next_dlclose{nullptr}, next_dlopen{nullptr};
+
+std::atomic<void*>* PlaceOfNext(const char* name) {
+  return Same(name, "dlsym")    ? &next_dlsym
+         : Same(name, "dlvsym") ? &next_dlvsym
+         : Same(name, "dlopen") ? &next_dlopen
+                                : &next_dlclose;
+}
 
 }  // namespace
 
 // Kept out of line: the caller that the real function sees is this one.
 __attribute__((noinline)) void* LibcDlsym(void* handle, const char* name) {
-  void* real = Once(&libc_dlsym, [] { return FindInLibc("dlsym"); });
+  void* real = Once(&libc_dlsym, [] { return FindInLibc(OwnLibrary(), "dlsym"); });
   return real == nullptr ? nullptr : reinterpret_cast<decltype(&::dlsym)>(real)(handle, name);
 }
 
 __attribute__((noinline)) void* LibcDlvsym(void* handle, const char* name, const char* version) {
-  void* real = Once(&libc_dlvsym, [] { return FindInLibc("dlvsym"); });
+  void* real = Once(&libc_dlvsym, [] { return FindInLibc(OwnLibrary(), "dlvsym"); });
   return real == nullptr ? nullptr
                          : reinterpret_cast<decltype(&::dlvsym)>(real)(handle, name, version);
 }
 
 void LibcDlclose(void* handle) {
-  void* real = Once(&libc_dlclose, [] { return FindInLibc("dlclose"); });
+  void* real = Once(&libc_dlclose, [] { return FindInLibc(OwnLibrary(), "dlclose"); });
   if (real != nullptr) reinterpret_cast<decltype(&::dlclose)>(real)(handle);
 }
 
 void* NextLoaderFunction(const char* name) {
-  const auto find = [name] {
-    const link_map* own = OwnLibrary();
-    void* next = own == nullptr ? nullptr : FindFrom(own->l_next, name, false);
-    return next != nullptr ? next : FindInLibc(name);
+  return Once(PlaceOfNext(name), [name] { return FindNext(OwnLibrary(), name); });
+}
+
+bool LoadedAtStart() { return StandsBeforeLibc(OwnLibrary()); }
+
+void FindLoaderFunctions() {
+  // The loader's other lock is taken here, and must not be taken inside of the list's.
+  const link_map* const own = OwnLibrary();
+  const auto find = [](dl_phdr_info*, size_t, void* argument) {
+    const auto* library = static_cast<const link_map*>(argument);
+    libc_dlsym.store(FindInLibc(library, "dlsym"), std::memory_order_release);
+    libc_dlvsym.store(FindInLibc(library, "dlvsym"), std::memory_order_release);
+    libc_dlclose.store(FindInLibc(library, "dlclose"), std::memory_order_release);
+    for (const char* name : {"dlsym", "dlvsym", "dlopen", "dlclose"})
+      PlaceOfNext(name)->store(FindNext(library, name), std::memory_order_release);
+    return 1;
   };
-  return Once(Same(name, "dlsym")    ? &next_dlsym
-              : Same(name, "dlvsym") ? &next_dlvsym
-                                     : &next_dlclose,
-              find);
+  dl_iterate_phdr(find, const_cast<link_map*>(own));
+}
+
+bool DefinesFunction(void* function, const char* name) {
+  Dl_info info;
+  void* map = nullptr;
+  if (dladdr1(function, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr) return false;
+  const auto* library = static_cast<const link_map*>(map);
+  return DynamicSymbols(library->l_addr, library->l_ld).Find(name) != nullptr;
 }
 
 bool AnyLibraryIsNamed(const char* beginning) {

@@ -39,9 +39,22 @@ void* LibcDlvsym(void* handle, const char* name, const char* version);
 // Gives back a handle of something that stays loaded all the same.
 void LibcDlclose(void* handle);
 
-// What a program would reach by that name ("dlsym", "dlvsym" or "dlclose") if this library were not there:
-// libc's, or that of another library which stands in front of it.
+// What a program would reach by that name ("dlsym", "dlvsym", "dlopen" or "dlclose") if this library were
+// not there: libc's, or that of another library which stands in front of it.
 void* NextLoaderFunction(const char* name);
+
+// Whether this library came with the program's start, in front of everything that it links: by
+// LD_PRELOAD. Else it was opened later, and RTLD_NEXT has no meaning here.
+bool LoadedAtStart();
+
+// Finds the functions above at once, while no library can go. To be called where this library was
+// opened late: what stands in front of it in the loader's list may be unloaded at any time.
+void FindLoaderFunctions();
+
+// Whether the library that `function` lies in defines a function of that name. A program that is no
+// position-independent one has entries of its procedure linkage table instead, which the loader gives
+// out as the function's address: calling that leads to whatever the program is bound to.
+bool DefinesFunction(void* function, const char* name);
 
 // Whether any library in this process but this one defines a function of that name, in sight of
 // anybody or not. Takes the loader's lock.

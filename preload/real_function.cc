@@ -6,17 +6,9 @@
 namespace gmt::preload {
 namespace {
 
-// The library that a function lies in stays loaded from now on: hooks keep the address, and a module
-// that brought a runtime with it may be unloaded.
-void Keep(void* function) {
-  Dl_info info;
-  if (function == nullptr || dladdr(function, &info) == 0 || info.dli_fname == nullptr) return;
-  dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 void* NotOwn(void* function) {
   if (InOwnImage(function)) return nullptr;
-  Keep(function);
+  KeepLoaded(function);
   return function;
 }
 
@@ -38,33 +30,51 @@ void* FindIn(const char* library, const char* name) {
   return NotOwn(function);
 }
 
+// Where the loader is to begin: behind this library, or where nothing stands behind it, because it was
+// opened late, at the program.
+void* Scope() { return LoadedAtStart() ? RTLD_NEXT : RTLD_DEFAULT; }
+
+void* Defined(void* function, const char* name) {
+  if (function == nullptr) return nullptr;
+  return LoadedAtStart() || DefinesFunction(function, name) ? NotOwn(function) : nullptr;
+}
+
+void* FindInScope(void* scope, const char* name) { return Defined(LibcDlsym(scope, name), name); }
+
 // Whether it is that of any runtime, and not of another library that stands in front of them.
-bool IsARuntimes(const char* name, void* function) {
+bool IsARuntimes(void* scope, const char* name, void* function) {
   for (const char* node : kRuntimeNodes) {
-    if (LibcDlvsym(RTLD_NEXT, name, node) == function) return true;
+    if (LibcDlvsym(scope, name, node) == function) return true;
   }
   return false;
 }
 
 }  // namespace
 
+void KeepLoaded(void* function) {
+  Dl_info info;
+  if (function == nullptr || dladdr(function, &info) == 0 || info.dli_fname == nullptr) return;
+  dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void* FindRuntimeFunction(const char* name, const char* node) {
   const ForgetLoaderErrors forget;
-  void* next = NotOwn(LibcDlsym(RTLD_NEXT, name));
-  if (next != nullptr && !IsARuntimes(name, next)) return next;
+  void* const scope = Scope();
+  void* next = FindInScope(scope, name);
+  if (next != nullptr && !IsARuntimes(scope, name, next)) return next;
   void* function = FindVersionedFunction(name, node);
   return function != nullptr ? function : next;
 }
 
 void* FindVersionedFunction(const char* name, const char* node) {
   const ForgetLoaderErrors forget;
-  void* function = NotOwn(LibcDlvsym(RTLD_NEXT, name, node));
+  void* function = Defined(LibcDlvsym(Scope(), name, node), name);
   return function != nullptr ? function : FindIn(node, name);
 }
 
 void* FindDriverFunction(const char* name) {
   const ForgetLoaderErrors forget;
-  void* function = NotOwn(LibcDlsym(RTLD_NEXT, name));
+  void* function = FindInScope(Scope(), name);
   return function != nullptr ? function : FindIn("libcuda.so.1", name);
 }
 

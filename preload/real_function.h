@@ -7,7 +7,9 @@
 // node its caller was linked with, then in the loaded library of that SONAME, and only then under
 // its bare name. Another preloaded library comes first, if it stands between this one and the
 // runtimes: it has the function under its bare name, without a runtime's node. An address in this
-// library is never taken.
+// library is never taken. Where this library was opened late, RTLD_NEXT finds nothing: the search
+// then begins at the program, and most callers are bound to a real function already, which is known
+// from there (preload/got_patch.h).
 //
 // These calls take the loader's lock: once per hook, before its first call goes through.
 
@@ -30,6 +32,10 @@ void* FindVersionedFunction(const char* name, const char* node);
 
 // In the driver library, if it is loaded.
 void* FindDriverFunction(const char* name);
+
+// The library that a function lies in stays loaded from now on: hooks keep the address, and a module
+// that brought a runtime with it may be unloaded.
+void KeepLoaded(void* function);
 
 }  // namespace gmt::preload
 

@@ -18,6 +18,7 @@
 #include "preload/message.h"
 #include "preload/output_file.h"
 #include "preload/own_image.h"
+#include "preload/route.h"
 #include "preload/spawn_collector.h"
 #include "session/session_file.h"
 
@@ -104,6 +105,16 @@ void AddOptions(std::string_view text, session::InfoWriter* info) {
   }
 }
 
+// Only where it is not the usual one.
+void AddRoute(session::InfoWriter* info) {
+  const Route route = RouteTaken();
+  if (route == Route::kInjection) info->Add("source", "calls=on: injected by the driver");
+  if (route != Route::kStart) return;
+  info->Add("source", BeganAfterTheDriver()
+                          ? "calls=on: begun late; what was allocated before is not known"
+                          : "calls=on: begun by the program");
+}
+
 void AddApis(session::InfoWriter* info) {
   for (ApiId api = 1; ApiName(api) != nullptr; ++api) {
     char line[128];
@@ -128,6 +139,7 @@ void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
   info->Add("unwinder", unwinder);
   AddCommandLine(info);
   AddOptions(EnvironmentOr("GPUMEMTRACE", ""), info);
+  AddRoute(info);
   AddSettings(info);
   AddApis(info);
 }
@@ -235,7 +247,7 @@ bool FollowedHere(const session::Options& options) {
 bool Start(Process* p) {
   p->options = session::Options();
   session::ParseOptions(EnvironmentOr("GPUMEMTRACE", ""), &p->options, ReportOption, nullptr);
-  if (!FollowedHere(p->options)) return false;
+  if (!FollowedHere(p->options) || RouteTaken() == Route::kNone) return false;
 
   OutputFile output = CreateOutputFile(p->options.output, EnvironmentOr("GPUMEMTRACE_RUN_ID", ""));
   if (output.fd < 0) {

@@ -1,0 +1,285 @@
+#include "preload/got_patch.h"
+
+#include <string.h>
+
+#include "preload/dlopen.h"
+#include "preload/got_slots.h"
+#include "preload/hook.h"
+#include "preload/loader.h"
+#include "preload/own_image.h"
+#include "preload/record_event.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr int kMostRounds = 8;  // while others load libraries all the time
+constexpr uint32_t kCapacity = 4096;
+constexpr uint32_t kMostKept = 1024;
+static_assert((kCapacity & (kCapacity - 1)) == 0);
+
+// A module that was seen. All of this file's state is changed under the lock of the loader's list.
+struct Known {
+  uint64_t base, dynamic, fingerprint;
+  uint64_t* slot;   // one that leads here, if any does
+  uint32_t listed;  // the listing at which it was first seen
+  uint32_t slots;   // that lead here
+  bool patched;
+  bool once_more;  // a slot was changed that a thread may have been binding
+};
+constinit Known known[kCapacity];
+constinit uint32_t known_count = 0, listings = 0;
+constinit Patched patched_so_far = {};
+
+// Functions that slots led to, whose libraries must stay.
+constinit void* to_keep[kMostKept];
+constinit uint32_t to_keep_count = 0;
+
+constinit std::atomic<bool> patching{false}, any_rpath{false};
+constinit std::atomic<unsigned long long> last_adds{0}, last_subs{0};
+
+bool BeginsWith(const char* text, const char* beginning) {
+  return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+// ---- One slot -----------------------------------------------------------------------------------
+
+// What the calls of that function are to lead to; nullptr: nothing of ours.
+void* Replacement(const DynamicSymbols& own, const char* name, const char* version) {
+  if (Same(name, "dlopen")) return LateDlopen();
+  if (own.has_hash() && !own.MayDefine(GnuHash(name))) return nullptr;
+  // What is asked of us alone, and what other tools have under the same name.
+  if (BeginsWith(name, "gpumemtrace_") || BeginsWith(name, "InitializeInjection")) return nullptr;
+  return own.Find(name, version);
+}
+
+// What patching a module takes to know of others.
+struct Others {
+  const DynamicSymbols own{reinterpret_cast<uint64_t>(__ehdr_start), _DYNAMIC};
+  const MappedModule program;  // the first of the loader's list
+};
+
+// Whether that address is a function of that name, in the module where it lies.
+bool IsDefinition(uint64_t address, const char* name) {
+  struct Question {
+    uint64_t address;
+    const char* name;
+  } question = {address, name};
+  const auto look = [](dl_phdr_info* info, size_t, void* argument) {
+    const auto* q = static_cast<const Question*>(argument);
+    const MappedModule module(*info);
+    if (!module.Contains(q->address)) return 0;
+    return module.has_symbols() && module.symbols().Find(q->name) != nullptr ? 1 : 2;
+  };
+  return dl_iterate_phdr(look, &question) == 1;
+}
+
+// Whether what stands in the slot is no function but a way to one that would come back here: the
+// slot's own entry of the linkage table, before the loader has bound it; or an entry of the program's,
+// which stands for the function in all modules where the program is not position-independent.
+bool IsDetour(const MappedModule& module, const MappedModule& program, uint32_t symbol,
+              uint64_t address, const char* name) {
+  if (module.Contains(address)) return !module.symbols().IsDefined(symbol);
+  return program.Contains(address) && program.symbols().Find(name) == nullptr;
+}
+
+void Keep(uint64_t function) {
+  void* const address = reinterpret_cast<void*>(function);
+  for (uint32_t i = 0; i < to_keep_count; ++i) {
+    if (to_keep[i] == address) return;
+  }
+  if (to_keep_count < kMostKept) to_keep[to_keep_count++] = address;
+}
+
+void PatchSlot(const MappedModule& module, const Others& others, const MappedModule::Slot& slot,
+               Known* entry) {
+  const char* const name = module.symbols().Name(slot.symbol);
+  const char* const version = module.symbols().Version(slot.symbol);
+  void* const own = Replacement(others.own, name, version);
+  if (own == nullptr) return;
+  const uint64_t before = std::atomic_ref(*slot.place).load(std::memory_order_acquire);
+  if (before == 0) return;  // a weak reference to what is not there
+  if (InOwnImage(before)) {
+    entry->slot = slot.place;
+    ++entry->slots;
+    return;
+  }
+  const bool data = slot.kind == MappedModule::SlotKind::kData;
+  // The program may have put something of its own there.
+  if (data && !module.IsProtected(slot.place) && !IsDefinition(before, name)) return;
+  const bool detour = IsDetour(module, others.program, slot.symbol, before, name);
+  if (detour && slot.kind != MappedModule::SlotKind::kCall && module.Contains(before)) return;
+  void* const hook =
+      HookInFrontOf(name, version, own, detour ? nullptr : reinterpret_cast<void*>(before));
+  if (!module.Store(slot.place, reinterpret_cast<uint64_t>(hook))) {
+    ++patched_so_far.refused;
+    return;
+  }
+  if (detour) entry->once_more = true;
+  if (!detour) Keep(before);
+  if (!InOwnImage(hook)) return;
+  entry->slot = slot.place;
+  ++entry->slots;
+}
+
+// ---- One module ---------------------------------------------------------------------------------
+
+bool IsOurKind(const MappedModule& module) {
+  return InOwnImage(module.dynamic()) || module.symbols().Find("gpumemtrace_catching") != nullptr;
+}
+
+void PatchModule(const MappedModule& module, const Others& others, Known* entry) {
+  patched_so_far.slots -= entry->slots;
+  patched_so_far.caught -= entry->slots != 0;
+  entry->slots = 0;
+  entry->patched = true;
+  if (!module.has_symbols() || IsLeftAlone(module.name()) || IsOurKind(module)) return;
+  module.ForEachSlot(
+      [&](const MappedModule::Slot& slot) { PatchSlot(module, others, slot, entry); });
+  patched_so_far.slots += entry->slots;
+  patched_so_far.caught += entry->slots != 0;
+}
+
+Known* Place(uint64_t base, uint64_t dynamic) {
+  uint64_t hash = (base ^ dynamic * 31) >> 4;
+  hash = (hash * 0x9e3779b97f4a7c15) >> 40;
+  for (uint32_t i = 0; i < kCapacity; ++i) {
+    Known* entry = &known[(hash + i) & (kCapacity - 1)];
+    if (entry->listed == 0 || (entry->base == base && entry->dynamic == dynamic)) return entry;
+  }
+  return nullptr;
+}
+
+bool StillLeadsHere(const Known& entry) {
+  return entry.slot == nullptr ||
+         InOwnImage(std::atomic_ref(*entry.slot).load(std::memory_order_acquire));
+}
+
+void List(const MappedModule& module, uint32_t listing) {
+  Known* entry = Place(module.base(), module.dynamic());
+  if (entry == nullptr || (entry->listed == 0 && known_count == kCapacity / 4 * 3)) {
+    ++patched_so_far.overflow;
+    return;
+  }
+  const uint64_t fingerprint = module.Fingerprint();
+  const bool is_new = entry->listed == 0;
+  if (!is_new && entry->fingerprint == fingerprint && StillLeadsHere(*entry)) {
+    if (entry->once_more) entry->patched = entry->once_more = false;
+    return;
+  }
+  known_count += is_new;
+  patched_so_far.modules += is_new;
+  patched_so_far.slots -= entry->slots;
+  patched_so_far.caught -= entry->slots != 0;
+  *entry = {module.base(), module.dynamic(), fingerprint, nullptr, listing, 0, false, false};
+}
+
+// ---- All modules --------------------------------------------------------------------------------
+
+struct Pass {
+  unsigned long long adds, subs;
+  uint32_t listing;
+  bool nothing_new;
+  const Others* others;
+};
+
+int ListOne(dl_phdr_info* info, size_t, void* argument) {
+  auto* pass = static_cast<Pass*>(argument);
+  if (pass->listing == 0) {
+    pass->adds = info->dlpi_adds;
+    pass->subs = info->dlpi_subs;
+    pass->nothing_new = last_adds.load(std::memory_order_acquire) == pass->adds &&
+                        last_subs.load(std::memory_order_acquire) == pass->subs;
+    if (pass->nothing_new) return 1;
+    pass->listing = ++listings;
+  }
+  const MappedModule module(*info);
+  List(module, pass->listing);
+  if (module.has_rpath() && module.name()[0] != '\0')
+    any_rpath.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int PatchOne(dl_phdr_info* info, size_t, void* argument) {
+  auto* pass = static_cast<Pass*>(argument);
+  const MappedModule module(*info);
+  Known* entry = Place(module.base(), module.dynamic());
+  const bool whole = entry != nullptr && entry->listed != 0 && entry->listed <= pass->listing;
+  if (whole && !entry->patched) PatchModule(module, *pass->others, entry);
+  return 0;
+}
+
+// Returns when all that was being loaded when it was called is loaded: that is done under the lock
+// which a look-up takes.
+void WaitForLoads() { LibcDlsym(RTLD_DEFAULT, "dlsym"); }
+
+void KeepWhatIsBehind() {
+  void* functions[kMostKept];
+  struct Taken {
+    void** functions;
+    uint32_t count;
+  } taken = {functions, 0};
+  const auto take = [](dl_phdr_info*, size_t, void* argument) {
+    auto* t = static_cast<Taken*>(argument);
+    t->count = to_keep_count;
+    memcpy(t->functions, to_keep, to_keep_count * sizeof(void*));
+    to_keep_count = 0;
+    return 1;
+  };
+  dl_iterate_phdr(take, &taken);
+  for (uint32_t i = 0; i < taken.count; ++i) KeepLoaded(functions[i]);
+}
+
+// False: nothing had changed since the last one.
+bool PatchOnce() {
+  Pass pass = {};
+  dl_iterate_phdr(ListOne, &pass);
+  if (pass.nothing_new) return false;
+  WaitForLoads();
+  const auto patch = [](dl_phdr_info* program, size_t, void* argument) {
+    const Others others = {.program = MappedModule(*program)};
+    static_cast<Pass*>(argument)->others = &others;
+    dl_iterate_phdr(PatchOne, argument);
+    return 1;
+  };
+  dl_iterate_phdr(patch, &pass);
+  KeepWhatIsBehind();
+  last_subs.store(pass.subs, std::memory_order_release);
+  last_adds.store(pass.adds, std::memory_order_release);
+  return true;
+}
+
+}  // namespace
+
+bool Patching() { return patching.load(std::memory_order_relaxed); }
+
+void PatchNewModules() {
+  const KeepErrno keep;
+  patching.store(true, std::memory_order_relaxed);
+  for (int round = 0; round < kMostRounds && PatchOnce(); ++round) {
+  }
+}
+
+Patched WhatIsPatched() {
+  Patched result = {};
+  const auto copy = [](dl_phdr_info*, size_t, void* argument) {
+    *static_cast<Patched*>(argument) = patched_so_far;
+    return 1;
+  };
+  dl_iterate_phdr(copy, &result);
+  return result;
+}
+
+bool AnyModuleHasRpath() { return any_rpath.load(std::memory_order_relaxed); }
+
+bool IsLeftAlone(const char* name) {
+  constexpr const char* kBeginnings[] = {
+      "ld-linux", "ld64.so",  "libc.so",    "libdl.so",   "libpthread.so",   "linux-vdso",
+      "libcuda.", "libcupti", "libnvidia-", "libnvperf_", "libcudadebugger", "libasan.",
+      "libtsan.", "liblsan.", "libubsan.",  "libmsan.",   "libclang_rt."};
+  for (const char* beginning : kBeginnings) {
+    if (BeginsWith(name, beginning)) return true;
+  }
+  return false;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,59 @@
+// preload/got_patch.h
+//
+// Catching calls where this library was opened late, and so stands in front of nobody: the slots
+// (preload/got_slots.h) of the modules that are loaded, and of those that are loaded later, are made
+// to lead to the functions that this library exports.
+//
+//   which slots     for each name that we export, under the version that the caller asks for: that
+//                   tells its runtime. dlsym among them, so that what is looked up is caught, too
+//   what is behind  what the slot led to before: another preloaded library, or the runtime that this
+//                   very caller is bound to. A slot that the loader has not filled in yet (lazy
+//                   binding) tells nothing; its function is looked for at the first call
+//   which modules   all but this one, other copies of it, the loader, libc, sanitizers, and NVIDIA's
+//                   driver and tools, whose ways among themselves are theirs
+//   later ones      looked for at each dlopen and dlsym that is caught (preload/dlopen.cc)
+//
+// A module that another thread is just loading must be left alone: the loader adds to what stands in
+// its slots. Nobody tells whether it is done with one. So modules are listed, then the lock is taken
+// once under which libraries are loaded, and what was on the list is patched: it is whole by then.
+// A thread that is binding a slot lazily at that moment overwrites it; such a module is looked at
+// again the next time.
+//
+// Never undone. Thread safety: all functions from any thread. Cost: docs/routes.md.
+
+#ifndef GMT_PRELOAD_GOT_PATCH_H_
+#define GMT_PRELOAD_GOT_PATCH_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace gmt::preload {
+
+struct Patched {
+  uint32_t modules;   // whose slots were looked at
+  uint32_t caught;    // of which calls are caught now
+  uint32_t slots;     // that lead here
+  uint32_t refused;   // that the kernel would not have changed, or that are part of the code
+  uint32_t overflow;  // modules for which there was no room on the list
+};
+
+// Once PatchNewModules has been called.
+bool Patching();
+
+// Patches what has been loaded since the last call; what was there before, at the first. Takes the
+// loader's locks: not in hooks of the GPU. Where nothing is new it costs a look at the loader's count.
+void PatchNewModules();
+
+Patched WhatIsPatched();
+
+// Whether a module outside the program had DT_RPATH: where libraries are looked for then depends on
+// who opens them.
+bool AnyModuleHasRpath();
+
+// Whether calls of a module of that file name are left alone.
+bool IsLeftAlone(const char* file_name);
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_GOT_PATCH_H_

@@ -1,0 +1,103 @@
+#include "preload/kept_pointers.h"
+
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "preload/got_patch.h"
+#include "preload/got_slots.h"
+#include "preload/own_image.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint64_t kMostRead = uint64_t{64} << 20;  // of one segment
+constexpr size_t kPiece = 512;                      // words read at a time
+
+struct Range {
+  uint64_t begin = 0, end = 0;
+  bool Contains(uint64_t address) const { return address >= begin && address < end; }
+};
+
+struct Search {
+  Range driver;  // its code
+  char* text;
+  size_t capacity;
+  int count;
+};
+
+bool BeginsWith(const char* text, const char* beginning) {
+  return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+int FindDriver(dl_phdr_info* info, size_t, void* argument) {
+  const MappedModule module(*info);
+  if (!BeginsWith(module.name(), "libcuda.so")) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    const uint64_t begin = info->dlpi_addr + header.p_vaddr;
+    *static_cast<Range*>(argument) = {begin, begin + header.p_memsz};
+  }
+  return 1;
+}
+
+bool PointsInto(const Range& code, uint64_t begin, uint64_t bytes) {
+  uint64_t words[kPiece];
+  begin = (begin + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+  for (uint64_t at = 0; at + sizeof(words[0]) <= bytes; at += sizeof(words)) {
+    const size_t size = bytes - at < sizeof(words) ? bytes - at : sizeof(words);
+    const iovec here = {words, size}, there = {reinterpret_cast<void*>(begin + at), size};
+    const ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    for (size_t i = 0; n > 0 && i < static_cast<size_t>(n) / sizeof(words[0]); ++i) {
+      if (code.Contains(words[i])) return true;
+    }
+  }
+  return false;
+}
+
+// Its slots do not count: those lead to us, or are changed for others by the loader.
+bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const Range& code) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+    uint64_t begin = info.dlpi_addr + header.p_vaddr;
+    const uint64_t end = begin + header.p_memsz;
+    begin = module.EndOfSlots(begin, end);
+    const uint64_t bytes = end - begin;
+    if (PointsInto(code, begin, bytes < kMostRead ? bytes : kMostRead)) return true;
+  }
+  return false;
+}
+
+int Look(dl_phdr_info* info, size_t, void* argument) {
+  auto* search = static_cast<Search*>(argument);
+  const MappedModule module(*info);
+  const char* name = module.name();
+  if (IsLeftAlone(name) || BeginsWith(name, "libcudart.so") || InOwnImage(module.dynamic()) ||
+      !KeepsPointers(*info, module, search->driver)) {
+    return 0;
+  }
+  const int n = snprintf(search->text, search->capacity, "%s%s", search->count++ == 0 ? "" : ", ",
+                         name[0] == '\0' ? "the program" : name);
+  const size_t written = n < 0 ? 0 : static_cast<size_t>(n);
+  const size_t moved = written < search->capacity ? written : search->capacity;
+  search->text += moved;
+  search->capacity -= moved;
+  return 0;
+}
+
+}  // namespace
+
+int FindKeptPointers(char* text, size_t capacity) {
+  if (capacity != 0) text[0] = '\0';
+  Search search = {{}, text, capacity, 0};
+  if (dl_iterate_phdr(FindDriver, &search.driver) == 0) return 0;
+  dl_iterate_phdr(Look, &search);
+  return search.count;
+}
+
+}  // namespace gmt::preload

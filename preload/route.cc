@@ -1,0 +1,92 @@
+#include "preload/route.h"
+
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <atomic>
+
+#include "preload/driver_query.h"
+#include "preload/dynamic_symbols.h"
+#include "preload/got_patch.h"
+#include "preload/loader.h"
+#include "preload/own_image.h"
+#include "preload/thread_state.h"
+
+namespace gmt::preload {
+namespace {
+
+using Catching = int (*)();
+
+constexpr int kMostCopies = 8;
+
+constinit std::atomic<uint32_t> late_route{0};
+constinit std::atomic<bool> after_the_driver{false};
+
+// The other copies in this process.
+struct Copies {
+  bool before_own = true;
+  bool only_before_own;
+  int count = 0;
+  Catching catching[kMostCopies];
+};
+
+int AddCopy(dl_phdr_info* info, size_t, void* argument) {
+  auto* copies = static_cast<Copies*>(argument);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_DYNAMIC) continue;
+    const uint64_t dynamic = info->dlpi_addr + header.p_vaddr;
+    if (InOwnImage(dynamic)) {
+      copies->before_own = false;
+      return copies->only_before_own ? 1 : 0;
+    }
+    void* catching = DynamicSymbols(info->dlpi_addr, reinterpret_cast<const ElfW(Dyn)*>(dynamic))
+                         .Find("gpumemtrace_catching");
+    if (catching != nullptr && copies->count < kMostCopies)
+      copies->catching[copies->count++] = reinterpret_cast<Catching>(catching);
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The order of the loader's list is that of the global scope. Of two preloaded copies the first is
+// called first, and asks nobody behind it; so nobody asks in a circle.
+bool AnotherCopyCatches(char* path, size_t capacity) {
+  Copies copies;
+  copies.only_before_own = LoadedAtStart();
+  dl_iterate_phdr(AddCopy, &copies);
+  for (int i = 0; i < copies.count; ++i) {
+    if (copies.catching[i]() == 0) continue;
+    Dl_info info;
+    const bool known = dladdr(reinterpret_cast<void*>(copies.catching[i]), &info) != 0;
+    if (capacity != 0)
+      strncpy(path, known ? info.dli_fname : "", capacity - 1)[capacity - 1] = '\0';
+    return true;
+  }
+  return false;
+}
+
+Route RouteTaken() {
+  const auto late = static_cast<Route>(late_route.load(std::memory_order_acquire));
+  if (late != Route::kNone) return late;
+  return LoadedAtStart() && !AnotherCopyCatches(nullptr, 0) ? Route::kPreload : Route::kNone;
+}
+
+bool BeginLate(Route route) {
+  if (getauxval(AT_SECURE) != 0 || AnotherCopyCatches(nullptr, 0)) return false;
+  auto seen = static_cast<uint32_t>(Route::kNone);
+  if (!late_route.compare_exchange_strong(seen, static_cast<uint32_t>(route))) return true;
+  const Nesting nesting;
+  FindLoaderFunctions();
+  // The driver that is being initialised must not be asked.
+  if (route == Route::kStart && AnyLibraryIsNamed("libcuda.so"))
+    after_the_driver.store(DriverIsInitialized(), std::memory_order_relaxed);
+  PatchNewModules();
+  return true;
+}
+
+bool BeganAfterTheDriver() { return after_the_driver.load(std::memory_order_relaxed); }
+
+}  // namespace gmt::preload
