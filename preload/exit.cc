@@ -17,6 +17,10 @@
 #include "preload/loader.h"
 #include "preload/message.h"
 #include "preload/process.h"
+#include "preload/route.h"
+
+// glibc's alone (preload/loader.h).
+#pragma weak on_exit
 
 namespace gmt::preload {
 namespace {
@@ -52,6 +56,8 @@ void SayNotCollected(const char* what) {
 void SayIfNothingCouldBeSeen() {
   if (!AnyLibraryIsNamed("libcuda.so")) return;
   if (AnyHookUsed() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0) return;
+  const Route route = RouteTaken();
+  if (route == Route::kNone) return;
   if (AnybodyIsLinkedTo("libcuda.so.1")) return;
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return;
@@ -61,9 +67,14 @@ void SayIfNothingCouldBeSeen() {
   session::ParseOptions(
       text == nullptr ? "" : text, &options, [](void*, auto&) {}, nullptr);
   const HeldSignals held;
-  if (!options.quiet) {
+  if (options.quiet) return;
+  if (route == Route::kPreload) {
     Say("libcuda.so.1 was loaded, but none of its calls could be seen: "
         "what is opened with RTLD_DEEPBIND passes preloaded libraries by");
+  } else {
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked its functions up "
+        "before this library came; LD_PRELOAD comes first",
+        *KeptByOthers() != '\0' ? KeptByOthers() : "who calls it");
   }
 }
 
@@ -102,7 +113,7 @@ __attribute__((destructor)) void WaitForCollector() {
 
 void WatchExit(const char* session) {
   snprintf(session_path, sizeof(session_path), "%s", session);
-  on_exit(NoteStatus, nullptr);
+  if (&on_exit != nullptr) on_exit(NoteStatus, nullptr);
 }
 
 }  // namespace gmt::preload

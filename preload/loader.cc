@@ -13,9 +13,11 @@
 namespace gmt::preload {
 namespace {
 
+// nullptr where the libc is not glibc.
 const link_map* OwnLibrary() {
   Dl_info info;
   void* map = nullptr;
+  if (&dladdr1 == nullptr) return nullptr;
   return dladdr1(__ehdr_start, &info, &map, RTLD_DL_LINKMAP) != 0 ? static_cast<link_map*>(map)
                                                                   : nullptr;
 }
@@ -44,38 +46,57 @@ void* FindFrom(const link_map* library, const char* name, bool only_libc) {
   return nullptr;
 }
 
+void* DefinedElsewhere(const dl_phdr_info& library, const char* name) {
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library.dlpi_phdr[i];
+    if (header.p_type != PT_DYNAMIC) continue;
+    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(library.dlpi_addr + header.p_vaddr);
+    void* function = DynamicSymbols(library.dlpi_addr, dynamic).Find(name);
+    if (function != nullptr && !InOwnImage(function)) return function;
+  }
+  return nullptr;
+}
+
 const link_map* First(const link_map* library) {
   while (library != nullptr && library->l_prev != nullptr) library = library->l_prev;
   return library;
 }
 
-void* FindInLibc(const link_map* own, const char* name) { return FindFrom(First(own), name, true); }
-
-// libdl.so.2, which this library needs as well, may have come with it.
 bool StandsBeforeLibc(const link_map* library) {
   while (library != nullptr && !Same(FileName(library->l_name), "libc.so.6"))
     library = library->l_next;
   return library != nullptr;
 }
 
+// The first in the loader's order, of all that are loaded.
+void* FindAnywhereElse(const char* name) {
+  struct Search {
+    const char* name;
+    void* found;
+  } search = {name, nullptr};
+  const auto look = [](dl_phdr_info* library, size_t, void* argument) {
+    auto* s = static_cast<Search*>(argument);
+    s->found = DefinedElsewhere(*library, s->name);
+    return s->found != nullptr ? 1 : 0;
+  };
+  dl_iterate_phdr(look, &search);
+  return search.found;
+}
+
+void* FindInLibc(const link_map* own, const char* name) {
+  return own == nullptr ? FindAnywhereElse(name) : FindFrom(First(own), name, true);
+}
+
 // Where this library was loaded late, it has nothing behind itself that a program would reach.
 void* FindNext(const link_map* own, const char* name) {
-  if (own == nullptr) return nullptr;
+  if (own == nullptr) return FindAnywhereElse(name);
   const link_map* from = StandsBeforeLibc(own) ? own->l_next : First(own);
   void* next = FindFrom(from, name, false);
   return next != nullptr ? next : FindInLibc(own, name);
 }
 
 int DefinesElsewhere(dl_phdr_info* library, size_t, void* name) {
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = library->dlpi_phdr[i];
-    if (header.p_type != PT_DYNAMIC) continue;
-    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + header.p_vaddr);
-    void* function =
-        DynamicSymbols(library->dlpi_addr, dynamic).Find(static_cast<const char*>(name));
-    if (function != nullptr && !InOwnImage(function)) return 1;
-  }
-  return 0;
+  return DefinedElsewhere(*library, static_cast<const char*>(name)) != nullptr ? 1 : 0;
 }
 
 int Needs(dl_phdr_info* library, size_t, void* name) {
@@ -132,7 +153,10 @@ void* NextLoaderFunction(const char* name) {
   return Once(PlaceOfNext(name), [name] { return FindNext(OwnLibrary(), name); });
 }
 
-bool LoadedAtStart() { return StandsBeforeLibc(OwnLibrary()); }
+bool LoadedAtStart() {
+  const link_map* const own = OwnLibrary();
+  return own == nullptr || StandsBeforeLibc(own);
+}
 
 void FindLoaderFunctions() {
   // The loader's other lock is taken here, and must not be taken inside of the list's.
@@ -152,7 +176,7 @@ void FindLoaderFunctions() {
 bool DefinesFunction(void* function, const char* name) {
   Dl_info info;
   void* map = nullptr;
-  if (dladdr1(function, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr) return false;
+  if (&dladdr1 == nullptr || dladdr1(function, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr) return false;
   const auto* library = static_cast<const link_map*>(map);
   return DynamicSymbols(library->l_addr, library->l_ld).Find(name) != nullptr;
 }

@@ -29,6 +29,10 @@ asm(".symver dladdr1, dladdr1@" GMT_GLIBC_OF_DLADDR1);
 asm(".symver dlerror, dlerror@" GMT_FIRST_GLIBC);
 asm(".symver dlopen, dlopen@" GMT_FIRST_GLIBC);
 
+// glibc's alone. Programs of another libc (musl) that start with this library preloaded must not end
+// for the lack of it.
+#pragma weak dladdr1
+
 namespace gmt::preload {
 
 // libc's own, to be called from here: RTLD_NEXT means "behind this library". nullptr where there is

@@ -11,6 +11,12 @@
 #include "preload/start.h"
 #include "preload/thread_state.h"
 
+// What pthread_atfork is made of in glibc, and in glibc alone: other libcs get no strong reference
+// (preload/loader.h).
+extern "C" __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),
+                                                       void (*child)(), void* library);
+extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
+
 namespace gmt::preload {
 namespace {
 
@@ -30,7 +36,8 @@ constinit void* wiped_page = nullptr;
 void WipePageInChild() { memset(wiped_page, 0, sizeof(Process)); }
 void WipeAtFork(void* page) {
   wiped_page = page;
-  pthread_atfork(nullptr, nullptr, WipePageInChild);
+  if (&__register_atfork != nullptr)
+    __register_atfork(nullptr, nullptr, WipePageInChild, __dso_handle);
 }
 
 }  // namespace

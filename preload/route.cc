@@ -9,6 +9,7 @@
 #include "preload/driver_query.h"
 #include "preload/dynamic_symbols.h"
 #include "preload/got_patch.h"
+#include "preload/kept_pointers.h"
 #include "preload/loader.h"
 #include "preload/own_image.h"
 #include "preload/thread_state.h"
@@ -22,6 +23,7 @@ constexpr int kMostCopies = 8;
 
 constinit std::atomic<uint32_t> late_route{0};
 constinit std::atomic<bool> after_the_driver{false};
+constinit char kept_by_others[512] = {};
 
 // The other copies in this process.
 struct Copies {
@@ -84,8 +86,13 @@ bool BeginLate(Route route) {
   if (route == Route::kStart && AnyLibraryIsNamed("libcuda.so"))
     after_the_driver.store(DriverIsInitialized(), std::memory_order_relaxed);
   PatchNewModules();
+  // Now, and not later: what comes after this has the driver's functions by way of our hooks, and
+  // keeps addresses of those that are not hooked.
+  FindKeptPointers(kept_by_others, sizeof(kept_by_others));
   return true;
 }
+
+const char* KeptByOthers() { return kept_by_others; }
 
 bool BeganAfterTheDriver() { return after_the_driver.load(std::memory_order_relaxed); }
 

@@ -33,6 +33,10 @@ bool AnotherCopyCatches(char* path, size_t capacity);
 // a run by another user with more rights than theirs. REQUIRES: not preloaded.
 bool BeginLate(Route route);
 
+// Names of modules that had addresses of the driver's functions when this copy began to catch, so that
+// what they call by these is not seen (preload/kept_pointers.h); "" where there are none.
+const char* KeptByOthers();
+
 // Whether the driver had been initialised when this copy began: what was allocated before is not known.
 bool BeganAfterTheDriver();
 

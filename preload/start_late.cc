@@ -6,7 +6,6 @@
 #include <sys/auxv.h>
 
 #include "preload/got_patch.h"
-#include "preload/kept_pointers.h"
 #include "preload/record_event.h"
 #include "preload/route.h"
 
@@ -41,13 +40,9 @@ void Describe(Text* text) {
   text->Add("calls of %u of %u loaded libraries are caught", patched.caught, patched.modules);
   if (BeganAfterTheDriver())
     text->Add("; the GPU was in use already: what was allocated before is not known");
-  char names[PATH_MAX];
-  const int kept = FindKeptPointers(names, sizeof(names));
-  if (kept != 0)
-    text->Add(
-        "; %d keep addresses of the driver's functions, and what they call by these is not seen: "
-        "%s",
-        kept, names);
+  if (*KeptByOthers() != '\0')
+    text->Add("; what has addresses of the driver's functions already calls them unseen: %s",
+              KeptByOthers());
   if (patched.refused != 0)
     text->Add("; %u addresses could not be changed, and calls through them are not seen",
               patched.refused);

@@ -13,6 +13,8 @@ less than a microsecond and cannot fail, except for arguments that are wrong any
 
 The recording begins with the first call of the GPU. What is said before that is not in it.
 
+A program that was started without gpumemtrace may call start(), best before it uses the GPU.
+
 Thread safety: all functions, from any thread. After a fork the child speaks of its own recording.
 """
 
@@ -21,7 +23,7 @@ import itertools
 import os
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
-__all__ = ["mark", "recording", "region", "snapshot", "step"]
+__all__ = ["mark", "recording", "region", "snapshot", "start", "step"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _NO_INDEX = 2**64 - 1  # as the library is told that a mark has none
@@ -51,13 +53,13 @@ class _Absent:
         return 0
 
 
-def _find_library() -> Any:
-    """The library that is preloaded into this process, or what stands in for it."""
+def _find_library(path: Optional[str] = None) -> Any:
+    """The library that is in this process, preloaded or of that path, or what stands in for it."""
     try:
         import ctypes
 
         # Holds the GIL: none of these functions waits, and giving it up would cost more than they do.
-        library = ctypes.PyDLL(None)
+        library = ctypes.PyDLL(path)
         signatures: List[Tuple[Any, Any, Any]] = [
             (library.gpumemtrace_mark, None, [ctypes.c_char_p, ctypes.c_uint64]),
             (library.gpumemtrace_range_begin, ctypes.c_uint64, [ctypes.c_char_p]),
@@ -103,6 +105,65 @@ def _number(index: int) -> int:
     if not 0 <= number < _NO_INDEX:
         raise ValueError(f"index must be from 0 to {_NO_INDEX - 1}: {number}")
     return number
+
+
+def _places() -> List[str]:
+    """Where the library may be: $GPUMEMTRACE_LIBRARY, else beside this package, else with the program
+    gpumemtrace that the shell would find."""
+    given = os.environ.get("GPUMEMTRACE_LIBRARY")
+    if given:
+        return [given]
+    import shutil
+
+    name = "libgpumemtrace.so"
+    places = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", name)]
+    program = shutil.which("gpumemtrace")
+    if program is not None:
+        folder = os.path.dirname(os.path.realpath(program))
+        beside = os.path.join(os.path.dirname(folder), "lib")
+        places += [os.path.join(beside, name), os.path.join(beside, "gpumemtrace", name), os.path.join(folder, name)]
+    return places
+
+
+def start(path: Optional[str] = None) -> str:
+    """Begins to record this process, which was not started with gpumemtrace, from its next call of the GPU on.
+
+    To be called early, best before anything is imported that uses the GPU: what is allocated before is
+    not known, and who has asked the driver for its functions before calls them unseen. Returns what is
+    to be known about that in words, or "preloaded", or how it was begun before: then it does nothing.
+
+    The library is `path`, else $GPUMEMTRACE_LIBRARY, else what lies with this package or with the program
+    gpumemtrace. Options are those of $GPUMEMTRACE, and can be set in os.environ before. Raises OSError
+    where the library is not found or cannot be loaded, and RuntimeError where it cannot begin.
+    """
+    global _library
+    import ctypes
+
+    preloaded = ctypes.PyDLL(None)
+    if hasattr(preloaded, "gpumemtrace_start"):
+        library = preloaded
+    else:
+        places = _places() if path is None else [os.fspath(path)]
+        found = next((os.path.realpath(place) for place in places if os.path.isfile(place)), None)
+        if found is None:
+            raise FileNotFoundError(f"libgpumemtrace.so was not found; looked for {', '.join(places)}. "
+                                    "Name it with: GPUMEMTRACE_LIBRARY=/path/to/libgpumemtrace.so")
+        library = ctypes.CDLL(found)  # takes the loader's lock, which may be held by who waits for the GIL
+        path = found
+    if not hasattr(library, "gpumemtrace_start"):
+        raise RuntimeError(f"{path} is no library of gpumemtrace")
+    text = ctypes.create_string_buffer(4096)
+    library.gpumemtrace_start.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    result = library.gpumemtrace_start(text, len(text))
+    said = text.value.decode("utf-8", "replace")
+    if result < 0 and os.path.isfile(said):  # another copy has begun before
+        _library = _find_library(said)
+        return f"already done by {said}"
+    if result < 0:
+        raise RuntimeError(f"gpumemtrace cannot begin: {said}")
+    if library is not preloaded:
+        _library = _find_library(path)
+    return said
 
 
 def recording() -> bool:

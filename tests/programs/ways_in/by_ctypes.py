@@ -22,6 +22,8 @@ def main():
 
     first, second, none = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1000003))
+    if hasattr(ctypes.CDLL(None), "AtMoment"):  # tests/programs/ways_in/starter.cc
+        ctypes.CDLL(None).AtMoment()
     call("cudaMallocAsync", ctypes.byref(second), ctypes.c_size_t(70001), ctypes.c_void_p())
     call("cudaMalloc", ctypes.byref(none), ctypes.c_size_t(1 << 50), expected=2)
     call("cudaFree", first)

@@ -10,6 +10,7 @@ int main() {
   Told told;
   void *first = nullptr, *second = nullptr, *ordered = nullptr, *pinned = nullptr, *none = nullptr;
   TELL(told, cudaMalloc(&first, 1000003));
+  Moment();
   TELL(told, cudaMalloc(&second, 3 << 20));
   TELL_FAILS(told, cudaErrorMemoryAllocation, cudaMalloc(&none, size_t{1} << 50));
   TELL(told, cudaMallocAsync(&ordered, 70001, nullptr));

@@ -5,8 +5,15 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include "tests/programs/told.h"
+
+// When the program has taken its first memory: who came along with it may act now (starter.cc).
+inline void Moment() {
+  auto act = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "AtMoment"));
+  if (act != nullptr) act();
+}
 
 // The functions of the runtime that a story needs, and the name each goes by.
 struct Runtime {
@@ -67,6 +74,7 @@ struct Driver {
 inline void TellStory(const Runtime& cuda, Told& told) {
   void *first = nullptr, *second = nullptr, *ordered = nullptr, *pinned = nullptr, *none = nullptr;
   told.Call("cudaMalloc", cuda.malloc(&first, 1000003));
+  Moment();
   told.Call("cudaMalloc", cuda.malloc(&second, 3 << 20));
   told.Expect("cudaMalloc", cuda.malloc(&none, size_t{1} << 50), cudaErrorMemoryAllocation);
   told.Call(cuda.malloc_async_name, cuda.malloc_async(&ordered, 70001, nullptr));
@@ -86,6 +94,7 @@ inline void TellStory(const Driver& cuda, Told& told) {
   told.Call("cuDevicePrimaryCtxRetain", cuda.retain(&context, 0));
   told.Call("cuCtxSetCurrent", cuda.set_current(context));
   told.Call("cuMemAlloc_v2", cuda.alloc(&first, 1000003));
+  Moment();
   told.Call("cuMemAlloc_v2", cuda.alloc(&second, 3 << 20));
   told.Expect("cuMemAlloc_v2", cuda.alloc(&none, size_t{1} << 50), CUDA_ERROR_OUT_OF_MEMORY);
   told.Call(cuda.alloc_async_name, cuda.alloc_async(&ordered, 70001, nullptr));

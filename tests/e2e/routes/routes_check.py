@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Records every kind of program by every route in, and compares what was seen with docs/routes.md.
+
+Usage: routes_check.py --build DIR [--python PYTHON] [--part table|torch|docs] [NAME...]
+
+TABLE is what is claimed: a row per kind of program, a column per route. Each cell is a run on the
+simulated device, whose recording must hold exactly what the cell's word says. The table of the page
+must be this one. NAMEs select cases. The last line of the output is "N passed, N failed".
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "recording"), str(HERE.parent / "ways_in")]
+import truth  # noqa: E402
+from rig import PROGRAMS, ROOT, Rig, find_python, run_cases  # noqa: E402
+
+PAGE = ROOT / "docs" / "routes.md"
+
+ROUTES = {
+    "preload": "`LD_PRELOAD`",
+    "injection": "`CUDA_INJECTION64_PATH`",
+    "start": "`start()` at first",
+    "late": "`start()` when the GPU is in use",
+}
+
+# What a cell says, and which of the calls that a program makes are then in the recording.
+WORDS = {
+    "seen": lambda calls: truth.told(calls),
+    "seen, as calls of the driver": lambda calls: truth.told(calls, runtime=False),
+    "seen from then on": lambda calls: truth.told(calls)[1:],
+    "seen where looked up from then on": lambda calls: [
+        name for name in truth.told(calls) if name != truth.told(calls)[0]
+    ],
+    "not seen": lambda calls: [],
+}
+SEEN, DRIVER, THEN, LOOKED_UP, NOT = WORDS
+
+# Kind of program -> (command, what is seen by each route).
+TABLE = {
+    "linked with the runtime": ("linked", (SEEN, THEN, SEEN, THEN)),
+    "linked with the runtime of CUDA 12": ("linked_12", (SEEN, THEN, SEEN, THEN)),
+    "linked with the static runtime": ("linked_static", (DRIVER, NOT, DRIVER, NOT)),
+    "linked with the driver": ("driver_linked", (SEEN, SEEN, SEEN, THEN)),
+    "driver by `dlsym`": ("driver_only dlsym", (SEEN, NOT, SEEN, NOT)),
+    "driver by `cuGetProcAddress`": ("driver_only five", (SEEN, NOT, SEEN, NOT)),
+    "driver by `cudaGetDriverEntryPoint`": ("entry_point", (SEEN, NOT, SEEN, NOT)),
+    "runtime by `dlsym`": ("looked_up", (SEEN, NOT, SEEN, NOT)),
+    "runtime by `dlsym(RTLD_DEFAULT)`": ("looked_up --default", (SEEN, NOT, SEEN, NOT)),
+    "plugin opened `RTLD_LOCAL`": ("plugin_host --local {plugin}", (SEEN, THEN, SEEN, THEN)),
+    "plugin opened `RTLD_DEEPBIND`": ("plugin_host --deepbind {plugin}", (NOT, THEN, SEEN, THEN)),
+    "Python's `ctypes`": ("{python} {ctypes}", (SEEN, LOOKED_UP, SEEN, LOOKED_UP)),
+}
+# PyTorch takes its memory by way of its own libraries: claimed in full, and compared with the device.
+TORCH = ("PyTorch: segments and blocks", (SEEN, SEEN, SEEN, "seen from then on"))
+
+
+def page_table():
+    """The table as docs/routes.md has it."""
+    rows = [("the program", *ROUTES.values()), ("---",) * (1 + len(ROUTES))]
+    rows += [(kind, *words) for kind, (_, words) in TABLE.items()]
+    rows.append((TORCH[0], *TORCH[1]))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("| --- ", "|---").replace("--- |", "---|")
+
+
+def by_route(rig, folder, route):
+    """The environment that takes the library in by that route."""
+    library = rig.library()
+    starter = str(rig.build / "tests" / "programs" / "libstarter.so")
+    started = {
+        "LD_PRELOAD": starter,
+        "STARTER_LIBRARY": library,
+        "STARTER_SAYS": str(folder / "said"),
+    }
+    return {
+        "preload": {"LD_PRELOAD": library},
+        "injection": {"LD_PRELOAD": "", "CUDA_INJECTION64_PATH": library},
+        "start": started,
+        "late": {**started, "STARTER_AT": "moment"},
+    }[route]
+
+
+def check_cell(rig, folder, kind, route, word):
+    command = TABLE[kind][0]
+    words = command.format(
+        plugin=rig.build / "tests" / "programs" / "libplugin_13.so",
+        python=sys.executable,
+        ctypes=PROGRAMS / "ways_in" / "by_ctypes.py",
+    ).split()
+    python = words[0] == sys.executable
+    environment = by_route(rig, folder, route)
+    # A plugin that prefers its own runtime is not to find one in the process.
+    recording = rig.preload(
+        folder, words if python else rig.built(*words), simulated=python, **environment
+    )
+    calls = recording.result()["calls"]
+    want = WORDS[word](calls)
+    if not want:
+        assert not recording.path.exists(), recording.info()
+        said = recording.done.stderr
+        # Some of its calls were seen, those that ask for functions: nobody can tell what they are for.
+        if "EntryPoint" in kind:
+            return
+        assert "none of its calls could be seen" in said, f"it is not said: {said!r}"
+        return
+    recording.check_whole()
+    have = truth.named(recording.events())
+    assert have == want, f"recorded {have}, expected {want}"
+    if word in (SEEN, DRIVER):
+        recording.check_against_the_device()
+    sources = recording.info()["sources"]
+    assert ("calls" in sources) == (route != "preload"), sources
+
+
+def cases_of_the_table():
+    for kind, (_, words) in TABLE.items():
+        for route, word in zip(ROUTES, words):
+            name = f"{route}_{kind.replace(' ', '_').replace('`', '').replace('()', '')}"
+            yield name, lambda rig, folder, k=kind, r=route, w=word: check_cell(rig, folder, k, r, w)
+
+
+def docs_have_the_table(rig, folder):
+    text = PAGE.read_text()
+    assert page_table() in text, f"{PAGE} must have this table:\n{page_table()}"
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+START = """
+import os, runpy, sys
+sys.path.insert(0, os.environ["GPUMEMTRACE_PACKAGE"])
+import gpumemtrace
+print(gpumemtrace.start(), file=sys.stderr)
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+LATE = """
+import os, sys
+sys.path.insert(0, os.environ["GPUMEMTRACE_PACKAGE"])
+import torch
+kept = torch.empty(3 << 20, device="cuda")
+import gpumemtrace
+said = gpumemtrace.start()
+assert "the GPU was in use already" in said, said
+assert not gpumemtrace.recording()
+more = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")
+assert gpumemtrace.recording()
+gpumemtrace.step()
+del kept, more
+torch.cuda.empty_cache()
+"""
+
+
+def torch_run(rig, folder, command, **environment):
+    return rig.preload(
+        folder,
+        command,
+        GPUMEMTRACE_PACKAGE=str(ROOT / "python"),
+        GPUMEMTRACE_LIBRARY=rig.library(),
+        **environment,
+    )
+
+
+def check_torch(rig, recording, other):
+    """All segments, and the same blocks as when it was preloaded."""
+    assert recording.done.returncode == 0, recording.done.stderr
+    recording.check_whole()
+    recording.check_against_the_device()
+
+    def blocks(lines):
+        return [(e["kind"], e["size"]) for e in lines if e.get("heap") == "pytorch" and "size" in e]
+
+    have, want = blocks(recording.events()), blocks(other.events())
+    assert len(want) > 100 and have == want, f"{len(have)} blocks instead of {len(want)}"
+    assert recording.info()["sources"]["calls"].startswith("on: "), recording.info()["sources"]
+
+
+def torch_by_every_route(rig, folder):
+    program = rig.torch("train_mlp.py", "--json")
+    places = {}
+    for route in ("preload", "injection", "start"):
+        places[route] = folder / route
+        (places[route] / "sessions").mkdir(parents=True, mode=0o700)
+    preloaded = torch_run(rig, places["preload"], program)
+    injected = torch_run(
+        rig, places["injection"], program, LD_PRELOAD="", CUDA_INJECTION64_PATH=rig.library()
+    )
+    check_torch(rig, injected, preloaded)
+    started = torch_run(
+        rig, places["start"], [rig.python, "-c", START, *program[1:]], LD_PRELOAD=""
+    )
+    check_torch(rig, started, preloaded)
+
+
+def torch_when_the_gpu_is_in_use(rig, folder):
+    recording = torch_run(rig, folder, [rig.python, "-c", LATE], LD_PRELOAD="")
+    assert recording.done.returncode == 0, recording.done.stderr
+    recording.check_whole()
+    lines = recording.events()
+    blocks = [e for e in lines if e.get("heap") == "pytorch" and e["kind"] == "alloc"]
+    assert [b["size"] for b in blocks] == [50 << 20], blocks
+    assert any(e["kind"] == "mark" and e.get("name") == "step" for e in lines)
+    # What was allocated before is freed by an address that nobody knows.
+    frees = [e for e in lines if e["kind"] == "free"]
+    assert any("size" not in e for e in frees) and any("size" in e for e in frees), frees
+    assert "what was allocated before is not known" in recording.info()["sources"]["calls"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python")
+    parser.add_argument("--part", choices=("table", "torch", "docs"))
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    for name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "SIMCUDA_FAIL", "SIMCUDA_LOG"):
+        os.environ.pop(name, None)
+    parts = {
+        "table": list(cases_of_the_table()),
+        "torch": [(f.__name__, f) for f in (torch_by_every_route, torch_when_the_gpu_is_in_use)],
+        "docs": [("docs_have_the_table", docs_have_the_table)],
+    }
+    chosen = [case for part, cases in parts.items() if args.part in (None, part) for case in cases]
+    chosen = [case for case in chosen if not args.names or case[0] in args.names]
+    return run_cases(Rig(args.build.resolve(), find_python(args.python)), chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

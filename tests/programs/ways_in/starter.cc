@@ -1,0 +1,45 @@
+// Opens the profiler's library late, as gpumemtrace.start() does, in a program that knows nothing of
+// it: preloaded beside it, before main() begins, or at the moment that the program announces.
+//
+//   STARTER_LIBRARY   the library
+//   STARTER_AT        "moment": not before the program calls AtMoment (stories.h)
+//   STARTER_SAYS      a file that gets what gpumemtrace_start returned and said
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+void Start() {
+  const char* path = std::getenv("STARTER_LIBRARY");
+  void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::fprintf(stderr, "starter: %s\n", path == nullptr ? "STARTER_LIBRARY?" : dlerror());
+    std::_Exit(3);
+  }
+  auto start = reinterpret_cast<int (*)(char*, size_t)>(dlsym(library, "gpumemtrace_start"));
+  char text[4096] = "";
+  int result = start == nullptr ? -2 : start(text, sizeof(text));
+  const char* says = std::getenv("STARTER_SAYS");
+  FILE* file = says == nullptr ? nullptr : std::fopen(says, "a");
+  if (file == nullptr) return;
+  std::fprintf(file, "%d %s\n", result, text);
+  std::fclose(file);
+}
+
+bool AtOnce() {
+  const char* at = std::getenv("STARTER_AT");
+  return at == nullptr || std::strcmp(at, "moment") != 0;
+}
+
+__attribute__((constructor)) void StartAtOnce() {
+  if (AtOnce()) Start();
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void AtMoment() {
+  if (!AtOnce()) Start();
+}
