@@ -72,7 +72,8 @@ void SayIfNothingCouldBeSeen() {
     Say("libcuda.so.1 was loaded, but none of its calls could be seen: "
         "what is opened with RTLD_DEEPBIND passes preloaded libraries by");
   } else {
-    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked its functions up "
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked its functions "
+        "up "
         "before this library came; LD_PRELOAD comes first",
         *KeptByOthers() != '\0' ? KeptByOthers() : "who calls it");
   }

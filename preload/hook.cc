@@ -11,6 +11,7 @@
 #include "preload/export.h"
 #include "preload/own_image.h"
 #include "preload/real_function.h"
+#include "preload/route.h"
 #include "preload/trace.h"
 
 // What the headers of CUDA 13 declare no more.
@@ -178,6 +179,10 @@ void* HookFor(const Hook& hook, void* real) {
   return real;
 }
 
+// Where another copy of this library catches, it hands out its hooks, and one function is to have one
+// address.
+bool SteppedBack() { return RouteTaken() == Route::kNone; }
+
 }  // namespace
 
 const char* ApiName(ApiId api) { return api < kApiEnd ? kNames[api] : nullptr; }
@@ -196,6 +201,7 @@ bool IsHooked(const char* symbol) {
 }
 
 void* HookFor(const char* symbol, void* real) {
+  if (SteppedBack()) return real;
   const Hook* hook = InOwnImage(real) ? nullptr : FindHook(symbol);
   return hook == nullptr ? CuptiHookFor(symbol, real) : HookFor(*hook, real);
 }
@@ -217,7 +223,7 @@ void* HookInFrontOf(const char* symbol, const char* node, void* exported, void* 
 void HandOutHook(const HandingOut& what) {
   const KeepErrno keep;
   if (what.name == nullptr || what.function == nullptr || *what.function == nullptr ||
-      InOwnImage(*what.function)) {
+      InOwnImage(*what.function) || SteppedBack()) {
     return;
   }
   const Hook* hook = FindHook(what);

@@ -176,7 +176,8 @@ void FindLoaderFunctions() {
 bool DefinesFunction(void* function, const char* name) {
   Dl_info info;
   void* map = nullptr;
-  if (&dladdr1 == nullptr || dladdr1(function, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr) return false;
+  if (&dladdr1 == nullptr || dladdr1(function, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr)
+    return false;
   const auto* library = static_cast<const link_map*>(map);
   return DynamicSymbols(library->l_addr, library->l_ld).Find(name) != nullptr;
 }

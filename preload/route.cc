@@ -21,7 +21,10 @@ using Catching = int (*)();
 
 constexpr int kMostCopies = 8;
 
+enum class Preloaded : uint8_t { kNotKnown, kCatches, kNever };
+
 constinit std::atomic<uint32_t> late_route{0};
+constinit std::atomic<Preloaded> known_preloaded{Preloaded::kNotKnown};
 constinit std::atomic<bool> after_the_driver{false};
 constinit char kept_by_others[512] = {};
 
@@ -70,10 +73,17 @@ bool AnotherCopyCatches(char* path, size_t capacity) {
   return false;
 }
 
+// What was preloaded stays so, and nothing can come in front of it.
 Route RouteTaken() {
   const auto late = static_cast<Route>(late_route.load(std::memory_order_acquire));
   if (late != Route::kNone) return late;
-  return LoadedAtStart() && !AnotherCopyCatches(nullptr, 0) ? Route::kPreload : Route::kNone;
+  Preloaded preloaded = known_preloaded.load(std::memory_order_relaxed);
+  if (preloaded == Preloaded::kNotKnown) {
+    preloaded = LoadedAtStart() && !AnotherCopyCatches(nullptr, 0) ? Preloaded::kCatches
+                                                                   : Preloaded::kNever;
+    known_preloaded.store(preloaded, std::memory_order_relaxed);
+  }
+  return preloaded == Preloaded::kCatches ? Route::kPreload : Route::kNone;
 }
 
 bool BeginLate(Route route) {

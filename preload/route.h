@@ -11,7 +11,8 @@
 // preloaded, else the first that begins. The others step back: their hooks pass everything through.
 // Each is asked by its exported gpumemtrace_catching.
 //
-// Thread safety: all functions from any thread. They take the loader's lock: not in hooks.
+// Thread safety: all functions from any thread. They take the loader's lock, RouteTaken the first time
+// only.
 
 #ifndef GMT_PRELOAD_ROUTE_H_
 #define GMT_PRELOAD_ROUTE_H_

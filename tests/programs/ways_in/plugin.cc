@@ -3,8 +3,13 @@
 
 extern "C" void RunPlugin(Told* told) {
   Runtime cuda;
+#ifdef BY_ADDRESS  // which the loader fills in, and not the first call
+  cuda.malloc = &cudaMalloc;
+  cuda.free = &cudaFree;
+#else
   cuda.malloc = [](void** pointer, size_t size) { return cudaMalloc(pointer, size); };
   cuda.free = [](void* pointer) { return cudaFree(pointer); };
+#endif
   cuda.malloc_async = [](void** pointer, size_t size, cudaStream_t stream) {
     return cudaMallocAsync(pointer, size, stream);
   };

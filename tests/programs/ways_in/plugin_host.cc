@@ -12,6 +12,13 @@
 
 #include "tests/programs/told.h"
 
+#ifdef BY_ADDRESS  // a program at fixed addresses: its entries of these are what the plugin gets
+#include <cuda_runtime_api.h>
+__attribute__((used)) void* KnownAddress(bool free) {
+  return free ? reinterpret_cast<void*>(&cudaFree) : reinterpret_cast<void*>(&cudaMalloc);
+}
+#endif
+
 int main(int argc, char** argv) {
   int flags = RTLD_NOW | RTLD_LOCAL;
   Told told;

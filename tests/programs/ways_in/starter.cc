@@ -6,6 +6,7 @@
 //   STARTER_SAYS      a file that gets what gpumemtrace_start returned and said
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,5 +42,6 @@ __attribute__((constructor)) void StartAtOnce() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void AtMoment() {
-  if (!AtOnce()) Start();
+  static std::atomic<bool> started{false};
+  if (!AtOnce() && !started.exchange(true)) Start();
 }

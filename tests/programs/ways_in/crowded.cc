@@ -1,0 +1,48 @@
+// A program in which threads open, use and close libraries and call the GPU all the time, while the
+// profiler's library comes (starter.cc). What each thread calls is told to nobody: the simulated
+// device knows.
+//
+// Usage: crowded SECONDS PLUGIN...
+// Each plugin is a file of its own (RunPlugin of plugin.cc); each thread opens one over and over.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "tests/programs/ways_in/stories.h"
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  std::atomic<bool> over{false};
+  std::atomic<int> failed{0}, rounds{0};
+  std::vector<std::thread> threads;
+  for (int i = 2; i < argc; ++i) {
+    threads.emplace_back([&, path = argv[i]] {
+      while (!over.load()) {
+        void* plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        auto run = plugin == nullptr
+                       ? nullptr
+                       : reinterpret_cast<void (*)(Told*)>(dlsym(plugin, "RunPlugin"));
+        if (run == nullptr) {
+          ++failed;
+          return;
+        }
+        Told told;
+        run(&told);
+        ++rounds;
+        if (dlclose(plugin) != 0) ++failed;
+      }
+    });
+  }
+  while (rounds.load() == 0 && failed.load() == 0) std::this_thread::yield();
+  Moment();
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(argv[1])));
+  over.store(true);
+  for (std::thread& thread : threads) thread.join();
+  Told told;
+  told.Check(failed.load() == 0, "every plugin was opened and closed");
+  return told.Finish();
+}
