@@ -105,7 +105,8 @@ bool MappedModule::IsProtected(const uint64_t* slot) const {
 uint64_t MappedModule::EndOfSlots(uint64_t begin, uint64_t end) const {
   uint64_t first = begin;
   if (protected_end_ > first && protected_end_ <= end) first = protected_end_;
-  ForEachIn(calls_, calls_bytes_, [&](const Slot& slot) {
+  ForEachSlot([&](const Slot& slot) {
+    if (slot.kind == SlotKind::kData) return;
     const auto behind = reinterpret_cast<uint64_t>(slot.place + 1);
     if (behind > first && behind <= end) first = behind;
   });

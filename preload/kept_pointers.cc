@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kMostRead = uint64_t{64} << 20;  // of one segment
-constexpr size_t kPiece = 512;                      // words read at a time
+constexpr size_t kPieceBytes = 256 << 10;           // read at a time
 
 struct Range {
   uint64_t begin = 0, end = 0;
@@ -24,6 +25,7 @@ struct Range {
 
 struct Search {
   Range driver;  // its code
+  uint64_t* piece;
   char* text;
   size_t capacity;
   int count;
@@ -45,22 +47,21 @@ int FindDriver(dl_phdr_info* info, size_t, void* argument) {
   return 1;
 }
 
-bool PointsInto(const Range& code, uint64_t begin, uint64_t bytes) {
-  uint64_t words[kPiece];
+bool PointsInto(const Search& search, uint64_t begin, uint64_t bytes) {
   begin = (begin + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
-  for (uint64_t at = 0; at + sizeof(words[0]) <= bytes; at += sizeof(words)) {
-    const size_t size = bytes - at < sizeof(words) ? bytes - at : sizeof(words);
-    const iovec here = {words, size}, there = {reinterpret_cast<void*>(begin + at), size};
+  for (uint64_t at = 0; at + sizeof(uint64_t) <= bytes; at += kPieceBytes) {
+    const size_t size = bytes - at < kPieceBytes ? bytes - at : kPieceBytes;
+    const iovec here = {search.piece, size}, there = {reinterpret_cast<void*>(begin + at), size};
     const ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
-    for (size_t i = 0; n > 0 && i < static_cast<size_t>(n) / sizeof(words[0]); ++i) {
-      if (code.Contains(words[i])) return true;
+    for (size_t i = 0; n > 0 && i < static_cast<size_t>(n) / sizeof(uint64_t); ++i) {
+      if (search.driver.Contains(search.piece[i])) return true;
     }
   }
   return false;
 }
 
 // Its slots do not count: those lead to us, or are changed for others by the loader.
-bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const Range& code) {
+bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const Search& search) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info.dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
@@ -68,7 +69,7 @@ bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const R
     const uint64_t end = begin + header.p_memsz;
     begin = module.EndOfSlots(begin, end);
     const uint64_t bytes = end - begin;
-    if (PointsInto(code, begin, bytes < kMostRead ? bytes : kMostRead)) return true;
+    if (PointsInto(search, begin, bytes < kMostRead ? bytes : kMostRead)) return true;
   }
   return false;
 }
@@ -78,7 +79,7 @@ int Look(dl_phdr_info* info, size_t, void* argument) {
   const MappedModule module(*info);
   const char* name = module.name();
   if (IsLeftAlone(name) || BeginsWith(name, "libcudart.so") || InOwnImage(module.dynamic()) ||
-      !KeepsPointers(*info, module, search->driver)) {
+      !KeepsPointers(*info, module, *search)) {
     return 0;
   }
   const int n = snprintf(search->text, search->capacity, "%s%s", search->count++ == 0 ? "" : ", ",
@@ -94,9 +95,14 @@ int Look(dl_phdr_info* info, size_t, void* argument) {
 
 int FindKeptPointers(char* text, size_t capacity) {
   if (capacity != 0) text[0] = '\0';
-  Search search = {{}, text, capacity, 0};
+  Search search = {{}, nullptr, text, capacity, 0};
   if (dl_iterate_phdr(FindDriver, &search.driver) == 0) return 0;
+  void* const piece =
+      mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (piece == MAP_FAILED) return 0;
+  search.piece = static_cast<uint64_t*>(piece);
   dl_iterate_phdr(Look, &search);
+  munmap(piece, kPieceBytes);
   return search.count;
 }
 
