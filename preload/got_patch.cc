@@ -26,12 +26,12 @@ struct Known {
   bool patched;
   bool once_more;  // a slot was changed that a thread may have been binding
 };
-constinit Known known[kCapacity];
+constinit Known known[kCapacity] = {};
 constinit uint32_t known_count = 0, listings = 0;
 constinit Patched patched_so_far = {};
 
 // Functions that slots led to, whose libraries must stay.
-constinit void* to_keep[kMostKept];
+constinit void* to_keep[kMostKept] = {};
 constinit uint32_t to_keep_count = 0;
 
 constinit std::atomic<bool> patching{false}, any_rpath{false};

@@ -6,8 +6,10 @@ Usage: gpumemtrace_test.py TOLD_CALLS_LIBRARY [unittest's arguments]
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 import unittest
@@ -18,12 +20,13 @@ NO_INDEX = 2**64 - 1
 library = ""
 
 
-def run(program, preload=None):
+def run(program, preload=None, **more):
     """Runs a program in a process of its own; what it prints, and the lines the library was told."""
     with tempfile.TemporaryDirectory() as folder:
         told = pathlib.Path(folder) / "told"
-        environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "GPUMEMTRACE")}
-        environment.update(PYTHONPATH=str(HERE), TOLD_CALLS=str(told), PYTHONDONTWRITEBYTECODE="1")
+        ours = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "GPUMEMTRACE", "GPUMEMTRACE_LIBRARY")
+        environment = {k: v for k, v in os.environ.items() if k not in ours}
+        environment.update(PYTHONPATH=str(HERE), TOLD_CALLS=str(told), PYTHONDONTWRITEBYTECODE="1", **more)
         if preload:
             environment["LD_PRELOAD"] = preload
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment, text=True,
@@ -132,6 +135,72 @@ class Recorded(unittest.TestCase):
             print(gpumemtrace.snapshot('full'), gpumemtrace.snapshot(), gpumemtrace.recording())
             """, library)
         self.assertEqual((printed, told), ("True True True\n", ["snapshot full", "snapshot request"]))
+
+
+class Started(unittest.TestCase):
+    """start() finds a library, opens it, and says what it says."""
+
+    PROGRAM = """
+        import gpumemtrace
+        gpumemtrace.mark('before', 1)
+        try: print(gpumemtrace.start())
+        except (OSError, RuntimeError) as error: print(f'{type(error).__name__}: {error}')
+        gpumemtrace.mark('after', 2)
+        """
+
+    def test_library_that_the_variable_names_is_opened_and_told_from_then_on(self):
+        printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library)
+        self.assertEqual((printed, told), ("begun\n", ["start 4096", "mark after 2"]))
+
+    def test_library_beside_the_program_in_the_path_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            for name in ("bin", "lib", "elsewhere"):
+                (place / name).mkdir()
+            shutil.copy(library, place / "lib" / "libgpumemtrace.so")
+            (place / "bin" / "gpumemtrace").write_text("#!/bin/sh\n")
+            (place / "bin" / "gpumemtrace").chmod(0o755)
+            (place / "elsewhere" / "gpumemtrace").symlink_to(place / "bin" / "gpumemtrace")
+            path = f"{place / 'elsewhere'}:{os.environ['PATH']}"
+            self.assertEqual(run(self.PROGRAM, PATH=path)[0], "begun\n")
+
+    def test_path_that_is_given_comes_first(self):
+        program = self.PROGRAM.replace("start()", f"start({library!r})")
+        self.assertEqual(run(program, GPUMEMTRACE_LIBRARY="/nowhere")[0], "begun\n")
+
+    def test_preloaded_library_is_the_one_that_is_asked(self):
+        printed, told = run(self.PROGRAM, library, GPUMEMTRACE_LIBRARY="/nowhere", TOLD_START="0 preloaded")
+        self.assertEqual((printed, told), ("preloaded\n", ["mark before 1", "start 4096", "mark after 2"]))
+
+    def test_copy_that_has_begun_before_is_told_from_then_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copy(library, pathlib.Path(folder) / "copy.so")
+            printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START=f"-1 {copy}")
+        self.assertEqual((printed, told), (f"already done by {copy}\n", ["start 4096", "mark after 2"]))
+
+    def test_library_that_the_driver_is_to_open_is_told_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ours = shutil.copy(library, pathlib.Path(folder) / "libgpumemtrace.so")
+            program = "import gpumemtrace; gpumemtrace.mark('a', 1)"
+            self.assertEqual(run(program, CUDA_INJECTION64_PATH=ours)[1], ["mark a 1"])
+            self.assertEqual(run(program, CUDA_INJECTION64_PATH=library)[1], [])  # somebody else's
+
+    def test_library_that_cannot_begin_says_why(self):
+        printed, told = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=library, TOLD_START="-1 no luck")
+        self.assertEqual((printed, told), ("RuntimeError: gpumemtrace cannot begin: no luck\n", ["start 4096"]))
+
+    def test_library_that_is_not_there_is_an_error_that_says_where(self):
+        printed, _ = run(self.PROGRAM, GPUMEMTRACE_LIBRARY="/nowhere/lib.so")
+        self.assertEqual(printed, "FileNotFoundError: libgpumemtrace.so was not found; looked for /nowhere/lib.so. "
+                                  "Name it with: GPUMEMTRACE_LIBRARY=/path/to/libgpumemtrace.so\n")
+
+    def test_library_of_somebody_else_is_an_error(self):
+        other = sysconfig.get_config_var("LIBDIR") or "/usr/lib"
+        candidates = [*pathlib.Path("/usr/lib").glob("*/libm.so.6"), *pathlib.Path(other).glob("libm.so.6")]
+        if not candidates:
+            self.skipTest("there is no libm")
+        printed, _ = run(self.PROGRAM, GPUMEMTRACE_LIBRARY=str(candidates[0]))
+        self.assertRegex(printed, "^RuntimeError: .* is no library of gpumemtrace\n$")
 
 
 class NotRecorded(unittest.TestCase):

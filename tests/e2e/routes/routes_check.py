@@ -200,6 +200,27 @@ def torch_by_every_route(rig, folder):
     check_torch(rig, started, preloaded)
 
 
+def torch_marks_where_the_driver_opens_the_library(rig, folder):
+    program = """
+import os, sys
+sys.path.insert(0, os.environ["GPUMEMTRACE_PACKAGE"])
+import gpumemtrace, torch
+kept = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")
+assert gpumemtrace.recording()
+gpumemtrace.step()
+assert gpumemtrace.start() == "injected by the driver"
+if os.fork() == 0:
+    os._exit(0 if not gpumemtrace.recording() else 1)
+assert os.wait()[1] == 0
+"""
+    recording = torch_run(
+        rig, folder, [rig.python, "-c", program], LD_PRELOAD="", CUDA_INJECTION64_PATH=rig.library()
+    )
+    assert recording.done.returncode == 0, recording.done.stderr
+    recording.check_whole()
+    assert any(e["kind"] == "mark" and e.get("name") == "step" for e in recording.events())
+
+
 def torch_when_the_gpu_is_in_use(rig, folder):
     recording = torch_run(rig, folder, [rig.python, "-c", LATE], LD_PRELOAD="")
     assert recording.done.returncode == 0, recording.done.stderr
@@ -214,6 +235,13 @@ def torch_when_the_gpu_is_in_use(rig, folder):
     assert "what was allocated before is not known" in recording.info()["sources"]["calls"]
 
 
+TORCH_CASES = (
+    "torch_by_every_route",
+    "torch_when_the_gpu_is_in_use",
+    "torch_marks_where_the_driver_opens_the_library",
+)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -225,7 +253,7 @@ def main():
         os.environ.pop(name, None)
     parts = {
         "table": list(cases_of_the_table()),
-        "torch": [(f.__name__, f) for f in (torch_by_every_route, torch_when_the_gpu_is_in_use)],
+        "torch": [(name, case) for name, case in globals().items() if name in TORCH_CASES],
         "docs": [("docs_have_the_table", docs_have_the_table)],
     }
     chosen = [case for part, cases in parts.items() if args.part in (None, part) for case in cases]

@@ -48,6 +48,8 @@ CASES = {
         ["--deepbind", "{programs}/libplugin_13.so"],
         ["{programs}/libplugin_12.so", "{programs}/libplugin_13.so"],
     ],
+    "plugin_host_fixed": [["{programs}/libplugin_address.so"]],
+    "crowded": [["0.2", "{programs}/libplugin_12.so", "{programs}/libplugin_13.so"]],
     "train_mlp.py": [["--json"]],
     "train_gpt.py": [["--json"]],
     "oom.py": [["--catch", "--json"], []],
