@@ -152,11 +152,12 @@ TEST_F(LawsTest, SmallestStackIsEnoughForLibrariesThatReplaceEachOther) {
 
 TEST_F(LawsTest, LookupsDoNotFindCudaThatIsNotThere) {
   const std::string nothing =
-      "default nothing\nprogram nothing\nversioned nothing\nnext nothing\nerror said\n"
+      "default cupti nothing\nprogram cupti nothing\ndefault nothing\nprogram nothing\nversioned "
+      "nothing\nnext nothing\nerror said\n"
       "libc something\n";
-  EXPECT_EQ(traced_.RunPlain({Program("no_runtime")}).out, "weak -1\n" + nothing);
+  EXPECT_EQ(traced_.RunPlain({Program("no_runtime")}).out, "weak -1 -1\n" + nothing);
   // A weak reference cannot be kept from finding the hook, which has nothing to call.
-  EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "weak 302\n" + nothing);
+  EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "weak 302 15\n" + nothing);
 }
 
 // As some linkers and older tools make them: with the hash table of the System V ABI alone.

@@ -1,5 +1,9 @@
 #include "preload/cupti/activities.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "preload/clock.h"
 #include "preload/cupti/activity_buffers.h"
 #include "preload/cupti/clock_pairs.h"
@@ -121,9 +125,16 @@ void ReadBuffer(Process* p, const CuptiLibrary& library, uint8_t* buffer, size_t
 // ---- Buffers ------------------------------------------------------------------------------------
 
 constinit std::atomic<const CuptiLibrary*> activities_of{nullptr};
+// Between the two: what CUPTI still has of ours is dropped.
+constinit std::atomic<bool> changing_hands{false};
+constinit std::atomic<bool> ever_registered{false};
 
 void CUPTIAPI OnRequest(uint8_t** buffer, size_t* bytes, size_t* max_records) {
-  *buffer = buffers.Take();
+  const bool ours = activities_of.load(std::memory_order_acquire) != nullptr;
+  const auto theirs = foreign_request.load(std::memory_order_acquire);
+  if (!ours && theirs != nullptr) return theirs(buffer, bytes, max_records);
+  const bool wanted = ours && !changing_hands.load(std::memory_order_acquire);
+  *buffer = wanted ? buffers.Take() : nullptr;
   *bytes = *buffer == nullptr ? 0 : ActivityBuffers::kBytes;
   *max_records = 0;
 }
@@ -173,13 +184,18 @@ CUptiResult EnableActivities(const CuptiLibrary& library) {
     clock_pairs.Forget();
     PairClocks(library);
   }
+  // What the tool before us has left open would fill with our records.
+  if (foreign_complete.load(std::memory_order_acquire) != nullptr)
+    library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   activities_of.store(&library, std::memory_order_release);
+  ever_registered.store(true, std::memory_order_release);
   CUptiResult result = library.ActivityRegisterCallbacks(OnRequest, OnComplete);
   for (const CUpti_ActivityKind kind : kKinds) {
     if (result == CUPTI_SUCCESS) result = library.ActivityEnable(kind);
   }
   if (result != CUPTI_SUCCESS) {
     DisableKinds(library);
+    activities_of.store(nullptr, std::memory_order_release);
     return result;
   }
   if (library.ActivityFlushPeriod != nullptr) library.ActivityFlushPeriod(kFlushPeriodMs);
@@ -190,7 +206,13 @@ void DisableActivities(const CuptiLibrary& library) {
   if (activities_of.load(std::memory_order_acquire) == nullptr) return;
   DisableKinds(library);
   library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  // Threads that are in the middle of a record get a moment to end it, and no buffer for it.
+  changing_hands.store(true, std::memory_order_release);
+  const timespec moment = {0, 1000000};
+  syscall(SYS_nanosleep, &moment, nullptr);  // not a place where a thread is cancelled
+  library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   activities_of.store(nullptr, std::memory_order_release);
+  changing_hands.store(false, std::memory_order_release);
   if (library.ActivityFlushPeriod != nullptr) library.ActivityFlushPeriod(0);
   if (host_pinned_set) {
     size_t size = sizeof(host_pinned_before);
@@ -198,10 +220,6 @@ void DisableActivities(const CuptiLibrary& library) {
                                  &host_pinned_before);
     host_pinned_set = false;
   }
-  const auto request = foreign_request.load(std::memory_order_acquire);
-  const auto complete = foreign_complete.load(std::memory_order_acquire);
-  if (request != nullptr && complete != nullptr)
-    library.ActivityRegisterCallbacks(request, complete);
   Process* p = Process::IfRecording();
   const Taken turn(&reading, kReadingMs);
   if (p != nullptr && turn) RecordOldSyncs(p, ~uint64_t{0});
@@ -247,10 +265,19 @@ void RecordSyncLater(Process* p, const session::Record& sync) {
     CommitAlone(p, sync);
 }
 
-void RememberForeignBuffers(CUpti_BuffersCallbackRequestFunc request,
-                            CUpti_BuffersCallbackCompleteFunc complete) {
-  foreign_request.store(request, std::memory_order_release);
-  foreign_complete.store(complete, std::memory_order_release);
+void RegisterForeignBuffers(CUpti_BuffersCallbackRequestFunc* request,
+                            CUpti_BuffersCallbackCompleteFunc* complete) {
+  if (*request == nullptr || *complete == nullptr) return;
+  foreign_request.store(*request, std::memory_order_release);
+  foreign_complete.store(*complete, std::memory_order_release);
+  if (!ever_registered.load(std::memory_order_acquire)) return;
+  *request = OnRequest;
+  *complete = OnComplete;
+}
+
+void ForgetForeignBuffers() {
+  foreign_request.store(nullptr, std::memory_order_release);
+  foreign_complete.store(nullptr, std::memory_order_release);
 }
 
 }  // namespace gmt::preload

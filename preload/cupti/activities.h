@@ -36,10 +36,12 @@ void LearnStream(const CuptiLibrary& library, CUcontext context, CUstream stream
 // A wait that ended now and that no hook records: told when CUPTI has said how long it was.
 void RecordSyncLater(Process* p, const session::Record& sync);
 
-// The callbacks that another tool has registered, which get what is theirs and are registered again
-// before it goes on.
-void RememberForeignBuffers(CUpti_BuffersCallbackRequestFunc request,
-                            CUpti_BuffersCallbackCompleteFunc complete);
+// Another tool registers its callbacks for buffers, or (nullptr) has none any more. Once ours have
+// been registered they stay, and pass on what is not ours: a thread that was in the middle of a
+// record while CUPTI changed hands may bring a buffer of the one before to the one after.
+void RegisterForeignBuffers(CUpti_BuffersCallbackRequestFunc* request,
+                            CUpti_BuffersCallbackCompleteFunc* complete);
+void ForgetForeignBuffers();
 
 }  // namespace gmt::preload
 

@@ -21,8 +21,6 @@ struct CuptiUse {
   enum class What { kSubscribes, kUnsubscribes, kFinalises, kRegisters, kEnables, kDisables };
   What what;
   uint32_t kind = 0;  // of what is enabled; of single calls of an API a number of their own
-  CUpti_BuffersCallbackRequestFunc request = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 };
 
 using What = CuptiUse::What;
@@ -30,10 +28,7 @@ using What = CuptiUse::What;
 CuptiUse Subscribes() { return {.what = What::kSubscribes}; }
 CuptiUse Unsubscribes() { return {.what = What::kUnsubscribes}; }
 CuptiUse Finalises() { return {.what = What::kFinalises}; }
-CuptiUse RegistersBuffers(CUpti_BuffersCallbackRequestFunc request,
-                          CUpti_BuffersCallbackCompleteFunc complete) {
-  return {.what = What::kRegisters, .request = request, .complete = complete};
-}
+CuptiUse RegistersBuffers() { return {.what = What::kRegisters}; }
 CuptiUse Enables(CUpti_ActivityKind kind) {
   return {.what = What::kEnables, .kind = static_cast<uint32_t>(kind)};
 }
@@ -132,13 +127,21 @@ void Succeeded(const CuptiUse& use) {
       ForgetAll();
       return CuptiIsFree(true);
     case What::kRegisters:
-      return RememberForeignBuffers(use.request, use.complete);
+      return;
     case What::kEnables:
     case What::kDisables:
       SetEnabled(use.kind, use.what == What::kEnables);
       break;
   }
   if (was_in_use && !InUse()) CuptiIsFree(false);
+}
+
+// Arguments that the real function gets instead: only of who registers callbacks for buffers.
+template <typename... Arguments>
+void Replace(Arguments&...) {}
+void Replace(CUpti_BuffersCallbackRequestFunc& request,
+             CUpti_BuffersCallbackCompleteFunc& complete) {
+  RegisterForeignBuffers(&request, &complete);
 }
 
 enum Api {
@@ -179,6 +182,7 @@ Function Real(Api api, int slot) {
     const char* tool;                                                                   \
     const bool foreign = IsForeign(caller, reinterpret_cast<const void*>(real), &tool); \
     if (foreign && DisplacesUs(call.what)) YieldCupti(tool);                            \
+    if (foreign) Replace arguments;                                                     \
     const CUptiResult result = real arguments;                                          \
     if (foreign) result == CUPTI_SUCCESS ? Succeeded(call) : Failed(call);              \
     return result;                                                                      \

@@ -167,8 +167,8 @@ bool HasSettled() { return IsFree() && NowNs() - free_since_ns.load() >= kSettle
 void Attend(void* argument) {
   const Holder now = holder.load();
   if (now != Holder::kNotBegun && !(now == Holder::kAnothers && HasSettled())) return;
-  free_since_ns.store(0);
   Begin(static_cast<Process*>(argument));
+  free_since_ns.store(0);  // not before: who yields would think that it is another's still
 }
 
 void AttendNow(Process* p) {
@@ -237,7 +237,7 @@ void YieldCupti(const char* to) {
 }
 
 void CuptiIsFree(bool finalised) {
-  if (finalised) RememberForeignBuffers(nullptr, nullptr);
+  if (finalised) ForgetForeignBuffers();
   if (holder.load(std::memory_order_acquire) != Holder::kAnothers) return;
   const KeepErrno keep;
   const bool was_free = free_since_ns.exchange(NowNs()) != 0;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 extern "C" __attribute__((weak)) int cudaMalloc(void** ptr, size_t size);
+extern "C" __attribute__((weak)) int cuptiFinalize();
 
 namespace {
 const char* Found(void* function) { return function == nullptr ? "nothing" : "something"; }
@@ -17,7 +18,10 @@ int main(int count, char** arguments) {
     if (dlopen(arguments[i], RTLD_NOW | RTLD_GLOBAL) == nullptr) return puts(dlerror()), 1;
   }
   void* ptr = nullptr;
-  printf("weak %d\n", cudaMalloc == nullptr ? -1 : cudaMalloc(&ptr, 100));
+  printf("weak %d %d\n", cudaMalloc == nullptr ? -1 : cudaMalloc(&ptr, 100),
+         cuptiFinalize == nullptr ? -1 : cuptiFinalize());
+  printf("default cupti %s\n", Found(dlsym(RTLD_DEFAULT, "cuptiSubscribe")));
+  printf("program cupti %s\n", Found(dlsym(dlopen(nullptr, RTLD_LAZY), "cuptiActivityEnable")));
   printf("default %s\n", Found(dlsym(RTLD_DEFAULT, "cudaMalloc")));
   printf("program %s\n", Found(dlsym(dlopen(nullptr, RTLD_LAZY), "cuMemAlloc_v2")));
   printf("versioned %s\n", Found(dlvsym(RTLD_DEFAULT, "cudaMalloc", "libcudart.so.13")));

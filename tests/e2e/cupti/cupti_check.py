@@ -264,6 +264,22 @@ def shared_twice(rig, folder):
     both_modes(rig, folder, "later", "twice", turns)
 
 
+def shared_while_others_are_at_the_device(rig, folder):
+    """Ten changes of hands with four threads in calls and callbacks of all kinds."""
+    for mode in ("auto", "full"):
+        place = folder / mode
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        recording = program(rig, place, "cupti_tool", "later", "beside", mode=mode)
+        for r in recording.result()["rounds"]:
+            # A thread that was in the middle of a record of ours may end it in the tool's buffer.
+            assert r["subscribe"] == 0 and r["strange"] <= 4, r
+            assert r["records"] >= COPIES and r["calls"] >= COPIES, r
+        said = changes(recording.events())
+        hands = [text.split(":")[0 if text.startswith("on") else 1] for text in said]
+        turns = [" taken by cupti_tool", " given back by cupti_tool", "on"]
+        assert hands == ["on", *turns * 10], hands
+
+
 def shared_with_a_tool_that_nobody_can_see(rig, folder):
     """It has subscribed before us: an error is all that we get, and the tool notices nothing."""
     for mode in ("auto", "full"):

@@ -5,10 +5,10 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <condition_variable>
 #include <thread>
 #include <vector>
 

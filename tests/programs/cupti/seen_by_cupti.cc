@@ -70,8 +70,7 @@ int main() {
   std::printf(
       "{\"hooked\": %llu, \"unseen\": %llu, \"graph\": %llu, \"exec\": %llu, \"memory\": %llu, "
       "\"ordered\": %llu}\n",
-      Number(hooked), Number(unseen), Number(graph), Number(exec), Number(memory),
-      Number(ordered));
+      Number(hooked), Number(unseen), Number(graph), Number(exec), Number(memory), Number(ordered));
   CHECK(destroy(unseen));
   CHECK(cudaFree(memory));
   CHECK(cudaStreamDestroy(hooked));

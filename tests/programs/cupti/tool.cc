@@ -9,6 +9,7 @@
 //         records  it asks for records of copies, and disables them
 //         ends     it ends CUPTI, from inside a call's end, as Kineto does with TEARDOWN_CUPTI=1
 //         twice    `ends`, and then all of it again
+//         beside   ten times all of it but the end, while four threads allocate, copy and wait
 // Prints what it was told as JSON: {"rounds": [{"subscribe": 0, "calls": N, "records": N}, ...]}
 // The last call to the device comes 300 ms after the tool has gone.
 #include <cuda_runtime.h>
@@ -16,6 +17,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +31,7 @@ namespace {
 
 constexpr int kCopies = 10;
 
-int failures = 0;
+std::atomic<int> failures{0};
 void Check(const char* what, int result) {
   if (result == 0) return;
   std::fprintf(stderr, "%s: %d\n", what, result);
@@ -59,15 +61,16 @@ struct Round {
   bool end_from_callback = false;
   bool ended = false;
 };
-Round* now = nullptr;
+std::atomic<Round*> now{nullptr};
 CUpti_SubscriberHandle subscriber;
 
 void CUPTIAPI OnCall(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
   const auto* call = static_cast<const CUpti_CallbackData*>(data);
   if (call->callbackSite != CUPTI_API_EXIT) return;
-  ++now->calls;
-  if (now->end_from_callback && !now->ended) {
-    now->ended = true;
+  Round* round = now;
+  ++round->calls;
+  if (round->end_from_callback && !round->ended) {
+    round->ended = true;
     CHECK(CUPTI(cuptiUnsubscribe)(subscriber));
     CHECK(CUPTI(cuptiFinalize)());
   }
@@ -82,7 +85,7 @@ void CUPTIAPI OnRequest(uint8_t** buffer, size_t* size, size_t* records) {
 void CUPTIAPI OnComplete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   CUpti_Activity* record = nullptr;
   while (CUPTI(cuptiActivityGetNextRecord)(buffer, valid, &record) == CUPTI_SUCCESS)
-    ++(record->kind == CUPTI_ACTIVITY_KIND_MEMCPY ? now->records : now->strange);
+    ++(record->kind == CUPTI_ACTIVITY_KIND_MEMCPY ? now.load()->records : now.load()->strange);
   std::free(buffer);
 }
 
@@ -97,8 +100,8 @@ void Copy() {
 }
 
 bool Subscribe() {
-  now->subscribe = CUPTI(cuptiSubscribe)(&subscriber, OnCall, nullptr);
-  return now->subscribe == CUPTI_SUCCESS;
+  now.load()->subscribe = CUPTI(cuptiSubscribe)(&subscriber, OnCall, nullptr);
+  return now.load()->subscribe == CUPTI_SUCCESS;
 }
 
 void CountCalls() {
@@ -123,10 +126,44 @@ void EndAll() {
   Copy();
   CHECK(CUPTI(cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_MEMCPY));
   CHECK(CUPTI(cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-  now->end_from_callback = true;
+  now.load()->end_from_callback = true;
   CHECK(CUPTI(cuptiEnableDomain)(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API));
   CHECK(cudaDeviceSynchronize());
 }
+
+void UseOnce() {
+  if (!Subscribe()) return;
+  CHECK(CUPTI(cuptiActivityRegisterCallbacks)(OnRequest, OnComplete));
+  CHECK(CUPTI(cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_MEMCPY));
+  CHECK(CUPTI(cuptiEnableDomain)(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API));
+  Copy();
+  CHECK(CUPTI(cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_MEMCPY));
+  CHECK(CUPTI(cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  CHECK(CUPTI(cuptiUnsubscribe)(subscriber));
+}
+
+// Keeps four threads at the device while it lives.
+class Others {
+ public:
+  explicit Others(bool wanted) {
+    for (int i = 0; wanted && i < 4; ++i) {
+      threads_.emplace_back([this] {
+        while (!done_) {
+          Copy();
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+    }
+  }
+  ~Others() {
+    done_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> done_{false};
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace
 
@@ -139,9 +176,12 @@ int main(int argc, char** argv) {
   CHECK(cudaGetDeviceCount(&devices));  // the runtime loads the driver, which records nothing
   void* first;
   if (when == "later") CHECK(cudaMalloc(&first, 1 << 20));
-  std::vector<Round> rounds(how == "twice" ? 2 : 1);
+  std::vector<Round> rounds(how == "twice" ? 2 : how == "beside" ? 10 : 1);
+  now = &rounds[0];
+  const Others others(how == "beside");
   for (Round& round : rounds) {
     now = &round;
+    if (how == "beside") UseOnce();
     if (how == "calls") CountCalls();
     if (how == "records") CountRecords();
     if (how == "ends" || how == "twice") EndAll();
