@@ -96,7 +96,7 @@ def told_auto(rig, folder):
 def told_full(rig, folder):
     """With a device that takes its time, so that waits have a length."""
     recording = program(
-        rig, folder, "seen_by_cupti", mode="full", SIMCUDA_KERNEL_TIME="2ms", SIMCUDA_BANDWIDTH="1GB"
+        rig, folder, "seen_by_cupti", mode="full", SIMCUDA_KERNEL_TIME="2ms", SIMCUDA_BANDWIDTH="1G"
     )
     told, lines = recording.result(), recording.events()
     assert source(recording) == FULL, source(recording)
