@@ -11,6 +11,7 @@ the output is "N passed, N failed".
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -163,6 +164,15 @@ def plain_preload_records_it_where_the_variable_is_set(rig, folder):
     assert len(notes(recording, "mark")) == 7, recording.events()
 
 
+def plain_variable_that_names_another_copy_of_the_library(rig, folder):
+    copy = folder / "libgpumemtrace.so"
+    shutil.copy(rig.library(), copy)
+    recording = rig.preload(folder, calls(rig, "every"), NVTX_INJECTION64_PATH=str(copy))
+    assert recording.done.returncode == 0, recording.done.stderr
+    assert len(notes(recording, "mark")) == 7, recording.events()
+    assert recording.info()["sources"]["nvtx"] == "on", recording.info()["sources"]
+
+
 def plain_program_without_nvtx_calls_is_told_from_one_without_the_variable(rig, folder):
     recording = rig.run(folder, rig.driver_alloc("--threads", "1", "--count", "3"))
     assert recording.info()["sources"]["nvtx"] == "off: no NVTX call was made", recording.info()
@@ -205,6 +215,20 @@ def plain_places_of_threads_that_have_ended_are_taken_again(rig, folder):
     begins = notes(recording, "range_begin")
     assert len(begins) == 701, len(begins)
     assert [e["name"] for e in notes(recording, "range_end")] == ["of a thread that lives"]
+
+
+def plain_threads_that_begin_and_end_ranges_at_once(rig, folder):
+    count = 500
+    recording = rig.run(folder, calls(rig, "storm", count), ["--ring-size", "64MiB"])
+    assert recording.done.returncode == 0, recording.done.stderr
+    losses = recording.check_whole()["losses"]
+    assert losses["texts_full"] == losses["activities_dropped"] == 0, losses
+    labels = [label for label, _ in nesting(recording)]
+    marks = texts(notes(recording, "mark"))
+    assert len(marks) >= 8 * count, len(marks)
+    strings = {f"string {i}" for i in range(100)}
+    assert {name for name, _ in labels} <= strings and {d for _, d in labels} == {"", "even", "odd"}
+    assert {(name in strings, d in ("even", "odd")) for _, name, d in marks} == {(True, True)}
 
 
 def plain_forked_child_has_its_own(rig, folder):
@@ -426,6 +450,24 @@ def python_ranges_of_torch_cuda_nvtx(rig, folder):
     assert found == [("step 0", ""), ("forward", ""), ("step 1", ""), ("forward", "")], found
     assert [e["name"] for e in notes(recording, "mark")] == 2 * ["batch is there"]
     assert recording.done.stdout.splitlines()[0] == "0 1 1 0 0 1 1 0", recording.done.stdout
+
+
+def python_regions_in_pytorchs_blocks(rig, folder):
+    library = rig.built("nvtx_region.so")[0]
+    recording = rig.run(folder, [rig.python, HERE / "torch_regions.py", library])
+    assert recording.done.returncode == 0, recording.done.stderr[-2000:]
+    allocs = [e for e in recording.events() if e["kind"] == "alloc"]
+    regions = [e for e in allocs if e["heap"] == "nvtx"]
+    assert [e.get("name", "") for e in regions[1::2]] == [f"page {i}" for i in range(3)], regions
+    report = recording.report("--at", "end")
+    rows = {}
+    for row in report["rows"]:
+        rows[row["heap"]] = rows.get(row["heap"], 0) + row["bytes"]
+    heaps = {h["heap"]: h["live_bytes"] for h in report["devices"][0]["heaps"]}
+    assert rows["nvtx"] == heaps["nvtx"] == 3 * MIB, (rows, heaps)
+    assert sum(rows.values()) == heaps["driver"], (rows, heaps)
+    named = {e.get("name", "") for e in notes(recording, "range_begin")}
+    assert any(name.startswith("aten::ones") for name in named), named
 
 
 def python_package_nvtx(rig, folder):

@@ -10,6 +10,7 @@
 //   ended       COUNT threads one after the other, each leaving a range open
 //   fork        a child that goes on where its parent was
 //   chain       what another tool behind the recording sees too
+//   storm       eight threads that make ranges of all kinds, the first GPU call, and COUNT of each more
 //   cost        nanoseconds of a push and its pop, and of a mark, by COUNT of them: before the first
 //               GPU call, and after it; printed
 //   library     a call by a library with a copy of NVTX of its own (path in NVTX_CALLS_LIBRARY)
@@ -26,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -201,6 +203,33 @@ void UseThreads() {
   for (std::thread& thread : threads) thread.join();
 }
 
+void Storm(int count) {
+  std::vector<std::thread> threads;
+  std::atomic<bool> called{false};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([t, count, &called] {
+      const nvtxDomainHandle_t domain = nvtxDomainCreateA(t % 2 == 0 ? "even" : "odd");
+      int left = count;
+      for (int i = 0; left > 0; ++i) {
+        if (called) --left;
+        const std::string name = "string " + std::to_string(i % 100);
+        const nvtxEventAttributes_t by_string =
+            Attributes(nvtxDomainRegisterStringA(domain, name.c_str()));
+        nvtxRangePushA(name.c_str());
+        nvtxDomainRangePushEx(domain, &by_string);
+        const nvtxRangeId_t id = nvtxDomainRangeStartEx(domain, &by_string);
+        nvtxDomainMarkEx(domain, &by_string);
+        nvtxRangePop();
+        nvtxDomainRangeEnd(domain, id);
+        nvtxDomainRangePop(domain);
+      }
+    });
+  }
+  UseGpu(1 << 20);
+  called = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 // CUDA cannot be used in a child of a process that has used it.
 int Fork() {
   nvtxRangePushA("outer");
@@ -314,6 +343,8 @@ int main(int argc, char** argv) {
     return Fork();
   } else if (story == "chain") {
     BeSeenByTwo();
+  } else if (story == "storm") {
+    Storm(count);
   } else if (story == "cost") {
     PrintCosts("before the first GPU call", count);
     UseGpu(1 << 20);
