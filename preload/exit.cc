@@ -19,9 +19,6 @@
 #include "preload/process.h"
 #include "preload/route.h"
 
-// glibc's alone (preload/loader.h).
-#pragma weak on_exit
-
 namespace gmt::preload {
 namespace {
 

@@ -6,6 +6,11 @@
 #ifndef GMT_PRELOAD_EXIT_H_
 #define GMT_PRELOAD_EXIT_H_
 
+#include <stdlib.h>
+
+// glibc's alone: programs of another libc (musl) must not end for the lack of it.
+#pragma weak on_exit
+
 namespace gmt::preload {
 
 // Registers for the process's exit status. Once per process. `session` is the session's file, for

@@ -196,9 +196,7 @@ bool AnyHookUsed() {
   return false;
 }
 
-bool IsHooked(const char* symbol) {
-  return FindHook(symbol) != nullptr || IsHookedOfCupti(symbol);
-}
+bool IsHooked(const char* symbol) { return FindHook(symbol) != nullptr || IsHookedOfCupti(symbol); }
 
 void* HookFor(const char* symbol, void* real) {
   if (SteppedBack()) return real;

@@ -85,6 +85,16 @@ TEST(ImageTest, LoadsWhereGlibcIs2_28) {
   }
 }
 
+// Programs of musl are started with it preloaded, too.
+TEST(ImageTest, NothingThatOnlyGlibcHasMustBeThere) {
+  const auto strong = Lines(Output("nm -D --undefined-only " GMT_SHIM_PATH
+                                   " | awk '$1 == \"U\" {sub(/@.*/, \"\", $2); print $2}'"));
+  for (const char* name : {"__register_atfork", "dladdr1", "dlinfo", "dlmopen", "dlvsym",
+                           "gnu_get_libc_version", "on_exit", "pthread_setattr_default_np"}) {
+    EXPECT_EQ(strong.count(name), 0u) << name;
+  }
+}
+
 TEST(ImageTest, ThreadLocalStorageIsSmallAndOfTheInitialModel) {
   const std::string tls = Output("readelf -lW " GMT_SHIM_PATH " | awk '$1 == \"TLS\" {print $6}'");
   EXPECT_LE(std::stoul(tls, nullptr, 16), 64u);

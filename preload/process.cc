@@ -8,6 +8,8 @@
 
 #include "preload/cupti/attention.h"
 #include "preload/nvtx/injection.h"
+#include "preload/record_source.h"
+#include "preload/route.h"
 #include "preload/start.h"
 #include "preload/thread_state.h"
 
@@ -29,6 +31,12 @@ void CountUncounted(const Process& p) {
   for (uint32_t i = 0; i < session::kCounterCount; ++i) {
     if (uncounted[i].load() != 0) p.map.control().counters[i].fetch_add(uncounted[i].exchange(0));
   }
+}
+
+// The moment from which on calls are known, where that is not the process's beginning.
+[[gnu::noinline]] void TellRoute(Process* p) {
+  char text[1024];
+  if (DescribeLateRoute(text, sizeof(text))) RecordSource(p, "calls", text);
 }
 
 // Where the kernel cannot empty the page in a fork child, the child does.
@@ -76,6 +84,7 @@ Process* Process::StartOrWait() {
     if (started) {
       CountUncounted(*p);
       TellNvtx(p);
+      TellRoute(p);
       BeginCuptiEarly(p);
     }
     return started ? p : nullptr;

@@ -1,6 +1,7 @@
 #include "preload/route.h"
 
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -100,6 +101,19 @@ bool BeginLate(Route route) {
   // keeps addresses of those that are not hooked.
   FindKeptPointers(kept_by_others, sizeof(kept_by_others));
   return true;
+}
+
+bool DescribeLateRoute(char* text, size_t capacity) {
+  const Route route = RouteTaken();
+  if (route != Route::kInjection && route != Route::kStart) return false;
+  const bool kept = *KeptByOthers() != '\0';
+  const int n = snprintf(
+      text, capacity, "on: %s%s%s%s",
+      route == Route::kInjection ? "injected by the driver" : "begun by the program",
+      BeganAfterTheDriver() ? "; what was allocated before is not known" : "",
+      kept ? "; not seen is what has addresses of the driver's functions from before: " : "",
+      KeptByOthers());
+  return n > 0;
 }
 
 const char* KeptByOthers() { return kept_by_others; }

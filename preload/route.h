@@ -34,6 +34,10 @@ bool AnotherCopyCatches(char* path, size_t capacity);
 // a run by another user with more rights than theirs. REQUIRES: not preloaded.
 bool BeginLate(Route route);
 
+// How this copy came in, in the words of a recording's sources. False where it was preloaded, of which
+// there is nothing to say.
+bool DescribeLateRoute(char* text, size_t capacity);
+
 // Names of modules that had addresses of the driver's functions when this copy began to catch, so that
 // what they call by these is not seen (preload/kept_pointers.h); "" where there are none.
 const char* KeptByOthers();

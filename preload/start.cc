@@ -105,19 +105,10 @@ void AddOptions(std::string_view text, session::InfoWriter* info) {
   }
 }
 
-// Only where it is not the usual one.
 void AddRoute(session::InfoWriter* info) {
-  const Route route = RouteTaken();
-  if (route != Route::kInjection && route != Route::kStart) return;
-  const bool kept = *KeptByOthers() != '\0';
-  char line[1024];
-  const int n = snprintf(
-      line, sizeof(line), "calls=on: %s%s%s%s",
-      route == Route::kInjection ? "injected by the driver" : "begun by the program",
-      BeganAfterTheDriver() ? "; what was allocated before is not known" : "",
-      kept ? "; not seen is what has addresses of the driver's functions from before: " : "",
-      KeptByOthers());
-  if (n > 0) info->Add("source", line);
+  char line[1024] = "calls=";
+  constexpr size_t kName = sizeof("calls=") - 1;
+  if (DescribeLateRoute(line + kName, sizeof(line) - kName)) info->Add("source", line);
 }
 
 void AddApis(session::InfoWriter* info) {

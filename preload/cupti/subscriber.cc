@@ -10,6 +10,7 @@
 #include "preload/cupti/callbacks.h"
 #include "preload/cupti/find_cupti.h"
 #include "preload/cupti/turn.h"
+#include "preload/exit.h"
 #include "preload/loader.h"
 #include "preload/record_event.h"
 #include "preload/record_source.h"

@@ -116,6 +116,8 @@ def check_cell(rig, folder, kind, route, word):
         recording.check_against_the_device()
     sources = recording.info()["sources"]
     assert ("calls" in sources) == (route != "preload"), sources
+    told = [e for e in recording.events() if e["kind"] == "source" and e["name"] == "calls"]
+    assert [e["text"] for e in told] == ([] if route == "preload" else [sources["calls"]]), told
 
 
 def cases_of_the_table():
