@@ -431,6 +431,52 @@ TEST(CuptiBuffersTest, WithoutABufferRecordsAreDroppedAndCounted) {
   });
 }
 
+// 256 MiB at 1G a second: 250 ms in which the copy's times are not known.
+TEST(CuptiBuffersTest, BufferWithUnfinishedWorkComesBackLate) {
+  OnDevice({{"SIMCUDA_BANDWIDTH", "1G"}, {"SIMCUDA_CLOCK", "virtual"}}, [] {
+    CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY});
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuMemAlloc(&address, 256 * kMiB), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemcpyDtoDAsync(address, address, 256 * kMiB, nullptr), CUDA_SUCCESS);
+    EXPECT_TRUE(CuptiClient::Flushed<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY).empty());
+    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    auto copies = CuptiClient::Flushed<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+    ASSERT_EQ(copies.size(), 1u);
+    EXPECT_EQ(copies[0].end - copies[0].start, 250'000'000u);
+  });
+}
+
+TEST(CuptiBuffersTest, ForcedFlushBringsUnfinishedWorkWithoutItsTimes) {
+  OnDevice({{"SIMCUDA_BANDWIDTH", "1"}}, [] {  // one byte a second
+    CuptiClient::Start({CUPTI_ACTIVITY_KIND_MEMCPY});
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuMemAlloc(&address, 1000), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemcpyDtoDAsync(address, address, 1000, nullptr), CUDA_SUCCESS);
+    auto copies = CuptiClient::Flushed<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY,
+                                                              CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    ASSERT_EQ(copies.size(), 1u);
+    EXPECT_EQ(copies[0].start, 0u);
+    EXPECT_EQ(copies[0].end, 0u);
+    EXPECT_EQ(copies[0].bytes, 1000u);
+  });
+}
+
+TEST(CuptiActivityTest, SynchronisationLastsAsLongAsTheHostWaited) {
+  OnDevice({{"SIMCUDA_BANDWIDTH", "1G"}, {"SIMCUDA_CLOCK", "virtual"}}, [] {
+    CuptiClient::Start({CUPTI_ACTIVITY_KIND_SYNCHRONIZATION});
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuMemAlloc(&address, 256 * kMiB), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemcpyDtoDAsync(address, address, 256 * kMiB, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemFree(address), CUDA_SUCCESS);  // waits for the device
+    auto waits =
+        CuptiClient::Flushed<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_EQ(waits[0].type, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+    EXPECT_GT(waits[0].end, waits[0].start);
+    EXPECT_LE(waits[0].end - waits[0].start, 250'000'000u + 1'000'000);
+  });
+}
+
 TEST(CuptiBuffersTest, ClientsClockIsTheRecordsClock) {
   OnDevice({}, [] {
     ASSERT_EQ(cuptiActivityRegisterTimestampCallback([]() -> uint64_t {

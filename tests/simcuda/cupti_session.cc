@@ -35,10 +35,16 @@ void OnNotice(const Notice& notice) {
   Callback(notice);
 }
 
-uint64_t RealTime() {
+uint64_t Read(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
+}
+
+// As far ahead as the simulator's clock is.
+uint64_t RealTime() {
+  if (!CuptiSettings().virtual_clock || DriverOrNull() == nullptr) return Read(CLOCK_REALTIME);
+  return Read(CLOCK_REALTIME) + (Driver().now() - Read(CLOCK_MONOTONIC));
 }
 
 std::atomic<CUpti_TimestampCallbackFunc> clock_function{nullptr};

@@ -2,7 +2,7 @@
 // contexts that every thread has.
 #include <algorithm>
 
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
@@ -142,13 +142,16 @@ CUresult SetFlags(const char* name, CUdevice ordinal, unsigned int flags) {
 }
 
 CUresult Synchronize(Simulator& simulator, CUcontext context) {
-  uint64_t start = sim::Now();
+  uint64_t done = sim::DoneInContext(simulator, context);
+  sim::Span wait = sim::HostWait(simulator, done);
   simulator.Synchronize();
   sim::Tell({.kind = sim::NoticeKind::kContextSynchronized,
              .context = context,
              .device = context->device,
-             .start_ns = start,
-             .end_ns = sim::Now()});
+             .start_ns = wait.start_ns,
+             .end_ns = wait.end_ns});
+  simulator.LogStreams("cuCtxSynchronize",
+                       {.handle = sim::Bits(context), .device = context->device, .done_ns = done});
   return CUDA_SUCCESS;
 }
 

@@ -3,12 +3,14 @@
 // memory is the host's too and always keeps its contents.
 #include <cstring>
 
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
+using sim::Bits;
 using sim::Call;
 using sim::CallGroup;
+using sim::Record;
 using sim::Region;
 using sim::Simulator;
 
@@ -61,38 +63,49 @@ CUresult Copy(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size) {
   return CUDA_SUCCESS;
 }
 
-// Queues a copy that was found valid.
-void Queue(Simulator& simulator, uint64_t to, uint64_t from, uint64_t size, CUstream stream) {
-  End target = Inspect(simulator, to, size), source = Inspect(simulator, from, size);
+enum class HostSide { kGoesOn, kWaits };
+
+// Queues a copy that was found valid. The host waits for it when it wants to, unless both ends are on
+// a device, and always for one into pageable memory: there is no other way to bring it there.
+void Queue(const char* name, Simulator& simulator, const End& target, const End& source,
+           Record line, CUstream stream, HostSide host) {
   bool between = target.device >= 0 && source.device >= 0 && target.device != source.device;
-  simulator.Launch(stream, {.work = sim::WorkKind::kCopy,
-                            .from = source.memory,
-                            .to = target.memory,
-                            .peer = between ? source.device : -1,
-                            .size = size});
+  sim::Notice work{.work = sim::WorkKind::kCopy,
+                   .from = source.memory,
+                   .to = target.memory,
+                   .peer = between ? source.device : -1,
+                   .size = line.size};
+  line.stream = Bits(stream);
+  line.device = sim::CurrentContext()->device;
+  line.done_ns =
+      host == HostSide::kWaits ? simulator.Enqueue(stream, work) : simulator.Launch(stream, work);
+  simulator.LogStreams(name, line);
+  bool on_devices = target.on_device && source.on_device;
+  bool waits = host == HostSide::kWaits && !on_devices;
+  if (waits || target.memory == sim::Memory::kPageable) sim::HostWait(simulator, line.done_ns);
 }
 
-// A copy that the host waits for.
-CUresult CopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size) {
+CUresult CopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size, CUstream stream,
+                  HostSide host) {
   return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
     CUresult result = Copy(simulator, to, from, size);
-    if (result == CUDA_SUCCESS && size > 0) Queue(simulator, to, from, size, nullptr);
+    if (result != CUDA_SUCCESS || size == 0) return result;
+    Queue(name, simulator, Inspect(simulator, to, size), Inspect(simulator, from, size),
+          {.address = to, .size = size}, stream, host);
     return result;
   });
+}
+
+CUresult SyncCopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size) {
+  return CopyCall(name, to, from, size, nullptr, HostSide::kWaits);
 }
 
 CUresult AsyncCopyCall(const char* name, uint64_t to, uint64_t from, uint64_t size,
                        CUstream stream) {
-  return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
-    CUresult result = Copy(simulator, to, from, size);
-    if (result == CUDA_SUCCESS) Queue(simulator, to, from, size, stream);
-    return result;
-  });
+  return CopyCall(name, to, from, size, stream, HostSide::kGoesOn);
 }
 
-uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream) {
+CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream, HostSide host) {
   return Call(name, CallGroup::kCopy, [&](Simulator& simulator) {
     auto address = [](CUmemorytype type, const void* host, CUdeviceptr device) {
       return type == CU_MEMORYTYPE_HOST ? Bits(host) : device;
@@ -109,10 +122,8 @@ CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* copy, CUstream stream) {
     // The device sees one copy; its ends are those of the first row.
     End target = Inspect(simulator, to, copy->WidthInBytes);
     End source = Inspect(simulator, from, copy->WidthInBytes);
-    simulator.Launch(stream, {.work = sim::WorkKind::kCopy,
-                              .from = source.memory,
-                              .to = target.memory,
-                              .size = copy->WidthInBytes * copy->Height});
+    Record line{.address = to, .size = copy->WidthInBytes * copy->Height};
+    Queue(name, simulator, target, source, line, stream, host);
     return CUDA_SUCCESS;
   });
 }
@@ -125,10 +136,15 @@ CUresult Set(const char* name, CUdeviceptr address, T value, size_t count, CUstr
     Region region;
     uint64_t size = count * sizeof(T);
     if (!simulator.FindRange(address, size, &region)) return CUDA_ERROR_INVALID_VALUE;
-    simulator.Launch(stream, {.work = sim::WorkKind::kSet,
-                              .to = KindOf(region),
-                              .value = static_cast<uint32_t>(value),
-                              .size = size});
+    uint64_t done = simulator.Launch(stream, {.work = sim::WorkKind::kSet,
+                                              .to = KindOf(region),
+                                              .value = static_cast<uint32_t>(value),
+                                              .size = size});
+    simulator.LogStreams(name, {.address = address,
+                                .size = size,
+                                .stream = Bits(stream),
+                                .device = region.device,
+                                .done_ns = done});
     uint64_t limit = simulator.settings.data;
     bool kept = !region.device_memory || limit == 0 || size <= limit;
     if (!region.host_accessible || !kept) return CUDA_SUCCESS;
@@ -141,19 +157,19 @@ CUresult Set(const char* name, CUdeviceptr address, T value, size_t count, CUstr
 }  // namespace
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t size) {
-  return CopyCall(__func__, to, from, size);
+  return SyncCopyCall(__func__, to, from, size);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t size) {
-  return CopyCall(__func__, to, Bits(from), size);
+  return SyncCopyCall(__func__, to, Bits(from), size);
 }
 
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
-  return CopyCall(__func__, Bits(to), from, size);
+  return SyncCopyCall(__func__, Bits(to), from, size);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) {
-  return CopyCall(__func__, to, from, size);
+  return SyncCopyCall(__func__, to, from, size);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream) {
@@ -173,7 +189,7 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUs
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t size) {
-  return CopyCall(__func__, to, from, size);
+  return SyncCopyCall(__func__, to, from, size);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t size,
@@ -181,14 +197,16 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontex
   return AsyncCopyCall(__func__, to, from, size, stream);
 }
 
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return Copy2D(__func__, copy, nullptr); }
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {
+  return Copy2D(__func__, copy, nullptr, HostSide::kWaits);
+}
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
-  return Copy2D(__func__, copy, nullptr);
+  return Copy2D(__func__, copy, nullptr, HostSide::kWaits);
 }
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  return Copy2D(__func__, copy, stream);
+  return Copy2D(__func__, copy, stream, HostSide::kGoesOn);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {

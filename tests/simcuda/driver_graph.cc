@@ -34,6 +34,7 @@ CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
       }
     }
     *executable = made.release();
+    simulator.LogStreams(name, {.handle = sim::Bits(*executable)});
     Tell({.kind = NoticeKind::kGraphExecCreated,
           .graph = graph,
           .executable = *executable,
@@ -45,10 +46,14 @@ CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
 CUresult Launch(const char* name, CUgraphExec executable, CUstream stream) {
   return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
     if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // One after the other, whatever streams they were captured on.
+    uint64_t done = sim::Now();
     for (Notice work : executable->work) {
       work.graph_id = executable->number;
-      simulator.Launch(stream, work);
+      done = simulator.Launch(stream, work);
     }
+    simulator.LogStreams(
+        name, {.handle = sim::Bits(executable), .stream = sim::Bits(stream), .done_ns = done});
     return sim::RunMemoryNodes(simulator, executable);
   });
 }
@@ -66,6 +71,8 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
     if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
     stream->capture = new CUgraph_st{.number = simulator.next_graph_number++};
+    simulator.LogStreams("cuStreamBeginCapture_v2",
+                         {.handle = sim::Bits(stream->capture), .stream = sim::Bits(stream)});
     Tell({.kind = NoticeKind::kGraphCreated,
           .graph = stream->capture,
           .graph_id = stream->capture->number});
@@ -89,6 +96,8 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
     }
     capture->streams.clear();
     *graph = capture;
+    simulator.LogStreams("cuStreamEndCapture",
+                         {.handle = sim::Bits(capture), .stream = sim::Bits(stream)});
     return CUDA_SUCCESS;
   });
 }
@@ -158,7 +167,8 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
                   .executable = executable,
                   .graph_id = executable->number});
   }
-  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    simulator.LogStreams("cuGraphExecDestroy", {.handle = sim::Bits(executable)});
     delete executable;
     return CUDA_SUCCESS;
   });
@@ -171,7 +181,8 @@ CUresult cuGraphDestroy(CUgraph graph) {
     sim::TellNow(
         {.kind = NoticeKind::kGraphDestroyStarting, .graph = graph, .graph_id = graph->number});
   }
-  return Call(__func__, CallGroup::kOther, [&](Simulator&) {
+  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
+    simulator.LogStreams("cuGraphDestroy", {.handle = sim::Bits(graph)});
     delete graph;
     return CUDA_SUCCESS;
   });

@@ -1,7 +1,7 @@
 // Pinned host memory: allocated by the driver, or registered with it. It costs RAM, not budget.
 #include <sys/mman.h>
 
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
@@ -81,6 +81,7 @@ CUresult cuMemFreeHost(void* pointer) {
   return MemoryCall(
       __func__, CallGroup::kHost, {.address = reinterpret_cast<uint64_t>(pointer)},
       [&](Simulator& simulator, Record& record) {
+        record.done_ns = sim::WaitBeforeFree(simulator, record.address);
         auto found = simulator.allocations.find(record.address);
         if (found == simulator.allocations.end() || found->second.kind != MemoryKind::kHost) {
           return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
 // Linear device memory: cuMemAlloc and its relatives, cuMemFree, cuMemGetInfo.
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
@@ -93,6 +93,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kFree, {.address = address},
                     [&](Simulator& simulator, Record& record) {
+                      record.done_ns = sim::WaitBeforeFree(simulator, address);
                       auto found = simulator.allocations.find(address);
                       if (found == simulator.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
                       const Allocation& allocation = found->second;

@@ -67,10 +67,14 @@ CUresult Launch(const char* name, CUfunction function, const Shape& shape, CUstr
   return Call(name, CallGroup::kLaunch, [&](Simulator& simulator) {
     if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (sim::CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    simulator.Launch(stream, {.name = function->name,
-                              .grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
-                              .block = {shape.block[0], shape.block[1], shape.block[2]},
-                              .shared_memory = shape.shared_memory});
+    uint64_t done =
+        simulator.Launch(stream, {.name = function->name,
+                                  .grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+                                  .block = {shape.block[0], shape.block[1], shape.block[2]},
+                                  .shared_memory = shape.shared_memory});
+    simulator.LogStreams(
+        name,
+        {.stream = sim::Bits(stream), .device = sim::CurrentContext()->device, .done_ns = done});
     return CUDA_SUCCESS;
   });
 }

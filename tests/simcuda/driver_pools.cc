@@ -1,6 +1,6 @@
 // Stream-ordered memory. Kernels do nothing here, so memory freed on a stream can be reused at
 // once.
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
@@ -41,6 +41,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
                                    .device = record.device,
                                    .context = context,
                                    .pool = pool});
+    record.done_ns = sim::DoneOnStream(simulator, context, stream);
     simulator.TellMemory(sim::MemoryAction::kAllocated, record,
                          simulator.allocations[record.address], true);
     *address = record.address;
@@ -64,6 +65,7 @@ CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
     record.size = found->second.size;
     record.device = found->second.device;
     record.handle = Bits(found->second.pool);
+    record.done_ns = sim::DoneOnStream(simulator, sim::CurrentContext(), stream);
     simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second, true);
     simulator.Remove(found);
     return CUDA_SUCCESS;

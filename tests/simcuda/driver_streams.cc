@@ -1,11 +1,12 @@
-// Streams and events. Work is a counter of launches (simulator.h, "Finished"); there is no timeline
-// per stream.
+// Streams and events. Work is done when its stream gets there (timeline.h) and, with SIMCUDA_LAG,
+// when so many launches have come after it (simulator.h, "Finished").
 #include <algorithm>
 
-#include "tests/simcuda/simulator.h"
+#include "tests/simcuda/timeline.h"
 
 namespace {
 
+using sim::Bits;
 using sim::Call;
 using sim::CallGroup;
 using sim::Simulator;
@@ -40,6 +41,7 @@ CUresult Create(const char* name, CUstream* stream, unsigned int flags, int prio
     CUcontext context = sim::CurrentContext();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     *stream = simulator.AddStream(context, flags, priority);
+    simulator.LogStreams(name, {.stream = Bits(*stream), .device = context->device});
     return CUDA_SUCCESS;
   });
 }
@@ -68,8 +70,11 @@ CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
     if (!Known(simulator, stream)) return CUDA_ERROR_INVALID_HANDLE;
     event->recorded = true;
     event->position = simulator.launched;
-    event->recorded_ns = sim::Now();
     event->capture = IsDefault(stream) ? nullptr : stream->capture;
+    // In a capture it takes its place in the graph and no time.
+    event->done_ns = event->capture != nullptr
+                         ? sim::Now()
+                         : sim::Queue(simulator, ContextOf(stream), stream, 0).end_ns;
     event->record = ++simulator.event_records;
     sim::Tell({.kind = sim::NoticeKind::kEventRecorded,
                .context = ContextOf(stream),
@@ -78,7 +83,11 @@ CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
                .event = event,
                .event_id = event->id,
                .event_record = event->record,
-               .end_ns = event->recorded_ns});
+               .end_ns = event->done_ns});
+    simulator.LogStreams(name, {.handle = Bits(event),
+                                .stream = Bits(stream),
+                                .device = event->context->device,
+                                .done_ns = event->done_ns});
     return CUDA_SUCCESS;
   });
 }
@@ -99,6 +108,10 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
   AnnounceEnd(stream);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (simulator.streams.erase(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
+    sim::Retire(stream);
+    simulator.LogStreams(
+        "cuStreamDestroy_v2",
+        {.stream = Bits(stream), .device = stream->context->device, .done_ns = stream->ready_ns});
     delete stream;
     return CUDA_SUCCESS;
   });
@@ -106,7 +119,11 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 
 CUresult cuStreamQuery(CUstream stream) {
   return WithStream(__func__, CallGroup::kOther, stream, [&](Simulator& simulator) {
-    return simulator.Finished(simulator.launched) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    uint64_t done = sim::DoneOnStream(simulator, sim::CurrentContext(), stream);
+    bool finished = simulator.Finished(simulator.launched) && done <= sim::Now();
+    CUresult result = finished ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    simulator.LogStreams("cuStreamQuery", {.stream = Bits(stream), .done_ns = done}, result);
+    return result;
   });
 }
 
@@ -115,13 +132,16 @@ CUresult cuStreamSynchronize(CUstream stream) {
     if (!IsDefault(stream) && stream->capture != nullptr) {
       return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    uint64_t start = sim::Now();
+    CUcontext context = ContextOf(stream);
+    uint64_t done = sim::DoneOnStream(simulator, context, stream);
+    sim::Span wait = sim::HostWait(simulator, done);
     simulator.Synchronize();
     sim::Tell({.kind = sim::NoticeKind::kStreamSynchronized,
-               .context = ContextOf(stream),
+               .context = context,
                .stream = stream,
-               .start_ns = start,
-               .end_ns = sim::Now()});
+               .start_ns = wait.start_ns,
+               .end_ns = wait.end_ns});
+    simulator.LogStreams("cuStreamSynchronize", {.stream = Bits(stream), .done_ns = done});
     return CUDA_SUCCESS;
   });
 }
@@ -135,6 +155,12 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
       event->capture->streams.push_back(stream);
     }
     uint64_t now = sim::Now();
+    if (event->capture == nullptr && event->recorded) {
+      sim::HoldBack(simulator, ContextOf(stream), stream, event->done_ns);
+    }
+    simulator.LogStreams(
+        "cuStreamWaitEvent",
+        {.handle = Bits(event), .stream = Bits(stream), .done_ns = event->done_ns});
     sim::Tell({.kind = sim::NoticeKind::kStreamWaitsEvent,
                .context = ContextOf(stream),
                .stream = stream,
@@ -229,22 +255,30 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int) {
 
 CUresult cuEventQuery(CUevent event) {
   return WithEvent(__func__, CallGroup::kOther, event, [&](Simulator& simulator) {
-    if (!event->recorded || simulator.Finished(event->position)) return CUDA_SUCCESS;
-    return CUDA_ERROR_NOT_READY;
+    bool finished =
+        !event->recorded || (simulator.Finished(event->position) && event->done_ns <= sim::Now());
+    CUresult result = finished ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    simulator.LogStreams("cuEventQuery", {.handle = Bits(event), .done_ns = event->done_ns},
+                         result);
+    return result;
   });
 }
 
 CUresult cuEventSynchronize(CUevent event) {
   return WithEvent(__func__, CallGroup::kSync, event, [&](Simulator& simulator) {
-    uint64_t start = sim::Now();
+    // The event itself may be gone after the wait.
+    sim::Notice notice{.kind = sim::NoticeKind::kEventSynchronized,
+                       .context = event->context,
+                       .event = event,
+                       .event_id = event->id,
+                       .event_record = event->record};
+    sim::Record line{.handle = Bits(event), .done_ns = event->done_ns};
+    sim::Span wait = sim::HostWait(simulator, event->recorded ? event->done_ns : 0);
     simulator.Synchronize();
-    sim::Tell({.kind = sim::NoticeKind::kEventSynchronized,
-               .context = event->context,
-               .event = event,
-               .event_id = event->id,
-               .event_record = event->record,
-               .start_ns = start,
-               .end_ns = sim::Now()});
+    notice.start_ns = wait.start_ns;
+    notice.end_ns = wait.end_ns;
+    sim::Tell(notice);
+    simulator.LogStreams("cuEventSynchronize", line);
     return CUDA_SUCCESS;
   });
 }
@@ -256,9 +290,10 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) 
         ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (!simulator.Finished(std::max(start->position, end->position))) return CUDA_ERROR_NOT_READY;
-    *milliseconds =
-        static_cast<float>(static_cast<int64_t>(end->recorded_ns - start->recorded_ns)) / 1e6f;
+    bool finished = simulator.Finished(std::max(start->position, end->position)) &&
+                    std::max(start->done_ns, end->done_ns) <= sim::Now();
+    if (!finished) return CUDA_ERROR_NOT_READY;
+    *milliseconds = static_cast<float>(static_cast<int64_t>(end->done_ns - start->done_ns)) / 1e6f;
     return CUDA_SUCCESS;
   });
 }

@@ -2,11 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
+
+#include "tests/simcuda/clock.h"
 
 namespace sim {
 
@@ -29,18 +30,20 @@ void Log::Write(const char* call, const Record& record, int result) {
   if (!enabled()) return;
   pid_t pid = getpid();
   if (pid != pid_) Open(pid);
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  char done[40] = "";
+  if (with_done_) {
+    std::snprintf(done, sizeof(done), ",\"done_ns\":%llu",
+                  static_cast<unsigned long long>(record.done_ns));
+  }
   char line[512];
   int length = std::snprintf(
       line, sizeof(line),
       "{\"seq\":%llu,\"t_ns\":%llu,\"pid\":%d,\"thread\":%ld,\"call\":\"%s\",\"address\":%llu,"
-      "\"size\":%llu,\"handle\":%llu,\"stream\":%llu,\"device\":%d,\"result\":%d}\n",
-      static_cast<unsigned long long>(next_seq_++),
-      static_cast<unsigned long long>(now.tv_sec) * 1'000'000'000ull + now.tv_nsec, pid,
+      "\"size\":%llu,\"handle\":%llu,\"stream\":%llu,\"device\":%d,\"result\":%d%s}\n",
+      static_cast<unsigned long long>(next_seq_++), static_cast<unsigned long long>(Now()), pid,
       syscall(SYS_gettid), call, static_cast<unsigned long long>(record.address),
       static_cast<unsigned long long>(record.size), static_cast<unsigned long long>(record.handle),
-      static_cast<unsigned long long>(record.stream), record.device, result);
+      static_cast<unsigned long long>(record.stream), record.device, result, done);
   if (descriptor_ >= 0 && write(descriptor_, line, length) != length) {
     std::fprintf(stderr, "simcuda: the log is incomplete: %s\n", std::strerror(errno));
   }

@@ -25,12 +25,16 @@ struct Record {
   uint64_t handle = 0;  // physical memory, pool or graph
   uint64_t stream = 0;
   int device = 0;
+  uint64_t done_ns =
+      0;  // when the device will have done it; in the log with SIMCUDA_LOG_STREAMS only
 };
 
 class Log {
  public:
   // `pattern` is a path in which %p stands for the process id; empty: nothing is written.
-  explicit Log(std::string pattern) : pattern_(std::move(pattern)) {}
+  // `with_done`: lines have done_ns too.
+  explicit Log(std::string pattern, bool with_done = false)
+      : pattern_(std::move(pattern)), with_done_(with_done) {}
 
   bool enabled() const { return !pattern_.empty(); }
   void Write(const char* call, const Record& record, int result);
@@ -39,6 +43,7 @@ class Log {
   void Open(pid_t pid);
 
   std::string pattern_;
+  bool with_done_ = false;
   int descriptor_ = -1;
   pid_t pid_ = 0;  // the process that opened the descriptor; a fork child opens its own
   uint64_t next_seq_ = 0;

@@ -53,6 +53,45 @@ TEST_F(LogTest, CallsAreLinesInTheOrderOfTheirEffects) {
   EXPECT_TRUE(Has(lines[2], "\"result\":0}"));
 }
 
+TEST_F(LogTest, CallsOfStreamsAreThereWhenAskedForWithTheTimeTheDeviceIsDone) {
+  auto body = [] {
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    CUstream stream = nullptr;
+    CUdeviceptr address = 0;
+    cuModuleLoadData(&module, "");
+    cuModuleGetFunction(&kernel, module, "kernel");
+    cuStreamCreate(&stream, 0);
+    cuMemAllocAsync(&address, 100, stream);
+    cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    cuMemFreeAsync(address, stream);
+    cuStreamSynchronize(stream);
+  };
+  std::map<std::string, std::string> settings = {
+      {"SIMCUDA_LOG", path_}, {"SIMCUDA_KERNEL_TIME", "1000ms"}, {"SIMCUDA_CLOCK", "virtual"}};
+  OnDevice(settings, body);
+  EXPECT_EQ(Lines().size(), 3u);
+  EXPECT_FALSE(Has(Lines()[2], "done_ns")) << Lines()[2];
+  std::remove(path_.c_str());
+  settings["SIMCUDA_LOG_STREAMS"] = "1";
+  OnDevice(settings, body);
+  std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 6u);
+  const char* calls[] = {"cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuMemAllocAsync",
+                         "cuLaunchKernel",           "cuMemFreeAsync", "cuStreamSynchronize"};
+  std::vector<uint64_t> asked, done;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_TRUE(Has(lines[i], "\"call\":\"" + std::string(calls[i]) + "\"")) << lines[i];
+    asked.push_back(std::stoull(lines[i].substr(lines[i].find("\"t_ns\":") + 7)));
+    done.push_back(std::stoull(lines[i].substr(lines[i].find("\"done_ns\":") + 10)));
+  }
+  EXPECT_GE(done[3], asked[2] + 1'000'000'000);
+  EXPECT_EQ(done[4], done[3]);  // the memory is in use until the kernel has ended
+  EXPECT_EQ(done[5], done[3]);
+  EXPECT_LT(asked[4], done[4]);
+  EXPECT_GE(asked[5], done[5]);
+}
+
 TEST_F(LogTest, FailedAndInjectedCallsAreLoggedWithTheirCode) {
   OnDevice(
       {{"SIMCUDA_LOG", path_}, {"SIMCUDA_MEMORY", "4M"}, {"SIMCUDA_FAIL", "cuMemAlloc_v2:2=3"}},

@@ -30,6 +30,13 @@ struct CUctx_st {
   // Where memory that is allocated in this context belongs: a green context shares the memory of
   // its device's primary context. Null: here.
   CUcontext memory_context = nullptr;
+  // When work that is queued in this context will be done (timeline.h).
+  struct Times {
+    uint64_t legacy = 0;
+    std::map<long, uint64_t> per_thread;  // default streams, by thread
+    uint64_t retired = 0;                 // of streams that were destroyed
+    uint64_t retired_blocking = 0;        // of those among them that the legacy stream waits for
+  } times{};
   uint64_t tool_memory = 0;  // bytes of the device that an attached tool holds for this context
 };
 
@@ -71,6 +78,7 @@ struct CUstream_st {
   unsigned int flags = 0;
   int priority = 0;
   uint32_t id = 0;
+  uint64_t ready_ns = 0;      // when all that is queued on it will be done
   CUgraph capture = nullptr;  // where this stream's work goes while it is capturing
 };
 
@@ -80,8 +88,8 @@ struct CUevent_st {
   uint32_t id = 0;
   uint64_t record = 0;  // which record of any event its last one was
   bool recorded = false;
-  uint64_t position = 0;  // launches before the record: finished when they are
-  uint64_t recorded_ns = 0;
+  uint64_t position = 0;      // launches before the record: finished when they are
+  uint64_t done_ns = 0;       // when its stream gets to it
   CUgraph capture = nullptr;  // recorded inside this capture
 };
 

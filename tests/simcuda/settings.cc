@@ -142,6 +142,17 @@ Settings Settings::From(const std::function<const char*(const char*)>& lookup) {
     settings.machine_devices = static_cast<int>(count);
     return true;
   });
+  read("SIMCUDA_KERNEL_TIME", "a duration such as 50us",
+       [&](const std::string& text) { return ParseDuration(text, &settings.kernel_time_ns); });
+  read("SIMCUDA_BANDWIDTH", "bytes per second such as 20G", size_into(&settings.bandwidth));
+  read("SIMCUDA_CLOCK", "real or virtual", [&](const std::string& text) {
+    settings.virtual_clock = text == "virtual";
+    return text == "real" || text == "virtual";
+  });
+  read("SIMCUDA_LOG_STREAMS", "0 or 1", [&](const std::string& text) {
+    settings.log_streams = text == "1";
+    return text == "0" || text == "1";
+  });
   read("SIMCUDA_CUPTI", "on, off or refuse", [&](const std::string& text) {
     if (text == "on") settings.cupti = CuptiMode::kOn;
     if (text == "off") settings.cupti = CuptiMode::kOff;

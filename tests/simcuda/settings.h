@@ -43,8 +43,12 @@ struct Settings {
   uint64_t workspace = 0;  // bytes of workspace that each operation of cuDNN asks for
   std::array<uint64_t, static_cast<size_t>(CallGroup::kCount)> latency_ns{};
   std::vector<FailRule> failures;
-  uint64_t lag = 0;   // launches that count as unfinished
-  uint64_t data = 0;  // copies and memsets up to this many bytes are real
+  uint64_t kernel_time_ns = 0;  // that each kernel takes
+  uint64_t bandwidth = 0;       // bytes per second of copies and memsets; 0: they take no time
+  bool virtual_clock = false;   // the host's waits set the clock forward
+  bool log_streams = false;     // calls of streams are in the log too
+  uint64_t lag = 0;             // launches that count as unfinished
+  uint64_t data = 0;            // copies and memsets up to this many bytes are real
   CuptiMode cupti = CuptiMode::kOn;
   uint64_t cupti_memory = 0;  // device memory that CUPTI takes in each context
   bool cupti_multi = false;   // CUPTI has several subscribers where all of them agree

@@ -41,6 +41,29 @@ TEST(SettingsTest, SizesTakeSuffixes) {
   EXPECT_FALSE(ParseSize("1.5G", &bytes));
 }
 
+TEST(SettingsTest, TimesAndCuptiAreOffUnlessAskedFor) {
+  Settings none = FromMap({});
+  EXPECT_EQ(none.kernel_time_ns, 0u);
+  EXPECT_EQ(none.bandwidth, 0u);
+  EXPECT_FALSE(none.virtual_clock);
+  EXPECT_FALSE(none.log_streams);
+  EXPECT_EQ(none.cupti, CuptiMode::kOn);
+  Settings asked = FromMap({{"SIMCUDA_KERNEL_TIME", "50us"},
+                            {"SIMCUDA_BANDWIDTH", "20G"},
+                            {"SIMCUDA_CLOCK", "virtual"},
+                            {"SIMCUDA_LOG_STREAMS", "1"},
+                            {"SIMCUDA_CUPTI", "refuse"},
+                            {"SIMCUDA_CUPTI_MEMORY", "10M"},
+                            {"SIMCUDA_CUPTI_MULTI", "1"}});
+  EXPECT_EQ(asked.kernel_time_ns, 50'000u);
+  EXPECT_EQ(asked.bandwidth, uint64_t{20} << 30);
+  EXPECT_TRUE(asked.virtual_clock);
+  EXPECT_TRUE(asked.log_streams);
+  EXPECT_EQ(asked.cupti, CuptiMode::kRefuse);
+  EXPECT_EQ(asked.cupti_memory, uint64_t{10} << 20);
+  EXPECT_TRUE(asked.cupti_multi);
+}
+
 TEST(SettingsTest, UnknownValueIsReportedAndLeavesTheDefault) {
   testing::internal::CaptureStderr();
   Settings settings = FromMap({{"SIMCUDA_MEMORY", "huge"}, {"SIMCUDA_DEVICES", "9"}});

@@ -6,6 +6,8 @@
 
 #include <iterator>
 
+#include "tests/simcuda/timeline.h"
+
 namespace sim {
 namespace {
 
@@ -21,12 +23,6 @@ constexpr uint64_t kShortestSleepNs = 200'000;
 
 }  // namespace
 
-uint64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + now.tv_nsec;
-}
-
 Simulator& Simulator::Get() {
   static Simulator* simulator = new Simulator(Settings::FromEnvironment());
   return *simulator;
@@ -37,7 +33,10 @@ CUresult Simulator::Ready() {
                                                                 : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-Simulator::Simulator(const Settings& settings) : settings(settings), log(settings.log) {
+Simulator::Simulator(const Settings& settings)
+    : settings(settings),
+      timed(settings.kernel_time_ns > 0 || settings.bandwidth > 0),
+      log(settings.log, settings.log_streams) {
   for (const FailRule& rule : settings.failures) calls_[rule.call] = 0;
 }
 
@@ -241,6 +240,7 @@ void Simulator::RemoveAllOf(CUcontext context, const char* call) {
     if (ends) delete resource;
     return ends;
   });
+  context->times = {};
   DropAll(streams, context);
   DropAll(events, context);
 }
@@ -279,7 +279,12 @@ CUstream Simulator::AddStream(CUcontext context, unsigned int flags, int priorit
   return stream;
 }
 
-void Simulator::Launch(CUstream stream, Notice work) {
+uint64_t Simulator::Launch(CUstream stream, Notice work) {
+  if (!streams.contains(stream) || stream->capture == nullptr) ++launched;
+  return Enqueue(stream, work);
+}
+
+uint64_t Simulator::Enqueue(CUstream stream, Notice work) {
   bool known = streams.contains(stream);
   if (known && stream->capture != nullptr) {
     auto node = std::make_unique<CUgraphNode_st>();
@@ -288,15 +293,21 @@ void Simulator::Launch(CUstream stream, Notice work) {
                                                : CU_GRAPH_NODE_TYPE_KERNEL;
     node->work = work;
     stream->capture->nodes.push_back(std::move(node));
-    return;
+    return Now();
   }
-  ++launched;
   work.kind = NoticeKind::kWork;
   work.stream = stream;
   work.context = known ? stream->context : CurrentContext();
   work.device = work.context != nullptr ? work.context->device : 0;
-  work.start_ns = work.end_ns = Now();
+  Span span = Queue(*this, work.context, stream, DurationOf(*this, work));
+  work.start_ns = span.start_ns;
+  work.end_ns = span.end_ns;
   Tell(work);
+  return span.end_ns;
+}
+
+void Simulator::LogStreams(const char* call, const Record& record, CUresult result) {
+  if (settings.log_streams) log.Write(call, record, result);
 }
 
 void Simulator::Synchronize() {

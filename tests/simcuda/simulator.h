@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tests/simcuda/api_call.h"
+#include "tests/simcuda/clock.h"
 #include "tests/simcuda/device.h"
 #include "tests/simcuda/log.h"
 #include "tests/simcuda/objects.h"
@@ -149,7 +150,13 @@ class Simulator {
 
   // Queues work on a stream, of which `work` tells what it is: a launch, or a graph node when the
   // stream is capturing.
-  void Launch(CUstream stream, Notice work);
+  // Returns when it will be done: at once while time does not pass, or when it is captured.
+  uint64_t Launch(CUstream stream, Notice work);
+  // The same for work that SIMCUDA_LAG does not count: what the host waits for.
+  uint64_t Enqueue(CUstream stream, Notice work);
+
+  // A line of the log for a call that is no memory call, if SIMCUDA_LOG_STREAMS asks for it.
+  void LogStreams(const char* call, const Record& record, CUresult result = CUDA_SUCCESS);
   bool Finished(uint64_t position) const {
     return position <= synchronized || position + settings.lag <= launched;
   }
@@ -158,6 +165,7 @@ class Simulator {
 
   std::mutex mutex;
   const Settings settings;
+  const bool timed;  // work takes time (timeline.h)
   Log log;
 
   std::map<uint64_t, Allocation> allocations;  // by address
@@ -198,9 +206,6 @@ CUcontext CurrentContext();
 CUresult Activate(Simulator& simulator, CUcontext context);
 
 inline uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
-
-// The simulator's clock: CLOCK_MONOTONIC in nanoseconds.
-uint64_t Now();
 
 PoolState StateOf(CUmemoryPool pool);
 
