@@ -53,10 +53,7 @@ void FillNumbers(Notice& notice) {
   notice.stream_id = StreamId(notice.stream, false);
 }
 
-uint32_t Correlation() {
-  return thread.runtime != nullptr ? thread.runtime->correlation
-                                   : next_correlation.fetch_add(1, std::memory_order_relaxed);
-}
+uint32_t NextCorrelation() { return next_correlation.fetch_add(1, std::memory_order_relaxed); }
 
 Notice Created(CUstream stream) {
   return {.kind = NoticeKind::kStreamCreated,
@@ -74,7 +71,8 @@ ApiCall::ApiCall(const char* name, const void* arguments) {
   open_ = true;
   name_ = name;
   arguments_ = arguments;
-  correlation_ = Correlation();
+  correlation_ = NextCorrelation();
+  caused_ = thread.runtime != nullptr ? thread.runtime->correlation : correlation_;
   TellNow(Make(NoticeKind::kApiEnter));
   thread.call = this;
 }
@@ -90,6 +88,7 @@ ApiCall::~ApiCall() {
 Notice ApiCall::Make(NoticeKind kind) {
   return {.kind = kind,
           .correlation = correlation_,
+          .inside_runtime = caused_ != correlation_,
           .name = name_,
           .arguments = arguments_,
           .scratch = scratch_};
@@ -102,7 +101,7 @@ CUresult ApiCall::Finish(CUresult result) {
   std::vector<Notice> notices;
   notices.swap(*told);
   for (Notice& notice : notices) {
-    notice.correlation = thread.call->correlation_;
+    notice.correlation = thread.call->caused_;
     Deliver(notice);
   }
   return result;
@@ -120,7 +119,7 @@ void Tell(Notice notice) {
 void TellNow(Notice notice) {
   if (attached.load(std::memory_order_acquire) == nullptr) return;
   if (notice.correlation == 0 && thread.call != nullptr) {
-    notice.correlation = thread.call->correlation_;
+    notice.correlation = thread.call->caused_;
   }
   if (notice.stream == nullptr) {
     FillNumbers(notice);
@@ -197,7 +196,7 @@ const ToolTable kToolTable = {
         [](RuntimeScope* scope) {
           if (thread.runtime != nullptr) return;
           scope->open = true;
-          scope->correlation = next_correlation.fetch_add(1, std::memory_order_relaxed);
+          scope->correlation = NextCorrelation();
           TellNow({.kind = NoticeKind::kApiEnter,
                    .correlation = scope->correlation,
                    .runtime = true,

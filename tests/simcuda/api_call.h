@@ -33,6 +33,7 @@ class ApiCall {
   const void* arguments_ = nullptr;
   CUresult result_ = CUDA_SUCCESS;
   uint32_t correlation_ = 0;
+  uint32_t caused_ = 0;  // the correlation of what this call causes
   uint64_t scratch_[2] = {};
 };
 

@@ -313,7 +313,10 @@ TEST(CuptiActivityTest, CallsAreRecordedWithoutTheExceptedOnesOrOnlyTheAskedOnes
     ASSERT_EQ(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 1), CUPTI_SUCCESS);
     void* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, 16), cudaSuccess);
-    ASSERT_EQ(cudaFree(memory), cudaSuccess);
+    ASSERT_EQ(cudaFree(memory), cudaSuccess);  // calls cuMemFree, which leaves no record then
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuMemAlloc(&address, 16), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemFree(address), CUDA_SUCCESS);
     auto runtime = CuptiClient::Flushed<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
     auto driver = CuptiClient::Seen<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER);
     ASSERT_EQ(runtime.size(), 1u);

@@ -258,7 +258,7 @@ TEST(CuptiCallbacksTest, MemoryCallsComeWithTheirArguments) {
   });
 }
 
-TEST(CuptiCallbacksTest, RuntimeCallAndTheDriversInsideItHaveOneCorrelation) {
+TEST(CuptiCallbacksTest, RuntimeCallAndTheDriversInsideItHaveNumbersOfTheirOwn) {
   OnDevice({}, [] {
     Subscribe(
         [](void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
@@ -280,7 +280,30 @@ TEST(CuptiCallbacksTest, RuntimeCallAndTheDriversInsideItHaveOneCorrelation) {
     EXPECT_EQ(calls[1].id, unsigned{CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2});
     EXPECT_EQ(calls[3].site, CUPTI_API_EXIT);
     EXPECT_EQ(calls[3].size, 1000u);
-    for (const Api& call : calls) EXPECT_EQ(call.correlation, calls[0].correlation);
+    EXPECT_EQ(calls[3].correlation, calls[0].correlation);
+    EXPECT_EQ(calls[2].correlation, calls[1].correlation);
+    EXPECT_NE(calls[1].correlation, calls[0].correlation);
+  });
+}
+
+TEST(CuptiCallbacksTest, StreamOrderedCallsOfTheRuntimeComeWithTheirArguments) {
+  OnDevice({}, [] {
+    Subscribe(
+        [](void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
+          auto& call = *static_cast<const CUpti_CallbackData*>(data);
+          if (id != CUPTI_RUNTIME_TRACE_CBID_cudaMallocAsync_v11020) return;
+          auto arguments = static_cast<const cudaMallocAsync_v11020_params*>(call.functionParams);
+          calls.push_back({id, call.callbackSite, call.correlationId, arguments->size,
+                           reinterpret_cast<uint64_t>(arguments->hStream)});
+        },
+        {CUPTI_CB_DOMAIN_RUNTIME_API});
+    CUstream stream = nullptr;
+    void* memory = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cudaMallocAsync(&memory, 500, stream), cudaSuccess);
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[1].size, 500u);
+    EXPECT_EQ(calls[1].address, reinterpret_cast<uint64_t>(stream));
   });
 }
 

@@ -6,6 +6,8 @@
 using sim::InContext;
 
 cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t size, cudaStream_t stream) {
+  sim::Arguments arguments(pointer, size, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     if (size == 0) return CUDA_SUCCESS;
     return SIM_DRIVER_PER_THREAD(cuMemAllocAsync, 11020)(address, size, stream);
@@ -14,12 +16,16 @@ cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t size, cudaStream_t strea
 
 cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t size, cudaMemPool_t pool,
                                          cudaStream_t stream) {
+  sim::Arguments arguments(pointer, size, pool, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER_PER_THREAD(cuMemAllocFromPoolAsync, 11020)(address, size, pool, stream);
   });
 }
 
 cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
+  sim::Arguments arguments(pointer, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return InContext([&] {
     if (pointer == nullptr) return CUDA_SUCCESS;
     return SIM_DRIVER_PER_THREAD(cuMemFreeAsync, 11020)(sim::Address(pointer), stream);

@@ -2,6 +2,8 @@
 #include "tests/simcuda/runtime.h"
 
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
+  sim::Arguments arguments(pointer, size, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return size == 0 ? CUDA_SUCCESS : SIM_DRIVER(cuMemAllocAsync, 11020)(address, size, stream);
   });
@@ -9,12 +11,16 @@ cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool,
                                     cudaStream_t stream) {
+  sim::Arguments arguments(pointer, size, pool, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::StoreAddress(pointer, [&](CUdeviceptr* address) {
     return SIM_DRIVER(cuMemAllocFromPoolAsync, 11020)(address, size, pool, stream);
   });
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  sim::Arguments arguments(pointer, stream);
+  sim::RuntimeCall call(__func__, arguments.data());
   return sim::InContext([&] {
     if (pointer == nullptr) return CUDA_SUCCESS;
     return SIM_DRIVER(cuMemFreeAsync, 11020)(sim::Address(pointer), stream);

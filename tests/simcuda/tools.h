@@ -59,10 +59,13 @@ struct PoolState {
 
 struct Notice {
   NoticeKind kind = NoticeKind::kInitialized;
-  uint32_t correlation = 0;  // of the outermost call of the runtime or the driver on this thread
+  // Every call has a number of its own. All else has that of the call which caused it: the runtime's,
+  // where the driver was called by the runtime.
+  uint32_t correlation = 0;
 
   // Calls.
   bool runtime = false;
+  bool inside_runtime = false;      // a call of the driver that the runtime made
   const char* name = nullptr;       // calls: the function; work: the kernel
   const void* arguments = nullptr;  // as CUPTI's <name>_params; null where not offered
   const void* result = nullptr;     // exit: the CUresult or cudaError_t

@@ -297,6 +297,59 @@ def conv_net_with_handles_and_workspaces(rig):
     )
 
 
+# What the driver's log calls work of each kind that a profile tells of.
+WORK = {
+    "kernel": ("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"),
+    "Memcpy": ("cuMemcpyAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"),
+    "Memset": ("cuMemsetD8Async", "cuMemsetD32Async"),
+}
+KERNEL_TIME = 50_000
+
+
+def check_profiles(run):
+    """Each profile saw all that the driver was asked for while it ran, and how long it took."""
+    profiles = run.result()["profiles"]
+    for complaint in ("CUPTI", "not record", "INTERNAL ASSERT", "out of range"):
+        assert complaint not in run.stderr, run.stderr
+    for profile in profiles:
+        inside = [r for r in run.log if profile["begin_ns"] <= r["t_ns"] <= profile["end_ns"]]
+        for kind, calls in WORK.items():
+            asked = sum(r["call"] in calls for r in inside)
+            expect(profile["counts"].get(kind, 0), asked, f"{kind} that the profile saw")
+        kernels = profile["counts"]["kernel"]
+        assert kernels > 10, f"{kernels} kernels"
+        assert profile["counts"]["Memcpy"] >= 6, profile["counts"]  # in and out, in each step
+        # PyTorch's clock is another: times are converted and then rounded.
+        mean = profile["nanoseconds"]["kernel"] / kernels
+        assert abs(mean - KERNEL_TIME) < KERNEL_TIME / 100, f"kernels of {mean} ns"
+    return profiles
+
+
+PROFILED = {
+    "SIMCUDA_KERNEL_TIME": f"{KERNEL_TIME}ns",
+    "SIMCUDA_BANDWIDTH": "10G",
+    "SIMCUDA_LOG_STREAMS": "1",
+}
+
+
+def profiler_sees_the_work(rig):
+    run = rig.run("torch/profiled.py", **PROFILED)
+    expect(len(check_profiles(run)), 2, "profiles")
+
+
+def profiler_that_ends_cupti_after_each_profile(rig):
+    run = rig.run("torch/profiled.py", "--profiles", "3", TEARDOWN_CUPTI="1", **PROFILED)
+    expect(len(check_profiles(run)), 3, "profiles")
+
+
+def profiler_without_cupti(rig):
+    """The program runs on, and its profiles have nothing of the device in them."""
+    for mode in ("off", "refuse"):
+        run = rig.run("torch/profiled.py", SIMCUDA_CUPTI=mode)
+        for profile in run.result()["profiles"]:
+            expect(profile["counts"], {}, f"work that was seen with SIMCUDA_CUPTI={mode}")
+
+
 def check_scenario(rig, scenario):
     """The program ends well, and the driver was asked for what PyTorch says it asked for."""
     if missing := scenario.missing():
@@ -337,6 +390,9 @@ CASES = [
     ddp,
     torchrun,
     conv_net_with_handles_and_workspaces,
+    profiler_sees_the_work,
+    profiler_that_ends_cupti_after_each_profile,
+    profiler_without_cupti,
 ]
 
 
