@@ -117,9 +117,8 @@ std::vector<StreamMemory> MemoryByStream(const Trace& trace, int32_t device, Ste
   std::vector<Piece> pieces = Pieces(trace, device, step);
   const Rows& rows = trace.rows;
   for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
-    if (rows.heap[row] <= kHostHeap || rows.device[row] != device || rows.birth[row] > step) {
-      continue;
-    }
+    const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+    if (!is_block || rows.device[row] != device || rows.birth[row] > step) continue;
     NoteStream(rows, row, pieces);
     const bool live = rows.HeldAfter(row, step);
     if (live || rows.PendingAfter(row, step)) {

@@ -137,6 +137,17 @@ void CrossCheck::OnSource(const Event& event) {
   if (!on && off_.back().second != INT64_MAX) off_.emplace_back(event.t_ns, INT64_MAX);
 }
 
+void CrossCheck::OnFacts(const Facts& facts) {
+  for (const Setting& option : facts.options()) {
+    if (option.name() == "heap") heaps_ = option.value();
+  }
+}
+
+bool CrossCheck::IsLeftOut(const Unmatched& what) const {
+  const std::string_view heap = what.memory == PINNED ? "host" : "driver";
+  return !heaps_.empty() && heaps_ != "all" && heaps_.find(heap) == std::string::npos;
+}
+
 bool CrossCheck::Match(Side& side, const Key& key, const Waiting& other) {
   const auto known = side.waiting.find(key);
   if (known == side.waiting.end()) return false;
@@ -180,6 +191,10 @@ void CrossCheck::Shrink(Side& side) {
 
 void CrossCheck::Close(const Waiting& waiting) {
   if (waiting.what.side == Unmatched::kOnlyCupti) {
+    if (IsLeftOut(waiting.what)) {
+      ++result_.not_recorded;
+      return;
+    }
     ++result_.only_cupti;
     return List(waiting.what);
   }

@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct CrossCheckResult {
   uint64_t pool_events = 0;   // of CUPTI: pools made, destroyed, trimmed
   // Of CUPTI: arrays, whose handles are no addresses, and variables of modules, which no call allocates.
   uint64_t not_comparable = 0;
+  uint64_t not_recorded = 0;  // of CUPTI, of a heap that the recording leaves out by option
   // Ours that CUPTI cannot have told of.
   uint64_t not_covered = 0;        // of kinds that it has no records for
   uint64_t while_off = 0;          // while it was not recording
@@ -73,6 +75,7 @@ class CrossCheck {
   explicit CrossCheck(const format::Definitions& definitions) : definitions_(definitions) {}
 
   void OnEvent(const format::Event& event);
+  void OnFacts(const Facts& facts);
   CrossCheckResult Result() &&;
 
  private:
@@ -106,10 +109,12 @@ class CrossCheck {
   void Shrink(Side& side);
   void Close(const Waiting& waiting);
   void List(const Unmatched& what);
+  bool IsLeftOut(const Unmatched& what) const;
 
   const format::Definitions& definitions_;
   CrossCheckResult result_;
   Side ours_, witnesses_;
+  std::string heaps_;                             // the recording's option; empty: all
   std::vector<std::pair<int64_t, int64_t>> off_;  // when CUPTI was not recording
 };
 

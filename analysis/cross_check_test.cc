@@ -177,6 +177,24 @@ TEST_F(CrossCheckTest, ArraysAndVariablesOfModulesAreNotOurCalls) {
   EXPECT_EQ(result.only_cupti, 0u);
 }
 
+TEST_F(CrossCheckTest, HeapThatTheRecordingLeavesOutIsNotMissed) {
+  CrossCheck check(script_.definitions());
+  format::Event pinned = script_.Witness("alloc", kA, 512);
+  pinned.memory = PINNED;
+  const format::Event device = script_.Witness("alloc", kB, 512);
+  static_cast<void>(script_.definitions());  // that of both
+  Facts facts;
+  Setting& heap = *facts.add_options();
+  heap.set_name("heap");
+  heap.set_value("pytorch+host");
+  check.OnFacts(facts);
+  check.OnEvent(pinned);
+  check.OnEvent(device);
+  const CrossCheckResult result = std::move(check).Result();
+  EXPECT_EQ(result.only_cupti, 1u);
+  EXPECT_EQ(result.not_recorded, 1u);
+}
+
 TEST_F(CrossCheckTest, WitnessChangesNothingThatIsLive) {
   Witness("alloc", kA, 512, kStep);
   EXPECT_EQ(script_.Build().rows.count(), 0u);

@@ -97,8 +97,7 @@ void StreamLog::OnEvent(const Event& event) {
       return;
     case CONTEXT_RESET:
       return order_.OnContextGone(CallOf(event).context);
-    case GAP:
-      by_handle_.clear();
+    case GAP:  // names stay: the handle is likely to be that of the same stream
       inner_.clear();
       return order_.OnGap();
     default:
@@ -152,9 +151,10 @@ void StreamLog::OnSync(const Event& event) {
       order_.OnEventDone(call, event.object);
       break;
     case Action::kDevice:
-      if (event.has(format::kHasObject)) {
+      // The context that the call named, which need not be this thread's.
+      if (event.has(format::kHasObject) && !event.has(format::kHasContext)) {
         const auto known = context_handles_.find(event.object);
-        if (known != context_handles_.end()) call.context = known->second;
+        call.context = known == context_handles_.end() ? ContextKeys::kUnknown : known->second;
       }
       order_.OnDeviceDone(call);
       break;

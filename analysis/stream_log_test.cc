@@ -118,6 +118,37 @@ TEST_F(StreamLogTest, SynchronisationThatDoesNotSayItsDeviceProvesNothingWhereTh
   EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
 }
 
+TEST_F(StreamLogTest, ContextThatACallNamesIsKnownByItsCreation) {
+  format::Event& made = script_.Reset(3);
+  made.kind = CONTEXT_CREATE;
+  made.present |= format::kHasObject;
+  made.object = 0xc0;
+  script_.AllocAsync(kPlace, 512, kA);
+  format::Event& free = script_.FreeAsync(kPlace, kA);
+  free.present |= format::kHasContext;
+  free.context = 3;
+  const auto sync = [&](uint64_t context) {
+    format::Event& event = script_.SyncDevice();
+    event.present = (event.present & ~uint64_t{format::kHasDevice}) | format::kHasObject;
+    event.object = context;
+  };
+  sync(0xdd);
+  sync(0xc0);
+  EXPECT_THAT(Build().rows.DoneAt(0), Optional(5 * kStep));
+}
+
+TEST_F(StreamLogTest, QueryOfAnEventThatWasDestroyedProvesNothing) {
+  script_.AllocAsync(kPlace, 512, kA);
+  script_.FreeAsync(kPlace, kA);
+  script_.Record(1, kA);
+  format::Event& gone = script_.Record(1, 0);
+  gone.present &= ~uint64_t{format::kHasStream};
+  gone.action = script_.builder().InternString("destroy");
+  format::Event& done = script_.EventDone(1);
+  done.flags = 0;
+  EXPECT_THAT(Build().rows.DoneAt(0), Eq(std::nullopt));
+}
+
 // ---- Streams
 
 TEST_F(StreamLogTest, StreamHasNamePriorityAndLife) {

@@ -42,6 +42,7 @@ absl::Status TraceBuilder::OnEvents(const format::EventBatch& batch) {
 }
 
 absl::Status TraceBuilder::OnFacts(const Facts& facts) {
+  cross_check_.OnFacts(facts);
   if (facts.devices_size() > 0) {
     trace_.devices.assign(facts.devices().begin(), facts.devices().end());
   }

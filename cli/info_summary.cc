@@ -61,6 +61,7 @@ absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
 }
 
 absl::Status InfoSummary::OnFacts(const Facts& value) {
+  cross_check_.OnFacts(value);
   Merge(value, &facts);
   if (value.has_losses()) losses = value.losses();
   return absl::OkStatus();

@@ -133,6 +133,7 @@ Json CrossCheckJson(const analysis::CrossCheckResult& check) {
           {"sizes_differ", check.sizes_differ},
           {"pool_events", check.pool_events},
           {"not_comparable", check.not_comparable},
+          {"not_recorded", check.not_recorded},
           {"not_covered", check.not_covered},
           {"while_off", check.while_off},
           {"behind_the_last", check.behind_the_last},

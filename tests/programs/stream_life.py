@@ -1,9 +1,10 @@
 """A Python program that frees stream-ordered memory and then makes sure, in one way or another, that
 the device is done with it.
 
-Usage: stream_life.py
+Usage: stream_life.py [PROGRAM]
 Prints, for each piece, its size, when it was freed and when the call began and ended that proves that
-its stream is done: nanoseconds of CLOCK_MONOTONIC. `proved` is null where nothing does.
+its stream is done: nanoseconds of CLOCK_MONOTONIC. `proved` is null where nothing does. PROGRAM: a
+Python file of calls of this module that is run instead.
 """
 
 import ctypes
@@ -12,13 +13,14 @@ import sys
 import time
 
 NON_BLOCKING = 1
+NOT_READY = 600
 library = ctypes.CDLL("libcudart.so.13")
 pieces = []
 
 
-def call(name, *arguments):
+def call(name, *arguments, expected=(0,)):
     result = getattr(library, name)(*arguments)
-    if result != 0:
+    if result not in expected:
         sys.exit(f"{name}: {result}")
 
 
@@ -39,6 +41,7 @@ def free_on(used, name):
     size = (len(pieces) + 1) * 4096
     piece = ctypes.c_void_p()
     call("cudaMallocAsync", ctypes.byref(piece), ctypes.c_size_t(size), used)
+    call("cudaMemsetAsync", piece, 0, ctypes.c_size_t(size), used)
     begin = time.monotonic_ns()
     call("cudaFreeAsync", piece, used)
     end = time.monotonic_ns()
@@ -50,6 +53,20 @@ def prove(piece, *what):
     begin = time.monotonic_ns()
     call(*what)
     piece["proved"] = [begin, time.monotonic_ns()]
+
+
+def query(what, asked):
+    call(what, asked, expected=(0, NOT_READY))
+
+
+def run(program):
+    """Streams: 0 is the legacy default stream, 1 and 2 are blocking, 3 and 4 are not."""
+    first = ctypes.c_void_p()
+    call("cudaMalloc", ctypes.byref(first), ctypes.c_size_t(1 << 20))
+    streams = [None, stream(0), stream(0), stream(NON_BLOCKING), stream(NON_BLOCKING)]
+    names = {**globals(), "streams": streams, "events": [event() for _ in range(6)]}
+    with open(program) as text:
+        exec(compile(text.read(), program, "exec"), names)
 
 
 def main():
@@ -94,8 +111,8 @@ def main():
     prove(piece, "cudaDeviceSynchronize")
 
     free_on(plain, "nothing")
-    print(json.dumps({"pieces": pieces}))
 
 
 if __name__ == "__main__":
-    main()
+    run(sys.argv[1]) if len(sys.argv) > 1 else main()
+    print(json.dumps({"pieces": pieces}))

@@ -6,7 +6,9 @@ Usage: streams_check.py --build DIR [NAME...]
 """
 
 import argparse
+import json
 import pathlib
+import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
@@ -62,6 +64,84 @@ def case_host_time_is_that_of_the_calls(rig, folder):
     assert calls["cudaEventSynchronize"] == 4, calls
     assert costs["sync", "cudaDeviceSynchronize"]["longest_ns"] >= 3_000_000, costs
     assert costs["free", "cudaFree"]["total_ns"] >= 2_000_000, costs
+
+
+def case_cupti_saw_the_same_memory(rig, folder):
+    program = [sys.executable, PROGRAMS / "stream_life.py"]
+    recording = rig.run(folder, program, options=("--cupti", "full"))
+    pieces = recording.result()["pieces"]
+    check = recording.report()["cross_check"]
+    assert check["allocations"] == check["frees"] == len(pieces) + 1, check
+    assert check["only_cupti"] == check["only_recording"] == check["sizes_differ"] == 0, check
+    assert recording.info()["cross_check"] == check
+
+
+# ---- Random programs against the device's own clock ----------------------------------------------
+
+SEEDS = range(1, 5)
+DEVICE_TIME = {"SIMCUDA_BANDWIDTH": "100M", "SIMCUDA_LOG_STREAMS": "1"}  # a piece takes 0.04 to 8 ms
+
+
+def random_program(seed):
+    """One call a line, so that each piece has a stack of its own."""
+    rng = random.Random(seed)
+    lines = []
+    for _ in range(250):
+        stream, event = f"streams[{rng.randrange(5)}]", f"events[{rng.randrange(6)}]"
+        lines += rng.choices(
+            [
+                f"free_on({stream}, '')",
+                f"call('cudaEventRecord', {event}, {stream})",
+                f"call('cudaStreamWaitEvent', {stream}, {event}, 0)",
+                f"query('cudaEventQuery', {event})",
+                f"call('cudaEventSynchronize', {event})",
+                f"call('cudaStreamSynchronize', {stream})",
+                "call('cudaDeviceSynchronize')",
+                "time.sleep(0.001)",
+            ],
+            [60, 50, 50, 20, 8, 4, 1, 10],
+        )
+    return "\n".join(lines) + "\n"
+
+
+def device_done(folder):
+    """When the device was done with each free, in their order."""
+    lines = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    return [line["done_ns"] for line in lines if line["call"].startswith("cuMemFreeAsync")]
+
+
+def case_nothing_is_said_to_be_done_before_the_device_is_done(rig, folder):
+    late = 0
+    for seed in SEEDS:
+        place = folder / str(seed)
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        (place / "program.py").write_text(random_program(seed))
+        command = [sys.executable, PROGRAMS / "stream_life.py", place / "program.py"]
+        recording = rig.run(place, command, **DEVICE_TIME)
+        pieces = recording.result()["pieces"]
+        recording.check_whole()
+        lines = recording.events()
+        start_ns = lines[0]["start_monotonic_ns"]
+        freed = [
+            start_ns + line["t_ns"]
+            for line in lines
+            if line["kind"] == "free" and line.get("memory") == "pool"
+        ]
+        done = device_done(place)
+        assert len(freed) == len(done) == len(pieces), (len(freed), len(done), len(pieces))
+        rows = {row["bytes"]: row for row in recording.report()["streams"]["held_rows"]}
+        known = 0
+        for i, piece in enumerate(pieces):
+            row = rows.get(piece["size"])
+            if row is None:
+                continue
+            assert row["frees"] == 1, row
+            known += 1
+            said_ns = freed[i] + row["longest_ns"]
+            assert said_ns >= done[i], f"seed {seed}: piece {i} {done[i] - said_ns} ns too early"
+            late += done[i] > freed[i] + 1_000_000
+        assert known > len(pieces) * 0.5, f"seed {seed}: {known} of {len(pieces)} are known"
+    assert late > 20, f"only {late} frees had work pending for a millisecond"
 
 
 CASES = [(name[5:], case) for name, case in list(globals().items()) if name.startswith("case_")]
