@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "preload/cupti/attention.h"
+#include "preload/early_streams.h"
 #include "preload/nvtx/injection.h"
 #include "preload/record_source.h"
 #include "preload/route.h"
@@ -83,6 +84,7 @@ Process* Process::StartOrWait() {
     p->status.store(started ? kRecording : kOff);
     if (started) {
       CountUncounted(*p);
+      TellEarlyStreams(p);
       TellNvtx(p);
       TellRoute(p);
       BeginCuptiEarly(p);

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "preload/cupti/attention.h"
+#include "preload/early_streams.h"
 #include "preload/hook.h"
 #include "preload/span.h"
 #include "preload/span_of_many.h"
@@ -56,7 +57,13 @@ requires requires(Process* p, const What& what) { OpenSpan(p, 0, what); }
 __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*real)(Arguments...),
                                        Arguments... arguments) {
   Process* process = decltype(OpenSpan(nullptr, api, what))::Wanted(what);
-  if (process == nullptr) return real(arguments...);
+  if (process == nullptr) {
+    const Result result = real(arguments...);
+    if constexpr (std::is_same_v<What, Activity>) {
+      if (what.kind == Kind::kStream && static_cast<int>(result) == 0) NoteEarlyStream(api, what);
+    }
+    return result;
+  }
   auto span = OpenSpan(process, api, what);
   const Result result = real(arguments...);
   span.Finish(static_cast<uint32_t>(result));

@@ -14,8 +14,13 @@ namespace {
 Told told;
 
 void CallRuntime() {
+  // Streams that are there when the recording begins are told then, in their order.
+  cudaStream_t early, gone;
+  TELL(told, cudaStreamCreateWithPriority(&early, cudaStreamNonBlocking, -1));
+  cudaStreamCreate(&gone);
+  cudaStreamDestroy(gone);
   void* memory = nullptr;
-  TELL(told, cudaMalloc(&memory, 1 << 20));  // what happens before is not recorded
+  TELL(told, cudaMalloc(&memory, 1 << 20));  // begins the recording
   cudaStream_t plain, free_running, urgent;
   TELL(told, cudaStreamCreate(&plain));
   TELL(told, cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking));
@@ -42,6 +47,7 @@ void CallRuntime() {
   cudaGraphExecDestroy(ready);
   cudaGraphDestroy(graph);
 
+  TELL(told, cudaStreamDestroy(early));
   TELL(told, cudaStreamDestroy(plain));
   TELL(told, cudaStreamDestroy(free_running));
   TELL(told, cudaStreamDestroy(urgent));

@@ -276,8 +276,8 @@ def check_streams(recording, default_stream):
     assert [e["api"] for e in events] == want, ([e["api"] for e in events], want)
 
     made = [e for e in events if e.get("action") == "create"]
-    assert [e["priority"] for e in made] == [0, 0, -3, 0, -5], made
-    assert [e.get("flags", 0) for e in made] == [0, 16, 16, 0, 16], made
+    assert [e["priority"] for e in made] == [-1, 0, 0, -3, 0, -5], made
+    assert [e.get("flags", 0) for e in made] == [16, 0, 16, 16, 0, 16], made
     ended = [e["stream"] for e in events if (e["kind"], e.get("action")) == ("stream", "destroy")]
     assert sorted(ended) == sorted(e["stream"] for e in made), (ended, made)
 
@@ -287,7 +287,7 @@ def check_streams(recording, default_stream):
             if (e["kind"], e.get("action")) == ("event_record", "destroy")]  # fmt: skip
     assert sorted(set(gone)) == sorted({event for event, _ in recorded}), (gone, recorded)
     waits = [(e["object"], e["stream"]) for e in events if e["kind"] == "event_wait"]
-    plain, free_running, urgent = (e["stream"] for e in made[:3])
+    plain, free_running, urgent = (e["stream"] for e in made[1:4])
     assert [stream for _, stream in recorded[:2]] == [plain, urgent], recorded
     assert waits[0] == (recorded[0][0], free_running), (waits, recorded)
     syncs = [(e["action"], e.get("stream"), "duration_ns" in e, "stack" in e)
