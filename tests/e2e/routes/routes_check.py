@@ -237,7 +237,35 @@ def torch_when_the_gpu_is_in_use(rig, folder):
     assert "what was allocated before is not known" in recording.info()["sources"]["calls"]
 
 
+PROFILER = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+x = torch.randn(100, 100, device="cuda")
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    y = x @ x
+print(sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profiler.events()))
+"""
+
+
+def torch_profiler_beside_a_library_that_came_late(rig, folder):
+    """It gets CUPTI when it asks for it, through a slot of its library, and sees the kernel."""
+    program = folder / "profiler.py"
+    program.write_text(PROFILER)
+    for name, command, more in (
+        ("injection", [rig.python, program], {"CUDA_INJECTION64_PATH": rig.library()}),
+        ("start", [rig.python, "-c", START, program], {}),
+    ):
+        where = folder / name
+        (where / "sessions").mkdir(parents=True, mode=0o700)
+        recording = torch_run(rig, where, command, LD_PRELOAD="", **more)
+        assert recording.done.stdout.splitlines()[-1:] == ["1"], recording.done
+        changes = [e["text"] for e in recording.events() if e["kind"] == "source" and e["name"] == "cupti"]
+        assert changes[0].startswith("on: "), changes
+        assert any(text.startswith("off: taken by libtorch") for text in changes), changes
+
+
 TORCH_CASES = (
+    "torch_profiler_beside_a_library_that_came_late",
     "torch_by_every_route",
     "torch_when_the_gpu_is_in_use",
     "torch_marks_where_the_driver_opens_the_library",
