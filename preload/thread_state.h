@@ -29,8 +29,8 @@ struct LastStack {
 };
 
 struct ThreadState {
-  uint32_t depth;    // of hooked calls: what runs inside one is part of that one's event
-  uint32_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
+  uint16_t depth;    // of hooked calls: what runs inside one is part of that one's event
+  uint16_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
   uint32_t tid;      // 0: not asked yet
   uint32_t process;  // identity of the process in which it was asked (Process::identity)
   uint32_t push_stack;  // number of its ranges of NVTX (preload/nvtx/push_stacks.h); 0: none
@@ -55,7 +55,7 @@ class Nesting {
  public:
   explicit Nesting(session::Kind call = session::Kind::kNone) {
     ThreadState& t = thread_state;
-    if (t.depth++ == 0) t.call = static_cast<uint32_t>(call);
+    if (t.depth++ == 0) t.call = static_cast<uint16_t>(call);
   }
   ~Nesting() { --thread_state.depth; }
   Nesting(const Nesting&) = delete;
