@@ -23,12 +23,20 @@ void SetCurrent(CUcontext context) {
   context_stack[context_depth - 1] = context;
 }
 
-// Tells a tool that the context is about to end.
-void AnnounceEnd(CUcontext context) {
-  if (!sim::Telling() || !context->active) return;
-  sim::TellNow({.kind = sim::NoticeKind::kContextDestroyStarting,
-                .context = context,
-                .device = context->device});
+// Tells a tool that a context is about to end, which `context(simulator)` returns under the lock; null
+// when none is.
+template <typename Context>
+void AnnounceEnd(Context context) {
+  if (!sim::Telling()) return;
+  CUcontext ends = nullptr;
+  {
+    Simulator& simulator = Simulator::Get();
+    std::lock_guard<std::mutex> lock(simulator.mutex);
+    ends = context(simulator);
+    if (ends == nullptr || !ends->active) return;
+  }
+  sim::TellNow(
+      {.kind = sim::NoticeKind::kContextDestroyStarting, .context = ends, .device = ends->device});
 }
 
 // Ends a context and frees what is in it, in the name of `call`.
@@ -64,12 +72,9 @@ CUresult Create(const char* name, CUcontext* context, unsigned int flags, CUdevi
 CUresult Destroy(const char* name, CUcontext context) {
   if (CUresult ready = Simulator::Ready(); ready != CUDA_SUCCESS) return ready;
   ApiCall call(name);
-  bool known = false;
-  {
-    std::lock_guard<std::mutex> lock(Simulator::Get().mutex);
-    known = Simulator::Get().contexts.contains(context);
-  }
-  if (known) AnnounceEnd(context);
+  AnnounceEnd([&](Simulator& simulator) {
+    return simulator.contexts.contains(context) ? context : nullptr;
+  });
   Record asked{.handle = sim::Bits(context)};
   return MemoryCall(name, CallGroup::kOther, asked, [&](Simulator& simulator, Record& record) {
     if (simulator.contexts.erase(context) == 0) return CUDA_ERROR_INVALID_CONTEXT;
@@ -102,18 +107,12 @@ CUresult ChangePrimary(const char* name, CUdevice ordinal, Body body) {
   });
 }
 
-// The primary context of a device that exists, or null.
-CUcontext PrimaryOf(CUdevice ordinal) {
-  if (Simulator::Ready() != CUDA_SUCCESS) return nullptr;
-  Device* device = Simulator::Get().device(ordinal);
-  return device == nullptr ? nullptr : &device->primary();
-}
-
 CUresult Release(const char* name, CUdevice ordinal) {
   ApiCall call(name);
-  if (CUcontext primary = PrimaryOf(ordinal); primary != nullptr && primary->retained == 1) {
-    AnnounceEnd(primary);
-  }
+  AnnounceEnd([&](Simulator& simulator) -> CUcontext {
+    Device* device = simulator.device(ordinal);
+    return device != nullptr && device->primary().retained == 1 ? &device->primary() : nullptr;
+  });
   return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record& record, auto& primary) {
     if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary.retained > 0) {
@@ -127,7 +126,10 @@ CUresult Release(const char* name, CUdevice ordinal) {
 
 CUresult Reset(const char* name, CUdevice ordinal) {
   ApiCall call(name);
-  if (CUcontext primary = PrimaryOf(ordinal)) AnnounceEnd(primary);
+  AnnounceEnd([&](Simulator& simulator) -> CUcontext {
+    Device* device = simulator.device(ordinal);
+    return device != nullptr ? &device->primary() : nullptr;
+  });
   return ChangePrimary(name, ordinal, [&](Simulator& simulator, Record&, CUctx_st& primary) {
     Deactivate(simulator, &primary, name);
     return CUDA_SUCCESS;
