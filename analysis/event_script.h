@@ -25,6 +25,8 @@ class EventScript {
   static constexpr int64_t kStep_ns = 1'000'000;
   using Functions = std::vector<std::string>;
 
+  uint64_t pid = 0;  // of the process
+
   // Each returns the event, to be changed until the next one is written.
   format::Event& Alloc(uint64_t address, uint64_t size, const Functions& stack = {}) {
     return Add(ALLOC, "driver", DEVICE, address, size, stack);
@@ -207,12 +209,13 @@ class EventScript {
     event.range = range;
     return event;
   }
-  void Sample(uint64_t used, uint64_t total) {
+  gmt::Sample& Sample(uint64_t used, uint64_t total) {
     Add(SAMPLE, "", MEMORY_UNSPECIFIED, 0, 0).detail = static_cast<uint32_t>(batch_.samples.size());
     gmt::Sample& sample = batch_.samples.emplace_back();
     sample.set_device(0);
     sample.set_used_bytes(used);
     sample.set_total_bytes(total);
+    return sample;
   }
 
   // Frames innermost first; named frames of Python.
@@ -239,6 +242,9 @@ class EventScript {
   }
   Trace Build(const std::vector<Snapshot>& snapshots = {}) {
     TraceBuilder builder(definitions());
+    Header header;
+    header.set_pid(pid);
+    builder.OnHeader(header).IgnoreError();
     builder.OnEvents(batch_).IgnoreError();
     for (const Snapshot& snapshot : snapshots) builder.OnSnapshot(snapshot).IgnoreError();
     return std::move(builder).Build();

@@ -383,7 +383,14 @@ absl::StatusOr<Report> MakeReport(const Trace& trace, const format::Definitions&
                                   const ReportOptions& options) {
   const auto heap = SelectHeap(trace, options.heap);
   if (!heap.ok()) return heap.status();
-  return ReportMaker(trace, definitions, options, *heap).Make();
+  absl::StatusOr<Report> report = ReportMaker(trace, definitions, options, *heap).Make();
+  if (!report.ok()) return report;
+  for (DeviceUse& use : FindDeviceUse(trace)) {
+    const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };
+    if (std::any_of(report->devices.begin(), report->devices.end(), is_shown))
+      report->uses.push_back(std::move(use));
+  }
+  return report;
 }
 
 }  // namespace gmt::analysis

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "analysis/allocator_report.h"
+#include "analysis/device_use.h"
 #include "analysis/frames.h"
 #include "analysis/instant.h"
 #include "analysis/replay.h"
@@ -96,6 +97,7 @@ struct Report {
   GroupBy by = GroupBy::kStack;
   AllocatorReport allocator;
   StreamReport streams;
+  std::vector<DeviceUse> uses;  // of the devices above
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.

@@ -241,6 +241,10 @@ struct DeviceSample {
   int32_t device = 0;
   uint64_t used_bytes = 0, total_bytes = 0;
   std::optional<uint64_t> free_bytes;
+  std::string source;  // "nvml", "cudaMemGetInfo"
+  std::optional<uint64_t> reserved_bytes;
+  // Of this process and of the others, where the source tells processes apart and ours is among them.
+  std::optional<uint64_t> process_bytes, others_bytes;
 };
 
 // What happened and is no step, in the order of the events: behind `step` steps and all asides
@@ -306,6 +310,7 @@ struct Trace {
   Unknowns unknowns;
   Losses losses;
   std::string imported_from;  // empty: recorded
+  uint64_t pid = 0;           // of the process; 0: not known
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
 

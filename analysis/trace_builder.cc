@@ -33,6 +33,7 @@ bool TraceBuilder::Failed(const Event& event) {
 absl::Status TraceBuilder::OnHeader(const Header& header) {
   trace_.start_unix_ns = static_cast<int64_t>(header.start_unix_ns());
   trace_.imported_from = header.imported_from();
+  trace_.pid = header.pid();
   return absl::OkStatus();
 }
 

@@ -121,8 +121,23 @@ void TraceBuilder::OnRangeEnd(const format::Event& event) {
 
 void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
   const int32_t device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
-  DeviceSample known{trace_.last_step(),  event.t_ns,           device,
-                     sample.used_bytes(), sample.total_bytes(), std::nullopt};
+  DeviceSample known;
+  known.step = trace_.last_step();
+  known.t_ns = event.t_ns;
+  known.device = device;
+  known.used_bytes = sample.used_bytes();
+  known.total_bytes = sample.total_bytes();
+  known.source = sample.source();
+  if (sample.has_reserved_bytes()) known.reserved_bytes = sample.reserved_bytes();
+  uint64_t others = 0;
+  for (const Sample::ProcessUse& process : sample.processes()) {
+    if (process.pid() != trace_.pid) {
+      others += process.bytes();
+    } else if (process.has_bytes()) {
+      known.process_bytes = process.bytes();
+    }
+  }
+  if (known.process_bytes) known.others_bytes = others;
   if (sample.has_free_bytes()) {
     known.free_bytes = sample.free_bytes();
   } else if (sample.has_total_bytes() && sample.total_bytes() >= sample.used_bytes()) {
@@ -130,7 +145,7 @@ void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
   }
   if (known.free_bytes.has_value()) driver_free_[device] = *known.free_bytes;
   NoteAside(Aside::kSample, trace_.samples.size(), event.t_ns);
-  trace_.samples.push_back(known);
+  trace_.samples.push_back(std::move(known));
 }
 
 void TraceBuilder::OnSnapshotTaken(const std::string& name, int64_t t_ns) {

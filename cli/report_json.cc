@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/report_allocator.h"
+#include "cli/report_device_use.h"
 #include "cli/report_streams.h"
 #include "cli/report_text.h"
 
@@ -93,6 +94,7 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
+    json["devices"].back()["device_use"] = DeviceUseJson(report.uses, device.index);
   }
   uint64_t bytes = 0, count = 0;
   const size_t shown = std::min(top, report.rows.size());

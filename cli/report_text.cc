@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/report_allocator.h"
+#include "cli/report_device_use.h"
 #include "cli/report_streams.h"
 #include "cli/text.h"
 #include "symbols/demangle.h"
@@ -277,6 +278,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     text += Table(report, device, top, shown, width);
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
     text += AllocatorText(report.allocator, device.index);
+    text += DeviceUseText(report.uses, device.index);
   }
   return text + StreamText(report.streams, std::min(top, kStreamRows)) + Unknown(report, lacks);
 }

@@ -223,6 +223,20 @@ def refused_allocation_has_a_sample_of_that_moment(rig, folder):
     assert sample["source"] == "nvml" and holds_of(sample)[4000001] == 20 * GIB, sample
 
 
+def report_compares_what_is_recorded_with_what_the_device_says(rig, folder):
+    """200 MiB are recorded of a process that holds 300 MiB more in its context, beside another with 2 GiB."""
+    recording = record(rig, folder, 100, "0:200",
+                       **scripted(folder, "device 0 reserved=512M process=4000001:2G", SIMCUDA_CONTEXT="300M"))
+    use, = recording.report()["devices"][0]["device_use"]
+    assert use["source"] == "nvml" and use["samples"] >= 1, use
+    last = {key: use["last"][key] // MIB for key in use["last"] if key not in ("t_ns", "total_bytes")}
+    assert last == {"recorded_bytes": 200, "process_bytes": 500, "others_bytes": 2048, "used_bytes": 3060,
+                    "reserved_bytes": 512}, use
+    text = recording.verb("report", recording.path)
+    assert "nvml: 2.99 GiB of 24.0 GiB used at" in text, text
+    assert "this process 500 MiB, recorded 200 MiB; other processes 2.00 GiB" in text, text
+
+
 def report_knows_size_and_name_of_the_device(rig, folder):
     recording = record(rig, folder, 100, "0:700", **shared(folder, SIMCUDA_MEMORY="1G"))
     device = recording.report()["devices"][0]
@@ -288,6 +302,7 @@ CASES = [
     process_whose_memory_is_not_told_keeps_it_unknown,
     instance_of_a_device_has_its_own_memory,
     refused_allocation_has_a_sample_of_that_moment,
+    report_compares_what_is_recorded_with_what_the_device_says,
     report_knows_size_and_name_of_the_device,
 ]
 
