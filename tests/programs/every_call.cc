@@ -1,11 +1,14 @@
 // Every call of CUDA that allocates, reserves, maps, imports or registers memory, once, and the one
 // that gives it back: those of the runtime, then those of the driver.
 //
-// Usage: every_call [--leak]
+// Usage: every_call [--leak] [PART...]
 //   --leak  gives nothing back: one of each is live at the end
+//   PART    linear, host, arrays, pools, pool_sharing, ipc, external, graphics, graph, vmm,
+//           vmm_sharing, multicast: these alone. external, graphics and multicast need more of a
+//           real machine than a GPU.
 // Built twice: for the runtime of CUDA 13, and for that of CUDA 12 (every_call_12).
 // Memory of another process comes from a second copy of the program, which is started without
-// anything preloaded (--export, for itself).
+// anything preloaded or injected (--export, for itself).
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
@@ -13,7 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "tests/programs/told.h"
 
@@ -61,6 +68,18 @@ int Export() {
   return 0;
 }
 
+// What the other process inherits: the places of libraries, and no profiler.
+std::vector<char*> PlainEnvironment() {
+  std::vector<char*> plain;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "="));
+    if (name == "LD_PRELOAD" || name.find("INJECTION64_PATH") != name.npos) continue;
+    plain.push_back(*entry);
+  }
+  plain.push_back(nullptr);
+  return plain;
+}
+
 // The other process lives until this one closes its end of the pipe.
 class Exporter {
  public:
@@ -73,8 +92,9 @@ class Exporter {
     posix_spawn_file_actions_adddup2(&actions, from_child[1], 1);
     char name[] = "every_call", how[] = "--export";
     char* arguments[] = {name, how, nullptr};
-    char* environment[] = {nullptr};
-    int error = posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environment);
+    std::vector<char*> environment = PlainEnvironment();
+    int error =
+        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environment.data());
     posix_spawn_file_actions_destroy(&actions);
     close(to_child[0]);
     close(from_child[1]);
@@ -136,7 +156,21 @@ void RuntimeArrays() {
 }
 
 void RuntimePools() {
-  void *plain = nullptr, *pooled = nullptr, *imported = nullptr;
+  void *plain = nullptr, *pooled = nullptr;
+  cudaMemPool_t pool = nullptr;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  TELL(told, cudaMallocAsync(&plain, 70001, nullptr));
+  TELL(told, cudaMemPoolCreate(&pool, &properties));
+  TELL(told, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
+  BACK(cudaFreeAsync(pooled, nullptr));
+  BACK(cudaMemPoolDestroy(pool));
+  BACK(cudaFreeAsync(plain, nullptr));
+}
+
+void RuntimePoolSharing() {
+  void *pooled = nullptr, *imported = nullptr;
   cudaMemPool_t pool = nullptr, same = nullptr;
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -144,7 +178,6 @@ void RuntimePools() {
   properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
   cudaMemPoolPtrExportData data = {};
   int descriptor = -1;
-  TELL(told, cudaMallocAsync(&plain, 70001, nullptr));
   TELL(told, cudaMemPoolCreate(&pool, &properties));
   TELL(told, cudaMallocFromPoolAsync(&pooled, 80021, pool, nullptr));
   TELL(told, cudaMemPoolExportToShareableHandle(&descriptor, pool,
@@ -159,11 +192,10 @@ void RuntimePools() {
   BACK(cudaMemPoolDestroy(same));
   BACK(cudaFreeAsync(pooled, nullptr));
   BACK(cudaMemPoolDestroy(pool));
-  BACK(cudaFreeAsync(plain, nullptr));
 }
 
-void RuntimeShared(const Exporter& exporter) {
-  void *theirs = nullptr, *buffer = nullptr;
+void RuntimeIpc(const Exporter& exporter) {
+  void* theirs = nullptr;
   TELL(told, cudaIpcOpenMemHandle(&theirs, exporter.handle(), cudaIpcMemLazyEnablePeerAccess));
   // Opened again, it is the same memory, and stays until it is closed as often.
   void* again = nullptr;
@@ -174,7 +206,10 @@ void RuntimeShared(const Exporter& exporter) {
   told.Check(cudaIpcCloseMemHandle(again) == cudaSuccess, "memory is closed once");
   // Never left open: the driver's part opens it too, and that is to be an event.
   TELL(told, cudaIpcCloseMemHandle(theirs));
+}
 
+void RuntimeExternal() {
+  void* buffer = nullptr;
   cudaExternalMemory_t external = nullptr;
   cudaExternalMemoryHandleDesc handle = {};
   handle.type = cudaExternalMemoryHandleTypeOpaqueFd;
@@ -186,7 +221,10 @@ void RuntimeShared(const Exporter& exporter) {
   TELL(told, cudaExternalMemoryGetMappedBuffer(&buffer, external, &part));
   BACK(cudaFree(buffer));
   BACK(cudaDestroyExternalMemory(external));
+}
 
+void RuntimeGraphics() {
+  void* buffer = nullptr;
   cudaGraphicsResource_t resource = nullptr;
   TELL(told, cudaGraphicsGLRegisterBuffer(&resource, 100, 0));
   TELL(told, cudaGraphicsMapResources(1, &resource, nullptr));
@@ -277,6 +315,11 @@ CUmemAllocationProp OnDevice() {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  return properties;
+}
+
+CUmemAllocationProp OnDeviceToShare() {
+  CUmemAllocationProp properties = OnDevice();
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return properties;
 }
@@ -284,7 +327,7 @@ CUmemAllocationProp OnDevice() {
 void DriverVirtual() {
   CUmemAllocationProp properties = OnDevice();
   CUdeviceptr address = 0;
-  CUmemGenericAllocationHandle handle = 0, again = 0, imported = 0;
+  CUmemGenericAllocationHandle handle = 0, again = 0;
   TELL(told, cuMemAddressReserve(&address, 4 * kPage, 0, 0, 0));
   TELL(told, cuMemCreate(&handle, 3 * kPage, &properties, 0));
   TELL(told, cuMemMap(address, 3 * kPage, 0, handle, 0));
@@ -293,6 +336,15 @@ void DriverVirtual() {
   TELL(told, cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(address)));
   // This release ends what the line above began, not the memory.
   told.Check(cuMemRelease(again) == CUDA_SUCCESS, "a retained handle is released");
+  BACK(cuMemUnmap(address, 3 * kPage));
+  BACK(cuMemRelease(handle));
+  BACK(cuMemAddressFree(address, 4 * kPage));
+}
+
+void DriverVirtualSharing() {
+  CUmemAllocationProp properties = OnDeviceToShare();
+  CUmemGenericAllocationHandle handle = 0, imported = 0;
+  TELL(told, cuMemCreate(&handle, 3 * kPage, &properties, 0));
   int descriptor = -1;
   TELL(told, cuMemExportToShareableHandle(&descriptor, handle,
                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
@@ -301,9 +353,7 @@ void DriverVirtual() {
                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   close(descriptor);
   BACK(cuMemRelease(imported));
-  BACK(cuMemUnmap(address, 3 * kPage));
   BACK(cuMemRelease(handle));
-  BACK(cuMemAddressFree(address, 4 * kPage));
 }
 
 void DriverMulticast() {
@@ -311,7 +361,7 @@ void DriverMulticast() {
   properties.numDevices = 1;
   properties.size = kPage;
   properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  CUmemAllocationProp on_device = OnDevice();
+  CUmemAllocationProp on_device = OnDeviceToShare();
   CUmemGenericAllocationHandle multicast = 0, memory = 0;
   CUdeviceptr address = 0;
   TELL(told, cuMulticastCreate(&multicast, &properties));
@@ -328,7 +378,21 @@ void DriverMulticast() {
 }
 
 void DriverPools() {
-  CUdeviceptr plain = 0, pooled = 0, imported = 0;
+  CUdeviceptr plain = 0, pooled = 0;
+  CUmemoryPool pool = nullptr;
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  TELL(told, cuMemAllocAsync(&plain, 170011, nullptr));
+  TELL(told, cuMemPoolCreate(&pool, &properties));
+  TELL(told, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
+  BACK(cuMemFreeAsync(pooled, nullptr));
+  BACK(cuMemPoolDestroy(pool));
+  BACK(cuMemFreeAsync(plain, nullptr));
+}
+
+void DriverPoolSharing() {
+  CUdeviceptr pooled = 0, imported = 0;
   CUmemoryPool pool = nullptr, same = nullptr;
   CUmemPoolProps properties = {};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -336,7 +400,6 @@ void DriverPools() {
   properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   CUmemPoolPtrExportData data = {};
   int descriptor = -1;
-  TELL(told, cuMemAllocAsync(&plain, 170011, nullptr));
   TELL(told, cuMemPoolCreate(&pool, &properties));
   TELL(told, cuMemAllocFromPoolAsync(&pooled, 180023, pool, nullptr));
   TELL(told, cuMemPoolExportToShareableHandle(&descriptor, pool,
@@ -351,16 +414,18 @@ void DriverPools() {
   BACK(cuMemPoolDestroy(same));
   BACK(cuMemFreeAsync(pooled, nullptr));
   BACK(cuMemPoolDestroy(pool));
-  BACK(cuMemFreeAsync(plain, nullptr));
 }
 
-void DriverShared(const Exporter& exporter) {
-  CUdeviceptr theirs = 0, buffer = 0;
+void DriverIpc(const Exporter& exporter) {
+  CUdeviceptr theirs = 0;
   CUipcMemHandle ipc = {};
   std::memcpy(&ipc, &exporter.handle(), sizeof(ipc));
   TELL(told, cuIpcOpenMemHandle(&theirs, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
   BACK(cuIpcCloseMemHandle(theirs));
+}
 
+void DriverExternal() {
+  CUdeviceptr buffer = 0;
   CUexternalMemory external = nullptr;
   CUmipmappedArray mipmapped = nullptr;
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle = {};
@@ -378,7 +443,10 @@ void DriverShared(const Exporter& exporter) {
   BACK(cuMipmappedArrayDestroy(mipmapped));
   BACK(cuMemFree(buffer));
   BACK(cuDestroyExternalMemory(external));
+}
 
+void DriverGraphics() {
+  CUdeviceptr buffer = 0;
   CUgraphicsResource resources[2] = {};
   TELL(told, cuGraphicsGLRegisterBuffer(&resources[0], 300, 0));
   TELL(told, cuGraphicsGLRegisterBuffer(&resources[1], 400, 0));
@@ -420,25 +488,76 @@ void DriverGraph() {
   BACK(cuGraphDestroy(graph));
 }
 
+// ---- Parts --------------------------------------------------------------------------------------
+
+void Ipc() {
+  Exporter exporter;
+  RuntimeIpc(exporter);
+  DriverIpc(exporter);
+}
+
+struct Part {
+  const char* name;
+  void (*runtime)();
+  void (*driver)();
+};
+
+constexpr Part kParts[] = {
+    {"linear", RuntimeLinear, DriverLinear},
+    {"host", RuntimeHost, DriverHost},
+    {"arrays", RuntimeArrays, DriverArrays},
+    {"pools", RuntimePools, DriverPools},
+    {"pool_sharing", RuntimePoolSharing, DriverPoolSharing},
+    {"ipc", Ipc, nullptr},
+    {"external", RuntimeExternal, DriverExternal},
+    {"graphics", RuntimeGraphics, DriverGraphics},
+    {"graph", RuntimeGraph, DriverGraph},
+    {"vmm", nullptr, DriverVirtual},
+    {"vmm_sharing", nullptr, DriverVirtualSharing},
+    {"multicast", nullptr, DriverMulticast},
+};
+
+bool AllKnown(const std::vector<std::string>& wanted) {
+  for (const std::string& name : wanted) {
+    const auto is = [&](const Part& part) { return name == part.name; };
+    if (std::none_of(std::begin(kParts), std::end(kParts), is)) {
+      std::fprintf(stderr, "every_call: no part %s\n", name.c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+bool IsWanted(const Part& part, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return true;
+  for (const std::string& name : wanted) {
+    if (name == part.name) return true;
+  }
+  return false;
+}
+
+// The driver alone needs a context.
+void BeginContext() {
+  CUcontext context = nullptr;
+  cuInit(0);
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "--export") == 0) return Export();
-  leak = argc > 1 && std::strcmp(argv[1], "--leak") == 0;
-  Exporter exporter;
-  RuntimeLinear();
-  RuntimeHost();
-  RuntimeArrays();
-  RuntimePools();
-  RuntimeShared(exporter);
-  RuntimeGraph();
-  DriverLinear();
-  DriverHost();
-  DriverArrays();
-  DriverVirtual();
-  DriverMulticast();
-  DriverPools();
-  DriverShared(exporter);
-  DriverGraph();
+  std::vector<std::string> wanted(argv + 1, argv + argc);
+  if (wanted == std::vector<std::string>{"--export"}) return Export();
+  leak = !wanted.empty() && wanted[0] == "--leak";
+  if (leak) wanted.erase(wanted.begin());
+  if (!AllKnown(wanted)) return 2;
+  BeginContext();
+  for (const Part& part : kParts) {
+    if (IsWanted(part, wanted) && part.runtime != nullptr) part.runtime();
+  }
+  for (const Part& part : kParts) {
+    if (IsWanted(part, wanted) && part.driver != nullptr) part.driver();
+  }
   return told.Finish();
 }
