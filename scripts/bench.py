@@ -13,7 +13,8 @@ import tempfile
 import time
 
 import bench_torch
-import gpu_check
+from gpu_check import training_checks
+from gpu_check.rig import Rig
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "overhead.md"
@@ -226,14 +227,14 @@ class Bench:
                  f"{processor:.2f} s of processor time, {peak:.0f} MiB at most")
 
     def training(self):
-        arguments = type("Arguments", (), {"python": os.environ["GMT_TORCH_PYTHON"], "simulated": self.build,
-                                           "quick": self.quick})
-        rig = gpu_check.Rig(arguments)
+        rig = Rig(os.environ["GMT_TORCH_PYTHON"], self.build, self.quick)
+        rig.folder = self.folder
         steps, pairs = (3, 1) if self.quick else (20, 9)
+        command = training_checks.command(rig, False, steps)
         ratios = []
         for pair in range(pairs + 1):
-            plain = rig.run(None, False, steps)["processor_seconds"]
-            traced = rig.run(self.folder / f"train-{pair}.gmt", False, steps)["processor_seconds"]
+            plain = json.loads(rig.plain(command, seconds=600).stdout)["processor_seconds"]
+            traced = rig.record("train", command, seconds=600).last_line()["processor_seconds"]
             if pair > 0:
                 ratios.append(traced / plain)
         self.add("train_gpt.py, recorded / not: processor time", f"x{statistics.median(ratios):.3f}",

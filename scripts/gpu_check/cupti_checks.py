@@ -1,0 +1,151 @@
+"""CUPTI: its records arrive, agree with what interposition saw, and leave room for torch.profiler."""
+
+import collections
+import json
+
+from . import recording
+from .rig import PROGRAMS, Failed
+
+SEEN_BY_CUPTI = 2  # bit of `flags`
+COPIES = PROGRAMS / "on_gpu" / "copies.py"
+PROFILED = PROGRAMS / "on_gpu" / "profiled.py"
+MODES = ("auto", "full")
+
+
+def _source(run):
+    return run.info()["sources"].get("cupti") or "not said"
+
+
+def _is_on(rig, table, run, what):
+    """Whether CUPTI was used. The simulated device may lack it; a real one may not."""
+    source = _source(run)
+    if source.startswith("on"):
+        table.tell(f"{what}: source", source)
+        return True
+    if rig.simulated and rig.built("../../simcuda/libcupti.so.13") is None:
+        table.absent(what, f"{source}; the simulated device has no CUPTI")
+    else:
+        table.fail(what, source, "on")
+    return False
+
+
+def streams(rig, table):
+    """`auto`: lifetimes of streams, graphs and modules, and synchronisation. The calls themselves are seen either way."""
+    program = rig.built("stream_calls")
+    if program is None:
+        table.absent("calls of streams", "stream_calls is not built")
+        return
+    memory = ("cudaMalloc", "cudaFree", "cuMemAlloc_v2", "cuMemFree_v2")
+    for mode in ("off", *MODES):
+        run = rig.record(f"streams-{mode}", [program], "--cupti", mode, seconds=40)
+        want = [c["api"] for c in run.told() if c["api"] not in memory]
+        kinds = ("stream", "event_record", "event_wait", "sync", "graph")
+        seen = [e for e in run.of_kind(*kinds) if "api" in e and not e.get("flags", 0) & SEEN_BY_CUPTI]
+        difference = recording.first_difference(want, [e["api"] for e in seen])
+        table.expect(f"--cupti {mode}: each call of streams is one event", difference or f"{len(seen)} calls",
+                     f"{len(want)} calls", ok=difference is None)
+        waits = [e["duration_ns"] for e in seen if e["kind"] == "sync" and "duration_ns" in e]
+        table.tell(f"--cupti {mode}: synchronisation", f"{len(waits)} waits, {max(waits, default=0)} ns at most")
+        if mode == "off" or not _is_on(rig, table, run, f"--cupti {mode}"):
+            continue
+        graphs = collections.Counter(e.get("action") for e in run.of_kind("graph"))
+        table.expect(f"--cupti {mode}: graphs instantiated and destroyed", graphs["instantiate"], 2,
+                     ok=graphs["instantiate"] >= 2 and graphs["destroy"] >= 2)
+        modules = run.of_kind("module")
+        table.tell(f"--cupti {mode}: modules", f"{len(modules)}, {sum(e.get('size', 0) for e in modules)} B")
+        losses = run.info()["losses"]
+        table.expect(f"--cupti {mode}: records lost", losses.get("activities_dropped", 0), 0)
+
+
+def copies(rig, table):
+    """`full`: what the device copied and filled, to the byte."""
+    run = rig.record("copies", [rig.python, COPIES], "--cupti", "full", seconds=60)
+    if not _is_on(rig, table, run, "copies"):
+        return
+    said = run.last_line()
+    seen = collections.defaultdict(list)
+    for event in run.of_kind("copy"):
+        seen[event["action"]].append(event["size"])
+    for action, sizes in said.items():
+        table.expect(f"records of {action}", sorted(seen[action]), sorted(sizes))
+    times = [e.get("duration_ns", 0) for e in run.of_kind("copy")]
+    table.expect("copies take time", f"{min(times, default=0)} to {max(times, default=0)} ns", "more than 0",
+                 ok=rig.simulated or (times and min(times) > 0))
+    begun = next((e["t_ns"] for e in run.events() if e["kind"] == "stream" and e.get("action") == "create"), 0)
+    late = [e for e in run.of_kind("copy") if e["t_ns"] < begun or e["t_ns"] > run.info()["duration_ns"]]
+    table.expect("copies lie between their stream's creation and the end", len(late), 0)
+
+
+def witnesses(rig, table):
+    """`full`: memory as CUPTI reports it against memory as interposition saw it, by kind."""
+    program = rig.built("every_call")
+    if program is None:
+        table.absent("memory seen by both", "every_call is not built")
+        return
+    run = rig.record("witnesses", [program, "linear", "host", "arrays", "pools", "graph", "vmm"], "--cupti", "full",
+                     seconds=60)
+    if not _is_on(rig, table, run, "memory seen by both"):
+        return
+    ours, theirs, sizes = collections.Counter(), collections.Counter(), collections.Counter()
+    kind_of = {}
+    for event in run.events():
+        if event["kind"] in ("alloc", "create") and event.get("heap") in ("driver", "host"):
+            ours[event["address"], event["size"]] += 1
+            kind_of[event["address"], event["size"]] = event.get("memory")
+        elif event["kind"] == "witness" and event.get("action") == "alloc":
+            theirs[event.get("object", event.get("address")), event.get("value", event.get("size"))] += 1
+        elif event["kind"] == "witness" and event.get("action") == "free":
+            sizes[bool(event.get("value", event.get("size")))] += 1
+    by_kind = collections.defaultdict(lambda: [0, 0])
+    for key, count in ours.items():
+        by_kind[kind_of[key]][0] += count
+        by_kind[kind_of[key]][1] += min(count, theirs[key])
+    for kind, (count, both) in sorted(by_kind.items()):
+        if kind in ("device", "managed", "pinned"):
+            table.expect(f"memory {kind}: seen by CUPTI, too", both, count)
+        else:
+            table.tell(f"memory {kind}: seen by CUPTI, too", f"{both} of {count}")
+    only = theirs - ours
+    table.keep("only CUPTI", [list(key) for key in only])
+    table.tell("allocations that CUPTI alone saw", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
+    table.tell("records of frees that have a size", f"{sizes[True]} of {sum(sizes.values())}")
+
+
+def own_memory(rig, table):
+    """What CUPTI takes of the device for itself."""
+    program = rig.built("memory_steps")
+    if program is None:
+        table.absent("CUPTI's own memory", "memory_steps is not built")
+        return
+    free = {}
+    for mode in ("off", *MODES):
+        run = rig.record(f"own-{mode}", [program], "--cupti", mode, seconds=60)
+        if mode != "off" and not _is_on(rig, table, run, f"CUPTI's own memory, {mode}"):
+            return
+        steps = run.last_line()["steps"]
+        free[mode] = {what: next(s["free"] for s in steps if s["what"] == what) for what in ("context", "end")}
+    for mode in MODES:
+        taken = {what: free["off"][what] - free[mode][what] for what in ("context", "end")}
+        table.tell(f"device memory that --cupti {mode} takes", f"{taken['context']} B with the context, "
+                   f"{taken['end']} B at the end")
+
+
+def profiler(rig, table):
+    """torch.profiler sees the same kernels with us as without, twice in one process."""
+    command = [rig.python, PROFILED]
+    alone = json.loads(rig.plain(command, seconds=60).stdout.strip().splitlines()[-1])
+    if not min(alone["kernels"]):
+        table.absent("torch.profiler beside us", f"without us it sees {alone['kernels']} kernels")
+        return
+    for mode in ("off", *MODES):
+        try:
+            run = rig.record(f"profiled-{mode}", command, "--cupti", mode, seconds=60)
+        except Failed as failed:
+            table.fail(f"torch.profiler beside --cupti {mode}", str(failed))
+            continue
+        said = run.last_line()
+        table.expect(f"torch.profiler beside --cupti {mode}: kernels, copies", (said["kernels"], said["copies"]),
+                     (alone["kernels"], alone["copies"]))
+        changes = [e for e in run.of_kind("source") if "cupti" in json.dumps(e)]
+        table.keep(f"sources, {mode}", changes)
+        table.tell(f"--cupti {mode}: who holds CUPTI changed", f"{len(changes)} times; at the end: {_source(run)}")

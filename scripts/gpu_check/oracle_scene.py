@@ -1,0 +1,57 @@
+"""One scenario of tests/programs/torch, recorded, compared with what PyTorch says at every moment: the
+comparison of tests/e2e/torch, on whatever device there is. A process of its own, so that a scenario
+that hangs or breaks ends alone.
+
+Usage: oracle_scene.py JSON
+JSON: {"name", "program", "python", "folder", "device": [command in front], "environment"}. Prints one
+JSON line: {"row"} with how much was compared, or {"differs"} with the first difference in words.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import types
+
+TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
+sys.path[:0] = [str(TESTS / "e2e/torch"), str(TESTS / "e2e/recording"), str(TESTS / "programs/torch")]
+import oracle_check  # noqa: E402
+from driver_memory import Difference  # noqa: E402
+from rig import Recording  # noqa: E402
+
+
+class Rig(types.SimpleNamespace):
+    """As oracle_check needs it, on a device that may be real."""
+
+    build = None
+
+    def run(self, folder, command, options=(), **environment):
+        done = subprocess.run(
+            [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--", *self.device, *map(str, command)],
+            env={**os.environ, **self.environment, **environment}, cwd=folder, capture_output=True, text=True,
+        )  # fmt: skip
+        return Recording(self, folder, done)
+
+
+def main():
+    given = json.loads(sys.argv[1])
+    scenario = next(s for s in oracle_check.ALL if s.name == given["name"])
+    folder = pathlib.Path(given["folder"])
+    rig = Rig(program=given["program"], python=given["python"], device=given["device"],
+              environment={**given["environment"], "GPUMEMTRACE_DIR": str(folder / "sessions")})
+    # Of what is compiled the places are given by the caller.
+    scenario = dataclasses.replace(scenario, compiles=False)
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            scene = oracle_check.Scene(rig, folder, scenario, "python")
+            answer = {"row": oracle_check.compare_scene(scene)}
+        except (Difference, AssertionError) as difference:
+            answer = {"differs": str(difference)[-2000:]}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The results as a page of docs/ and as JSON."""
+
+import dataclasses
+import datetime
+import json
+
+from .table import short
+
+HEAD = """# On a real GPU
+
+What only a machine with a GPU can show. Made by:
+
+    scripts/bundle /tmp/gpumemtrace
+    /tmp/gpumemtrace/scripts/gpu-check --output gpu.md
+
+"yes" and "NO": what was seen is, or is not, what was expected. "-": nothing was expected, it is told. "not here": this
+machine lacks what the check needs.
+"""
+
+
+def _cell(text):
+    return short(text).replace("|", "\\|")
+
+
+def markdown(table, facts, finished):
+    lines = [HEAD]
+    lines += [f"- {name}: {value}" for name, value in facts.items()]
+    lines += ["", f"{table.summary()}{'' if finished else '; NOT FINISHED'}."]
+    group = None
+    for row in table.rows:
+        if row.group != group:
+            group = row.group
+            lines += ["", f"## {group}", "", "| check | seen | expected | ok |", "|---|---|---|---|"]
+        lines.append(
+            f"| {_cell(row.check)} | {_cell(row.seen)} | {_cell(row.expected)} | {row.ok} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def as_json(table, facts, runs, finished):
+    return json.dumps(
+        {
+            "schema": "gpumemtrace.gpu-check/1",
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "finished": finished,
+            "facts": facts,
+            "summary": table.summary(),
+            "rows": [dataclasses.asdict(row) for row in table.rows],
+            "details": table.details,
+            "runs": runs,
+        },
+        indent=1,
+        default=str,
+    )
+
+
+def write(place, table, facts, runs, finished):
+    """Both files whole, or as they were: a run may be killed at any time."""
+    for path, text in (
+        (place, markdown(table, facts, finished)),
+        (place.with_suffix(".json"), as_json(table, facts, runs, finished)),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        being_written = path.with_name(path.name + ".tmp")
+        being_written.write_text(text)
+        being_written.replace(path)

@@ -1,0 +1,133 @@
+"""Small programs in every way in which programs reach CUDA: the events of a recording are the calls
+that the program says it made, in order, and nothing is live at the end."""
+
+import concurrent.futures
+
+from . import recording
+from .rig import PROGRAMS, ROOT, Failed
+
+# Name, what it runs, whether the runtime's calls can be seen (else the driver's that they become).
+WAYS = (
+    ("runtime, shared", ("linked",), True),
+    ("runtime, static", ("linked_static",), False),
+    ("runtime, opened by name", ("looked_up",), True),
+    ("runtime, opened by a plugin for itself", ("plugin_host", "--local", "libplugin_13.so"), True),
+    ("driver, dlsym", ("driver_only", "dlsym"), True),
+    ("driver, cuGetProcAddress of CUDA 12", ("driver_only", "five"), True),
+    ("driver, cuGetProcAddress of CUDA 11", ("driver_only", "four"), True),
+    ("driver, as the runtime finds it", ("driver_only", "runtime"), True),
+    ("driver, per-thread default stream", ("driver_only", "per_thread"), True),
+    ("driver, asked of the runtime", ("entry_point",), True),
+)
+PARTS = ("linear", "host", "arrays", "pools", "graph", "vmm", "ipc")
+# Sharing with oneself is not promised by any document, so a refusal is told and no failure.
+DOUBTFUL_PARTS = ("pool_sharing", "vmm_sharing")
+
+
+def _command(rig, words):
+    """Its program and its plugins as paths; None where one is missing."""
+    paths = [rig.built(words[0]), *(rig.built(w) if w.endswith(".so") else w for w in words[1:])]
+    return None if None in paths else paths
+
+
+def _check(rig, table, name, words, runtime=True):
+    command = _command(rig, words)
+    if command is None:
+        table.absent(name, f"{words[0]} is not built")
+        return
+    try:
+        recording.compare_calls(table, name, rig.record(words[0], command, seconds=40), runtime)
+    except Failed as failed:
+        table.fail(name, str(failed))
+
+
+def ways(rig, table):
+    for name, words, runtime in WAYS:
+        if words[0] == "linked_static" and not rig.simulated:
+            continue  # made by the compiler of that machine
+        _check(rig, table, name, words, runtime)
+
+
+def by_ctypes(rig, table):
+    done = rig.record("ctypes", [rig.python, PROGRAMS / "ways_in" / "by_ctypes.py"], seconds=40)
+    recording.compare_calls(table, "runtime, by ctypes", done)
+
+
+def calls(rig, table):
+    program = rig.built("every_call")
+    if program is None:
+        table.absent("every call", "every_call is not built")
+        return
+    for part in PARTS + DOUBTFUL_PARTS:
+        alone = rig.plain([program, part], fails=True, seconds=40)
+        if alone.code != 0 and part in DOUBTFUL_PARTS:
+            table.absent(f"calls of {part}", f"refused without us, too: {' '.join(alone.stderr.splitlines()[:2])}")
+            continue
+        if alone.code != 0:
+            table.fail(f"calls of {part}, not recorded", f"{alone.code}: {alone.stderr[-300:]}", "0")
+            continue
+        _check(rig, table, f"calls of {part}", ("every_call", part))
+
+
+def threads(rig, table):
+    program = rig.built("driver_alloc")
+    if program is None:
+        table.absent("eight threads", "driver_alloc is not built")
+        return
+    for name, options in (("device", ()), ("stream-ordered", ("--async",)), ("pinned", ("--host",))):
+        command = [program, "--threads", "8", "--count", "200", "--leak", "2", "--handover", *options]
+        run = rig.record(f"threads-{name}", command, seconds=60)
+        told = run.last_line()
+        events = [e for e in run.events() if e.get("heap") in ("driver", "host")]
+        allocated = [e["size"] for e in events if e["kind"] == "alloc"]
+        live = recording.live_at_the_end(events)
+        table.expect(f"eight threads, {name}: allocations and bytes", (len(allocated), sum(allocated)),
+                     (told["allocated"], told["bytes"]))
+        table.expect(f"eight threads, {name}: live at the end", len(live), told["allocated"] - told["freed"])
+        unequal = [e for e in events if e["kind"] == "free" and not e.get("size")]
+        table.expect(f"eight threads, {name}: frees that know their size", len(unequal), 0)
+
+
+# ---- What the machine's own compiler makes -------------------------------------------------------
+
+
+def _compile(rig, source, target, *options):
+    output = rig.compiled / target
+    stubs = ["-L/usr/local/cuda/lib64/stubs", "-L/usr/local/cuda/targets/x86_64-linux/lib/stubs"]
+    command = [rig.nvcc(), "-x", "cu", "-std=c++20", "-O1", f"-I{ROOT}", *options, PROGRAMS / source, "-o", output,
+               *stubs, "-lcuda"]
+    return rig.run(command, seconds=100, fails=True)
+
+
+def compiled(rig, table):
+    """With the toolkit there, kernels and the real static runtime included."""
+    if rig.nvcc() is None or rig.simulated:
+        table.absent("programs made by nvcc", "no nvcc" if rig.nvcc() is None else "on the simulated device")
+        return
+    rig.compiled = rig.folder / "compiled"
+    rig.compiled.mkdir()
+    jobs = (
+        ("kernel_calls.cu", "kernels_shared", "-cudart", "shared"),
+        ("kernel_calls.cu", "kernels_static", "-cudart", "static"),
+        ("ways_in/linked.cc", "linked_shared", "-cudart", "shared"),
+        ("ways_in/linked.cc", "linked_static", "-cudart", "static"),
+        ("ways_in/linked.cc", "linked_per_thread", "-cudart", "shared", "--default-stream=per-thread"),
+        ("every_call.cc", "every_call_static", "-cudart", "static"),
+    )  # fmt: skip
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda job: _compile(rig, job[0], job[1], *job[2:]), jobs))
+    for (source, target, *options), made in zip(jobs, done):
+        name = f"nvcc {' '.join(options)}: {source.split('/')[-1]}"
+        if made.code != 0:
+            table.fail(name, made.stderr[-400:], "compiles")
+            continue
+        command = [rig.compiled / target, *(["linear"] if target == "every_call_static" else [])]
+        try:
+            alone = rig.plain(command, seconds=40)
+            run = rig.record(target, command, seconds=40)
+        except Failed as failed:
+            table.fail(name, str(failed))
+            continue
+        table.expect(f"{name}: output", run.done.stdout, alone.stdout, ok=run.done.stdout == alone.stdout)
+        recording.compare_calls(table, name, run, runtime="static" not in options)
+    rig.compiled = None

@@ -1,0 +1,106 @@
+"""What a recorded run left, and the questions that checks ask of it."""
+
+import collections
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "e2e" / "recording"))
+import truth  # noqa: E402
+
+ACQUIRED = ("alloc", "register", "import", "map", "reserve", "create")
+RETURNED = ("free", "unregister", "unimport", "unmap", "unreserve", "release")
+
+
+class Recording:
+    def __init__(self, rig, path, done):
+        self.rig, self.path, self.done = rig, path, done
+        self._events = None
+
+    def verb(self, verb, *options):
+        return self.rig.run([self.rig.program, verb, "--json", *options, self.path]).stdout
+
+    def info(self):
+        return json.loads(self.verb("info"))
+
+    def report(self, *options):
+        return json.loads(self.verb("report", *options))
+
+    def events(self):
+        if self._events is None:
+            self._events = [json.loads(line) for line in self.verb("cat").splitlines()]
+        return self._events
+
+    def of_kind(self, *kinds):
+        return [event for event in self.events() if event["kind"] in kinds]
+
+    def losses(self):
+        """Events that are not in the file, of all that were written."""
+        losses = self.info()["losses"]
+        return sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog")), losses["written"]
+
+    def told(self):
+        """The calls that the program says it made (tests/programs/told.h)."""
+        for line in reversed(self.done.stdout.splitlines()):
+            if line.startswith('{"calls"'):
+                return json.loads(line)["calls"]
+        raise ValueError(f"the program told nothing: {self.done.stderr[-300:]}")
+
+    def last_line(self):
+        """The JSON object that the program printed last."""
+        lines = [line for line in self.done.stdout.splitlines() if line.startswith("{")]
+        if not lines:
+            raise ValueError(f"the program told nothing: {self.done.stderr[-300:]}")
+        return json.loads(lines[-1])
+
+
+def live_at_the_end(events):
+    """What the events leave allocated: (kind of memory, address) -> size. Blocks of a framework lie
+    in memory that counts already."""
+    live, freeing = {}, {}
+    for event in events:
+        if event.get("heap") == "pytorch":
+            continue
+        key = event.get("memory"), event.get("address", 0)
+        if event["kind"] in ACQUIRED:
+            live[key] = event["size"]
+        elif event["kind"] in RETURNED:
+            freeing[key[1], event.get("thread")] = key, live.pop(key, None)
+        elif event["kind"] == "free_done" and event.get("result"):
+            key, bytes_ = freeing.pop((key[1], event.get("thread")), (key, None))
+            if bytes_ is not None:
+                live[key] = bytes_
+    return live
+
+
+def first_difference(want, have):
+    """In words, or None."""
+    for number, pair in enumerate(zip(want, have)):
+        if pair[0] != pair[1]:
+            return f"call {number}: called {pair[0]}, recorded {pair[1]}"
+    if len(want) != len(have):
+        missing = collections.Counter(want) - collections.Counter(have)
+        extra = collections.Counter(have) - collections.Counter(want)
+        return f"{len(want)} calls, {len(have)} recorded: missing {dict(missing)}, extra {dict(extra)}"
+    return None
+
+
+def compare_calls(table, what, recording, runtime=True, leaves_nothing=True):
+    """Each call of the program is one event under its own name, and all is given back."""
+    calls = recording.told()
+    events = recording.events()
+    want, have = truth.told(calls, runtime), truth.named(events)
+    difference = first_difference(want, have)
+    table.expect(f"{what}: each call is one event", difference or f"{len(have)} calls", f"{len(want)} calls",
+                 ok=difference is None and bool(want))
+    wrong = truth.wrong_memory(events)
+    if wrong is not None:
+        table.fail(f"{what}: kind of memory", wrong, "that of the call")
+    if leaves_nothing:
+        live = live_at_the_end(events)
+        table.expect(f"{what}: live at the end", sum(live.values()), 0, ok=not live)
+    lost, written = recording.losses()
+    if lost:
+        table.fail(f"{what}: events lost", f"{lost} of {written}", "0")
+    return events

@@ -1,0 +1,87 @@
+"""Runs checks one by one: each has its time, none ends the run, and what is known is on disk after
+each of them."""
+
+import pathlib
+import shutil
+import tempfile
+import time
+import traceback
+import zipfile
+
+from . import page
+from .rig import Failed
+
+LEAST = 3  # seconds below which a check is not begun
+EVIDENCE_FILE, EVIDENCE_ALL = 4 << 20, 12 << 20
+
+
+class Runner:
+    def __init__(self, rig, table, budget, output=None):
+        self.rig, self.table, self.output = rig, table, output
+        self.began = time.monotonic()
+        self.end = self.began + budget
+        self.facts = {}
+        self.runs = {}
+
+    def run(self, checks):
+        for check in checks:
+            self.run_one(check)
+            self.write(finished=False)
+        self.write(finished=True)
+
+    def run_one(self, check):
+        table, began = self.table, time.monotonic()
+        table.begin(check.title)
+        left = self.end - began
+        if left < min(LEAST, check.seconds):
+            table.no_time(check.name, f"{check.seconds} s are its share")
+            return
+        self.rig.deadline = began + min(check.seconds, left)
+        self.rig.runs = []
+        first = len(table.rows)
+        base = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
+        with tempfile.TemporaryDirectory(prefix="gpu-check-", dir=base, ignore_cleanup_errors=True) as folder:
+            self.rig.folder = pathlib.Path(folder)
+            try:
+                check.function(self.rig, table)
+            except Failed as failed:
+                table.fail(check.name, str(failed))
+                table.keep("failed", failed.done.told())
+            except Exception as error:  # a check that breaks is a result, too
+                table.fail(check.name, f"{type(error).__name__}: {error}")
+                table.keep("traceback", traceback.format_exc())
+            if len(table.rows) == first:
+                table.fail(check.name, "it found nothing", "a result")
+            if table.failed(first):
+                self.keep_evidence(check.name)
+        self.rig.folder = None
+        seconds = time.monotonic() - began
+        for row in table.rows[first:]:
+            row.seconds = round(seconds, 1)
+        self.runs[check.name] = {"seconds": round(seconds, 1), "commands": self.rig.runs[-60:]}
+
+    def keep_evidence(self, name):
+        """Small files of a check that failed, beside the results."""
+        if self.output is None:
+            return
+        path = self.output.with_name(self.output.stem + "-evidence.zip")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as evidence:
+            for file in sorted(self.rig.folder.rglob("*")):
+                there = path.stat().st_size
+                if file.is_file() and file.stat().st_size <= min(EVIDENCE_FILE, EVIDENCE_ALL - there):
+                    evidence.write(file, f"{name}/{file.relative_to(self.rig.folder)}")
+
+    def write(self, finished):
+        if self.output is None:
+            return
+        self.facts["time"] = f"{time.monotonic() - self.began:.0f} s"
+        page.write(self.output, self.table, self.facts, self.runs, finished)
+
+
+def clear(output):
+    """What an earlier run left in its place."""
+    for path in (output.with_suffix(".json"), output.with_name(output.stem + "-evidence.zip")):
+        if path.is_file():
+            path.unlink()
+    shutil.rmtree(output.with_suffix(".tmp"), ignore_errors=True)

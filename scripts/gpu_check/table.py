@@ -1,0 +1,94 @@
+"""Rows of results: check, seen, expected, ok."""
+
+import dataclasses
+
+YES, NO, TOLD, ABSENT, NO_TIME = "yes", "NO", "-", "not here", "no time"
+LONGEST = 200  # characters of a column; the JSON has the whole
+
+
+@dataclasses.dataclass
+class Row:
+    group: str
+    check: str
+    seen: str
+    expected: str
+    ok: str
+    seconds: float = 0.0
+
+
+def in_words(value):
+    """Bytes are told by size(); everything else as Python says it."""
+    return value if isinstance(value, str) else str(value)
+
+
+def size(bytes_):
+    if bytes_ is None:
+        return "unknown"
+    if abs(bytes_) >= 1 << 20:
+        return f"{bytes_ / (1 << 20):,.1f} MiB"
+    return f"{bytes_} B"
+
+
+def short(text):
+    text = " ".join(in_words(text).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+class Table:
+    """What all checks found. Rows are printed as they come."""
+
+    def __init__(self, echo=print):
+        self.rows = []
+        self.details = {}  # group -> whatever is worth keeping of it, as JSON has it
+        self.group = ""
+        self._echo = echo
+
+    def begin(self, group):
+        self.group = group
+
+    def expect(self, check, seen, expected, ok=None):
+        """`ok` where it is more than both being the same."""
+        holds = seen == expected if ok is None else bool(ok)
+        self._add(check, seen, expected, YES if holds else NO)
+        return holds
+
+    def expect_bytes(self, check, seen, expected, within=0):
+        near = f" within {size(within)}" if within else ""
+        holds = seen is not None and expected is not None and abs(seen - expected) <= within
+        self._add(check, size(seen), size(expected) + near, YES if holds else NO)
+        return holds
+
+    def tell(self, check, seen):
+        """What is worth knowing and cannot be wrong."""
+        self._add(check, seen, "-", TOLD)
+
+    def fail(self, check, seen, expected="no failure"):
+        self._add(check, seen, expected, NO)
+
+    def absent(self, check, why):
+        self._add(check, why, "-", ABSENT)
+
+    def no_time(self, check, why):
+        self._add(check, why, "-", NO_TIME)
+
+    def keep(self, name, value):
+        self.details.setdefault(self.group, {})[name] = value
+
+    def count(self, ok):
+        return sum(row.ok == ok for row in self.rows)
+
+    def failed(self, since=0):
+        return any(row.ok == NO for row in self.rows[since:])
+
+    def summary(self):
+        return (
+            f"{self.count(YES)} passed, {self.count(NO)} failed, {self.count(ABSENT)} not here, "
+            f"{self.count(NO_TIME)} without time"
+        )
+
+    def _add(self, check, seen, expected, ok):
+        row = Row(self.group, check, in_words(seen), in_words(expected), ok)
+        self.rows.append(row)
+        self._echo(f"{ok:<8} {short(check):<58} {short(seen)}"
+                   + ("" if ok in (TOLD, ABSENT, NO_TIME) or seen == expected
+                      else f"   [expected {short(expected)}]"))
