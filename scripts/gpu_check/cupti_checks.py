@@ -52,7 +52,7 @@ def streams(rig, table):
         table.expect(f"--cupti {mode}: graphs instantiated and destroyed", graphs["instantiate"], 2,
                      ok=graphs["instantiate"] >= 2 and graphs["destroy"] >= 2)
         modules = run.of_kind("module")
-        table.tell(f"--cupti {mode}: modules", f"{len(modules)}, {sum(e.get('size', 0) for e in modules)} B")
+        table.tell(f"--cupti {mode}: modules", f"{len(modules)}, {sum(e.get('value', 0) for e in modules)} B")
         losses = run.info()["losses"]
         table.expect(f"--cupti {mode}: records lost", losses.get("activities_dropped", 0), 0)
 
@@ -65,7 +65,7 @@ def copies(rig, table):
     said = run.last_line()
     seen = collections.defaultdict(list)
     for event in run.of_kind("copy"):
-        seen[event["action"]].append(event["size"])
+        seen[event["action"]].append(event["value"])
     for action, sizes in said.items():
         table.expect(f"records of {action}", sorted(seen[action]), sorted(sizes))
     times = [e.get("duration_ns", 0) for e in run.of_kind("copy")]
@@ -93,9 +93,9 @@ def witnesses(rig, table):
             ours[event["address"], event["size"]] += 1
             kind_of[event["address"], event["size"]] = event.get("memory")
         elif event["kind"] == "witness" and event.get("action") == "alloc":
-            theirs[event.get("object", event.get("address")), event.get("value", event.get("size"))] += 1
+            theirs[event["object"], event["value"]] += 1
         elif event["kind"] == "witness" and event.get("action") == "free":
-            sizes[bool(event.get("value", event.get("size")))] += 1
+            sizes[bool(event.get("value"))] += 1
     by_kind = collections.defaultdict(lambda: [0, 0])
     for key, count in ours.items():
         by_kind[kind_of[key]][0] += count

@@ -25,48 +25,64 @@ def preload(rig, table):
 
 
 def injection(rig, table):
-    """The driver opens the library in cuInit. What was called before, and what caches pointers, is missed."""
-    for name, program in (("runtime, shared", "linked"), ("driver, dlsym", "driver_only")):
-        path = rig.built(program)
-        if path is None:
-            table.absent(f"CUDA_INJECTION64_PATH, {name}", f"{program} is not built")
-            continue
-        command = [path, *(["dlsym"] if program == "driver_only" else [])]
-        run = _injected(rig, f"injected-{program}", command, CUDA_INJECTION64_PATH=rig.library)
-        if run is None:
-            table.fail(f"CUDA_INJECTION64_PATH, {name}", "no recording", "one")
-            continue
-        told = recording.truth.told(run.told())
-        seen = recording.truth.named(run.events())
-        table.expect(f"CUDA_INJECTION64_PATH, {name}: calls seen", len(seen), len(told), ok=len(seen) >= len(told) - 1 > 0)
+    """The driver opens the library in cuInit: a linked program's first call is under way by then, and
+    who looked the driver's functions up before is not seen (docs/routes.md)."""
+    program = rig.built("linked")
+    if program is None:
+        table.absent("CUDA_INJECTION64_PATH", "linked is not built")
+    else:
+        run = _injected(rig, "injected", [program], CUDA_INJECTION64_PATH=rig.library)
+        told = recording.truth.told(run.told()) if run else []
+        seen = recording.truth.named(run.events()) if run else []
+        table.expect("CUDA_INJECTION64_PATH: calls after the first", f"{len(seen)} calls", f"{len(told) - 1} calls",
+                     ok=told and seen in (told, told[1:]))
+    _torch(rig, table, "CUDA_INJECTION64_PATH", "never", CUDA_INJECTION64_PATH=rig.library)
 
 
-START = r"""
-import sys
-sys.path.insert(0, sys.argv[1])
-import gpumemtrace, json
+TORCH = r"""
+import json, sys
+said = "not called"
+def start():
+    import gpumemtrace
+    return gpumemtrace.start()
+sys.path.insert(0, sys.argv[2])
+if sys.argv[1] == "first":
+    said = start()
 import torch
-before = torch.empty(8 << 20, device="cuda")
-said = gpumemtrace.start()
-kept = [torch.empty((3 << 20) * n, dtype=torch.uint8, device="cuda") for n in range(1, 5)]
-print(json.dumps({"said": str(said), "reserved": torch.cuda.memory_reserved(), "before": before.numel() * 4}))
+before = torch.empty(8 << 20, device="cuda") if sys.argv[1] == "late" else torch.empty(0)
+if sys.argv[1] == "late":
+    said = start()
+known = torch.cuda.memory_reserved() if sys.argv[1] == "late" else 0
+kept = [torch.empty((3 << 20) * n, dtype=torch.uint8, device="cuda") for n in range(1, 9)]
+print(json.dumps({"said": said, "reserved": torch.cuda.memory_reserved() - known,
+                  "blocks": torch.cuda.memory_allocated() - before.numel() * 4}))
 """
 
 
-def start(rig, table):
-    """gpumemtrace.start() in a process that has a context and memory already."""
-    package = next((f for f in (ROOT / "python", ROOT / "share/gpumemtrace/python") if (f / "gpumemtrace").is_dir()), None)
-    if package is None or "def start" not in "".join(p.read_text() for p in (package / "gpumemtrace").glob("*.py")):
-        table.absent("gpumemtrace.start()", "the package has no start()" if package else "the package is not here")
-        return
-    run = _injected(rig, "start", [rig.python, "-c", START, package], GPUMEMTRACE_LIBRARY=rig.library)
+def _torch(rig, table, name, when, **environment):
+    """PyTorch by that way in: its segments and its blocks, to the byte."""
+    package = next((f for f in PACKAGES if (f / "gpumemtrace").is_dir()), None)
+    run = _injected(rig, f"torch-{when}", [rig.python, "-c", TORCH, when, package], **environment)
     if run is None:
-        table.fail("gpumemtrace.start()", "no recording", "one")
+        table.fail(f"{name}: PyTorch", "no recording", "one")
         return
     said = run.last_line()
-    blocks = [e for e in run.of_kind("alloc") if e.get("heap") == "pytorch"]
-    device = [e for e in run.of_kind("alloc") if e.get("heap") == "driver"]
-    table.tell("start() says", said["said"])
-    table.expect("start(): memory of the driver taken after it", sum(e["size"] for e in device), said["reserved"] - said["before"],
-                 ok=len(device) > 0)
-    table.tell("start(): blocks of PyTorch seen after it", f"{len(blocks)} of 4")
+    if when != "never":
+        table.tell(f"{name}: start() says", said["said"])
+    device = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "driver" and e.get("memory") == "device"]
+    blocks = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "pytorch"]
+    table.expect_bytes(f"{name}: PyTorch's segments", sum(device), said["reserved"])
+    table.expect_bytes(f"{name}: PyTorch's blocks", sum(blocks), said["blocks"])
+
+
+PACKAGES = (ROOT / "python", ROOT / "share" / "gpumemtrace" / "python")
+
+
+def start(rig, table):
+    """gpumemtrace.start() before anything else, and in a process that has a context and memory already."""
+    package = next((f for f in PACKAGES if (f / "gpumemtrace").is_dir()), None)
+    if package is None or "def start(" not in (package / "gpumemtrace" / "__init__.py").read_text():
+        table.absent("gpumemtrace.start()", "the package has no start()" if package else "the package is not here")
+        return
+    for when in ("first", "late"):
+        _torch(rig, table, f"start() {when}", when, GPUMEMTRACE_LIBRARY=rig.library)

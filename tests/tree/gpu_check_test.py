@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Tests the parts of scripts/gpu-check that need no device: rows, statistics, the clock, the files."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from gpu_check import recording, statistic, total_checks  # noqa: E402
+from gpu_check.checks import Check, all_checks  # noqa: E402
+from gpu_check.rig import Failed, Rig  # noqa: E402
+from gpu_check.runner import Runner  # noqa: E402
+from gpu_check.table import Table  # noqa: E402
+
+
+class BareRig(Rig):
+    """Runs commands, and has no product."""
+
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.simulated, self.folder, self.runs = None, None, []
+        self.deadline, self.library_folders = float("inf"), []
+
+
+def quiet():
+    return Table(echo=lambda line: None)
+
+
+def states(table):
+    return [row.ok for row in table.rows]
+
+
+class RowsTest(unittest.TestCase):
+    def test_what_differs_from_what_is_expected_is_not_ok(self):
+        table = quiet()
+        table.expect("same", 1, 1)
+        table.expect("other", 1, 2)
+        table.expect_bytes("near", 100, 101, within=1)
+        table.expect_bytes("far", 100, 102, within=1)
+        table.expect_bytes("unknown", None, 102)
+        self.assertEqual(states(table), ["yes", "NO", "yes", "NO", "NO"])
+        self.assertTrue(table.failed())
+
+    def test_what_is_told_cannot_fail(self):
+        table = quiet()
+        table.tell("a figure", 7)
+        table.absent("CuPy", "not installed")
+        self.assertFalse(table.failed())
+
+
+class RunnerTest(unittest.TestCase):
+    def run_checks(self, *functions, budget=100, seconds=20):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "gpu.md"
+            table = quiet()
+            runner = Runner(BareRig(), table, budget, output)
+            runner.run([Check(f.__name__, "Group", seconds, f) for f in functions])
+            return table, output.read_text(), json.loads(output.with_suffix(".json").read_text())
+
+    def test_a_check_that_breaks_is_not_ok_and_the_next_one_runs(self):
+        def breaks(rig, table):
+            raise KeyError("size")
+
+        def works(rig, table):
+            table.expect("works", 1, 1)
+
+        table, page, details = self.run_checks(breaks, works)
+        self.assertEqual(states(table), ["NO", "yes"])
+        self.assertIn("| breaks | KeyError: 'size' | no failure | NO |", page)
+        self.assertIn("raise KeyError", details["details"]["Group"]["traceback"])
+        self.assertTrue(details["finished"])
+
+    def test_a_check_that_finds_nothing_is_not_ok(self):
+        def silent(rig, table):
+            pass
+
+        self.assertEqual(states(self.run_checks(silent)[0]), ["NO"])
+
+    def test_a_command_that_fails_is_told_with_the_end_of_its_stderr(self):
+        def fails(rig, table):
+            rig.run([sys.executable, "-c", "import sys; sys.exit('no such device')"])
+
+        table, _, details = self.run_checks(fails)
+        self.assertEqual(states(table), ["NO"])
+        self.assertIn("no such device", table.rows[0].seen)
+        self.assertEqual(details["details"]["Group"]["failed"]["code"], 1)
+
+    def test_a_command_that_hangs_is_stopped_with_what_it_started(self):
+        def hangs(rig, table):
+            rig.run(["sh", "-c", "sleep 60 & sleep 60"])
+
+        began = time.monotonic()
+        table, _, _ = self.run_checks(hangs, seconds=3)
+        self.assertEqual(states(table), ["NO"])
+        self.assertIn("was stopped", table.rows[0].seen)
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_what_does_not_fit_into_the_budget_is_said(self):
+        def late(rig, table):
+            table.expect("late", 1, 1)
+
+        table, page, _ = self.run_checks(late, budget=0)
+        self.assertEqual(states(table), ["no time"])
+        self.assertIn("1 without time", page)
+
+    def test_a_run_that_is_killed_keeps_what_it_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "gpu.md"
+            runner = Runner(BareRig(), quiet(), 100, output)
+
+            def first(rig, table):
+                table.expect("first", 1, 1)
+
+            def killed(rig, table):
+                raise KeyboardInterrupt
+
+            with self.assertRaises(KeyboardInterrupt):
+                runner.run([Check("first", "Group", 20, first), Check("killed", "Group", 20, killed)])
+            self.assertIn("| first | 1 | 1 | yes |", output.read_text())
+            self.assertIn("NOT FINISHED", output.read_text())
+            self.assertFalse(json.loads(output.with_suffix(".json").read_text())["finished"])
+
+    def test_files_of_a_failed_check_are_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "gpu.md"
+
+            def fails(rig, table):
+                (rig.folder / "run.gmt").write_bytes(b"recorded")
+                table.expect("fails", 1, 2)
+
+            Runner(BareRig(), quiet(), 100, output).run([Check("fails", "Group", 20, fails)])
+            self.assertTrue(output.with_name("gpu-evidence.zip").exists())
+
+    def test_names_of_checks_are_unique(self):
+        names = [check.name for check in all_checks({}, 3)]
+        self.assertEqual(len(names), len(set(names)))
+
+
+class CommandTest(unittest.TestCase):
+    def test_nothing_of_the_callers_profiler_reaches_a_command(self):
+        rig = BareRig()
+        try:
+            import os
+
+            os.environ["GPUMEMTRACE"] = "quiet"
+            environment = rig.environment({"MORE": "1"})
+        finally:
+            del os.environ["GPUMEMTRACE"]
+        self.assertNotIn("GPUMEMTRACE", environment)
+        self.assertEqual(environment["MORE"], "1")
+
+    def test_a_failure_that_is_allowed_is_returned(self):
+        done = BareRig().run(["sh", "-c", "exit 3"], fails=True)
+        self.assertEqual(done.code, 3)
+        with self.assertRaises(Failed):
+            BareRig().run(["sh", "-c", "exit 3"])
+
+
+class StatisticTest(unittest.TestCase):
+    def test_interval_of_the_sign_test(self):
+        # Tables of the sign test: of 20 values the 6th and 15th, of 6 the least and the greatest.
+        self.assertEqual(statistic.median_interval(range(1, 21)), (6, 10.5, 15))
+        self.assertEqual(statistic.median_interval([6, 5, 4, 3, 2, 1]), (1, 3.5, 6))
+        self.assertEqual(statistic.median_interval(range(1, 37)), (12, 18.5, 25))
+
+    def test_few_values_have_their_range(self):
+        self.assertEqual(statistic.median_interval([2.0]), (2.0, 2.0, 2.0))
+        self.assertEqual(statistic.median_interval([3, 1]), (1, 2, 3))
+
+
+class ComparisonTest(unittest.TestCase):
+    def test_first_difference(self):
+        self.assertIsNone(recording.first_difference(["a", "b"], ["a", "b"]))
+        self.assertIn("call 1", recording.first_difference(["a", "b"], ["a", "c"]))
+        self.assertIn("missing {'b': 1}", recording.first_difference(["a", "b"], ["a"]))
+
+    def test_memory_whose_free_failed_is_live(self):
+        alloc = {"kind": "alloc", "memory": "device", "address": 16, "size": 8}
+        free = {"kind": "free", "memory": "device", "address": 16, "thread": 1}
+        refused = {**free, "kind": "free_done", "result": 700}
+        self.assertEqual(recording.live_at_the_end([alloc, free, {**refused, "result": 0}]), {})
+        self.assertEqual(recording.live_at_the_end([alloc, free, refused]), {("device", 16): 8})
+
+    def test_rounding_to_pages(self):
+        page = 2 << 20
+        self.assertEqual([total_checks.rounded(n) for n in (0, 1, page, page + 1)], [0, page, page, 2 * page])
+        self.assertEqual(total_checks.rounded(-page - 1), -2 * page)
+
+
+if __name__ == "__main__":
+    unittest.main()
