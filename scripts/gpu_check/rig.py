@@ -56,14 +56,13 @@ class Rig:
 
     def __init__(self, python, simulated=None, quick=False):
         self.python, self.simulated, self.quick = python, simulated, quick
-        places = [simulated] if simulated else [ROOT, ROOT / "build/release", ROOT / "build/dev"]
+        places = [ROOT, simulated] if simulated else [ROOT, ROOT / "build/release", ROOT / "build/dev"]
         self.product = next((f for f in places if (f / "bin/gpumemtrace").exists()), None)
         if self.product is None:
             sys.exit("gpu-check: no bin/gpumemtrace beside this script. Make a bundle with: scripts/bundle DIR")
         self.program = str(self.product / "bin" / "gpumemtrace")
         self.library = str(self.product / "lib" / "libgpumemtrace.so")
-        built = [simulated] if simulated else [ROOT, ROOT / "build/dev"]
-        self.built_folders = [f / "tests/programs" for f in built] + [ROOT / "tests/programs/built"]
+        self.built_folders = [ROOT / "tests/programs/built", (simulated or ROOT / "build/dev") / "tests/programs"]
         self.folder = None  # where the running check may write
         self.runs = []  # of the running check
         self.deadline = float("inf")
