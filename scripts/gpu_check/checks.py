@@ -38,6 +38,7 @@ def all_checks(facts, pairs):
     return (
         Check("versions", DRIVER, 90, lambda rig, table: machine_checks.versions(rig, table, facts)),
         Check("kernel", DRIVER, 10, machine_checks.kernel),
+        Check("devices", DRIVER, 30, machine_checks.devices),
         Check("doctor", DRIVER, 30, machine_checks.doctor, quick=False),
         Check("ways", PROGRAMS, 90, program_checks.ways),
         Check("calls", PROGRAMS, 90, program_checks.calls),

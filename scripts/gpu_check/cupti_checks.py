@@ -108,6 +108,12 @@ def witnesses(rig, table):
     only = theirs - ours
     table.keep("only CUPTI", [list(key) for key in only])
     table.tell("allocations that CUPTI alone saw", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
+    said = run.info().get("cross_check")
+    table.keep("the product's own comparison", said)
+    if said:  # it leaves out what is known not to be covered
+        table.expect("info: compared with CUPTI", f"{said['only_cupti']} only CUPTI's, {said['only_recording']} only ours, "
+                     f"{said['sizes_differ']} sizes differ, of {said['allocations']} allocations",
+                     "0, 0, 0", ok=said["allocations"] > 0 and not (said["only_cupti"] or said["only_recording"] or said["sizes_differ"]))
     table.tell("records of frees that have a size", f"{sizes[True]} of {sum(sizes.values())}")
 
 

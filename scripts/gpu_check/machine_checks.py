@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 
+from .rig import PROGRAMS
+
 ASK_TORCH = r"""
 import ctypes, json, platform, torch
 torch.cuda.init()
 said = {"PyTorch": f"{torch.__version__} (CUDA {torch.version.cuda})", "Python": platform.python_version(),
         "device": torch.cuda.get_device_name(), "capability": "%d.%d" % torch.cuda.get_device_capability(),
-        "memory": torch.cuda.get_device_properties(0).total_memory, "devices": torch.cuda.device_count()}
+        "memory": torch.cuda.get_device_properties(0).total_memory, "devices": torch.cuda.device_count(),
+        "uuid": str(torch.cuda.get_device_properties(0).uuid)}
 driver = ctypes.CDLL("libcuda.so.1")
 version = ctypes.c_int()
 driver.cuDriverGetVersion(ctypes.byref(version))
@@ -96,6 +99,35 @@ def _is_gvisor():
             return "gVisor" in version.read() or platform.release() == "4.4.0"
     except OSError:
         return False
+
+
+def devices(rig, table):
+    """What the recording says of the device is what PyTorch and NVML say; NVML is read while it runs."""
+    run = rig.record("devices", [rig.python, PROGRAMS / "on_gpu" / "copies.py"], seconds=60)
+    info = run.info()
+    table.tell("source of the device's use", info["sources"].get("nvml") or "not said")
+    if not info["devices"]:
+        table.fail("devices of the recording", "none", "one")
+        return
+    device, torch = info["devices"][0], rig.machine
+    table.keep("device", device)
+    table.expect("name of the device", device.get("name"), torch["device"])
+    table.expect_bytes("its memory", device.get("total_bytes"), torch["memory"], within=1 << 20)
+    table.expect("its UUID", device.get("uuid"), f"GPU-{torch['uuid']}",
+                 ok=torch["uuid"] in str(device.get("uuid")))
+    table.tell("its place in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
+               f"compute capability {device.get('compute_capability')}")
+    samples = [e for e in run.of_kind("sample") if e.get("source") == "nvml"]
+    table.keep("samples", samples[:5])
+    if not info["sources"].get("nvml", "").startswith("on"):
+        table.absent("samples of NVML", info["sources"].get("nvml"))
+        return
+    at_most = max((e["used_bytes"] for e in samples), default=0)
+    table.expect("the device's use by NVML covers what is recorded", f"{at_most} B at most, {len(samples)} samples",
+                 f"at least {32 << 20} B", ok=at_most >= 32 << 20)
+    listed = [e for e in samples if "processes" in e]
+    table.tell("processes that NVML lists", f"{max((len(e['processes']) for e in listed), default=0)} at most"
+               if listed else "not told here")
 
 
 def doctor(rig, table):
