@@ -17,7 +17,7 @@ torch.cuda.init()
 said = {"PyTorch": f"{torch.__version__} (CUDA {torch.version.cuda})", "Python": platform.python_version(),
         "device": torch.cuda.get_device_name(), "capability": "%d.%d" % torch.cuda.get_device_capability(),
         "memory": torch.cuda.get_device_properties(0).total_memory, "devices": torch.cuda.device_count(),
-        "uuid": str(torch.cuda.get_device_properties(0).uuid)}
+        "uuid": str(getattr(torch.cuda.get_device_properties(0), "uuid", ""))}
 driver = ctypes.CDLL("libcuda.so.1")
 version = ctypes.c_int()
 driver.cuDriverGetVersion(ctypes.byref(version))
@@ -103,7 +103,8 @@ def _is_gvisor():
 
 def devices(rig, table):
     """What the recording says of the device is what PyTorch and NVML say; NVML is read while it runs."""
-    run = rig.record("devices", [rig.python, PROGRAMS / "on_gpu" / "copies.py"], seconds=60)
+    run = rig.record("devices", [rig.python, PROGRAMS / "on_gpu" / "copies.py"], seconds=60,
+                     SIMCUDA_SHARED=str(rig.folder / "shared"))
     info = run.info()
     table.tell("source of the device's use", info["sources"].get("nvml") or "not said")
     if not info["devices"]:
@@ -114,7 +115,7 @@ def devices(rig, table):
     table.expect("name of the device", device.get("name"), torch["device"])
     table.expect_bytes("its memory", device.get("total_bytes"), torch["memory"], within=1 << 20)
     table.expect("its UUID", device.get("uuid"), f"GPU-{torch['uuid']}",
-                 ok=torch["uuid"] in str(device.get("uuid")))
+                 ok=torch["uuid"] and torch["uuid"] in str(device.get("uuid")))
     table.tell("its place in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
                f"compute capability {device.get('compute_capability')}")
     samples = [e for e in run.of_kind("sample") if e.get("source") == "nvml"]

@@ -2,6 +2,7 @@
 that the program says it made, in order, and nothing is live at the end."""
 
 import concurrent.futures
+import pathlib
 
 from . import recording
 from .rig import PROGRAMS, ROOT, Failed
@@ -20,6 +21,7 @@ WAYS = (
     ("driver, asked of the runtime", ("entry_point",), True),
 )
 PARTS = ("linear", "host", "arrays", "pools", "graph", "vmm", "ipc")
+NEED_DRIVER = ("every_call.cc",)
 # Sharing with oneself is not promised by any document, so a refusal is told and no failure.
 DOUBTFUL_PARTS = ("pool_sharing", "vmm_sharing")
 
@@ -92,10 +94,10 @@ def threads(rig, table):
 
 
 def _compile(rig, source, target, *options):
-    output = rig.compiled / target
-    stubs = ["-L/usr/local/cuda/lib64/stubs", "-L/usr/local/cuda/targets/x86_64-linux/lib/stubs"]
-    command = [rig.nvcc(), "-x", "cu", "-std=c++20", "-O1", f"-I{ROOT}", *options, PROGRAMS / source, "-o", output,
-               *stubs, "-lcuda"]
+    toolkit = pathlib.Path(rig.nvcc()).resolve().parents[1]
+    driver = [f"-L{toolkit / place / 'stubs'}" for place in ("lib64", "targets/x86_64-linux/lib")] + ["-lcuda"]
+    command = [rig.nvcc(), "-x", "cu", "-std=c++20", "-O1", f"-I{ROOT}", *options, PROGRAMS / source, "-o",
+               rig.compiled / target, *(driver if source in NEED_DRIVER else [])]
     return rig.run(command, seconds=100, fails=True)
 
 

@@ -44,8 +44,9 @@ def known_sizes(rig, table):
         table.absent("memory step by step", "memory_steps is not built")
         return
     # A context takes memory on a real device; the simulated one is told to.
-    plain = json.loads(rig.plain([program], SIMCUDA_CONTEXT="300M").stdout)
-    recording = rig.record("steps", [program], SIMCUDA_CONTEXT="300M")
+    shared = {"SIMCUDA_CONTEXT": "300M", "SIMCUDA_SHARED": str(rig.folder / "shared")}
+    plain = json.loads(rig.plain([program], **shared).stdout)
+    recording = rig.record("steps", [program], **shared)
     said = recording.last_line()
     steps = said["steps"]
     table.keep("steps", steps)

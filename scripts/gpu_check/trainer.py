@@ -20,7 +20,7 @@ from train_gpt import GPT  # noqa: E402
 class Training:
     def __init__(self, quick):
         layers, hidden, heads, self.batch, self.length = (2, 256, 4, 4, 128) if quick else (12, 768, 12, 8, 512)
-        self.vocabulary, self.steps = 8192, 1 if quick else 3
+        self.vocabulary, self.steps = 8192, 1 if quick else 4
         torch.manual_seed(0)
         self.model = GPT(self.vocabulary, layers, hidden, heads, self.length, False).cuda()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4)
