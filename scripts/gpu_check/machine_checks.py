@@ -28,7 +28,8 @@ for name in ("cudnn", "nccl"):
     except Exception as error:
         said[name] = f"{type(error).__name__}"
 loaded = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
-said["libraries"] = sorted(path for path in loaded if any(w in path for w in ("cuda", "cudnn", "cublas", "cupti", "nvidia")))
+words = ("cuda", "cudnn", "cublas", "cupti", "nvidia")
+said["libraries"] = sorted(path for path in loaded if any(word in path for word in words))
 print(json.dumps(said))
 """
 
@@ -46,7 +47,8 @@ names = [("cuMemAlloc", "cuMemAlloc_v2", 3020), ("cuMemFree", "cuMemFree_v2", 30
 same, other = [], []
 for name, symbol, version in names:
     found, status = ctypes.c_void_p(), ctypes.c_int()
-    result = driver.cuGetProcAddress_v2(name.encode(), ctypes.byref(found), version, ctypes.c_uint64(0), ctypes.byref(status))
+    result = driver.cuGetProcAddress_v2(name.encode(), ctypes.byref(found), version, ctypes.c_uint64(0),
+                                        ctypes.byref(status))
     exported = ctypes.cast(getattr(driver, symbol), ctypes.c_void_p).value
     (same if result == 0 and found.value == exported else other).append(symbol)
 print(json.dumps({"same": same, "other": other}))

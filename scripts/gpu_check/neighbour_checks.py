@@ -46,8 +46,8 @@ def frameworks(rig, table):
     """CuPy and JAX, of which the driver's events are all that is known."""
     for name in ("cupy", "jax"):
         program = [rig.python, ON_GPU / "other_frameworks.py", name]
-        asked = rig.run([rig.python, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)"],
-                        fails=True)
+        ask = f"import importlib.util as u, sys; sys.exit(u.find_spec('{name}') is None)"
+        asked = rig.run([rig.python, "-c", ask], fails=True)
         if asked.code != 0:
             table.absent(name, "not installed")
             continue

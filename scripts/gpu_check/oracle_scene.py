@@ -4,7 +4,8 @@ that hangs or breaks ends alone.
 
 Usage: oracle_scene.py JSON
 JSON: {"name", "program", "python", "folder", "device": [command in front], "environment"}. Prints one
-JSON line: {"row"} with how much was compared, or {"differs"} with the first difference in words.
+JSON line: {"row", "ran_out": [errors, retries]} with how much was compared and what the allocator
+counted, or {"differs"} with the first difference in words.
 """
 
 import contextlib
@@ -36,6 +37,12 @@ class Rig(types.SimpleNamespace):
         return Recording(self, folder, done)
 
 
+def ran_out(scene):
+    """How often PyTorch had no memory, and how often it tried again."""
+    last = [device for moments in scene.said.values() for device in moments[-1].statistics.values()]
+    return [sum(device[name] for device in last) for name in ("num_ooms", "num_alloc_retries")]
+
+
 def main():
     given = json.loads(sys.argv[1])
     scenario = next(s for s in oracle_check.ALL if s.name == given["name"])
@@ -47,7 +54,7 @@ def main():
     with contextlib.redirect_stdout(sys.stderr):
         try:
             scene = oracle_check.Scene(rig, folder, scenario, "python")
-            answer = {"row": oracle_check.compare_scene(scene)}
+            answer = {"row": oracle_check.compare_scene(scene), "ran_out": ran_out(scene)}
         except (Difference, AssertionError) as difference:
             answer = {"differs": str(difference)[-2000:]}
     print(json.dumps(answer))

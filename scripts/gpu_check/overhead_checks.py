@@ -153,4 +153,5 @@ def calls(rig, table):
         table.absent("what a call costs", "call_cost is not built")
         return
     _calls(rig, table, program, "allocate", "free", "a pair of cudaMalloc and cudaFree of 4 KiB")
-    _calls(rig, table, program, "record", "synchronize", "a pair of cudaEventRecord and cudaStreamSynchronize", "streams")
+    waits = "a pair of cudaEventRecord and cudaStreamSynchronize"
+    _calls(rig, table, program, "record", "synchronize", waits, "streams")

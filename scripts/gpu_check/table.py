@@ -16,11 +16,6 @@ class Row:
     seconds: float = 0.0
 
 
-def in_words(value):
-    """Bytes are told by size(); everything else as Python says it."""
-    return value if isinstance(value, str) else str(value)
-
-
 def size(bytes_):
     if bytes_ is None:
         return "unknown"
@@ -30,7 +25,7 @@ def size(bytes_):
 
 
 def short(text):
-    text = " ".join(in_words(text).split())
+    text = " ".join(str(text).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
@@ -87,7 +82,7 @@ class Table:
         )
 
     def _add(self, check, seen, expected, ok):
-        row = Row(self.group, check, in_words(seen), in_words(expected), ok)
+        row = Row(self.group, check, str(seen), str(expected), ok)
         self.rows.append(row)
         self._echo(f"{ok:<8} {short(check):<58} {short(seen)}"
                    + ("" if ok in (TOLD, ABSENT, NO_TIME) or seen == expected

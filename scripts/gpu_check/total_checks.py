@@ -107,7 +107,8 @@ def remainder(rig, table):
     table.tell("remainder: code of kernels, rounding, what is not known", f"{rest} B, {100 * rest / used:.1f} % of use")
     table.expect("recorded and context are no more than is used", ours + context, f"at most {used + PAGE}",
                  ok=ours + context <= used + PAGE)
-    table.expect("recorded and PyTorch's reserved", said["reserved"], f"at most {ours}", ok=0 < said["reserved"] <= ours)
+    table.expect("recorded and PyTorch's reserved", said["reserved"], f"at most {ours}",
+                 ok=0 < said["reserved"] <= ours)
 
 
 REMAINDER = r"""

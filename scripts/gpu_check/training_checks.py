@@ -93,7 +93,8 @@ def segments(rig, table):
     table.expect_bytes("the report's peak, as the sum of the events", heap["peak_live_bytes"], peak(calls)[0])
     lost, written = recording.losses()
     table.expect("events lost", f"{lost} of {written}", f"0 of {written}")
-    table.tell("cuMemGetInfo over the run", f"{said['used_by_run']} B more used, {peak(calls)[0]} B recorded at the peak")
+    table.tell("cuMemGetInfo over the run",
+               f"{said['used_by_run']} B more used, {peak(calls)[0]} B recorded at the peak")
 
 
 def expandable(rig, table):

@@ -27,8 +27,9 @@ void FillAndLook(int* memory, int first, const char* what) {
   Fill<<<(kCount + 255) / 256, 256>>>(memory, kCount, first);
   told.Check(cudaGetLastError() == cudaSuccess, "the kernel is launched");
   std::vector<int> seen(kCount);
-  told.Check(cudaMemcpy(seen.data(), memory, sizeof(int) * kCount, cudaMemcpyDefault) == cudaSuccess,
-             "what it wrote can be copied");
+  told.Check(
+      cudaMemcpy(seen.data(), memory, sizeof(int) * kCount, cudaMemcpyDefault) == cudaSuccess,
+      "what it wrote can be copied");
   bool same = true;
   for (int n = 0; n < kCount; ++n) same &= seen[n] == first + 3 * n;
   told.Check(same || !values, what);

@@ -105,6 +105,14 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(states(table), ["no time"])
         self.assertIn("1 without time", page)
 
+    def test_a_check_that_the_end_of_the_budget_stops_is_no_failure(self):
+        def slow(rig, table):
+            rig.run(["sleep", "60"])
+
+        table, _, _ = self.run_checks(slow, budget=4)
+        self.assertEqual(states(table), ["no time"])
+        self.assertIn("was stopped", table.rows[0].seen)
+
     def test_a_run_that_is_killed_keeps_what_it_has(self):
         with tempfile.TemporaryDirectory() as folder:
             output = pathlib.Path(folder) / "gpu.md"

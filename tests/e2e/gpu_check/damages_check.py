@@ -228,7 +228,7 @@ def main():
             damaged_rig.folder = pathlib.Path(folder)
             for what, problem in check(damaged_rig, name, function, damages):
                 passed, failed = passed + (problem is None), failed + (problem is not None)
-                print(f"{'ok    ' if problem is None else 'FAILED'} {what}{': ' + problem if problem else ''}", flush=True)
+                print(f"FAILED {what}: {problem}" if problem else f"ok     {what}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
