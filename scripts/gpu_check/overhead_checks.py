@@ -129,7 +129,7 @@ def _call_cost(rig, program, options, calls=()):
 def _calls(rig, table, program, first, second, what, *words):
     added = {name: [] for name, _ in CALLS}
     direct = []
-    for _ in range(1 if rig.quick else 5):
+    for _ in range(1 if rig.quick else 3):
         plain = _call_cost(rig, program, None, words)
         direct.append(plain[first]["p50"] + plain[second]["p50"])
         for name, options in CALLS:

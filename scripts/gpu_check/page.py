@@ -26,14 +26,13 @@ def markdown(table, facts, finished):
     lines = [HEAD]
     lines += [f"- {name}: {value}" for name, value in facts.items()]
     lines += ["", f"{table.summary()}{'' if finished else '; NOT FINISHED'}."]
-    group = None
-    for row in table.rows:
-        if row.group != group:
-            group = row.group
-            lines += ["", f"## {group}", "", "| check | seen | expected | ok |", "|---|---|---|---|"]
-        lines.append(
+    for group in dict.fromkeys(row.group for row in table.rows):
+        lines += ["", f"## {group}", "", "| check | seen | expected | ok |", "|---|---|---|---|"]
+        lines += [
             f"| {_cell(row.check)} | {_cell(row.seen)} | {_cell(row.expected)} | {row.ok} |"
-        )
+            for row in table.rows
+            if row.group == group
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -30,7 +30,7 @@ class Runner:
 
     def run_one(self, check):
         table, began = self.table, time.monotonic()
-        table.begin(check.title)
+        table.begin(check.title, check.name)
         left = self.end - began
         if left < min(LEAST, check.seconds):
             table.no_time(check.name, f"{check.seconds} s are its share")

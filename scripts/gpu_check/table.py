@@ -34,12 +34,12 @@ class Table:
 
     def __init__(self, echo=print):
         self.rows = []
-        self.details = {}  # group -> whatever is worth keeping of it, as JSON has it
-        self.group = ""
+        self.details = {}  # check -> whatever is worth keeping of it, as JSON has it
+        self.group = self.name = ""
         self._echo = echo
 
-    def begin(self, group):
-        self.group = group
+    def begin(self, group, name):
+        self.group, self.name = group, name
 
     def expect(self, check, seen, expected, ok=None):
         """`ok` where it is more than both being the same."""
@@ -67,7 +67,7 @@ class Table:
         self._add(check, why, "-", NO_TIME)
 
     def keep(self, name, value):
-        self.details.setdefault(self.group, {})[name] = value
+        self.details.setdefault(self.name, {})[name] = value
 
     def count(self, ok):
         return sum(row.ok == ok for row in self.rows)

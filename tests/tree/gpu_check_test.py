@@ -69,7 +69,7 @@ class RunnerTest(unittest.TestCase):
         table, page, details = self.run_checks(breaks, works)
         self.assertEqual(states(table), ["NO", "yes"])
         self.assertIn("| breaks | KeyError: 'size' | no failure | NO |", page)
-        self.assertIn("raise KeyError", details["details"]["Group"]["traceback"])
+        self.assertIn("raise KeyError", details["details"]["breaks"]["traceback"])
         self.assertTrue(details["finished"])
 
     def test_a_check_that_finds_nothing_is_not_ok(self):
@@ -85,7 +85,7 @@ class RunnerTest(unittest.TestCase):
         table, _, details = self.run_checks(fails)
         self.assertEqual(states(table), ["NO"])
         self.assertIn("no such device", table.rows[0].seen)
-        self.assertEqual(details["details"]["Group"]["failed"]["code"], 1)
+        self.assertEqual(details["details"]["fails"]["failed"]["code"], 1)
 
     def test_a_command_that_hangs_is_stopped_with_what_it_started(self):
         def hangs(rig, table):

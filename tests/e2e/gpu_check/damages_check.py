@@ -182,7 +182,7 @@ DAMAGES = {
 
 def run(damaged_rig, function):
     table = Table(echo=lambda line: None)
-    table.begin("damages")
+    table.begin("Damages", "damages")
     function(damaged_rig, table)
     return table
 
