@@ -155,7 +155,8 @@ class Rig:
 
     def find_cuda(self):
         """Fills library_folders: where the runtime's libraries lie that programs link by name."""
-        if self.simulated:
+        if self.simulated:  # what a program starts without anything preloaded finds them so
+            self.library_folders = [self.simulated / "simcuda"]
             return
         places = [pathlib.Path(p) for p in ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")]
         asked = self.run([self.python, "-c", "import sys; print('\\n'.join(sys.path))"], fails=True)
