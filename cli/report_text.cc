@@ -87,8 +87,7 @@ std::string Verdict(const Report& report, const ReportDevice& device) {
   return line;
 }
 
-// ---- Rows
-// ----------------------------------------------------------------------------------------
+// ---- Rows ---------------------------------------------------------------------------------------
 
 std::string FrameLine(const FrameText& frame, size_t width) {
   const std::string place = frame.Place();
@@ -205,8 +204,7 @@ std::string Table(const Report& report, const ReportDevice& device, size_t top, 
   return text + Numbers(device.bytes, device.bytes, total_count, "") + "total\n";
 }
 
-// ---- Heaps
-// ---------------------------------------------------------------------------------------
+// ---- Heaps --------------------------------------------------------------------------------------
 
 std::string HeapText(const ReportHeap& heap) {
   std::string text = fmt::format("{}: live {}, peak {} at {}", heap.heap, Bytes(heap.live_bytes),

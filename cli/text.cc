@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 namespace gmt::cli {
 namespace {
@@ -80,7 +81,11 @@ std::string Count(uint64_t count) {
 }
 
 std::string Plural(uint64_t count, const char* singular) {
-  return fmt::format("{} {}{}", Count(count), singular, count == 1 ? "" : "s");
+  std::string_view word = singular;
+  if (count == 1) return fmt::format("{} {}", Count(count), word);
+  if (!word.ends_with("ry")) return fmt::format("{} {}s", Count(count), word);
+  word.remove_suffix(1);  // "library"
+  return fmt::format("{} {}ies", Count(count), word);
 }
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }

@@ -65,6 +65,7 @@ TEST(TextTest, CountsHaveSeparators) {
 TEST(TextTest, OneIsSingular) {
   EXPECT_EQ(Plural(1, "event"), "1 event");
   EXPECT_EQ(Plural(0, "event"), "0 events");
+  EXPECT_EQ(Plural(3, "library"), "3 libraries");
 }
 
 }  // namespace
