@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "preload/cupti/foreign_calls.h"
+#include "preload/call_words.h"
 #include "preload/driver_query.h"
 #include "preload/export.h"
 #include "preload/own_image.h"

@@ -43,9 +43,9 @@ uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session:
   bool is_new;
   const uint8_t number = p->contexts.Enter(handle, device, &is_new);
   if (number == 0) p->Count(session::kContextsFull);
+  RecordDevice(p, device, like);  // which may not have been known when the context was new
   if (!is_new) return number;
   CuptiMayBegin();
-  RecordDevice(p, device, like);
   session::Record r;
   r.kind = Kind::kContextCreate;
   r.api = like.api;

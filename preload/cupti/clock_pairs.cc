@@ -20,20 +20,39 @@ void ClockPairs::Add(uint64_t theirs, uint64_t ours) {
   pairs_[count_++] = {theirs, ours};
 }
 
+// The pair whose time is nearest, by their clock: a tool may have registered another one since, whose
+// times are far from all that came before.
+uint32_t ClockPairs::Nearest(uint64_t theirs) const {
+  uint32_t nearest = 0;
+  uint64_t least = ~uint64_t{0};
+  for (uint32_t i = 0; i < count_; ++i) {
+    const uint64_t time = pairs_[i].theirs;
+    const uint64_t away = time > theirs ? time - theirs : theirs - time;
+    if (away > least) continue;
+    least = away;
+    nearest = i;
+  }
+  return nearest;
+}
+
+// How fast ours runs against theirs between two neighbours; 0: nobody knows.
+double ClockPairs::Rate(uint32_t from) const {
+  if (from + 1 >= count_) return 0;
+  const Pair &a = pairs_[from], &b = pairs_[from + 1];
+  if (a.theirs == b.theirs) return 0;
+  const double rate = static_cast<double>(b.ours - a.ours) /
+                      static_cast<double>(static_cast<int64_t>(b.theirs - a.theirs));
+  return rate < kSlowest || rate > kFastest ? 0 : rate;
+}
+
 uint64_t ClockPairs::ToOurs(uint64_t theirs) const {
   if (theirs == 0 || count_ == 0) return 0;
-  // The last two pairs that do not lie behind the time, or the first two there are.
-  uint32_t i = count_ - 1;
-  while (i > 1 && pairs_[i - 1].theirs > theirs) --i;
-  const Pair& to = pairs_[i];
-  const Pair& from = i == 0 ? to : pairs_[i - 1];
-  double rate = 1;
-  if (to.theirs != from.theirs) {
-    rate = static_cast<double>(to.ours - from.ours) /
-           static_cast<double>(static_cast<int64_t>(to.theirs - from.theirs));
-  }
-  if (rate < kSlowest || rate > kFastest) rate = 1;
-  const Pair& near = theirs >= to.theirs ? to : from;
+  const uint32_t i = Nearest(theirs);
+  const Pair& near = pairs_[i];
+  const bool later = theirs >= near.theirs;
+  double rate = later || i == 0 ? Rate(i) : Rate(i - 1);
+  if (rate == 0) rate = later && i > 0 ? Rate(i - 1) : Rate(i);
+  if (rate == 0) rate = 1;
   const auto away = static_cast<double>(static_cast<int64_t>(theirs - near.theirs)) * rate;
   return near.ours + static_cast<uint64_t>(static_cast<int64_t>(away));
 }

@@ -9,6 +9,10 @@
 //   theirs   t0 ........ t1 ...... t2 ....     a time before t0 or behind t2 is converted with the
 //   ours     m0 ........ m1 ...... m2 ....     rate of the nearest two pairs
 //
+// A tool registers its function before it takes CUPTI from us, so the last pair of all may be one of
+// another clock than the records that are still to be read: each time belongs to the pair nearest to
+// it.
+//
 // The other way, registering a function of our own that reads CLOCK_MONOTONIC, would be exact, but it
 // stays registered when the next tool comes, whose records would then have our times.
 //
@@ -42,6 +46,9 @@ class ClockPairs {
   struct Pair {
     uint64_t theirs, ours;
   };
+
+  uint32_t Nearest(uint64_t theirs) const;
+  double Rate(uint32_t from) const;
 
   Pair pairs_[kPairs] = {};  // by age
   uint32_t count_ = 0;

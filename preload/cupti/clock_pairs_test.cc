@@ -48,6 +48,16 @@ TEST(ClockPairsTest, AClockThatIsSetBackLeavesTimesBehindTheStepRight) {
   EXPECT_EQ(pairs.ToOurs(kBoot + 6 * kSecond), 12 * kSecond);
 }
 
+TEST(ClockPairsTest, TimesOfBeforeAnotherClockWasRegisteredStayRight) {
+  constexpr uint64_t kUnixNs = 1795000000 * kSecond, kCycles = 26000 * kSecond;
+  ClockPairs pairs;
+  pairs.Add(kUnixNs, 10 * kSecond);
+  pairs.Add(kUnixNs + kSecond, 11 * kSecond);
+  pairs.Add(kCycles, 12 * kSecond);  // the next tool counts cycles
+  EXPECT_EQ(pairs.ToOurs(kUnixNs + kSecond + kSecond / 2), 11 * kSecond + kSecond / 2);
+  EXPECT_EQ(pairs.ToOurs(kCycles + kSecond / 2), 12 * kSecond + kSecond / 2);
+}
+
 TEST(ClockPairsTest, OnlyTheNewestPairsAreKept) {
   ClockPairs pairs;
   for (uint64_t i = 0; i < 1000; ++i) pairs.Add(kBoot + i * kSecond, i * kSecond + i);

@@ -334,8 +334,10 @@ def kineto(rig, folder, rounds, mode, turns, **environment):
     on = AUTO if mode == "auto" else FULL
     wanted = [on if t == "on" else f"off: {t} by libtorch_cpu.so" for t in turns]
     assert changes(recording.events()) == wanted, changes(recording.events())
-    wrong = [line for line in recording.done.stderr.splitlines() if "CUPTI" in line]
+    said, report = recording.done.stderr.split("\npeak ", 1)
+    wrong = [line for line in said.splitlines() if "CUPTI" in line]
     assert wrong == [line for line in alone.stderr.splitlines() if "CUPTI" in line], wrong
+    assert "only CUPTI saw" not in report, report
 
 
 def torch_profiler_twice(rig, folder):
