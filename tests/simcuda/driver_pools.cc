@@ -41,7 +41,7 @@ CUresult Allocate(const char* name, CUdeviceptr* address, size_t size, CUmemoryP
                                    .device = record.device,
                                    .context = context,
                                    .pool = pool});
-    record.done_ns = sim::DoneOnStream(simulator, context, stream);
+    record.done_ns = sim::Queue(simulator, context, stream, 0).end_ns;
     simulator.TellMemory(sim::MemoryAction::kAllocated, record,
                          simulator.allocations[record.address], true);
     *address = record.address;
@@ -65,7 +65,7 @@ CUresult Free(const char* name, CUdeviceptr address, CUstream stream) {
     record.size = found->second.size;
     record.device = found->second.device;
     record.handle = Bits(found->second.pool);
-    record.done_ns = sim::DoneOnStream(simulator, sim::CurrentContext(), stream);
+    record.done_ns = sim::Queue(simulator, sim::CurrentContext(), stream, 0).end_ns;
     simulator.TellMemory(sim::MemoryAction::kFreed, record, found->second, true);
     simulator.Remove(found);
     return CUDA_SUCCESS;

@@ -86,8 +86,8 @@ Span Queue(Simulator& simulator, CUcontext context, CUstream stream, uint64_t du
 void HoldBack(Simulator& simulator, CUcontext context, CUstream stream, uint64_t time) {
   context = ContextOf(simulator, context, stream);
   if (!simulator.timed || context == nullptr) return;
-  uint64_t& ready = Ready(simulator, context, stream);
-  ready = std::max(ready, time);
+  uint64_t earliest = Earliest(simulator, context, stream);
+  Ready(simulator, context, stream) = std::max(earliest, time);
 }
 
 uint64_t DoneOnStream(Simulator& simulator, CUcontext context, CUstream stream) {

@@ -9,7 +9,8 @@
 // passes and nothing is kept.
 //
 // The legacy default stream of a context waits for all streams of the context that are not
-// CU_STREAM_NON_BLOCKING, and they for it.
+// CU_STREAM_NON_BLOCKING, and they for it. A wait for an event and a stream-ordered allocation or free
+// take no time and count all the same: what comes next stands behind what they had to wait for.
 //
 // Thread safety: callers hold the simulator's lock.
 #ifndef TESTS_SIMCUDA_TIMELINE_H_
@@ -32,7 +33,8 @@ uint64_t DurationOf(const Simulator& simulator, const Notice& work);
 // Puts work at the end of a stream. Of a default stream, that of `context`, which may be null.
 Span Queue(Simulator& simulator, CUcontext context, CUstream stream, uint64_t duration);
 
-// What is queued on the stream from now on begins at `time` at the earliest.
+// Puts a wait until `time` at the end of a stream: what is queued from now on begins then at the
+// earliest. Of the legacy default stream it waits for the blocking streams too, as all work does.
 void HoldBack(Simulator& simulator, CUcontext context, CUstream stream, uint64_t time);
 
 // When what is queued so far will be done: on a stream, in a context, on a device. At least now.

@@ -120,6 +120,49 @@ TEST(TimelineTest, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   });
 }
 
+// What the legacy stream is given takes no time; the blocking streams wait for each other through it.
+template <typename Give>
+void ExpectLegacyStreamToJoinBlockingOnes(Give give) {
+  OnDevice(kVirtual, [&] {
+    Work work;
+    CUstream one = Work::Stream(), other = Work::Stream();
+    CUevent before = work.Plug({one});
+    work.Launch(one, 4);
+    give();
+    work.Launch(other);
+    EXPECT_FLOAT_EQ(Work::Between(before, Work::Record(other)), 50);
+  });
+}
+
+TEST(TimelineTest, LegacyStreamsWaitForAnEventIsBehindTheBlockingStreams) {
+  ExpectLegacyStreamToJoinBlockingOnes([] {
+    CUevent done = Work::Record(Work::Stream(CU_STREAM_NON_BLOCKING));
+    EXPECT_TRUE(cuEventQuery(done) == CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWaitEvent(nullptr, done, 0), CUDA_SUCCESS);
+  });
+}
+
+TEST(TimelineTest, LegacyStreamsOwnMemoryIsBehindTheBlockingStreams) {
+  ExpectLegacyStreamToJoinBlockingOnes([] {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(cuMemAllocAsync(&address, 1, nullptr), CUDA_SUCCESS);
+  });
+}
+
+TEST(TimelineTest, WaitForAnEventThatWasNeverRecordedDoesNothing) {
+  OnDevice(kVirtual, [] {
+    Work work;
+    CUstream one = Work::Stream(), other = Work::Stream();
+    CUevent never = nullptr;
+    ASSERT_EQ(cuEventCreate(&never, 0), CUDA_SUCCESS);
+    CUevent before = work.Plug({one, other});
+    work.Launch(one, 4);
+    ASSERT_EQ(cuStreamWaitEvent(nullptr, never, 0), CUDA_SUCCESS);
+    work.Launch(other);
+    EXPECT_FLOAT_EQ(Work::Between(before, Work::Record(other)), 10);
+  });
+}
+
 TEST(TimelineTest, CopiesTakeTheirBytesDividedByTheBandwidth) {
   OnDevice(kVirtual, [] {
     CUdeviceptr from = 0, to = 0;
