@@ -209,8 +209,9 @@ void StreamOrder::OnWait(const HostCall& call, uint64_t stream, uint64_t event) 
     return;
   }
   if (streams_[index].capture != 0) return;
-  Act(index, Begin(call), call.end_ns);
+  // CUDA does nothing for an event that was never recorded: then O3 has no action to go by.
   if (known == events_.end() || known->second.end_ns > call.begin_ns) return;
+  Act(index, Begin(call), call.end_ns);
   const Record& record = known->second;
   Clock reached = record.clock;
   if (record.stream != index) reached = With(reached, {record.stream, record.until});

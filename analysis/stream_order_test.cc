@@ -179,6 +179,27 @@ TEST_F(StreamOrderTest, OneBlockingStreamFollowsAnotherThroughTheLegacyStream) {
   EXPECT_EQ(Done(), end);
 }
 
+TEST_F(StreamOrderTest, OneBlockingStreamFollowsAnotherThroughALegacyWait) {
+  Create(kA, true);
+  Create(kB, true);
+  Record(kC, 1);
+  Ask(kA);
+  Wait(StreamOrder::kLegacy, 1);
+  Record(kB, 2);
+  const int64_t end = EventDone(2);
+  EXPECT_EQ(Done(), end);
+}
+
+TEST_F(StreamOrderTest, WaitForAnEventThatWasNeverRecordedOrdersNoStreams) {
+  Create(kA, true);
+  Create(kB, true);
+  Ask(kA);
+  Wait(StreamOrder::kLegacy, 1);
+  Record(kB, 2);
+  EventDone(2);
+  EXPECT_EQ(Done(), std::nullopt);
+}
+
 TEST_F(StreamOrderTest, HostMayReturnFromABlockingStreamBeforeTheLegacyStreamIsDone) {
   Create(kA, true);
   Ask(StreamOrder::kLegacy);
@@ -362,8 +383,9 @@ class Graph {
     events_[event] = Enqueue(stream, t_ns);
   }
   void Wait(uint64_t stream, uint64_t event, int64_t t_ns) {
+    if (!events_.contains(event)) return;
     const size_t node = Enqueue(stream, t_ns);
-    if (events_.contains(event)) nodes_[node].before.push_back(events_[event]);
+    nodes_[node].before.push_back(events_[event]);
   }
   void ForgetEvent(uint64_t event) { events_.erase(event); }
 
