@@ -4,6 +4,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/recorded_time.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -82,7 +84,7 @@ void CrossCheck::OnOurs(const Event& event) {
   ours.what.stack = event.stack;
   ours.what.api = event.api;
   ours.to_ns = event.t_ns;
-  ours.from_ns = event.t_ns - static_cast<int64_t>(ours.what.is_free ? 0 : event.duration_ns);
+  ours.from_ns = Before(event.t_ns, ours.what.is_free ? 0 : event.duration_ns);
   ours.thread = event.thread;
   const Key key{event.address, ours.what.is_free};
   if (!Match(witnesses_, key, ours)) Wait(ours_, key, ours);
@@ -153,7 +155,8 @@ bool CrossCheck::Match(Side& side, const Key& key, const Waiting& other) {
   if (known == side.waiting.end()) return false;
   std::vector<Waiting>& waiting = known->second;
   const auto same = std::find_if(waiting.begin(), waiting.end(), [&](const Waiting& w) {
-    return w.from_ns <= other.to_ns + kClockError_ns && other.from_ns <= w.to_ns + kClockError_ns;
+    return w.from_ns <= After(other.to_ns, kClockError_ns) &&
+           other.from_ns <= After(w.to_ns, kClockError_ns);
   });
   if (same == waiting.end()) return false;
   ++(key.is_free ? result_.frees : result_.allocations);
@@ -173,7 +176,7 @@ void CrossCheck::Wait(Side& side, const Key& key, const Waiting& waiting) {
 
 // What CUPTI would have told by now is decided; if that does not help, nothing of the side is.
 void CrossCheck::Shrink(Side& side) {
-  const int64_t settled_ns = result_.was_made ? result_.to_ns - kLatest_ns : INT64_MIN;
+  const int64_t settled_ns = result_.was_made ? Before(result_.to_ns, kLatest_ns) : INT64_MIN;
   for (auto& [key, waiting] : side.waiting) {
     std::erase_if(waiting, [&](const Waiting& w) {
       const bool settled = w.to_ns < settled_ns;
@@ -201,7 +204,7 @@ void CrossCheck::Close(const Waiting& waiting) {
   const bool off = std::any_of(off_.begin(), off_.end(), [&](const auto& period) {
     return waiting.from_ns <= period.second && period.first <= waiting.to_ns;
   });
-  if (off || waiting.to_ns < result_.from_ns - kClockError_ns) {
+  if (off || waiting.to_ns < Before(result_.from_ns, kClockError_ns)) {
     ++result_.while_off;
   } else if (waiting.from_ns > result_.to_ns) {
     ++result_.behind_the_last;

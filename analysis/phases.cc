@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/frames.h"
+#include "analysis/recorded_time.h"
 
 namespace gmt::analysis {
 namespace {
@@ -106,7 +107,7 @@ class CycleFinder {
     struct Steps {
       std::vector<Boundary> begins;
       Boundary end;
-      int64_t time_ns = 0;
+      uint64_t time_ns = 0;
     };
     std::map<std::tuple<std::string, uint32_t, uint32_t>, Steps> by_name;
     for (const Range& range : trace_.ranges) {
@@ -116,7 +117,7 @@ class CycleFinder {
       if (!steps.begins.empty() && range.begin_t_ns < steps.end.t_ns) continue;
       steps.begins.push_back({range.begin, range.begin_t_ns});
       steps.end = {range.end, range.end_t_ns};
-      steps.time_ns += range.end_t_ns - range.begin_t_ns;
+      steps.time_ns += Between(range.begin_t_ns, range.end_t_ns);
     }
     const auto most = std::max_element(by_name.begin(), by_name.end(), [](auto& a, auto& b) {
       const auto key = [](const Steps& s) { return std::pair(s.begins.size() > 1, s.time_ns); };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/recorded_time.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -47,8 +49,8 @@ StreamLog::Api StreamLog::ApiOf(uint32_t string) {
 }
 
 HostCall StreamLog::CallOf(const Event& event) {
-  const auto took = static_cast<int64_t>(event.has(format::kHasDuration) ? event.duration_ns : 0);
-  return {event.t_ns - took, event.t_ns, event.thread,
+  const uint64_t took = event.has(format::kHasDuration) ? event.duration_ns : 0;
+  return {Before(event.t_ns, took), event.t_ns, event.thread,
           contexts_.KeyOf(event, format::kHasContext, format::kHasDevice)};
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "analysis/recorded_time.h"
 
 namespace gmt::analysis {
 namespace {
@@ -98,7 +99,7 @@ class StreamReportMaker {
       heap.unknown_bytes += size;
       return;
     }
-    const auto held_ns = static_cast<uint64_t>(piece.to_ns - piece.from_ns);
+    const auto held_ns = Between(piece.from_ns, piece.to_ns);
     heap.held.Add(size, held_ns, piece.to_the_end);
     const bool has_stream = (rows.flags[piece.row] & kRowHasStream) != 0;
     rows_[{rows.device[piece.row], rows.heap[piece.row], rows.stack[piece.row],
