@@ -136,9 +136,11 @@ std::string HostRows(const StreamReport& report, bool in_syncs, size_t top) {
   for (const HostCostRow& row : report.host_costs) {
     if ((row.cost.kind == HostCost::kSync) != in_syncs || row.cost.total_ns == 0) continue;
     if (++shown > top) break;
-    text += fmt::format("  {:>12} {:>7} {} at {}\n",
-                        Nanoseconds(static_cast<double>(row.cost.total_ns)), Count(row.cost.calls),
-                        row.api.empty() ? "call" : row.api, Where(row.frames));
+    const bool has_stack = analysis::OwnFrame(row.frames) >= 0;
+    text +=
+        fmt::format("  {:>12} {:>7} {}{}\n", Nanoseconds(static_cast<double>(row.cost.total_ns)),
+                    Count(row.cost.calls), row.api.empty() ? "call" : row.api,
+                    has_stack ? " at " + Where(row.frames) : ", without stacks");
   }
   return text;
 }

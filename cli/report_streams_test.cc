@@ -116,6 +116,11 @@ TEST_F(ReportStreamsTest, HostTimeThatMattersIsSaidByPlace) {
   EXPECT_THAT(Text(), HasSubstr("900 us       1 cudaStreamSynchronize at step (step.py:10)\n"));
 }
 
+TEST_F(ReportStreamsTest, CallsWithoutStacksAreNoPlace) {
+  script_.Api(script_.Took(script_.Alloc(kPlace, 512), 900'000), "cudaMalloc");
+  EXPECT_THAT(Text(), HasSubstr("900 us       1 cudaMalloc, without stacks\n"));
+}
+
 TEST_F(ReportStreamsTest, HostTimeThatDoesNotMatterIsNotSaid) {
   script_.Took(script_.SyncStream(kStream), 900);
   script_.Alloc(kPlace, 512);
