@@ -10,6 +10,7 @@ namespace sim {
 namespace {
 
 std::atomic<NoticeFunction> attached{nullptr};
+std::atomic<bool> calls_wanted{false};
 std::atomic<uint32_t> next_correlation{1};
 
 // The calls of this thread that are told of, outermost first. While a tool is being told it has
@@ -53,6 +54,21 @@ void FillNumbers(Notice& notice) {
   notice.stream_id = StreamId(notice.stream, false);
 }
 
+bool IsWanted(NoticeKind kind) {
+  switch (kind) {
+    case NoticeKind::kApiEnter:
+    case NoticeKind::kApiExit:
+    case NoticeKind::kStreamWaitsEvent:
+    case NoticeKind::kEventRecorded:
+    case NoticeKind::kWork:
+    case NoticeKind::kMemory:
+    case NoticeKind::kPool:
+      return calls_wanted.load(std::memory_order_acquire);
+    default:
+      return true;
+  }
+}
+
 uint32_t NextCorrelation() { return next_correlation.fetch_add(1, std::memory_order_relaxed); }
 
 Notice Created(CUstream stream) {
@@ -73,13 +89,14 @@ ApiCall::ApiCall(const char* name, const void* arguments) {
   arguments_ = arguments;
   correlation_ = NextCorrelation();
   caused_ = thread.runtime != nullptr ? thread.runtime->correlation : correlation_;
-  TellNow(Make(NoticeKind::kApiEnter));
+  if (IsWanted(NoticeKind::kApiEnter)) TellNow(Make(NoticeKind::kApiEnter));
   thread.call = this;
 }
 
 ApiCall::~ApiCall() {
   if (!open_) return;
   thread.call = nullptr;
+  if (!IsWanted(NoticeKind::kApiExit)) return;
   Notice exit = Make(NoticeKind::kApiExit);
   exit.result = &result_;
   TellNow(exit);
@@ -110,7 +127,7 @@ CUresult ApiCall::Finish(CUresult result) {
 bool Telling() { return thread.call != nullptr; }
 
 void Tell(Notice notice) {
-  if (!Telling()) return;
+  if (!Telling() || !IsWanted(notice.kind)) return;
   FillNumbers(notice);
   if (told == nullptr) told = new std::vector<Notice>;
   told->push_back(notice);
@@ -137,6 +154,7 @@ const ToolTable kToolTable = {
           return attached.compare_exchange_strong(nobody, function) || nobody == function;
         },
     .detach = [](NoticeFunction function) { attached.compare_exchange_strong(function, nullptr); },
+    .want_calls = [](bool wanted) { calls_wanted.store(wanted, std::memory_order_release); },
     .replay =
         [](NoticeFunction function) {
           std::vector<Notice> notices;
@@ -191,7 +209,11 @@ const ToolTable kToolTable = {
           context->tool_memory = room ? bytes : 0;
           return room;
         },
-    .attached = [] { return attached.load(std::memory_order_acquire) != nullptr; },
+    .wants_calls =
+        [] {
+          return calls_wanted.load(std::memory_order_acquire) &&
+                 attached.load(std::memory_order_acquire) != nullptr;
+        },
     .runtime_enter =
         [](RuntimeScope* scope) {
           if (thread.runtime != nullptr) return;

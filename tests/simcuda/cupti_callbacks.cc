@@ -142,6 +142,13 @@ void CallOfSynchronization(const Notice& notice, CUpti_CallbackIdSync id) {
 
 }  // namespace
 
+bool AnyCallCallback() {
+  return std::any_of(TheSubscribers().begin(), TheSubscribers().end(), [](const auto* subscriber) {
+    return subscriber->enabled[CUPTI_CB_DOMAIN_DRIVER_API].any() ||
+           subscriber->enabled[CUPTI_CB_DOMAIN_RUNTIME_API].any();
+  });
+}
+
 bool AnySubscriber() { return !TheSubscribers().empty(); }
 
 void ForgetSubscribers() {
@@ -226,6 +233,7 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
   return WithSubscriber(handle, [&](CUpti_Subscriber_st& subscriber) {
     if (!sim::ValidDomain(domain) || id == 0 || id >= kMaxIds) return CUPTI_ERROR_INVALID_PARAMETER;
     subscriber.enabled[domain][id] = enable != 0;
+    sim::UpdateAttachment();
     return CUPTI_SUCCESS;
   });
 }
@@ -235,6 +243,7 @@ CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
   return WithSubscriber(handle, [&](CUpti_Subscriber_st& subscriber) {
     if (!sim::ValidDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
     enable != 0 ? subscriber.enabled[domain].set() : subscriber.enabled[domain].reset();
+    sim::UpdateAttachment();
     return CUPTI_SUCCESS;
   });
 }
@@ -242,6 +251,7 @@ CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
 CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle handle) {
   return WithSubscriber(handle, [&](CUpti_Subscriber_st& subscriber) {
     for (auto& domain : subscriber.enabled) enable != 0 ? domain.set() : domain.reset();
+    sim::UpdateAttachment();
     return CUPTI_SUCCESS;
   });
 }

@@ -75,6 +75,7 @@ std::mutex& CuptiMutex() {
 }
 
 bool UpdateAttachment() {
+  Driver().want_calls(AnyCallCallback() || AnyActivity());
   if (AnySubscriber() || AnyActivity()) return Driver().attach(OnNotice);
   Driver().detach(OnNotice);
   return true;

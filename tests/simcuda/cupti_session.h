@@ -34,11 +34,15 @@ const ToolTable& Driver();
 std::mutex& CuptiMutex();
 
 // Attaches to the driver when there is a subscriber or an enabled activity, and detaches when there
-// is neither. False when another tool is attached. REQUIRES: CuptiMutex() is held.
+// is neither; after each change of what is enabled. False when another tool is attached. REQUIRES:
+// CuptiMutex() is held.
 bool UpdateAttachment();
 
 bool AnySubscriber();  // REQUIRES: CuptiMutex() is held.
 bool AnyActivity();    // REQUIRES: CuptiMutex() is held.
+// Whether a callback of any function of the runtime or the driver is enabled. REQUIRES: CuptiMutex()
+// is held.
+bool AnyCallCallback();
 
 // CUPTI's clock: CLOCK_REALTIME unless the client brought its own.
 uint64_t Timestamp();

@@ -19,7 +19,7 @@ const ToolTable* Tools() {
 }  // namespace
 
 RuntimeCall::RuntimeCall(const char* name, const void* arguments) {
-  if (Tools() == nullptr || !Tools()->attached()) return;
+  if (Tools() == nullptr || !Tools()->wants_calls()) return;
   scope_.name = name;
   scope_.arguments = arguments;
   Tools()->runtime_enter(&scope_);
@@ -30,7 +30,7 @@ RuntimeCall::~RuntimeCall() {
 }
 
 cudaError_t RuntimeCall::Finish(cudaError_t result) {
-  if (Tools() != nullptr && Tools()->attached()) Tools()->runtime_finish(result);
+  if (Tools() != nullptr && Tools()->wants_calls()) Tools()->runtime_finish(result);
   return result;
 }
 

@@ -126,6 +126,9 @@ struct ToolTable {
   // False when another tool is attached.
   bool (*attach)(NoticeFunction function);
   void (*detach)(NoticeFunction function);
+  // Whether calls, work, memory and events are told of, and not only what comes and goes and is
+  // waited for. A tool that wants none of them costs a call next to nothing, as with a real one.
+  void (*want_calls)(bool wanted);
   // Tells `function` of every context and every stream that exists, as if they were created now.
   void (*replay)(NoticeFunction function);
   // The simulator's clock, which begins as CLOCK_MONOTONIC.
@@ -136,9 +139,9 @@ struct ToolTable {
   // The tool holds `bytes` of the context's device from now on; an earlier figure is given back.
   // False when the device has no room.
   bool (*hold_memory)(CUcontext context, uint64_t bytes);
-  // Around every call of a runtime. A call inside another one is not told of; what it returns is
-  // then the result of the other.
-  bool (*attached)();
+  // Around every call of a runtime, where calls are wanted. A call inside another one is not told of;
+  // what it returns is then the result of the other.
+  bool (*wants_calls)();
   void (*runtime_enter)(RuntimeScope* scope);
   void (*runtime_finish)(int result);
   void (*runtime_exit)(RuntimeScope* scope);
