@@ -11,10 +11,12 @@ namespace gmt::preload {
 namespace {
 
 struct EarlyStream {
-  std::atomic<uint64_t> handle;  // 0: free
+  std::atomic<uint64_t> handle;  // 0: free; kClaimed: the rest is being written
   std::atomic<uint64_t> context;
   std::atomic<uint64_t> facts;  // device 0-7, flags 8-15, priority 16-31, api 32-47
 };
+
+constexpr uint64_t kClaimed = 1;  // CU_STREAM_LEGACY, which nobody makes
 
 constinit EarlyStream streams[kMostEarlyStreams];
 constinit std::atomic<uint32_t> used{0};   // entries from here on were never used
@@ -40,15 +42,15 @@ EarlyStream* FindEntry(uint64_t handle) {
   return nullptr;
 }
 
-EarlyStream* ClaimEntry(uint64_t handle) {
+EarlyStream* ClaimEntry() {
   for (EarlyStream* entry; (entry = FindEntry(0)) != nullptr;) {
     uint64_t free = 0;
-    if (entry->handle.compare_exchange_strong(free, handle)) return entry;
+    if (entry->handle.compare_exchange_strong(free, kClaimed)) return entry;
   }
   if (used.load(std::memory_order_relaxed) >= kMostEarlyStreams) return nullptr;
   const uint32_t index = used.fetch_add(1, std::memory_order_acq_rel);
   if (index >= kMostEarlyStreams) return nullptr;
-  streams[index].handle.store(handle, std::memory_order_relaxed);
+  streams[index].handle.store(kClaimed, std::memory_order_relaxed);
   return &streams[index];
 }
 
@@ -64,15 +66,16 @@ void NoteEarlyStream(ApiId api, const Activity& what) {
   }
   uint64_t handle = 0;
   memcpy(&handle, what.out.at, sizeof(handle));
+  if (handle == 0) return;
   // The runtime's call is noted after the driver's, which it made.
   EarlyStream* entry = FindEntry(handle);
-  if (entry == nullptr) entry = ClaimEntry(handle);
-  if (handle == 0 || entry == nullptr) return;
+  if (entry == nullptr) entry = ClaimEntry();
+  if (entry == nullptr) return;
   entry->context.store(CurrentContext(), std::memory_order_relaxed);
   entry->facts.store(CurrentDevice() | uint64_t{what.flags} << 8 |
-                         uint64_t{static_cast<uint16_t>(what.priority)} << 16 |
-                         uint64_t{api} << 32,
-                     std::memory_order_release);
+                         uint64_t{static_cast<uint16_t>(what.priority)} << 16 | uint64_t{api} << 32,
+                     std::memory_order_relaxed);
+  entry->handle.store(handle, std::memory_order_release);
 }
 
 void TellEarlyStreams(Process* p) {
@@ -80,12 +83,13 @@ void TellEarlyStreams(Process* p) {
     return;
   const uint32_t count = used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count && i < kMostEarlyStreams; ++i) {
-    const uint64_t facts = streams[i].facts.load(std::memory_order_acquire);
+    const uint64_t handle = streams[i].handle.load(std::memory_order_acquire);
+    if (handle <= kClaimed) continue;
+    const uint64_t facts = streams[i].facts.load(std::memory_order_relaxed);
     session::Record r;
     r.kind = Kind::kStream;
     r.action = Action::kCreate;
-    r.stream = streams[i].handle.exchange(0);
-    if (r.stream == 0) continue;
+    r.stream = handle;
     r.thread = ThreadId(p->identity);
     r.device = static_cast<uint8_t>(facts);
     r.flags = static_cast<uint8_t>(facts >> 8);

@@ -6,8 +6,8 @@
 
 #include <type_traits>
 
-#include "preload/cupti/foreign_calls.h"
 #include "preload/call_words.h"
+#include "preload/cupti/foreign_calls.h"
 #include "preload/driver_query.h"
 #include "preload/export.h"
 #include "preload/own_image.h"

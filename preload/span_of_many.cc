@@ -121,10 +121,7 @@ Process* ContextEndSpan::Wanted(const ContextEnd& what) {
 }
 
 ContextEndSpan::ContextEndSpan(Process* process, ApiId api, const ContextEnd& what)
-    : process_(process),
-      what_(what),
-      device_(what.device),
-      nesting_(Kind::kContextReset) {
+    : process_(process), what_(what), device_(what.device), nesting_(Kind::kContextReset) {
   const KeepErrno keep;
   record_.kind = Kind::kContextReset;
   record_.api = api;

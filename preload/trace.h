@@ -7,8 +7,8 @@
 
 #include <type_traits>
 
-#include "preload/cupti/attention.h"
 #include "preload/call_words.h"
+#include "preload/cupti/attention.h"
 #include "preload/early_streams.h"
 #include "preload/hook.h"
 #include "preload/span.h"
