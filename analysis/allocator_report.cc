@@ -2,16 +2,16 @@
 
 namespace gmt::analysis {
 
-AllocatorReport MakeAllocatorReport(const Trace& trace, const format::Definitions& definitions,
+AllocatorReport MakeAllocatorReport(const Examination& examination,
                                     const std::map<int32_t, Step>& instants, const Window& window) {
   AllocatorReport out;
-  const std::vector<AllocatorAction> actions = FindAllocatorActions(trace, definitions);
+  const Trace& trace = examination.trace();
   for (const auto& [device, step] : instants) {
     if (device == kHostDevice) continue;
     DeviceAllocator allocator;
     allocator.device = device;
     allocator.pools = PoolsAfter(trace, device, step);
-    for (const AllocatorAction& action : actions) {
+    for (const AllocatorAction& action : examination.allocator_actions()) {
       const bool inside = action.t_ns >= window.from_ns && action.t_ns <= window.to_ns;
       if (action.device == device && inside) allocator.actions.push_back(action);
     }
@@ -19,7 +19,7 @@ AllocatorReport MakeAllocatorReport(const Trace& trace, const format::Definition
       out.devices.push_back(std::move(allocator));
     }
   }
-  out.cycles = FindCycles(trace, definitions);
+  out.cycles = examination.cycles();
   std::erase_if(out.cycles.devices, [&](const DeviceCycles& device) {
     return device.cycles.empty() || !instants.contains(device.device);
   });

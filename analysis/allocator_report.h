@@ -15,10 +15,10 @@
 
 #include "analysis/allocator_actions.h"
 #include "analysis/cache_state.h"
+#include "analysis/examination.h"
 #include "analysis/phases.h"
 #include "analysis/replay.h"
 #include "analysis/trace.h"
-#include "format/definitions.h"
 
 namespace gmt::analysis {
 
@@ -35,7 +35,7 @@ struct AllocatorReport {
 };
 
 // `instants`: the steps that the report shows its devices at.
-AllocatorReport MakeAllocatorReport(const Trace& trace, const format::Definitions& definitions,
+AllocatorReport MakeAllocatorReport(const Examination& examination,
                                     const std::map<int32_t, Step>& instants, const Window& window);
 
 }  // namespace gmt::analysis

@@ -76,7 +76,7 @@ void ReportAtPeak(benchmark::State& state) {
   Prepared prepared(state.range(0));
   const Trace trace = prepared.Build();
   for (auto _ : state) {
-    benchmark::DoNotOptimize(MakeReport(trace, prepared.script.definitions(), {}));
+    benchmark::DoNotOptimize(MakeReport(Examination(trace, prepared.script.definitions()), {}));
   }
 }
 BENCHMARK(ReportAtPeak)->Arg(1'000'000)->Unit(benchmark::kMillisecond);

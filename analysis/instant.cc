@@ -28,6 +28,40 @@ absl::StatusOr<Instant> ResolveSnapshot(const std::string& name, const Trace& tr
                                  : absl::StrCat("there is: ", absl::StrJoin(names, ", "))));
 }
 
+Instant PeakOn(const Examination& examination, int32_t device) {
+  const auto& devices = examination.replay().devices();
+  const auto found = devices.find(device);
+  const Step step = found == devices.end() ? 0 : found->second.bytes.peak_step;
+  return {step, examination.trace().TimeOf(step), "peak"};
+}
+
+absl::StatusOr<Instant> ResolveCycle(const Examination& examination, uint64_t number,
+                                     int32_t device) {
+  const Cycles& cycles = examination.cycles();
+  if (number == 0 || number > cycles.cycles.size()) {
+    return absl::NotFoundError(
+        cycles.cycles.empty()
+            ? "the recording shows no steps of a loop; try --at peak or --at t:SECONDS"
+            : absl::StrCat("there is no step ", number, "; the recording has steps 1 to ",
+                           cycles.cycles.size()));
+  }
+  const size_t index = static_cast<size_t>(number - 1);
+  Step step = cycles.cycles[index].end;
+  for (const DeviceCycles& of : cycles.devices) {
+    if (of.device == device) step = of.cycles[index].peak_step;
+  }
+  return Instant{step, examination.trace().TimeOf(step), absl::StrCat("step:", number)};
+}
+
+absl::StatusOr<Instant> ResolveEvent(uint64_t number, const Trace& trace) {
+  if (number > trace.last_step()) {
+    return absl::NotFoundError(absl::StrCat("there is no event ", number, "; the recording has ",
+                                            trace.last_step(), " allocations and frees"));
+  }
+  const auto step = static_cast<Step>(number);
+  return Instant{step, trace.TimeOf(step), absl::StrCat("event:", number)};
+}
+
 }  // namespace
 
 absl::StatusOr<At> ParseAt(absl::string_view text) {
@@ -38,6 +72,17 @@ absl::StatusOr<At> ParseAt(absl::string_view text) {
   at.kind = At::kOom;
   if (text == "oom") return at;
   absl::string_view value = text;
+  if (absl::ConsumePrefix(&value, "step:") && absl::SimpleAtoi(value, &at.number) &&
+      at.number > 0) {
+    at.kind = At::kCycle;
+    return at;
+  }
+  value = text;
+  if (absl::ConsumePrefix(&value, "event:") && absl::SimpleAtoi(value, &at.number)) {
+    at.kind = At::kEvent;
+    return at;
+  }
+  value = text;
   double seconds = 0;
   if (absl::ConsumePrefix(&value, "t:") && absl::SimpleAtod(value, &seconds) && seconds >= 0 &&
       seconds < kMaxSeconds) {
@@ -51,15 +96,21 @@ absl::StatusOr<At> ParseAt(absl::string_view text) {
     return at;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", text, "' names no moment; write peak, end, oom, t:SECONDS or snapshot:NAME"));
+      "'", text,
+      "' names no moment; write peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME"));
 }
 
-absl::StatusOr<Instant> Resolve(const At& at, const Trace& trace) {
+absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device) {
+  const Trace& trace = examination.trace();
   switch (at.kind) {
     case At::kPeak:
-      return absl::InternalError("a peak belongs to a device");
+      return PeakOn(examination, device);
     case At::kEnd:
       return Instant{trace.last_step(), trace.end_t_ns, "end"};
+    case At::kCycle:
+      return ResolveCycle(examination, at.number, device);
+    case At::kEvent:
+      return ResolveEvent(at.number, trace);
     case At::kTime:
       return Instant{StepAt(trace, at.t_ns), at.t_ns,
                      absl::StrCat("t:", static_cast<double>(at.t_ns) / kNsPerSecond)};

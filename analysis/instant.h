@@ -1,6 +1,7 @@
 // analysis/instant.h
 //
-// Which moment of a recording an answer speaks of: `--at peak|end|oom|t:SECONDS|snapshot:NAME`.
+// Which moment of a recording an answer speaks of:
+// `--at peak|end|oom|step:N|event:N|t:SECONDS|snapshot:NAME`.
 //
 // Thread safety: pure functions.
 
@@ -12,13 +13,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "analysis/examination.h"
 #include "analysis/trace.h"
 
 namespace gmt::analysis {
 
 struct At {
-  enum Kind { kPeak, kEnd, kOom, kTime, kSnapshot };
+  enum Kind { kPeak, kEnd, kOom, kCycle, kEvent, kTime, kSnapshot };
   Kind kind = kPeak;
+  uint64_t number = 0;   // kCycle: of the training loop's steps, from 1; kEvent: births and deaths
   int64_t t_ns = 0;      // kTime
   std::string snapshot;  // kSnapshot
 };
@@ -29,14 +32,13 @@ absl::StatusOr<At> ParseAt(absl::string_view text);
 struct Instant {
   Step step = 0;
   int64_t t_ns = 0;
-  std::string name;  // as the user would write it: "peak", "oom", "t:12.5", "snapshot:exit"
+  std::string name;  // as the user would write it: "peak", "step:12", "snapshot:exit"
 };
 
-// The moment of every kind but kPeak, which differs from device to device (analysis/report.h).
-// NOT_FOUND where the recording has no such snapshot or no failed allocation; the message lists
-// what it has. Of several failed allocations the last counts: allocators retry after the first
-// ones.
-absl::StatusOr<Instant> Resolve(const At& at, const Trace& trace);
+// The moment on a device: of a peak and of a step, when the device held most. NOT_FOUND where the
+// recording has no such snapshot, step or event or no failed allocation; the message lists what it
+// has. Of several failed allocations the last counts: allocators retry after the first ones.
+absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device);
 
 }  // namespace gmt::analysis
 

@@ -16,7 +16,8 @@ TEST(Instant, WordsOfTheCommandLine) {
 }
 
 TEST(Instant, AnythingElseIsRefused) {
-  for (const char* text : {"", "Peak", "t:", "t:-1", "t:nan", "t:1e300", "snapshot:", "step:3"}) {
+  for (const char* text : {"", "Peak", "t:", "t:-1", "t:nan", "t:1e300", "snapshot:", "step:0",
+                           "step:x", "event:-1"}) {
     EXPECT_FALSE(ParseAt(text).ok()) << text;
   }
 }
@@ -28,7 +29,8 @@ TEST(Instant, LastFailedAllocationIsTheOutOfMemory) {
   script.Failed(200);
   script.Free(0x1000);
   const Trace trace = script.Build();
-  const auto oom = Resolve(*ParseAt("oom"), trace);
+  const Examination examination(trace, script.definitions());
+  const auto oom = InstantOn(examination, *ParseAt("oom"), 0);
   ASSERT_TRUE(oom.ok());
   EXPECT_EQ(oom->step, 1u);
   EXPECT_EQ(oom->t_ns, 3 * EventScript::kStep_ns);
@@ -38,10 +40,48 @@ TEST(Instant, WhatTheRecordingDoesNotHaveIsNamed) {
   EventScript script;
   script.SnapshotTaken("exit");
   const Trace trace = script.Build();
-  EXPECT_TRUE(Resolve(*ParseAt("snapshot:exit"), trace).ok());
-  EXPECT_EQ(Resolve(*ParseAt("snapshot:oom-1"), trace).status().message(),
+  const Examination examination(trace, script.definitions());
+  EXPECT_TRUE(InstantOn(examination, *ParseAt("snapshot:exit"), 0).ok());
+  EXPECT_EQ(InstantOn(examination, *ParseAt("snapshot:oom-1"), 0).status().message(),
             "no snapshot is called 'oom-1'; there is: exit");
-  EXPECT_EQ(Resolve(*ParseAt("oom"), trace).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(InstantOn(examination, *ParseAt("oom"), 0).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(Instant, PeakIsThatOfTheDevice) {
+  EventScript script;
+  script.Alloc(0x1000, 10);
+  script.Alloc(0x2000, 20).device = 1;
+  script.Free(0x1000);
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  EXPECT_EQ(InstantOn(examination, *ParseAt("peak"), 0)->step, 1u);
+  EXPECT_EQ(InstantOn(examination, *ParseAt("peak"), 1)->step, 2u);
+}
+
+TEST(Instant, StepIsWhereItHeldMost) {
+  EventScript script;
+  for (uint64_t index = 1; index <= 3; ++index) {
+    script.Mark("step", index);
+    script.Alloc(0x1000 * index, 10);
+    script.Alloc(0x9000, 100 * index);
+    script.Free(0x9000);
+  }
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  EXPECT_EQ(InstantOn(examination, *ParseAt("step:2"), 0)->step, 5u);
+  EXPECT_EQ(InstantOn(examination, *ParseAt("step:9"), 0).status().message(),
+            "there is no step 9; the recording has steps 1 to 2");
+}
+
+TEST(Instant, EventIsThatManyBirthsAndDeaths) {
+  EventScript script;
+  script.Alloc(0x1000, 10);
+  script.Free(0x1000);
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  EXPECT_EQ(InstantOn(examination, *ParseAt("event:1"), 0)->step, 1u);
+  EXPECT_FALSE(InstantOn(examination, *ParseAt("event:3"), 0).ok());
 }
 
 }  // namespace

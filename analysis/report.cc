@@ -26,13 +26,13 @@ absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name)
 
 class ReportMaker {
  public:
-  ReportMaker(const Trace& trace, const format::Definitions& definitions,
-              const ReportOptions& options, uint32_t heap)
-      : trace_(trace),
-        definitions_(definitions),
+  ReportMaker(const Examination& examination, const ReportOptions& options, uint32_t heap)
+      : examination_(examination),
+        trace_(examination.trace()),
+        definitions_(examination.definitions()),
         options_(options),
         heap_(heap),
-        replay_(trace, options.window) {}
+        replay_(examination.trace(), options.window) {}
 
   absl::StatusOr<Report> Make() {
     report_.by = options_.by;
@@ -51,9 +51,9 @@ class ReportMaker {
     FinishRows();
     std::map<int32_t, Step> instants;
     for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
-    report_.allocator = MakeAllocatorReport(trace_, definitions_, instants, options_.window);
+    report_.allocator = MakeAllocatorReport(examination_, instants, options_.window);
     report_.streams =
-        MakeStreamReport(trace_, definitions_, instants, options_.window, *options_.rules);
+        MakeStreamReport(trace_, definitions_, instants, options_.window, examination_.rules());
     return std::move(report_);
   }
 
@@ -123,7 +123,7 @@ class ReportMaker {
     if (options_.at.kind == At::kPeak) {
       out.at = {amount.peak_step, trace_.TimeOf(amount.peak_step), "peak"};
     } else {
-      auto instant = Resolve(options_.at, trace_);
+      auto instant = InstantOn(examination_, options_.at, device);
       if (!instant.ok()) return instant.status();
       out.at = *std::move(instant);
     }
@@ -244,18 +244,15 @@ class ReportMaker {
     static const std::string& none = *new std::string();
     const Rows& rows = trace_.rows;
     if (rows.heap[row] > kHostHeap) return none;
-    const auto [it, is_new] = libraries_.try_emplace(rows.stack[row]);
-    if (is_new) it->second = LibraryOf(DescribeStack(definitions_, rows.stack[row]));
-    return it->second;
+    return examination_.stacks().Library(rows.stack[row]);
   }
 
   const std::string& OwnName(uint32_t stack) {
     const auto [it, is_new] = own_names_.try_emplace(stack);
     if (!is_new) return it->second;
-    const std::vector<FrameText> frames = DescribeStack(definitions_, stack, *options_.rules);
-    const int own = OwnFrame(frames);
-    if (own < 0) return it->second;
-    const FrameText& frame = frames[static_cast<size_t>(own)];
+    const FrameText* own = examination_.stacks().Own(stack);
+    if (own == nullptr) return it->second;
+    const FrameText& frame = *own;
     if (options_.by == GroupBy::kFile) {
       return it->second = !frame.file.empty() ? frame.file : frame.module;
     }
@@ -289,12 +286,11 @@ class ReportMaker {
       const auto biggest =
           std::max_element(group.by_stack.begin(), group.by_stack.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
-      row.frames = DescribeStack(definitions_, biggest->first, *options_.rules);
+      row.frames = examination_.stacks().Frames(biggest->first);
     }
     if (options_.by == GroupBy::kLibrary) row.library = key.name;
     if (options_.by != GroupBy::kStack) return row;
-    row.forward_frames =
-        DescribeStack(definitions_, static_cast<uint32_t>(key.number >> 32), *options_.rules);
+    row.forward_frames = examination_.stacks().Frames(static_cast<uint32_t>(key.number >> 32));
     row.recomputed = IsRecomputation(row.frames);
     if (key.heap <= kHostHeap) row.library = LibraryOf(row.frames);
     return row;
@@ -355,6 +351,7 @@ class ReportMaker {
     }
   }
 
+  const Examination& examination_;
   const Trace& trace_;
   const format::Definitions& definitions_;
   const ReportOptions& options_;
@@ -363,7 +360,7 @@ class ReportMaker {
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
-  absl::flat_hash_map<uint32_t, std::string> own_names_, libraries_;  // by stack
+  absl::flat_hash_map<uint32_t, std::string> own_names_;  // by stack
 };
 
 }  // namespace
@@ -379,11 +376,11 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   return absl::NotFoundError(absl::StrCat("rows cannot be made by '", word, "'"));
 }
 
-absl::StatusOr<Report> MakeReport(const Trace& trace, const format::Definitions& definitions,
-                                  const ReportOptions& options) {
+absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options) {
+  const Trace& trace = examination.trace();
   const auto heap = SelectHeap(trace, options.heap);
   if (!heap.ok()) return heap.status();
-  absl::StatusOr<Report> report = ReportMaker(trace, definitions, options, *heap).Make();
+  absl::StatusOr<Report> report = ReportMaker(examination, options, *heap).Make();
   if (!report.ok()) return report;
   for (DeviceUse& use : FindDeviceUse(trace)) {
     const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };

@@ -21,12 +21,12 @@
 #include "absl/strings/string_view.h"
 #include "analysis/allocator_report.h"
 #include "analysis/device_use.h"
+#include "analysis/examination.h"
 #include "analysis/frames.h"
 #include "analysis/instant.h"
 #include "analysis/replay.h"
 #include "analysis/stream_report.h"
 #include "analysis/trace.h"
-#include "format/definitions.h"
 
 namespace gmt::analysis {
 
@@ -42,7 +42,6 @@ struct ReportOptions {
   std::string
       heap;       // only this one; empty: all. Its rows are then whole, not what inner layers leave
   Window window;  // for the peak and the counts
-  const symbols::FrameRules* rules = &symbols::FrameRules::BuiltIn();  // never null
 };
 
 struct ReportHeap {
@@ -101,8 +100,7 @@ struct Report {
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.
-absl::StatusOr<Report> MakeReport(const Trace& trace, const format::Definitions& definitions,
-                                  const ReportOptions& options);
+absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options);
 
 }  // namespace gmt::analysis
 

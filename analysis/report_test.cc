@@ -17,7 +17,7 @@ class ReportTest : public ::testing::Test {
  protected:
   Report Make(ReportOptions options = {}) {
     trace_ = script_.Build();
-    auto report = MakeReport(trace_, script_.definitions(), options);
+    auto report = MakeReport(Examination(trace_, script_.definitions()), options);
     EXPECT_TRUE(report.ok()) << report.status();
     if (!report.ok()) return {};
     for (const ReportDevice& device : report->devices) ExpectAddsUp(*report, device);
@@ -155,11 +155,11 @@ TEST_F(ReportTest, WhatIsNotInTheRecordingIsAnErrorThatSaysWhatIs) {
   trace_ = script_.Build();
   ReportOptions options;
   options.heap = "pytroch";
-  EXPECT_EQ(MakeReport(trace_, script_.definitions(), options).status().message(),
+  EXPECT_EQ(MakeReport(Examination(trace_, script_.definitions()), options).status().message(),
             "no heap 'pytroch' was recorded; there is: driver, host");
   options.heap.clear();
   options.device = 3;
-  EXPECT_FALSE(MakeReport(trace_, script_.definitions(), options).ok());
+  EXPECT_FALSE(MakeReport(Examination(trace_, script_.definitions()), options).ok());
 }
 
 TEST_F(ReportTest, EmptyRecordingGivesAnEmptyReport) { EXPECT_THAT(Make().devices, SizeIs(0)); }

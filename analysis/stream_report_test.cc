@@ -20,7 +20,8 @@ constexpr int64_t kStep = EventScript::kStep_ns;
 class StreamReportTest : public testing::Test {
  protected:
   const StreamReport& Make(const ReportOptions& options = {}) {
-    report_ = MakeReport(script_.Build(), script_.definitions(), options).value();
+    const Trace trace = script_.Build();
+    report_ = MakeReport(Examination(trace, script_.definitions()), options).value();
     return report_.streams;
   }
   format::Event& Block(uint64_t address, uint64_t size, uint64_t stream,

@@ -87,7 +87,6 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
   if (!selection.ok()) return selection.status();
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
-  selection->rules = &*rules;
   Limit limit;
   if (!options.fail_above.empty()) {
     auto parsed = ParseLimit(options.fail_above);
@@ -96,7 +95,8 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
   }
   auto loaded = LoadTrace(options.file);
   if (!loaded.ok()) return loaded.status();
-  const auto report = analysis::MakeReport((*loaded)->trace, (*loaded)->definitions, *selection);
+  const auto report = analysis::MakeReport(
+      analysis::Examination((*loaded)->trace, (*loaded)->definitions, *rules), *selection);
   if (!report.ok()) return InFile(report.status(), options.file);
   const auto top = static_cast<size_t>(options.top);
   *text = options.json
@@ -127,7 +127,8 @@ void AddReport(Program& program) {
         return code;
       });
   command.Argument("FILE", &options->file, "recording");
-  command.Option("--at", &options->at, "WHEN", "peak, end, oom, t:SECONDS or snapshot:NAME");
+  command.Option("--at", &options->at, "WHEN",
+                 "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   command.Option("--by", &options->by, "WHAT",
                  "stack, function, file, library, heap, thread, stream or size");
   command.Option("--device", &options->device, "N", "this GPU only");

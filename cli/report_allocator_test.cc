@@ -20,7 +20,7 @@ class ReportAllocatorTest : public ::testing::Test {
  protected:
   analysis::Report Report() {
     const analysis::Trace trace = script_.Build();
-    return analysis::MakeReport(trace, script_.definitions(), {}).value();
+    return analysis::MakeReport(analysis::Examination(trace, script_.definitions()), {}).value();
   }
   std::string Text() { return ReportText(Report(), {}, 10, FramesShown::kFolded, Terminal{}); }
   nlohmann::ordered_json Json() {
@@ -143,7 +143,8 @@ TEST_F(ReportAllocatorTest, FreesThatMayHaveWaitedAreNotKnown) {
   analysis::ReportOptions options;
   options.at = *analysis::ParseAt("end");
   const analysis::Trace trace = script_.Build();
-  const auto report = analysis::MakeReport(trace, script_.definitions(), options).value();
+  const auto report =
+      analysis::MakeReport(analysis::Examination(trace, script_.definitions()), options).value();
   EXPECT_THAT(ReportText(report, {}, 10, FramesShown::kFolded, Terminal{}),
               HasSubstr("GPU 0: whether frees of 512 B waited for a stream"));
 }

@@ -21,7 +21,7 @@ class ReportStreamsTest : public ::testing::Test {
  protected:
   analysis::Report Report() {
     const analysis::Trace trace = script_.Build();
-    return analysis::MakeReport(trace, script_.definitions(), {}).value();
+    return analysis::MakeReport(analysis::Examination(trace, script_.definitions()), {}).value();
   }
   std::string Text() { return ReportText(Report(), {}, 10, FramesShown::kFolded, Terminal{}); }
   nlohmann::ordered_json Json() {

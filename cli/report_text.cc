@@ -8,6 +8,7 @@
 #include "cli/report_allocator.h"
 #include "cli/report_device_use.h"
 #include "cli/report_streams.h"
+#include "cli/stack_text.h"
 #include "cli/text.h"
 #include "symbols/demangle.h"
 
@@ -22,7 +23,6 @@ using analysis::ReportHeap;
 using analysis::ReportRow;
 
 constexpr size_t kRowsInFirstLine = 3;
-constexpr size_t kCallersShown = 4;
 constexpr size_t kStreamRows = 3;
 constexpr size_t kIndent = 34;  // where a row's text begins
 constexpr size_t kMinTextWidth = 30;
@@ -89,57 +89,6 @@ std::string Verdict(const Report& report, const ReportDevice& device) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-std::string FrameLine(const FrameText& frame, size_t width) {
-  const std::string place = frame.Place();
-  const size_t taken = place.empty() ? 0 : place.size() + 3;
-  const size_t room = width > taken + kMinTextWidth ? width - taken : kMinTextWidth;
-  const std::string name =
-      frame.is_python() ? frame.Name() : symbols::ShortName(frame.Name(), room);
-  return place.empty() ? name : fmt::format("{} ({})", name, place);
-}
-
-// Where the program did it and what it called there: "Net.forward (model.py:88) > at::linear".
-std::string Headline(const FrameText& own, const FrameText& called, size_t width) {
-  std::string line = FrameLine(own, width);
-  if (&own == &called) return line;
-  constexpr std::string_view kCalls = " > ";
-  const size_t taken = line.size() + kCalls.size();
-  FrameText name_alone = called;
-  if (!called.is_python()) name_alone.function = symbols::BareName(called.function);
-  line.append(kCalls).append(FrameLine(name_alone, width > taken ? width - taken : 0));
-  return line;
-}
-
-// The headline, then the callers; frames that are noise are left out.
-std::vector<std::string> FoldedLines(const std::vector<FrameText>& frames, size_t width) {
-  const auto own = static_cast<size_t>(analysis::OwnFrame(frames));
-  const auto called = static_cast<size_t>(analysis::LeadingFrame(frames));
-  std::vector<std::string> lines = {Headline(frames[own], frames[called], width)};
-  for (size_t i = own + 1; i < frames.size(); ++i) {
-    if (frames[i].is_noise()) continue;
-    if (lines.size() > kCallersShown) {
-      lines.push_back("  ...");
-      break;
-    }
-    lines.push_back("  < " + FrameLine(frames[i], width - 4));
-  }
-  return lines;
-}
-
-std::vector<std::string> RawLines(const std::vector<FrameText>& frames, size_t width) {
-  std::vector<std::string> lines = {FrameLine(frames.front(), width)};
-  for (size_t i = 1; i < frames.size(); ++i) {
-    lines.push_back("  < " + FrameLine(frames[i], width - 4));
-  }
-  return lines;
-}
-
-std::vector<std::string> StackLines(const std::vector<FrameText>& frames, FramesShown shown,
-                                    size_t width) {
-  if (frames.empty()) return {"no stack was recorded"};
-  return shown == FramesShown::kRaw ? RawLines(frames, width) : FoldedLines(frames, width);
-}
-
 // What a backward pass holds is found by the line of the forward pass; what it called itself follows.
 std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_t width) {
   if (shown == FramesShown::kRaw || row.forward_frames.empty()) {
@@ -147,10 +96,11 @@ std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_
     if (row.recomputed) lines.front() = "recomputed: " + lines.front();
     if (row.forward_frames.empty()) return lines;
     lines.push_back("backward of");
-    for (std::string& line : RawLines(row.forward_frames, width)) lines.push_back(std::move(line));
+    for (std::string& line : StackLines(row.forward_frames, FramesShown::kRaw, width))
+      lines.push_back(std::move(line));
     return lines;
   }
-  std::vector<std::string> lines = FoldedLines(row.forward_frames, width);
+  std::vector<std::string> lines = StackLines(row.forward_frames, FramesShown::kFolded, width);
   lines.front() = (row.recomputed ? "recomputed for backward of " : "backward of ") + lines.front();
   const int called = analysis::LeadingFrame(row.frames);
   if (called < 0) return lines;

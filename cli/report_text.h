@@ -15,13 +15,10 @@
 #include <vector>
 
 #include "analysis/report.h"
+#include "cli/stack_text.h"
 #include "cli/terminal.h"
 
 namespace gmt::cli {
-
-// Of the stack of a row: the program's own line with what it called and a few callers, or every
-// frame.
-enum class FramesShown { kFolded, kRaw };
 
 // `top`: rows per device; the others are summed up in one line. `lacks`: what the recording does
 // not hold.

@@ -28,9 +28,11 @@ double BytesOf(double number, const std::string& unit) {
 
 class ReportTextTest : public ::testing::Test {
  protected:
-  analysis::Report Report(analysis::ReportOptions options = {}) {
+  analysis::Report Report(analysis::ReportOptions options = {},
+                          const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn()) {
     trace_ = script_.Build();
-    return analysis::MakeReport(trace_, script_.definitions(), options).value();
+    const analysis::Examination examination(trace_, script_.definitions(), rules);
+    return analysis::MakeReport(examination, options).value();
   }
   std::string Text(size_t top = 10, const std::vector<std::string>& lacks = {}) {
     return ReportText(Report(), lacks, top, FramesShown::kFolded, Terminal{});
@@ -187,10 +189,8 @@ TEST_F(MergedStackTest, RulesOfTheUserDecideWhatLeads) {
   Linear();
   const auto rules = symbols::FrameRules::Parse("own file=*/torch/nn/*", "mine");
   analysis::ReportOptions options;
-  options.rules = &*rules;
-  EXPECT_THAT(ReportText(Report(options), {}, 10, FramesShown::kFolded, Terminal{}),
+  EXPECT_THAT(ReportText(Report(options, *rules), {}, 10, FramesShown::kFolded, Terminal{}),
               HasSubstr(" Linear.forward (linear.py:134)"));
-  options.rules = &symbols::FrameRules::BuiltIn();
   options.by = analysis::GroupBy::kFunction;
   EXPECT_EQ(Report(options).rows[0].label, "Net.forward (model.py)");
   options.by = analysis::GroupBy::kFile;

@@ -1,0 +1,94 @@
+// analysis/categories/categories.h
+//
+// Categories: what each piece of memory is for. How long it lives, measured in steps and phases of
+// the training loop, decides first; then the code that allocated it, by rules
+// (analysis/categories/category_rules.txt, and a user's own in front of them); then its size. Every
+// piece gets a reason and a confidence, and what cannot be told is kUnknown, never guessed.
+//
+//   born, dies            stack                      category
+//   before step 1, never  Module._apply              parameters        high
+//   backward 7, step 8    at::mm < autograd          gradients         medium; of a parameter's size
+//   forward 7, backward 7 at::linear < Net.forward   activations       high
+//   forward 7, forward 7  at::softmax                temporaries       high
+//
+// A row (analysis/trace.h) has one category for its whole life.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_CATEGORIES_H_
+#define GMT_ANALYSIS_CATEGORIES_CATEGORIES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/confidence.h"
+#include "analysis/examination.h"
+#include "analysis/trace.h"
+
+namespace gmt::analysis {
+
+class CategoryRules;
+
+enum class Category : uint8_t {
+  kUnknown,
+  kParameters,  // and buffers
+  kGradients,
+  kOptimizerState,  // and master weights
+  kActivations,
+  kRecomputed,  // activations that checkpointing makes again in the backward pass
+  kTemporaries,
+  kInputs,
+  kWorkspaces,     // of cuBLAS, cuBLASLt, cuDNN
+  kCommunication,  // NCCL, buckets of DDP, gathers of FSDP
+  kGraphPools,     // private pools of CUDA graphs
+  kKvCache,
+  kOtherLibraries,
+  kCache,  // what a caching allocator holds beside its blocks
+};
+inline constexpr size_t kCategories = 14;
+
+// As in JSON and in rules: "optimizer_state"; for people: "optimizer state".
+std::string_view NameOf(Category category);
+std::string TextOf(Category category);
+
+class Categories {
+ public:
+  struct Assignment {
+    Category category = Category::kUnknown;
+    Confidence confidence = Confidence::kLow;
+    uint16_t reason = 0;  // index of reasons
+  };
+
+  const Assignment& Of(RowId row) const { return assignments_[row]; }
+  // "lives across steps; its stack has Optimizer._init_group".
+  const std::string& Reason(RowId row) const { return reasons_[Of(row).reason]; }
+
+  // For Categorize.
+  Categories(std::vector<Assignment> assignments, std::vector<std::string> reasons)
+      : assignments_(std::move(assignments)), reasons_(std::move(reasons)) {}
+
+ private:
+  std::vector<Assignment> assignments_;  // by row
+  std::vector<std::string> reasons_;
+};
+
+// With the built-in rules.
+Categories Categorize(const Examination& examination);
+Categories Categorize(const Examination& examination, const CategoryRules& rules);
+
+// What a device holds after a step, by category: most bytes first.
+struct CategoryUse {
+  Category category = Category::kUnknown;
+  uint64_t bytes = 0;  // each byte once (analysis/layers.h): the sum is what the device holds
+  uint64_t count = 0;
+  Confidence confidence = Confidence::kLow;  // that most of the bytes have
+  std::string reason;                        // that most of the bytes have
+};
+std::vector<CategoryUse> CategoriesAt(const Examination& examination, const Categories& categories,
+                                      int32_t device, Step step);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_CATEGORIES_H_

@@ -1,0 +1,35 @@
+// analysis/confidence.h
+//
+// How sure an answer is of what it says.
+//
+//   high     arithmetic on what was recorded
+//   medium   a sound inference, wrong in cases that the answer's page names
+//   low      a hint: printed as one
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_CONFIDENCE_H_
+#define GMT_ANALYSIS_CONFIDENCE_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace gmt::analysis {
+
+enum class Confidence : uint8_t { kLow, kMedium, kHigh };
+
+inline std::string_view NameOf(Confidence confidence) {
+  switch (confidence) {
+    case Confidence::kLow:
+      return "low";
+    case Confidence::kMedium:
+      return "medium";
+    case Confidence::kHigh:
+      return "high";
+  }
+  return "low";
+}
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CONFIDENCE_H_

@@ -1,0 +1,99 @@
+// analysis/leaks/leaks.h
+//
+// Leaks: which stacks hold more after each cycle of the program's loop, and will until memory ends.
+// A leak is told from what merely looks like one (a cache that fills, a queue of bounded length, state
+// made once) by watching cycles: docs/leaks.md says which tests a suspect has passed, and how many
+// cycles each verdict needs.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_LEAKS_LEAKS_H_
+#define GMT_ANALYSIS_LEAKS_LEAKS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/examination.h"
+#include "analysis/frames.h"
+#include "analysis/replay.h"
+
+namespace gmt::analysis {
+
+enum class LeakTier : uint8_t { kPossible, kLikely, kLeak };
+std::string_view NameOf(LeakTier tier);  // "possible", "likely", "leak"
+
+enum class LeakKind : uint8_t {
+  kGraphKept,    // an autograd graph, with the activations that it holds
+  kTensorKept,   // tensors of one line
+  kCatGrowth,    // one tensor that is made anew, bigger, every time
+  kDriver,       // memory of the driver, by other code than a framework's allocator
+  kPinnedHost,   // pinned host memory
+  kPoolRatchet,  // a pool that keeps what was outgrown
+  kUntracked,    // the device's use grows and no allocation does
+};
+std::string_view NameOf(LeakKind kind);  // "graph_kept", ...
+
+struct LeakStack {
+  std::string id;  // "stack/7"
+  uint32_t stack = 0;
+  uint64_t bytes = 0;  // survivors at the end
+  uint64_t count = 0;
+  double bytes_per_cycle = 0;
+};
+
+struct LeakSuspect {
+  std::string id;  // "leak/1"
+  LeakTier tier = LeakTier::kPossible;
+  LeakKind kind = LeakKind::kTensorKept;
+  int32_t device = 0;  // kHostDevice: host memory
+  double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;  // 95 %
+  uint64_t bytes = 0;  // leaked at the end: of the survivors
+  uint64_t count = 0;
+  std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
+  std::optional<FrameText> common_frame;  // the deepest of the program's own that all of them share
+  std::string reason;                     // what was seen, as a sentence
+  // Until the device is full at this rate, from the recording's end.
+  std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
+};
+
+// Growth that is none, or has ended.
+struct BenignGrowth {
+  std::string label;  // "optimizer state (step 1)", "FIFO of 64, full since step 70", ...
+  std::optional<FrameText> frame;
+  uint32_t stack = 0;
+  uint64_t bytes = 0;
+};
+
+// What a device held at the least in each cycle, from the first to the last that counts.
+struct CycleMinima {
+  int32_t device = 0;
+  uint64_t first_bytes = 0, last_bytes = 0;
+  double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
+};
+
+struct LeakReport {
+  struct {
+    uint64_t count = 0;
+    std::string source;  // analysis/phases.h; "" where no cycle was found
+    int64_t period_ns = 0;
+  } cycles;
+  bool enough = false;                // cycles for a verdict
+  uint64_t cycles_needed = 0;         // for one
+  std::vector<LeakSuspect> suspects;  // highest tier first, then most bytes per cycle
+  std::vector<BenignGrowth> benign;
+  std::vector<CycleMinima> minima;  // by device
+};
+
+struct LeakOptions {
+  std::optional<int32_t> device;
+  Window window;
+};
+
+LeakReport FindLeaks(const Examination& examination, const LeakOptions& options = {});
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_LEAKS_H_

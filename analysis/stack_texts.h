@@ -1,0 +1,54 @@
+// analysis/stack_texts.h
+//
+// StackTexts: the stacks of a recording as people read them (analysis/frames.h), each described once.
+//
+// Ownership: the definitions and the rules must outlive it; what it returns lives as long as it.
+// Thread safety: one thread at a time. Cost: a look-up for a stack that was asked for before.
+
+#ifndef GMT_ANALYSIS_STACK_TEXTS_H_
+#define GMT_ANALYSIS_STACK_TEXTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/node_hash_map.h"
+#include "analysis/frames.h"
+#include "format/definitions.h"
+#include "symbols/frame_rules.h"
+
+namespace gmt::analysis {
+
+class StackTexts {
+ public:
+  explicit StackTexts(const format::Definitions& definitions,
+                      const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn())
+      : definitions_(definitions), rules_(rules) {}
+
+  // Innermost first; empty for 0 and for ids that were never defined.
+  const std::vector<FrameText>& Frames(uint32_t stack) { return Of(stack).frames; }
+  // OwnFrame and LeadingFrame of them; null without frames.
+  const FrameText* Own(uint32_t stack) { return FrameAt(Of(stack), Of(stack).own); }
+  const FrameText* Leading(uint32_t stack) { return FrameAt(Of(stack), Of(stack).leading); }
+  // LibraryOf them.
+  const std::string& Library(uint32_t stack) { return Of(stack).library; }
+
+ private:
+  struct Text {
+    std::vector<FrameText> frames;
+    int own = -1, leading = -1;
+    std::string library;
+  };
+  const Text& Of(uint32_t stack);
+  static const FrameText* FrameAt(const Text& text, int index) {
+    return index < 0 ? nullptr : &text.frames[static_cast<size_t>(index)];
+  }
+
+  const format::Definitions& definitions_;
+  const symbols::FrameRules& rules_;
+  absl::node_hash_map<uint32_t, Text> texts_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_STACK_TEXTS_H_

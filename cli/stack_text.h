@@ -1,0 +1,36 @@
+// cli/stack_text.h
+//
+// A stack for people: the program's own line with what it called there, then a few callers; or every
+// frame.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_CLI_STACK_TEXT_H_
+#define GMT_CLI_STACK_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "analysis/frames.h"
+
+namespace gmt::cli {
+
+// Of the stack of a row: the program's own line with what it called and a few callers, or every
+// frame.
+enum class FramesShown { kFolded, kRaw };
+
+// "Net.forward (model.py:88)", in about `width` columns.
+std::string FrameLine(const analysis::FrameText& frame, size_t width);
+
+// Where the program did it and what it called there, in one line: "Net.forward (model.py:88) >
+// at::linear". "no stack was recorded" without frames.
+std::string StackLine(const std::vector<analysis::FrameText>& frames, size_t width);
+
+// StackLine, or the innermost frame, then the callers.
+std::vector<std::string> StackLines(const std::vector<analysis::FrameText>& frames,
+                                    FramesShown shown, size_t width);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_STACK_TEXT_H_
