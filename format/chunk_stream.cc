@@ -1,0 +1,131 @@
+#include "format/chunk_stream.h"
+
+#include <utility>
+
+#include "format/chunk_codec.h"
+
+namespace gmt::format {
+namespace {
+
+template <typename Message>
+bool Parse(std::string_view bytes, Message* message) {
+  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+}  // namespace
+
+absl::Status ChunkStream::Next(std::vector<Delivery>* deliveries) {
+  out_ = deliveries;
+  const absl::StatusOr<FrameRecord> record = stream_.Next();
+  if (!record.ok()) return record.status();
+  Take(*record);
+  return absl::OkStatus();
+}
+
+void ChunkStream::Recycle(EventBatch batch) {
+  if (batch.events.capacity() > spare_.events.capacity()) spare_ = std::move(batch);
+}
+
+void ChunkStream::Take(const FrameRecord& record) {
+  switch (record.kind) {
+    case FrameRecord::Kind::kMagic:
+      return BeginSegment(record.offset);
+    case FrameRecord::Kind::kHeader:
+      return TakeHeader(record);
+    case FrameRecord::Kind::kChunk:
+      return TakeChunk(record);
+    case FrameRecord::Kind::kIndex:
+      return TakeIndex(record);
+    case FrameRecord::Kind::kFooter:
+      return TakeFooter(record);
+    case FrameRecord::Kind::kDamage:
+      return NoteDamage(record.offset, record.bytes, record.what);
+    case FrameRecord::Kind::kEnd:
+      EndSegment();
+      out_->push_back(RecordingEnds{segments_ > 0 && all_closed_ && record.bytes == 0});
+  }
+}
+
+void ChunkStream::BeginSegment(uint64_t offset) {
+  EndSegment();
+  ++segments_;
+  out_->push_back(SegmentBegins{});
+  segment_ = Segment();
+  segment_.offset = offset;
+}
+
+void ChunkStream::EndSegment() {
+  if (segments_ > 0) all_closed_ = all_closed_ && segment_.closed;
+  EndGap(segment_.last_t_ns);
+}
+
+void ChunkStream::TakeHeader(const FrameRecord& record) {
+  Header header;
+  if (!Parse(record.body, &header)) return NoteDamage(record.offset, record.bytes, "header");
+  out_->push_back(std::move(header));
+}
+
+void ChunkStream::TakeChunk(const FrameRecord& record) {
+  Chunk chunk;
+  if (!Parse(record.body, &chunk)) return NoteDamage(record.offset, record.bytes, "chunk");
+  TakeSequence(chunk, record);
+  segment_.chunk_offsets.push_back(record.offset - segment_.offset);
+  auto read = std::make_unique<ChunkRead>();
+  const absl::Status unpacked = UnpackBody(chunk, &read->body);
+  if (!unpacked.ok()) {
+    return NoteDamage(record.offset, record.bytes, std::string(unpacked.message()));
+  }
+  read->offset = record.offset;
+  read->bytes = record.bytes;
+  if (read->body.has_events()) TakeEvents(chunk, read.get());
+  out_->push_back(std::move(read));
+}
+
+// A number that is missing is a chunk that is missing. A number that comes again begins a segment
+// whose header was lost.
+void ChunkStream::TakeSequence(const Chunk& chunk, const FrameRecord& record) {
+  if (chunk.seq() < segment_.next_seq) BeginSegment(record.offset);
+  if (chunk.seq() > segment_.next_seq && !gap_) NoteDamage(record.offset, 0, "missing chunk");
+  segment_.next_seq = chunk.seq() + 1;
+  EndGap(chunk.first_t_ns());
+}
+
+void ChunkStream::TakeEvents(const Chunk& chunk, ChunkRead* read) {
+  read->batch = std::exchange(spare_, {});
+  read->batch.Clear();
+  const absl::Status decoded = DecodeEvents(read->body.events(), chunk.first_t_ns(), returns_,
+                                            &segment_.history, &read->batch);
+  if (!decoded.ok()) {
+    read->events_damage = std::string(decoded.message());
+    is_damaged_ = gap_ = true;
+  }
+  read->body.clear_events();
+  segment_.last_t_ns = chunk.last_t_ns();
+}
+
+void ChunkStream::TakeIndex(const FrameRecord& record) {
+  gmt::Index index;
+  segment_.index_offset = record.offset - segment_.offset;
+  segment_.index_is_right = Parse(record.body, &index) &&
+                            index.entry_size() == static_cast<int>(segment_.chunk_offsets.size());
+  for (int at = 0; segment_.index_is_right && at < index.entry_size(); ++at) {
+    segment_.index_is_right =
+        index.entry(at).offset() == segment_.chunk_offsets[static_cast<size_t>(at)];
+  }
+  // After damage an index lists more than was found; that is no further damage.
+  if (!segment_.index_is_right && !is_damaged_) NoteDamage(record.offset, record.bytes, "index");
+}
+
+void ChunkStream::TakeFooter(const FrameRecord& record) {
+  segment_.closed = segment_.index_is_right && record.index_offset == segment_.index_offset;
+  if (!segment_.closed && !is_damaged_) NoteDamage(record.offset, record.bytes, "footer");
+}
+
+void ChunkStream::NoteDamage(uint64_t offset, uint64_t bytes, std::string what) {
+  is_damaged_ = gap_ = true;
+  out_->push_back(DamageFound{offset, bytes, std::move(what)});
+}
+
+void ChunkStream::EndGap(int64_t to_t_ns) { out_->push_back(GapEnds{segment_.last_t_ns, to_t_ns}); }
+
+}  // namespace gmt::format

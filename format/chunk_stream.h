@@ -1,0 +1,98 @@
+// format/chunk_stream.h
+//
+// ChunkStream: the first half of reading a recording: frames, checksums, decompression, columns to
+// events. It needs no definitions and calls nobody, so that it can run on a thread of its own ahead
+// of who takes what it delivers (format/read_ahead.h); RecordingReader is the second half.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_CHUNK_STREAM_H_
+#define GMT_FORMAT_CHUNK_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "format/acquisition_history.h"
+#include "format/byte_source.h"
+#include "format/event.h"
+#include "format/event_columns.h"
+#include "format/frame_stream.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::format {
+
+// What a recording brings, in file order.
+struct SegmentBegins {};
+struct DamageFound {
+  uint64_t offset = 0, bytes = 0;
+  std::string what;
+};
+// The end of what may be missing since the last damage.
+struct GapEnds {
+  int64_t from_t_ns = 0, to_t_ns = 0;
+};
+struct ChunkRead {
+  gmt::Body body;  // its events are in the batch
+  EventBatch batch;
+  std::string events_damage;       // why the batch ends before the chunk does; empty: it does not
+  uint64_t offset = 0, bytes = 0;  // of its frame
+};
+struct RecordingEnds {
+  bool closed = false;  // every segment has its index and footer, and nothing is behind the last
+};
+using Delivery = std::variant<SegmentBegins, DamageFound, GapEnds, Header,
+                              std::unique_ptr<ChunkRead>, RecordingEnds>;
+
+class ChunkStream {
+ public:
+  // `source` must outlive the stream.
+  ChunkStream(ByteSource* source, Returns returns) : stream_(source), returns_(returns) {}
+
+  // Appends what the next frame brings; RecordingEnds comes last. Fails only where reading fails.
+  absl::Status Next(std::vector<Delivery>* deliveries);
+  // A batch that was delivered and is done with: its memory serves the next one.
+  void Recycle(EventBatch batch);
+
+ private:
+  // What is kept of one file segment while it is read.
+  struct Segment {
+    uint64_t offset = 0;  // of its magic
+    uint32_t next_seq = 0;
+    int64_t last_t_ns = 0;
+    AcquisitionHistory history;
+    std::vector<uint64_t> chunk_offsets;  // what its index must list
+    uint64_t index_offset = 0;
+    bool index_is_right = false;
+    bool closed = false;  // by a right footer
+  };
+
+  void Take(const FrameRecord& record);
+  void TakeHeader(const FrameRecord& record);
+  void TakeChunk(const FrameRecord& record);
+  void TakeSequence(const Chunk& chunk, const FrameRecord& record);
+  void TakeEvents(const Chunk& chunk, ChunkRead* read);
+  void TakeIndex(const FrameRecord& record);
+  void TakeFooter(const FrameRecord& record);
+  void BeginSegment(uint64_t offset);
+  void EndSegment();
+  void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
+  void EndGap(int64_t to_t_ns);
+
+  FrameStream stream_;
+  const Returns returns_;
+  std::vector<Delivery>* out_ = nullptr;
+  Segment segment_;
+  uint32_t segments_ = 0;
+  bool all_closed_ = true;
+  bool is_damaged_ = false;
+  bool gap_ = false;  // damaged since the last GapEnds
+  EventBatch spare_;
+};
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_CHUNK_STREAM_H_
