@@ -31,7 +31,7 @@ std::vector<DeviceUse> FindDeviceUse(const Trace& trace) {
   std::map<std::pair<int32_t, std::string>, DeviceUse> uses;
   for (const DeviceSample& sample : trace.samples) {
     for (; step < sample.step; ++step) {
-      const Trace::StepRecord& record = trace.steps[step];
+      const StepRecord record = trace.steps[step];
       if (record.row == kNoRow || !IsOnDevice(rows, record.row)) continue;
       uint64_t& bytes = recorded[rows.device[record.row]];
       bytes += record.is_death ? -rows.size[record.row] : rows.size[record.row];

@@ -229,7 +229,7 @@ class CycleFinder {
     size_t cycle = 0;
     for (Step step = 1; step <= trace_.last_step(); ++step) {
       while (cycle < found_.cycles.size() && step > found_.cycles[cycle].begin) Begin(cycle++);
-      const Trace::StepRecord& record = trace_.steps[step - 1];
+      const StepRecord record = trace_.steps[step - 1];
       if (record.row != kNoRow && Counts(record.row)) Apply(record, step);
       if (cycle > 0 && step == found_.cycles[cycle - 1].end) End();
     }
@@ -258,7 +258,7 @@ class CycleFinder {
     }
   }
 
-  void Apply(const Trace::StepRecord& record, Step step) {
+  void Apply(const StepRecord record, Step step) {
     DeviceState& state = devices_[trace_.rows.device[record.row]];
     const uint64_t bytes = trace_.rows.size[record.row];
     const uint64_t before = state.live;

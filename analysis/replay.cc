@@ -19,15 +19,15 @@ void NoteDevicePeak(DeviceTotals& device, Step step) {
 
 Replay::Replay(const Trace& trace, Window window) : trace_(trace) {
   const Rows& rows = trace.rows;
-  const uint32_t max_stack =
-      rows.stack.empty() ? 0 : *std::max_element(rows.stack.begin(), rows.stack.end());
+  uint32_t max_stack = 0;
+  for (RowId row = 0; row < rows.count(); ++row) max_stack = std::max(max_stack, rows.stack[row]);
   stacks_.resize(size_t{max_stack} + 1);
   for (RowId row = 0; row < rows.count(); ++row) {
     if (rows.birth[row] == 0) Apply(row, false, 0);
   }
   if (window.from_ns <= 0) Enter(0);
   for (Step step = 1; step <= trace.last_step(); ++step) {
-    const Trace::StepRecord& record = trace.steps[step - 1];
+    const StepRecord record = trace.steps[step - 1];
     if (record.t_ns > window.to_ns) break;
     if (!inside_ && record.t_ns >= window.from_ns) Enter(step - 1);
     if (record.row != kNoRow) Apply(record.row, record.is_death, step);
@@ -89,9 +89,9 @@ std::vector<RowId> HeldAfter(const Trace& trace, Step step) {
 }
 
 Step StepAt(const Trace& trace, int64_t t_ns) {
-  const auto later = std::find_if(trace.steps.begin(), trace.steps.end(),
-                                  [&](const Trace::StepRecord& step) { return step.t_ns > t_ns; });
-  return static_cast<Step>(later - trace.steps.begin());
+  Step step = 0;
+  while (step < trace.last_step() && trace.steps.TimeOf(step) <= t_ns) ++step;
+  return step;
 }
 
 }  // namespace gmt::analysis

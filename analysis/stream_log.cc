@@ -239,7 +239,7 @@ void StreamLog::Apply(Trace& trace) {
   for (const auto& [row, done_ns] : answers_) {
     // A free that was undone asked for nothing, or for the one that followed.
     if (rows.death[row] == kNever || done_ns < trace.TimeOf(rows.death[row])) continue;
-    if (row >= rows.done_column.size()) rows.done_column.resize(size_t{row} + 1, kNotDone);
+    rows.done_column.GrowTo(size_t{row} + 1, kNotDone);
     if (rows.done_column[row] == kNotDone) rows.done_column[row] = done_ns;
   }
   trace.streams = std::move(streams_);

@@ -123,7 +123,7 @@ class StreamReportMaker {
     for (RowId row = 0; row < rows.count(); ++row) {
       if (rows.birth[row] == 0 && is_here(row)) live += rows.size[row];
     }
-    for (const Trace::StepRecord& step : trace_.steps) {
+    for (const StepRecord step : trace_.steps) {
       for (; !ends.empty() && ends.top().first <= step.t_ns; ends.pop()) held -= ends.top().second;
       if (step.row == kNoRow || !is_here(step.row)) continue;
       const uint64_t size = rows.size[step.row];

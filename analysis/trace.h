@@ -41,6 +41,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/column.h"
 #include "analysis/cross_check.h"
 #include "analysis/reconciliation.h"
 #include "analysis/stream_info.h"
@@ -82,23 +83,23 @@ enum RowFlags : uint16_t {
 
 // Memory that was held, by row.
 struct Rows {
-  std::vector<uint64_t> address, size;
-  std::vector<Step> birth, death;  // 0: from before; kNever: still held at the end
+  Column<uint64_t> address, size;
+  Column<Step> birth, death;  // 0: from before; kNever: still held at the end
   // T7. death wherever nothing was waited for; kNever while something is.
-  std::vector<Step> completed;
-  std::vector<uint32_t> stack;          // 0: not known
-  std::vector<uint32_t> forward_stack;  // of a block born in a backward pass; 0: none
-  std::vector<uint64_t> stream;
-  std::vector<uint32_t> thread;
-  std::vector<int32_t> device;  // kHostDevice for host memory
-  std::vector<uint16_t> heap;
-  std::vector<uint8_t> memory;  // gmt::Memory
-  std::vector<uint16_t> flags;  // RowFlags
+  Column<Step> completed;
+  Column<uint32_t> stack;          // 0: not known
+  Column<uint32_t> forward_stack;  // of a block born in a backward pass; 0: none
+  CodedColumn<uint64_t> stream;
+  CodedColumn<uint32_t> thread;
+  CodedColumn<int32_t> device;  // kHostDevice for host memory
+  Column<uint16_t> heap;
+  Column<uint8_t> memory;  // gmt::Memory
+  Column<uint16_t> flags;  // RowFlags
 
   // Few recordings have these: the columns end with the last row that does. Ask for them below.
-  std::vector<uint64_t> requested_column, pool_column;
-  std::vector<uint32_t> free_stack_column, name_column, scope_column;
-  std::vector<int64_t> done_column;
+  Column<uint64_t> requested_column, pool_column;
+  Column<uint32_t> free_stack_column, name_column, scope_column;
+  Column<int64_t> done_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
   // Memory that the program itself says it uses, wherever it has it from (docs/nvtx.md). No
@@ -133,7 +134,7 @@ struct Rows {
   }  // a framework's: compiled region
 
  private:
-  static uint32_t At(const std::vector<uint32_t>& column, RowId row) {
+  static uint32_t At(const Column<uint32_t>& column, RowId row) {
     return row < column.size() ? column[row] : 0;
   }
 };
@@ -278,17 +279,50 @@ struct Unknowns {
   uint64_t resets_unscoped = 0;   // context resets that name neither context nor device
 };
 
+// A birth or a death.
+struct StepRecord {
+  RowId row = kNoRow;  // kNoRow: undone (T5)
+  bool is_death = false;
+  int64_t t_ns = 0;
+};
+
+// All births and deaths in order: step i+1 is [i].
+class Steps {
+ public:
+  using value_type = StepRecord;
+  using const_iterator = ColumnIterator<Steps>;
+
+  StepRecord operator[](size_t index) const {
+    const uint32_t packed = rows_[index];
+    const uint32_t row = packed & kRowMask;
+    return {row == kRowMask ? kNoRow : row, (packed & kDeath) != 0, times_[index]};
+  }
+  size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
+  int64_t TimeOf(size_t index) const { return times_[index]; }
+  const_iterator begin() const { return {this, 0}; }
+  const_iterator end() const { return {this, size()}; }
+
+  // REQUIRES: step.row < 2^31 - 1.
+  void push_back(const StepRecord& step) {
+    rows_.push_back((step.row & kRowMask) | (step.is_death ? kDeath : 0));
+    times_.push_back(step.t_ns);
+  }
+  // The step stays, without a row.
+  void Undo(size_t index) { rows_[index] |= kRowMask; }
+
+ private:
+  static constexpr uint32_t kDeath = uint32_t{1} << 31, kRowMask = kDeath - 1;
+
+  Column<uint32_t> rows_;
+  TimeColumn times_;
+};
+
 struct Trace {
   std::vector<std::string> heaps = {"driver", "host"};
   Rows rows;
 
-  // Steps 1..n in order: step i+1 is steps[i].
-  struct StepRecord {
-    RowId row = kNoRow;  // kNoRow: undone (T5)
-    bool is_death = false;
-    int64_t t_ns = 0;
-  };
-  std::vector<StepRecord> steps;
+  Steps steps;
 
   std::vector<Mapping> mappings;
   std::vector<Completion> completions;  // in order; of rows with kRowAwaited
@@ -315,7 +349,7 @@ struct Trace {
   int64_t end_t_ns = 0;  // of the last event
 
   Step last_step() const { return static_cast<Step>(steps.size()); }
-  int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps[step - 1].t_ns; }
+  int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps.TimeOf(step - 1); }
 };
 
 }  // namespace gmt::analysis

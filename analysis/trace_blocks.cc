@@ -52,7 +52,7 @@ void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
   if (row == kNoRow) return is_region ? void() : waits_.OnOther(event.thread);
   Rows& rows = trace_.rows;
   if (event.stack != 0) {
-    rows.free_stack_column.resize(std::max(rows.free_stack_column.size(), size_t{row} + 1));
+    rows.free_stack_column.GrowTo(size_t{row} + 1);
     rows.free_stack_column[row] = event.stack;
   }
   if (is_region) return;

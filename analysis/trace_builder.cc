@@ -183,7 +183,7 @@ RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
 void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   Rows& rows = trace_.rows;
   const auto add = [&](auto& column, auto value) {
-    column.resize(size_t{row} + 1);
+    column.GrowTo(size_t{row} + 1);
     column[row] = value;
   };
   if (event.has(format::kHasRequested)) {
@@ -289,7 +289,7 @@ void TraceBuilder::OnFreeDone(const Event& event) {
     if (!Failed(event) || held_.contains(place)) return;
     Step& death = trace_.rows.death[row];
     if (death != kNever) {
-      trace_.steps[death - 1].row = kNoRow;
+      trace_.steps.Undo(death - 1);
       death = trace_.rows.completed[row] = kNever;
       Hold(place, row);
       Count(row);

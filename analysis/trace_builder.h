@@ -148,7 +148,7 @@ class TraceBuilder : public format::RecordingVisitor {
 
   const format::Definitions& definitions_;
   Trace trace_;
-  std::vector<uint32_t> context_;  // by row
+  CodedColumn<uint32_t> context_;  // by row
   absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
   // The last one asked for: most events are of one heap.
   uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;

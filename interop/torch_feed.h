@@ -40,7 +40,7 @@ class TorchFeed {
         if (!take(TorchItem{TorchItem::kAside, aside->kind, aside->index, aside->t_ns})) return;
       }
       if (step == trace_.last_step()) return;
-      const analysis::Trace::StepRecord& record = trace_.steps[step];
+      const analysis::StepRecord record = trace_.steps[step];
       if (record.row == analysis::kNoRow) continue;
       const auto kind = record.is_death ? TorchItem::kDeath : TorchItem::kBirth;
       if (!take(TorchItem{kind, {}, record.row, record.t_ns})) return;
