@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/trace_builder.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "interop/open_input.h"
 #include "symbols/frame_rules.h"
@@ -72,12 +73,27 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
   }
 }
 
+class ToldBuilder : public analysis::TraceBuilder {
+ public:
+  ToldBuilder(const format::Definitions& definitions, Progress* progress)
+      : TraceBuilder(definitions), progress_(*progress) {}
+
+  absl::Status OnEvents(const format::EventBatch& batch) override {
+    progress_.Count(batch.events.size());
+    return TraceBuilder::OnEvents(batch);
+  }
+
+ private:
+  Progress& progress_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) {
+  Progress progress(absl::StrCat("reading ", path));
   auto input = interop::OpenInput(path);
   if (!input.ok()) return input.status();
-  analysis::TraceBuilder builder((*input)->definitions());
+  ToldBuilder builder((*input)->definitions(), &progress);
   if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
 
   auto loaded = std::make_unique<LoadedTrace>();
@@ -86,6 +102,7 @@ absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) 
   loaded->definitions = (*input)->definitions();
   loaded->lacks = (*input)->notes();
   AddLosses(loaded->trace, loaded->lacks);
+  progress.Stage(absl::StrCat("naming frames of ", path));
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);
   if (!named.ok()) return named.status();

@@ -1,0 +1,54 @@
+// cli/progress.h
+//
+// Progress: one line on the terminal that says what takes so long, from its second second on, and is
+// gone when it is done. Where stderr is no terminal nothing is written.
+//
+//   gpumemtrace: reading run.gmt: 3,407,872 events, 2 s
+//
+// Thread safety: Count() and Stage() from any thread.
+
+#ifndef GMT_CLI_PROGRESS_H_
+#define GMT_CLI_PROGRESS_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace gmt::cli {
+
+class Progress {
+ public:
+  // "reading run.gmt". Writes to stderr if that is a terminal.
+  explicit Progress(std::string stage);
+  // For tests: to `out`, at this interval.
+  Progress(std::string stage, FILE* out, std::chrono::milliseconds interval);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Count(uint64_t events) { events_.fetch_add(events, std::memory_order_relaxed); }
+  // What is done from now on; counts from 0.
+  void Stage(std::string stage);
+
+ private:
+  void Run();
+  std::string Line(std::chrono::milliseconds elapsed) const;
+
+  FILE* const out_;  // null: nobody is told
+  const std::chrono::milliseconds interval_;
+  std::atomic<uint64_t> events_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string stage_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_PROGRESS_H_
