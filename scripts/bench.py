@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import bench_answers
 import bench_torch
 from gpu_check import training_checks
 from gpu_check.rig import Rig
@@ -19,6 +20,7 @@ from gpu_check.rig import Rig
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "overhead.md"
 BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
+ANSWERS_BEGIN, ANSWERS_END = "<!-- scripts/bench --answers writes from here -->", "<!-- answers to here -->"
 TORCH_BEGIN, TORCH_END = "<!-- scripts/bench --torch writes from here -->", "<!-- PyTorch's to here -->"
 DEPTH = 20
 BATCH = 64  # calls, of call_cost
@@ -295,6 +297,11 @@ class Bench:
             (self.folder / "sessions").mkdir(mode=0o700)
             bench_torch.TorchBench(self).run()
 
+    def run_answers(self, with_many):
+        with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
+            self.folder = pathlib.Path(folder)
+            bench_answers.AnswersBench(self).run(with_many)
+
     def run(self):
         with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") as folder:
             self.folder = pathlib.Path(folder)
@@ -336,6 +343,13 @@ def write(text, begin, end):
 
 def main():
     build, quick = pathlib.Path(sys.argv[1]), "--quick" in sys.argv
+    if "--torch" not in sys.argv:
+        answers = Bench(build, quick, "scripts/bench --answers")
+        answers.run_answers(not quick)
+        if "--write" in sys.argv:
+            write(answers.markdown("median"), ANSWERS_BEGIN, ANSWERS_END)
+    if "--answers" in sys.argv:
+        return
     if "--torch" not in sys.argv:
         bench = Bench(build, quick, "scripts/bench")
         bench.run()

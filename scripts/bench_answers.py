@@ -1,0 +1,115 @@
+"""How long a recording of ten million events takes to load and to answer, and what memory that needs:
+a part of scripts/bench. Beside it PyTorch's own reader of its snapshots, on the largest that it
+finishes."""
+
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
+MOST_LOAD_S, MOST_ANSWER_S, MOST_BYTES_PER_EVENT, MOST_BYTES_OF_MANY = 2, 1, 40, 8 << 30
+# What PyTorch's reader is given: a minute and 12 GiB.
+PATIENCE_S, MEMORY = 60, 12 << 30
+SNAPSHOT_BYTES = (20_000_000, 100_000_000, 400_000_000, 1_600_000_000)
+
+
+def goal(is_met):
+    return "met" if is_met else "MISSED"
+
+
+class AnswersBench:
+    """Measures through `bench`, whose rows it fills: scripts/bench.py."""
+
+    def __init__(self, bench):
+        self.bench = bench
+
+    def program(self, *command):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"bench: {command[0]}: exit code {done.returncode}\n{done.stderr[-3000:]}")
+        return done.stdout
+
+    def recording(self, events):
+        path = self.bench.folder / f"{events}.gmt"
+        self.program(self.bench.build / "benchmark" / "recording_benchmark", events, path)
+        return path
+
+    def ask(self, path, rounds):
+        rows = [json.loads(self.program(self.bench.build / "benchmark" / "answers_benchmark", path))
+                for _ in range(rounds)]
+        middle = {key: statistics.median(row[key] for row in rows) for key in rows[0] if key != "answers_ns"}
+        middle["answers_ns"] = {name: statistics.median(row["answers_ns"][name] for row in rows)
+                                for name in rows[0]["answers_ns"]}
+        return middle
+
+    def answers(self):
+        events = 200_000 if self.bench.quick else EVENTS
+        path = self.recording(events)
+        cost = self.ask(path, 1 if self.bench.quick else 5)
+        path.unlink()
+        load_s = cost["load_ns"] / 1e9
+        self.bench.add(f"load {events:,} events", f"{load_s:.2f} s",
+                       f"goal: at most {MOST_LOAD_S} s, {goal(load_s <= MOST_LOAD_S)}")
+        for what, key in (("held", "bytes"), ("while loading", "bytes_while_loading")):
+            per_event = cost[key] / cost["events"]
+            self.bench.add(f"memory of the loaded trace, {what}", f"{per_event:.1f} B/event",
+                           f"goal: at most {MOST_BYTES_PER_EVENT} B, {goal(per_event <= MOST_BYTES_PER_EVENT)}")
+        for name, ns in cost["answers_ns"].items():
+            self.bench.add(f"{name} on {events:,} events, after loading", f"{ns / 1e9:.2f} s",
+                           f"goal: at most {MOST_ANSWER_S} s, {goal(ns <= MOST_ANSWER_S * 1e9)}")
+
+    def many(self):
+        path = self.recording(MANY_EVENTS)
+        cost = self.ask(path, 1)
+        path.unlink()
+        self.bench.add(f"load {MANY_EVENTS:,} events", f"{cost['load_ns'] / 1e9:.1f} s", "")
+        self.bench.add(f"all answers on {MANY_EVENTS:,} events, memory at most",
+                       f"{cost['bytes_at_most'] / 2**30:.2f} GiB",
+                       f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MOST_BYTES_OF_MANY)}")
+
+    def timed(self, command):
+        """Seconds, or None where the program does not finish with what it is given."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        start = time.monotonic()
+        try:
+            done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, preexec_fn=limit)
+        except subprocess.TimeoutExpired:
+            return None
+        return time.monotonic() - start if done.returncode == 0 else None
+
+    def beside_pytorch(self):
+        """The live memory of a snapshot by stack: `memory` of PyTorch's reader, `report` of ours."""
+        python = pathlib.Path(os.environ["GMT_TORCH_PYTHON"])
+        reader = next(python.parent.parent.glob("lib/python3*/site-packages/torch/cuda/_memory_viz.py"))
+        largest = None
+        for size in SNAPSHOT_BYTES[:1] if self.bench.quick else SNAPSHOT_BYTES:
+            path = self.bench.folder / f"{size}.pickle"
+            told = json.loads(self.program(self.bench.build / "benchmark" / "big_snapshot", size, path))
+            theirs = self.timed([python, reader, "memory", path, "-o", self.bench.folder / "memory.svg"])
+            if theirs is None:
+                path.unlink()
+                break
+            ours = self.timed([self.bench.build / "bin" / "gpumemtrace", "report", path])
+            largest = told, theirs, ours
+            path.unlink()
+        if largest is None:
+            self.bench.add("PyTorch's reader of snapshots", "does not finish", f"{SNAPSHOT_BYTES[0]:,} bytes")
+            return
+        told, theirs, ours = largest
+        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py memory` finishes",
+                       f"{theirs:.1f} s", f"in {PATIENCE_S} s and {MEMORY >> 30} GiB")
+        self.bench.add("gpumemtrace report on the same snapshot", f"{ours:.1f} s", f"x{ours / theirs:.2f}")
+
+    def run(self, with_many):
+        self.answers()
+        if with_many:
+            self.many()
+        self.beside_pytorch()
