@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Compares what the program prints about the recordings in tests/golden/answers/ with the texts beside them.
+
+Each .txt there is what a person would see: the command in its first line, then the output; lines of stderr
+begin with "stderr: ", and an exit code that is not 0 is the last line.
+
+    $ gpumemtrace oom capacity.jsonl
+    Out of memory: ...
+
+A new text is a file with the command alone, and --update. Every answer must fit a screen: at most 25 lines
+of 100 columns, unless the command says how many rows it wants. `report`, which lists what it was asked for, and
+verbs that convert are not answers.
+
+Usage: answers_check.py --build DIR [--update] [NAME...]
+
+NAME is a text without ".txt". Exits with 1 where anything differs.
+"""
+
+import argparse
+import difflib
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ANSWERS = pathlib.Path(__file__).resolve().parent / "answers"
+PROMPT = "$ gpumemtrace "
+WIDTH, LINES = 100, 25
+# Not one answer but what was asked for, however long.
+LISTS = {"report", "cat", "info", "list", "export", "import", "repair", "symbolize"}
+LONGER = ("--top", "--raw-frames", "--json", "--markdown", "--by")
+TIMEOUT_S = 300
+
+
+def command_of(text):
+    """The words behind the prompt of a text's first line."""
+    first = text.split("\n", 1)[0]
+    if not first.startswith(PROMPT):
+        sys.exit(f"a text begins with its command, as in '{PROMPT}oom capacity.jsonl'; this one with: {first!r}")
+    return shlex.split(first[len(PROMPT):])
+
+
+def run(program, words, cache):
+    """What a person would see behind the prompt."""
+    environment = {key: value for key, value in os.environ.items()
+                   if key not in ("COLUMNS", "GPUMEMTRACE", "LD_PRELOAD")}
+    environment |= {"NO_COLOR": "1", "XDG_CACHE_HOME": cache, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([program, *words, "--width", str(WIDTH)], cwd=ANSWERS, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+    seen = done.stdout
+    if seen and not seen.endswith("\n"):
+        seen += "\n"
+    seen += "".join(f"stderr: {line}\n" for line in done.stderr.splitlines())
+    if done.returncode:
+        seen += f"exit code {done.returncode}\n"
+    return seen
+
+
+def too_big(words, seen):
+    """What makes an answer one that does not fit a screen, or None."""
+    if words[0] in LISTS or any(word.startswith(LONGER) for word in words):
+        return None
+    lines = [line for line in seen.splitlines() if not line.startswith(("stderr: ", "exit code "))]
+    if len(lines) > LINES:
+        return f"{len(lines)} lines; an answer has at most {LINES}"
+    wide = [line for line in lines if len(line) > WIDTH]
+    return f"a line of {len(wide[0])} columns; an answer has at most {WIDTH}: {wide[0]}" if wide else None
+
+
+def check(program, path, update, cache):
+    """What is wrong with a text, or None."""
+    text = path.read_text(encoding="utf-8")
+    words = command_of(text)
+    seen = run(program, words, cache)
+    want = text.split("\n", 1)[1] if "\n" in text else ""
+    if seen != want and update:
+        path.write_text(PROMPT + shlex.join(words) + "\n" + seen, encoding="utf-8")
+        print(f"updated {path.name}")
+    elif seen != want:
+        return "\n" + "\n".join(difflib.unified_diff(want.splitlines(), seen.splitlines(), path.name,
+                                                    "what the program prints", lineterm=""))
+    return too_big(words, seen)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true", help="write what the program prints now")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    program = str(options.build.resolve() / "bin/gpumemtrace")
+    texts = [ANSWERS / f"{name}.txt" for name in options.names] or sorted(ANSWERS.glob("*.txt"))
+    failed = 0
+    with tempfile.TemporaryDirectory() as cache:
+        for path in texts:
+            problem = check(program, path, options.update, cache)
+            if problem:
+                failed += 1
+                print(f"FAILED {path.stem}: {problem}")
+    print(f"{len(texts) - failed} of {len(texts)} texts are as they should be")
+    if failed and not options.update:
+        print(f"Wanted changes are written by: {pathlib.Path(__file__).name} --build {options.build} --update")
+    sys.exit(1 if failed or not texts else 0)
+
+
+if __name__ == "__main__":
+    main()
