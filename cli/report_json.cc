@@ -5,6 +5,7 @@
 #include "cli/report_device_use.h"
 #include "cli/report_streams.h"
 #include "cli/report_text.h"
+#include "cli/stack_json.h"
 
 namespace gmt::cli {
 namespace {
@@ -45,21 +46,6 @@ Json DeviceJson(const analysis::ReportDevice& device) {
                {"bytes", device.bytes},
                {"heaps", Json::array()}};
   for (const analysis::ReportHeap& heap : device.heaps) json["heaps"].push_back(HeapJson(heap));
-  return json;
-}
-
-Json FrameJson(const analysis::FrameText& frame) {
-  return {{"function", frame.Name()},
-          {"file", OrNull(frame.file)},
-          {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
-          {"language", OrNull(frame.language)},
-          {"module", OrNull(frame.module)},
-          {"role", symbols::RoleName(frame.role)}};
-}
-
-Json FramesJson(const std::vector<analysis::FrameText>& frames) {
-  Json json = Json::array();
-  for (const analysis::FrameText& frame : frames) json.push_back(FrameJson(frame));
   return json;
 }
 

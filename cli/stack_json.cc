@@ -1,0 +1,30 @@
+#include "cli/stack_json.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace gmt::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+}  // namespace
+
+Json FrameJson(const analysis::FrameText& frame) {
+  return {{"function", frame.Name()},
+          {"file", OrNull(frame.file)},
+          {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
+          {"language", OrNull(frame.language)},
+          {"module", OrNull(frame.module)},
+          {"role", symbols::RoleName(frame.role)}};
+}
+
+Json FramesJson(const std::vector<analysis::FrameText>& frames) {
+  Json json = Json::array();
+  for (const analysis::FrameText& frame : frames) json.push_back(FrameJson(frame));
+  return json;
+}
+
+}  // namespace gmt::cli
