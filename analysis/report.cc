@@ -252,14 +252,7 @@ class ReportMaker {
     if (!is_new) return it->second;
     const FrameText* own = examination_.stacks().Own(stack);
     if (own == nullptr) return it->second;
-    const FrameText& frame = *own;
-    if (options_.by == GroupBy::kFile) {
-      return it->second = !frame.file.empty() ? frame.file : frame.module;
-    }
-    // Python has many functions of one name, "forward" for one.
-    const bool ambiguous = frame.is_python() && !frame.file.empty();
-    return it->second =
-               ambiguous ? absl::StrCat(frame.Name(), " (", frame.FileName(), ")") : frame.Name();
+    return it->second = GroupLabel(options_.by, *own);
   }
 
   void FinishRows() {
@@ -322,9 +315,7 @@ class ReportMaker {
         row.label = key.name;
         return;
       case GroupBy::kLibrary:
-        row.label = !key.name.empty()      ? key.name
-                    : key.heap > kHostHeap ? absl::StrCat("blocks of ", row.heap)
-                                           : "library not known";
+        row.label = key.heap > kHostHeap ? BlocksLabel(row.heap) : LibraryLabel(key.name);
         row.id = absl::StrCat("library/", row.label);
         return;
       case GroupBy::kFunction:
@@ -375,6 +366,18 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   }
   return absl::NotFoundError(absl::StrCat("rows cannot be made by '", word, "'"));
 }
+
+std::string GroupLabel(GroupBy by, const FrameText& own) {
+  if (by == GroupBy::kFile) return !own.file.empty() ? own.file : own.module;
+  const bool ambiguous = own.is_python() && !own.file.empty();
+  return ambiguous ? absl::StrCat(own.Name(), " (", own.FileName(), ")") : own.Name();
+}
+
+std::string LibraryLabel(const std::string& library) {
+  return library.empty() ? "library not known" : library;
+}
+
+std::string BlocksLabel(const std::string& heap) { return absl::StrCat("blocks of ", heap); }
 
 absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options) {
   const Trace& trace = examination.trace();

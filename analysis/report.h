@@ -35,6 +35,13 @@ enum class GroupBy { kStack, kFunction, kFile, kHeap, kThread, kStream, kSize, k
 // NOT_FOUND for a word that is none of them.
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
 
+// What rows of one function or file are called, after the program's own frame of their stacks; "" where
+// it has no name. kFunction: Python's have their file behind them: many functions are called "forward".
+std::string GroupLabel(GroupBy by, const FrameText& own);
+// kLibrary: of driver and host memory, after LibraryOf; of blocks, after their heap.
+std::string LibraryLabel(const std::string& library);
+std::string BlocksLabel(const std::string& heap);
+
 struct ReportOptions {
   At at;
   GroupBy by = GroupBy::kStack;

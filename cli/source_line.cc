@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "cli/text.h"
 
 namespace gmt::cli {
 namespace {
@@ -64,19 +65,6 @@ size_t IndentOf(const std::string& line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// Cuts behind a whole character of UTF-8.
-std::string Cut(const std::string& line, size_t columns) {
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  size_t characters = 0;
-  size_t cut = 0;  // where the text ends that leaves room for the dots
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (continues(line[i])) continue;
-    if (characters + 3 == columns) cut = i;
-    if (++characters > columns) return line.substr(0, cut) + "...";
-  }
-  return line;
-}
-
 }  // namespace
 
 const std::vector<std::string>& SourceLines::LinesOf(const std::string& file) {
@@ -93,7 +81,7 @@ std::string SourceLines::Line(const std::string& file, uint32_t number, size_t c
   const std::vector<std::string>& lines = LinesOf(file);
   if (number == 0 || number > lines.size()) return "";
   const std::string& line = lines[number - 1];
-  return Cut(line.substr(IndentOf(line)), std::max<size_t>(columns, 4));
+  return Shortened(line.substr(IndentOf(line)), columns);
 }
 
 std::vector<SourceLines::Numbered> SourceLines::Around(const std::string& file, uint32_t number,
@@ -110,7 +98,7 @@ std::vector<SourceLines::Numbered> SourceLines::Around(const std::string& file, 
     found.push_back({i, line});
   }
   for (Numbered& line : found) {
-    if (!line.text.empty()) line.text = Cut(line.text.substr(indent), std::max<size_t>(columns, 4));
+    if (!line.text.empty()) line.text = Shortened(line.text.substr(indent), columns);
   }
   return found;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -86,6 +87,19 @@ std::string Plural(uint64_t count, const char* singular) {
   if (!word.ends_with("ry")) return fmt::format("{} {}s", Count(count), word);
   word.remove_suffix(1);  // "library"
   return fmt::format("{} {}ies", Count(count), word);
+}
+
+std::string Shortened(const std::string& text, size_t columns) {
+  constexpr size_t kDots = 3;
+  columns = std::max(columns, kDots + 1);
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  size_t characters = 0, cut = 0;  // where the text ends that leaves room for the dots
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (continues(text[i])) continue;
+    if (characters + kDots == columns) cut = i;
+    if (++characters > columns) return text.substr(0, cut) + "...";
+  }
+  return text;
 }
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }

@@ -8,6 +8,7 @@
 #ifndef GMT_CLI_TEXT_H_
 #define GMT_CLI_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,10 @@ std::string Count(uint64_t count);
 
 // "1 event", "2 events"; the plural is the singular and an s.
 std::string Plural(uint64_t count, const char* singular);
+
+// At most `columns` characters, the last three of them dots where something was cut off. Cuts UTF-8
+// between characters.
+std::string Shortened(const std::string& text, size_t columns);
 
 // "0x7f5c00000000".
 std::string Address(uint64_t address);

@@ -46,6 +46,13 @@ TEST(TextTest, PercentIsWholeAndNeverHidesSomething) {
   EXPECT_EQ(Percent(1, 0), "-");
 }
 
+TEST(TextTest, LongTextIsCutBehindAWholeCharacter) {
+  EXPECT_EQ(Shortened("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(Shortened("abcdefghi", 8), "abcde...");
+  EXPECT_EQ(Shortened("ééééééééé", 8), "ééééé...");
+  EXPECT_EQ(Shortened("abcdefghi", 0), "a...");
+}
+
 TEST(TextTest, DurationsReadAsAPersonWouldSayThem) {
   EXPECT_EQ(Duration(900), "900 ns");
   EXPECT_EQ(Duration(12'400), "12.4 us");

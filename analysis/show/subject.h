@@ -1,0 +1,66 @@
+// analysis/show/subject.h
+//
+// Subject: what an id that an answer printed stands for.
+//
+//   stack/7  stack/7+9  thread/11  thread/unknown  stream/0x7f00  stream/none  size/512  heap/pytorch
+//   library/NCCL  function/forward (model.py)  file/model.py  category/activations      rows of report
+//   device/0  device/host  leak/1  step/12  snapshot/oom-1  event/123  block/0x7f0000000000
+//   range/NAME  mark/NAME, and a NAME or an address alone
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_SHOW_SUBJECT_H_
+#define GMT_ANALYSIS_SHOW_SUBJECT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gmt::analysis {
+
+struct Subject {
+  enum Kind : uint8_t {
+    kStack,
+    kThread,
+    kStream,
+    kSize,
+    kHeap,
+    kLibrary,
+    kFunction,
+    kFile,
+    kCategory,
+    kDevice,
+    kLeak,
+    kStep,
+    kSnapshot,
+    kEvent,
+    kBlock,
+    kRange,
+    kMark,
+    kNamed,  // a range or a mark
+  };
+  Kind kind = kStack;
+  uint64_t number = 0;   // stack, thread, stream, size, device, leak, step, event, address
+  uint64_t forward = 0;  // kStack: of the forward pass; 0: whatever it is
+  bool unknown = false;  // "thread/unknown", "stream/none", "device/host"
+  std::string name;      // what stands behind the slash
+
+  // As it is printed: "stack/7+9".
+  std::string id() const;
+  // It stands for pieces of memory, so that they have a life (analysis/show/life.h).
+  bool is_memory() const { return kind <= kLeak; }
+};
+
+// "stack", ..., "mark"; "name" of kNamed.
+std::string_view NameOf(Subject::Kind kind);
+
+// INVALID_ARGUMENT where a number was expected; the message says what the kind looks like. Any other
+// text is at least a name.
+absl::StatusOr<Subject> ParseSubject(absl::string_view text);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_SHOW_SUBJECT_H_
