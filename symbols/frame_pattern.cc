@@ -1,6 +1,9 @@
 #include "symbols/frame_pattern.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -152,6 +155,19 @@ absl::Status ForEachRule(std::string_view text, const std::string& name,
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadRules(const std::string& path) {
+  FILE* file = fopen(path.c_str(), "re");
+  if (file == nullptr) return absl::NotFoundError(absl::StrCat(path, ": ", strerror(errno)));
+  std::string text;
+  char buffer[4096];
+  for (size_t got; (got = fread(buffer, 1, sizeof(buffer), file)) > 0;) text.append(buffer, got);
+  const bool good = ferror(file) == 0;
+  const int error = errno;
+  fclose(file);
+  if (!good) return absl::NotFoundError(absl::StrCat(path, ": ", strerror(error)));
+  return text;
 }
 
 std::string TakeRuleName(std::string_view* line) {

@@ -46,6 +46,9 @@ class FramePattern {
   std::vector<Condition> conditions_;
 };
 
+// A file of rules, whole. NOT_FOUND with the file's name where it cannot be read.
+absl::StatusOr<std::string> ReadRules(const std::string& path);
+
 // Calls `take` with each line that is no comment; an error of it gets `name` and the line's number.
 absl::Status ForEachRule(std::string_view text, const std::string& name,
                          const std::function<absl::Status(std::string_view line)>& take);

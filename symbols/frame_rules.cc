@@ -1,9 +1,6 @@
 #include "symbols/frame_rules.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -36,19 +33,6 @@ std::optional<FrameRole> RoleNamed(std::string_view word) {
 std::string AllRoles() {
   return absl::StrJoin(
       kRoles, ", ", [](std::string* out, const auto& role) { absl::StrAppend(out, role.first); });
-}
-
-// False with errno where it cannot be read.
-bool ReadWhole(const std::string& path, std::string* text) {
-  FILE* file = fopen(path.c_str(), "re");
-  if (file == nullptr) return false;
-  char buffer[4096];
-  for (size_t got; (got = fread(buffer, 1, sizeof(buffer), file)) > 0;) text->append(buffer, got);
-  const bool good = ferror(file) == 0;
-  const int error = errno;
-  fclose(file);
-  errno = error;
-  return good;
 }
 
 }  // namespace
@@ -96,11 +80,9 @@ const FrameRules& FrameRules::None() {
 }
 
 absl::StatusOr<FrameRules> FrameRules::WithFile(const std::string& path) {
-  std::string text;
-  if (!ReadWhole(path, &text)) {
-    return absl::NotFoundError(absl::StrCat(path, ": ", strerror(errno)));
-  }
-  auto rules = Parse(text, path);
+  auto text = ReadRules(path);
+  if (!text.ok()) return text.status();
+  auto rules = Parse(*text, path);
   if (!rules.ok()) return rules.status();
   rules->rules_.insert(rules->rules_.end(), BuiltIn().rules_.begin(), BuiltIn().rules_.end());
   return rules;
