@@ -234,6 +234,7 @@ class EventScript {
 
   format::DefinitionsBuilder& builder() { return builder_; }
   const format::EventBatch& batch() const { return batch_; }
+  std::vector<format::Event>& events() { return batch_.events; }  // to change what was written
 
   // Of everything written so far.
   const format::Definitions& definitions() {

@@ -78,6 +78,12 @@ std::vector<FrameText> DescribeStack(const format::Definitions& definitions, uin
   return frames;
 }
 
+std::vector<FrameText> DescribeFrame(const format::Definitions& definitions, uint32_t frame) {
+  std::vector<FrameText> frames;
+  AppendFrame(definitions, frame, symbols::FrameRules::None(), frames);
+  return frames;
+}
+
 std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames) {
   const int leading = LeadingFrame(frames);
   int i = 0;

@@ -49,6 +49,10 @@ std::vector<FrameText> DescribeStack(
     const format::Definitions& definitions, uint32_t stack,
     const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn());
 
+// One frame of the recording: the calls that the compiler put into it, innermost first. No rule has
+// looked at it: its role is kOwn.
+std::vector<FrameText> DescribeFrame(const format::Definitions& definitions, uint32_t frame);
+
 // Without the frames that are noise; LeadingFrame stays in any case.
 std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/layers.h"
+#include "analysis/module_path.h"
 
 namespace gmt::analysis {
 namespace {
@@ -26,8 +27,10 @@ absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name)
 
 class ReportMaker {
  public:
-  ReportMaker(const Examination& examination, const ReportOptions& options, uint32_t heap)
+  ReportMaker(const Examination& examination, const Categories& categories,
+              const ReportOptions& options, uint32_t heap)
       : examination_(examination),
+        categories_(categories),
         trace_(examination.trace()),
         definitions_(examination.definitions()),
         options_(options),
@@ -73,8 +76,10 @@ class ReportMaker {
     }
   };
   struct Group {
+    explicit Group(const Categories& categories) : by_category(categories) {}
     uint64_t bytes = 0, count = 0;
     std::map<uint32_t, uint64_t> by_stack;
+    CategoryTotals by_category;
   };
 
   // GPUs first, host memory last.
@@ -157,6 +162,7 @@ class ReportMaker {
   // What is held after `step` on `devices`, whose instant that is.
   void AddRows(Step step, const std::set<int32_t>& devices) {
     const Rows& rows = trace_.rows;
+    std::map<int32_t, CategoryTotals> by_category;
     for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
       const int32_t device = rows.device[own.row];
       if (!devices.contains(device)) continue;
@@ -167,10 +173,16 @@ class ReportMaker {
       const uint64_t bytes = heap_ == kAllHeaps ? own.bytes : rows.size[own.row];
       if (!selected || bytes == 0) continue;
       out.bytes += bytes;
-      Group& group = groups_[KeyOf(own.row)];
+      Group& group = groups_.try_emplace(KeyOf(own.row), categories_).first->second;
       group.bytes += bytes;
       ++group.count;
       group.by_stack[rows.stack[own.row]] += bytes;
+      group.by_category.Add(own.row, bytes);
+      by_category.try_emplace(device, categories_).first->second.Add(own.row, bytes);
+    }
+    for (ReportDevice& device : report_.devices) {
+      const auto totals = by_category.find(device.index);
+      if (totals != by_category.end()) device.categories = totals->second.Uses();
     }
   }
 
@@ -235,8 +247,24 @@ class ReportMaker {
       case GroupBy::kSize:
         key.number = rows.size[row];
         break;
+      case GroupBy::kCategory:
+        key.number = static_cast<uint64_t>(categories_.Of(row).category);
+        break;
+      case GroupBy::kLayer:
+        key.name = LayerOf(row);
+        key.known = !key.name.empty();
+        break;
     }
     return key;
+  }
+
+  // Of the forward pass where the memory belongs to a backward pass.
+  const std::string& LayerOf(RowId row) {
+    const Rows& rows = trace_.rows;
+    const uint32_t stack = rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
+    const auto [it, is_new] = layers_.try_emplace(stack);
+    if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
+    return it->second;
   }
 
   // Blocks are nobody's but the framework's.
@@ -272,6 +300,7 @@ class ReportMaker {
     row.heap = trace_.heaps[key.heap];
     row.bytes = group.bytes;
     row.count = group.count;
+    row.categories = group.by_category.Uses();
     row.unknown = group.by_stack.size() == 1 && group.by_stack.begin()->first == 0;
     Name(key, row);
     if (options_.by == GroupBy::kStack || options_.by == GroupBy::kFunction ||
@@ -339,10 +368,19 @@ class ReportMaker {
         row.label = absl::StrCat(key.number, " bytes each");
         row.id = absl::StrCat("size/", key.number);
         return;
+      case GroupBy::kCategory:
+        row.label = TextOf(static_cast<Category>(key.number));
+        row.id = absl::StrCat("category/", std::string(NameOf(static_cast<Category>(key.number))));
+        return;
+      case GroupBy::kLayer:
+        row.label = key.known ? key.name : "outside of modules";
+        row.id = absl::StrCat("layer/", row.label);
+        return;
     }
   }
 
   const Examination& examination_;
+  const Categories& categories_;
   const Trace& trace_;
   const format::Definitions& definitions_;
   const ReportOptions& options_;
@@ -352,15 +390,18 @@ class ReportMaker {
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
   absl::flat_hash_map<uint32_t, std::string> own_names_;  // by stack
+  absl::flat_hash_map<uint32_t, std::string> layers_;     // by stack
 };
 
 }  // namespace
 
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
-      {"stack", GroupBy::kStack}, {"function", GroupBy::kFunction}, {"file", GroupBy::kFile},
-      {"heap", GroupBy::kHeap},   {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
-      {"size", GroupBy::kSize},   {"library", GroupBy::kLibrary}};
+      {"stack", GroupBy::kStack},       {"function", GroupBy::kFunction},
+      {"file", GroupBy::kFile},         {"heap", GroupBy::kHeap},
+      {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
+      {"size", GroupBy::kSize},         {"library", GroupBy::kLibrary},
+      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer}};
   for (const auto& [name, by] : kWords) {
     if (name == word) return by;
   }
@@ -380,10 +421,15 @@ std::string LibraryLabel(const std::string& library) {
 std::string BlocksLabel(const std::string& heap) { return absl::StrCat("blocks of ", heap); }
 
 absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options) {
+  return MakeReport(examination, Categorize(examination), options);
+}
+
+absl::StatusOr<Report> MakeReport(const Examination& examination, const Categories& categories,
+                                  const ReportOptions& options) {
   const Trace& trace = examination.trace();
   const auto heap = SelectHeap(trace, options.heap);
   if (!heap.ok()) return heap.status();
-  absl::StatusOr<Report> report = ReportMaker(examination, options, *heap).Make();
+  absl::StatusOr<Report> report = ReportMaker(examination, categories, options, *heap).Make();
   if (!report.ok()) return report;
   for (DeviceUse& use : FindDeviceUse(trace)) {
     const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };

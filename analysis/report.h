@@ -5,7 +5,8 @@
 // Sums that always hold, for every device of a report
 //   R1  Bytes of the device = bytes of its rows (each byte once, innermost layer).
 //   R2  Rows of one device and heap that have no stack are part of unknown_bytes.
-//   R3  A row's bytes never exceed the live bytes of its heap.
+//   R3  Bytes of the device = bytes of its categories, and of a row = bytes of the row's categories.
+//   R4  A row's bytes never exceed the live bytes of its heap.
 //
 // Thread safety: pure functions.
 
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "analysis/allocator_report.h"
+#include "analysis/categories/categories.h"
 #include "analysis/device_use.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
@@ -30,7 +32,18 @@
 
 namespace gmt::analysis {
 
-enum class GroupBy { kStack, kFunction, kFile, kHeap, kThread, kStream, kSize, kLibrary };
+enum class GroupBy {
+  kStack,
+  kFunction,
+  kFile,
+  kHeap,
+  kThread,
+  kStream,
+  kSize,
+  kLibrary,
+  kCategory,
+  kLayer
+};
 
 // NOT_FOUND for a word that is none of them.
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
@@ -76,6 +89,7 @@ struct ReportDevice {
   uint64_t bytes = 0;       // at that instant: the sum of its rows
   uint64_t peak_bytes = 0;  // in the window, of what the options select
   std::vector<ReportHeap> heaps;
+  std::vector<CategoryUse> categories;  // most bytes first
 };
 
 struct ReportRow {
@@ -92,6 +106,8 @@ struct ReportRow {
   // kStack: of memory born in a backward pass, where the forward pass made the node it belongs to.
   std::vector<FrameText> forward_frames;
   bool recomputed = false;  // kStack: made again by checkpointing
+  // Most bytes first: a line of code may allocate for several purposes.
+  std::vector<CategoryUse> categories;
   std::string
       library;  // who took memory of the driver or host; "" of blocks, and where nobody knows
 };
@@ -107,6 +123,9 @@ struct Report {
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.
+absl::StatusOr<Report> MakeReport(const Examination& examination, const Categories& categories,
+                                  const ReportOptions& options);
+// With the built-in rules for categories.
 absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options);
 
 }  // namespace gmt::analysis

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/report_allocator.h"
+#include "cli/report_categories.h"
 #include "cli/report_device_use.h"
 #include "cli/report_streams.h"
 #include "cli/report_text.h"
@@ -46,13 +47,17 @@ Json DeviceJson(const analysis::ReportDevice& device) {
                {"bytes", device.bytes},
                {"heaps", Json::array()}};
   for (const analysis::ReportHeap& heap : device.heaps) json["heaps"].push_back(HeapJson(heap));
+  json["categories"] = CategoriesJson(device.categories);
   return json;
 }
 
 Json RowJson(const analysis::ReportRow& row) {
-  Json json = {{"id", row.id},         {"device", Index(row.device)}, {"heap", row.heap},
-               {"bytes", row.bytes},   {"count", row.count},          {"category", nullptr},
-               {"confidence", nullptr}};
+  Json json = {{"id", row.id},
+               {"device", Index(row.device)},
+               {"heap", row.heap},
+               {"bytes", row.bytes},
+               {"count", row.count}};
+  AddCategoryKeys(row.categories, json);
   if (!row.label.empty()) json["label"] = row.label;
   json["library"] = OrNull(row.library);
   json["recomputed"] = row.recomputed;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/report_allocator.h"
+#include "cli/report_categories.h"
 #include "cli/report_device_use.h"
 #include "cli/report_streams.h"
 #include "cli/stack_text.h"
@@ -50,6 +51,10 @@ std::string_view Things(GroupBy by) {
       return "size";
     case GroupBy::kLibrary:
       return "library";
+    case GroupBy::kCategory:
+      return "category";
+    case GroupBy::kLayer:
+      return "layer";
   }
   return "row";
 }
@@ -119,7 +124,11 @@ std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by
                     size_t width) {
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
   if (by != GroupBy::kStack) {
-    return text + (row.label.empty() ? "not known" : symbols::ShortName(row.label, width)) + "\n";
+    text += row.label.empty() ? "not known" : symbols::ShortName(row.label, width);
+    if (by == GroupBy::kCategory && !row.categories.empty()) {
+      text += "\n" + std::string(kIndent, ' ') + ReasonText(row.categories.front(), width);
+    }
+    return text + "\n";
   }
   const std::vector<std::string> lines = RowLines(row, shown, width);
   text += lines.front() + "   " + row.id;
@@ -224,6 +233,9 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     text += "\n" + DeviceText(device);
     if (&device != &biggest) text += Verdict(report, device) + "\n";
     text += Table(report, device, top, shown, width);
+    if (report.by != GroupBy::kCategory) {
+      text += CategoriesText(device.categories, device.bytes, columns);
+    }
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
     text += AllocatorText(report.allocator, device.index);
     text += DeviceUseText(report.uses, device.index);

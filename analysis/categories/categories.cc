@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
+#include "analysis/categories/categorizer.h"
+#include "analysis/categories/category_rules.h"
 #include "analysis/layers.h"
 
 namespace gmt::analysis {
@@ -25,38 +26,44 @@ std::string TextOf(Category category) {
 }
 
 Categories Categorize(const Examination& examination) {
-  return {std::vector<Categories::Assignment>(examination.trace().rows.count()), {"not known"}};
+  return Categorize(examination, CategoryRules::BuiltIn());
+}
+
+Categories Categorize(const Examination& examination, const CategoryRules& rules) {
+  return Categorizer(examination, rules).Make();
+}
+
+void CategoryTotals::Add(RowId row, uint64_t bytes) {
+  const Categories::Assignment& assigned = categories_.Of(row);
+  Total& total = totals_[assigned.category];
+  total.bytes += bytes;
+  ++total.count;
+  total.bytes_by_reason[{assigned.reason, assigned.confidence}] += bytes;
+}
+
+std::vector<CategoryUse> CategoryTotals::Uses() const {
+  std::vector<CategoryUse> uses;
+  for (const auto& [category, total] : totals_) {
+    const auto most =
+        std::max_element(total.bytes_by_reason.begin(), total.bytes_by_reason.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto [reason, confidence] = most->first;
+    uses.push_back(
+        {category, total.bytes, total.count, confidence, categories_.ReasonText(reason)});
+  }
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const CategoryUse& a, const CategoryUse& b) { return a.bytes > b.bytes; });
+  return uses;
 }
 
 std::vector<CategoryUse> CategoriesAt(const Examination& examination, const Categories& categories,
                                       int32_t device, Step step) {
   const Trace& trace = examination.trace();
-  std::map<Category, CategoryUse> uses;
-  std::map<Category, std::map<uint16_t, std::pair<uint64_t, RowId>>> reasons;
+  CategoryTotals totals(categories);
   for (const OwnBytes& own : OwnBytesAfter(trace, step)) {
-    if (trace.rows.device[own.row] != device || own.bytes == 0) continue;
-    const Categories::Assignment& assigned = categories.Of(own.row);
-    CategoryUse& use = uses[assigned.category];
-    use.category = assigned.category;
-    use.bytes += own.bytes;
-    ++use.count;
-    auto& [bytes, row] = reasons[assigned.category][assigned.reason];
-    bytes += own.bytes;
-    row = own.row;
+    if (trace.rows.device[own.row] == device && own.bytes > 0) totals.Add(own.row, own.bytes);
   }
-  std::vector<CategoryUse> result;
-  for (auto& [category, use] : uses) {
-    const auto& of = reasons[category];
-    const auto most = std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) {
-      return a.second.first < b.second.first;
-    });
-    use.confidence = categories.Of(most->second.second).confidence;
-    use.reason = categories.Reason(most->second.second);
-    result.push_back(std::move(use));
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const CategoryUse& a, const CategoryUse& b) { return a.bytes > b.bytes; });
-  return result;
+  return totals.Uses();
 }
 
 }  // namespace gmt::analysis

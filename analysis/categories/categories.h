@@ -19,8 +19,10 @@
 #define GMT_ANALYSIS_CATEGORIES_CATEGORIES_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/confidence.h"
@@ -63,7 +65,8 @@ class Categories {
 
   const Assignment& Of(RowId row) const { return assignments_[row]; }
   // "lives across steps; its stack has Optimizer._init_group".
-  const std::string& Reason(RowId row) const { return reasons_[Of(row).reason]; }
+  const std::string& Reason(RowId row) const { return ReasonText(Of(row).reason); }
+  const std::string& ReasonText(uint16_t reason) const { return reasons_[reason]; }
 
   // For Categorize.
   Categories(std::vector<Assignment> assignments, std::vector<std::string> reasons)
@@ -86,6 +89,25 @@ struct CategoryUse {
   Confidence confidence = Confidence::kLow;  // that most of the bytes have
   std::string reason;                        // that most of the bytes have
 };
+
+// Adds up rows to uses.
+class CategoryTotals {
+ public:
+  // `categories` must outlive it.
+  explicit CategoryTotals(const Categories& categories) : categories_(categories) {}
+  void Add(RowId row, uint64_t bytes);
+  // Most bytes first.
+  std::vector<CategoryUse> Uses() const;
+
+ private:
+  struct Total {
+    uint64_t bytes = 0, count = 0;
+    std::map<std::pair<uint16_t, Confidence>, uint64_t> bytes_by_reason;
+  };
+  const Categories& categories_;
+  std::map<Category, Total> totals_;
+};
+
 std::vector<CategoryUse> CategoriesAt(const Examination& examination, const Categories& categories,
                                       int32_t device, Step step);
 

@@ -1,0 +1,456 @@
+#include "analysis/categories/categories.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "analysis/categories/category_rules.h"
+#include "analysis/categories/training_script.h"
+#include "analysis/layers.h"
+
+namespace gmt::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kParameter = 0x10000, kBatch = 0x20000, kActivation = 0x30000,
+                   kGradient = 0x40000, kState = 0x50000, kTemporary = 0x60000;
+constexpr uint64_t kWeightBytes = 4096, kOtherBytes = 6144, kBatchBytes = 1536;
+
+class CategoriesTest : public ::testing::Test {
+ protected:
+  // The category of the n-th block that was born at an address.
+  Category Of(uint64_t address, size_t n = 0) { return *AssignmentOf(address, n).first; }
+  Confidence ConfidenceOf(uint64_t address, size_t n = 0) {
+    return AssignmentOf(address, n).second.first;
+  }
+  std::string ReasonOf(uint64_t address, size_t n = 0) {
+    return AssignmentOf(address, n).second.second;
+  }
+  std::pair<std::optional<Category>, std::pair<Confidence, std::string>> AssignmentOf(
+      uint64_t address, size_t n) {
+    Examine();
+    for (RowId row = 0; row < trace_->rows.count(); ++row) {
+      if (trace_->rows.address[row] != address || n-- > 0) continue;
+      return {categories_->Of(row).category,
+              {categories_->Of(row).confidence, categories_->Reason(row)}};
+    }
+    ADD_FAILURE() << "nothing was born at " << address;
+    return {Category::kUnknown, {Confidence::kLow, ""}};
+  }
+  void Examine() {
+    if (categories_) return;
+    trace_ = std::make_unique<Trace>(s_.script().Build());
+    examination_ = std::make_unique<Examination>(*trace_, s_.script().definitions());
+    categories_ = rules_ ? Categorize(*examination_, *rules_) : Categorize(*examination_);
+  }
+
+  // A step that leaves its gradient until the next one's beginning.
+  void TrainingStep(int index) {
+    s_.Block(kBatch, kBatchBytes, s_.Batch());
+    if (index > 0) s_.Free(kGradient);
+    s_.Block(kTemporary, 512, s_.InForward("at::native::softmax"));
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Free(kTemporary);
+    s_.Backward([&] {
+      s_.Block(kTemporary, kOtherBytes, s_.InBackward("GeluBackward0"));
+      s_.Block(kGradient, kWeightBytes, s_.InBackward("MmBackward0"));
+      s_.Free(kActivation);
+      s_.Free(kTemporary);
+    });
+    s_.Optimizer([&] {
+      if (index == 0) s_.Block(kState, kWeightBytes, s_.State());
+      s_.Block(kTemporary, kWeightBytes, s_.InOptimizer("_multi_tensor_adam", "at::_foreach_sqrt"));
+      s_.Free(kTemporary);
+    });
+    s_.Free(kBatch);
+  }
+  void Loop(int steps = 5) {
+    s_.Block(kParameter, kWeightBytes, s_.Parameter());
+    for (int i = 0; i < steps; ++i) TrainingStep(i);
+  }
+
+  TrainingScript s_;
+  std::optional<CategoryRules> rules_;
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Examination> examination_;
+  std::optional<Categories> categories_;
+};
+
+TEST_F(CategoriesTest, PlainLoopHasAllOfThem) {
+  Loop();
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kBatch, 2), Category::kInputs);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(ConfidenceOf(kGradient, 2), Confidence::kHigh);
+  EXPECT_THAT(ReasonOf(kGradient, 2), HasSubstr("of a parameter's size"));
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+  EXPECT_EQ(ConfidenceOf(kState), Confidence::kHigh);
+  for (size_t n = 0; n < 9; ++n) EXPECT_EQ(Of(kTemporary, n), Category::kTemporaries) << n;
+}
+
+TEST_F(CategoriesTest, LogWithoutRangesIsToldByItsStacks) {
+  s_.with_ranges = false;
+  Loop();
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+  EXPECT_EQ(Of(kTemporary, 4), Category::kTemporaries);  // of a backward pass
+}
+
+TEST_F(CategoriesTest, WithoutStacksLivesAndSizesTell) {
+  Loop();
+  for (format::Event& event : s_.script().events()) {
+    event.stack = 0;
+  }
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(ConfidenceOf(kParameter), Confidence::kMedium);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+  EXPECT_EQ(Of(kTemporary, 4), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, GradientsOfAccumulationOutliveSeveralBackwardPasses) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int step = 0; step < 4; ++step) {
+    for (int batch = 0; batch < 3; ++batch) {
+      s_.Block(kActivation, kOtherBytes, s_.InForward());
+      s_.Backward([&] {
+        s_.Block(batch == 0 ? kGradient : kTemporary, kWeightBytes, s_.InBackward("MmBackward0"));
+        if (batch > 0) s_.Free(kTemporary);
+        s_.Free(kActivation);
+      });
+    }
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+    });
+    s_.Free(kGradient);
+  }
+  EXPECT_EQ(Of(kGradient, 1), Category::kGradients);
+  EXPECT_EQ(Of(kTemporary, 1), Category::kTemporaries);
+  EXPECT_EQ(Of(kActivation, 4), Category::kActivations);
+}
+
+TEST_F(CategoriesTest, WhatCheckpointingMakesAgainIsNoGradientAndNoActivation) {
+  const uint32_t nested =
+      s_.Stack({{"at::native::mm(at::Tensor const&)"},
+                {"torch::autograd::Engine::evaluate_function(int)"},
+                {"CheckpointFunction.backward", s_.Torch("utils/checkpoint.py")},
+                {"torch::autograd::Engine::evaluate_function(int)"}});
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.Block(kTemporary, kOtherBytes, s_.Recomputed());
+      s_.Block(kGradient, kWeightBytes, nested);
+      s_.Free(kTemporary);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+    });
+    s_.Free(kGradient);
+  }
+  EXPECT_EQ(Of(kTemporary, 2), Category::kRecomputed);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+}
+
+TEST_F(CategoriesTest, GathersOfShardedModelsAreCommunicationAndShardsOfGradientsAreGradients) {
+  const uint32_t gather = s_.Stack(
+      {{"at::empty(long)"},
+       {"foreach_all_gather", s_.Torch("distributed/fsdp/_fully_shard/_fsdp_collectives.py")},
+       {"FSDPParamGroup.unshard", s_.Torch("distributed/fsdp/_fully_shard/_fsdp_param_group.py")},
+       {"Module._call_impl", s_.Torch("nn/modules/module.py")}});
+  const uint32_t reduce =
+      s_.Stack({{"at::empty(long)"},
+                {"foreach_reduce", s_.Torch("distributed/fsdp/_fully_shard/_fsdp_collectives.py")},
+                {"torch::autograd::Engine::evaluate_function(int)"}});
+  s_.Block(kParameter, kWeightBytes / 8, s_.Parameter());
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(0x80000, kWeightBytes, gather);
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.Block(0x90000, kWeightBytes, reduce);
+      s_.Block(kGradient, kWeightBytes / 8, reduce);
+      s_.Free(0x90000);
+      s_.Free(0x80000);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes / 8, s_.State());
+    });
+    s_.Free(kGradient);
+  }
+  EXPECT_EQ(Of(0x80000, 1), Category::kCommunication);
+  EXPECT_EQ(Of(0x90000, 1), Category::kCommunication);
+  EXPECT_EQ(Of(kGradient, 1), Category::kGradients);
+}
+
+TEST_F(CategoriesTest, OptimizerInTheBackwardPassFreesGradientsThere) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.Block(kTemporary, kOtherBytes, s_.InBackward("GeluBackward0"));
+      s_.Block(kGradient, kWeightBytes, s_.InBackward("MmBackward0"));
+      s_.Optimizer([&] {
+        if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+        s_.Block(0x70000, 512, s_.InOptimizer("_single_tensor_adam", "at::add"));
+        s_.Free(0x70000);
+      });
+      s_.Free(kGradient);
+      s_.Free(kTemporary);
+      s_.Free(kActivation);
+    });
+  }
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+}
+
+TEST_F(CategoriesTest, CompiledCodeHasNoNamesAndIsToldByLives) {
+  const uint32_t forward = s_.Stack({{"at::detail::empty_strided_cuda(long)"},
+                                     {"call", "/tmp/torchinductor/ab/cabc.py"},
+                                     {"main", "/src/train.py"}});
+  const uint32_t backward = s_.Stack({{"at::detail::empty_strided_cuda(long)"},
+                                      {"call", "/tmp/torchinductor/cd/cdef.py"},
+                                      {"torch::autograd::Engine::evaluate_function(int)"}});
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int step = 0; step < 4; ++step) {
+    s_.Block(kTemporary, kOtherBytes, forward);
+    s_.Block(kActivation, kOtherBytes, forward);
+    s_.Free(kTemporary);
+    s_.Backward([&] {
+      s_.Block(kTemporary, kOtherBytes, backward);
+      s_.Block(kGradient, kWeightBytes, backward);
+      s_.Free(kTemporary);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+    });
+    s_.Free(kGradient);
+  }
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kTemporary, 4), Category::kTemporaries);
+  EXPECT_EQ(Of(kTemporary, 5), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, GradientsThatAreSetToZeroStayGradients) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int step = 0; step < 6; ++step) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.Block(step == 0 ? kGradient : kTemporary, kWeightBytes, s_.InBackward("MmBackward0"));
+      if (step > 0) s_.Free(kTemporary);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+    });
+  }
+  EXPECT_EQ(Of(kGradient), Category::kGradients);
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+  EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, TwoOptimizersHaveTheirOwnGradientsAndStates) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.Block(kParameter + 0x8000, kOtherBytes, s_.Parameter());
+  for (int step = 0; step < 5; ++step) {
+    for (const uint64_t at : {0x0u, 0x8000u}) {
+      const uint64_t bytes = at == 0 ? kWeightBytes : kOtherBytes;
+      s_.Block(kActivation, kBatchBytes, s_.InForward());
+      s_.Backward([&] {
+        s_.Block(kGradient + at, bytes, s_.InBackward("MmBackward0"));
+        s_.Free(kActivation);
+      });
+      s_.Optimizer([&] {
+        if (step == 0) s_.Block(kState + at, bytes, s_.State());
+      });
+      s_.Free(kGradient + at);
+    }
+  }
+  for (const uint64_t at : {0x0u, 0x8000u}) {
+    EXPECT_EQ(Of(kGradient + at, 2), Category::kGradients);
+    EXPECT_EQ(Of(kState + at), Category::kOptimizerState);
+  }
+  EXPECT_EQ(Of(kActivation, 5), Category::kActivations);
+}
+
+TEST_F(CategoriesTest, CopyOfTheModelIsParameters) {
+  Loop(3);
+  s_.Block(0x70000, kWeightBytes,
+           s_.Stack({{"at::native::clone(at::Tensor const&)"},
+                     {"deepcopy", "/usr/lib/python3.11/copy.py"},
+                     {"AveragedModel.__init__", s_.Torch("optim/swa_utils.py")}}));
+  for (int i = 3; i < 8; ++i) TrainingStep(i);
+  EXPECT_EQ(Of(0x70000), Category::kParameters);
+}
+
+TEST_F(CategoriesTest, WhatWasThereBeforeIsToldByTheNumberOfGradientsOfItsSize) {
+  for (const uint64_t at : {0x1000u, 0x3000u, 0x5000u}) {  // weight and two states, no birth seen
+    s_.script().FreeBlock(at);
+    auto& event = s_.script().events().back();
+    event.present |= format::kHasSize;
+    event.size = kWeightBytes;
+  }
+  auto& events = s_.script().events();
+  std::vector<format::Event> frees(events.end() - 3, events.end());
+  events.resize(events.size() - 3);
+  for (int i = 0; i < 5; ++i) TrainingStep(i);
+  for (format::Event& free : frees) {
+    free.t_ns = static_cast<int64_t>(events.size() + 1) * EventScript::kStep_ns;
+    events.push_back(free);
+  }
+  EXPECT_EQ(Of(0x1000), Category::kParameters);
+  EXPECT_EQ(ConfidenceOf(0x1000), Confidence::kLow);
+  EXPECT_EQ(Of(0x3000), Category::kOptimizerState);
+  EXPECT_EQ(Of(0x5000), Category::kOptimizerState);
+}
+
+TEST_F(CategoriesTest, EachDeviceHasABackwardThreadOfItsOwn) {
+  for (uint32_t device : {0u, 1u}) {
+    s_.Block(kParameter + device, kWeightBytes, s_.Parameter()).device = static_cast<int>(device);
+  }
+  for (int step = 0; step < 4; ++step) {
+    for (uint32_t device : {0u, 1u}) {
+      s_.Block(kActivation + device, kOtherBytes, s_.InForward()).device = static_cast<int>(device);
+    }
+    s_.Backward([&] {
+      for (uint32_t device : {0u, 1u}) {
+        s_.Block(kGradient + device, kWeightBytes, s_.InBackward("MmBackward0")).device =
+            static_cast<int>(device);
+        s_.Free(kActivation + device);
+      }
+    });
+    s_.Optimizer([&] {
+      if (step == 0) s_.Block(kState, kWeightBytes, s_.State());
+    });
+    for (uint32_t device : {0u, 1u}) s_.Free(kGradient + device);
+  }
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_EQ(Of(kGradient + 1, 2), Category::kGradients);
+  EXPECT_EQ(Of(kActivation + 1, 2), Category::kActivations);
+}
+
+TEST_F(CategoriesTest, ForwardMemoryThatIsNeverFreedIsAKeptActivation) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int i = 0; i < 6; ++i) {
+    s_.Block(0x100000u + static_cast<uint64_t>(i) * 0x2000, kOtherBytes, s_.InForward());
+    TrainingStep(i);
+  }
+  EXPECT_EQ(Of(0x100000), Category::kActivations);
+  EXPECT_EQ(ConfidenceOf(0x100000), Confidence::kLow);
+}
+
+TEST_F(CategoriesTest, ActivationsThatAnOomUnwindsAreNoTemporaries) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.Block(kActivation, kOtherBytes, s_.InForward());
+  s_.script().FailedBlock(uint64_t{1} << 40);
+  s_.Free(kActivation);
+  EXPECT_EQ(Of(kActivation), Category::kActivations);
+  EXPECT_THAT(ReasonOf(kActivation), HasSubstr("ran out"));
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+}
+
+TEST_F(CategoriesTest, OomInALaterStepGoesByWhatTheSameCodeDidBefore) {
+  Loop(3);
+  s_.Block(kTemporary, 512, s_.InForward("at::native::softmax"));
+  s_.Block(kActivation, kOtherBytes, s_.InForward());
+  s_.script().FailedBlock(uint64_t{1} << 40);
+  s_.Free(kTemporary);
+  s_.Free(kActivation);
+  EXPECT_EQ(Of(kActivation, 3), Category::kActivations);
+  EXPECT_EQ(Of(kTemporary, 9), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, InferenceHasParametersAndTemporaries) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int i = 0; i < 3; ++i) {
+    s_.Block(kTemporary, kOtherBytes, s_.InForward());
+    s_.Free(kTemporary);
+  }
+  s_.Block(0x70000, kOtherBytes,
+           s_.Stack({{"at::cat(int)"}, {"DynamicLayer.update", "/x/transformers/cache_utils.py"}}));
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kTemporary, 1), Category::kTemporaries);
+  EXPECT_EQ(Of(0x70000), Category::kKvCache);
+}
+
+TEST_F(CategoriesTest, WorkspacesAndDriverMemoryGoByTheirLibrary) {
+  Loop(2);
+  s_.Block(0x70000, 8519680,
+           s_.Stack({{"at::cuda::getCUDABlasLtWorkspace()"}, {"Net.forward", "/src/model.py"}}));
+  s_.script().Alloc(0x1'0000'0000, 4 << 20).stack = s_.Stack({{"ncclCommInitRank"}});
+  s_.script().Alloc(0x2'0000'0000, 4 << 20).stack = s_.Stack({{"my_buffers()"}});
+  s_.script().Alloc(0x3'0000'0000, 4 << 20);
+  s_.Block(0x3'0000'0000, 512, s_.Batch());
+  EXPECT_EQ(Of(0x70000), Category::kWorkspaces);
+  EXPECT_EQ(Of(0x1'0000'0000), Category::kCommunication);
+  EXPECT_EQ(Of(0x2'0000'0000), Category::kUnknown);
+  EXPECT_EQ(Of(0x3'0000'0000), Category::kCache);
+}
+
+TEST_F(CategoriesTest, PersistentMemoryThatNothingTellsOfIsUnknown) {
+  s_.Block(0x70000, 12345 * 512, s_.Stack({{"setup", "/src/train.py"}}));
+  Loop();
+  EXPECT_EQ(Of(0x70000), Category::kUnknown);
+  EXPECT_EQ(ConfidenceOf(0x70000), Confidence::kLow);
+}
+
+TEST_F(CategoriesTest, BatchThatStaysForTheWholeRunIsAnInputUnlessGradientsLackAParameter) {
+  s_.Block(0x70000, kBatchBytes, s_.Batch());
+  s_.Block(0x80000, kWeightBytes, s_.Batch());  // a weight made without a module
+  s_.with_ranges = true;
+  for (int i = 0; i < 5; ++i) TrainingStep(i);
+  EXPECT_EQ(Of(0x70000), Category::kInputs);
+  EXPECT_EQ(Of(0x80000), Category::kParameters);
+}
+
+TEST_F(CategoriesTest, UsersRuleComesFirst) {
+  rules_ =
+      CategoryRules::Parse("kv_cache file=/src/model.py function=Net.forward\n", "mine").value();
+  Loop();
+  EXPECT_EQ(Of(kActivation, 2), Category::kKvCache);
+}
+
+TEST_F(CategoriesTest, CategoriesAddUpToTheDevice) {
+  s_.script().Alloc(0, 1 << 20);
+  Loop();
+  Examine();
+  for (Step step = 0; step <= trace_->last_step(); ++step) {
+    uint64_t held = 0, uses = 0;
+    for (const OwnBytes& own : OwnBytesAfter(*trace_, step)) held += own.bytes;
+    for (const CategoryUse& use : CategoriesAt(*examination_, *categories_, 0, step)) {
+      uses += use.bytes;
+    }
+    ASSERT_EQ(uses, held) << step;
+  }
+}
+
+TEST_F(CategoriesTest, EmptyRecordingHasNone) {
+  Examine();
+  EXPECT_TRUE(CategoriesAt(*examination_, *categories_, 0, 0).empty());
+}
+
+TEST_F(CategoriesTest, HugeSizesAreCompared) {
+  s_.Block(kParameter, UINT64_MAX - 5, s_.Stack({{"f", "/src/a.py"}}));
+  for (int i = 0; i < 5; ++i) {
+    s_.Backward([&] { s_.Block(kGradient, UINT64_MAX, s_.InBackward("MmBackward0")); });
+    s_.Optimizer([&] { s_.Free(kGradient); });
+  }
+  EXPECT_EQ(Of(kGradient, 1), Category::kGradients);
+}
+
+}  // namespace
+}  // namespace gmt::analysis

@@ -1,0 +1,406 @@
+#include "analysis/categories/categorizer.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kMaxReasons = UINT16_MAX;
+
+bool IsShort(Life life) { return life == Life::kPhase || life == Life::kPass; }
+
+std::string_view PhaseText(Born born) {
+  switch (born) {
+    case Born::kBackward:
+      return "in a backward pass";
+    case Born::kOptimizer:
+      return "in the optimizer";
+    case Born::kStart:
+    case Born::kForward:
+      break;
+  }
+  return "on the way forward";
+}
+
+std::string LifeText(const RowLife& life) {
+  switch (life.life) {
+    case Life::kPhase:
+    case Life::kPass:
+      return absl::StrCat("born and freed ", std::string(PhaseText(life.born)));
+    case Life::kAcross:
+    case Life::kSteps:
+      return absl::StrCat("born ", std::string(PhaseText(life.born)), ", freed ",
+                          life.dies_backward ? "in a backward pass" : "behind it");
+    case Life::kLong:
+      return life.before_training ? "held since before the first step" : "lives across steps";
+    case Life::kOpen:
+      break;
+  }
+  if (life.ran_out) return "held when memory ran out";
+  return absl::StrCat("born ", std::string(PhaseText(life.born)), ", not freed at the end");
+}
+
+}  // namespace
+
+uint32_t Categorizer::Group::Traits() const {
+  uint32_t traits = static_cast<uint32_t>(kind);
+  traits = traits << 3 | static_cast<uint32_t>(life.life);
+  traits = traits << 2 | static_cast<uint32_t>(life.born);
+  for (const bool trait :
+       {life.before_training, life.crosses_backward, life.crosses_optimizer, life.ran_out,
+        life.dies_backward, life.dies_at_once, from_before, in_private_pool}) {
+    traits = traits << 1 | (trait ? 1 : 0);
+  }
+  return traits;
+}
+
+Categorizer::Categorizer(const Examination& examination, const CategoryRules& rules)
+    : examination_(examination),
+      trace_(examination.trace()),
+      hints_(examination.definitions(), rules),
+      phases_(examination.definitions()),
+      spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
+      lives_(FindLives()) {}
+
+Lives Categorizer::FindLives() {
+  return Lives(trace_, examination_.cycles(), spans_,
+               {[this](uint32_t stack) { return hints_.CallsModule(stack); },
+                [this](uint32_t stack) { return phases_.Of(stack); }});
+}
+
+Categories Categorizer::Make() && {
+  MakeGroups();
+  CountSizes();
+  DecideGroups();
+  AssignRows();
+  AssignRowsFromBefore();
+  return {std::move(assignments_), std::move(reasons_)};
+}
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+Categorizer::Group Categorizer::GroupOf(RowId row) const {
+  const Rows& rows = trace_.rows;
+  Group group;
+  group.stack = rows.stack[row];
+  if (rows.IsRegion(row)) {
+    group.kind = Kind::kRegion;
+  } else if (rows.heap[row] == kHostHeap) {
+    group.kind = Kind::kHost;
+  } else if (rows.heap[row] == kDriverHeap) {
+    const bool holds_blocks = (rows.flags[row] & kRowHoldsBlocks) != 0;
+    group.kind = holds_blocks ? Kind::kSegment : Kind::kDriver;
+  }
+  if (group.kind == Kind::kSegment) return group;
+  group.life = lives_.Of(row);
+  if (group.kind != Kind::kBlock) return group;
+  group.size = rows.size[row];
+  group.from_before = rows.birth[row] == 0;
+  group.in_private_pool = rows.Pool(row).value_or(0) != 0;
+  return group;
+}
+
+void Categorizer::MakeGroups() {
+  absl::flat_hash_map<GroupKey, uint32_t> known;
+  row_groups_.reserve(trace_.rows.count());
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group group = GroupOf(row);
+    const auto [it, is_new] = known.try_emplace({group.size, group.stack, group.Traits()},
+                                                static_cast<uint32_t>(groups_.size()));
+    if (is_new) {
+      groups_.push_back(group);
+      group_rows_.push_back(0);
+    }
+    ++group_rows_[it->second];
+    row_groups_.push_back(it->second);
+  }
+}
+
+bool Categorizer::IsRecomputed(const Group& group) const {
+  return phases_.Of(group.stack) == StackPhase::kRecomputed;
+}
+
+bool Categorizer::IsOptimizers(const Group& group) const {
+  return phases_.Of(group.stack) == StackPhase::kOptimizer;
+}
+
+// Born in a backward pass, and there when it is over.
+bool Categorizer::Outlives(const Group& group) const {
+  if (group.kind != Kind::kBlock || group.life.born != Born::kBackward) return false;
+  if (IsRecomputed(group) && group.life.dies_backward) return false;
+  if (group.life.dies_at_once && !spans_.backward_told) return false;
+  return !IsShort(group.life.life) && (!group.is_open() || group.life.crosses_optimizer);
+}
+
+void Categorizer::CountSizes() {
+  std::vector<bool> outlives(groups_.size());
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    outlives[i] =
+        Outlives(groups_[i]) &&
+        hints_.Find(groups_[i].stack, groups_[i].life.life, Born::kBackward).rule == nullptr;
+  }
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    if (outlives[row_groups_[row]]) sizes_.AddGradient(trace_.rows.size[row], lives_.PassOf(row));
+  }
+}
+
+// ---- Decisions ----------------------------------------------------------------------------------
+
+void Categorizer::DecideGroups() {
+  decisions_.resize(groups_.size());
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    decisions_[i] = ByRule(groups_[i]);
+    if (decisions_[i].is_made && decisions_[i].category == Category::kParameters) {
+      sizes_.AddParameters(groups_[i].size, group_rows_[i]);
+    }
+  }
+  const auto decide = [&](bool open) {
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i].is_open() != open) continue;
+      if (open && !groups_[i].from_before) {
+        // A parameter's rule says more than what else the same code did.
+        const bool is_told = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
+                             decisions_[i].category != Category::kActivations;
+        if (!is_told) {
+          Decision voted = ByVotes(groups_[i]);
+          if (voted.is_made) decisions_[i] = std::move(voted);
+        }
+      }
+      if (!decisions_[i].is_made) decisions_[i] = ByLife(groups_[i]);
+      if (!open) Vote(groups_[i], decisions_[i], group_rows_[i]);
+    }
+  };
+  decide(false);
+  decide(true);
+}
+
+Categorizer::Decision Categorizer::ByRule(const Group& group) {
+  if (group.kind == Kind::kSegment) {
+    return {Category::kCache, Confidence::kHigh, "held by a caching allocator beside its blocks",
+            true};
+  }
+  const StackHints::Hint hint = hints_.Find(group.stack, group.life.life, group.life.born);
+  if (hint.rule != nullptr && hint.rule->is_users) return ByRuleOf(group, hint);
+  if (group.in_private_pool) {
+    return {Category::kGraphPools, Confidence::kHigh, "of a private pool of its allocator", true};
+  }
+  if (group.kind == Kind::kDriver || group.kind == Kind::kHost) {
+    Decision decision = hint.rule != nullptr ? ByRuleOf(group, hint) : Decision{};
+    return decision.is_made ? decision : OfDriver(group);
+  }
+  if (group.kind == Kind::kRegion && hint.rule == nullptr) {
+    return {Category::kUnknown, Confidence::kLow, "a region that the program named", true};
+  }
+  if (hint.rule == nullptr) return {};
+  return ByRuleOf(group, hint);
+}
+
+Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
+                                            const StackHints::Hint& hint) const {
+  Decision decision{hint.rule->category, Confidence::kHigh, "", true};
+  decision.reason = absl::StrCat(LifeText(group.life), "; ", hints_.FrameName(hint.frame),
+                                 hint.rule->is_users ? ", by your rule" : "");
+  if (hint.rule->is_users) return decision;
+  const bool is_long = group.life.life == Life::kLong || group.is_open();
+  if (decision.category == Category::kInputs) {
+    decision.confidence = Confidence::kMedium;
+    if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
+      decision.category = Category::kParameters;
+      absl::StrAppend(&decision.reason, " as inputs do, but of a gradient's size");
+    }
+  }
+  if (decision.category == Category::kActivations && group.is_open()) {
+    decision.confidence = Confidence::kMedium;
+  }
+  return decision;
+}
+
+Categorizer::Decision Categorizer::OfDriver(const Group& group) const {
+  const std::string& library = examination_.stacks().Library(group.stack);
+  if (group.kind == Kind::kHost) {
+    return {Category::kUnknown, Confidence::kLow,
+            library.empty() ? "host memory, no stack" : absl::StrCat("host memory of ", library),
+            true};
+  }
+  if (library.empty())
+    return {Category::kUnknown, Confidence::kLow, "driver memory, no stack", true};
+  const std::string reason = absl::StrCat("taken of the driver by ", library);
+  if (library == "the program") return {Category::kUnknown, Confidence::kLow, reason, true};
+  if (library == "NCCL" || library == "NVSHMEM") {
+    return {Category::kCommunication, Confidence::kHigh, reason, true};
+  }
+  if (library.starts_with("cuBLAS") || library == "cuDNN" || library == "cuSOLVER") {
+    return {Category::kWorkspaces, Confidence::kHigh, reason, true};
+  }
+  if (library == "PyTorch's caching allocator")
+    return {Category::kCache, Confidence::kHigh, reason, true};
+  return {Category::kOtherLibraries, Confidence::kHigh, reason, true};
+}
+
+Categorizer::Decision Categorizer::ByLife(const Group& group) const {
+  if (group.life.born == Born::kBackward) return OfBackward(group);
+  if (group.life.born == Born::kOptimizer) {
+    const bool told = IsOptimizers(group);
+    const Confidence confidence = told ? Confidence::kHigh : Confidence::kMedium;
+    const Category category =
+        IsShort(group.life.life) ? Category::kTemporaries : Category::kOptimizerState;
+    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group.life),
+            true};
+  }
+  if (!lives_.has_training()) return WithoutTraining(group);
+  return OfForward(group);
+}
+
+Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
+  const RowLife& life = group.life;
+  const bool is_parameters =
+      sizes_.IsParameters(group.size) || (life.crosses_optimizer && sizes_.IsGradients(group.size));
+  if (IsRecomputed(group) && (life.dies_backward || group.is_open())) {
+    return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
+            absl::StrCat(LifeText(life), "; made again by checkpointing"), true};
+  }
+  if (life.life == Life::kPhase) {
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+  }
+  const char* of_size = is_parameters ? "; of a parameter's size" : "; of no parameter's size";
+  const bool in_doubt =
+      life.life == Life::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
+  if (in_doubt) {
+    return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
+            absl::StrCat(LifeText(life), of_size), true};
+  }
+  if (life.dies_backward && !is_parameters) {
+    return {Category::kActivations, Confidence::kLow,
+            absl::StrCat("born in one backward pass, freed in another", of_size), true};
+  }
+  return {Category::kGradients, is_parameters ? Confidence::kHigh : Confidence::kMedium,
+          absl::StrCat("born in a backward pass, outlives it", of_size), true};
+}
+
+Categorizer::Decision Categorizer::OfForward(const Group& group) const {
+  const RowLife& life = group.life;
+  if (life.life == Life::kLong) return OfLongForward(group);
+  if (life.life == Life::kPhase) {
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+  }
+  if (group.is_open()) return OfOpen(group);
+  if (!life.crosses_backward) {
+    return {Category::kTemporaries, Confidence::kMedium,
+            absl::StrCat(LifeText(life), "; no backward pass meanwhile"), true};
+  }
+  return {Category::kActivations,
+          group.stack != 0 && life.dies_backward ? Confidence::kHigh : Confidence::kMedium,
+          absl::StrCat(LifeText(life), "; held for the backward pass"), true};
+}
+
+Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
+  const RowLife& life = group.life;
+  if (group.stack != 0 && life.born == Born::kForward) {
+    return {Category::kActivations, Confidence::kLow,
+            absl::StrCat(LifeText(life), "; made in a forward pass, and kept"), true};
+  }
+  if (sizes_.IsGradients(group.size)) {
+    return {Category::kParameters, life.before_training ? Confidence::kMedium : Confidence::kLow,
+            absl::StrCat(LifeText(life), "; of a gradient's size"), true};
+  }
+  return {Category::kUnknown, Confidence::kLow,
+          absl::StrCat(LifeText(life), "; neither its stack nor its size tells what for"), true};
+}
+
+Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
+  const RowLife& life = group.life;
+  if (life.before_training && life.crosses_backward && life.born == Born::kStart) {
+    return OfLongForward(group);
+  }
+  const bool on_the_way = life.ran_out || life.born == Born::kForward || life.crosses_backward;
+  if (on_the_way && (life.born == Born::kForward || !life.before_training)) {
+    return {Category::kActivations, Confidence::kMedium, LifeText(life), true};
+  }
+  return OfLongForward(group);
+}
+
+Categorizer::Decision Categorizer::WithoutTraining(const Group& group) const {
+  if (group.is_open() || group.life.life == Life::kLong) {
+    if (group.life.born == Born::kForward) {
+      return {Category::kActivations, Confidence::kLow,
+              absl::StrCat(LifeText(group.life), "; made in a forward pass"), true};
+    }
+    return {Category::kUnknown, Confidence::kLow,
+            "held, and no step of training was recorded that would tell what for", true};
+  }
+  return {Category::kTemporaries, Confidence::kMedium, "freed again; no backward pass was recorded",
+          true};
+}
+
+// ---- What the same code did before --------------------------------------------------------------
+
+void Categorizer::Vote(const Group& group, const Decision& decision, uint64_t rows) {
+  if (group.kind != Kind::kBlock || group.stack == 0) return;
+  const auto category = static_cast<size_t>(decision.category);
+  votes_of_sizes_[{group.stack, group.size}][category] += rows;
+  votes_of_stacks_[group.stack][category] += rows;
+}
+
+Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
+  if (group.kind != Kind::kBlock || group.stack == 0) return {};
+  const Votes* votes = nullptr;
+  if (const auto of = votes_of_sizes_.find({group.stack, group.size});
+      of != votes_of_sizes_.end()) {
+    votes = &of->second;
+  } else if (const auto any = votes_of_stacks_.find(group.stack); any != votes_of_stacks_.end()) {
+    votes = &any->second;
+  }
+  if (votes == nullptr) return {};
+  const auto most = std::max_element(votes->begin(), votes->end());
+  return {static_cast<Category>(most - votes->begin()), Confidence::kMedium,
+          absl::StrCat(LifeText(group.life), "; as what the same code allocated before"), true};
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+Categories::Assignment Categorizer::Assigned(const Decision& decision) {
+  const auto next = static_cast<uint16_t>(std::min(reasons_.size(), kMaxReasons));
+  const auto [it, is_new] = reason_ids_.try_emplace(decision.reason, next);
+  if (is_new && reasons_.size() <= kMaxReasons) reasons_.push_back(decision.reason);
+  return {decision.category, decision.confidence, it->second};
+}
+
+void Categorizer::AssignRows() {
+  std::vector<Categories::Assignment> of_groups;
+  of_groups.reserve(groups_.size());
+  for (const Decision& decision : decisions_) of_groups.push_back(Assigned(decision));
+  assignments_.reserve(row_groups_.size());
+  for (const uint32_t group : row_groups_) assignments_.push_back(of_groups[group]);
+}
+
+// Of blocks without a stack that were there before the recording: as many as a backward pass leaves
+// gradients of their size are parameters, the first by address, because they were allocated first;
+// so many again, twice, are the optimizer's.
+void Categorizer::AssignRowsFromBefore() {
+  const Rows& rows = trace_.rows;
+  std::map<uint64_t, std::vector<RowId>> by_size;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    const Group& group = groups_[row_groups_[row]];
+    if (!group.from_before || group.kind != Kind::kBlock || group.stack != 0) continue;
+    if (group.life.life != Life::kLong && !group.is_open()) continue;
+    if (sizes_.GradientsOf(group.size) > 0) by_size[group.size].push_back(row);
+  }
+  for (auto& [size, held] : by_size) {
+    std::sort(held.begin(), held.end(),
+              [&](RowId a, RowId b) { return rows.address[a] < rows.address[b]; });
+    const uint64_t gradients = sizes_.GradientsOf(size);
+    const Decision parameters{Category::kParameters,
+                              held.size() == gradients ? Confidence::kMedium : Confidence::kLow,
+                              "held from before; as many as gradients of its size", true};
+    const Decision state{Category::kOptimizerState, Confidence::kLow,
+                         "held from before; more than gradients of its size", true};
+    for (size_t i = 0; i < held.size() && i < 3 * gradients; ++i) {
+      assignments_[held[i]] = Assigned(i < gradients ? parameters : state);
+    }
+  }
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,112 @@
+// analysis/categories/categorizer.h
+//
+// Categorizer: how Categorize() comes to its answer. Rows that cannot be told apart - of one stack and
+// size, born and freed in the same phases - are a group, and groups are decided, in this order:
+//
+//   1  the rules of stacks, each with the lives that it asks for
+//   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
+//   3  what the recording does not see the end of goes with what the same code allocated before
+//   4  what was held from before goes by the number of gradients of its size
+//
+// Thread safety: one thread at a time. Cost: two walks over rows, one over steps.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
+#define GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/categories/categories.h"
+#include "analysis/categories/lives.h"
+#include "analysis/categories/sizes.h"
+#include "analysis/categories/stack_hints.h"
+
+namespace gmt::analysis {
+
+class Categorizer {
+ public:
+  Categorizer(const Examination& examination, const CategoryRules& rules);
+  Categories Make() &&;
+
+ private:
+  enum class Kind : uint8_t { kBlock, kSegment, kDriver, kHost, kRegion };
+  struct Group {
+    uint64_t size = 0;
+    uint32_t stack = 0;
+    Kind kind = Kind::kBlock;
+    RowLife life{};
+    bool from_before = false;
+    bool in_private_pool = false;
+
+    // A number for each combination of what is no stack or size.
+    uint32_t Traits() const;
+    bool is_open() const { return life.life == Life::kOpen; }
+  };
+  struct Decision {
+    Category category = Category::kUnknown;
+    Confidence confidence = Confidence::kLow;
+    std::string reason;
+    bool is_made = false;
+  };
+  struct GroupKey {
+    uint64_t size;
+    uint32_t stack, traits;
+
+    bool operator==(const GroupKey&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const GroupKey& k) {
+      return H::combine(std::move(h), k.size, k.stack, k.traits);
+    }
+  };
+  using Votes = std::array<uint64_t, kCategories>;
+
+  Lives FindLives();
+  Group GroupOf(RowId row) const;
+  void MakeGroups();
+  void CountSizes();
+
+  Decision ByRule(const Group& group);
+  Decision ByRuleOf(const Group& group, const StackHints::Hint& hint) const;
+  Decision OfDriver(const Group& group) const;
+  Decision ByLife(const Group& group) const;
+  Decision OfBackward(const Group& group) const;
+  Decision OfForward(const Group& group) const;
+  Decision OfLongForward(const Group& group) const;
+  Decision WithoutTraining(const Group& group) const;
+  Decision OfOpen(const Group& group) const;
+  Decision ByVotes(const Group& group) const;
+  void Vote(const Group& group, const Decision& decision, uint64_t rows);
+  void DecideGroups();
+  void AssignRows();
+  void AssignRowsFromBefore();
+  Categories::Assignment Assigned(const Decision& decision);
+  bool Outlives(const Group& group) const;
+  bool IsRecomputed(const Group& group) const;
+  bool IsOptimizers(const Group& group) const;
+
+  const Examination& examination_;
+  const Trace& trace_;
+  StackHints hints_;
+  mutable StackPhases phases_;  // remembers what it was asked
+  const PhaseSpans spans_;
+  const Lives lives_;
+  Sizes sizes_;
+  std::vector<Group> groups_;
+  std::vector<uint64_t> group_rows_;
+  std::vector<Decision> decisions_;                                           // by group
+  std::vector<uint32_t> row_groups_;                                          // by row
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;  // by stack and size
+  absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;
+  std::map<std::string, uint16_t> reason_ids_;
+  std::vector<std::string> reasons_;
+  std::vector<Categories::Assignment> assignments_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_

@@ -1,0 +1,107 @@
+// analysis/categories/lives.h
+//
+// Lives: how long each piece of memory lives, measured in phases and steps of the training loop, and
+// in which phase it was born. What there is no loop for is measured by backward passes, and without
+// those all that is freed has lived for one phase.
+//
+//   steps of the loop   |------- 1 -------|------- 2 -------|------- 3 -------| ...
+//   phases               F    B     O       F    B     O       F    B     O
+//   kPhase                |-|
+//   kPass                     |--optimizer in a hook--|
+//   kAcross               |----|                |--------|
+//   kSteps                          |-----------------------|
+//   kLong               |----------------------------------------------------- ...
+//   kOpen                                                      |-- end of the recording
+//
+// Thread safety: const methods from any thread. Cost: one walk over the steps of a trace.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_LIVES_H_
+#define GMT_ANALYSIS_CATEGORIES_LIVES_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/phase_spans.h"
+#include "analysis/phases.h"
+#include "analysis/trace.h"
+
+namespace gmt::analysis {
+
+enum class Life : uint8_t {
+  kPhase,   // freed in the phase in which it was born
+  kPass,    // freed in the same backward pass, behind an optimizer that ran inside it
+  kAcross,  // freed in a later phase of the same step or at the beginning of the next
+  kSteps,   // freed one or two steps later
+  kLong,    // lives three steps or more
+  kOpen,    // how long was not seen: the recording ended, or memory ran out
+};
+
+enum class Born : uint8_t {
+  kStart,    // before the first module of a step was called
+  kForward,  // outside of backward passes and optimizers
+  kBackward,
+  kOptimizer,
+};
+
+struct RowLife {
+  Life life : 3;
+  Born born : 2;
+  bool before_training : 1;   // before the first backward pass
+  bool crosses_backward : 1;  // a backward pass began while it lived
+  bool crosses_optimizer : 1;
+  bool ran_out : 1;        // memory ran out while it lived, in the phase of its birth
+  bool dies_backward : 1;  // freed in a backward pass
+  bool dies_at_once : 1;   // freed before anything else was born behind its phase
+};
+
+class Lives {
+ public:
+  // `calls_module`: whether a stack is one of a module's forward pass. `in_backward`: whether a stack
+  // says that it is part of a backward pass, or of an optimizer, or does not say.
+  struct Stacks {
+    std::function<bool(uint32_t stack)> calls_module;
+    std::function<StackPhase(uint32_t stack)> phase;
+  };
+  Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans, const Stacks& stacks);
+
+  const RowLife& Of(RowId row) const { return lives_[row]; }
+  // The number of the backward pass that a row was born in, or that was the last one before.
+  uint32_t PassOf(RowId row) const { return segments_[birth_segment_[row]].passes; }
+  bool has_training() const { return has_backward_ || has_optimizer_; }
+  bool has_backward() const { return has_backward_; }
+
+ private:
+  // The recording, cut at every beginning and end of a phase.
+  struct Segment {
+    Step begin = 0, end = 0;
+    Phase phase = Phase::kOther;  // kBackward, kOptimizer; kOther: between them
+    uint32_t pass = 0;            // of kBackward
+    uint32_t passes = 0;          // backward passes that have begun, with this one
+    uint32_t optimizers = 0;      // segments of optimizers up to here
+    uint32_t cycle = 0;
+  };
+  void CutSegments(const Cycles& cycles, const PhaseSpans& spans);
+  void AddSegment(Step begin, Step end, Phase phase, uint32_t pass);
+  void NumberCycles(const Cycles& cycles);
+  void Walk(const Stacks& stacks);
+  void Bear(RowId row, uint32_t segment, const Stacks& stacks);
+  void Bury(RowId row, uint32_t segment, Step step);
+  Life LifeOf(RowId row, uint32_t dies_in, bool freed) const;
+  bool CountsAsFreed(RowId row, uint32_t dies_in) const;
+
+  const Trace& trace_;
+  std::vector<Segment> segments_;
+  std::vector<uint32_t> birth_segment_;  // by row
+  std::vector<RowLife> lives_;
+  bool has_backward_ = false, has_optimizer_ = false;
+  uint32_t last_phase_ = 0;  // the last segment that is a backward pass or an optimizer
+  // State of the walk.
+  bool module_called_ = false;
+  uint32_t module_segment_ = 0;
+  Step last_birth_ = 0;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_LIVES_H_

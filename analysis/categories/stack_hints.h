@@ -1,0 +1,64 @@
+// analysis/categories/stack_hints.h
+//
+// StackHints: which rules (category_rules.h) the frames of each stack fit, and what else a stack tells
+// of the memory that it allocated.
+//
+// Ownership: definitions and rules must outlive it.
+// Thread safety: one thread at a time. Cost: each frame is compared with the rules once, each stack
+// walked once.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_STACK_HINTS_H_
+#define GMT_ANALYSIS_CATEGORIES_STACK_HINTS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/categories/category_rules.h"
+#include "format/definitions.h"
+
+namespace gmt::analysis {
+
+class StackHints {
+ public:
+  StackHints(const format::Definitions& definitions, const CategoryRules& rules);
+
+  struct Hint {
+    const CategoryRule* rule = nullptr;  // null: none fits
+    uint32_t frame = 0;                  // the innermost that fits it
+  };
+  // The first rule that fits the stack, and memory that is born and lives like this.
+  Hint Find(uint32_t stack, Life life, Born born);
+
+  // Whether the stack passes through the call of a module.
+  bool CallsModule(uint32_t stack);
+
+  // "Module._apply (module.py)".
+  std::string FrameName(uint32_t frame) const;
+
+ private:
+  struct Known {
+    std::vector<std::pair<uint32_t, uint32_t>> rules;  // and the frame; in the order of the rules
+    bool calls_module = false;
+  };
+  struct KnownFrame {
+    std::vector<uint32_t> rules;
+    bool calls_module = false;
+  };
+  const Known& Of(uint32_t stack);
+  const KnownFrame& OfFrame(uint32_t frame);
+
+  const format::Definitions& definitions_;
+  const CategoryRules& rules_;
+  absl::flat_hash_map<uint32_t, KnownFrame> frames_;
+  absl::flat_hash_map<uint32_t, Known> stacks_;
+  // Most births repeat the last stack's.
+  uint32_t last_stack_ = 0;
+  bool last_calls_module_ = false;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_STACK_HINTS_H_

@@ -1,0 +1,148 @@
+#include "analysis/phase_spans.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace gmt::analysis {
+namespace {
+
+struct Interval {
+  Step begin = 0, end = 0;
+};
+
+class SpanFinder {
+ public:
+  SpanFinder(const Trace& trace, const format::Definitions& definitions, StackPhases& stacks)
+      : trace_(trace), definitions_(definitions), stacks_(stacks) {}
+
+  PhaseSpans Find() && {
+    FromRanges();
+    found_.backward_told = !backward_.empty();
+    found_.optimizer_told = !optimizer_.empty();
+    if (!found_.backward_told) FromStacks(Phase::kBackward, backward_);
+    if (!found_.optimizer_told) FromStacks(Phase::kOptimizer, optimizer_);
+    Unite(backward_);
+    Unite(optimizer_);
+    found_.passes = static_cast<uint32_t>(backward_.size());
+    Lay();
+    return std::move(found_);
+  }
+
+ private:
+  void FromRanges() {
+    absl::flat_hash_map<uint32_t, std::string> kinds;  // of ranges without a name, by stack
+    for (const Range& range : trace_.ranges) {
+      const Interval interval{range.begin, std::min(range.end, trace_.last_step())};
+      if (interval.begin >= interval.end) continue;
+      if (range.name == "backward") {
+        backward_.push_back(interval);
+        continue;
+      }
+      std::string kind;
+      if (range.name == "record_function") {
+        const auto [known, is_new] = kinds.try_emplace(range.stack);
+        if (is_new) known->second = KindOfRange(range, definitions_);
+        kind = known->second;
+      } else {
+        kind = KindOfRange(range, definitions_);
+      }
+      if (kind == "Optimizer.step") optimizer_.push_back(interval);
+    }
+  }
+
+  // From the first allocation of a phase to the last one before an allocation of another phase. What
+  // has no stack belongs to whatever it stands in.
+  void FromStacks(Phase phase, std::vector<Interval>& intervals) {
+    bool inside = false;
+    for (Step step = 1; step <= trace_.last_step(); ++step) {
+      const Trace::StepRecord& record = trace_.steps[step - 1];
+      if (record.row == kNoRow || record.is_death) continue;
+      if (trace_.rows.heap[record.row] <= kHostHeap || trace_.rows.stack[record.row] == 0) continue;
+      const bool is_of_phase = PhaseOf(trace_.rows.stack[record.row]) == phase;
+      if (is_of_phase && !inside) intervals.push_back({step - 1, step});
+      if (is_of_phase) intervals.back().end = step;
+      inside = is_of_phase;
+    }
+  }
+
+  Phase PhaseOf(uint32_t stack) {
+    switch (stacks_.Of(stack)) {
+      case StackPhase::kBackward:
+      case StackPhase::kRecomputed:
+        return Phase::kBackward;
+      case StackPhase::kOptimizer:
+        return Phase::kOptimizer;
+      case StackPhase::kNone:
+        break;
+    }
+    return Phase::kOther;
+  }
+
+  // Ranges of one kind lie in each other where they are entered anew from inside, and beside each
+  // other on several threads.
+  static void Unite(std::vector<Interval>& intervals) {
+    std::sort(intervals.begin(), intervals.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    std::vector<Interval> united;
+    for (const Interval& interval : intervals) {
+      if (!united.empty() && interval.begin < united.back().end) {
+        united.back().end = std::max(united.back().end, interval.end);
+      } else {
+        united.push_back(interval);
+      }
+    }
+    intervals = std::move(united);
+  }
+
+  void Add(Step begin, Step end, Phase phase, uint32_t pass) {
+    if (begin < end) found_.spans.push_back({begin, end, phase, pass});
+  }
+
+  // The optimizers' intervals, and of the backward passes what they leave.
+  void Lay() {
+    auto optimizer = optimizer_.begin();
+    for (uint32_t pass = 0; pass < backward_.size(); ++pass) {
+      Interval rest = backward_[pass];
+      for (; optimizer != optimizer_.end() && optimizer->begin < rest.end; ++optimizer) {
+        Add(rest.begin, std::min(rest.end, optimizer->begin), Phase::kBackward, pass);
+        Add(optimizer->begin, optimizer->end, Phase::kOptimizer, 0);
+        rest.begin = std::max(rest.begin, optimizer->end);
+      }
+      Add(rest.begin, rest.end, Phase::kBackward, pass);
+    }
+    for (; optimizer != optimizer_.end(); ++optimizer) {
+      Add(optimizer->begin, optimizer->end, Phase::kOptimizer, 0);
+    }
+    Separate();
+  }
+
+  // An optimizer that outlasts the pass that it began in reaches into the next one's time.
+  void Separate() {
+    std::sort(found_.spans.begin(), found_.spans.end(),
+              [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
+    Step reached = 0;
+    for (PhaseSpan& span : found_.spans) {
+      span.begin = std::max(span.begin, reached);
+      reached = std::max(reached, span.end);
+    }
+    std::erase_if(found_.spans, [](const PhaseSpan& span) { return span.begin >= span.end; });
+  }
+
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  StackPhases& stacks_;
+  std::vector<Interval> backward_, optimizer_;
+  PhaseSpans found_;
+};
+
+}  // namespace
+
+PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
+                          StackPhases& stacks) {
+  return SpanFinder(trace, definitions, stacks).Find();
+}
+
+}  // namespace gmt::analysis

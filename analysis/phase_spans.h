@@ -1,0 +1,47 @@
+// analysis/phase_spans.h
+//
+// When backward passes and optimizers ran, in births and deaths of memory: by the ranges that were
+// recorded; where a recording has none of a kind, as imported snapshots and logs, by the stacks of
+// what was allocated meanwhile (analysis/stack_phases.h).
+//
+//   steps    1 2 3 4 5 6 7 8 9 ...
+//   spans          |---| |-|         backward of pass 1; optimizer
+//
+// Spans are in order and do not overlap. An optimizer that runs inside a backward pass cuts it in
+// two spans of one pass. Found by stacks, a span ends with its last allocation: the frees behind it
+// are outside.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_PHASE_SPANS_H_
+#define GMT_ANALYSIS_PHASE_SPANS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/phases.h"
+#include "analysis/stack_phases.h"
+#include "analysis/trace.h"
+#include "format/definitions.h"
+
+namespace gmt::analysis {
+
+struct PhaseSpan {
+  Step begin = 0, end = 0;         // what happened in it: begin+1..end; not empty
+  Phase phase = Phase::kBackward;  // kBackward or kOptimizer
+  uint32_t pass = 0;               // of a backward pass: which, from 0
+};
+
+struct PhaseSpans {
+  std::vector<PhaseSpan> spans;
+  // Whether the recording's ranges told, not its stacks.
+  bool backward_told = false, optimizer_told = false;
+  uint32_t passes = 0;
+};
+
+PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
+                          StackPhases& stacks);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_PHASE_SPANS_H_

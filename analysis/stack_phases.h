@@ -1,0 +1,45 @@
+// analysis/stack_phases.h
+//
+// StackPhases: the phase of a training step that a stack itself tells of, by the frames of PyTorch's
+// engine, checkpointing and optimizers in it. The innermost such frame decides: an optimizer that a
+// hook of the backward pass calls is an optimizer, and what checkpointing makes again lies in the
+// backward pass that asked for it.
+//
+//   at::mm < MmBackward0::apply < Engine::evaluate_function                        backward
+//   at::linear < Net.forward < recompute_fn (checkpoint.py) < ... evaluate_function  recomputed
+//   at::zeros_like < Adam._init_group (optim/adam.py) < ...                         optimizer
+//   at::linear < Net.forward < main                                                 none
+//
+// Thread safety: one thread at a time. Cost: each frame is looked at once, each stack once.
+
+#ifndef GMT_ANALYSIS_STACK_PHASES_H_
+#define GMT_ANALYSIS_STACK_PHASES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "format/definitions.h"
+
+namespace gmt::analysis {
+
+enum class StackPhase : uint8_t { kNone, kBackward, kRecomputed, kOptimizer };
+
+class StackPhases {
+ public:
+  // `definitions` must outlive it.
+  explicit StackPhases(const format::Definitions& definitions);
+
+  // kNone for 0 and for ids that were never defined.
+  StackPhase Of(uint32_t stack);
+
+ private:
+  StackPhase OfFrame(uint32_t frame);
+
+  static constexpr uint8_t kNotAsked = 0xff;
+  const format::Definitions& definitions_;
+  std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase or kNotAsked
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_STACK_PHASES_H_
