@@ -354,8 +354,12 @@ Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
     votes = &any->second;
   }
   if (votes == nullptr) return {};
-  const auto most = std::max_element(votes->begin(), votes->end());
-  return {static_cast<Category>(most - votes->begin()), Confidence::kMedium,
+  Votes counted = *votes;
+  // What a backward pass has begun for is no temporary of its forward pass.
+  if (group.life.crosses_backward) counted[static_cast<size_t>(Category::kTemporaries)] = 0;
+  const auto most = std::max_element(counted.begin(), counted.end());
+  if (*most == 0) return {};
+  return {static_cast<Category>(most - counted.begin()), Confidence::kMedium,
           absl::StrCat(LifeText(group.life), "; as what the same code allocated before"), true};
 }
 

@@ -156,7 +156,11 @@ Life Lives::LifeOf(RowId row, uint32_t dies_in, bool freed) const {
     const bool soon = cycles == 0 || (cycles == 1 && last.phase == Phase::kOther);
     return soon ? Life::kAcross : Life::kSteps;
   }
-  return cycles >= kSeenCycles ? Life::kLong : Life::kOpen;
+  if (cycles >= kSeenCycles) return Life::kLong;
+  // It has outlived its phase, whatever comes.
+  const bool same_pass = last.phase == Phase::kBackward && first.pass == last.pass;
+  const bool outlived = first.phase != Phase::kOther && born_in != dies_in && !same_pass;
+  return outlived ? Life::kAcross : Life::kOpen;
 }
 
 }  // namespace gmt::analysis

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Whether memory is what its category says, in real PyTorch programs on the simulated device.
+
+Each program of train.py trains a model of random size and writes down itself which storages are its
+parameters, gradients, optimizer's state, inputs, saved activations and recomputed ones. judge_categories
+compares. What counts is the moment at which most bytes were in blocks.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent)]
+from evaluation import Evaluation  # noqa: E402
+
+EAGER = (
+    "mlp foreach",
+    "mlp fused kept_batch",
+    "mlp single zeroed",
+    "mlp sgd in_backward",
+    "gpt fused",
+    "gpt foreach clip accumulate",
+    "gpt bf16 fused",
+    "gpt fp16 foreach clip",
+    "gpt checkpoint fused",
+    "gpt checkpoint_reentrant foreach late_zero_grad",
+    "gpt two_optimizers fused",
+    "gpt ema fused",
+    "gpt frozen fused",
+    "gpt in_backward fused",
+    "gpt ddp fused accumulate",
+    "gpt fsdp2 fused",
+    "convnet sgd",
+    "convnet sgd bf16 channels_last",
+    "convnet foreach zeroed accumulate",
+    "recurrent foreach",
+)
+COMPILED = ("mlp compile fused", "gpt compile fused", "gpt compile bf16 foreach", "convnet compile sgd")
+QUICK = {"mlp foreach", "gpt checkpoint fused", "gpt foreach clip accumulate", "convnet sgd"}
+
+
+def environment(build, folder, program):
+    caches = build / "compiled"
+    return {
+        **os.environ,
+        "GPUMEMTRACE_DIR": str(folder),
+        "GMT_TRUTH": str(folder / "truth"),
+        "SIMCUDA_WORKSPACE": "3M",
+        "SIMCUDA_DATA": "1M" if "ddp" in program else "0",
+        "TRITON_LIBCUDA_PATH": str(build / "simcuda"),
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+    }
+
+
+def run(evaluation, python, program, seed):
+    """The moments of one program, judged."""
+    build = evaluation.build
+    model, *ways = program.split()
+    train = [python, "-B", HERE / "train.py", "--model", model, "--seed", str(seed), "--way", *ways]
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-evaluate.") as name:
+        folder = pathlib.Path(name)
+        command = [build / "bin" / "gpumemtrace", "run", "--quiet", "--exit-wait", "100s"]
+        command += ["-o", folder / "run.gmt", "--", build / "simcuda" / "with-simcuda", *train]
+        done = subprocess.run(
+            command, env=environment(build, folder, program), cwd=folder, capture_output=True, text=True, timeout=500
+        )
+        if done.returncode != 0:
+            sys.exit(f"{program} (seed {seed}) ended with {done.returncode}: {done.stderr[-1500:]}")
+        judge = [build / "evaluate" / "judge_categories", folder / "run.gmt", folder / "truth"]
+        lines = subprocess.run(judge, capture_output=True, text=True, check=True, timeout=100).stdout
+        if evaluation.repeating:
+            shutil.copy(folder / "run.gmt", f"{program.replace(' ', '_')}.{seed}.gmt")
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def fullest(moments):
+    return max(moments, key=lambda moment: moment["bytes"])
+
+
+def worst(moments):
+    """What most bytes of all moments were wrong about, in words."""
+    wrong = {}
+    for moment in moments:
+        for error in moment["wrong"]:
+            key = f"{error['truth']} said to be {error['said']}"
+            wrong[key] = max(wrong.get(key, 0), error["bytes"] / moment["bytes"])
+    if not wrong:
+        return ""
+    text, share = max(wrong.items(), key=lambda item: item[1])
+    return f"{text} ({share:.1%} at most)" if share >= 0.0005 else ""
+
+
+def share(part, whole):
+    return part / whole if whole else 1.0
+
+
+def evaluate(evaluation, python, programs, goal, what):
+    rows, right, of, lowest = [], 0, 0, 1.0
+    for program in programs:
+        everything = []
+        bytes_right = bytes_of = claimed = 0
+        for seed in evaluation.seeds:
+            moments = run(evaluation, python, program, seed)
+            everything += moments
+            peak = fullest(moments)
+            bytes_right, bytes_of = bytes_right + peak["right"], bytes_of + peak["bytes"]
+            claimed += peak["claimed"]
+            if share(peak["right"], peak["bytes"]) < goal:
+                evaluation.missed(seed, f"{program}: {peak['wrong']}")
+        of_all = share(sum(m["right"] for m in everything), sum(m["bytes"] for m in everything))
+        at_peak = share(bytes_right, bytes_of)
+        lowest = min(lowest, at_peak)
+        right, of = right + bytes_right, of + bytes_of
+        rows.append((program, f"{at_peak:.3f}", f"{of_all:.3f}", f"{share(claimed, bytes_of):.2f}", worst(everything)))
+        print(rows[-1], file=sys.stderr, flush=True)
+    evaluation.table(
+        (what, "right at the peak", "of all moments", "told by the program", "most wrong at any moment"), rows
+    )
+    evaluation.share_at_least(f"bytes at the peak, {what}", right, of, goal)
+    evaluation.shown(f"the worst of {len(rows)} programs, {what}", f"{lowest:.3f}")
+
+
+def main():
+    evaluation = Evaluation("categories", "Categories", seeds=3, quick_seeds=1)
+    python = evaluation.python()
+    quick = evaluation.options.quick
+    evaluation.text(
+        "PyTorch programs that train models of random size on the simulated device. The program itself writes down which "
+        "storages are its parameters and buffers, `.grad`, optimizers' states, batches, outputs, tensors that autograd saved "
+        "and those computed again; what it does not tell of must be called temporaries, workspaces or communication. "
+        "Unknown is never right. Counted are the bytes of blocks at the moment with most of them."
+    )
+    evaluate(evaluation, python, [p for p in EAGER if not quick or p in QUICK], 0.95, "eager")
+    if not quick and (shutil.which("gcc") or shutil.which("clang")):
+        evaluate(evaluation, python, COMPILED, 0.80, "compiled")
+    sys.exit(evaluation.finish())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+// judge_categories RECORDING TRUTH: compares what the categories of a recording say with what the
+// program itself knew (truth.py), at each of its moments. Prints a line of JSON for each moment:
+//
+//   {"name", "bytes": in blocks, "right", "claimed": bytes that the program told of, "claimed_right",
+//    "wrong": [{"truth", "said", "bytes", "reason"}]}
+//
+// What the program did not tell of is its temporaries, workspaces and communication: whatever says that
+// it is one of the program's own tensors is wrong. Of what checkpointing computes again it tells the
+// outputs of modules only. Unknown is never right.
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "analysis/replay.h"
+#include "cli/load_trace.h"
+
+namespace gmt::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Moment {
+  std::string name;
+  std::map<uint64_t, std::string> storages;  // address -> category
+};
+
+bool ReadTruth(const std::string& path, std::map<uint64_t, Moment>* moments) {
+  std::ifstream file(path);
+  if (!file) return false;
+  for (std::string line; std::getline(file, line);) {
+    const Json json = Json::parse(line);
+    Moment& moment = (*moments)[json.at("index").get<uint64_t>()];
+    moment.name = json.at("name").get<std::string>();
+    for (const Json& storage : json.at("storages")) {
+      moment.storages[storage.at(0).get<uint64_t>()] = storage.at(1).get<std::string>();
+    }
+  }
+  return true;
+}
+
+bool MayBeUntold(Category category, const Moment& moment) {
+  if (category == Category::kRecomputed) return moment.name == "in_backward";
+  return category == Category::kTemporaries || category == Category::kWorkspaces ||
+         category == Category::kCommunication || category == Category::kGraphPools;
+}
+
+// The category that the program told of a block; empty: none. Several storages lie in no block.
+std::string TruthOf(const Moment& moment, uint64_t address, uint64_t size) {
+  const auto found = moment.storages.lower_bound(address);
+  const bool inside = found != moment.storages.end() && found->first - address < size;
+  return inside ? found->second : "";
+}
+
+Json Judge(const Trace& trace, const Categories& categories, const Moment& moment, Step step) {
+  uint64_t bytes = 0, right = 0, claimed = 0, claimed_right = 0;
+  struct Error {
+    uint64_t bytes = 0;
+    std::string reason;  // one of them
+  };
+  std::map<std::pair<std::string, std::string>, Error> wrong;
+  for (const RowId row : HeldAfter(trace, step)) {
+    if (trace.rows.heap[row] <= kHostHeap || trace.rows.IsRegion(row)) continue;
+    const uint64_t size = trace.rows.size[row];
+    const Category said = categories.Of(row).category;
+    const std::string truth = TruthOf(moment, trace.rows.address[row], size);
+    const bool is_right = truth.empty() ? MayBeUntold(said, moment) : truth == NameOf(said);
+    bytes += size;
+    if (is_right) right += size;
+    if (!truth.empty()) claimed += size;
+    if (!truth.empty() && is_right) claimed_right += size;
+    if (is_right) continue;
+    Error& error = wrong[{truth.empty() ? "untold" : truth, std::string(NameOf(said))}];
+    error.bytes += size;
+    error.reason = categories.Reason(row);
+  }
+  Json json = {{"name", moment.name}, {"bytes", bytes},
+               {"right", right},      {"claimed", claimed},
+               {"claimed_right", claimed_right}, {"wrong", Json::array()}};
+  for (const auto& [what, error] : wrong) {
+    json["wrong"].push_back({{"truth", what.first},
+                             {"said", what.second},
+                             {"bytes", error.bytes},
+                             {"reason", error.reason}});
+  }
+  return json;
+}
+
+int Main(const std::string& recording, const std::string& truth) {
+  std::map<uint64_t, Moment> moments;
+  if (!ReadTruth(truth, &moments)) {
+    std::cerr << truth << ": cannot be read\n";
+    return 1;
+  }
+  const auto loaded = cli::LoadTrace(recording);
+  if (!loaded.ok()) {
+    std::cerr << loaded.status().message() << "\n";
+    return 1;
+  }
+  const Trace& trace = (*loaded)->trace;
+  const Examination examination(trace, (*loaded)->definitions);
+  const Categories categories = Categorize(examination);
+  for (const Mark& mark : trace.marks) {
+    if (mark.name != "truth" || !mark.index) continue;
+    const auto moment = moments.find(*mark.index);
+    if (moment == moments.end()) continue;
+    std::cout << Judge(trace, categories, moment->second, mark.step).dump() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace gmt::analysis
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: judge_categories RECORDING TRUTH\n";
+    return 2;
+  }
+  return gmt::analysis::Main(argv[1], argv[2]);
+}

@@ -1,0 +1,139 @@
+"""What a training program itself knows of its memory: which storages are its parameters, its gradients,
+its optimizers' state, its batch, and what autograd saved.
+
+    truth = Truth(models=[model], optimizers=[optimizer])
+    with truth.watching():          the forward pass: what it saves is noted
+        loss = model(batch)
+    truth.moment("forward")         a mark in the recording, and what there is at it
+
+A moment is one line of JSON in the file that $GMT_TRUTH names: {"index", "name", "storages":
+[[address, category], ...]}. Of a storage that is several things the first counts: a parameter that
+autograd saves as well is a parameter. Asking allocates nothing on a device.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import weakref
+
+import torch
+
+
+def _find_mark():
+    try:
+        mark = ctypes.CDLL(None).gpumemtrace_mark
+    except AttributeError:
+        return lambda name, index: None
+    mark.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+    mark.restype = None
+    return mark
+
+
+class _Saved:
+    """What stands for a tensor that autograd saved, as long as autograd holds it."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+def _is_parameter(tensor):
+    base = tensor._base if tensor._base is not None else tensor
+    return isinstance(base, torch.nn.Parameter) or (base.is_leaf and base.requires_grad)
+
+
+def _tensors(things):
+    for thing in things:
+        if isinstance(thing, torch.Tensor):
+            yield thing
+        elif isinstance(thing, dict):
+            yield from _tensors(thing.values())
+        elif isinstance(thing, (list, tuple)):
+            yield from _tensors(thing)
+
+
+class Truth:
+    def __init__(self, models=(), optimizers=()):
+        self.models, self.optimizers = list(models), list(optimizers)
+        self.inputs, self.outputs = [], []
+        # A sharded model shows its gathered weights instead of its parameters while they are in use.
+        self.shards = [p for m in models for p in m.parameters() if hasattr(p, "to_local")]
+        self.in_backward = False
+        self._saved = weakref.WeakSet()
+        self._recomputed = []  # weak: tensors compare by element
+        self._indices = itertools.count()
+        self._mark = _find_mark()
+        path = os.environ.get("GMT_TRUTH")
+        self._file = open(path, "a", encoding="utf-8") if path else None  # noqa: SIM115
+
+    @contextlib.contextmanager
+    def watching(self):
+        def pack(tensor):
+            saved = _Saved(tensor)
+            if not _is_parameter(tensor):
+                self._saved.add(saved)
+            return saved
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
+            yield
+
+    def watch_recomputation(self, module):
+        """A module that is called inside a backward pass is being computed again."""
+
+        def note(_, __, output):
+            if self.in_backward:
+                for tensor in _tensors([output]):
+                    self._recomputed.append(weakref.ref(tensor))
+
+        for part in module.modules():
+            part.register_forward_hook(note)
+
+    @contextlib.contextmanager
+    def backward(self, name="in_backward", at=()):
+        """Moments in the midst of the pass, when the gradients of `at` are there."""
+        self.in_backward = True
+        handles = [
+            parameter.register_post_accumulate_grad_hook(lambda _: self.moment(name))
+            for parameter in at
+        ]
+        try:
+            yield
+        finally:
+            self.in_backward = False
+            for handle in handles:
+                handle.remove()
+
+    def _known(self):
+        shown = [p for m in self.models for p in m.parameters()]
+        parameters = self.shards or shown
+        yield "parameters", parameters
+        yield "communication", shown if self.shards else []
+        yield "parameters", [b for m in self.models for b in m.buffers()]
+        yield "gradients", [p.grad for p in parameters if p.grad is not None]
+        yield "optimizer_state", [o.state for o in self.optimizers]
+        yield "inputs", self.inputs
+        self._recomputed = [tensor for tensor in self._recomputed if tensor() is not None]
+        yield "recomputed", [tensor() for tensor in self._recomputed]
+        yield "activations", [s.tensor for s in list(self._saved)]
+        yield "activations", self.outputs
+
+    def moment(self, name):
+        index = next(self._indices)
+        self._mark(b"truth", index)
+        if self._file is None:
+            return
+        storages = {}
+        for category, things in self._known():
+            if isinstance(things, list) and things and isinstance(things[0], dict):
+                things = [value for state in things for value in state.values()]
+            for tensor in _tensors(things):
+                local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+                if not local.is_cuda:
+                    continue
+                address = local.untyped_storage().data_ptr()
+                if address:
+                    storages.setdefault(address, category)
+        line = {"index": index, "name": name, "storages": list(storages.items())}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
