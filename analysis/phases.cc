@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/frames.h"
+#include "analysis/phase_spans.h"
 #include "analysis/recorded_time.h"
 
 namespace gmt::analysis {
@@ -176,21 +177,21 @@ class CycleFinder {
     }
   }
 
-  // Later paint covers earlier: an optimizer that runs inside a backward pass is an optimizer.
+  // Later paint covers earlier.
   void PaintPhases() {
     phase_.assign(trace_.last_step(), Phase::kOther);
+    StackPhases stacks(definitions_);
+    const PhaseSpans spans = FindPhaseSpans(trace_, definitions_, stacks);
     std::vector<Step> backwards;  // where they begin
-    for (size_t i = 0; i < trace_.ranges.size(); ++i) {
-      if (kinds_[i] == kBackward) backwards.push_back(trace_.ranges[i].begin);
+    for (const PhaseSpan& span : spans.spans) {
+      if (span.phase == Phase::kBackward) backwards.push_back(span.begin);
     }
-    std::sort(backwards.begin(), backwards.end());
     for (const Cycle& cycle : found_.cycles) {
       Paint(cycle.begin, LastBackward(cycle, backwards), Phase::kForward);
     }
     PaintRanges(kLoaderNext, Phase::kOther);
     PaintRanges(kZeroGrad, Phase::kOther);
-    PaintRanges(kBackward, Phase::kBackward);
-    PaintRanges(kStep, Phase::kOptimizer);
+    for (const PhaseSpan& span : spans.spans) Paint(span.begin, span.end, span.phase);
   }
 
   // Where the last backward pass of a step begins; its own beginning where it has none: what is no

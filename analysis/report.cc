@@ -431,6 +431,11 @@ absl::StatusOr<Report> MakeReport(const Examination& examination, const Categori
   if (!heap.ok()) return heap.status();
   absl::StatusOr<Report> report = ReportMaker(examination, categories, options, *heap).Make();
   if (!report.ok()) return report;
+  for (const ReportDevice& device : report->devices) {
+    if (device.index == kHostDevice) continue;
+    auto profile = MakeStepProfile(examination, categories, device.index);
+    if (profile) report->profiles.push_back(*std::move(profile));
+  }
   for (DeviceUse& use : FindDeviceUse(trace)) {
     const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };
     if (std::any_of(report->devices.begin(), report->devices.end(), is_shown))

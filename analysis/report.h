@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "analysis/allocator_report.h"
 #include "analysis/categories/categories.h"
+#include "analysis/categories/step_profile.h"
 #include "analysis/device_use.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
@@ -120,6 +121,7 @@ struct Report {
   AllocatorReport allocator;
   StreamReport streams;
   std::vector<DeviceUse> uses;  // of the devices above
+  std::vector<StepProfile> profiles;  // of those that have a loop
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/categories/category_rules.h"
 #include "analysis/report.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
@@ -25,7 +26,7 @@ namespace {
 constexpr int64_t kDefaultTop = 10;
 
 struct Options {
-  std::string file, at = "peak", heap, by = "stack", fail_above;
+  std::string file, at = "peak", heap, by = "stack", fail_above, categories;
   int64_t device = -1, top = 0;
   double from = -INFINITY, to = INFINITY;  // seconds
   bool json = false;
@@ -81,12 +82,19 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
   return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
 }
 
+absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const Options& options) {
+  if (options.categories.empty()) return analysis::CategoryRules::BuiltIn();
+  return analysis::CategoryRules::WithFile(options.categories);
+}
+
 // *text gets the report.
 absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, std::string* text) {
   auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
+  const auto category_rules = CategoryRulesOf(options);
+  if (!category_rules.ok()) return category_rules.status();
   Limit limit;
   if (!options.fail_above.empty()) {
     auto parsed = ParseLimit(options.fail_above);
@@ -95,8 +103,9 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
   }
   auto loaded = LoadTrace(options.file);
   if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
   const auto report = analysis::MakeReport(
-      analysis::Examination((*loaded)->trace, (*loaded)->definitions, *rules), *selection);
+      examination, analysis::Categorize(examination, *category_rules), *selection);
   if (!report.ok()) return InFile(report.status(), options.file);
   const auto top = static_cast<size_t>(options.top);
   *text = options.json
@@ -138,6 +147,8 @@ void AddReport(Program& program) {
   command.Option("--to", &options->to, "SECONDS", "look for the peak up to here");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
                  "exit with 3 where the peak is above so many bytes or percent");
+  command.Option("--categories", &options->categories, "FILE",
+                 "rules of your own for what memory is for (docs/categories.md)");
   options->frames.AddTo(command);
   command.Flag("--json", &options->json, "one JSON object, with every frame");
 }

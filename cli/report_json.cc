@@ -4,6 +4,7 @@
 #include "cli/report_allocator.h"
 #include "cli/report_categories.h"
 #include "cli/report_device_use.h"
+#include "cli/report_steps.h"
 #include "cli/report_streams.h"
 #include "cli/report_text.h"
 #include "cli/stack_json.h"
@@ -85,6 +86,7 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
+    json["devices"].back()["step_profile"] = StepProfileJson(report.profiles, device.index);
     json["devices"].back()["device_use"] = DeviceUseJson(report.uses, device.index);
   }
   uint64_t bytes = 0, count = 0;

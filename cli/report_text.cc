@@ -8,6 +8,7 @@
 #include "cli/report_allocator.h"
 #include "cli/report_categories.h"
 #include "cli/report_device_use.h"
+#include "cli/report_steps.h"
 #include "cli/report_streams.h"
 #include "cli/stack_text.h"
 #include "cli/text.h"
@@ -238,6 +239,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     }
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
     text += AllocatorText(report.allocator, device.index);
+    text += StepProfileText(report.profiles, device.index);
     text += DeviceUseText(report.uses, device.index);
   }
   return text + StreamText(report.streams, std::min(top, kStreamRows)) + Unknown(report, lacks);

@@ -71,13 +71,13 @@ class Job:
         self.batch = sizes.randint(2, 24)
         self.length = 32 * sizes.randint(2, 4)
         if args.model == "mlp":
-            self.hidden = 2 * hidden
+            self.hidden = 4 * hidden
             self.batch *= 16
             self.model = models.mlp(self.hidden, layers)
         elif args.model == "gpt":
             self.model = models.gpt(layers=layers, hidden=hidden)
         elif args.model == "convnet":
-            self.model = models.resnet(tuple(sizes.choice((16, 32)) * 2**i for i in range(3)))
+            self.model = models.resnet(tuple(sizes.choice((32, 64)) * 2**i for i in range(3)))
         else:
             self.model = Recurrent(hidden, sizes.randint(1, 2))
         self._adapt()

@@ -1,0 +1,27 @@
+// cli/report_steps.h
+//
+// What stays and what comes with the batch (analysis/categories/step_profile.h), in a report.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_CLI_REPORT_STEPS_H_
+#define GMT_CLI_REPORT_STEPS_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/categories/step_profile.h"
+
+namespace gmt::cli {
+
+// Empty where the device has no profile.
+std::string StepProfileText(const std::vector<analysis::StepProfile>& profiles, int32_t device);
+
+// null where the device has no profile.
+nlohmann::ordered_json StepProfileJson(const std::vector<analysis::StepProfile>& profiles,
+                                       int32_t device);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_REPORT_STEPS_H_
