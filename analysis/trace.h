@@ -230,6 +230,17 @@ struct ToldAction {
   int64_t t_ns = 0;
 };
 
+// What a stream is given in it becomes a graph. A framework takes the memory for that from a pool of
+// the graph's own.
+struct Capture {
+  uint64_t stream = 0;
+  uint32_t thread = 0;           // that began it
+  Step begin = 0, end = kNever;  // what was born in it: begin+1..end; kNever: under way at the end
+  int64_t begin_t_ns = 0, end_t_ns = INT64_MAX;
+
+  bool IsUnderWayAt(int64_t t_ns) const { return begin_t_ns <= t_ns && t_ns < end_t_ns; }
+};
+
 struct NamedInstant {
   std::string name;
   Step step = 0;
@@ -329,6 +340,7 @@ struct Trace {
   std::vector<FailedAllocation> failed;
   std::vector<DriverCall> driver_calls;
   std::vector<StreamInfo> streams;  // in the order in which they were seen
+  std::vector<Capture> captures;    // by their beginning
   std::vector<HostCost> host_costs;
   CrossCheckResult cross_check;
   std::vector<Range> ranges;  // by their beginning

@@ -98,6 +98,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void OnSnapshotTaken(const std::string& name, int64_t t_ns);
   void OnMark(const format::Event& event);
   void OnAllocatorAction(const format::Event& event);
+  void OnGraphAction(const format::Event& event);
   void OnRangeBegin(const format::Event& event);
   void OnRangeEnd(const format::Event& event);
   uint32_t EndedRange(const format::Event& event);

@@ -1,11 +1,19 @@
 // TraceBuilder (analysis/trace_builder.h): what is told and is no memory - marks, ranges, samples,
 // snapshots, gaps.
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "analysis/trace_builder.h"
 
 namespace gmt::analysis {
+namespace {
+
+// How far back the beginning of a capture may lie when its end comes: few threads capture at once.
+constexpr size_t kCapturesUnderWay = 64;
+
+}  // namespace
 
 void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& batch) {
   switch (event.kind) {
@@ -28,6 +36,8 @@ void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& 
       return OnRangeEnd(event);
     case ALLOCATOR_ACTION:
       return OnAllocatorAction(event);
+    case GRAPH_ACTION:
+      return OnGraphAction(event);
     case SAMPLE:
       if (event.detail < batch.samples.size()) OnSample(event, batch.samples[event.detail]);
       return;
@@ -74,6 +84,29 @@ void TraceBuilder::OnAllocatorAction(const format::Event& event) {
   action.t_ns = event.t_ns;
   NoteAside(Aside::kAction, trace_.actions.size(), event.t_ns);
   trace_.actions.push_back(action);
+}
+
+void TraceBuilder::OnGraphAction(const format::Event& event) {
+  if (!event.has(format::kHasStream) || Failed(event)) return;
+  const std::string_view action = definitions_.string(event.action);
+  if (action == "begin_capture") {
+    Capture capture;
+    capture.stream = event.stream;
+    capture.thread = event.thread;
+    capture.begin = trace_.last_step();
+    capture.begin_t_ns = event.t_ns;
+    trace_.captures.push_back(capture);
+  } else if (action == "end_capture") {
+    std::vector<Capture>& captures = trace_.captures;
+    const size_t oldest = captures.size() - std::min(captures.size(), kCapturesUnderWay);
+    for (size_t i = captures.size(); i > oldest; --i) {
+      Capture& capture = captures[i - 1];
+      if (capture.stream != event.stream || capture.end != kNever) continue;
+      capture.end = trace_.last_step();
+      capture.end_t_ns = event.t_ns;
+      return;
+    }
+  }
 }
 
 void TraceBuilder::OnRangeBegin(const format::Event& event) {

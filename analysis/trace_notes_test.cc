@@ -208,6 +208,24 @@ TEST_F(TraceNotesTest, CallThatTheDriverRefusedIsNone) {
   EXPECT_THAT(script_.Build().driver_calls, SizeIs(1));
 }
 
+TEST_F(TraceNotesTest, CapturesArePairedByTheirStream) {
+  script_.Graph("begin_capture", 7);
+  script_.Block(0x1000, 512);
+  script_.Graph("begin_capture", 8);
+  script_.Block(0x2000, 512);
+  script_.Graph("end_capture", 7);
+  script_.Graph("end_capture", 9);
+  const Trace trace = script_.Build();
+  ASSERT_THAT(trace.captures, SizeIs(2));
+  EXPECT_EQ(trace.captures[0].stream, 7u);
+  EXPECT_EQ(trace.captures[0].begin, 0u);
+  EXPECT_EQ(trace.captures[0].end, 2u);
+  EXPECT_TRUE(trace.captures[0].IsUnderWayAt(4 * EventScript::kStep_ns));
+  EXPECT_FALSE(trace.captures[0].IsUnderWayAt(5 * EventScript::kStep_ns));
+  EXPECT_EQ(trace.captures[1].begin, 1u);
+  EXPECT_EQ(trace.captures[1].end, kNever);
+}
+
 TEST_F(TraceNotesTest, WithoutBlocksNoCallsAreKept) {
   script_.Alloc(0x200000, 4096);
   EXPECT_THAT(script_.Build().driver_calls, IsEmpty());
