@@ -12,6 +12,7 @@
   VERB(List) \
   VERB(Collect) \
   VERB(Report) \
+  VERB(Frag) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

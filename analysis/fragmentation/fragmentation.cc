@@ -194,15 +194,11 @@ Fragmentation FragmentationAfter(const Examination& examination, int32_t device,
 absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& examination,
                                                              const FragmentationOptions& options) {
   const std::set<int32_t> devices = DevicesWithSegments(examination.trace());
-  if (devices.empty()) {
-    return absl::NotFoundError(
-        "no framework's allocator was recorded that keeps segments, so that nothing can be "
-        "fragmented; try: gpumemtrace report");
-  }
   if (options.device && !devices.contains(*options.device)) {
-    return absl::NotFoundError(absl::StrCat("GPU ", *options.device,
-                                            " has no segments in this recording; there is: GPU ",
-                                            absl::StrJoin(devices, ", GPU ")));
+    return absl::NotFoundError(absl::StrCat(
+        "GPU ", *options.device, " has no segments of an allocator in this recording; ",
+        devices.empty() ? "no GPU has"
+                        : absl::StrCat("there is: GPU ", absl::StrJoin(devices, ", GPU "))));
   }
   std::vector<Fragmentation> all;
   for (int32_t device : devices) {

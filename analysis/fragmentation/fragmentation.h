@@ -85,8 +85,8 @@ struct FragmentationOptions {
   std::optional<int32_t> device;
 };
 
-// By device, of those with segments. NOT_FOUND where `at` or `device` is not in the recording, and
-// where no allocator kept segments.
+// By device, of those with segments: none where no allocator kept any. NOT_FOUND where `at` or
+// `device` is not in the recording.
 absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& examination,
                                                              const FragmentationOptions& options);
 // Of one device after a step, as the requester would see it.

@@ -1,0 +1,68 @@
+// gpumemtrace frag: what a caching allocator holds beside its live blocks, and why.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/fragmentation/fragmentation.h"
+#include "cli/command.h"
+#include "cli/frag_text.h"
+#include "cli/load_trace.h"
+#include "cli/source_line.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int64_t kDefaultTop = 3;
+
+struct Options {
+  std::string file, at = "peak";
+  int64_t device = -1, top = 0;
+  bool json = false;
+};
+
+absl::StatusOr<int> Frag(const Options& options, const Terminal& terminal) {
+  analysis::FragmentationOptions selection;
+  auto at = analysis::ParseAt(options.at);
+  if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
+  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  selection.at = *std::move(at);
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  auto loaded = LoadTrace(options.file);
+  if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
+  const auto found = analysis::FindFragmentation(examination, selection);
+  if (!found.ok()) {
+    return absl::Status(found.status().code(),
+                        absl::StrCat(options.file, ": ", found.status().message()));
+  }
+  const auto top = static_cast<size_t>(options.top);
+  if (options.json) {
+    fmt::print("{}", FragJson(*found, examination, options.file, top == 0 ? SIZE_MAX : top));
+    return kDone;
+  }
+  SourceLines sources((*loaded)->trace.start_unix_ns);
+  fmt::print("{}", FragText(*found, examination, sources, options.file,
+                            top == 0 ? kDefaultTop : top, terminal));
+  for (const std::string& lack : (*loaded)->lacks) PrintNote(lack);
+  return kDone;
+}
+
+}  // namespace
+
+void AddFrag(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      program.AddVerb("frag", "What an allocator holds beside its live blocks, and why",
+                      [options](const Terminal& terminal) { return Frag(*options, terminal); });
+  command.Argument("FILE", &options->file, "recording");
+  command.Option("--at", &options->at, "WHEN",
+                 "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--top", &options->top, "N", "how many of the lines of code that pin memory");
+  command.Flag("--json", &options->json, "one JSON object, with every segment");
+}
+
+}  // namespace gmt::cli
