@@ -12,7 +12,8 @@
 // those of an allocation that was under way.
 //
 // Not counted as recorded, because it need not be on the device or is not this process's: managed
-// memory, and what was imported.
+// memory, and what was imported. Counted, though no allocation of the driver was seen for it: a
+// framework's blocks that lie in no memory that is known.
 //
 // Thread safety: pure functions. Cost: one walk over the trace's steps.
 
@@ -50,6 +51,12 @@ struct DeviceUse {
   At last;
   At fullest;  // the one with most bytes used, the first of them
 };
+
+// Whether the row's bytes are part of what the driver says of the row's device.
+bool IsInDriverFigure(const Rows& rows, RowId row);
+
+// What IsInDriverFigure and held at the place of each of trace.samples, on that sample's device.
+std::vector<uint64_t> RecordedAtSamples(const Trace& trace);
 
 // By device and source, of those that have samples.
 std::vector<DeviceUse> FindDeviceUse(const Trace& trace);

@@ -140,6 +140,12 @@ class EventScript {
     event.text = builder_.InternString(status);
     return event;
   }
+  format::Event& Module(const std::string& action, uint64_t bytes) {
+    return AddAction(MODULE_ACTION, action, bytes);
+  }
+  format::Event& Limit(const std::string& limit, uint64_t bytes) {
+    return AddAction(LIMIT_ACTION, limit, bytes);
+  }
   // Of cudaMallocAsync and cudaFreeAsync.
   format::Event& AllocAsync(uint64_t address, uint64_t size, uint64_t stream,
                             const Functions& stack = {}) {
@@ -262,6 +268,13 @@ class EventScript {
     event.present |= format::kHasStream;
     event.stream = stream;
     return Api(event, api);
+  }
+  format::Event& AddAction(Kind kind, const std::string& action, uint64_t value) {
+    format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);
+    event.present |= format::kHasValue;
+    event.action = builder_.InternString(action);
+    event.value = value;
+    return event;
   }
   format::Event& AddStreamCall(Kind kind, uint64_t stream, const std::string& action = "") {
     format::Event& event = Add(kind, "", MEMORY_UNSPECIFIED, 0, 0);

@@ -43,6 +43,7 @@
 
 #include "analysis/column.h"
 #include "analysis/cross_check.h"
+#include "analysis/outside_notes.h"
 #include "analysis/reconciliation.h"
 #include "analysis/stream_info.h"
 #include "proto/gmt.pb.h"
@@ -257,6 +258,13 @@ struct DeviceSample {
   std::optional<uint64_t> reserved_bytes;
   // Of this process and of the others, where the source tells processes apart and ours is among them.
   std::optional<uint64_t> process_bytes, others_bytes;
+  // All that the source lists, ours among them.
+  struct Process {
+    uint64_t pid = 0;
+    std::optional<uint64_t> bytes;  // nullopt: the source does not say how much
+    std::string name;
+  };
+  std::vector<Process> processes;
 };
 
 // What happened and is no step, in the order of the events: behind `step` steps and all asides
@@ -348,6 +356,7 @@ struct Trace {
   std::vector<ToldAction> actions;
   std::vector<NamedInstant> snapshots;
   std::vector<DeviceSample> samples;
+  OutsideNotes outside;
   std::vector<Aside> asides;
   std::vector<Device> devices;  // as the recording names them
   std::vector<Setting> settings, libraries;

@@ -107,6 +107,7 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
       if (!IsForeign(event.memory)) OnUnmap(event);
       return;
     case CONTEXT_RESET:
+      NoteOutside(event);
       return OnContextReset(event);
     default:
       return OnNote(event, batch);

@@ -95,6 +95,7 @@ class TraceBuilder : public format::RecordingVisitor {
   // What is no memory (trace_notes.cc).
   void OnNote(const format::Event& event, const format::EventBatch& batch);
   void OnSample(const format::Event& event, const Sample& sample);
+  void NoteOutside(const format::Event& event);
   void OnSnapshotTaken(const std::string& name, int64_t t_ns);
   void OnMark(const format::Event& event);
   void OnAllocatorAction(const format::Event& event);

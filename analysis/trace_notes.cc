@@ -53,7 +53,7 @@ void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& 
       }
       return;
     default:
-      return;
+      return NoteOutside(event);
   }
 }
 
@@ -164,6 +164,10 @@ void TraceBuilder::OnSample(const format::Event& event, const Sample& sample) {
   if (sample.has_reserved_bytes()) known.reserved_bytes = sample.reserved_bytes();
   uint64_t others = 0;
   for (const Sample::ProcessUse& process : sample.processes()) {
+    DeviceSample::Process& listed = known.processes.emplace_back();
+    listed.pid = process.pid();
+    listed.name = process.name();
+    if (process.has_bytes()) listed.bytes = process.bytes();
     if (process.pid() != trace_.pid) {
       others += process.bytes();
     } else if (process.has_bytes()) {
