@@ -13,6 +13,7 @@
   VERB(Collect) \
   VERB(Report) \
   VERB(Frag) \
+  VERB(Ledger) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

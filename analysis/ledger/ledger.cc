@@ -13,6 +13,8 @@
 namespace gmt::analysis {
 namespace {
 
+constexpr const char* kLess = "driver less events";
+
 void AddRow(LedgerGroup group, std::string name, uint64_t bytes, std::string known_by,
             std::string detail, std::vector<LedgerRow>& rows) {
   LedgerRow row;
@@ -54,15 +56,14 @@ void AddStanding(const Trace& trace, const DriverReading& reading, std::vector<L
   if (reading.standing_bytes == 0) return;
   const DeviceSample& sample = reading.sample;
   if (sample.process_bytes) {
-    AddRow(LedgerGroup::kOutsideFramework, "contexts and modules", reading.standing_bytes,
-           absl::StrCat(sample.source, " less events"), StandingDetail(trace, sample), rows);
+    AddRow(LedgerGroup::kOutsideFramework, "contexts and modules", reading.standing_bytes, kLess,
+           StandingDetail(trace, sample), rows);
     return;
   }
-  AddRow(LedgerGroup::kNotApart, "contexts, modules and other processes", reading.standing_bytes,
-         absl::StrCat(sample.source, " less events"),
-         absl::StrCat(sample.source, sample.processes.empty()
-                                         ? " counts all processes together"
-                                         : " does not know this process by its number"),
+  AddRow(LedgerGroup::kNotApart, "contexts and others", reading.standing_bytes, kLess,
+         absl::StrCat("contexts, modules, other processes: ", sample.source,
+                      sample.processes.empty() ? " counts them together"
+                                               : " has this process under no number that is known"),
          rows);
 }
 

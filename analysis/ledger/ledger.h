@@ -50,11 +50,13 @@ struct LedgerRow {
   std::string name;  // "live blocks", "NCCL", "context and modules", "process 41388", ...
   uint64_t bytes = 0;
   LedgerGroup group = LedgerGroup::kReserved;
-  bool releasable = false;  // empty_cache() would give it back now
-  std::string known_by;     // "events", "nvml", ...
-  std::string detail;       // who: the stack's own frame, a process's name; may be empty
-  uint64_t count = 0;       // allocations; 0: not of such
-  uint32_t stack = 0;       // of most of it; 0: none
+  bool is_live = false;        // of kReserved: blocks in use
+  bool releasable = false;     // empty_cache() would give it back now
+  std::string known_by;        // "events", "nvml", ...
+  std::string detail;          // who: the stack's own frame, a process's name; may be empty
+  uint64_t count = 0;          // allocations; 0: not of such
+  uint32_t stack = 0;          // of most of it; 0: none
+  uint64_t private_bytes = 0;  // of "graph pools": all of those pools, live blocks among them
 };
 
 // Memory that may be on the device or not, or is another's: no part of the sum.

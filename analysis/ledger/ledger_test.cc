@@ -209,7 +209,7 @@ TEST_F(LedgerTest, SourceThatCountsAllTogetherDoesNotTellOursApart) {
   script_.Alloc(0x10000000, 20 * kMiB);
   script_.Sample(420 * kMiB, 1024 * kMiB).set_source("cudaMemGetInfo");
   const Ledger ledger = At("end");
-  ASSERT_EQ(MiBOf(ledger, "contexts, modules and other processes"), 400);
+  ASSERT_EQ(MiBOf(ledger, "contexts and others"), 400);
   EXPECT_EQ(ledger.process_bytes(), 20 * kMiB);
   EXPECT_FALSE(ledger.told_process_bytes.has_value());
 }
@@ -219,8 +219,8 @@ TEST_F(LedgerTest, ListThatDoesNotHaveUsSaysSo) {
   Holds(Nvml(420), 77, 400);
   const Ledger ledger = At("end");
   EXPECT_EQ(MiBOf(ledger, "process 77"), -1);
-  EXPECT_EQ(MiBOf(ledger, "contexts, modules and other processes"), 400);
-  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("does not know this process by its number"));
+  EXPECT_EQ(MiBOf(ledger, "contexts and others"), 400);
+  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("under no number that is known"));
 }
 
 TEST_F(LedgerTest, ProcessWithoutAnAmountIsListedAndUnexplained) {

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/cache_state.h"
 #include "analysis/device_use.h"
+#include "analysis/fragmentation/fragmentation.h"
 
 namespace gmt::analysis {
 namespace {
@@ -57,24 +57,13 @@ Held HeldOn(const Trace& trace, int32_t device, Step step) {
   return held;
 }
 
-struct Split {
-  uint64_t reserved = 0, allocated = 0, pending = 0, releasable = 0, pinned = 0, free_private = 0;
-};
-
-Split SplitAfter(const Trace& trace, int32_t device, Step step) {
-  Split split;
-  for (const PoolState& pool : PoolsAfter(trace, device, step)) {
-    split.reserved += pool.reserved;
-    split.allocated += pool.allocated;
-    split.pending += pool.pending;
-    if (pool.kind == PoolState::kPrivate) {
-      split.free_private += pool.releasable + pool.pinned;
-    } else {
-      split.releasable += pool.releasable;
-      split.pinned += pool.pinned;
-    }
+// Bytes of a framework's private pools, live and free.
+uint64_t PrivateBytes(const std::vector<SegmentMap>& segments) {
+  uint64_t bytes = 0;
+  for (const SegmentMap& segment : segments) {
+    if (segment.is_private) bytes += segment.size;
   }
-  return split;
+  return bytes;
 }
 
 class RowMaker {
@@ -96,45 +85,54 @@ class RowMaker {
   std::vector<LedgerRow>& rows_;
 };
 
-// One row for each heap where there are several, and their sum is what lies in the segments.
-void AddLive(const Trace& trace, const Held& held, uint64_t allocated, RowMaker& rows) {
-  uint64_t sum = 0, count = 0;
-  for (const auto& [heap, blocks] : held.blocks_by_heap) sum += blocks.bytes, count += blocks.count;
-  if (held.blocks_by_heap.size() < 2 || sum != allocated) {
-    if (allocated == 0) return;
-    const bool one = held.blocks_by_heap.size() == 1;
-    rows.Add(LedgerGroup::kReserved, "live blocks", allocated,
-             one ? absl::StrCat("of ", trace.heaps[held.blocks_by_heap.begin()->first]) : "")
-        .count = count;
-    return;
-  }
-  for (const auto& [heap, blocks] : held.blocks_by_heap) {
-    rows.Add(LedgerGroup::kReserved, absl::StrCat("live blocks of ", trace.heaps[heap]),
-             blocks.bytes)
-        .count = blocks.count;
-  }
+void AddLiveRow(std::string name, const Sum& blocks, std::string detail, RowMaker& rows) {
+  LedgerRow& row =
+      rows.Add(LedgerGroup::kReserved, std::move(name), blocks.bytes, std::move(detail));
+  row.count = blocks.count;
+  row.is_live = true;
 }
 
-void AddReserved(const Trace& trace, int32_t device, Step step, const Held& held, RowMaker& rows) {
-  const Split split = SplitAfter(trace, device, step);
-  AddLive(trace, held, split.allocated, rows);
+// One row for each heap where there are several, and their sum is what lies in the segments.
+void AddLive(const Trace& trace, const Held& held, uint64_t allocated, RowMaker& rows) {
+  if (allocated == 0) return;
+  Sum all;
+  for (const auto& [heap, blocks] : held.blocks_by_heap) {
+    all.bytes += blocks.bytes;
+    all.count += blocks.count;
+  }
+  if (held.blocks_by_heap.size() > 1 && all.bytes == allocated) {
+    for (const auto& [heap, blocks] : held.blocks_by_heap) {
+      AddLiveRow(absl::StrCat("live blocks of ", trace.heaps[heap]), blocks, "", rows);
+    }
+    return;
+  }
+  const bool one = held.blocks_by_heap.size() == 1;
+  AddLiveRow("live blocks", {allocated, all.count},
+             one ? absl::StrCat("of ", trace.heaps[held.blocks_by_heap.begin()->first]) : "", rows);
+}
+
+void AddReserved(const Examination& examination, int32_t device, Step step, const Held& held,
+                 RowMaker& rows) {
+  const Fragmentation segments = FragmentationAfter(examination, device, step);
+  const FragmentationSplit& split = segments.split;
+  AddLive(examination.trace(), held, segments.allocated_bytes, rows);
   const auto add = [&](const char* name, uint64_t bytes, const char* detail) -> LedgerRow* {
     return bytes == 0 ? nullptr : &rows.Add(LedgerGroup::kReserved, name, bytes, detail);
   };
   if (LedgerRow* row = add("cached", split.releasable, "empty_cache() would give it back")) {
     row->releasable = true;
   }
-  add("holes", split.pinned, "free beside live blocks: only a request that fits can use it");
-  add("awaiting streams", split.pending, "freed, and another stream may still use it");
-  add("graph pools", split.free_private, "free in private pools");
-  if (held.segments.bytes > split.reserved) {
-    add("not mapped", held.segments.bytes - split.reserved,
+  add("holes", split.pinned + split.stream, "free beside live blocks, which keep it");
+  add("awaiting streams", split.awaiting_stream, "freed, and another stream may still use it");
+  if (LedgerRow* row = add("graph pools", split.private_pool, "")) {
+    row->private_bytes = PrivateBytes(segments.segments);
+  }
+  if (held.segments.bytes > segments.reserved_bytes) {
+    add("not mapped", held.segments.bytes - segments.reserved_bytes,
         "physical memory of segments, at no address now");
   }
   if (held.unbacked.bytes > 0) {
-    rows.Add(LedgerGroup::kReserved, "blocks elsewhere", held.unbacked.bytes,
-             "in memory whose allocation was not seen")
-        .count = held.unbacked.count;
+    AddLiveRow("blocks elsewhere", held.unbacked, "in memory whose allocation was not seen", rows);
   }
 }
 
@@ -199,7 +197,7 @@ ProcessRows ProcessRowsAfter(const Examination& examination, int32_t device, Ste
   ProcessRows process;
   process.recorded_bytes = held.recorded;
   RowMaker rows(process.rows);
-  AddReserved(trace, device, step, held, rows);
+  AddReserved(examination, device, step, held, rows);
   AddOthers(examination, held, rows);
   if (held.managed.bytes > 0) {
     process.asides.push_back({"managed memory", held.managed.bytes,

@@ -1,0 +1,107 @@
+// gpumemtrace ledger: what the driver says is in use, and by what.
+
+#include "analysis/ledger/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "cli/collect_session.h"
+#include "cli/command.h"
+#include "cli/ledger_text.h"
+#include "cli/load_trace.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+struct Options {
+  std::string file, at;
+  int64_t device = -1, top = 0;
+  bool json = false;
+};
+
+bool IsPid(const std::string& name) {
+  std::error_code error;
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+         !std::filesystem::exists(name, error);
+}
+
+// The recording that a running process is being recorded to.
+absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
+  const auto session = FindSession(pid);
+  if (!session.ok()) return session.status();
+  if (session->output.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "process ", pid, " has a session but no recording yet; make one with: gpumemtrace collect ",
+        session->path));
+  }
+  return session->output;
+}
+
+// The collector writes while this reads: that the file has no end is no news.
+void ForgetTheEnd(std::vector<std::string>& lacks) {
+  std::erase_if(lacks, [](const std::string& lack) {
+    return lack.find("gpumemtrace repair") != std::string::npos;
+  });
+}
+
+absl::StatusOr<analysis::LedgerOptions> Selection(const Options& options, bool is_live) {
+  analysis::LedgerOptions selection;
+  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  auto at = analysis::ParseAt(!options.at.empty() ? options.at : is_live ? "end" : "peak");
+  if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
+  selection.at = *std::move(at);
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  return selection;
+}
+
+absl::StatusOr<int> RunLedger(const Options& options, const Terminal& terminal) {
+  LedgerSource source;
+  source.is_live = IsPid(options.file);
+  const auto selection = Selection(options, source.is_live);
+  if (!selection.ok()) return selection.status();
+  source.file = options.file;
+  if (source.is_live) {
+    auto recording = RecordingOf(options.file);
+    if (!recording.ok()) return recording.status();
+    source.file = *std::move(recording);
+  }
+  const auto loaded = LoadTrace(source.file);
+  if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
+  const auto ledgers = analysis::MakeLedgers(examination, *selection);
+  if (!ledgers.ok()) {
+    return absl::Status(ledgers.status().code(),
+                        absl::StrCat(source.file, ": ", ledgers.status().message()));
+  }
+  source.is_imported = !(*loaded)->trace.imported_from.empty();
+  source.lacks = (*loaded)->lacks;
+  if (source.is_live) ForgetTheEnd(source.lacks);
+  const auto top = static_cast<size_t>(options.top);
+  fmt::print("{}", options.json ? LedgerJson(*ledgers, source)
+                                : LedgerText(*ledgers, source, top, terminal));
+  return kDone;
+}
+
+}  // namespace
+
+void AddLedger(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command = program.AddVerb(
+      "ledger", "What the driver says is in use, and by what",
+      [options](const Terminal& terminal) { return RunLedger(*options, terminal); });
+  command.Argument("FILE", &options->file, "recording, or the PID of a process being recorded");
+  command.Option("--at", &options->at, "WHEN",
+                 "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--top", &options->top, "N", "rows for what lies beside the allocator");
+  command.Flag("--json", &options->json, "one JSON object");
+}
+
+}  // namespace gmt::cli
