@@ -360,6 +360,7 @@ struct Trace {
   std::vector<Aside> asides;
   std::vector<Device> devices;  // as the recording names them
   std::vector<Setting> settings, libraries;
+  std::vector<std::string> argv;  // of the process
   std::optional<int32_t> rank, local_rank, world_size;
   std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;

@@ -55,6 +55,7 @@ absl::Status TraceBuilder::OnFacts(const Facts& facts) {
   if (facts.libraries_size() > 0) {
     trace_.libraries.assign(facts.libraries().begin(), facts.libraries().end());
   }
+  if (facts.argv_size() > 0) trace_.argv.assign(facts.argv().begin(), facts.argv().end());
   if (facts.has_rank()) trace_.rank = facts.rank();
   if (facts.has_local_rank()) trace_.local_rank = facts.local_rank();
   if (facts.has_world_size()) trace_.world_size = facts.world_size();

@@ -53,15 +53,14 @@ std::vector<Part> Parts(const Ledger& ledger) {
 std::string Verdict(const Ledger& ledger, const std::vector<Part>& parts) {
   std::string text =
       ledger.source.empty()
-          ? fmt::format("GPU {}: at least {} in use", ledger.device,
-                        Bytes(ledger.driver_used_bytes))
-          : fmt::format("GPU {}: {} in use", ledger.device, Bytes(ledger.driver_used_bytes));
+          ? fmt::format("GPU {} uses at least {}", ledger.device, Bytes(ledger.driver_used_bytes))
+          : fmt::format("GPU {} uses {}", ledger.device, Bytes(ledger.driver_used_bytes));
   for (size_t i = 0; i < parts.size(); ++i) {
     text += fmt::format("{} {} {}", i == 0 ? ":" : ",", Bytes(parts[i].bytes), parts[i].what);
   }
   if (ledger.source.empty()) return text + "; no driver was asked";
   const int64_t unexplained = ledger.unexplained_bytes;
-  if (unexplained == 0) return text + "; nothing unexplained";
+  if (unexplained == 0) return text + "; all explained";
   return text + fmt::format("; {}{} unexplained", unexplained < 0 ? "-" : "",
                             Bytes(Magnitude(unexplained)));
 }

@@ -100,13 +100,13 @@ TEST_F(LedgerTextTest, FirstLineSaysHowMuchAndWhatOfItIsWhat) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
   script_.Block(0x10000000, 5 * kMiB, {"forward"});
   Holds(Nvml(600, 350), 77, 250, "python");
-  EXPECT_THAT(Text(), StartsWith("GPU 0: 600 MiB in use: 5.00 MiB live, 15.0 MiB cached, 330 MiB "
-                                 "outside, 250 MiB others; nothing unexplained\n"));
+  EXPECT_THAT(Text(), StartsWith("GPU 0 uses 600 MiB: 5.00 MiB live, 15.0 MiB cached, 330 MiB "
+                                 "outside, 250 MiB others; all explained\n"));
 }
 
 TEST_F(LedgerTextTest, FirstLineLeavesOutTheSmallestPartWhereThereIsNoRoom) {
   Everything();
-  EXPECT_THAT(Text(), StartsWith("GPU 0: 600 MiB in use: 5.00 MiB live, 307 MiB outside, 200 MiB "
+  EXPECT_THAT(Text(), StartsWith("GPU 0 uses 600 MiB: 5.00 MiB live, 307 MiB outside, 200 MiB "
                                  "others; 33.0 MiB unexplained\n"));
 }
 
@@ -136,7 +136,7 @@ TEST_F(LedgerTextTest, LessToldThanRecordedIsSaidWithItsSign) {
   script_.Alloc(0x10000000, 200 * kMiB);
   Nvml(150, 150);
   const std::string text = Text();
-  EXPECT_THAT(text, StartsWith("GPU 0: 150 MiB in use: 200 MiB its own; -50.0 MiB unexplained"));
+  EXPECT_THAT(text, StartsWith("GPU 0 uses 150 MiB: 200 MiB its own; -50.0 MiB unexplained"));
   EXPECT_THAT(text, HasSubstr("more was recorded than the driver says"));
 }
 
@@ -150,8 +150,8 @@ TEST_F(LedgerTextTest, ReadingOfAnotherMomentIsSaid) {
 TEST_F(LedgerTextTest, WithoutAReadingItIsAtLeastThat) {
   script_.Alloc(0x10000000, 20 * kMiB);
   const std::string text = Text();
-  EXPECT_THAT(
-      text, StartsWith("GPU 0: at least 20.0 MiB in use: 20.0 MiB its own; no driver was asked\n"));
+  EXPECT_THAT(text,
+              StartsWith("GPU 0 uses at least 20.0 MiB: 20.0 MiB its own; no driver was asked\n"));
   EXPECT_THAT(text, HasSubstr("Not known: what the driver said; why it was not asked: "
                               "gpumemtrace info run.gmt\n"));
   EXPECT_THAT(text, Not(HasSubstr("unexplained")));
@@ -167,7 +167,7 @@ TEST_F(LedgerTextTest, FollowUpIsWhereMostIsToBeUnderstood) {
 TEST_F(LedgerTextTest, OtherDevicesAreALineEach) {
   Everything();
   script_.Alloc(0x90000000, kMiB).device = 1;
-  EXPECT_THAT(Text(), HasSubstr("\nGPU 1: at least 1.00 MiB in use"));
+  EXPECT_THAT(Text(), HasSubstr("\nGPU 1 uses at least 1.00 MiB"));
 }
 
 TEST_F(LedgerTextTest, EmptyRecordingSaysSo) {

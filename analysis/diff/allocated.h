@@ -1,0 +1,43 @@
+// analysis/diff/allocated.h
+//
+// What is allocated on a device, and not merely kept by an allocator: blocks, and memory of driver
+// and host that holds no blocks. Each byte is counted once, in the row that the program asked for.
+//
+// Thread safety: pure functions. Cost: one walk over steps, or over rows.
+
+#ifndef GMT_ANALYSIS_DIFF_ALLOCATED_H_
+#define GMT_ANALYSIS_DIFF_ALLOCATED_H_
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/replay.h"
+#include "analysis/trace.h"
+
+namespace gmt::analysis {
+
+// Most that was allocated, by device.
+std::map<int32_t, Amount> AllocatedPeaks(const Trace& trace);
+
+// What one stack has allocated at a moment, in one heap.
+struct StackUse {
+  uint32_t stack = 0, forward_stack = 0;
+  uint32_t heap = 0;
+  uint64_t bytes = 0, count = 0;
+  Category category = Category::kUnknown;  // of the largest of its pieces
+};
+
+struct AllocatedState {
+  std::vector<StackUse> stacks;  // in the order of their ids
+  uint64_t bytes = 0;            // of them all
+  uint64_t reserved_bytes = 0;   // memory of the driver that holds blocks
+};
+AllocatedState AllocatedAfter(const Trace& trace, const Categories& categories, int32_t device,
+                              Step step);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_DIFF_ALLOCATED_H_

@@ -1,0 +1,95 @@
+#include "analysis/diff/differences.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace gmt::analysis {
+namespace {
+
+std::string Changed(const std::string& what, const std::string& from, const std::string& to) {
+  return absl::StrCat(what, " ", from.empty() ? "not set" : from, " -> ",
+                      to.empty() ? "not set" : to);
+}
+
+void AddValues(const std::vector<Setting>& base, const std::vector<Setting>& changed,
+               std::vector<std::string>& differences) {
+  if (base.empty() || changed.empty()) return;
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const Setting& setting : base) values[setting.name()].first = setting.value();
+  for (const Setting& setting : changed) values[setting.name()].second = setting.value();
+  for (const auto& [name, both] : values) {
+    if (both.first != both.second) differences.push_back(Changed(name, both.first, both.second));
+  }
+}
+
+std::string DeviceText(const Device& device) {
+  std::string text = device.name();
+  if (device.total_bytes() > 0) absl::StrAppend(&text, " (", device.total_bytes() >> 20, " MiB)");
+  return text;
+}
+
+void AddDevices(const Trace& base, const Trace& changed, std::vector<std::string>& differences) {
+  for (const Device& device : base.devices) {
+    const auto same =
+        std::find_if(changed.devices.begin(), changed.devices.end(),
+                     [&](const Device& other) { return other.index() == device.index(); });
+    if (same == changed.devices.end() || DeviceText(device) == DeviceText(*same)) continue;
+    differences.push_back(
+        Changed(absl::StrCat("GPU ", device.index()), DeviceText(device), DeviceText(*same)));
+  }
+}
+
+// Without the words that both begin and end with.
+void AddCommand(std::vector<std::string> base, std::vector<std::string> changed,
+                std::vector<std::string>& differences) {
+  if (base.empty() || changed.empty() || base == changed) return;
+  const auto [a, b] = std::mismatch(base.begin(), base.end(), changed.begin(), changed.end());
+  // An option is told with its value.
+  const auto begin = std::max<ptrdiff_t>(a - base.begin() - 1, 0);
+  base.erase(base.begin(), base.begin() + begin);
+  changed.erase(changed.begin(), changed.begin() + begin);
+  while (base.size() > 1 && changed.size() > 1 && base.back() == changed.back()) {
+    base.pop_back();
+    changed.pop_back();
+  }
+  differences.push_back(Changed("command", absl::StrJoin(base, " "), absl::StrJoin(changed, " ")));
+}
+
+void AddLoop(const Cycles& base, const Cycles& changed, std::vector<std::string>& differences) {
+  if (base.cycles.empty() || changed.cycles.empty()) return;
+  if (base.source != changed.source) {
+    differences.push_back(Changed("steps are told by", base.source, changed.source));
+  }
+  if (base.cycles.size() != changed.cycles.size()) {
+    differences.push_back(
+        Changed("steps", absl::StrCat(base.cycles.size()), absl::StrCat(changed.cycles.size())));
+  }
+}
+
+void AddRanks(const Trace& base, const Trace& changed, std::vector<std::string>& differences) {
+  const auto add = [&](const char* what, std::optional<int32_t> a, std::optional<int32_t> b) {
+    if (!a || !b || *a == *b) return;
+    differences.push_back(Changed(what, absl::StrCat(*a), absl::StrCat(*b)));
+  };
+  add("rank", base.rank, changed.rank);
+  add("world size", base.world_size, changed.world_size);
+}
+
+}  // namespace
+
+std::vector<std::string> DifferencesOf(const Examination& base, const Examination& changed) {
+  const Trace &a = base.trace(), &b = changed.trace();
+  std::vector<std::string> differences;
+  AddCommand(a.argv, b.argv, differences);
+  AddValues(a.settings, b.settings, differences);
+  AddValues(a.libraries, b.libraries, differences);
+  AddDevices(a, b, differences);
+  AddRanks(a, b, differences);
+  AddLoop(base.cycles(), changed.cycles(), differences);
+  return differences;
+}
+
+}  // namespace gmt::analysis

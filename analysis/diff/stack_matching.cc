@@ -1,0 +1,191 @@
+#include "analysis/diff/stack_matching.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "symbols/demangle.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr int kTiers = 4;
+constexpr char kEnd = '\n';  // of a frame, of a key's part: in no name
+
+// Without arguments; of Python without the classes around it, which older interpreters and PyTorch's
+// own recorder do not tell.
+std::string BareFunction(const FrameText& frame) {
+  if (!frame.is_python()) return symbols::BareName(frame.function);
+  return frame.function.substr(frame.function.rfind('.') + 1);
+}
+
+// Addresses in modules are of one build, and those in no module of one process.
+std::string FunctionOrModule(const FrameText& frame) {
+  if (!frame.function.empty()) return frame.function;
+  return frame.module.substr(frame.module.rfind('/') + 1);
+}
+
+void AddExact(const std::vector<FrameText>& frames, std::string& key) {
+  for (const FrameText& frame : frames) {
+    absl::StrAppend(&key, frame.function.empty() ? frame.Name() : frame.function, "\t", frame.file,
+                    "\t", frame.line, "\n");
+  }
+}
+
+void AddMoved(const std::vector<FrameText>& frames, std::string& key) {
+  for (const FrameText& frame : frames) {
+    absl::StrAppend(&key, FunctionOrModule(frame), "\t", frame.FileName(), "\n");
+  }
+}
+
+bool IsSeenByAll(const FrameText& frame) {
+  return !frame.is_noise() && (frame.is_python() || frame.role == symbols::FrameRole::kOwn);
+}
+
+void AddShared(const std::vector<FrameText>& frames, std::string& key) {
+  for (const FrameText& frame : frames) {
+    if (!IsSeenByAll(frame)) continue;
+    absl::StrAppend(&key, BareFunction(frame), "\t", frame.FileName(), "\n");
+  }
+}
+
+void AddOwn(const std::vector<FrameText>& frames, std::string& key) {
+  const int own = OwnFrame(frames);
+  if (own < 0) return;
+  const FrameText& frame = frames[static_cast<size_t>(own)];
+  absl::StrAppend(&key, BareFunction(frame), "\t", frame.FileName(), "\n");
+}
+
+// Empty where the stack has nothing to be matched by.
+std::string KeyOf(const StackToMatch& stack, int tier) {
+  const auto add = [&](const std::vector<FrameText>& frames, std::string& key) {
+    switch (tier) {
+      case 1:
+        return AddExact(frames, key);
+      case 2:
+        return AddMoved(frames, key);
+      case 3:
+        return AddShared(frames, key);
+      default:
+        return AddOwn(frames, key);
+    }
+  };
+  if (stack.frames.empty() && tier > 1) return "";
+  std::string frames;
+  add(stack.frames, frames);
+  if (frames.empty() && tier > 1) return "";
+  frames += kEnd;
+  add(stack.forward_frames, frames);
+  const std::string category = tier == kTiers ? std::string(NameOf(stack.category)) : std::string();
+  return absl::StrCat(stack.heap, "\n", category, "\n", frames);
+}
+
+std::vector<uint32_t> LinesOf(const StackToMatch& stack) {
+  std::vector<uint32_t> lines;
+  for (const FrameText& frame : stack.frames) lines.push_back(frame.line);
+  for (const FrameText& frame : stack.forward_frames) lines.push_back(frame.line);
+  return lines;
+}
+
+class Matcher {
+ public:
+  Matcher(const std::vector<StackToMatch>& base, const std::vector<StackToMatch>& changed)
+      : base_(base), changed_(changed), base_done_(base.size()), changed_done_(changed.size()) {}
+
+  std::vector<StackMatch> Run() {
+    for (int tier = 1; tier <= kTiers; ++tier) {
+      const Candidates candidates = Unmatched(tier);
+      for (const auto& [key, sides] : candidates) {
+        if (!sides.base.empty() && !sides.changed.empty()) Pair(sides, tier);
+      }
+    }
+    return std::move(matches_);
+  }
+
+ private:
+  struct Sides {
+    std::vector<size_t> base, changed;
+  };
+  using Candidates = std::map<std::string, Sides>;
+
+  Candidates Unmatched(int tier) const {
+    Candidates candidates;
+    for (size_t i = 0; i < base_.size(); ++i) {
+      if (base_done_[i]) continue;
+      if (std::string key = KeyOf(base_[i], tier); !key.empty()) candidates[key].base.push_back(i);
+    }
+    for (size_t i = 0; i < changed_.size(); ++i) {
+      if (changed_done_[i]) continue;
+      const std::string key = KeyOf(changed_[i], tier);
+      if (key.empty()) continue;
+      if (const auto it = candidates.find(key); it != candidates.end()) {
+        it->second.changed.push_back(i);
+      }
+    }
+    return candidates;
+  }
+
+  void Match(size_t base, size_t changed, int tier) {
+    base_done_[base] = changed_done_[changed] = true;
+    matches_.push_back({base, changed, tier});
+  }
+
+  void Pair(Sides sides, int tier) {
+    SortByAmount(base_, sides.base);
+    SortByAmount(changed_, sides.changed);
+    PairEqual(sides, tier);
+    std::erase_if(sides.base, [&](size_t i) { return base_done_[i]; });
+    std::erase_if(sides.changed, [&](size_t i) { return changed_done_[i]; });
+    SortByLines(base_, sides.base);
+    SortByLines(changed_, sides.changed);
+    for (size_t i = 0; i < std::min(sides.base.size(), sides.changed.size()); ++i) {
+      Match(sides.base[i], sides.changed[i], tier);
+    }
+  }
+
+  // Both are sorted by amount.
+  void PairEqual(const Sides& sides, int tier) {
+    const auto amount = [](const StackToMatch& stack) {
+      return std::pair(stack.bytes, stack.count);
+    };
+    size_t i = 0, j = 0;
+    while (i < sides.base.size() && j < sides.changed.size()) {
+      const auto a = amount(base_[sides.base[i]]), b = amount(changed_[sides.changed[j]]);
+      if (a == b) {
+        Match(sides.base[i++], sides.changed[j++], tier);
+      } else if (a < b) {
+        ++i;
+      } else {
+        ++j;
+      }
+    }
+  }
+
+  static void SortByAmount(const std::vector<StackToMatch>& stacks, std::vector<size_t>& indices) {
+    std::stable_sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
+      const StackToMatch &x = stacks[a], &y = stacks[b];
+      if (x.bytes != y.bytes) return x.bytes < y.bytes;
+      if (x.count != y.count) return x.count < y.count;
+      return LinesOf(x) < LinesOf(y);
+    });
+  }
+  static void SortByLines(const std::vector<StackToMatch>& stacks, std::vector<size_t>& indices) {
+    std::stable_sort(indices.begin(), indices.end(),
+                     [&](size_t a, size_t b) { return LinesOf(stacks[a]) < LinesOf(stacks[b]); });
+  }
+
+  const std::vector<StackToMatch>&base_, &changed_;
+  std::vector<bool> base_done_, changed_done_;
+  std::vector<StackMatch> matches_;
+};
+
+}  // namespace
+
+std::vector<StackMatch> MatchStacks(const std::vector<StackToMatch>& base,
+                                    const std::vector<StackToMatch>& changed) {
+  return Matcher(base, changed).Run();
+}
+
+}  // namespace gmt::analysis
