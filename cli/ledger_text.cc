@@ -242,7 +242,7 @@ std::string OtherDevices(const std::vector<Ledger>& ledgers, const Ledger& shown
 
 // What to look at next: where most of what is not live blocks can be understood.
 std::string Next(const Ledger& ledger, const LedgerSource& source) {
-  if (source.is_live) return "";
+  if (source.is_live) return "The recording is a second behind at most: " + source.file + "\n";
   uint64_t holes = 0;
   const LedgerRow* outside = nullptr;
   for (const LedgerRow& row : ledger.rows) {

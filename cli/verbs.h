@@ -14,6 +14,7 @@
   VERB(Report) \
   VERB(Frag) \
   VERB(Ledger) \
+  VERB(Diff) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/device_use.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "symbols/demangle.h"
 
 namespace gmt::analysis {
 namespace {
@@ -161,7 +162,7 @@ void AddOthers(const Examination& examination, const Held& held, RowMaker& rows)
     const FrameText* own = examination.stacks().Own(group.stack);
     std::string detail = "no stack was recorded";
     if (own != nullptr) {
-      detail = own->Name();
+      detail = own->is_python() ? own->Name() : symbols::BareName(own->Name());
       if (const std::string place = own->Place(); !place.empty()) {
         absl::StrAppend(&detail, " (", place, ")");
       }

@@ -1,0 +1,99 @@
+// gpumemtrace diff: what holds more or less memory in one recording than in another.
+
+#include "analysis/diff/diff.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/command.h"
+#include "cli/diff_text.h"
+#include "cli/load_trace.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+struct Options {
+  std::string base, changed, at, fail_above;
+  int64_t device = -1, top = 0;
+  bool json = false, markdown = false;
+};
+
+absl::StatusOr<analysis::DiffOptions> Selection(const Options& options) {
+  analysis::DiffOptions selection;
+  if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
+  if (options.json && options.markdown) return UsageError("--json and --markdown: one of the two");
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  if (options.at.empty()) return selection;
+  auto at = analysis::ParseAt(options.at);
+  if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
+  selection.at = *std::move(at);
+  return selection;
+}
+
+// Says which file where the comparison says which side.
+absl::Status InFiles(const absl::Status& status, const Options& options) {
+  absl::string_view message = status.message();
+  if (absl::ConsumePrefix(&message, "base: ")) {
+    return absl::Status(status.code(), absl::StrCat(options.base, ": ", message));
+  }
+  if (absl::ConsumePrefix(&message, "new: ")) {
+    return absl::Status(status.code(), absl::StrCat(options.changed, ": ", message));
+  }
+  return status;
+}
+
+absl::StatusOr<int> RunDiff(const Options& options, const Terminal& terminal) {
+  const auto selection = Selection(options);
+  if (!selection.ok()) return selection.status();
+  DiffSource source;
+  if (!options.fail_above.empty()) {
+    const auto limit = ParseLimit(options.fail_above);
+    if (!limit.ok()) return limit.status();
+    source.limit = *limit;
+  }
+  const auto base = LoadTrace(options.base);
+  if (!base.ok()) return base.status();
+  const auto changed = LoadTrace(options.changed);
+  if (!changed.ok()) return changed.status();
+  source.base_file = options.base;
+  source.new_file = options.changed;
+  source.base_lacks = (*base)->lacks;
+  source.new_lacks = (*changed)->lacks;
+  source.new_start_unix_ns = (*changed)->trace.start_unix_ns;
+
+  const analysis::Examination before((*base)->trace, (*base)->definitions);
+  const analysis::Examination after((*changed)->trace, (*changed)->definitions);
+  const auto comparison = analysis::Compare(before, analysis::Categorize(before), after,
+                                            analysis::Categorize(after), *selection);
+  if (!comparison.ok()) return InFiles(comparison.status(), options);
+  const auto top = static_cast<size_t>(options.top);
+  fmt::print("{}", options.json       ? DiffJson(*comparison, source)
+                   : options.markdown ? DiffMarkdown(*comparison, source, top)
+                                      : DiffText(*comparison, source, top, terminal));
+  return HasFailed(*comparison, source) ? kGateFailed : kDone;
+}
+
+}  // namespace
+
+void AddDiff(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      program.AddVerb("diff", "What holds more memory in one recording than in another",
+                      [options](const Terminal& terminal) { return RunDiff(*options, terminal); });
+  command.Argument("BASE", &options->base, "recording to compare with");
+  command.Argument("NEW", &options->changed, "recording that is compared");
+  command.Option("--at", &options->at, "WHEN",
+                 "of both: peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--top", &options->top, "N", "rows");
+  command.Option("--fail-above", &options->fail_above, "LIMIT",
+                 "exit with 3 where a GPU grew by more than so many bytes or percent");
+  command.Flag("--markdown", &options->markdown, "a comment for a pull request");
+  command.Flag("--json", &options->json, "one JSON object, with every frame");
+}
+
+}  // namespace gmt::cli
