@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +12,9 @@ namespace gmt::analysis {
 namespace {
 
 constexpr int kTiers = 4;
+// Where a stack that was exported for PyTorch's viewer goes on with the forward pass's, which an import
+// has as forward_frames, too.
+constexpr std::string_view kForwardCall = "backward of this forward call:";
 constexpr char kEnd = '\n';  // of a frame, of a key's part: in no name
 
 // Without arguments; of Python without the classes around it, which older interpreters and PyTorch's
@@ -44,18 +47,20 @@ bool IsSeenByAll(const FrameText& frame) {
   return !frame.is_noise() && (frame.is_python() || frame.role == symbols::FrameRole::kOwn);
 }
 
+// Of native code some recorders say the file, others the module.
+void AddBare(const FrameText& frame, std::string& key) {
+  absl::StrAppend(&key, BareFunction(frame), "\t", frame.is_python() ? frame.FileName() : "", "\n");
+}
+
 void AddShared(const std::vector<FrameText>& frames, std::string& key) {
   for (const FrameText& frame : frames) {
-    if (!IsSeenByAll(frame)) continue;
-    absl::StrAppend(&key, BareFunction(frame), "\t", frame.FileName(), "\n");
+    if (frame.function == kForwardCall) return;
+    if (IsSeenByAll(frame)) AddBare(frame, key);
   }
 }
 
 void AddOwn(const std::vector<FrameText>& frames, std::string& key) {
-  const int own = OwnFrame(frames);
-  if (own < 0) return;
-  const FrameText& frame = frames[static_cast<size_t>(own)];
-  absl::StrAppend(&key, BareFunction(frame), "\t", frame.FileName(), "\n");
+  if (const int own = OwnFrame(frames); own >= 0) AddBare(frames[static_cast<size_t>(own)], key);
 }
 
 // Empty where the stack has nothing to be matched by.
@@ -75,9 +80,9 @@ std::string KeyOf(const StackToMatch& stack, int tier) {
   if (stack.frames.empty() && tier > 1) return "";
   std::string frames;
   add(stack.frames, frames);
-  if (frames.empty() && tier > 1) return "";
   frames += kEnd;
   add(stack.forward_frames, frames);
+  if (frames.size() == 1 && tier > 1) return "";
   const std::string category = tier == kTiers ? std::string(NameOf(stack.category)) : std::string();
   return absl::StrCat(stack.heap, "\n", category, "\n", frames);
 }

@@ -136,6 +136,24 @@ TEST_F(StackMatchingTest, HeapsAreKeptApart) {
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
+TEST_F(StackMatchingTest, BackwardMemoryOfAnotherRecorderIsMatchedByItsForwardStack) {
+  base_ = {Stack({Native("at::mm(at::Tensor const&)", "libtorch_cpu.so", 1)})};
+  base_[0].forward_frames = {Python("Net.forward", "/a/model.py", 8)};
+  new_ = {Stack({Native("at::mm", "", 0),
+                 Native("backward of this forward call:", "", 0, symbols::FrameRole::kOwn),
+                 Python("Net.forward", "/a/model.py", 8)})};
+  new_[0].forward_frames = base_[0].forward_frames;
+  EXPECT_THAT(Matches(), ElementsAre("0>0:3"));
+}
+
+TEST_F(StackMatchingTest, NativeFrameIsTheSameWhetherItsFileOrItsModuleIsTold) {
+  base_ = {Stack({Native("at::cuda::alloc(int)", "/t/libtorch_cuda.so", 7)})};
+  new_ = base_;
+  new_[0].frames[0].module = "";
+  new_[0].frames[0].file = "/t/libtorch_cuda.so";
+  EXPECT_THAT(Matches(), ElementsAre("0>0:4"));
+}
+
 TEST_F(StackMatchingTest, WithoutFramesMatchesWithoutFrames) {
   base_ = {Stack({}), Stack({Python("forward", "/a/model.py", 8)})};
   new_ = {Stack({}, 300)};

@@ -86,7 +86,10 @@ class Judge {
  private:
   void Check(uint64_t seed, const MachineRun& run, const analysis::Examination& examination,
              uint32_t step, bool at_reading) {
-    const Ledger ledger = analysis::LedgerAfter(examination, 0, step);
+    // All that happened before the next call has.
+    const analysis::Trace& trace = examination.trace();
+    const int64_t t_ns = step < trace.last_step() ? trace.TimeOf(step + 1) - 1 : trace.end_t_ns;
+    const Ledger ledger = analysis::LedgerAt(examination, 0, {step, t_ns, "event"});
     const Truth& truth = run.truths[step];
     Tally& tally = tallies_[static_cast<size_t>(run.told)];
     adds_up_ &= AddsUp(ledger);

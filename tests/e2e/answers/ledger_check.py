@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""`gpumemtrace ledger` on programs that say themselves who has which bytes.
+
+Usage: ledger_check.py --build DIR [--python PYTHON] [NAME...]
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from rig import MIB, main_of_cases  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONTEXT = 300 * MIB
+PAGE = 2 * MIB
+PROMPT_S = 20
+
+
+def environment(folder, **more):
+    return {"SIMCUDA_SHARED": str(folder / "shared"), "SIMCUDA_CONTEXT": "300M", "SIMCUDA_HANDLE": "8M",
+            "SIMCUDA_DATA": "1M", "TORCH_DIST_INIT_BARRIER": "0", **more}
+
+
+def hold(rig, *words):
+    return [rig.build / "tests" / "devices" / "hold", *map(str, words)]
+
+
+def rows_of(ledger):
+    rows = {}
+    for row in ledger["rows"]:
+        rows[row["name"]] = rows.get(row["name"], 0) + row["bytes"]
+    return rows
+
+
+def check_sum(ledger):
+    for device in [ledger, *ledger["devices"]]:
+        total = sum(row["bytes"] for row in device["rows"]) + device["unexplained_bytes"]
+        assert total == device["driver_used_bytes"], device
+
+
+def check_all_holders(ledger, said):
+    """Every row against what the program measured around its own calls."""
+    check_sum(ledger)
+    rows = rows_of(ledger)
+    assert rows["live blocks"] == said["allocated"], (rows, said)
+    reserved = sum(r["bytes"] for r in ledger["rows"] if r["group"] == "reserved")
+    assert reserved == said["reserved"], (rows, said)
+    assert rows["cached"] >= 64 * MIB and rows["holes"] >= 5 * MIB, rows
+    assert rows["cuBLAS"] == said["cublas"] > 0, (rows, said)
+    assert rows["other allocations"] == said["own"], (rows, said)
+    # The driver gives out pages of 2 MiB; what of them nobody asked for is part of what stands.
+    assert said["nccl"] - 4 * PAGE < rows["NCCL"] <= said["nccl"], (rows, said)
+    rounding = said["nccl"] - rows["NCCL"]
+    assert rows["contexts and modules"] - rounding == said["context"] == CONTEXT, (rows, said)
+
+
+def rows_are_what_the_program_measured(rig, folder):
+    recording = rig.run(folder, [rig.python, HERE / "all_holders.py", 2.5], **environment(folder))
+    said = recording.result()
+    ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
+    assert ledger["source"] == "nvml" and ledger["unexplained_bytes"] == 0, ledger
+    assert ledger["driver_used_bytes"] == said["used"], (ledger, said)
+    check_all_holders(ledger, said)
+
+
+def other_processes_have_rows_of_their_own(rig, folder):
+    where = environment(folder)
+    other = subprocess.Popen(rig.simulated(hold(rig, 30000, "0:512")), stdout=subprocess.PIPE, text=True,
+                             env=rig.environment(folder, where))
+    try:
+        other_pid = json.loads(other.stdout.readline())["pid"]
+        recording = rig.run(folder, hold(rig, 1500, "0:100"), **where)
+    finally:
+        other.kill()
+        other.wait()
+    ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
+    check_sum(ledger)
+    rows = rows_of(ledger)
+    assert rows[f"process {other_pid}"] == 512 * MIB + CONTEXT, rows
+    assert rows["contexts and modules"] == CONTEXT and rows["other allocations"] == 100 * MIB, rows
+    text = recording.verb("ledger", "--at", "end", recording.path)
+    assert text.startswith("GPU 0 uses 1.18 GiB: 400 MiB its own, 812 MiB others; all explained\n"), text
+
+
+def running_process_is_asked_by_its_number(rig, folder):
+    where = rig.environment(folder, environment(folder))
+    traced = subprocess.Popen(
+        [rig.program, "run", "--quiet", "-o", str(folder / "run.gmt"), "--",
+         *rig.simulated([rig.python, HERE / "all_holders.py", 15])],
+        stdout=subprocess.PIPE, text=True, env=where, cwd=folder)
+    said = json.loads(traced.stdout.readline())
+    deadline = time.monotonic() + PROMPT_S
+    while True:
+        done = subprocess.run([rig.program, "ledger", "--json", str(said["pid"])], capture_output=True,
+                              text=True, env=where, check=False)
+        ledger = json.loads(done.stdout) if done.returncode == 0 else {}
+        if ledger.get("driver_used_bytes") == said["used"] and ledger["unexplained_bytes"] == 0:
+            break
+        assert time.monotonic() < deadline, (done.stderr, ledger, said)
+        time.sleep(0.3)
+    assert ledger["live"], ledger
+    check_all_holders(ledger, said)
+    assert traced.wait() == 0
+
+
+def process_without_a_session_is_said(rig, folder):
+    done = subprocess.run([rig.program, "ledger", "999999999"], capture_output=True, text=True,
+                          env=rig.environment(folder, {}), check=False)
+    assert done.returncode == 1 and "has no session" in done.stderr, done
+
+
+def without_nvml_the_program_own_question_is_used(rig, folder):
+    recording = rig.run(folder, hold(rig, "--ask", 100, "0:100"),
+                        **environment(folder, GPUMEMTRACE_NVML="off"))
+    ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
+    check_sum(ledger)
+    assert ledger["source"] == "cudaMemGetInfo", ledger
+    assert ledger["driver_used_bytes"] == 100 * MIB + CONTEXT, ledger
+    assert rows_of(ledger)["contexts and others"] == CONTEXT, ledger
+
+
+def without_any_reading_it_is_at_least_what_is_recorded(rig, folder):
+    recording = rig.run(folder, hold(rig, 100, "0:100"), **environment(folder, GPUMEMTRACE_NVML="off"))
+    text = recording.verb("ledger", "--at", "end", recording.path)
+    assert text.startswith("GPU 0 uses at least 100 MiB"), text
+    assert "no driver was asked" in text and "Not known: what the driver said" in text, text
+
+
+def memory_that_no_call_of_ours_takes_is_unexplained(rig, folder):
+    """What NVML says rises from its fifth answer on, and nobody allocated."""
+    (folder / "script").write_text("device 0 used=1G\ndevice 0 from=5 used=3G\n")
+    recording = rig.run(folder, hold(rig, 6000, "0:100"),
+                        **environment(folder, SIMCUDA_NVML=str(folder / "script")))
+    ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
+    check_sum(ledger)
+    assert ledger["unexplained_bytes"] == 3 * 1024 * MIB - 100 * MIB - CONTEXT, ledger
+    assert ledger["unexplained_in_process_bytes"] == 0, ledger
+
+
+CASES = [(function.__name__, function) for function in (
+    rows_are_what_the_program_measured,
+    other_processes_have_rows_of_their_own,
+    running_process_is_asked_by_its_number,
+    process_without_a_session_is_said,
+    without_nvml_the_program_own_question_is_used,
+    without_any_reading_it_is_at_least_what_is_recorded,
+    memory_that_no_call_of_ours_takes_is_unexplained,
+)]
+
+if __name__ == "__main__":
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "GPUMEMTRACE_NVML"):
+        os.environ.pop(name, None)
+    sys.exit(main_of_cases(CASES, __doc__))
