@@ -52,6 +52,10 @@ std::string Line(const std::string& delta, const std::string& base, const std::s
   return fmt::format("{:>10} {:>9} {:>9} {:>12}  {}\n", delta, base, changed, count, title);
 }
 
+std::string Cut(const std::string& text, size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+}
+
 std::string CountText(const DiffRow& row) {
   if (row.base_count == row.new_count) return Count(row.new_count);
   return fmt::format("{}>{}", Count(row.base_count), Count(row.new_count));
@@ -65,10 +69,9 @@ std::string RowLine(const DiffRow& row, size_t width) {
   const std::string id = "   " + Id(row);
   const size_t room =
       width > kTitleColumn + id.size() + kMinTitle ? width - kTitleColumn - id.size() : kMinTitle;
-  std::string title = DiffTitle(row, room);
-  if (title.size() > room) title = title.substr(0, room - 3) + "...";
   return Line(SignedBytes(row.delta_bytes()), row.base_id.empty() ? "-" : Bytes(row.base_bytes),
-              row.new_id.empty() ? "-" : Bytes(row.new_bytes), CountText(row), title + id);
+              row.new_id.empty() ? "-" : Bytes(row.new_bytes), CountText(row),
+              Cut(DiffTitle(row, room), room) + id);
 }
 
 std::string SourceText(const DiffRow& row, SourceLines& sources, size_t width) {
@@ -120,8 +123,7 @@ std::string Differences(const Comparison& comparison, size_t width) {
   const std::vector<std::string>& all = comparison.differences;
   const size_t shown = std::min(kDifferencesShown, all.size());
   for (size_t i = 0; i < shown; ++i) {
-    const std::string line = "Changed: " + all[i];
-    text += (line.size() > width ? line.substr(0, width - 3) + "..." : line) + "\n";
+    text += Cut("Changed: " + all[i], width) + "\n";
   }
   if (shown < all.size()) {
     text += fmt::format("Changed: {} more, which --json has\n", all.size() - shown);
@@ -141,11 +143,11 @@ std::string OtherDevices(const Comparison& comparison, const Diff& largest,
   return text + Plural(others - kDevicesShown, "other device") + ": --device N shows each\n";
 }
 
-std::string Lacks(const DiffSource& source) {
+std::string Lacks(const DiffSource& source, size_t width) {
   std::string text;
   const auto add = [&](const std::string& file, const std::vector<std::string>& lacks) {
     for (size_t i = 0; i < std::min(kLacksShown, lacks.size()); ++i) {
-      text += fmt::format("Not known, {}: {}\n", file, lacks[i]);
+      text += Cut(fmt::format("Not known, {}: {}", file, lacks[i]), width) + "\n";
     }
   };
   add(source.base_file, source.base_lacks);
@@ -240,7 +242,7 @@ std::string DiffText(const Comparison& comparison, const DiffSource& source, siz
   const std::string counts = DiffCounts(diff);
   const std::string tail = "\n" + (counts.empty() ? "" : counts + "\n") + Peaks(diff) +
                            OtherDevices(comparison, diff, source) + Differences(comparison, width) +
-                           Lacks(source) + Next(diff, source);
+                           Lacks(source, width) + Next(diff, source);
   SourceLines sources(source.new_start_unix_ns);
   if (top > 0) return head + Table(diff, top, sources, width) + tail;
   std::string text;

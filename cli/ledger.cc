@@ -46,9 +46,8 @@ absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
 
 // The collector writes while this reads: that the file has no end is no news.
 void ForgetTheEnd(std::vector<std::string>& lacks) {
-  std::erase_if(lacks, [](const std::string& lack) {
-    return lack.find("has no end") != std::string::npos;
-  });
+  std::erase_if(
+      lacks, [](const std::string& lack) { return lack.find("has no end") != std::string::npos; });
 }
 
 absl::StatusOr<analysis::LedgerOptions> Selection(const Options& options, bool is_live) {

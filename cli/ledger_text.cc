@@ -214,7 +214,7 @@ std::string Asides(const Ledger& ledger) {
   return text;
 }
 
-std::string Unknown(const Ledger& ledger, const LedgerSource& source) {
+std::string Unknown(const Ledger& ledger, const LedgerSource& source, size_t width) {
   std::string text;
   if (ledger.source.empty()) {
     text += source.is_imported
@@ -223,7 +223,7 @@ std::string Unknown(const Ledger& ledger, const LedgerSource& source) {
                       source.file + "\n";
   }
   for (size_t i = 0; i < std::min(kLacksShown, source.lacks.size()); ++i) {
-    text += "Not known: " + source.lacks[i] + "\n";
+    text += Cut("Not known: " + source.lacks[i], width) + "\n";
   }
   return text;
 }
@@ -278,7 +278,7 @@ std::string LedgerText(const std::vector<Ledger>& ledgers, const LedgerSource& s
   const std::string head = terminal.Bold(Verdict(fullest, width)) + "\n" + Moment(fullest, source) +
                            Reading(fullest) + "\n\n";
   const std::string tail = "\n" + Asides(fullest) + OtherDevices(ledgers, fullest, width) +
-                           Unknown(fullest, source) + Next(fullest, source);
+                           Unknown(fullest, source, width) + Next(fullest, source);
   if (top > 0) return head + Table(fullest, top, width) + tail;
   std::string text;
   for (top = kMostRows; top >= kFewestRows; --top) {

@@ -47,11 +47,12 @@ void AddCommand(std::vector<std::string> base, std::vector<std::string> changed,
                 std::vector<std::string>& differences) {
   if (base.empty() || changed.empty() || base == changed) return;
   const auto [a, b] = std::mismatch(base.begin(), base.end(), changed.begin(), changed.end());
-  // An option is told with its value.
-  const auto begin = std::max<ptrdiff_t>(a - base.begin() - 1, 0);
+  auto begin = a - base.begin();
+  if (begin > 0 && base[static_cast<size_t>(begin) - 1].starts_with('-'))
+    --begin;  // the option of a value
   base.erase(base.begin(), base.begin() + begin);
   changed.erase(changed.begin(), changed.begin() + begin);
-  while (base.size() > 1 && changed.size() > 1 && base.back() == changed.back()) {
+  while (!base.empty() && !changed.empty() && base.back() == changed.back()) {
     base.pop_back();
     changed.pop_back();
   }

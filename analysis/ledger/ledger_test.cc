@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "analysis/event_script.h"
+#include "analysis/fragmentation/fragmentation.h"
 
 namespace gmt::analysis {
 namespace {
@@ -284,6 +286,36 @@ TEST_F(LedgerTest, DeviceThatIsNotThereIsNotFound) {
   const auto ledgers = MakeLedgers(examination, {analysis::At{}, 5});
   EXPECT_EQ(ledgers.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(ledgers.status().message(), HasSubstr("no GPU 5; it has: 0"));
+}
+
+// One number in both answers: a ledger's reserved rows are those of the fragmentation.
+TEST_F(LedgerTest, ReservedRowsAgreeWithFragmentation) {
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    script_ = EventScript();
+    for (int i = 0; i < 60; ++i) {
+      const uint64_t segment = (1 + random() % 5) << 28;
+      const uint64_t block = segment + random() % 10 * 2 * kMiB;
+      format::Event& event = random() % 3 == 0   ? script_.Alloc(segment, 20 * kMiB)
+                             : random() % 2 == 0 ? script_.Block(block, 2 * kMiB)
+                                                 : script_.FreeBlock(block);
+      event.present |= format::kHasStream;
+      event.stream = random() % 2;
+    }
+    trace_ = script_.Build();
+    const Examination examination(trace_, script_.definitions());
+    const Ledger ledger = LedgerAfter(examination, 0, trace_.last_step());
+    const Fragmentation segments = FragmentationAfter(examination, 0, trace_.last_step());
+    std::map<std::string, uint64_t> rows;
+    for (const LedgerRow& row : ledger.rows) rows[row.name] = row.bytes;
+    EXPECT_EQ(rows["live blocks"], segments.allocated_bytes);
+    EXPECT_EQ(rows["cached"], segments.split.releasable);
+    EXPECT_EQ(rows["holes"], segments.split.pinned + segments.split.stream);
+    EXPECT_EQ(rows["awaiting streams"], segments.split.awaiting_stream);
+    EXPECT_EQ(ledger.bytes_of(LedgerGroup::kReserved) - rows["blocks elsewhere"],
+              segments.reserved_bytes);
+  }
 }
 
 TEST_F(LedgerTest, EmptyRecordingHasNoLedger) { EXPECT_THAT(Ledgers("end"), IsEmpty()); }

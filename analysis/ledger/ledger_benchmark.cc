@@ -1,0 +1,22 @@
+// The ledger of a recording of 10 M events, of which 1,000 are readings.
+
+#include <benchmark/benchmark.h>
+
+#include "analysis/ledger/ledger.h"
+#include "analysis/long_recording.h"
+
+namespace gmt::analysis {
+namespace {
+
+void BM_MakeLedgers(benchmark::State& state) {
+  LongRecording recording(state.range(0), 7);
+  for (auto _ : state) {
+    // What answers share is part of the time of the first.
+    const Examination examination(recording.trace(), recording.definitions());
+    benchmark::DoNotOptimize(MakeLedgers(examination, {})->front().driver_used_bytes);
+  }
+}
+BENCHMARK(BM_MakeLedgers)->Arg(100'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace gmt::analysis
