@@ -72,6 +72,7 @@ struct Cycles {
   // "mark step", "range train_step", "range step (DOMAIN)", "Optimizer.step", ...; empty: no steps
   // were seen.
   std::string source;
+  bool inferred = false;  // from stacks that recur (analysis/cycle_anchor.h): nothing told them
   std::vector<Cycle> cycles;
   std::vector<DeviceCycles> devices;  // bytes in blocks of a framework; without any, all bytes
 };

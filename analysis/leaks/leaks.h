@@ -32,13 +32,16 @@ enum class LeakKind : uint8_t {
   kDriver,       // memory of the driver, by other code than a framework's allocator
   kPinnedHost,   // pinned host memory
   kPoolRatchet,  // a pool that keeps what was outgrown
+  kAwaiting,     // freed blocks that a stream keeps for ever
   kUntracked,    // the device's use grows and no allocation does
 };
-std::string_view NameOf(LeakKind kind);  // "graph_kept", ...
+// "graph_kept", "tensor_kept", "cat_growth", "driver", "pinned_host", "pool_ratchet",
+// "awaiting_stream", "untracked".
+std::string_view NameOf(LeakKind kind);
 
 struct LeakStack {
-  std::string id;  // "stack/7"
-  uint32_t stack = 0;
+  std::string id;  // "stack/7", "stack/7+9"
+  uint32_t stack = 0, forward_stack = 0;
   uint64_t bytes = 0;  // survivors at the end
   uint64_t count = 0;
   double bytes_per_cycle = 0;
@@ -54,6 +57,9 @@ struct LeakSuspect {
   uint64_t count = 0;
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
   std::optional<FrameText> common_frame;  // the deepest of the program's own that all of them share
+  std::string library;  // that took the memory (analysis/frames.h); of a framework's blocks ""
+  std::string heap;                       // "pytorch", "driver", "host"
+  uint64_t since_cycle = 0;               // from 1; 1: from the first on
   std::string reason;                     // what was seen, as a sentence
   // Until the device is full at this rate, from the recording's end.
   std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
@@ -61,7 +67,7 @@ struct LeakSuspect {
 
 // Growth that is none, or has ended.
 struct BenignGrowth {
-  std::string label;  // "optimizer state (step 1)", "FIFO of 64, full since step 70", ...
+  std::string label;  // "optimizer state (step 1)", "queue of 64, full since step 70", ...
   std::optional<FrameText> frame;
   uint32_t stack = 0;
   uint64_t bytes = 0;
@@ -71,21 +77,28 @@ struct BenignGrowth {
 struct CycleMinima {
   int32_t device = 0;
   uint64_t first_bytes = 0, last_bytes = 0;
+  uint64_t first_cycle = 0;  // from 1: those before it set things up
   double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
 };
 
 struct LeakReport {
   struct {
     uint64_t count = 0;
-    std::string source;  // analysis/phases.h; "" where no cycle was found
-    int64_t period_ns = 0;
+    std::string source;  // analysis/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
+    int64_t period_ns = 0;  // the median
+    bool inferred = false;  // nothing said where a cycle ends
+    bool clear = true;      // false: parts of equal length, which no loop made
   } cycles;
   bool enough = false;                // cycles for a verdict
   uint64_t cycles_needed = 0;         // for one
+  int64_t watched_ns = 0;             // from the first cycle's beginning to the last one's end
   std::vector<LeakSuspect> suspects;  // highest tier first, then most bytes per cycle
   std::vector<BenignGrowth> benign;
   std::vector<CycleMinima> minima;  // by device
 };
+
+// Cycles that a verdict needs: of tier `likely`, of tier `leak`.
+inline constexpr uint64_t kCyclesForLikely = 100, kCyclesForLeak = 200;
 
 struct LeakOptions {
   std::optional<int32_t> device;

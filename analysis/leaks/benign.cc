@@ -1,0 +1,110 @@
+#include "analysis/leaks/benign.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/leaks/suspects.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kMostNamed = 20;
+constexpr double kPoolGrowth = 0.05;  // of what the pool held after burn-in
+
+uint64_t CycleNumber(double cycle) { return Whole(cycle) + 1; }
+
+bool AnyFrame(const std::vector<FrameText>& frames, bool (*matches)(const FrameText&)) {
+  return std::any_of(frames.begin(), frames.end(), matches);
+}
+bool IsOptimizer(const FrameText& frame) {
+  return frame.is_python() && frame.file.find("/optim/") != std::string::npos;
+}
+bool IsProfiler(const FrameText& frame) {
+  return frame.role == symbols::FrameRole::kProfiler ||
+         frame.module.find("libcupti") != std::string::npos ||
+         frame.function.find("libkineto") != std::string::npos;
+}
+
+// "" for what needs no mention: it was there from the first cycle on.
+std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames) {
+  const SiteVerdict& verdict = site.verdict;
+  const uint64_t from = CycleNumber(verdict.onset), until = CycleNumber(verdict.end);
+  const bool at_once = verdict.growth == Growth::kOnce;
+  if (at_once && AnyFrame(frames, IsOptimizer)) return absl::StrCat("optimizer state (step ", from, ")");
+  if (AnyFrame(frames, IsProfiler)) return "the profiler's own buffers";
+  switch (verdict.growth) {
+    case Growth::kWarming:
+      return "cache that fills ever slower";
+    case Growth::kQueue:
+      return absl::StrCat("queue of ", verdict.count, ", full since step ", until);
+    case Growth::kEvicted:
+      return absl::StrCat("cache of ", verdict.count, " that evicts, full since step ", until);
+    case Growth::kFromBefore:
+      return "replaces blocks from before the recording";
+    case Growth::kMaxima:
+      return absl::StrCat("buffer as big as the biggest so far, since step ", until);
+    case Growth::kOnce:
+      return verdict.onset > 0 ? absl::StrCat("made once, at step ", from) : "";
+    case Growth::kEnded:
+      return absl::StrCat("grew from step ", from, " to step ", until, ", not since");
+    case Growth::kNone:
+    case Growth::kSurvivors:
+    case Growth::kRegrown:
+      return "";
+  }
+  return "";
+}
+
+// An allocator that takes ever more for what stays the same is fragmented, and no leak.
+void AddPools(const LeakWalk& walk, std::vector<BenignGrowth>& named) {
+  const ChunkGrid& grid = walk.detector.grid();
+  const size_t burn_in = BurnInOf(grid.cycle()) / grid.cycles_per_chunk();
+  for (const auto& [device, segments] : walk.segments) {
+    const std::vector<double> reserved = segments.SeriesOn(grid).least;
+    if (reserved.size() <= burn_in) continue;
+    const double grown = reserved.back() - reserved[burn_in];
+    if (grown <= kPoolGrowth * reserved[burn_in]) continue;
+    for (const DeviceMinima& minima : walk.detector.Minima()) {
+      if (minima.device != device || minima.bytes_per_cycle.low > 0) continue;
+      named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt, 0,
+                       Whole(grown)});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<BenignGrowth> NameBenign(const std::vector<SiteGrowth>& grown, const LeakWalk& walk,
+                                     StackTexts& texts) {
+  std::vector<BenignGrowth> named;
+  for (const SiteGrowth& site : grown) {
+    const uint32_t stack = TellingStack(site.key);
+    std::string label = LabelOf(site, texts.Frames(stack));
+    if (label.empty()) continue;
+    const FrameText* own = texts.Own(stack);
+    named.push_back({std::move(label), own != nullptr ? std::optional(*own) : std::nullopt,
+                     site.key.stack, site.verdict.bytes});
+  }
+  AddPools(walk, named);
+  std::stable_sort(named.begin(), named.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  // The same line with the same name is one piece of growth.
+  std::vector<BenignGrowth> merged;
+  for (BenignGrowth& growth : named) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const BenignGrowth& other) {
+      return other.label == growth.label && other.frame.has_value() == growth.frame.has_value() &&
+             (!growth.frame || (other.frame->file == growth.frame->file &&
+                                other.frame->line == growth.frame->line));
+    });
+    if (same != merged.end()) {
+      same->bytes += growth.bytes;
+    } else if (merged.size() < kMostNamed) {
+      merged.push_back(std::move(growth));
+    }
+  }
+  return merged;
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,115 @@
+#include "analysis/leaks/leak_cycles.h"
+
+#include <algorithm>
+#include <cstddef>
+
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kEpochs = 200;
+constexpr Step kLeastEventsOfEpoch = 20;
+constexpr uint64_t kLifetimesOfEpoch = 50;
+constexpr size_t kLeastLowWaters = 100;
+constexpr double kLow = 0.05, kHigh = 0.5;  // of the way from the least to the most of a stretch
+constexpr size_t kStretches = 20;           // in which low water is looked for, each for itself
+
+bool Counts(const Rows& rows, RowId row) {
+  return !rows.IsRegion(row) && rows.heap[row] != kHostHeap &&
+         (rows.flags[row] & kRowHoldsBlocks) == 0;
+}
+
+// Bytes held after each step, on all devices together.
+std::vector<uint64_t> HeldByStep(const Trace& trace) {
+  std::vector<uint64_t> held;
+  held.reserve(trace.steps.size());
+  uint64_t live = 0;
+  for (RowId row = 0; row < trace.rows.count(); ++row) {
+    if (trace.rows.birth[row] == 0 && Counts(trace.rows, row)) live += trace.rows.size[row];
+  }
+  for (const Trace::StepRecord& record : trace.steps) {
+    if (record.row != kNoRow && Counts(trace.rows, record.row)) {
+      const uint64_t size = trace.rows.size[record.row];
+      live += record.is_death ? -size : size;
+    }
+    held.push_back(live);
+  }
+  return held;
+}
+
+Cycle Between(const Trace& trace, Step begin, Step end) {
+  return {begin, end, trace.TimeOf(begin), trace.TimeOf(end)};
+}
+
+// A server holds least between two requests: a cycle ends where, after it was high, the level comes
+// down to about the least of its stretch of the recording.
+std::vector<Cycle> LowWaters(const Trace& trace) {
+  const std::vector<uint64_t> held = HeldByStep(trace);
+  std::vector<Cycle> cycles;
+  Step begin = 0;
+  bool was_high = false;
+  for (size_t stretch = 0; stretch < kStretches; ++stretch) {
+    const size_t from = held.size() * stretch / kStretches;
+    const size_t to = held.size() * (stretch + 1) / kStretches;
+    if (from == to) continue;
+    const auto [least, most] =
+        std::minmax_element(held.begin() + static_cast<std::ptrdiff_t>(from),
+                            held.begin() + static_cast<std::ptrdiff_t>(to));
+    const auto range = static_cast<double>(*most - *least);
+    const double low = static_cast<double>(*least) + kLow * range;
+    const double high = static_cast<double>(*least) + kHigh * range;
+    for (size_t i = from; i < to; ++i) {
+      const auto now = static_cast<double>(held[i]);
+      was_high |= now >= high;
+      if (!was_high || now > low) continue;
+      const auto end = static_cast<Step>(i + 1);
+      cycles.push_back(Between(trace, begin, end));
+      begin = end;
+      was_high = false;
+    }
+  }
+  return cycles;
+}
+
+// Parts with equally many births and deaths, each many lifetimes of a block long.
+std::vector<Cycle> EqualParts(const Trace& trace) {
+  std::vector<Step> lifetimes;
+  for (RowId row = 0; row < trace.rows.count(); ++row) {
+    if (Counts(trace.rows, row) && trace.rows.birth[row] > 0 && trace.rows.death[row] != kNever)
+      lifetimes.push_back(trace.rows.death[row] - trace.rows.birth[row]);
+  }
+  uint64_t length = std::max<uint64_t>(kLeastEventsOfEpoch, trace.last_step() / kEpochs);
+  if (!lifetimes.empty()) {
+    const auto middle = lifetimes.begin() + static_cast<std::ptrdiff_t>(lifetimes.size() / 2);
+    std::nth_element(lifetimes.begin(), middle, lifetimes.end());
+    length = std::max(length, kLifetimesOfEpoch * *middle);
+  }
+  std::vector<Cycle> cycles;
+  for (uint64_t end = length; end <= trace.last_step(); end += length)
+    cycles.push_back(
+        Between(trace, static_cast<Step>(end - length), static_cast<Step>(end)));
+  return cycles;
+}
+
+}  // namespace
+
+LeakCycles CyclesForLeaks(const Examination& examination, Window window) {
+  const Cycles& found = examination.cycles();
+  LeakCycles chosen{found.source, found.cycles, found.inferred, true};
+  if (chosen.cycles.empty()) {
+    chosen.cycles = LowWaters(examination.trace());
+    chosen.source = "low-water marks";
+    chosen.inferred = true;
+    if (chosen.cycles.size() < kLeastLowWaters) {
+      chosen.cycles = EqualParts(examination.trace());
+      chosen.source = chosen.cycles.empty() ? "" : "equal parts";
+      chosen.clear = false;
+    }
+  }
+  std::erase_if(chosen.cycles, [&](const Cycle& cycle) {
+    return cycle.begin_t_ns < window.from_ns || cycle.end_t_ns > window.to_ns;
+  });
+  return chosen;
+}
+
+}  // namespace gmt::analysis

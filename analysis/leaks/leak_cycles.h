@@ -1,0 +1,30 @@
+// analysis/leaks/leak_cycles.h
+//
+// The cycles by which leaks are looked for: those of the training loop where there are any; else, for
+// servers, from one low-water mark of what is held to the next; else parts of equal length, which are
+// no cycles: no verdict on them is more than `possible`.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_LEAKS_LEAK_CYCLES_H_
+#define GMT_ANALYSIS_LEAKS_LEAK_CYCLES_H_
+
+#include <string>
+#include <vector>
+
+#include "analysis/examination.h"
+#include "analysis/replay.h"
+
+namespace gmt::analysis {
+
+struct LeakCycles {
+  std::string source;
+  std::vector<Cycle> cycles;  // those in the window
+  bool inferred = false, clear = true;
+};
+
+LeakCycles CyclesForLeaks(const Examination& examination, Window window);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_LEAK_CYCLES_H_

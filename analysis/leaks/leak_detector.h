@@ -1,0 +1,117 @@
+// analysis/leaks/leak_detector.h
+//
+// LeakDetector: watches births, frees and the ends of cycles, one by one, and says at any time which
+// places of the program hold more after each cycle. It keeps no block: who calls it knows of what it
+// frees when it was born. So it can watch for days.
+//
+//   LeakDetector detector;
+//   const auto site = detector.SiteOf({.device = 0, .heap = heap, .stack = stack}, size);
+//   detector.OnBirth(site, size);
+//   detector.OnCycleEnd();
+//   detector.OnFree(site, size, /*birth_cycle=*/0);
+//   for (const SiteGrowth& growth : detector.Evaluate()) ...
+//
+// A site is a stack on a device and in a heap; where no stack is known, blocks of about the same size.
+//
+// Invariants
+//   Memory: kMaxSites sites at most, each of bounded size; those beyond share one site. kMaxSizes sizes
+//   of blocks from before.
+// Thread safety: one thread at a time. Cost: constant per event.
+
+#ifndef GMT_ANALYSIS_LEAKS_LEAK_DETECTOR_H_
+#define GMT_ANALYSIS_LEAKS_LEAK_DETECTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/leaks/site_history.h"
+#include "analysis/leaks/site_verdict.h"
+
+namespace gmt::analysis {
+
+struct SiteKey {
+  int32_t device = 0;
+  uint32_t heap = 0;
+  uint32_t stack = 0, forward_stack = 0;
+  uint32_t size_class = 0;  // where no stack is known, else 0
+
+  bool operator==(const SiteKey&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SiteKey& k) {
+    return H::combine(std::move(h), k.device, k.heap, k.stack, k.forward_stack, k.size_class);
+  }
+};
+
+struct SiteGrowth {
+  SiteKey key;
+  SiteVerdict verdict;
+  uint64_t births = 0, live_count = 0;
+  uint64_t min_size = 0, max_size = 0;
+  uint32_t new_maxima = 0;
+  uint64_t awaiting_bytes = 0;  // freed, but awaiting streams
+};
+
+// What a device held at the least in each chunk of cycles.
+struct DeviceMinima {
+  int32_t device = 0;
+  std::vector<double> least;  // bytes, from the first chunk on
+  Trend bytes_per_cycle;      // from burn-in on
+};
+
+class LeakDetector {
+ public:
+  static constexpr size_t kMaxSites = 1 << 16, kMaxSizes = 4096;
+  static constexpr uint32_t kOtherStacks = UINT32_MAX;  // of the site that sites beyond kMaxSites share
+  using Site = uint32_t;
+
+  // `size`: of the block; it counts where the key has no stack.
+  Site SiteOf(SiteKey key, uint64_t size);
+  void OnBirth(Site site, uint64_t size);
+  void OnFree(Site site, uint64_t size, uint32_t birth_cycle);
+  // A block was freed, and its allocator waits for streams before it uses the place again: it counts
+  // as held up to OnFree.
+  void OnAwaits(Site site, uint64_t size) { sites_[site].awaiting_bytes += size; }
+  void OnAwaited(Site site, uint64_t size) { sites_[site].awaiting_bytes -= size; }
+  // Memory from before.
+  void OnHeldBefore(int32_t device, uint64_t bytes);
+  void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size);
+  void OnCycleEnd() { grid_.EndCycle(); }
+
+  uint32_t cycle() const { return grid_.cycle(); }  // complete ones; the number of the one under way
+  const ChunkGrid& grid() const { return grid_; }
+  size_t sites() const { return sites_.size(); }
+
+  // Of the sites that grew; cost: linear in sites.
+  std::vector<SiteGrowth> Evaluate() const;
+  std::vector<DeviceMinima> Minima() const;
+  // Sites with at least so many births.
+  std::vector<SiteKey> SitesWith(uint64_t births) const;
+
+ private:
+  struct Size {
+    int32_t device = 0;
+    uint32_t heap = 0;
+    uint64_t size = 0;
+    auto operator<=>(const Size&) const = default;
+  };
+  struct Watched {
+    SiteKey key;
+    SiteHistory history;
+    uint64_t awaiting_bytes = 0;
+  };
+  std::vector<double> FreedFromBefore(const Watched& site) const;
+  SiteHistory& DeviceOf(int32_t device) { return devices_[device]; }
+
+  ChunkGrid grid_;
+  absl::flat_hash_map<SiteKey, Site> site_ids_;
+  std::vector<Watched> sites_;
+  std::map<int32_t, SiteHistory> devices_;  // all that is held
+  std::map<Size, SiteHistory> from_before_;  // births: frees of blocks whose birth nobody saw
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_LEAK_DETECTOR_H_

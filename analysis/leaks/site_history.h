@@ -1,0 +1,100 @@
+// analysis/leaks/site_history.h
+//
+// SiteHistory: what one place of the program that allocates did over all cycles, in bounded memory.
+// Cycles are counted in chunks of 1, 2, 4, ... so that there are never more than kMaxChunks; when
+// there would be, neighbours are merged and chunks are twice as long from then on.
+//
+//   cycle        0 1 2 3 4 5 6 7        births of a chunk: blocks born in it
+//   chunk of 2   | 0 | 1 | 2 | 3 |      alive: those of them that are not freed yet
+//                                       least: the fewest bytes held at any moment of it
+//
+// A chunk in which nothing happened has no entry: it begins and ends with what the one before ended with.
+//
+// Thread safety: one thread at a time. Cost: constant per event, 64 bytes per chunk with events.
+
+#ifndef GMT_ANALYSIS_LEAKS_SITE_HISTORY_H_
+#define GMT_ANALYSIS_LEAKS_SITE_HISTORY_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace gmt::analysis {
+
+// How cycles are counted in chunks, the same for all sites.
+class ChunkGrid {
+ public:
+  static constexpr uint32_t kMaxChunks = 128;
+
+  uint32_t cycle() const { return cycle_; }  // the one under way, from 0
+  uint32_t level() const { return level_; }
+  uint32_t cycles_per_chunk() const { return 1u << level_; }
+  uint32_t ChunkOf(uint32_t cycle) const { return cycle >> level_; }
+  // Chunks of which all cycles are over.
+  uint32_t complete() const { return cycle_ >> level_; }
+  void EndCycle() {
+    ++cycle_;
+    if (ChunkOf(cycle_) >= kMaxChunks) ++level_;
+  }
+
+ private:
+  uint32_t cycle_ = 0, level_ = 0;
+};
+
+// How many cycles freed blocks had lived, to within a fifth.
+class Lifetimes {
+ public:
+  void Add(uint32_t cycles) { ++counts_[BucketOf(cycles)]; }
+  // Of those that lived at least `least` cycles.
+  uint64_t CountFrom(uint32_t least) const;
+  uint32_t Quantile(double q, uint32_t least) const;  // 0 where there are none
+
+ private:
+  static constexpr uint32_t kExact = 16, kPerOctave = 4;
+  static constexpr uint32_t kBuckets = kExact + kPerOctave * 28;
+  static uint32_t BucketOf(uint32_t cycles);
+  static uint32_t LongestOf(uint32_t bucket);
+  std::array<uint32_t, kBuckets> counts_{};
+};
+
+class SiteHistory {
+ public:
+  struct Chunk {
+    uint32_t index = 0;
+    uint32_t births = 0, alive = 0;
+    uint64_t alive_bytes = 0;
+    uint64_t least = 0, at_end = 0;  // bytes held
+  };
+  // One value a chunk, of the chunks that are complete.
+  struct Series {
+    std::vector<double> births, alive, alive_bytes, least;
+  };
+
+  void Birth(const ChunkGrid& grid, uint64_t bytes);
+  void Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle);
+
+  uint64_t live() const { return live_; }
+  uint64_t live_count() const { return live_count_; }
+  uint64_t most() const { return most_; }  // bytes held at once
+  uint64_t births() const { return births_; }
+  uint64_t min_size() const { return min_size_; }
+  uint64_t max_size() const { return max_size_; }
+  uint32_t new_maxima() const { return new_maxima_; }  // births of a size that no earlier one had reached
+  const Lifetimes& lifetimes() const { return lifetimes_; }
+  Series SeriesOn(const ChunkGrid& grid) const;
+
+ private:
+  Chunk& Now(const ChunkGrid& grid);
+  void Merge(uint32_t level);
+
+  std::vector<Chunk> chunks_;
+  uint32_t level_ = 0;
+  uint64_t live_ = 0, live_count_ = 0, most_ = 0, births_ = 0;
+  uint64_t min_size_ = UINT64_MAX, max_size_ = 0;
+  uint32_t new_maxima_ = 0;
+  Lifetimes lifetimes_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_SITE_HISTORY_H_

@@ -1,0 +1,237 @@
+#include "analysis/leaks/site_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kLeastBurnIn = 20;
+constexpr double kBurnIn = 0.25;          // of all cycles
+constexpr uint32_t kLeastAge = 5;         // cycles that a survivor has lived
+constexpr uint32_t kLongLifetime = 3;     // cycles: what lives shorter is working memory
+constexpr uint64_t kFewLongLifetimes = 3;
+constexpr size_t kGroups = 10;            // of chunks, in the late window
+constexpr double kGroupsWithSurvivors = 0.35;
+constexpr double kLeastEvents = 4;
+constexpr double kWarming = -2, kWarmingOverall = -2.5, kWarmingLate = -0.5;
+constexpr double kManyEvents = 12;
+constexpr double kUnlikely = 0.01;
+constexpr double kBalanced = 0.6;
+constexpr double kNetGrowth = 0.3;        // of the survivors' bytes
+constexpr double kRisingGroups = 0.6, kFalls = 0.2, kLeastGrowth = 0.03, kLaterHalf = 0.4;
+constexpr double kMaximaPerCycle = 0.015;
+constexpr uint32_t kLeastMaxima = 6;
+constexpr double kSameTime = 1.4;         // of two lifetimes
+
+using Values = std::vector<double>;
+
+Values Part(const Values& all, size_t begin, size_t end) {
+  end = std::min(end, all.size());
+  begin = std::min(begin, end);
+  return {all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+double Sum(const Values& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+// Chunks folded into `count` groups of about equal length, each with what `fold` makes of it.
+template <typename Fold>
+Values Grouped(const Values& chunks, size_t count, double start, Fold fold) {
+  count = std::min(count, chunks.size());
+  Values groups(count, start);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    double& group = groups[i * count / chunks.size()];
+    group = fold(group, chunks[i]);
+  }
+  return groups;
+}
+Values GroupSums(const Values& chunks) { return Grouped(chunks, kGroups, 0.0, std::plus<>()); }
+Values GroupMinima(const Values& chunks) {
+  return Grouped(chunks, kGroups, INFINITY, [](double a, double b) { return std::min(a, b); });
+}
+
+class Judgement {
+ public:
+  Judgement(const SiteHistory& site, const ChunkGrid& grid, const Values& freed_from_before)
+      : site_(site),
+        from_before_(freed_from_before),
+        series_(site.SeriesOn(grid)),
+        per_chunk_(grid.cycles_per_chunk()),
+        chunks_(grid.complete()),
+        burn_in_((BurnInOf(grid.complete() * grid.cycles_per_chunk()) + per_chunk_ - 1) /
+                 per_chunk_) {
+    uint32_t age = kLeastAge;
+    if (site.lifetimes().CountFrom(kLongLifetime) >= kFewLongLifetimes)
+      age = std::max(age, 2 * std::min(site.lifetimes().Quantile(0.95, kLongLifetime), 1u << 30));
+    const size_t young = (age + per_chunk_ - 1) / per_chunk_;
+    aged_ = chunks_ > young ? chunks_ - young : 0;
+  }
+
+  SiteVerdict Find() && {
+    if (chunks_ == 0 || site_.live() == 0 || Grown() <= 0) return {};
+    verdict_.bytes = site_.live();
+    verdict_.count = site_.live_count();
+    if (aged_ > burn_in_ && HasSurvivors()) {
+      FindSurvivors();
+    } else if (IsRegrown()) {
+      FindRegrown();
+    } else {
+      NameGrowth();
+    }
+    return std::move(verdict_);
+  }
+
+ private:
+  double Grown() const { return series_.least.back() - series_.least.front(); }
+  double GrownSince(size_t chunk) const { return series_.least.back() - series_.least[chunk]; }
+
+  // ---- Ever more blocks
+
+  bool HasSurvivors() const {
+    const Values late = Part(series_.alive, burn_in_, aged_);
+    const double bytes = Sum(Part(series_.alive_bytes, burn_in_, aged_));
+    return IndependentEvents(late) >= kLeastEvents - 1e-9 &&
+           GrownSince(burn_in_) > kNetGrowth * bytes;
+  }
+
+  void FindSurvivors() {
+    const Values late = Part(series_.alive, burn_in_, aged_);
+    const size_t first = FirstIn(late) + burn_in_, last = LastIn(late) + burn_in_;
+    const double events = IndependentEvents(late);
+    const Values groups = GroupSums(late);
+    const auto with_survivors =
+        static_cast<double>(std::count_if(groups.begin(), groups.end(), [](double n) { return n > 0; }));
+    verdict_.late_events = events;
+    if (Sum(Part(from_before_, burn_in_, chunks_)) >= kBalanced * Sum(late))
+      return Name(Growth::kFromBefore);
+    const double silent = static_cast<double>(aged_ - 1 - last) / static_cast<double>(aged_ - first);
+    if (ChanceOfSilence(events, silent) < kUnlikely) return NameGrowth();
+    const double trend = RateTrend(Part(series_.alive, first, aged_));
+    if (IsWarming(trend, events)) return Name(Growth::kWarming);
+    verdict_.growth = Growth::kSurvivors;
+    verdict_.certain =
+        with_survivors >= kGroupsWithSurvivors * static_cast<double>(groups.size());
+    verdict_.survivors = Part(series_.alive, burn_in_, aged_);
+    Measure(first);
+  }
+
+  bool IsWarming(double late_trend, double late_events) const {
+    if (late_trend < kWarming) return true;
+    const size_t begun = (kLeastAge + per_chunk_ - 1) / per_chunk_;
+    const double trend = RateTrend(Part(series_.alive, begun, aged_));
+    return trend < kWarmingOverall && (late_trend < kWarmingLate || late_events < kManyEvents);
+  }
+
+  // Bytes that survive per cycle. From the first cycle on where that began before the late window and
+  // was not faster there; where the place frees nothing, up to now.
+  void Measure(size_t first_late) {
+    const bool frees = site_.live_count() < site_.births();
+    const size_t end = frees ? aged_ : chunks_;
+    size_t begin = first_late;
+    const size_t first = FirstIn(series_.alive);
+    const double late_rate = Sum(Part(series_.alive, first_late, end)) / static_cast<double>(end - first_late);
+    if (first_late <= burn_in_ + Gap(late_rate)) {
+      begin = burn_in_;
+      const double early = Sum(Part(series_.alive, first, burn_in_));
+      const double expected = late_rate * static_cast<double>(burn_in_ - std::min(first, burn_in_));
+      if (std::abs(early - expected) <= 3 * std::sqrt(expected + 1) + 0.02 * expected)
+        begin = first <= Gap(late_rate) ? 0 : first;
+    }
+    const Values bytes = Part(series_.alive_bytes, begin, end);
+    verdict_.bytes_per_cycle = PerCycle(MeanOf(bytes));
+    verdict_.onset = static_cast<double>(begin) * per_chunk_;
+    verdict_.end = static_cast<double>(chunks_) * per_chunk_;
+    const double leaked = Sum(Part(series_.alive_bytes, begin, chunks_));
+    verdict_.bytes = std::min(Whole(leaked), site_.live());
+    verdict_.count = Whole(Sum(Part(series_.alive, begin, chunks_)));
+  }
+  // Chunks that may pass without a survivor though they come at this rate.
+  static size_t Gap(double rate) { return static_cast<size_t>(3 / std::max(rate, 1e-9)); }
+  Trend PerCycle(Trend trend) const {
+    const double cycles = per_chunk_;
+    return {trend.slope / cycles, std::max(0.0, trend.low / cycles), trend.high / cycles};
+  }
+
+  // ---- As many blocks, ever bigger
+
+  bool IsRegrown() const {
+    const double cycles = static_cast<double>(chunks_) * per_chunk_;
+    if (site_.new_maxima() < std::max<double>(kLeastMaxima, kMaximaPerCycle * cycles)) return false;
+    const Values least = GroupMinima(Part(series_.least, burn_in_, chunks_));
+    const Rises rises = RisesOf(least);
+    if (rises.up <= 0 || rises.down > kFalls * rises.up) return false;
+    if (rises.rising < kRisingGroups * rises.pairs) return false;
+    if (least.back() - least.front() < kLeastGrowth * static_cast<double>(site_.most())) return false;
+    const size_t middle = least.size() / 2;
+    return least.back() - least[middle] >= kLaterHalf * (least[middle] - least.front()) &&
+           TheilSen(least).low > 0;
+  }
+
+  void FindRegrown() {
+    verdict_.growth = Growth::kRegrown;
+    verdict_.certain = true;
+    verdict_.bytes_per_cycle = PerCycle(TheilSen(Part(series_.least, burn_in_, chunks_)));
+    const double cycles = static_cast<double>(chunks_) * per_chunk_;
+    verdict_.onset = std::max(0.0, cycles - Grown() / std::max(verdict_.bytes_per_cycle.slope, 1e-9));
+    verdict_.end = cycles;
+    verdict_.bytes = Whole(Grown());
+  }
+
+  // ---- What is no leak
+
+  void Name(Growth growth) {
+    verdict_.growth = growth;
+    const double least = series_.least.front(), grown = Grown();
+    size_t onset = 0, end = 0;
+    while (onset < chunks_ && series_.least[onset] - least < 0.05 * grown) ++onset;
+    while (end < chunks_ && series_.least[end] - least < 0.95 * grown) ++end;
+    verdict_.onset = static_cast<double>(onset) * per_chunk_;
+    verdict_.end = static_cast<double>(end) * per_chunk_;
+  }
+
+  void NameGrowth() {
+    const Lifetimes& lifetimes = site_.lifetimes();
+    if (lifetimes.CountFrom(kLongLifetime) >= kFewLongLifetimes) {
+      const double low = lifetimes.Quantile(0.1, kLongLifetime);
+      const double high = lifetimes.Quantile(0.9, kLongLifetime);
+      verdict_.lifetime = lifetimes.Quantile(0.5, kLongLifetime);
+      return Name(high <= kSameTime * low ? Growth::kQueue : Growth::kEvicted);
+    }
+    if (site_.new_maxima() > 2 && site_.live_count() * 4 < site_.births()) return Name(Growth::kMaxima);
+    Name(Growth::kEnded);
+    if (verdict_.end - verdict_.onset <= std::max(2.0 * per_chunk_, 0.02 * chunks_ * per_chunk_))
+      verdict_.growth = Growth::kOnce;
+  }
+
+  static size_t FirstIn(const Values& counts) {
+    const auto found = std::find_if(counts.begin(), counts.end(), [](double n) { return n > 0; });
+    return static_cast<size_t>(found - counts.begin());
+  }
+  static size_t LastIn(const Values& counts) {
+    size_t last = counts.size();
+    while (last > 0 && counts[last - 1] <= 0) --last;
+    return last > 0 ? last - 1 : 0;
+  }
+
+  const SiteHistory& site_;
+  const Values& from_before_;
+  const SiteHistory::Series series_;
+  const uint32_t per_chunk_;
+  const size_t chunks_, burn_in_;
+  size_t aged_ = 0;  // chunks whose survivors are old enough
+  SiteVerdict verdict_;
+};
+
+}  // namespace
+
+uint32_t BurnInOf(uint32_t cycles) {
+  return std::max(kLeastBurnIn, static_cast<uint32_t>(kBurnIn * cycles));
+}
+
+SiteVerdict Judge(const SiteHistory& site, const ChunkGrid& grid,
+                  const std::vector<double>& freed_from_before) {
+  return Judgement(site, grid, freed_from_before).Find();
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,41 @@
+// analysis/leaks/suspects.h
+//
+// From sites that leak to suspects: stacks that leave survivors in the same cycles, and are reached
+// through the same line of the loop, are one leak. A kept autograd graph is hundreds of stacks.
+//
+//   main     train.py:9    main     train.py:9      what all stacks of the loop share: no reason to
+//   train    train.py:40   train    train.py:41     merge. The line of the loop is where they part:
+//   forward  net.py:12     mse      loss.py:3       train.py:40 and train.py:41
+//
+// Thread safety: pure functions. Cost: linear in sites times suspects.
+
+#ifndef GMT_ANALYSIS_LEAKS_SUSPECTS_H_
+#define GMT_ANALYSIS_LEAKS_SUSPECTS_H_
+
+#include <optional>
+#include <vector>
+
+#include "analysis/leaks/leak_detector.h"
+#include "analysis/stack_texts.h"
+
+namespace gmt::analysis {
+
+// Sites that leak together; most bytes per cycle first.
+using SiteGroup = std::vector<const SiteGrowth*>;
+
+// `leaking`: those that leak. `loop`: sites that allocate in most cycles, leaking or not.
+std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
+                                  const std::vector<SiteKey>& loop, StackTexts& texts);
+
+// The stack that says where memory came from: of a block born in a backward pass, the forward pass's.
+inline uint32_t TellingStack(const SiteKey& key) {
+  return key.forward_stack != 0 ? key.forward_stack : key.stack;
+}
+
+// The deepest frame of the program's own that all stacks of the group pass through; of two lines of one
+// function, the line of the first site.
+std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_SUSPECTS_H_

@@ -1,0 +1,120 @@
+#include "analysis/leaks/untracked.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "analysis/leaks/site_verdict.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kParts = 40;       // of the cycles, each with its least value
+constexpr size_t kLeastParts = 12;  // with samples, behind burn-in
+constexpr double kRising = 0.35, kFalls = 0.2, kLaterHalf = 0.4;
+constexpr double kLeastGrowth = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
+
+bool IsOnDevice(const Rows& rows, RowId row) {
+  return rows.heap[row] == kDriverHeap && rows.device[row] != kHostDevice &&
+         rows.memory[row] != MANAGED && rows.memory[row] != IPC && rows.memory[row] != EXTERNAL &&
+         rows.memory[row] != GRAPHICS;
+}
+
+class Watcher {
+ public:
+  Watcher(const Trace& trace, const std::vector<Cycle>& cycles) : trace_(trace), cycles_(cycles) {}
+
+  std::vector<UntrackedGrowth> Find() && {
+    if (trace_.samples.empty() || cycles_.empty()) return {};
+    Collect();
+    std::vector<UntrackedGrowth> found;
+    for (const auto& [of, parts] : unrecorded_) {
+      UntrackedGrowth growth;
+      growth.device = of.first;
+      growth.source = of.second;
+      growth.of_process = by_process_[of];
+      if (Grows(parts, growth)) found.push_back(std::move(growth));
+    }
+    return found;
+  }
+
+ private:
+  using Of = std::pair<int32_t, std::string>;  // device, source
+  using Parts = std::map<size_t, double>;      // part -> least bytes
+
+  // A sample beside an allocation under way is too high or too low by it; the least of many is not.
+  void Collect() {
+    const Rows& rows = trace_.rows;
+    std::map<int32_t, uint64_t> recorded;
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.birth[row] == 0 && IsOnDevice(rows, row)) recorded[rows.device[row]] += rows.size[row];
+    }
+    Step step = 0;
+    size_t cycle = 0;
+    for (const DeviceSample& sample : trace_.samples) {
+      for (; step < std::min(sample.step, trace_.last_step()); ++step) {
+        const Trace::StepRecord& record = trace_.steps[step];
+        if (record.row == kNoRow || !IsOnDevice(rows, record.row)) continue;
+        uint64_t& bytes = recorded[rows.device[record.row]];
+        bytes += record.is_death ? -rows.size[record.row] : rows.size[record.row];
+      }
+      while (cycle < cycles_.size() && cycles_[cycle].end_t_ns < sample.t_ns) ++cycle;
+      if (cycle == cycles_.size()) break;
+      const Of of{sample.device, sample.source};
+      const double value = static_cast<double>(sample.process_bytes.value_or(sample.used_bytes)) -
+                           static_cast<double>(recorded[sample.device]);
+      by_process_[of] = sample.process_bytes.has_value();
+      const size_t part = cycle * kParts / cycles_.size();
+      const auto [known, is_new] = unrecorded_[of].try_emplace(part, value);
+      if (!is_new) known->second = std::min(known->second, value);
+    }
+  }
+
+  bool Grows(const Parts& parts, UntrackedGrowth& growth) const {
+    const double cycles_per_part = static_cast<double>(cycles_.size()) / kParts;
+    const auto burn_in = static_cast<size_t>(
+        std::ceil(BurnInOf(static_cast<uint32_t>(cycles_.size())) / cycles_per_part));
+    std::vector<double> late;
+    for (const auto& [part, value] : parts) {
+      if (part >= burn_in) late.push_back(value);
+    }
+    if (late.size() < kLeastParts) return false;
+    const Rises rises = RisesOf(late);
+    const double grown = late.back() - late.front();
+    const double later = late.back() - late[late.size() / 2];
+    if (grown < kLeastGrowth || rises.down > kFalls * rises.up ||
+        rises.rising < kRising * rises.pairs || later < kLaterHalf * (grown - later))
+      return false;
+    // Parts without a sample are left out, so an index is a little more than one part.
+    const double parts_per_index =
+        static_cast<double>(parts.rbegin()->first - burn_in) / static_cast<double>(late.size() - 1);
+    const double cycles = cycles_per_part * std::max(parts_per_index, 1e-9);
+    const Trend trend = TheilSen(late);
+    if (trend.low <= 0) return false;
+    growth.bytes_per_cycle = {trend.slope / cycles, trend.low / cycles, trend.high / cycles};
+    const double least = parts.begin()->second;
+    size_t since = parts.begin()->first;
+    for (const auto& [part, value] : parts) {
+      if (value > least + 0.02 * (late.back() - least)) break;
+      since = part;
+    }
+    growth.bytes = Whole(late.back() - least);
+    growth.since_cycle = Whole(static_cast<double>(since) * cycles_per_part);
+    return true;
+  }
+
+  const Trace& trace_;
+  const std::vector<Cycle>& cycles_;
+  std::map<Of, Parts> unrecorded_;
+  std::map<Of, bool> by_process_;
+};
+
+}  // namespace
+
+std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles) {
+  return Watcher(trace, cycles).Find();
+}
+
+}  // namespace gmt::analysis
