@@ -123,31 +123,32 @@ class Judgement {
     return trend < kWarmingOverall && (late_trend < kWarmingLate || late_events < kManyEvents);
   }
 
-  // Bytes that survive per cycle. From the first cycle on where that began before the late window and
-  // was not faster there; where the place frees nothing, up to now.
+  // Bytes that survive per cycle: from the first cycle on, where the late window goes on as the run
+  // began; where the place frees nothing, up to now.
   void Measure(size_t first_late) {
     const bool frees = site_.live_count() < site_.births();
     const size_t end = frees ? aged_ : chunks_;
-    size_t begin = first_late;
-    const size_t first = FirstIn(series_.alive);
-    const double late_rate = Sum(Part(series_.alive, first_late, end)) / static_cast<double>(end - first_late);
-    if (first_late <= burn_in_ + Gap(late_rate)) {
-      begin = burn_in_;
-      const double early = Sum(Part(series_.alive, first, burn_in_));
-      const double expected = late_rate * static_cast<double>(burn_in_ - std::min(first, burn_in_));
-      if (std::abs(early - expected) <= 3 * std::sqrt(expected + 1) + 0.02 * expected)
-        begin = first <= Gap(late_rate) ? 0 : first;
-    }
-    const Values bytes = Part(series_.alive_bytes, begin, end);
-    verdict_.bytes_per_cycle = PerCycle(MeanOf(bytes));
+    const size_t begin = BeginOfGrowth(first_late, end);
+    verdict_.bytes_per_cycle = PerCycle(MeanOf(Part(series_.alive_bytes, begin, end)));
     verdict_.onset = static_cast<double>(begin) * per_chunk_;
     verdict_.end = static_cast<double>(chunks_) * per_chunk_;
-    const double leaked = Sum(Part(series_.alive_bytes, begin, chunks_));
-    verdict_.bytes = std::min(Whole(leaked), site_.live());
+    const Values leaked = Part(series_.alive_bytes, begin, chunks_);
+    verdict_.bytes = std::min(Whole(Sum(leaked)), site_.live());
     verdict_.count = Whole(Sum(Part(series_.alive, begin, chunks_)));
   }
-  // Chunks that may pass without a survivor though they come at this rate.
-  static size_t Gap(double rate) { return static_cast<size_t>(3 / std::max(rate, 1e-9)); }
+  size_t BeginOfGrowth(size_t first_late, size_t end) const {
+    const Values all = Part(series_.alive, 0, end);
+    const size_t first = FirstIn(all);
+    if (first >= burn_in_) {
+      const double silent = static_cast<double>(first) / static_cast<double>(end);
+      return ChanceOfSilence(IndependentEvents(all), silent) < kUnlikely ? first_late : 0;
+    }
+    const double late_rate = Sum(Part(all, burn_in_, end)) / static_cast<double>(end - burn_in_);
+    const double early = Sum(Part(all, 0, burn_in_));
+    const double expected = late_rate * static_cast<double>(burn_in_);
+    const double usual = 3 * std::sqrt(expected + 1) + 0.02 * expected;
+    return std::abs(early - expected) <= usual ? 0 : burn_in_;
+  }
   Trend PerCycle(Trend trend) const {
     const double cycles = per_chunk_;
     return {trend.slope / cycles, std::max(0.0, trend.low / cycles), trend.high / cycles};
@@ -158,6 +159,7 @@ class Judgement {
   bool IsRegrown() const {
     const double cycles = static_cast<double>(chunks_) * per_chunk_;
     if (site_.new_maxima() < std::max<double>(kLeastMaxima, kMaximaPerCycle * cycles)) return false;
+    if (2 * site_.live_count() > site_.births()) return false;
     const Values least = GroupMinima(Part(series_.least, burn_in_, chunks_));
     const Rises rises = RisesOf(least);
     if (rises.up <= 0 || rises.down > kFalls * rises.up) return false;
