@@ -15,8 +15,10 @@ constexpr uint64_t kFewLongLifetimes = 3;
 constexpr size_t kGroups = 10;            // of chunks, in the late window
 constexpr double kGroupsWithSurvivors = 0.35;
 constexpr double kLeastEvents = 4;
-constexpr double kWarming = -2, kWarmingOverall = -2.5, kWarmingLate = -0.5;
+constexpr double kWarming = -2, kWarmingOverall = -1.4, kWarmingLate = 0;
 constexpr double kManyEvents = 12;
+constexpr double kIrregularEvents = 6;    // that it takes where they come at any time
+constexpr double kEvenGaps = 0.3;         // scatter of the gaps, of what comes regularly
 constexpr double kUnlikely = 0.01;
 constexpr double kBalanced = 0.6;
 constexpr double kNetGrowth = 0.3;        // of the survivors' bytes
@@ -111,7 +113,8 @@ class Judgement {
     if (IsWarming(trend, events)) return Name(Growth::kWarming);
     verdict_.growth = Growth::kSurvivors;
     verdict_.certain =
-        with_survivors >= kGroupsWithSurvivors * static_cast<double>(groups.size());
+        with_survivors >= kGroupsWithSurvivors * static_cast<double>(groups.size()) &&
+        (events >= kIrregularEvents - 1e-9 || AreEven(late));
     verdict_.survivors = Part(series_.alive, burn_in_, aged_);
     Measure(first);
   }
@@ -206,6 +209,22 @@ class Judgement {
       verdict_.growth = Growth::kOnce;
   }
 
+  // Events that come after about equal times, as those of evaluations do.
+  static bool AreEven(const Values& events) {
+    Values gaps;
+    double gap = 0;
+    for (const double count : Part(events, FirstIn(events) + 1, events.size())) {
+      ++gap;
+      if (count <= 0) continue;
+      gaps.push_back(gap);
+      gap = 0;
+    }
+    const double mean = Sum(gaps) / std::max(1.0, static_cast<double>(gaps.size()));
+    double squares = 0;
+    for (const double value : gaps) squares += (value - mean) * (value - mean);
+    return !gaps.empty() &&
+           std::sqrt(squares / static_cast<double>(gaps.size())) <= kEvenGaps * mean;
+  }
   static size_t FirstIn(const Values& counts) {
     const auto found = std::find_if(counts.begin(), counts.end(), [](double n) { return n > 0; });
     return static_cast<size_t>(found - counts.begin());
