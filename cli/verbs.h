@@ -15,6 +15,7 @@
   VERB(Frag) \
   VERB(Ledger) \
   VERB(Diff) \
+  VERB(Leaks) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

@@ -23,11 +23,14 @@ bool IsRatchet(const SiteGrowth& site) {
 
 }  // namespace
 
-LeakKind KindOf(const SiteGroup& group, uint64_t awaiting_bytes, StackTexts& texts) {
+LeakKind KindOf(const SiteGroup& group, StackTexts& texts) {
   const SiteGrowth& first = *group.front();
-  uint64_t bytes = 0;
-  for (const SiteGrowth* site : group) bytes += site->verdict.bytes;
-  if (awaiting_bytes > 0 && awaiting_bytes >= bytes / 2) return LeakKind::kAwaiting;
+  uint64_t bytes = 0, awaiting = 0;
+  for (const SiteGrowth* site : group) {
+    bytes += site->verdict.bytes;
+    awaiting += site->awaiting_bytes;
+  }
+  if (awaiting > 0 && awaiting >= bytes / 2) return LeakKind::kAwaiting;
   if (first.key.heap == kHostHeap) return LeakKind::kPinnedHost;
   if (first.verdict.growth == Growth::kRegrown) return LeakKind::kCatGrowth;
   if (first.key.heap == kDriverHeap)
@@ -43,8 +46,7 @@ LeakKind KindOf(const SiteGroup& group, uint64_t awaiting_bytes, StackTexts& tex
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
   const SiteGrowth& first = *group.front();
   if (kind == LeakKind::kCatGrowth) {
-    return absl::StrCat("made anew ", first.births, " times, ever bigger: ", first.min_size, " to ",
-                        first.max_size, " bytes");
+    return absl::StrCat("made anew ", first.births, " times, ever bigger; the old ones are freed");
   }
   double survivors = 0;
   uint64_t births = 0, live = 0;

@@ -15,8 +15,7 @@
 
 namespace gmt::analysis {
 
-// `awaiting_bytes`: of the group, freed but kept by streams. `bytes`: held.
-LeakKind KindOf(const SiteGroup& group, uint64_t awaiting_bytes, StackTexts& texts);
+LeakKind KindOf(const SiteGroup& group, StackTexts& texts);
 
 // "1 block survives of every step, none was freed".
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles);

@@ -95,22 +95,19 @@ class Finder {
     for (const SiteGrowth& site : grown) {
       if (site.verdict.is_leak()) leaking.push_back(site);
     }
-    for (const SiteGroup& group : MergeLeaks(leaking, LoopStacks(walk), examination_.stacks())) {
-      uint64_t awaiting = 0;
-      for (const SiteGrowth* site : group) awaiting += site->awaiting_bytes;
-      AddSuspect(group, awaiting, walk);
-    }
+    const MergedLeaks merged = MergeLeaks(leaking, LoopStacks(walk), examination_.stacks());
+    for (const SiteGroup& group : merged.groups) AddSuspect(group, merged.loop_depth, walk);
   }
 
-  void AddSuspect(const SiteGroup& group, uint64_t awaiting, const LeakWalk& walk) {
+  void AddSuspect(const SiteGroup& group, size_t loop_depth, const LeakWalk& walk) {
     const SiteGrowth& first = *group.front();
     LeakSuspect& suspect = report_.suspects.emplace_back();
     suspect.device = first.key.device;
     suspect.heap = trace_.heaps[std::min<size_t>(first.key.heap, trace_.heaps.size() - 1)];
-    suspect.kind = KindOf(group, awaiting, examination_.stacks());
+    suspect.kind = KindOf(group, examination_.stacks());
     suspect.reason = ReasonOf(group, suspect.kind, cycles_.cycles.size());
     suspect.since_cycle = Whole(first.verdict.onset) + 1;
-    suspect.common_frame = CommonFrame(group, examination_.stacks());
+    suspect.common_frame = CommonFrame(group, loop_depth, examination_.stacks());
     if (first.key.heap == kDriverHeap) suspect.library = examination_.stacks().Library(first.key.stack);
     bool certain = false;
     for (const SiteGrowth* site : group) {

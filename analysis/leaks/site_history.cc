@@ -79,6 +79,7 @@ SiteHistory::Chunk& SiteHistory::Now(const ChunkGrid& grid) {
 
 void SiteHistory::Birth(const ChunkGrid& grid, uint64_t bytes) {
   Chunk& now = Now(grid);
+  if (births_ == 0) first_birth_ = grid.cycle();
   ++now.births;
   ++now.alive;
   now.alive_bytes += bytes;

@@ -77,6 +77,7 @@ class SiteHistory {
   uint64_t live_count() const { return live_count_; }
   uint64_t most() const { return most_; }  // bytes held at once
   uint64_t births() const { return births_; }
+  uint32_t first_birth() const { return first_birth_; }  // cycle
   uint64_t min_size() const { return min_size_; }
   uint64_t max_size() const { return max_size_; }
   uint32_t new_maxima() const { return new_maxima_; }  // births of a size that no earlier one had reached
@@ -88,7 +89,7 @@ class SiteHistory {
   void Merge(uint32_t level);
 
   std::vector<Chunk> chunks_;
-  uint32_t level_ = 0;
+  uint32_t level_ = 0, first_birth_ = 0;
   uint64_t live_ = 0, live_count_ = 0, most_ = 0, births_ = 0;
   uint64_t min_size_ = UINT64_MAX, max_size_ = 0;
   uint32_t new_maxima_ = 0;

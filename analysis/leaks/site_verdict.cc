@@ -26,6 +26,7 @@ constexpr double kRisingGroups = 0.6, kFalls = 0.2, kLeastGrowth = 0.03, kLaterH
 constexpr double kMaximaPerCycle = 0.015;
 constexpr uint32_t kLeastMaxima = 6;
 constexpr double kSameTime = 1.4;         // of two lifetimes
+constexpr double kAtOnce = 0.02;          // of all cycles
 
 using Values = std::vector<double>;
 
@@ -205,7 +206,9 @@ class Judgement {
     }
     if (site_.new_maxima() > 2 && site_.live_count() * 4 < site_.births()) return Name(Growth::kMaxima);
     Name(Growth::kEnded);
-    if (verdict_.end - verdict_.onset <= std::max(2.0 * per_chunk_, 0.02 * chunks_ * per_chunk_))
+    verdict_.onset = site_.first_birth();
+    const double cycles = static_cast<double>(chunks_) * per_chunk_;
+    if (verdict_.end - verdict_.onset <= std::max(2.0 * per_chunk_, kAtOnce * cycles))
       verdict_.growth = Growth::kOnce;
   }
 

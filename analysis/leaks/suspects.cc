@@ -94,12 +94,13 @@ class Merger {
     });
   }
 
-  std::vector<SiteGroup> Merge() && {
+  MergedLeaks Merge() && {
     for (const Site& site : sites_) Join(site);
     JoinGraphs();
-    std::vector<SiteGroup> merged;
+    MergedLeaks merged;
+    merged.loop_depth = depth_;
     for (const std::vector<const Site*>& group : groups_) {
-      SiteGroup& sites = merged.emplace_back();
+      SiteGroup& sites = merged.groups.emplace_back();
       for (const Site* site : group) sites.push_back(site->growth);
     }
     return merged;
@@ -161,29 +162,22 @@ class Merger {
 
 }  // namespace
 
-std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
-                                  const std::vector<SiteKey>& loop, StackTexts& texts) {
+MergedLeaks MergeLeaks(const std::vector<SiteGrowth>& leaking, const std::vector<SiteKey>& loop,
+                       StackTexts& texts) {
   return Merger(leaking, loop, texts).Merge();
 }
 
-std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) {
-  const auto is_own = [](const FrameText& frame) {
-    return frame.role == symbols::FrameRole::kOwn;
-  };
+std::optional<FrameText> CommonFrame(const SiteGroup& group, size_t loop_depth, StackTexts& texts) {
   const Path first = PathOf(group.front()->key, texts);
   size_t depth = first.size();
-  for (const SiteGrowth* site : group) {
-    const Path path = PathOf(site->key, texts);
-    size_t common = CommonLength(first, path);
-    if (common < std::min(first.size(), path.size()) && SameFunction(*first[common], *path[common]))
-      ++common;
-    depth = std::min(depth, common);
-  }
+  for (const SiteGrowth* site : group)
+    depth = std::min(depth, CommonLength(first, PathOf(site->key, texts)));
+  if (depth <= loop_depth && depth < first.size()) ++depth;
   // Python's own code is the program's; native code is where there is no Python.
   const FrameText* found = nullptr;
   for (size_t i = 0; i < depth; ++i) {
-    if (is_own(*first[i]) && (found == nullptr || first[i]->is_python() || !found->is_python()))
-      found = first[i];
+    const bool own = first[i]->role == symbols::FrameRole::kOwn;
+    if (own && (found == nullptr || first[i]->is_python() || !found->is_python())) found = first[i];
   }
   if (found != nullptr) return *found;
   const FrameText* own = group.size() == 1 ? texts.Own(TellingStack(group.front()->key)) : nullptr;

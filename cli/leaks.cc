@@ -1,0 +1,76 @@
+// gpumemtrace leaks: what holds ever more memory.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "analysis/examination.h"
+#include "analysis/leaks/leaks.h"
+#include "cli/command.h"
+#include "cli/frame_options.h"
+#include "cli/leaks_text.h"
+#include "cli/load_trace.h"
+#include "cli/verbs.h"
+#include "cli/window_options.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int64_t kDefaultTop = 3;
+
+struct Options {
+  std::string file;
+  int64_t device = -1, top = 0;
+  bool fail = false, json = false;
+  WindowOptions window;
+  FrameOptions frames;
+};
+
+bool IsVerdict(const analysis::LeakSuspect& suspect) {
+  return suspect.tier != analysis::LeakTier::kPossible;
+}
+
+absl::StatusOr<int> Leaks(const Options& options, const Terminal& terminal) {
+  analysis::LeakOptions selection;
+  auto window = options.window.Window();
+  if (!window.ok()) return window.status();
+  if (options.top < 0) return UsageError("--top: a number of suspects, 1 or more");
+  selection.window = *window;
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  const auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  auto loaded = LoadTrace(options.file);
+  if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
+  const analysis::LeakReport report = analysis::FindLeaks(examination, selection);
+  LeaksShown shown{options.file, static_cast<size_t>(options.top), (*loaded)->lacks};
+  if (options.json) {
+    if (options.top == 0) shown.top = report.suspects.size();
+    fmt::print("{}", LeaksJson(report, shown, examination.stacks()));
+  } else {
+    if (options.top == 0) shown.top = kDefaultTop;
+    SourceLines sources((*loaded)->trace.start_unix_ns);
+    fmt::print("{}", LeaksText(report, shown, sources, terminal));
+  }
+  const bool leaks = std::any_of(report.suspects.begin(), report.suspects.end(), IsVerdict);
+  return options.fail && leaks ? kGateFailed : kDone;
+}
+
+}  // namespace
+
+void AddLeaks(Program& program) {
+  auto options = std::make_shared<Options>();
+  Command command =
+      program.AddVerb("leaks", "What holds more memory after each step",
+                      [options](const Terminal& terminal) { return Leaks(*options, terminal); });
+  command.Argument("FILE", &options->file, "recording");
+  command.Option("--device", &options->device, "N", "this GPU only");
+  options->window.AddTo(command, "only steps that begin after", "only steps that end before");
+  command.Option("--top", &options->top, "N", "suspects shown");
+  command.Flag("--fail", &options->fail, "exit with 3 where something leaks, or likely does");
+  options->frames.AddTo(command);
+  command.Flag("--json", &options->json, "one JSON object, with every stack");
+}
+
+}  // namespace gmt::cli

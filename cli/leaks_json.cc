@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/leaks/trend.h"
+#include "cli/json_output.h"
+#include "cli/leaks_text.h"
+#include "cli/stack_json.h"
+
+namespace gmt::cli {
+namespace {
+
+using analysis::LeakReport;
+using analysis::LeakSuspect;
+using analysis::Whole;
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
+  return frame ? FrameJson(*frame) : Json();
+}
+Json DeviceJson(int32_t device) {
+  return device == analysis::kHostDevice ? Json() : Json(device);
+}
+// A slope may be negative.
+Json Slope(double bytes) {
+  return bytes < 0 ? Json(-static_cast<int64_t>(Whole(-bytes))) : Json(Whole(bytes));
+}
+
+Json StackJson(const analysis::LeakStack& stack, analysis::StackTexts& stacks) {
+  Json json = {{"id", stack.id},
+               {"bytes", stack.bytes},
+               {"count", stack.count},
+               {"bytes_per_cycle", Slope(stack.bytes_per_cycle)},
+               {"frames", FramesJson(stacks.Frames(stack.stack))}};
+  if (stack.forward_stack != 0)
+    json["forward_frames"] = FramesJson(stacks.Frames(stack.forward_stack));
+  return json;
+}
+
+Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
+  Json json = {{"id", suspect.id},
+               {"tier", NameOf(suspect.tier)},
+               {"kind", NameOf(suspect.kind)},
+               {"device", DeviceJson(suspect.device)},
+               {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
+               {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
+               {"bytes_per_cycle", Slope(suspect.bytes_per_cycle)},
+               {"low_bytes_per_cycle", Slope(suspect.low_bytes_per_cycle)},
+               {"high_bytes_per_cycle", Slope(suspect.high_bytes_per_cycle)},
+               {"bytes", suspect.bytes},
+               {"count", suspect.count},
+               {"since_cycle", suspect.since_cycle},
+               {"reason", suspect.reason},
+               {"common_frame", FrameOrNull(suspect.common_frame)},
+               {"eta_ns", OrNull(suspect.eta_ns)},
+               {"low_eta_ns", OrNull(suspect.low_eta_ns)},
+               {"high_eta_ns", OrNull(suspect.high_eta_ns)},
+               {"stacks", Json::array()}};
+  for (const analysis::LeakStack& stack : suspect.stacks)
+    json["stacks"].push_back(StackJson(stack, stacks));
+  return json;
+}
+
+}  // namespace
+
+std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
+                      analysis::StackTexts& stacks) {
+  Json json = NewJson("leaks", shown.file);
+  json["cycles"] = {{"count", report.cycles.count},
+                    {"source", report.cycles.source},
+                    {"period_ns", report.cycles.period_ns},
+                    {"inferred", report.cycles.inferred},
+                    {"clear", report.cycles.clear}};
+  json["enough"] = report.enough;
+  json["cycles_needed"] = report.cycles_needed;
+  json["watched_ns"] = report.watched_ns;
+  json["suspects"] = Json::array();
+  for (size_t i = 0; i < std::min(shown.top, report.suspects.size()); ++i)
+    json["suspects"].push_back(SuspectJson(report.suspects[i], stacks));
+  json["benign"] = Json::array();
+  for (const analysis::BenignGrowth& growth : report.benign) {
+    json["benign"].push_back({{"label", growth.label},
+                              {"frame", FrameOrNull(growth.frame)},
+                              {"bytes", growth.bytes}});
+  }
+  json["minima"] = Json::array();
+  for (const analysis::CycleMinima& minima : report.minima) {
+    json["minima"].push_back({{"device", DeviceJson(minima.device)},
+                              {"first_cycle", minima.first_cycle},
+                              {"first_bytes", minima.first_bytes},
+                              {"last_bytes", minima.last_bytes},
+                              {"bytes_per_cycle", Slope(minima.bytes_per_cycle)},
+                              {"low_bytes_per_cycle", Slope(minima.low_bytes_per_cycle)},
+                              {"high_bytes_per_cycle", Slope(minima.high_bytes_per_cycle)}});
+  }
+  json["lacks"] = shown.lacks;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gmt::cli
