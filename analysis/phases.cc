@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/cycle_anchor.h"
 #include "analysis/frames.h"
 #include "analysis/phase_spans.h"
 #include "analysis/recorded_time.h"
@@ -80,7 +81,8 @@ class CycleFinder {
 
   Cycles Find() && {
     if (!ByMarks() && !ByNamedSteps() && !ByRanges(kStep) && !ByRanges(kZeroGrad) &&
-        !ByRanges(kBackward))
+        !ByRanges(kBackward) && !Infer(CyclesOfOptimizers(trace_, definitions_)) &&
+        !Infer(CyclesOfAnchors(trace_, definitions_)))
       return {};
     PaintPhases();
     Walk();
@@ -152,6 +154,14 @@ class CycleFinder {
     if (ends == nullptr || ends->size() < 2) return false;
     ends->insert(ends->begin(), Boundary{0, 0});
     return Adopt(std::string(kind), *ends);
+  }
+
+  bool Infer(const InferredCycles& inferred) {
+    if (inferred.ends.size() < 2) return false;
+    std::vector<Boundary> ends = {{0, 0}};
+    for (const Step end : inferred.ends) ends.push_back({end, trace_.TimeOf(end)});
+    found_.inferred = true;
+    return Adopt(inferred.source, ends);
   }
 
   bool Adopt(std::string source, std::vector<Boundary>& bounds) {

@@ -1,7 +1,7 @@
 // analysis/phases.h
 //
-// The steps of a training loop and the phases inside them, from what a recording tells of itself:
-// nothing is guessed from sizes or times.
+// The steps of a training loop and the phases inside them, from what a recording tells of itself; where
+// it tells of no steps, from stacks that recur (analysis/cycle_anchor.h), and then it says so.
 //
 //   record_function   |zero_grad|                          |Optimizer.step|
 //   backward                              |----------|

@@ -74,11 +74,12 @@ std::string PoolLine(const PoolState& pool) {
   return text + "\n";
 }
 
-std::string StepLines(const std::string& source, const DeviceCycles& device) {
+std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device) {
   const analysis::TypicalCycle typical = analysis::TypicalOf(device);
   std::string text = fmt::format(
-      "{} by {}; the typical one peaks at {} in {} ({} of {}) and grows by {}\n",
-      Plural(device.cycles.size(), "step"), source, Bytes(typical.peak), NameOf(typical.peak_phase),
+      "{} {} {}; the typical one peaks at {} in {} ({} of {}) and grows by {}\n",
+      Plural(device.cycles.size(), "step"), cycles.inferred ? "inferred from" : "by",
+      cycles.source, Bytes(typical.peak), NameOf(typical.peak_phase),
       Count(typical.steps_with_peak_phase), Count(typical.steps), SignedBytes(typical.growth));
   for (size_t i = 0; i < analysis::kPhases; ++i) {
     const analysis::PhaseUse& use = typical.phases[i];
@@ -111,7 +112,7 @@ std::string AllocatorText(const AllocatorReport& report, int32_t device) {
     text += ActionLines(allocator.actions);
   }
   for (const DeviceCycles& cycles : report.cycles.devices) {
-    if (cycles.device == device) text += StepLines(report.cycles.source, cycles);
+    if (cycles.device == device) text += StepLines(report.cycles, cycles);
   }
   return text;
 }

@@ -29,6 +29,7 @@ Json PoolJson(const analysis::PoolState& pool) {
 Json StepsJson(const analysis::Cycles& cycles, const analysis::DeviceCycles& device) {
   const analysis::TypicalCycle typical = analysis::TypicalOf(device);
   Json json = {{"source", cycles.source},
+               {"inferred", cycles.inferred},
                {"count", device.cycles.size()},
                {"typical",
                 {{"peak_bytes", typical.peak},

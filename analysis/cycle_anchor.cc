@@ -1,0 +1,307 @@
+#include "analysis/cycle_anchor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/frames.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kLeastFirings = 8;
+constexpr double kScatter = 0.25;      // of the gaps, as standard deviation over mean
+constexpr double kSpan = 0.5;          // of all steps, from the first firing to the last
+constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
+constexpr double kLongest = 16;        // times the period of the loop with most allocations
+constexpr double kLowWater = 0.25;     // of the way from the least to the most of a cycle
+constexpr size_t kMostAnchors = 64;    // of a loop, that are looked at closely
+
+// Blocks where a framework has any, else what the driver gave: the memory whose stacks say most.
+class Births {
+ public:
+  explicit Births(const Trace& trace) : rows_(trace.rows) {
+    for (RowId row = 0; row < rows_.count() && !blocks_; ++row)
+      blocks_ = rows_.heap[row] > kHostHeap && !rows_.IsRegion(row);
+  }
+  bool Counts(RowId row) const {
+    if (rows_.IsRegion(row)) return false;
+    const uint32_t heap = rows_.heap[row];
+    return blocks_ ? heap > kHostHeap
+                   : heap == kDriverHeap && (rows_.flags[row] & kRowHoldsBlocks) == 0;
+  }
+
+ private:
+  const Rows& rows_;
+  bool blocks_ = false;
+};
+
+// ---- Optimizers
+
+// Who called the optimizer: the frames outside its own, as one number; 0 where there is no optimizer.
+class OptimizerSites {
+ public:
+  explicit OptimizerSites(const format::Definitions& definitions)
+      : definitions_(definitions) {}
+
+  uint64_t Of(uint32_t stack) {
+    const auto [known, is_new] = sites_.try_emplace(stack, 0);
+    if (is_new) known->second = Find(stack);
+    return known->second;
+  }
+
+ private:
+  uint64_t Find(uint32_t stack) const {
+    const std::vector<uint32_t> frames = definitions_.StackFrames(stack);
+    size_t outside = 0;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const std::string_view file = definitions_.string(definitions_.frame(frames[i]).file);
+      if (file.find("torch/optim/") != std::string_view::npos) outside = i + 1;
+    }
+    if (outside == 0) return 0;
+    uint64_t site = 1469598103934665603u;  // FNV-1a
+    for (size_t i = outside; i < frames.size(); ++i) site = (site ^ frames[i]) * 1099511628211u;
+    return std::max<uint64_t>(site, 1);
+  }
+
+  const format::Definitions& definitions_;
+  absl::flat_hash_map<uint32_t, uint64_t> sites_;
+};
+
+}  // namespace
+
+InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions) {
+  const Births births(trace);
+  OptimizerSites sites(definitions);
+  std::map<uint64_t, std::vector<Step>> ends;  // of bursts, by call site
+  uint64_t bursting = 0;
+  for (Step step = 1; step <= trace.last_step(); ++step) {
+    const auto record = trace.steps[step - 1];
+    if (record.row == kNoRow || record.is_death || !births.Counts(record.row)) continue;
+    const uint64_t site = sites.Of(trace.rows.stack[record.row]);
+    if (site != 0) {
+      std::vector<Step>& of = ends[site];
+      site == bursting ? void(of.back() = step) : of.push_back(step);
+    }
+    bursting = site;
+  }
+  InferredCycles found;
+  for (auto& [site, of] : ends) {
+    const bool later = of.size() == found.ends.size() && of.back() > found.ends.back();
+    if (of.size() > found.ends.size() || later) found.ends = std::move(of);
+  }
+  if (found.ends.size() < 2) return {};
+  found.source = "memory of Optimizer.step";
+  return found;
+}
+
+// ---- Anchors
+
+namespace {
+
+struct Recurring {
+  uint32_t stack = 0;
+  std::vector<Step> firings;
+  double period = 0;
+};
+
+// The scatter of the gaps between firings, without the tenths that are longest and shortest: a loop is
+// interrupted now and then.
+double ScatterOf(std::vector<Step> gaps, double& period) {
+  const auto at = [&](double quantile) {
+    const auto rank = static_cast<std::ptrdiff_t>(quantile * static_cast<double>(gaps.size() - 1));
+    std::nth_element(gaps.begin(), gaps.begin() + rank, gaps.end());
+    return static_cast<double>(gaps[static_cast<size_t>(rank)]);
+  };
+  const double low = at(0.1), high = at(0.9);
+  period = at(0.5);
+  constexpr double kNormalTenths = 2.563;  // standard deviations from one to the other
+  return (high - low) / kNormalTenths / std::max(period, 1.0);
+}
+
+class AnchorFinder {
+ public:
+  AnchorFinder(const Trace& trace, const format::Definitions& definitions)
+      : trace_(trace), definitions_(definitions), births_(trace) {}
+
+  InferredCycles Find() && {
+    CollectRecurring();
+    GroupByPeriod();
+    const Loop* loop = Choose();
+    if (loop == nullptr) return {};
+    return EndsOf(*loop);
+  }
+
+ private:
+  using Loop = std::vector<const Recurring*>;
+
+  void CollectRecurring() {
+    std::vector<uint32_t> counts;
+    ForEachBirth([&](Step, uint32_t stack) {
+      if (stack >= counts.size()) counts.resize(stack + 1);
+      ++counts[stack];
+    });
+    std::vector<std::vector<Step>> firings(counts.size());
+    for (size_t stack = 1; stack < counts.size(); ++stack) {
+      if (counts[stack] >= kLeastFirings) firings[stack].reserve(counts[stack]);
+    }
+    ForEachBirth([&](Step step, uint32_t stack) {
+      if (firings[stack].capacity() > 0) firings[stack].push_back(step);
+    });
+    for (size_t stack = 1; stack < firings.size(); ++stack) {
+      if (firings[stack].empty()) continue;
+      Consider({static_cast<uint32_t>(stack), std::move(firings[stack]), 0});
+    }
+  }
+  template <typename Visit>
+  void ForEachBirth(Visit visit) const {
+    for (Step step = 1; step <= trace_.last_step(); ++step) {
+      const auto record = trace_.steps[step - 1];
+      if (record.row == kNoRow || record.is_death || !births_.Counts(record.row)) continue;
+      // Ids that were never defined are any numbers.
+      const uint32_t stack = trace_.rows.stack[record.row];
+      if (stack < definitions_.stack_count() + 1) visit(step, stack);
+    }
+  }
+  void Consider(Recurring of) {
+    const Step span = of.firings.back() - of.firings.front();
+    if (span < kSpan * trace_.last_step()) return;
+    std::vector<Step> gaps;
+    gaps.reserve(of.firings.size());
+    for (size_t i = 1; i < of.firings.size(); ++i)
+      gaps.push_back(of.firings[i] - of.firings[i - 1]);
+    if (ScatterOf(std::move(gaps), of.period) < kScatter && of.period > 1)
+      recurring_.push_back(std::move(of));
+  }
+
+  void GroupByPeriod() {
+    std::stable_sort(recurring_.begin(), recurring_.end(),
+                     [](const Recurring& a, const Recurring& b) { return a.period < b.period; });
+    for (const Recurring& of : recurring_) {
+      const auto same = std::find_if(loops_.begin(), loops_.end(), [&](const Loop& loop) {
+        return FireInTurns(*loop.front(), of);
+      });
+      (same != loops_.end() ? *same : loops_.emplace_back()).push_back(&of);
+    }
+  }
+  static bool FireInTurns(const Recurring& a, const Recurring& b) {
+    if (b.period > a.period * (1 + kSamePeriod)) return false;
+    const auto count_a = static_cast<double>(a.firings.size()),
+               count_b = static_cast<double>(b.firings.size());
+    if (std::abs(count_a - count_b) > 1 + kSameCount * count_a) return false;
+    // Between two firings of a, one of b.
+    size_t j = 0, once = 0;
+    for (size_t i = 1; i < a.firings.size(); ++i) {
+      size_t between = 0;
+      for (; j < b.firings.size() && b.firings[j] < a.firings[i]; ++j)
+        between += b.firings[j] >= a.firings[i - 1] ? 1 : 0;
+      once += between == 1 ? 1 : 0;
+    }
+    return static_cast<double>(once) >= 0.95 * (count_a - 1) - 1;
+  }
+
+  // Two that were reached through different frames of the program.
+  bool HasIndependentAnchors(const Loop& loop) const {
+    const auto place = [&](const Recurring* of) {
+      const std::vector<FrameText> frames = DescribeStack(definitions_, of->stack);
+      const int own = OwnFrame(frames), leading = LeadingFrame(frames);
+      if (own < 0) return std::string();
+      return absl::StrCat(frames[static_cast<size_t>(own)].Name(), ":",
+                          frames[static_cast<size_t>(own)].line, " ",
+                          frames[static_cast<size_t>(leading)].Name());
+    };
+    const std::string first = place(loop.front());
+    for (size_t i = 1; i < std::min(loop.size(), kMostAnchors); ++i) {
+      if (place(loop[i]) != first) return true;
+    }
+    return false;
+  }
+
+  const Loop* Choose() const {
+    const Loop* most = nullptr;
+    size_t most_births = 0;
+    std::vector<const Loop*> valid;
+    for (const Loop& loop : loops_) {
+      if (loop.size() < 2 || !HasIndependentAnchors(loop)) continue;
+      valid.push_back(&loop);
+      const size_t births = loop.size() * loop.front()->firings.size();
+      if (births > most_births) most = &loop, most_births = births;
+    }
+    if (most == nullptr) return nullptr;
+    const double longest = kLongest * most->front()->period;
+    for (const Loop* loop : valid) {
+      const double period = loop->front()->period;
+      if (period > most->front()->period && period <= longest) most = loop;
+    }
+    return most;
+  }
+
+  InferredCycles EndsOf(const Loop& loop) const {
+    const std::vector<uint64_t> held = HeldByStep();
+    const Recurring* lowest = nullptr;
+    double least = kLowWater;
+    for (size_t i = 0; i < std::min(loop.size(), kMostAnchors); ++i) {
+      const double level = LevelAt(*loop[i], held);
+      if (level < least || (lowest == nullptr && level <= least)) {
+        lowest = loop[i];
+        least = level;
+      }
+    }
+    if (lowest == nullptr) return {};
+    InferredCycles found;
+    found.source = absl::StrCat("stack ", lowest->stack, " and ", loop.size() - 1,
+                                " more that recur with it");
+    for (const Step firing : lowest->firings) found.ends.push_back(firing - 1);
+    return found;
+  }
+
+  // The median, over cycles, of how high what is held stands when the stack fires: 0 is the least of
+  // the cycle before, 1 the most.
+  static double LevelAt(const Recurring& of, const std::vector<uint64_t>& held) {
+    std::vector<double> levels;
+    for (size_t i = 1; i < of.firings.size(); ++i) {
+      const auto [low, high] = std::minmax_element(
+          held.begin() + of.firings[i - 1] - 1, held.begin() + of.firings[i]);
+      const auto range = static_cast<double>(*high - *low);
+      const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
+      levels.push_back(range > 0 ? now / range : 0);
+    }
+    const auto middle = levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2);
+    std::nth_element(levels.begin(), middle, levels.end());
+    return *middle;
+  }
+  // Before the first step, after it, ...
+  std::vector<uint64_t> HeldByStep() const {
+    std::vector<uint64_t> held;
+    held.reserve(trace_.last_step() + size_t{1});
+    uint64_t live = 0;
+    for (RowId row = 0; row < trace_.rows.count(); ++row) {
+      if (trace_.rows.birth[row] == 0 && births_.Counts(row)) live += trace_.rows.size[row];
+    }
+    held.push_back(live);
+    for (const auto& record : trace_.steps) {
+      if (record.row != kNoRow && births_.Counts(record.row))
+        live += record.is_death ? -trace_.rows.size[record.row] : trace_.rows.size[record.row];
+      held.push_back(live);
+    }
+    return held;
+  }
+
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  const Births births_;
+  std::vector<Recurring> recurring_;
+  std::vector<Loop> loops_;
+};
+
+}  // namespace
+
+InferredCycles CyclesOfAnchors(const Trace& trace, const format::Definitions& definitions) {
+  return AnchorFinder(trace, definitions).Find();
+}
+
+}  // namespace gmt::analysis

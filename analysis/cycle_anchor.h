@@ -1,0 +1,40 @@
+// analysis/cycle_anchor.h
+//
+// The steps of a loop that nothing in the recording tells, found by stacks that recur.
+//
+//   Optimizers   Memory that an optimizer's step allocates comes in bursts, one a step. Of several call
+//                sites the one that comes most often, of equals the latest.
+//   Anchors      A stack that allocates once a cycle has equal gaps, counted in events: time is of no
+//                use, programs wait. Such stacks with equal periods that fire in turns are anchors of one
+//                loop; two that are independent must agree. A cycle ends where an anchor fires while
+//                about the least of the cycle is held.
+//
+//   event     a b c d d e . a b c d d e . a b c      a, b, c and e: period 7; d: gaps of 1 and 6, none
+//
+// Of loops within loops the one with most allocations is taken, or one up to kLongest times as long that
+// has anchors of its own: a step that accumulates gradients is all of its passes.
+//
+// Thread safety: pure functions. Cost: linear in steps, sixteen bytes a step while they run.
+
+#ifndef GMT_ANALYSIS_CYCLE_ANCHOR_H_
+#define GMT_ANALYSIS_CYCLE_ANCHOR_H_
+
+#include <string>
+#include <vector>
+
+#include "analysis/trace.h"
+#include "format/definitions.h"
+
+namespace gmt::analysis {
+
+struct InferredCycles {
+  std::string source;      // "memory of Optimizer.step", "stack 7 and 31 others that recur"
+  std::vector<Step> ends;  // of cycles, in order; fewer than two: none were found
+};
+
+InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions);
+InferredCycles CyclesOfAnchors(const Trace& trace, const format::Definitions& definitions);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CYCLE_ANCHOR_H_
