@@ -17,7 +17,7 @@ constexpr size_t kLeastFirings = 8;
 constexpr double kScatter = 0.25;      // of the gaps, as standard deviation over mean
 constexpr double kSpan = 0.5;          // of all steps, from the first firing to the last
 constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
-constexpr double kLongest = 16;        // times the period of the loop with most allocations
+constexpr double kBurst = 0.25;        // of the long gaps: shorter ones lie within a burst
 constexpr double kLowWater = 0.25;     // of the way from the least to the most of a cycle
 constexpr size_t kMostAnchors = 64;    // of a loop, that are looked at closely
 
@@ -168,14 +168,36 @@ class AnchorFinder {
     }
   }
   void Consider(Recurring of) {
+    Recurring bursts{of.stack, of.firings, 0};
+    LeaveFirstOfBursts(bursts.firings);
+    if (bursts.firings.size() < of.firings.size()) AddIfRegular(std::move(bursts));
+    AddIfRegular(std::move(of));
+  }
+  void AddIfRegular(Recurring of) {
+    if (of.firings.size() < kLeastFirings) return;
     const Step span = of.firings.back() - of.firings.front();
     if (span < kSpan * trace_.last_step()) return;
-    std::vector<Step> gaps;
-    gaps.reserve(of.firings.size());
-    for (size_t i = 1; i < of.firings.size(); ++i)
-      gaps.push_back(of.firings[i] - of.firings[i - 1]);
-    if (ScatterOf(std::move(gaps), of.period) < kScatter && of.period > 1)
+    if (ScatterOf(GapsOf(of.firings), of.period) < kScatter && of.period > 1)
       recurring_.push_back(std::move(of));
+  }
+  static std::vector<Step> GapsOf(const std::vector<Step>& firings) {
+    std::vector<Step> gaps;
+    gaps.reserve(firings.size());
+    for (size_t i = 1; i < firings.size(); ++i) gaps.push_back(firings[i] - firings[i - 1]);
+    return gaps;
+  }
+  static void LeaveFirstOfBursts(std::vector<Step>& firings) {
+    std::vector<Step> gaps = GapsOf(firings);
+    const auto longest = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() * 99 / 100);
+    std::nth_element(gaps.begin(), longest, gaps.end());
+    const double least = kBurst * *longest;
+    Step last = firings.front();
+    size_t kept = 1;
+    for (size_t i = 1; i < firings.size(); ++i) {
+      if (firings[i] - last > least) firings[kept++] = firings[i];
+      last = firings[i];
+    }
+    firings.resize(kept);
   }
 
   void GroupByPeriod() {
@@ -221,23 +243,18 @@ class AnchorFinder {
     return false;
   }
 
+  // Loops stand in order of their periods.
   const Loop* Choose() const {
-    const Loop* most = nullptr;
-    size_t most_births = 0;
     std::vector<const Loop*> valid;
+    size_t most = 0;
     for (const Loop& loop : loops_) {
       if (loop.size() < 2 || !HasIndependentAnchors(loop)) continue;
       valid.push_back(&loop);
-      const size_t births = loop.size() * loop.front()->firings.size();
-      if (births > most_births) most = &loop, most_births = births;
+      most = std::max(most, loop.size());
     }
-    if (most == nullptr) return nullptr;
-    const double longest = kLongest * most->front()->period;
-    for (const Loop* loop : valid) {
-      const double period = loop->front()->period;
-      if (period > most->front()->period && period <= longest) most = loop;
-    }
-    return most;
+    const auto chosen = std::find_if(valid.begin(), valid.end(),
+                                     [&](const Loop* loop) { return 2 * loop->size() >= most; });
+    return chosen == valid.end() ? nullptr : *chosen;
   }
 
   InferredCycles EndsOf(const Loop& loop) const {

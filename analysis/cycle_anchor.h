@@ -4,15 +4,16 @@
 //
 //   Optimizers   Memory that an optimizer's step allocates comes in bursts, one a step. Of several call
 //                sites the one that comes most often, of equals the latest.
-//   Anchors      A stack that allocates once a cycle has equal gaps, counted in events: time is of no
-//                use, programs wait. Such stacks with equal periods that fire in turns are anchors of one
-//                loop; two that are independent must agree. A cycle ends where an anchor fires while
-//                about the least of the cycle is held.
+//   Anchors      A stack that allocates once a cycle, or in one burst, has equal gaps, counted in
+//                events: time is of no use, programs wait. Such stacks with equal periods that fire in
+//                turns are anchors of one loop; two that are independent must agree. A cycle ends where
+//                an anchor fires while about the least of the cycle is held.
 //
-//   event     a b c d d e . a b c d d e . a b c      a, b, c and e: period 7; d: gaps of 1 and 6, none
+//   event     a b c d d e . a b c d d e . a b c      a, b, c, d and e: period 7
 //
-// Of loops within loops the one with most allocations is taken, or one up to kLongest times as long that
-// has anchors of its own: a step that accumulates gradients is all of its passes.
+// Of loops within loops the one with most anchors is taken, or a shorter one with half as many: layers
+// are fewer stacks than a step, and what lies between two evaluations is hardly more. Where gradients are
+// accumulated a cycle may be one pass.
 //
 // Thread safety: pure functions. Cost: linear in steps, sixteen bytes a step while they run.
 

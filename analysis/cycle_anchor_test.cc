@@ -97,12 +97,28 @@ TEST_F(CycleAnchorTest, StacksThatRecurAreAnchors) {
 TEST_F(CycleAnchorTest, EvaluationsNowAndThenAreNoCycle) {
   for (int step = 0; step < 60; ++step) {
     Pass(6);
-    for (int i = 0; step % 10 == 9 && i < 5; ++i) {
+    for (int i = 0; step % 10 == 9 && i < 100; ++i) {
       Brief(Stack({{"evaluate", "/src/eval.py", 3}}));
       Brief(Stack({{"metric", "/src/eval.py", 4}}));
     }
   }
   EXPECT_THAT(Find().cycles, SizeIs(60));
+}
+
+TEST_F(CycleAnchorTest, LayersOfOneLineAreNoCycle) {
+  for (int step = 0; step < 20; ++step) {
+    std::vector<uint64_t> held;
+    const auto hold = [&](uint32_t line) {
+      held.push_back(Hold(Stack({{"forward", "/src/net.py", line}, {"main", "/src/a.py", 9}})));
+    };
+    hold(1);
+    hold(2);
+    for (int layer = 0; layer < 12; ++layer) hold(10), hold(11);
+    hold(3);
+    hold(4);
+    for (const uint64_t block : held) script_.FreeBlock(block);
+  }
+  EXPECT_THAT(Find().cycles, SizeIs(20));
 }
 
 TEST_F(CycleAnchorTest, FewFiringsAreNone) {

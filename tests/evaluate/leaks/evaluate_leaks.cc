@@ -22,6 +22,7 @@ using analysis::LeakTier;
 constexpr uint32_t kWatched[] = {100, 200, 400, 800};
 constexpr uint32_t kAttachAt[] = {0, 150};
 constexpr uint32_t kTooFew = 60;
+constexpr uint32_t kInferred = 400;  // cycles, of programs that do not tell them
 constexpr uint32_t kCyclesOfADay = 10'000;  // of 8.64 s
 
 struct Scores {
@@ -137,6 +138,7 @@ class Evaluator {
   int Run() {
     for (const uint64_t seed : evaluation_.seeds()) {
       for (const uint32_t attach_at : kAttachAt) JudgeProgram(seed, attach_at);
+      JudgeWithoutMarks(seed);
       if (seed % 16 < 2) JudgeCleanDay(seed);
     }
     Write();
@@ -157,6 +159,24 @@ class Evaluator {
     }
     const LeakReport early = Ask(program, kTooFew);
     too_early_.Add(!early.enough && early.suspects.empty());
+  }
+
+  // The same program, with steps that have to be found.
+  void JudgeWithoutMarks(uint64_t seed) {
+    Plan plan;
+    plan.seed = seed;
+    plan.cycles = kInferred;
+    plan.marks = false;
+    const RecordedProgram program(plan);
+    const size_t found = program.examination().cycles().cycles.size();
+    const bool right = found + kInferred / 50 >= kInferred && found <= kInferred;
+    cycles_inferred_.Add(right);
+    if (!right) {
+      evaluation_.Missed(seed, absl::StrFormat("%d of %d cycles inferred", found, kInferred));
+      return;
+    }
+    Judge(evaluation_, seed, program, kInferred, inferred_, inferred_by_kind_)
+        .JudgeReport(analysis::FindLeaks(program.examination()));
   }
 
   void JudgeCleanDay(uint64_t seed) {
@@ -180,7 +200,9 @@ class Evaluator {
   Evaluation& evaluation_;
   std::map<std::pair<uint32_t, uint32_t>, Scores> scores_;
   std::map<uint32_t, std::map<std::string, Rate>> by_kind_;
-  Rate too_early_;
+  Rate too_early_, cycles_inferred_;
+  Scores inferred_;
+  std::map<std::string, Rate> inferred_by_kind_;
   uint64_t days_ = 0, false_in_days_ = 0;
 };
 
@@ -226,6 +248,9 @@ void Evaluator::Write() {
   }
   evaluation_.AtLeast("precision, 200 cycles", by_watched[200].right, 0.85);
   evaluation_.AtLeast("recall, 200 cycles", by_watched[200].found, 0.9);
+  evaluation_.AtLeast("400 cycles found though nothing tells them", cycles_inferred_, 0.9);
+  evaluation_.AtLeast("precision with those", inferred_.right, 0.95);
+  evaluation_.AtLeast("recall with those", inferred_.found, 0.95);
   evaluation_.AtLeast("\"too early\" and nothing else, 60 cycles", too_early_, 1);
   evaluation_.AtMost(
       absl::StrFormat("false suspects per clean day (%d days of 10,000 cycles of 8.64 s)", days_),

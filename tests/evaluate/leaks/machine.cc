@@ -78,7 +78,7 @@ void Machine::FreeForgotten(Block block) {
   if (recording_) script.FreeBlock(block);
 }
 
-void Machine::EndCycle(uint64_t index) {
+void Machine::EndCycle() {
   if (!recording_) return;
   const uint64_t used = hidden_bytes_ / (2 << 20) * (2 << 20) + driver_bytes_;
   auto& sample = script.Sample(used + (uint64_t{300} << 20), kDeviceBytes);
@@ -87,7 +87,6 @@ void Machine::EndCycle(uint64_t index) {
   ours->set_pid(kPid);
   ours->set_bytes(used);
   script.pid = kPid;
-  script.Mark("step", index);
 }
 
 }  // namespace gmt::evaluate

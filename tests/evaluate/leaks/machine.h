@@ -43,7 +43,7 @@ class Machine {
 
   void Attach() { recording_ = true; }
   bool recording() const { return recording_; }
-  void EndCycle(uint64_t index);
+  void EndCycle();
 
   double Uniform(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);

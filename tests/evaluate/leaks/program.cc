@@ -18,10 +18,11 @@ RecordedProgram::RecordedProgram(const Plan& plan)
   for (uint32_t cycle = 0; cycle < plan.attach_at + plan.cycles; ++cycle) {
     if (cycle == plan.attach_at) {
       machine_.Attach();
-      machine_.script.Mark("step", cycle);
+      if (plan.marks) machine_.script.Mark("step", cycle);
     }
     for (const auto& habit : habits_) habit->Cycle(machine_, cycle);
-    machine_.EndCycle(cycle + 1);
+    machine_.EndCycle();
+    if (plan.marks && machine_.recording()) machine_.script.Mark("step", cycle + 1);
   }
   trace_ = machine_.script.Build();
   examination_ =

@@ -24,6 +24,7 @@ struct Plan {
   uint32_t cycles = 800;   // recorded
   bool clean = false;      // no leaks
   bool long_queues = false;
+  bool marks = true;       // the program says where its steps end
 };
 
 // What a leak left in the window.
