@@ -12,6 +12,7 @@
   VERB(List) \
   VERB(Collect) \
   VERB(Report) \
+  VERB(Oom) \
   VERB(Frag) \
   VERB(Ledger) \
   VERB(Diff) \

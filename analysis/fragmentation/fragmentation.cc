@@ -38,6 +38,7 @@ class Fragments {
       : trace_(trace), result_(result), requester_(requester) {}
 
   void Find() {
+    if (requester_.gave_up) FindPrivatePools();
     bool all_requested = true;
     uint64_t rounding = 0;
     for (const SegmentMap& segment : result_.segments) {
@@ -70,6 +71,23 @@ class Fragments {
   bool MayServe(const SegmentMap& segment) const {
     if (segment.is_private || IsOfOtherStream(segment)) return false;
     return !requester_.bytes || segment.is_small == (*requester_.bytes <= kSmallRequestBytes);
+  }
+
+  // Segments whose pool nobody told, and which the allocator could not use.
+  void FindPrivatePools() {
+    for (SegmentMap& segment : result_.segments) {
+      uint64_t run = 0;
+      bool is_private = segment.is_private;
+      for (const Piece& piece : segment.pieces) {
+        run = piece.is_free() ? run + piece.size : 0;
+        // What an imported recording says of pages does not show which could be given back.
+        const bool stayed = piece.kind == Piece::kReleasable &&
+                            (!segment.is_expandable || trace_.imported_from.empty());
+        const bool would_serve = requester_.bytes && MayServe(segment) && run >= *requester_.bytes;
+        is_private |= stayed || would_serve;
+      }
+      segment.is_private = is_private;
+    }
   }
 
   void AddSegment(const SegmentMap& segment) {

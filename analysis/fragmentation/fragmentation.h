@@ -57,6 +57,9 @@ struct PinGroup {
 struct Requester {
   std::optional<uint64_t> stream;  // nullopt: the one with most memory
   std::optional<uint64_t> bytes;   // nullopt: of any size
+  // It is PyTorch's allocator, which gave back what it could and looked through its lists before it
+  // gave up: what is still without a block, or would have served, is in a pool that it may not use.
+  bool gave_up = false;
 };
 
 struct Fragmentation {

@@ -1,0 +1,234 @@
+#include "analysis/oom/oom.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/layers.h"
+#include "analysis/oom/actions.h"
+#include "analysis/oom/evidence.h"
+#include "analysis/oom/failures.h"
+#include "analysis/oom/verdict.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kHolders = 8;
+constexpr uint64_t kSmallestSquare = 1024;  // N; smaller ones are squares by chance
+
+// N of N x N numbers of 2 or 4 bytes.
+std::optional<uint64_t> SquareOf(uint64_t bytes) {
+  for (const uint64_t width : {uint64_t{4}, uint64_t{2}}) {
+    const uint64_t numbers = bytes / width;
+    const auto root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(numbers))));
+    if (bytes % width == 0 && root >= kSmallestSquare && root < (uint64_t{1} << 31) &&
+        root * root == numbers) {
+      return root;
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsOpenAt(const Range& range, int64_t t_ns) {
+  return range.begin_t_ns <= t_ns && t_ns <= range.end_t_ns;
+}
+
+class OomExplainer {
+ public:
+  OomExplainer(const Examination& examination, const Categories& categories,
+               const LeakReport& leaks)
+      : examination_(examination),
+        trace_(examination.trace()),
+        categories_(categories),
+        leaks_(leaks) {}
+
+  OomReport Explain() && {
+    const Failures failures = FindFailures(examination_);
+    report_.failures = failures.count;
+    report_.host_failures = failures.of_host;
+    if (!failures.decisive) {
+      NoteRetries();
+      return std::move(report_);
+    }
+    const FailedAllocation& failed = trace_.failed[*failures.decisive];
+    report_.was_fatal = failures.was_fatal;
+    Describe(failed);
+    const OomFacts facts = FactsOf(examination_, failed);
+    const LeakAtFailure leak = LargestLeak(trace_, leaks_, failed);
+    report_.evidence = facts.evidence;
+    report_.evidence.leaked_bytes = leak.bytes;
+    if (leak.suspect != nullptr) report_.leak_id = leak.suspect->id;
+    OomDecision decision = Decide(facts, leak);
+    report_.verdict = decision.verdict;
+    report_.confidence = decision.confidence;
+    report_.causes = std::move(decision.causes);
+    AddWhatWasLive(failed);
+    AddStillToCome();
+    report_.pins = facts.fragmentation.pins;
+    for (const LedgerRow& row : facts.ledger.rows) {
+      if (row.group != LedgerGroup::kReserved && row.bytes > 0) report_.outside.push_back(row);
+    }
+    AddActions(examination_, facts, leak, report_);
+    AddFindings(facts);
+    return std::move(report_);
+  }
+
+ private:
+  void NoteRetries() {
+    for (const AllocatorAction& action : examination_.allocator_actions()) {
+      if (action.kind != AllocatorAction::kRetry || !action.succeeded) continue;
+      if (report_.evidence.retries++ == 0) {
+        report_.evidence.first_retry_t_ns = action.t_ns;
+        report_.device = action.device;
+      }
+      report_.evidence.retry_ns += action.duration_ns;
+    }
+    report_.confidence = Confidence::kHigh;
+  }
+
+  void Describe(const FailedAllocation& failed) {
+    report_.device = failed.device;
+    report_.heap = trace_.heaps[failed.heap];
+    report_.requested_bytes = failed.size;
+    report_.step = failed.step;
+    report_.t_ns = failed.t_ns;
+    report_.stack = failed.stack;
+    report_.forward_stack = failed.forward_stack;
+    report_.square = SquareOf(failed.size);
+    FindPhase(failed);
+  }
+
+  // By the ranges that are open at the failure, and how many steps had ended before it.
+  void FindPhase(const FailedAllocation& failed) {
+    uint64_t optimizer = 0, backward = 0;
+    bool in_optimizer = false, in_backward = failed.forward_stack != 0;
+    for (const Range& range : trace_.ranges) {
+      if (range.begin_t_ns > failed.t_ns) continue;
+      const std::string kind = KindOfRange(range, examination_.definitions());
+      const bool is_open = IsOpenAt(range, failed.t_ns);
+      if (kind == "backward") (is_open ? in_backward = true, 0 : ++backward);
+      if (kind == "Optimizer.step") (is_open ? in_optimizer = true, 0 : ++optimizer);
+    }
+    const std::vector<Cycle>& cycles = examination_.cycles().cycles;
+    const bool trains = optimizer + backward > 0 || in_optimizer || in_backward;
+    if (!cycles.empty()) {
+      report_.cycle = 1;
+      for (const Cycle& cycle : cycles) {
+        if (cycle.end_t_ns < failed.t_ns) ++*report_.cycle;
+      }
+    } else if (trains) {
+      report_.cycle = 1 + (optimizer > 0 ? optimizer : backward);
+    }
+    if (in_backward) {
+      report_.phase = Phase::kBackward;
+    } else if (in_optimizer) {
+      report_.phase = Phase::kOptimizer;
+    } else if (trains || IsOfAModule(failed.stack)) {
+      report_.phase = Phase::kForward;
+      if (!report_.cycle) report_.cycle = 1;
+    }
+  }
+  bool IsOfAModule(uint32_t stack) const {
+    for (const FrameText& frame : examination_.stacks().Frames(stack)) {
+      if (frame.file.find("torch/nn/modules/") != std::string::npos &&
+          frame.function.find("_call_impl") != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void AddWhatWasLive(const FailedAllocation& failed) {
+    report_.categories = CategoriesAt(examination_, categories_, report_.device, failed.step);
+    absl::flat_hash_map<uint64_t, size_t> index;
+    const Rows& rows = trace_.rows;
+    for (const OwnBytes& own : OwnBytesAfter(trace_, failed.step)) {
+      const bool is_cache = (rows.flags[own.row] & kRowHoldsBlocks) != 0;
+      if (rows.device[own.row] != report_.device || own.bytes == 0 || is_cache) continue;
+      const uint64_t key = uint64_t{rows.forward_stack[own.row]} << 32 | rows.stack[own.row];
+      const auto [known, is_new] = index.try_emplace(key, report_.holders.size());
+      if (is_new) {
+        OomHolder holder;
+        holder.stack = rows.stack[own.row];
+        holder.forward_stack = rows.forward_stack[own.row];
+        holder.each_bytes = own.bytes;
+        holder.category = categories_.Of(own.row).category;
+        report_.holders.push_back(holder);
+      }
+      OomHolder& holder = report_.holders[known->second];
+      holder.bytes += own.bytes;
+      ++holder.count;
+      if (holder.each_bytes != own.bytes) holder.each_bytes = 0;
+    }
+    std::stable_sort(report_.holders.begin(), report_.holders.end(),
+                     [](const OomHolder& a, const OomHolder& b) { return a.bytes > b.bytes; });
+    if (report_.holders.size() > kHolders) report_.holders.resize(kHolders);
+  }
+
+  void AddStillToCome() {
+    if (report_.cycle != 1 || report_.phase == Phase::kOptimizer) return;
+    uint64_t parameters = 0, gradients = 0, state = 0;
+    for (const CategoryUse& use : report_.categories) {
+      if (use.category == Category::kParameters) parameters = use.bytes;
+      if (use.category == Category::kGradients) gradients = use.bytes;
+      if (use.category == Category::kOptimizerState) state = use.bytes;
+    }
+    if (parameters == 0 || state > 0 || parameters > UINT64_MAX / 4) return;
+    StillToCome coming;
+    coming.gradient_bytes = parameters - std::min(parameters, gradients);
+    coming.optimizer_bytes = 2 * parameters;
+    coming.floor_bytes = 4 * parameters;
+    report_.still_to_come = coming;
+  }
+
+  void AddFindings(const OomFacts& facts) {
+    const OomEvidence& evidence = report_.evidence;
+    std::vector<std::string>& findings = report_.findings;
+    if (evidence.split.awaiting_stream > 0 && evidence.captures == 0 && facts.is_pytorch) {
+      findings.push_back(
+          "freed blocks awaited other streams as it failed; PyTorch waits for them before it gives "
+          "up");
+    }
+    if (evidence.captures > 0) {
+      findings.push_back(
+          "a CUDA graph was being captured: PyTorch neither retries nor waits for streams then");
+    }
+    if (evidence.not_apart_bytes > 0 && report_.verdict == OomVerdict::kOtherProcess) {
+      findings.push_back(
+          "nobody told processes apart: nvidia-smi beside the run shows whose memory that is");
+    }
+    if (report_.failures > 1) {
+      findings.push_back(
+          absl::StrCat(report_.failures, " requests failed; this is about the last"));
+    }
+    if (trace_.unknowns.gaps > 0) {
+      findings.push_back("events are missing: what was live may be more or less than is said here");
+    }
+  }
+
+  const Examination& examination_;
+  const Trace& trace_;
+  const Categories& categories_;
+  const LeakReport& leaks_;
+  OomReport report_;
+};
+
+}  // namespace
+
+std::string_view NameOf(OomVerdict verdict) {
+  static constexpr std::array<std::string_view, kOomVerdicts> kNames = {
+      "none", "capacity",      "fragmentation",   "leak",        "outside", "single_request",
+      "cap",  "other_process", "stream_deferred", "private_pool"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+OomReport ExplainOom(const Examination& examination, const Categories& categories,
+                     const LeakReport& leaks) {
+  return OomExplainer(examination, categories, leaks).Explain();
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,184 @@
+#include "analysis/oom/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace gmt::analysis {
+namespace {
+
+// A cause must be worth a part of the device: a caching allocator always has a few holes, and a full
+// device lets a small request fail for any of them.
+constexpr uint64_t kLeastFreePercent = 2;
+constexpr uint64_t kLeastOthersPercent = 5;
+
+uint64_t PercentOf(uint64_t bytes, uint64_t percent) {
+  return bytes / 100 * percent + bytes % 100 * percent / 100;
+}
+
+// What the device, or a limit, would give this process if it held nothing.
+uint64_t Whole(const OomEvidence& evidence) {
+  if (evidence.total_bytes > 0) return evidence.total_bytes;
+  return evidence.live_bytes + evidence.free_bytes + evidence.outside_bytes +
+         evidence.driver_free_bytes.value_or(0);
+}
+
+class Decider {
+ public:
+  Decider(const OomFacts& facts, const LeakAtFailure& leak)
+      : facts_(facts), evidence_(facts.evidence), leak_(leak) {}
+
+  OomDecision Decide() && {
+    FindCauses();
+    if (IsTooLarge()) return Say(OomVerdict::kSingleRequest, Confidence::kHigh);
+    if (IsCapped() && PoolCauses() == 0) return Say(OomVerdict::kCap, CapConfidence());
+    if (decision_.causes.empty()) return Say(OomVerdict::kCapacity, CapacityConfidence());
+    const OomVerdict verdict = decision_.causes.front().verdict;
+    return Say(verdict, ConfidenceOf(verdict));
+  }
+
+ private:
+  OomDecision Say(OomVerdict verdict, Confidence confidence) {
+    decision_.verdict = verdict;
+    decision_.confidence = confidence;
+    return std::move(decision_);
+  }
+
+  bool IsTooLarge() const {
+    if (evidence_.total_bytes == 0) return false;
+    uint64_t own = evidence_.system_bytes;
+    for (const LedgerRow& row : facts_.ledger.rows) {
+      if (row.group == LedgerGroup::kOutsideFramework && row.known_by != "events") own += row.bytes;
+    }
+    return evidence_.needed_bytes > evidence_.total_bytes - std::min(own, evidence_.total_bytes);
+  }
+
+  // By the allocator's own limit; or the driver refused what it said it had.
+  bool IsCapped() const {
+    if (evidence_.limit_bytes) {
+      return !evidence_.driver_free_bytes || *evidence_.driver_free_bytes >= evidence_.needed_bytes;
+    }
+    return evidence_.driver_free_bytes && *evidence_.driver_free_bytes >= evidence_.needed_bytes &&
+           evidence_.needed_bytes > 0;
+  }
+  Confidence CapConfidence() const {
+    if (!evidence_.limit_bytes) return Confidence::kLow;
+    return evidence_.driver_free_bytes ? Confidence::kHigh : Confidence::kMedium;
+  }
+
+  void Add(OomVerdict verdict, uint64_t bytes, uint64_t least_percent) {
+    const bool is_enough = bytes >= MissingBytes(evidence_) && bytes > 0;
+    if (is_enough && bytes >= PercentOf(Whole(evidence_), least_percent)) {
+      decision_.causes.push_back({verdict, bytes});
+    }
+  }
+
+  void FindCauses() {
+    const FragmentationSplit& split = evidence_.split;
+    const uint64_t free = split.pinned + split.stream + split.releasable;
+    if (!facts_.by_framework || evidence_.captures > 0) {
+      // Another allocator's pool, or a graph's: what is cached elsewhere cannot be had.
+      Add(OomVerdict::kPrivatePool, free + split.private_pool, kLeastFreePercent);
+    } else {
+      Add(OomVerdict::kFragmentation, free, kLeastFreePercent);
+      Add(OomVerdict::kPrivatePool, split.private_pool, kLeastFreePercent);
+    }
+    if (evidence_.captures > 0) {
+      Add(OomVerdict::kStreamDeferred, split.awaiting_stream, kLeastFreePercent);
+    }
+    Add(OomVerdict::kLeak, leak_.bytes, kLeastFreePercent);
+    Add(OomVerdict::kOutside, facts_.avoidable_outside_bytes, kLeastOthersPercent);
+    Add(OomVerdict::kOtherProcess, facts_.avoidable_others_bytes, kLeastOthersPercent);
+    // What grows is to blame before what was there all the time.
+    const auto weight = [](const OomCause& cause) {
+      const bool grows = cause.verdict == OomVerdict::kLeak;
+      return grows && cause.bytes <= UINT64_MAX / 2 ? 2 * cause.bytes : cause.bytes;
+    };
+    std::stable_sort(decision_.causes.begin(), decision_.causes.end(),
+                     [&](const OomCause& a, const OomCause& b) { return weight(a) > weight(b); });
+  }
+
+  // Causes that lie in the allocator itself: its limit would have been enough without them.
+  uint64_t PoolCauses() const {
+    uint64_t causes = 0;
+    for (const OomCause& cause : decision_.causes) {
+      const bool is_outside =
+          cause.verdict == OomVerdict::kOutside || cause.verdict == OomVerdict::kOtherProcess;
+      causes += is_outside ? 0 : 1;
+    }
+    return causes;
+  }
+
+  Confidence CapacityConfidence() const {
+    const bool known = evidence_.total_bytes > 0 || evidence_.driver_free_bytes;
+    return known && evidence_.live_bytes >= PercentOf(Whole(evidence_), 50) ? Confidence::kHigh
+                                                                            : Confidence::kMedium;
+  }
+
+  Confidence ConfidenceOf(OomVerdict verdict) const {
+    switch (verdict) {
+      case OomVerdict::kLeak:
+        return leak_.suspect->tier == LeakTier::kLeak ? Confidence::kHigh : Confidence::kMedium;
+      case OomVerdict::kOtherProcess:
+        return evidence_.other_processes_bytes >= evidence_.not_apart_bytes ? Confidence::kHigh
+                                                                            : Confidence::kLow;
+      case OomVerdict::kPrivatePool:
+        return Confidence::kMedium;
+      case OomVerdict::kFragmentation:
+        return evidence_.largest_free_bytes < facts_.failed->size ? Confidence::kHigh
+                                                                  : Confidence::kMedium;
+      case OomVerdict::kOutside:
+        return Confidence::kHigh;
+      default:
+        return Confidence::kMedium;
+    }
+  }
+
+  const OomFacts& facts_;
+  const OomEvidence& evidence_;
+  const LeakAtFailure& leak_;
+  OomDecision decision_;
+};
+
+}  // namespace
+
+uint64_t MissingBytes(const OomEvidence& evidence) {
+  // Under a limit the driver's free memory is not to be had.
+  const uint64_t free = evidence.limit_bytes ? 0 : evidence.driver_free_bytes.value_or(0);
+  return evidence.needed_bytes - std::min(evidence.needed_bytes, free);
+}
+
+LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
+                          const FailedAllocation& failed) {
+  LeakAtFailure largest;
+  const Rows& rows = trace.rows;
+  for (const LeakSuspect& suspect : leaks.suspects) {
+    if (suspect.tier == LeakTier::kPossible || suspect.device != failed.device) continue;
+    absl::flat_hash_set<uint32_t> stacks;
+    for (const LeakStack& stack : suspect.stacks) stacks.insert(stack.stack);
+    uint64_t live = 0;
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.device[row] == failed.device && rows.HeldAfter(row, failed.step) &&
+          stacks.contains(rows.stack[row])) {
+        live += rows.size[row];
+      }
+    }
+    // Where no allocation grows only the device's use tells.
+    if (suspect.stacks.empty()) live = suspect.bytes;
+    const double grown =
+        suspect.bytes_per_cycle * static_cast<double>(leaks.cycles.count) * 1.1 + 1;
+    const uint64_t most = std::max(
+        suspect.bytes, grown > 0 && grown < 9e18 ? static_cast<uint64_t>(grown) : uint64_t{0});
+    const uint64_t bytes = std::min(live, most);
+    if (bytes > largest.bytes) largest = {&suspect, bytes};
+  }
+  return largest;
+}
+
+OomDecision Decide(const OomFacts& facts, const LeakAtFailure& leak) {
+  return Decider(facts, leak).Decide();
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,21 @@
+// cli/oom_answer.h
+//
+// The answer to why a recording's program ran out of memory, for the verb `oom` and for the end of
+// `run`.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_CLI_OOM_ANSWER_H_
+#define GMT_CLI_OOM_ANSWER_H_
+
+#include "analysis/examination.h"
+#include "analysis/oom/oom.h"
+
+namespace gmt::cli {
+
+// Leaks are looked for up to the failure: what comes behind it frees.
+analysis::OomReport ExplainOomOf(const analysis::Examination& examination);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_OOM_ANSWER_H_

@@ -1,0 +1,34 @@
+// cli/oom_text.h
+//
+// Why a program ran out of memory (analysis/oom/oom.h), for people and for programs.
+//
+// In the text, the rows of the device add up to what it has; the verdict stands in the first line, in
+// words, with the numbers that carry it.
+//
+// Thread safety: one thread at a time: stacks are described as they are asked for.
+
+#ifndef GMT_CLI_OOM_TEXT_H_
+#define GMT_CLI_OOM_TEXT_H_
+
+#include <string>
+
+#include "analysis/examination.h"
+#include "analysis/oom/oom.h"
+#include "cli/source_line.h"
+#include "cli/terminal.h"
+
+namespace gmt::cli {
+
+std::string OomText(const analysis::OomReport& report, const analysis::Examination& examination,
+                    SourceLines& sources, const std::string& file, const Terminal& terminal);
+
+// One object, all keys in the contract of the command line.
+std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
+                    const std::string& file);
+
+// The first line: "Out of memory: fragmentation. 9.80 GiB are free, ...".
+std::string OomVerdictLine(const analysis::OomReport& report);
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_OOM_TEXT_H_
