@@ -73,8 +73,7 @@ std::string Why(const OomReport& report) {
           evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown",
           Asked(report));
     case OomVerdict::kOtherProcess:
-      return fmt::format("others hold {} of {}; {}",
-                         Bytes(evidence.other_processes_bytes + evidence.not_apart_bytes),
+      return fmt::format("others hold {} of {}; {}", Bytes(evidence.others_bytes()),
                          Bytes(evidence.total_bytes), Asked(report));
     case OomVerdict::kStreamDeferred:
       return fmt::format("{} were freed and await other streams; {} in a capture",

@@ -86,8 +86,12 @@ void AddLedger(const Ledger& ledger, OomFacts& facts) {
     evidence.live_bytes = recorded;
     evidence.outside_bytes = standing;
   }
+  evidence.grown_bytes =
+      static_cast<uint64_t>(std::max<int64_t>(ledger.unexplained_bytes, 0) -
+                            std::min(std::max<int64_t>(ledger.unexplained_bytes, 0),
+                                     std::max<int64_t>(ledger.unexplained_in_process, 0)));
   facts.avoidable_others_bytes =
-      evidence.other_processes_bytes +
+      evidence.other_processes_bytes + evidence.grown_bytes +
       (evidence.not_apart_bytes - std::min(evidence.not_apart_bytes, kContextBytes));
 }
 

@@ -197,7 +197,8 @@ class OomExplainer {
       findings.push_back(
           "a CUDA graph was being captured: PyTorch neither retries nor waits for streams then");
     }
-    if (evidence.not_apart_bytes > 0 && report_.verdict == OomVerdict::kOtherProcess) {
+    if (evidence.not_apart_bytes + evidence.grown_bytes > 0 &&
+        report_.verdict == OomVerdict::kOtherProcess) {
       findings.push_back(
           "nobody told processes apart: nvidia-smi beside the run shows whose memory that is");
     }

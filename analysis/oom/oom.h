@@ -62,6 +62,7 @@ struct OomEvidence {
   uint64_t not_apart_bytes = 0;  // contexts and other processes, which nobody told apart
   uint64_t system_bytes = 0;     // the driver's and the firmware's own
   int64_t unexplained_bytes = 0;
+  uint64_t grown_bytes = 0;  // of that: not of this process, as far as that was told apart
   uint64_t leaked_bytes = 0;
   // As the driver said it for this failure; else what the ledger leaves; nullopt: nobody told.
   std::optional<uint64_t> driver_free_bytes;
@@ -74,6 +75,9 @@ struct OomEvidence {
   int64_t first_retry_t_ns = 0;
   uint64_t retry_ns = 0;  // spent in them
   FragmentationSplit split;
+
+  // Of others, as far as known: what nobody told apart may be ours in part.
+  uint64_t others_bytes() const { return other_processes_bytes + not_apart_bytes + grown_bytes; }
 };
 
 // What would have made the request fit by being gone, each alone.

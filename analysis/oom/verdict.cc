@@ -122,8 +122,9 @@ class Decider {
       case OomVerdict::kLeak:
         return leak_.suspect->tier == LeakTier::kLeak ? Confidence::kHigh : Confidence::kMedium;
       case OomVerdict::kOtherProcess:
-        return evidence_.other_processes_bytes >= evidence_.not_apart_bytes ? Confidence::kHigh
-                                                                            : Confidence::kLow;
+        return evidence_.other_processes_bytes >= evidence_.not_apart_bytes + evidence_.grown_bytes
+                   ? Confidence::kHigh
+                   : Confidence::kLow;
       case OomVerdict::kPrivatePool:
         return Confidence::kMedium;
       case OomVerdict::kFragmentation:
