@@ -233,7 +233,9 @@ TEST_F(ProgramTest, InfoSaysWhenLossesDoNotAddUp) {
 
 TEST_F(ProgramTest, MissingFileIsNamed) {
   EXPECT_EQ(Run("info nowhere.gmt"), 1);
-  EXPECT_EQ(err_, "gpumemtrace: nowhere.gmt: open failed: No such file or directory\n");
+  EXPECT_EQ(err_,
+            "gpumemtrace: there is no file nowhere.gmt. Record it with: gpumemtrace run -o nowhere.gmt "
+            "-- COMMAND\n");
 }
 
 // ---- repair -------------------------------------------------------------------------------------

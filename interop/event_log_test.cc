@@ -337,7 +337,7 @@ TEST_F(EventLogTest, FreeInALogIsCompletedLikeOneInARecording) {
 
 TEST_F(EventLogTest, WhatIsNeitherLogNorRecordingIsRefusedByName) {
   EXPECT_THAT(std::string(OpenInput(Log({"hello"})).status().message()),
-              HasSubstr("log.jsonl is no gpumemtrace"));
+              HasSubstr("log.jsonl is text; expected a recording"));
 }
 
 TEST_F(EventLogTest, CutRecordingSaysSoInANote) {

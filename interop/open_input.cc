@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
+#include "interop/byte_stream.h"
 #include "interop/event_log.h"
+#include "interop/foreign_input.h"
 #include "interop/torch_import.h"
 
 namespace gmt::interop {
@@ -144,10 +148,36 @@ class TorchInput : public Input {
   format::Definitions definitions_;
 };
 
+// How a file begins, unpacked; "" where that is not possible.
+std::string UnpackedHead(absl::string_view path) {
+  auto source = format::OpenFile(path);
+  if (!source.ok()) return "";
+  const auto stream = StreamOf(*std::move(source), path);
+  const auto bytes = stream->Next();
+  return bytes.ok() ? std::string(bytes->substr(0, kHeadBytes)) : "";
+}
+
+// A file that nobody could read says what it is, where that is known.
+absl::Status WithWhatItIs(const absl::Status& status, absl::string_view path) {
+  if (!absl::IsInvalidArgument(status) && !absl::IsDataLoss(status)) return status;
+  const std::string head = UnpackedHead(path);
+  return IsKnownForeign(path, head) ? absl::InvalidArgumentError(ForeignProblem(path, head))
+                                    : status;
+}
+
+absl::StatusOr<std::unique_ptr<format::ByteSource>> Open(absl::string_view path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(std::string(path), ignored))
+    return absl::InvalidArgumentError(FolderProblem(std::string(path)));
+  auto source = format::OpenFile(path);
+  if (absl::IsNotFound(source.status())) return absl::NotFoundError(MissingProblem(path));
+  return source;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
-  absl::StatusOr<std::unique_ptr<format::ByteSource>> source = format::OpenFile(path);
+  absl::StatusOr<std::unique_ptr<format::ByteSource>> source = Open(path);
   if (!source.ok()) return source.status();
   std::string head;
   absl::Status status = (*source)->Read(0, kHeadBytes, &head);
@@ -156,10 +186,12 @@ absl::StatusOr<std::unique_ptr<Input>> OpenInput(absl::string_view path) {
     return std::unique_ptr<Input>(new EventLogInput(std::string(path)));
   if (LooksLikeTorchSnapshot({head.data(), head.size()})) {
     auto snapshot = TorchImport::Open(*std::move(source), path);
-    if (!snapshot.ok()) return snapshot.status();
+    if (!snapshot.ok()) return WithWhatItIs(snapshot.status(), path);
     return std::unique_ptr<Input>(new TorchInput(*std::move(snapshot)));
   }
   absl::StatusOr<std::unique_ptr<RecordingReader>> reader = RecordingReader::Open(path);
+  if (absl::IsInvalidArgument(reader.status()) && !head.empty())
+    return absl::InvalidArgumentError(ForeignProblem(path, head));
   if (!reader.ok()) return reader.status();
   return std::unique_ptr<Input>(new RecordingInput(std::string(path), *std::move(reader)));
 }
