@@ -17,6 +17,7 @@
   VERB(Ledger) \
   VERB(Diff) \
   VERB(Leaks) \
+  VERB(Show) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

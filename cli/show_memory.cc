@@ -1,0 +1,435 @@
+// Memory that has something in common: a stack, a thread, a size, a suspect.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "analysis/show/life.h"
+#include "analysis/show/selection.h"
+#include "cli/show.h"
+#include "cli/show_life_json.h"
+#include "cli/stack_json.h"
+#include "cli/text.h"
+
+namespace gmt::cli {
+namespace {
+
+using analysis::LeakSuspect;
+using analysis::Life;
+using analysis::LifeAtPeak;
+using analysis::LifePart;
+using analysis::LifeValue;
+using analysis::Subject;
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kSparkColumns = 64, kPartsShown = 2, kValuesShown = 3;
+
+const LeakSuspect* SuspectOf(const ShowInput& input, const Subject& subject) {
+  for (const LeakSuspect& suspect : input.leaks.suspects) {
+    if (subject.kind == Subject::kLeak && suspect.id == subject.id()) return &suspect;
+    if (subject.kind != Subject::kStack) continue;
+    for (const analysis::LeakStack& stack : suspect.stacks) {
+      if (stack.stack == subject.number) return &suspect;
+    }
+  }
+  return nullptr;
+}
+
+// ---- The first line
+
+std::string DeviceTitle(const ShowInput& input, const Subject& subject) {
+  if (subject.unknown) return "the host";
+  std::string title = fmt::format("GPU {}", subject.number);
+  for (const Device& device : input.trace().devices) {
+    if (device.index() != subject.number || device.name().empty()) continue;
+    title += fmt::format(" ({})", device.name());
+  }
+  return title;
+}
+
+std::string OfTotal(const ShowInput& input, const Subject& subject, uint64_t bytes) {
+  if (subject.kind != Subject::kDevice || subject.unknown) return "";
+  for (const Device& device : input.trace().devices) {
+    if (device.index() != subject.number || !device.has_total_bytes()) continue;
+    return fmt::format(
+        " of {} ({})", Bytes(device.total_bytes()),
+        Percent(static_cast<double>(bytes), static_cast<double>(device.total_bytes())));
+  }
+  return "";
+}
+
+// What stands behind the amounts: where it comes from.
+std::string Origin(const ShowInput& input, const Subject& subject, const Life& life, size_t width) {
+  switch (subject.kind) {
+    case Subject::kStack:
+      return ": " + StackName(input, static_cast<uint32_t>(subject.number), width);
+    case Subject::kCategory:
+    case Subject::kThread:
+    case Subject::kStream:
+    case Subject::kFunction:
+    case Subject::kFile:
+    case Subject::kLibrary:
+      return fmt::format(", from {}", Plural(life.stacks.size(), "stack"));
+    default:
+      return "";
+  }
+}
+
+std::string SuspectLine(const LeakSuspect& suspect) {
+  std::string kind(NameOf(suspect.kind));
+  std::replace(kind.begin(), kind.end(), '_', ' ');
+  const std::string_view tier =
+      suspect.tier == analysis::LeakTier::kLeak ? "a leak" : NameOf(suspect.tier);
+  return fmt::format(
+      "{} is {} ({}): {} a cycle, {} held at the end by {}", suspect.id,
+      suspect.tier == analysis::LeakTier::kLeak ? tier : fmt::format("a {} leak", tier), kind,
+      SignedBytes(static_cast<int64_t>(suspect.bytes_per_cycle)), Bytes(suspect.bytes),
+      Plural(suspect.stacks.size(), "stack"));
+}
+
+std::string HeadlineOf(const ShowInput& input, const Subject& subject, const Life& life,
+                       size_t width) {
+  const std::string title =
+      subject.kind == Subject::kDevice ? DeviceTitle(input, subject) : subject.id();
+  const std::string line =
+      fmt::format("{} held at most {}{} in {}, at {}", title, Bytes(life.peak_bytes),
+                  OfTotal(input, subject, life.peak_bytes), Plural(life.peak_count, "piece"),
+                  Duration(life.peak_t_ns));
+  return line + Origin(input, subject, life, width > line.size() + 2 ? width - line.size() - 2 : 0);
+}
+
+// ---- Facts
+
+std::string AtPeak(const ShowInput& input, const Subject& subject, const Life& life) {
+  std::vector<std::string> parts;
+  for (const LifeAtPeak& at : life.at_peaks) {
+    if (at.device != life.at_peaks.front().device || parts.size() == kValuesShown) continue;
+    parts.push_back(
+        fmt::format("{} ({}) in {} {}", Bytes(at.bytes),
+                    Percent(static_cast<double>(at.bytes), static_cast<double>(at.device_bytes)),
+                    Plural(at.count, "piece"), input.trace().heaps[at.heap]));
+  }
+  if (parts.empty()) return life.peak_bytes == 0 ? "" : "nothing of it when a device held most";
+  const LifeAtPeak& first = life.at_peaks.front();
+  const std::string moment = fmt::format("{} at {}", PlaceName(first.device), Duration(first.t_ns));
+  if (subject.kind == Subject::kDevice) return absl::StrJoin(parts, ", ") + ": each byte once";
+  return fmt::format("{} held {}: of it {}", moment, Bytes(first.device_bytes),
+                     absl::StrJoin(parts, ", "));
+}
+
+std::string Calls(const Life& life) {
+  std::string text = fmt::format("{} of {} in all, {}", Plural(life.allocations, "allocation"),
+                                 Bytes(life.allocated_bytes), Plural(life.frees, "free"));
+  if (life.from_before > 0) text += fmt::format("; {} from before", Count(life.from_before));
+  return text + fmt::format("; {} held at the end, {}", Count(life.held), Bytes(life.held_bytes));
+}
+
+std::string Sizes(const analysis::LifeSizes& sizes) {
+  if (sizes.distinct == 0) return "";
+  if (sizes.distinct == 1)
+    return fmt::format("{} each ({} B)", Bytes(sizes.biggest), sizes.biggest);
+  return fmt::format("{} to {}, {}{} sizes; most often {} ({} times)", Bytes(sizes.smallest),
+                     Bytes(sizes.biggest), sizes.more ? "more than " : "", Count(sizes.distinct),
+                     Bytes(sizes.most_common), Count(sizes.most_common_count));
+}
+
+std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
+  if (lifetimes.count == 0) return "nothing of it was freed";
+  std::string text = fmt::format("of what was freed: {} (middle), 90 % within {}, longest {}",
+                                 Duration(static_cast<int64_t>(lifetimes.middle_ns)),
+                                 Duration(static_cast<int64_t>(lifetimes.most_ns)),
+                                 Duration(static_cast<int64_t>(lifetimes.longest_ns)));
+  const uint64_t all = lifetimes.same_step + lifetimes.next_step + lifetimes.later_step;
+  if (all == 0) return text;
+  if (lifetimes.same_step == all) return text + "; always in its step";
+  return text +
+         fmt::format("; {} in its step, {} in the next",
+                     Percent(static_cast<double>(lifetimes.same_step), static_cast<double>(all)),
+                     Percent(static_cast<double>(lifetimes.next_step), static_cast<double>(all)));
+}
+
+std::string CategoryText(const Life& life) {
+  if (life.categories.empty()) return "";
+  const analysis::LifeCategory& first = life.categories.front();
+  std::string text = fmt::format("{} (confidence {}): {}", TextOf(first.category),
+                                 NameOf(first.confidence), first.reason);
+  if (life.categories.size() == 1) return text;
+  std::vector<std::string> all;
+  for (const analysis::LifeCategory& category : life.categories) {
+    if (all.size() == kValuesShown) break;
+    all.push_back(fmt::format("{} {}", TextOf(category.category), Bytes(category.bytes)));
+  }
+  return absl::StrJoin(all, ", ") + fmt::format(": {}", first.reason);
+}
+
+// "thread 11", "streams 0x0 (90 %), 0x7f00 (10 %)".
+template <typename Write>
+std::string Values(const char* name, const std::vector<LifeValue>& values, const Write& write) {
+  if (values.empty()) return "";
+  if (values.size() == 1) return fmt::format("{} {}", name, write(values[0].value));
+  uint64_t all = 0;
+  for (const LifeValue& value : values) all += value.count;
+  std::vector<std::string> parts;
+  for (const LifeValue& value : values) {
+    if (parts.size() == kValuesShown) {
+      parts.push_back("...");
+      break;
+    }
+    parts.push_back(
+        fmt::format("{} ({})", write(value.value),
+                    Percent(static_cast<double>(value.count), static_cast<double>(all))));
+  }
+  return fmt::format("{}s {}", name, absl::StrJoin(parts, ", "));
+}
+
+std::string From(const Life& life) {
+  std::vector<std::string> parts;
+  for (std::string& part : std::vector<std::string>{
+           Values("thread", life.threads, [](uint64_t id) { return fmt::format("{}", id); }),
+           Values("stream", life.streams, Address)}) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string FreedBy(const ShowInput& input, const Life& life, size_t width) {
+  if (life.free_stacks.empty()) return "";
+  const LifeValue& first = life.free_stacks.front();
+  const auto stack = static_cast<uint32_t>(first.value);
+  return fmt::format("{} of {} by {}: {}", Count(first.count), Count(life.frees), StackId(stack),
+                     StackName(input, stack, width - 40));
+}
+
+// The step in which it held most, and what is usual.
+std::string Steps(const ShowInput& input, const Life& life) {
+  if (life.cycles.empty()) return "";
+  const auto most =
+      std::max_element(life.cycles.begin(), life.cycles.end(),
+                       [](const auto& a, const auto& b) { return a.peak_bytes < b.peak_bytes; });
+  std::vector<uint64_t> births;
+  for (const analysis::LifeCycle& cycle : life.cycles) births.push_back(cycle.births);
+  std::nth_element(births.begin(), births.begin() + static_cast<std::ptrdiff_t>(births.size() / 2),
+                   births.end());
+  return fmt::format("most in step/{} of {} ({}): {}; {} a step (middle)",
+                     most - life.cycles.begin() + 1, life.cycles.size(),
+                     input.examination.cycles().source, Bytes(most->peak_bytes),
+                     Plural(births[births.size() / 2], "allocation"));
+}
+
+std::string Eta(const LeakSuspect& suspect) {
+  if (!suspect.eta_ns) return "";
+  std::string text = fmt::format("the device is full {} after the end", Duration(*suspect.eta_ns));
+  if (suspect.low_eta_ns && suspect.high_eta_ns) {
+    text +=
+        fmt::format(" ({} to {})", Duration(*suspect.low_eta_ns), Duration(*suspect.high_eta_ns));
+  }
+  return text;
+}
+
+void AddParts(const ShowInput& input, const Life& life, ShowPage& page) {
+  if (life.parts.size() < 2) return;
+  size_t shown = 0;
+  for (const LifePart& part : life.parts) {
+    if (shown++ == kPartsShown) break;
+    page.Fact(fmt::format("{}", input.trace().heaps[part.heap]),
+              fmt::format("on {}: at most {}; {}, {}; {} held at the end", PlaceName(part.device),
+                          Bytes(part.peak_bytes), Plural(part.allocations, "allocation"),
+                          Plural(part.frees, "free"), Bytes(part.held_bytes)));
+  }
+}
+
+void AddLive(const ShowInput& input, const Life& life, ShowPage& page) {
+  if (life.peak_bytes == 0) return;
+  page.Fact("live", Sparkline(life.most_bytes, input.utf8) + "|");
+  page.Fact("", fmt::format("{} to {}, most in each of {} parts", Duration(life.begin_t_ns),
+                            Duration(life.end_t_ns), life.most_bytes.size()));
+}
+
+void AddFacts(const ShowInput& input, const Subject& subject, const Life& life,
+              const LeakSuspect* suspect, ShowPage& page) {
+  if (suspect != nullptr && subject.kind == Subject::kLeak) {
+    page.Fact("because", suspect->reason);
+    page.Fact("then", Eta(*suspect));
+  }
+  page.Fact("at peak", AtPeak(input, subject, life));
+  AddParts(input, life, page);
+  if (subject.kind != Subject::kCategory) page.Fact("category", CategoryText(life));
+  page.Fact("calls", Calls(life));
+  if (subject.kind != Subject::kSize) page.Fact("sizes", Sizes(life.sizes));
+  page.Fact("lifetime", LifetimeText(life.lifetimes));
+  page.Fact("steps", Steps(input, life));
+  page.Fact("from", From(life));
+  page.Fact("freed", FreedBy(input, life, page.width()));
+  if (suspect != nullptr && subject.kind == Subject::kStack) {
+    page.Fact("leak", fmt::format("part of {}", SuspectLine(*suspect)));
+  }
+  AddLive(input, life, page);
+}
+
+// ---- Stacks
+
+void AddFrames(const ShowInput& input, const std::string& heading, uint32_t stack, ShowPage& page) {
+  page.Part(heading);
+  for (const std::string& line : FramesWithSource(input.examination.stacks().Frames(stack),
+                                                  input.shown, input.sources, page.width())) {
+    page.Line(line);
+  }
+}
+
+// Which parts of the forward pass a stack of the backward pass worked on.
+void AddForward(const ShowInput& input, const Subject& subject, const Life& life, ShowPage& page) {
+  if (subject.forward != 0) {
+    AddFrames(input, "Stack of the forward pass", static_cast<uint32_t>(subject.forward), page);
+    return;
+  }
+  if (life.forward_stacks.empty()) return;
+  page.Part("Backward of");
+  for (size_t i = 0; i < std::min(life.forward_stacks.size(), kValuesShown); ++i) {
+    const auto forward = static_cast<uint32_t>(life.forward_stacks[i].value);
+    page.Line(fmt::format("  {:>8}  {}   stack/{}+{}", Count(life.forward_stacks[i].count),
+                          StackName(input, forward, page.width() - 40), subject.number, forward));
+  }
+}
+
+void AddStacks(const ShowInput& input, const Life& life, ShowPage& page) {
+  if (life.stacks.empty()) return;
+  page.Part(fmt::format("Held at its peak, by stack ({} of {})",
+                        std::min(life.stacks.size(), input.top), life.stacks.size()));
+  for (size_t i = 0; i < std::min(life.stacks.size(), input.top); ++i) {
+    const LifeValue& value = life.stacks[i];
+    const auto stack = static_cast<uint32_t>(value.value);
+    const std::string id = stack == 0 ? "" : "   " + StackId(stack);
+    page.Line(fmt::format("  {:>9} {:>8}  {}{}", Bytes(value.bytes), Count(value.count),
+                          Shortened(StackName(input, stack, page.width() - 22 - id.size()),
+                                    page.width() - 22 - id.size()),
+                          id));
+  }
+}
+
+void AddCommonFrame(const ShowInput& input, const LeakSuspect& suspect, ShowPage& page) {
+  if (!suspect.common_frame) return;
+  page.Part("All of it passes through");
+  for (const std::string& line :
+       FramesWithSource({*suspect.common_frame}, input.shown, input.sources, page.width())) {
+    page.Line(line);
+  }
+}
+
+// ---- What to run next
+
+void AddNext(const ShowInput& input, const Subject& subject, const Life& life,
+             const LeakSuspect* suspect, ShowPage& page) {
+  if (subject.kind == Subject::kStack) {
+    if (suspect != nullptr) page.Next("show", suspect->id);
+  } else if (!life.stacks.empty() && life.stacks.front().value != 0) {
+    page.Next("show", StackId(static_cast<uint32_t>(life.stacks.front().value)));
+  }
+  if (subject.kind == Subject::kLeak) return page.Next("leaks", "");
+  if (!life.cycles.empty()) {
+    const auto most =
+        std::max_element(life.cycles.begin(), life.cycles.end(),
+                         [](const auto& a, const auto& b) { return a.peak_bytes < b.peak_bytes; });
+    if (most->peak_bytes > 0) {
+      return page.Next("report", fmt::format("--at step:{}", most - life.cycles.begin() + 1));
+    }
+  }
+  if (life.peak_bytes > 0) page.Next("report", fmt::format("--at event:{}", life.peak_step));
+  (void)input;
+}
+
+// A stack that allocated nothing may stand elsewhere in an answer: it asked in vain, began a range.
+bool IsKnownStack(const ShowInput& input, const Subject& subject) {
+  return subject.kind == Subject::kStack && subject.number <= UINT32_MAX &&
+         !input.examination.stacks().Frames(static_cast<uint32_t>(subject.number)).empty();
+}
+
+std::string WithoutMemory(const ShowInput& input, const Subject& subject) {
+  uint64_t failed = 0, bytes = 0;
+  for (const analysis::FailedAllocation& failure : input.trace().failed) {
+    if (failure.stack != subject.number && failure.forward_stack != subject.number) continue;
+    ++failed;
+    bytes = failure.size;
+  }
+  if (failed > 0) {
+    return fmt::format("{} asked in vain {}, the last time for {}", subject.id(),
+                       Plural(failed, "time"), Bytes(bytes));
+  }
+  return fmt::format("{} allocated nothing that was recorded", subject.id());
+}
+
+Json SuspectJson(const LeakSuspect* suspect) {
+  if (suspect == nullptr) return nullptr;
+  return {{"id", suspect->id},
+          {"tier", NameOf(suspect->tier)},
+          {"kind", NameOf(suspect->kind)},
+          {"bytes", suspect->bytes},
+          {"bytes_per_cycle", static_cast<int64_t>(suspect->bytes_per_cycle)},
+          {"reason", suspect->reason}};
+}
+
+ShowAnswer StackWithoutMemory(const ShowInput& input, const Subject& subject) {
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  const auto stack = static_cast<uint32_t>(subject.number);
+  const std::string what = WithoutMemory(input, subject);
+  const std::string name = StackName(input, stack, 60);
+  answer.page.Headline(fmt::format("{}: {}", what, name));
+  AddFrames(input, "Stack", stack, answer.page);
+  answer.page.Next("report", "--by stack");
+  answer.json = {{"id", subject.id()},
+                 {"kind", NameOf(subject.kind)},
+                 {"what", fmt::format("{}: {}", what, name)},
+                 {"life", nullptr},
+                 {"suspect", nullptr},
+                 {"frames", FramesJson(input.examination.stacks().Frames(stack))},
+                 {"forward_frames", nullptr},
+                 {"stacks", Json::array()}};
+  return answer;
+}
+
+}  // namespace
+
+ShowResult ShowMemory(const ShowInput& input, const Subject& subject) {
+  const analysis::Selection selection =
+      Select(input.examination, input.categories, input.leaks, subject);
+  if (selection.count() == 0) {
+    if (IsKnownStack(input, subject)) return StackWithoutMemory(input, subject);
+    return NoSuch(input, subject);
+  }
+  const size_t columns =
+      std::min(kSparkColumns, static_cast<size_t>(std::max(input.terminal.width, 40)) - 13);
+  const Life life = LifeOf(input.examination, input.categories, selection, columns);
+  const LeakSuspect* suspect = SuspectOf(input, subject);
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  ShowPage& page = answer.page;
+  const std::string headline = subject.kind == Subject::kLeak && suspect != nullptr
+                                   ? SuspectLine(*suspect)
+                                   : HeadlineOf(input, subject, life, page.width());
+  page.Headline(headline);
+  AddFacts(input, subject, life, suspect, page);
+  const bool is_stack = subject.kind == Subject::kStack;
+  const auto stack = static_cast<uint32_t>(is_stack ? subject.number : 0);
+  if (is_stack) {
+    AddFrames(input, "Stack", stack, page);
+    AddForward(input, subject, life, page);
+  } else {
+    if (suspect != nullptr) AddCommonFrame(input, *suspect, page);
+    AddStacks(input, life, page);
+  }
+  AddNext(input, subject, life, suspect, page);
+  answer.json = {
+      {"id", subject.id()},
+      {"kind", NameOf(subject.kind)},
+      {"what", headline},
+      {"life", LifeJson(input.trace(), life)},
+      {"suspect", SuspectJson(suspect)},
+      {"frames", FramesJson(input.examination.stacks().Frames(stack))},
+      {"forward_frames", subject.forward == 0 ? Json(nullptr)
+                                              : FramesJson(input.examination.stacks().Frames(
+                                                    static_cast<uint32_t>(subject.forward)))},
+      {"stacks", StacksJson(input.examination, life.stacks, input.top)}};
+  return answer;
+}
+
+}  // namespace gmt::cli
