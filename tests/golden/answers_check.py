@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares what the program prints about the recordings in tests/golden/answers/ with the texts beside them.
+"""Compares what the program prints about small recordings with the texts in tests/golden/answers/.
 
-Each .txt there is what a person would see: the command in its first line, then the output; lines of stderr
+The recordings are those of cases.py, and logs that lie beside the texts. Each text is what a person would see: the command in its first line, then the output; lines of stderr
 begin with "stderr: ", and an exit code that is not 0 is the last line.
 
     $ gpumemtrace oom capacity.jsonl
@@ -21,9 +21,12 @@ import difflib
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+
+import cases
 
 ANSWERS = pathlib.Path(__file__).resolve().parent / "answers"
 PROMPT = "$ gpumemtrace "
@@ -42,12 +45,25 @@ def command_of(text):
     return shlex.split(first[len(PROMPT):])
 
 
-def run(program, words, cache):
+def prepare(program, folder):
+    """Everything that a text may name: cases, logs, recordings in two states."""
+    cases.write(folder)
+    for log in ANSWERS.glob("*.jsonl"):
+        shutil.copy(log, folder)
+    subprocess.run([program, "import", "short.jsonl", "-o", "short.gmt"], cwd=folder, check=True, capture_output=True)
+    whole = (folder / "short.gmt").read_bytes()
+    (folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])
+    newer = bytearray(whole)
+    newer[VERSION_AT] += 1
+    (folder / "newer.gmt").write_bytes(newer)
+
+
+def run(program, words, cache, folder):
     """What a person would see behind the prompt."""
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("COLUMNS", "GPUMEMTRACE", "LD_PRELOAD")}
     environment |= {"NO_COLOR": "1", "XDG_CACHE_HOME": cache, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run([program, *words, "--width", str(WIDTH)], cwd=ANSWERS, env=environment, text=True,
+    done = subprocess.run([program, *words, "--width", str(WIDTH)], cwd=folder, env=environment, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
     seen = done.stdout
     if seen and not seen.endswith("\n"):
@@ -69,11 +85,11 @@ def too_big(words, seen):
     return f"a line of {len(wide[0])} columns; an answer has at most {WIDTH}: {wide[0]}" if wide else None
 
 
-def check(program, path, update, cache):
+def check(program, path, update, cache, folder):
     """What is wrong with a text, or None."""
     text = path.read_text(encoding="utf-8")
     words = command_of(text)
-    seen = run(program, words, cache)
+    seen = run(program, words, cache, folder)
     want = text.split("\n", 1)[1] if "\n" in text else ""
     if seen != want and update:
         path.write_text(PROMPT + shlex.join(words) + "\n" + seen, encoding="utf-8")
@@ -93,9 +109,10 @@ def main():
     program = str(options.build.resolve() / "bin/gpumemtrace")
     texts = [ANSWERS / f"{name}.txt" for name in options.names] or sorted(ANSWERS.glob("*.txt"))
     failed = 0
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as folder:
+        prepare(program, pathlib.Path(folder))
         for path in texts:
-            problem = check(program, path, options.update, cache)
+            problem = check(program, path, options.update, cache, folder)
             if problem:
                 failed += 1
                 print(f"FAILED {path.stem}: {problem}")
