@@ -24,7 +24,7 @@ using analysis::LifeValue;
 using analysis::Subject;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kSparkColumns = 64, kPartsShown = 2, kValuesShown = 3;
+constexpr size_t kSparkColumns = 64, kPartsShown = 2, kValuesShown = 3, kCategoriesShown = 4;
 
 const LeakSuspect* SuspectOf(const ShowInput& input, const Subject& subject) {
   for (const LeakSuspect& suspect : input.leaks.suspects) {
@@ -60,11 +60,9 @@ std::string OfTotal(const ShowInput& input, const Subject& subject, uint64_t byt
   return "";
 }
 
-// What stands behind the amounts: where it comes from.
-std::string Origin(const ShowInput& input, const Subject& subject, const Life& life, size_t width) {
+// Where it comes from, as far as the id does not say so itself.
+std::string Origin(const Subject& subject, const Life& life) {
   switch (subject.kind) {
-    case Subject::kStack:
-      return ": " + StackName(input, static_cast<uint32_t>(subject.number), width);
     case Subject::kCategory:
     case Subject::kThread:
     case Subject::kStream:
@@ -89,15 +87,22 @@ std::string SuspectLine(const LeakSuspect& suspect) {
       Plural(suspect.stacks.size(), "stack"));
 }
 
+// What it is comes first: a name that is too long is cut, its numbers are not.
 std::string HeadlineOf(const ShowInput& input, const Subject& subject, const Life& life,
                        size_t width) {
-  const std::string title =
-      subject.kind == Subject::kDevice ? DeviceTitle(input, subject) : subject.id();
-  const std::string line =
-      fmt::format("{} held at most {}{} in {}, at {}", title, Bytes(life.peak_bytes),
-                  OfTotal(input, subject, life.peak_bytes), Plural(life.peak_count, "piece"),
-                  Duration(life.peak_t_ns));
-  return line + Origin(input, subject, life, width > line.size() + 2 ? width - line.size() - 2 : 0);
+  const std::string amounts = fmt::format(
+      "{}{} at most, in {} at {}", Bytes(life.peak_bytes), OfTotal(input, subject, life.peak_bytes),
+      Plural(life.peak_count, "piece"), Duration(life.peak_t_ns));
+  if (subject.kind == Subject::kDevice) {
+    return fmt::format("{} held {}", DeviceTitle(input, subject), amounts);
+  }
+  if (subject.kind != Subject::kStack) {
+    return fmt::format("{} held {}{}", subject.id(), amounts, Origin(subject, life));
+  }
+  const size_t taken = subject.id().size() + amounts.size() + 6;
+  const size_t room = width > taken + 20 ? width - taken : 20;
+  const std::string name = StackName(input, static_cast<uint32_t>(subject.number), room);
+  return fmt::format("{} is {}: {}", subject.id(), Shortened(name, room), amounts);
 }
 
 // ---- Facts
@@ -130,24 +135,47 @@ std::string Sizes(const analysis::LifeSizes& sizes) {
   if (sizes.distinct == 0) return "";
   if (sizes.distinct == 1)
     return fmt::format("{} each ({} B)", Bytes(sizes.biggest), sizes.biggest);
-  return fmt::format("{} to {}, {}{} sizes; most often {} ({} times)", Bytes(sizes.smallest),
-                     Bytes(sizes.biggest), sizes.more ? "more than " : "", Count(sizes.distinct),
-                     Bytes(sizes.most_common), Count(sizes.most_common_count));
+  const std::string text =
+      fmt::format("{} to {}, {}{} sizes", Bytes(sizes.smallest), Bytes(sizes.biggest),
+                  sizes.more ? "more than " : "", Count(sizes.distinct));
+  if (sizes.most_common_count == 1) return text;
+  return text + fmt::format("; most often {} ({} times)", Bytes(sizes.most_common),
+                            Count(sizes.most_common_count));
 }
 
 std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
   if (lifetimes.count == 0) return "nothing of it was freed";
-  std::string text = fmt::format("of what was freed: {} (middle), 90 % within {}, longest {}",
+  if (lifetimes.count == 1) return Duration(static_cast<int64_t>(lifetimes.longest_ns));
+  std::string text = fmt::format("{} (middle), 90 % within {}, longest {}",
                                  Duration(static_cast<int64_t>(lifetimes.middle_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.most_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.longest_ns)));
   const uint64_t all = lifetimes.same_step + lifetimes.next_step + lifetimes.later_step;
   if (all == 0) return text;
-  if (lifetimes.same_step == all) return text + "; always in its step";
+  if (lifetimes.same_step == all) return text + "; freed in the step it is born in";
   return text +
          fmt::format("; {} in its step, {} in the next",
                      Percent(static_cast<double>(lifetimes.same_step), static_cast<double>(all)),
                      Percent(static_cast<double>(lifetimes.next_step), static_cast<double>(all)));
+}
+
+// Of a device, each byte once.
+std::string DeviceCategories(const ShowInput& input, const Subject& subject) {
+  const int32_t device =
+      subject.unknown ? analysis::kHostDevice : static_cast<int32_t>(subject.number);
+  const auto& devices = input.examination.replay().devices();
+  const auto found = devices.find(device);
+  if (found == devices.end()) return "";
+  std::vector<std::string> parts;
+  for (const analysis::CategoryUse& use :
+       CategoriesAt(input.examination, input.categories, device, found->second.bytes.peak_step)) {
+    if (parts.size() == kCategoriesShown) {
+      parts.push_back("...");
+      break;
+    }
+    parts.push_back(fmt::format("{} {}", TextOf(use.category), Bytes(use.bytes)));
+  }
+  return absl::StrJoin(parts, ", ");
 }
 
 std::string CategoryText(const Life& life) {
@@ -255,7 +283,11 @@ void AddFacts(const ShowInput& input, const Subject& subject, const Life& life,
   }
   page.Fact("at peak", AtPeak(input, subject, life));
   AddParts(input, life, page);
-  if (subject.kind != Subject::kCategory) page.Fact("category", CategoryText(life));
+  if (subject.kind == Subject::kDevice) {
+    page.Fact("for", DeviceCategories(input, subject));
+  } else {
+    page.Fact(subject.kind == Subject::kCategory ? "because" : "category", CategoryText(life));
+  }
   page.Fact("calls", Calls(life));
   if (subject.kind != Subject::kSize) page.Fact("sizes", Sizes(life.sizes));
   page.Fact("lifetime", LifetimeText(life.lifetimes));
@@ -293,12 +325,12 @@ void AddForward(const ShowInput& input, const Subject& subject, const Life& life
   }
 }
 
-void AddStacks(const ShowInput& input, const Life& life, ShowPage& page) {
-  if (life.stacks.empty()) return;
-  page.Part(fmt::format("Held at its peak, by stack ({} of {})",
-                        std::min(life.stacks.size(), input.top), life.stacks.size()));
-  for (size_t i = 0; i < std::min(life.stacks.size(), input.top); ++i) {
-    const LifeValue& value = life.stacks[i];
+void AddStacks(const ShowInput& input, const std::vector<LifeValue>& stacks, ShowPage& page) {
+  if (stacks.empty()) return;
+  page.Part(fmt::format("Held at its peak, by stack ({} of {})", std::min(stacks.size(), input.top),
+                        stacks.size()));
+  for (size_t i = 0; i < std::min(stacks.size(), input.top); ++i) {
+    const LifeValue& value = stacks[i];
     const auto stack = static_cast<uint32_t>(value.value);
     const std::string id = stack == 0 ? "" : "   " + StackId(stack);
     page.Line(fmt::format("  {:>9} {:>8}  {}{}", Bytes(value.bytes), Count(value.count),
@@ -306,6 +338,11 @@ void AddStacks(const ShowInput& input, const Life& life, ShowPage& page) {
                                     page.width() - 22 - id.size()),
                           id));
   }
+}
+
+// A device has what its blocks have, and what is left of its segments.
+const std::vector<LifeValue>& StacksOf(const Subject& subject, const Life& life) {
+  return subject.kind == Subject::kDevice ? life.device_stacks : life.stacks;
 }
 
 void AddCommonFrame(const ShowInput& input, const LeakSuspect& suspect, ShowPage& page) {
@@ -319,12 +356,12 @@ void AddCommonFrame(const ShowInput& input, const LeakSuspect& suspect, ShowPage
 
 // ---- What to run next
 
-void AddNext(const ShowInput& input, const Subject& subject, const Life& life,
-             const LeakSuspect* suspect, ShowPage& page) {
+void AddNext(const Subject& subject, const Life& life, const LeakSuspect* suspect, ShowPage& page) {
   if (subject.kind == Subject::kStack) {
     if (suspect != nullptr) page.Next("show", suspect->id);
-  } else if (!life.stacks.empty() && life.stacks.front().value != 0) {
-    page.Next("show", StackId(static_cast<uint32_t>(life.stacks.front().value)));
+  } else if (const auto& stacks = StacksOf(subject, life);
+             !stacks.empty() && stacks.front().value != 0) {
+    page.Next("show", StackId(static_cast<uint32_t>(stacks.front().value)));
   }
   if (subject.kind == Subject::kLeak) return page.Next("leaks", "");
   if (!life.cycles.empty()) {
@@ -336,7 +373,6 @@ void AddNext(const ShowInput& input, const Subject& subject, const Life& life,
     }
   }
   if (life.peak_bytes > 0) page.Next("report", fmt::format("--at event:{}", life.peak_step));
-  (void)input;
 }
 
 // A stack that allocated nothing may stand elsewhere in an answer: it asked in vain, began a range.
@@ -369,22 +405,38 @@ Json SuspectJson(const LeakSuspect* suspect) {
           {"reason", suspect->reason}};
 }
 
+bool IsKnownDevice(const ShowInput& input, const Subject& subject) {
+  return subject.kind == Subject::kDevice && !subject.unknown &&
+         std::any_of(input.trace().devices.begin(), input.trace().devices.end(),
+                     [&](const Device& device) { return device.index() == subject.number; });
+}
+
+Json WithoutLife(const Subject& subject, const std::string& what, Json frames) {
+  return {
+      {"id", subject.id()},        {"kind", NameOf(subject.kind)}, {"what", what},
+      {"life", nullptr},           {"suspect", nullptr},           {"frames", std::move(frames)},
+      {"forward_frames", nullptr}, {"stacks", Json::array()}};
+}
+
 ShowAnswer StackWithoutMemory(const ShowInput& input, const Subject& subject) {
   ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
   const auto stack = static_cast<uint32_t>(subject.number);
-  const std::string what = WithoutMemory(input, subject);
-  const std::string name = StackName(input, stack, 60);
-  answer.page.Headline(fmt::format("{}: {}", what, name));
+  const std::string what =
+      fmt::format("{}: {}", WithoutMemory(input, subject), StackName(input, stack, 60));
+  answer.page.Headline(what);
   AddFrames(input, "Stack", stack, answer.page);
   answer.page.Next("report", "--by stack");
-  answer.json = {{"id", subject.id()},
-                 {"kind", NameOf(subject.kind)},
-                 {"what", fmt::format("{}: {}", what, name)},
-                 {"life", nullptr},
-                 {"suspect", nullptr},
-                 {"frames", FramesJson(input.examination.stacks().Frames(stack))},
-                 {"forward_frames", nullptr},
-                 {"stacks", Json::array()}};
+  answer.json = WithoutLife(subject, what, FramesJson(input.examination.stacks().Frames(stack)));
+  return answer;
+}
+
+ShowAnswer DeviceWithoutMemory(const ShowInput& input, const Subject& subject) {
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  const std::string what =
+      fmt::format("{}: nothing was allocated on it", DeviceTitle(input, subject));
+  answer.page.Headline(what);
+  answer.page.Next("info", "");
+  answer.json = WithoutLife(subject, what, Json::array());
   return answer;
 }
 
@@ -395,6 +447,7 @@ ShowResult ShowMemory(const ShowInput& input, const Subject& subject) {
       Select(input.examination, input.categories, input.leaks, subject);
   if (selection.count() == 0) {
     if (IsKnownStack(input, subject)) return StackWithoutMemory(input, subject);
+    if (IsKnownDevice(input, subject)) return DeviceWithoutMemory(input, subject);
     return NoSuch(input, subject);
   }
   const size_t columns =
@@ -415,9 +468,9 @@ ShowResult ShowMemory(const ShowInput& input, const Subject& subject) {
     AddForward(input, subject, life, page);
   } else {
     if (suspect != nullptr) AddCommonFrame(input, *suspect, page);
-    AddStacks(input, life, page);
+    AddStacks(input, StacksOf(subject, life), page);
   }
-  AddNext(input, subject, life, suspect, page);
+  AddNext(subject, life, suspect, page);
   answer.json = {
       {"id", subject.id()},
       {"kind", NameOf(subject.kind)},
@@ -428,7 +481,7 @@ ShowResult ShowMemory(const ShowInput& input, const Subject& subject) {
       {"forward_frames", subject.forward == 0 ? Json(nullptr)
                                               : FramesJson(input.examination.stacks().Frames(
                                                     static_cast<uint32_t>(subject.forward)))},
-      {"stacks", StacksJson(input.examination, life.stacks, input.top)}};
+      {"stacks", StacksJson(input.examination, StacksOf(subject, life), input.top)}};
   return answer;
 }
 

@@ -37,11 +37,12 @@ std::string HeadlineOf(const Occurrences& found) {
     lengths.push_back(Lasted(one));
     changes.push_back(one.change());
   }
-  return fmt::format(
-      "{} {} came {}; {} held {} {} (middle of {})", found.is_range ? "range" : "mark", found.name,
-      Plural(found.all.size(), "time"), PlaceName(found.device), SignedBytes(Middle(changes)),
-      found.is_range ? "more at its end than at its beginning" : "more at the next than at one",
-      Duration(Middle(lengths)));
+  const int64_t change = Middle(changes);
+  return fmt::format("{} {} came {}, {} {} (middle): {} held {} at its end",
+                     found.is_range ? "range" : "mark", found.name,
+                     Plural(found.all.size(), "time"), found.is_range ? "lasting" : "every",
+                     Duration(Middle(lengths)), PlaceName(found.device),
+                     change == 0 ? "as much" : SignedBytes(change));
 }
 
 std::string LineOf(const Occurrences& found, size_t i) {

@@ -80,7 +80,10 @@ void ShowPage::Part(const std::string& heading) {
   parts_.push_back(Shortened(heading, width_));
 }
 
-void ShowPage::Line(const std::string& text) { parts_.push_back(Shortened(text, width_)); }
+void ShowPage::Line(const std::string& text) {
+  const size_t end = text.find_last_not_of(' ');
+  parts_.push_back(Shortened(end == std::string::npos ? "" : text.substr(0, end + 1), width_));
+}
 
 void ShowPage::Next(const std::string& verb, const std::string& rest) {
   std::string command = fmt::format("gpumemtrace {} {}", verb, Quoted(file_));

@@ -41,11 +41,11 @@ std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) 
   const Rows& rows = input.trace().rows;
   const bool is_held = rows.death[owner] == kNever;
   const size_t before = place.inner.size() + place.outer.size() - 1;
-  return fmt::format("block/{} {} in {} of {} on {}, {} {}; {} had it", address,
+  return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address,
                      is_held ? "lies" : "lay last", Bytes(rows.size[owner]),
                      input.trace().heaps[rows.heap[owner]], PlaceName(rows.device[owner]),
-                     is_held ? "held" : "held from", Held(input.trace(), owner),
-                     before == 0 ? "nobody else" : Plural(before, "other piece"));
+                     Held(input.trace(), owner),
+                     before == 0 ? "the only one there" : fmt::format("{} others there", before));
 }
 
 void AddOwners(const ShowInput& input, const std::string& heading, const std::vector<RowId>& rows,

@@ -47,10 +47,9 @@ int64_t Growth(const CycleUse& use) { return static_cast<int64_t>(use.live_end -
 
 std::string HeadlineOf(const Subject& subject, const DeviceCycles* device, const CycleUse* use) {
   if (use == nullptr) return fmt::format("{}: nothing was held on a device", subject.id());
-  return fmt::format("{}: {} on {} at most, in {}; {} live at its end than at its beginning",
-                     subject.id(), Bytes(use->peak), PlaceName(device->device),
-                     NameOf(use->peak_phase),
-                     Growth(*use) == 0 ? "as much is" : SignedBytes(Growth(*use)) + " more");
+  return fmt::format("{}: {} on {} at most, in {}; {} live at its end", subject.id(),
+                     Bytes(use->peak), PlaceName(device->device), NameOf(use->peak_phase),
+                     Growth(*use) == 0 ? "as much" : SignedBytes(Growth(*use)));
 }
 
 std::string Phases(const CycleUse& use) {
@@ -59,10 +58,19 @@ std::string Phases(const CycleUse& use) {
     const PhaseUse& phase = use.phases[i];
     if (!phase.present) continue;
     if (!text.empty()) text += "; ";
-    text += fmt::format("{} {} (peak {})", NameOf(static_cast<Phase>(i)), SignedBytes(phase.change),
-                        Bytes(phase.peak));
+    text += fmt::format("{} {}, at most {}", NameOf(static_cast<Phase>(i)),
+                        SignedBytes(phase.change), Bytes(phase.peak));
   }
   return text;
+}
+
+std::string Peaks(const DeviceCycles& device, size_t index) {
+  std::string text = fmt::format("{} in {}", Bytes(device.cycles[index].peak),
+                                 NameOf(device.cycles[index].peak_phase));
+  if (index > 0) {
+    text += fmt::format("; {} in the step before", Bytes(device.cycles[index - 1].peak));
+  }
+  return text + fmt::format("; {} in the middle of all steps", Bytes(MiddlePeak(device)));
 }
 
 void AddFacts(const ShowInput& input, const Cycle& cycle, size_t index,
@@ -77,15 +85,10 @@ void AddFacts(const ShowInput& input, const Cycle& cycle, size_t index,
                                   Count(cycle.end - cycle.begin), cycle.begin + 1, cycle.end));
   for (const DeviceCycles* device : devices) {
     const CycleUse& use = device->cycles[index];
-    std::string before;
-    if (index > 0) {
-      before = fmt::format("; {} in the step before", Bytes(device->cycles[index - 1].peak));
-    }
-    page.Fact(
-        PlaceName(device->device),
-        fmt::format("{} -> {} live ({}); peak {} in {}{}; {} in the middle of all",
-                    Bytes(use.live_begin), Bytes(use.live_end), SignedBytes(Growth(use)),
-                    Bytes(use.peak), NameOf(use.peak_phase), before, Bytes(MiddlePeak(*device))));
+    page.Fact(PlaceName(device->device),
+              fmt::format("{} live at its beginning, {} at its end ({})", Bytes(use.live_begin),
+                          Bytes(use.live_end), SignedBytes(Growth(use))));
+    page.Fact("peak", Peaks(*device, index));
     page.Fact("phases", Phases(use));
   }
 }

@@ -62,13 +62,13 @@ class Timeline {
 class ValueCounts {
  public:
   void Add(uint64_t value, uint64_t bytes) {
-    if (last_ == nullptr || last_->value != value) {
+    if (last_ >= values_.size() || values_[last_].value != value) {
       const auto [it, is_new] = index_.try_emplace(value, values_.size());
       if (is_new) values_.push_back({value, 0, 0});
-      last_ = &values_[it->second];
+      last_ = it->second;
     }
-    ++last_->count;
-    last_->bytes += bytes;
+    ++values_[last_].count;
+    values_[last_].bytes += bytes;
   }
   std::vector<LifeValue> Take() {
     std::sort(values_.begin(), values_.end(), [](const LifeValue& a, const LifeValue& b) {
@@ -80,8 +80,15 @@ class ValueCounts {
  private:
   absl::flat_hash_map<uint64_t, size_t> index_;
   std::vector<LifeValue> values_;
-  LifeValue* last_ = nullptr;  // most rows repeat the value before
+  size_t last_ = 0;  // most rows repeat the value before
 };
+
+std::vector<LifeValue> MostBytesFirst(ValueCounts counts) {
+  std::vector<LifeValue> values = counts.Take();
+  std::stable_sort(values.begin(), values.end(),
+                   [](const LifeValue& a, const LifeValue& b) { return a.bytes > b.bytes; });
+  return values;
+}
 
 class LifeTeller {
  public:
@@ -267,9 +274,7 @@ class LifeTeller {
     AddAtPeaks();
     life_.threads = threads_.Take();
     life_.streams = streams_.Take();
-    life_.stacks = stacks_.Take();
-    std::stable_sort(life_.stacks.begin(), life_.stacks.end(),
-                     [](const LifeValue& a, const LifeValue& b) { return a.bytes > b.bytes; });
+    life_.stacks = MostBytesFirst(std::move(stacks_));
     life_.forward_stacks = forward_stacks_.Take();
     life_.free_stacks = free_stacks_.Take();
   }
@@ -327,13 +332,15 @@ class LifeTeller {
     for (const auto& [device, totals] : examination_.replay().devices()) {
       AddAtPeak(device, totals.bytes.peak_step);
     }
+    life_.device_stacks = MostBytesFirst(std::move(device_stacks_));
     std::stable_sort(life_.at_peaks.begin(), life_.at_peaks.end(),
                      [](const LifeAtPeak& a, const LifeAtPeak& b) { return a.bytes > b.bytes; });
   }
 
   void AddAtPeak(int32_t device, Step step) {
-    uint64_t device_bytes = 0;
+    uint64_t device_bytes = 0, bytes = 0;
     std::map<uint32_t, LifeAtPeak> by_heap;
+    ValueCounts stacks;
     for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
       if (rows_.device[own.row] != device || own.bytes == 0) continue;
       device_bytes += own.bytes;
@@ -341,6 +348,12 @@ class LifeTeller {
       LifeAtPeak& at = by_heap[rows_.heap[own.row]];
       at.bytes += own.bytes;
       ++at.count;
+      bytes += own.bytes;
+      stacks.Add(rows_.stack[own.row], own.bytes);
+    }
+    if (bytes > most_at_peak_) {
+      most_at_peak_ = bytes;
+      device_stacks_ = std::move(stacks);
     }
     for (auto& [heap, at] : by_heap) {
       at.device = device;
@@ -375,7 +388,8 @@ class LifeTeller {
   PartState* last_part_ = nullptr;
   std::vector<uint64_t> lifetimes_;
   absl::flat_hash_map<uint64_t, uint64_t> sizes_;
-  ValueCounts threads_, streams_, stacks_, forward_stacks_, free_stacks_;
+  ValueCounts threads_, streams_, stacks_, device_stacks_, forward_stacks_, free_stacks_;
+  uint64_t most_at_peak_ = 0;
   std::array<CategoryState, kCategories> by_category_;
 };
 

@@ -95,7 +95,8 @@ struct Life {
   LifeSizes sizes;
   std::vector<LifeCycle> cycles;         // by step of the loop; empty without
   std::vector<LifeCategory> categories;  // at its own peak, most bytes first
-  std::vector<LifeValue> stacks;               // at its own peak, most bytes first
+  std::vector<LifeValue> stacks;         // at its own peak, most bytes first
+  std::vector<LifeValue> device_stacks;  // F3, of the device of which it has most then
   // Most rows first; of rows where nobody knows there is none.
   std::vector<LifeValue> threads, streams, forward_stacks, free_stacks;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -210,6 +211,20 @@ std::set<std::string> NamesOfRows(const Examination& examination, const Categori
   return names;
 }
 
+std::string ListStacks(const Trace& trace) {
+  std::set<uint32_t> stacks;
+  for (RowId row = 0; row < trace.rows.count(); ++row) {
+    const uint32_t stack = trace.rows.stack[row];
+    if (stack == 0 || (stacks.size() > kNamesListed && stack >= *stacks.rbegin())) continue;
+    stacks.insert(stack);
+    if (stacks.size() > kNamesListed + 1) stacks.erase(std::prev(stacks.end()));
+  }
+  std::vector<std::string> listed;
+  for (const uint32_t stack : stacks) listed.push_back(absl::StrCat("stack/", stack));
+  if (listed.size() > kNamesListed) listed.back() = "...";
+  return absl::StrJoin(listed, ", ");
+}
+
 std::string FirstToLast(const char* kind, uint64_t last) {
   if (last == 0) return "";
   if (last == 1) return absl::StrCat(kind, "1");
@@ -240,7 +255,7 @@ std::string WhatThereIs(const Examination& examination, const Categories& catego
   std::set<std::string> names;
   switch (kind) {
     case Subject::kStack:
-      return FirstToLast("stack/", examination.definitions().stack_count());
+      return ListStacks(trace);
     case Subject::kStep:
       return FirstToLast("step/", examination.cycles().cycles.size());
     case Subject::kEvent:
