@@ -58,7 +58,7 @@ class SpanFinder {
   void FromStacks(Phase phase, std::vector<Interval>& intervals) {
     bool inside = false;
     for (Step step = 1; step <= trace_.last_step(); ++step) {
-      const Trace::StepRecord& record = trace_.steps[step - 1];
+      const StepRecord record = trace_.steps[step - 1];
       if (record.row == kNoRow || record.is_death) continue;
       if (trace_.rows.heap[record.row] <= kHostHeap || trace_.rows.stack[record.row] == 0) continue;
       const bool is_of_phase = PhaseOf(trace_.rows.stack[record.row]) == phase;

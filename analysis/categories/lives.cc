@@ -77,7 +77,7 @@ void Lives::Walk(const Stacks& stacks) {
     for (; failure < trace_.failed.size() && trace_.failed[failure].step < step; ++failure) {
       if (trace_.failed[failure].heap > kHostHeap) ran_out = trace_.failed[failure].step + 1;
     }
-    const Trace::StepRecord& record = trace_.steps[step - 1];
+    const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow) continue;
     if (!record.is_death) {
       Bear(record.row, segment, stacks);

@@ -27,7 +27,9 @@ uint64_t Median(std::vector<uint64_t> values) {
 }
 
 uint64_t ToBytes(double bytes) {
-  return bytes <= 0 ? 0 : bytes >= 9e18 ? uint64_t{9'000'000'000'000'000'000} : static_cast<uint64_t>(std::llround(bytes));
+  return bytes <= 0      ? 0
+         : bytes >= 9e18 ? uint64_t{9'000'000'000'000'000'000}
+                         : static_cast<uint64_t>(std::llround(bytes));
 }
 
 Growth GrowthOf(const PowerFit::Line& line) {
@@ -70,8 +72,8 @@ class ProfileMaker {
   void FindBlocks() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count() && !has_blocks_; ++row) {
-      has_blocks_ = rows.device[row] == profile_.device && rows.heap[row] > kHostHeap &&
-                    !rows.IsRegion(row);
+      has_blocks_ =
+          rows.device[row] == profile_.device && rows.heap[row] > kHostHeap && !rows.IsRegion(row);
     }
     for (RowId row = 0; row < rows.count(); ++row) {
       if (rows.birth[row] == 0 && Counts(row)) live_ += rows.size[row];
@@ -84,14 +86,14 @@ class ProfileMaker {
   }
 
   void Apply(Step step) {
-    const Trace::StepRecord record = trace_.steps[step - 1];
+    const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow || !Counts(record.row)) return;
     const uint64_t bytes = trace_.rows.size[record.row];
     live_ += record.is_death ? -bytes : bytes;
   }
 
   void NoteBirth(Step step, OneStep& one) {
-    const Trace::StepRecord record = trace_.steps[step - 1];
+    const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow || record.is_death || !Counts(record.row)) return;
     const uint64_t bytes = trace_.rows.size[record.row];
     if (categories_.Of(record.row).category == Category::kInputs) {
@@ -119,9 +121,9 @@ class ProfileMaker {
     profile_.steps = steps_.size();
     profile_.floor = Median(floors);
     profile_.peak = Median(peaks);
-    const auto typical = std::min_element(steps_.begin(), steps_.end(), [&](const OneStep& a, const OneStep& b) {
-      return Distance(a) < Distance(b);
-    });
+    const auto typical = std::min_element(
+        steps_.begin(), steps_.end(),
+        [&](const OneStep& a, const OneStep& b) { return Distance(a) < Distance(b); });
     profile_.floor_uses = UsesAt(typical->least_at);
     profile_.peak_uses = UsesAt(typical->most_at);
     FitInputs();
@@ -140,9 +142,9 @@ class ProfileMaker {
   }
 
   void FitInputs() {
-    const auto [least, most] = std::minmax_element(
-        steps_.begin(), steps_.end(),
-        [](const OneStep& a, const OneStep& b) { return a.inputs < b.inputs; });
+    const auto [least, most] =
+        std::minmax_element(steps_.begin(), steps_.end(),
+                            [](const OneStep& a, const OneStep& b) { return a.inputs < b.inputs; });
     profile_.inputs_known = least->inputs > 0;
     const auto range = static_cast<double>(most->inputs - least->inputs);
     if (!profile_.inputs_known || range < kVaries * static_cast<double>(most->inputs)) return;

@@ -44,7 +44,7 @@ std::map<int32_t, Amount> AllocatedPeaks(const Trace& trace) {
   int32_t last_device = INT32_MIN;
   Amount* amount = nullptr;
   for (Step step = 1; step <= trace.last_step(); ++step) {
-    const Trace::StepRecord record = trace.steps[step - 1];
+    const StepRecord record = trace.steps[step - 1];
     if (record.row == kNoRow || !IsAllocated(rows, record.row)) continue;
     const int32_t device = rows.device[record.row];
     if (amount == nullptr || device != last_device) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-
 namespace gmt::analysis {
 namespace {
 
@@ -27,7 +26,7 @@ std::vector<uint64_t> HeldByStep(const Trace& trace) {
   for (RowId row = 0; row < trace.rows.count(); ++row) {
     if (trace.rows.birth[row] == 0 && Counts(trace.rows, row)) live += trace.rows.size[row];
   }
-  for (const Trace::StepRecord& record : trace.steps) {
+  for (const StepRecord record : trace.steps) {
     if (record.row != kNoRow && Counts(trace.rows, record.row)) {
       const uint64_t size = trace.rows.size[record.row];
       live += record.is_death ? -size : size;
@@ -52,9 +51,8 @@ std::vector<Cycle> LowWaters(const Trace& trace) {
     const size_t from = held.size() * stretch / kStretches;
     const size_t to = held.size() * (stretch + 1) / kStretches;
     if (from == to) continue;
-    const auto [least, most] =
-        std::minmax_element(held.begin() + static_cast<std::ptrdiff_t>(from),
-                            held.begin() + static_cast<std::ptrdiff_t>(to));
+    const auto [least, most] = std::minmax_element(held.begin() + static_cast<std::ptrdiff_t>(from),
+                                                   held.begin() + static_cast<std::ptrdiff_t>(to));
     const auto range = static_cast<double>(*most - *least);
     const double low = static_cast<double>(*least) + kLow * range;
     const double high = static_cast<double>(*least) + kHigh * range;
@@ -86,8 +84,7 @@ std::vector<Cycle> EqualParts(const Trace& trace) {
   }
   std::vector<Cycle> cycles;
   for (uint64_t end = length; end <= trace.last_step(); end += length)
-    cycles.push_back(
-        Between(trace, static_cast<Step>(end - length), static_cast<Step>(end)));
+    cycles.push_back(Between(trace, static_cast<Step>(end - length), static_cast<Step>(end)));
   return cycles;
 }
 

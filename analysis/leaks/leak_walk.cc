@@ -66,7 +66,7 @@ class Walker {
     }
   }
 
-  void Apply(const Trace::StepRecord& record) {
+  void Apply(const StepRecord record) {
     if (record.row == kNoRow) return;
     switch (CountedAs(record.row)) {
       case kNot:

@@ -49,13 +49,14 @@ class Watcher {
     const Rows& rows = trace_.rows;
     std::map<int32_t, uint64_t> recorded;
     for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.birth[row] == 0 && IsOnDevice(rows, row)) recorded[rows.device[row]] += rows.size[row];
+      if (rows.birth[row] == 0 && IsOnDevice(rows, row))
+        recorded[rows.device[row]] += rows.size[row];
     }
     Step step = 0;
     size_t cycle = 0;
     for (const DeviceSample& sample : trace_.samples) {
       for (; step < std::min(sample.step, trace_.last_step()); ++step) {
-        const Trace::StepRecord& record = trace_.steps[step];
+        const StepRecord record = trace_.steps[step];
         if (record.row == kNoRow || !IsOnDevice(rows, record.row)) continue;
         uint64_t& bytes = recorded[rows.device[record.row]];
         bytes += record.is_death ? -rows.size[record.row] : rows.size[record.row];

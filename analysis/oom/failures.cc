@@ -80,7 +80,7 @@ class FailureFinder {
   }
 
   void NoteBirth(Step step, absl::flat_hash_map<Asker, uint64_t>& next) const {
-    const Trace::StepRecord& record = trace_.steps[step - 1];
+    const StepRecord record = trace_.steps[step - 1];
     if (record.row == kNoRow || record.is_death) return;
     const Rows& rows = trace_.rows;
     if (rows.heap[record.row] != kDriverHeap) return;
@@ -104,7 +104,7 @@ class FailureFinder {
   bool WasFatal(const FailedAllocation& failed) const {
     uint64_t before = 0, after = 0;
     for (Step step = 1; step <= trace_.last_step(); ++step) {
-      const Trace::StepRecord& record = trace_.steps[step - 1];
+      const StepRecord record = trace_.steps[step - 1];
       if (record.row == kNoRow || record.is_death) continue;
       if (trace_.rows.device[record.row] != failed.device) continue;
       ++(step <= failed.step ? before : after);

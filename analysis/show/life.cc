@@ -132,7 +132,7 @@ class LifeTeller {
     life_.most_bytes[0] = live_;
     CycleCursor cursor(cycles_);
     for (Step step = 1; step <= trace_.last_step(); ++step) {
-      const Trace::StepRecord record = trace_.steps[step - 1];
+      const StepRecord record = trace_.steps[step - 1];
       EnterCycle(cursor.Of(step));
       EnterBucket(timeline_.BucketOf(record.t_ns));
       if (record.row == kNoRow || !selection_.Counts(record.row)) continue;
@@ -161,7 +161,7 @@ class LifeTeller {
     return *last_part_;
   }
 
-  void Count(const Trace::StepRecord& record) {
+  void Count(const StepRecord record) {
     if (!record.is_death) {
       if (!life_.first_t_ns) life_.first_t_ns = record.t_ns;
       life_.last_t_ns = record.t_ns;

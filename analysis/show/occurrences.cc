@@ -58,7 +58,7 @@ std::vector<uint64_t> LiveByStep(const Trace& trace, int32_t device) {
   std::vector<uint64_t> by_step = {live};
   by_step.reserve(size_t{trace.last_step()} + 1);
   for (Step step = 1; step <= trace.last_step(); ++step) {
-    const Trace::StepRecord record = trace.steps[step - 1];
+    const StepRecord record = trace.steps[step - 1];
     if (record.row != kNoRow && counts(record.row)) {
       record.is_death ? live -= rows.size[record.row] : live += rows.size[record.row];
     }

@@ -88,7 +88,7 @@ TEST(OccurrencesTest, PeakOfLongNestedRangesIsFound) {
   const Trace trace = script.Build();
   const Examination examination(trace, script.definitions());
   std::vector<uint64_t> live = {0};
-  for (const Trace::StepRecord& step : trace.steps) {
+  for (const StepRecord step : trace.steps) {
     const uint64_t bytes = trace.rows.size[step.row];
     live.push_back(step.is_death ? live.back() - bytes : live.back() + bytes);
   }
