@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
+#include "analysis/recorded_time.h"
 #include "cli/text.h"
 
 namespace gmt::cli {
@@ -21,7 +20,7 @@ constexpr size_t kDevicesShown = 3;
 constexpr size_t kMostRows = 8, kFewestRows = 2;
 constexpr ptrdiff_t kScreen = 25;
 constexpr size_t kTextColumn = 60;  // where what a row's text says begins
-constexpr int64_t kNearNs = 1'000'000;
+constexpr uint64_t kNearNs = 1'000'000;
 
 uint64_t Magnitude(int64_t bytes) {
   return bytes < 0 ? 0 - static_cast<uint64_t>(bytes) : static_cast<uint64_t>(bytes);
@@ -86,14 +85,20 @@ std::string Moment(const Ledger& ledger, const LedgerSource& source) {
   return fmt::format("at {}, {}", ledger.at.name, time);
 }
 
+// Times of a file may be anything.
+std::string DurationText(uint64_t ns) {
+  return Duration(static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)));
+}
+
 std::string Reading(const Ledger& ledger) {
   if (ledger.source.empty()) return "";
-  const int64_t distance = ledger.at.t_ns - ledger.reading_t_ns;
+  const uint64_t before = analysis::Between(ledger.reading_t_ns, ledger.at.t_ns);
+  const uint64_t later = analysis::Between(ledger.at.t_ns, ledger.reading_t_ns);
   std::string text = fmt::format("; {} said {}", ledger.source, Bytes(ledger.reading_used_bytes));
-  if (distance >= kNearNs) text += fmt::format(" {} before", Duration(distance));
-  if (distance <= -kNearNs) text += fmt::format(" {} later", Duration(-distance));
+  if (before >= kNearNs) text += fmt::format(" {} before", DurationText(before));
+  if (later >= kNearNs) text += fmt::format(" {} later", DurationText(later));
   if (ledger.recorded_since == 0) return text;
-  return text + fmt::format(", recorded {} it {}", distance < 0 ? "until" : "since",
+  return text + fmt::format(", recorded {} it {}", later > 0 ? "until" : "since",
                             SignedBytes(ledger.recorded_since));
 }
 
