@@ -14,12 +14,12 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kLeastFirings = 8;
-constexpr double kScatter = 0.25;      // of the gaps, as standard deviation over mean
-constexpr double kSpan = 0.5;          // of all steps, from the first firing to the last
+constexpr double kScatter = 0.25;  // of the gaps, as standard deviation over mean
+constexpr double kSpan = 0.5;      // of all steps, from the first firing to the last
 constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
-constexpr double kBurst = 0.25;        // of the long gaps: shorter ones lie within a burst
-constexpr double kLowWater = 0.25;     // of the way from the least to the most of a cycle
-constexpr size_t kMostAnchors = 64;    // of a loop, that are looked at closely
+constexpr double kBurst = 0.25;      // of the long gaps: shorter ones lie within a burst
+constexpr double kLowWater = 0.25;   // of the way from the least to the most of a cycle
+constexpr size_t kMostAnchors = 64;  // of a loop, that are looked at closely
 
 // Blocks where a framework has any, else what the driver gave: the memory whose stacks say most.
 class Births {
@@ -45,8 +45,7 @@ class Births {
 // Who called the optimizer: the frames outside its own, as one number; 0 where there is no optimizer.
 class OptimizerSites {
  public:
-  explicit OptimizerSites(const format::Definitions& definitions)
-      : definitions_(definitions) {}
+  explicit OptimizerSites(const format::Definitions& definitions) : definitions_(definitions) {}
 
   uint64_t Of(uint32_t stack) {
     const auto [known, is_new] = sites_.try_emplace(stack, 0);
@@ -270,8 +269,8 @@ class AnchorFinder {
     }
     if (lowest == nullptr) return {};
     InferredCycles found;
-    found.source = absl::StrCat("stack ", lowest->stack, " and ", loop.size() - 1,
-                                " more that recur with it");
+    found.source =
+        absl::StrCat("stack ", lowest->stack, " and ", loop.size() - 1, " more that recur with it");
     for (const Step firing : lowest->firings) found.ends.push_back(firing - 1);
     return found;
   }
@@ -281,8 +280,8 @@ class AnchorFinder {
   static double LevelAt(const Recurring& of, const std::vector<uint64_t>& held) {
     std::vector<double> levels;
     for (size_t i = 1; i < of.firings.size(); ++i) {
-      const auto [low, high] = std::minmax_element(
-          held.begin() + of.firings[i - 1] - 1, held.begin() + of.firings[i]);
+      const auto [low, high] =
+          std::minmax_element(held.begin() + of.firings[i - 1] - 1, held.begin() + of.firings[i]);
       const auto range = static_cast<double>(*high - *low);
       const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
       levels.push_back(range > 0 ? now / range : 0);

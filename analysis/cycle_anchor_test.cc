@@ -42,7 +42,8 @@ class CycleAnchorTest : public ::testing::Test {
   void Pass(uint32_t layers) {
     std::vector<uint64_t> held;
     for (uint32_t layer = 0; layer < layers; ++layer)
-      held.push_back(Hold(Stack({{"forward", "/src/net.py", layer + 1}, {"main", "/src/a.py", 9}})));
+      held.push_back(
+          Hold(Stack({{"forward", "/src/net.py", layer + 1}, {"main", "/src/a.py", 9}})));
     for (const uint64_t block : held) script_.FreeBlock(block);
   }
   void OptimizerStep(uint32_t line) {

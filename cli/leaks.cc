@@ -1,12 +1,13 @@
 // gpumemtrace leaks: what holds ever more memory.
 
+#include "analysis/leaks/leaks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "analysis/examination.h"
-#include "analysis/leaks/leaks.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
 #include "cli/leaks_text.h"

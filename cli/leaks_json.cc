@@ -21,9 +21,7 @@ Json OrNull(const std::optional<T>& value) {
 Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
   return frame ? FrameJson(*frame) : Json();
 }
-Json DeviceJson(int32_t device) {
-  return device == analysis::kHostDevice ? Json() : Json(device);
-}
+Json DeviceJson(int32_t device) { return device == analysis::kHostDevice ? Json() : Json(device); }
 // A slope may be negative.
 Json Slope(double bytes) {
   return bytes < 0 ? Json(-static_cast<int64_t>(Whole(-bytes))) : Json(Whole(bytes));
@@ -82,9 +80,8 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
     json["suspects"].push_back(SuspectJson(report.suspects[i], stacks));
   json["benign"] = Json::array();
   for (const analysis::BenignGrowth& growth : report.benign) {
-    json["benign"].push_back({{"label", growth.label},
-                              {"frame", FrameOrNull(growth.frame)},
-                              {"bytes", growth.bytes}});
+    json["benign"].push_back(
+        {{"label", growth.label}, {"frame", FrameOrNull(growth.frame)}, {"bytes", growth.bytes}});
   }
   json["minima"] = Json::array();
   for (const analysis::CycleMinima& minima : report.minima) {

@@ -10,6 +10,7 @@
 #include "analysis/leaks/trend.h"
 #include "cli/stack_text.h"
 #include "cli/text.h"
+#include "symbols/demangle.h"
 
 namespace gmt::cli {
 namespace {
@@ -103,9 +104,7 @@ class Writer {
 
  private:
   std::string_view Unit() const { return report_.cycles.clear ? "step" : "part"; }
-  std::string Cycles(uint64_t count) const {
-    return Plural(count, std::string(Unit()).c_str());
-  }
+  std::string Cycles(uint64_t count) const { return Plural(count, std::string(Unit()).c_str()); }
   std::string Cut(std::string line) const {
     if (line.size() <= width_) return line;
     size_t end = width_ - 3;
@@ -114,17 +113,18 @@ class Writer {
   }
   void Line(const std::string& line) { text_ += Cut(line) + "\n"; }
 
+  std::string PlaceOf(const analysis::FrameText& frame) const {
+    return frame.Place().empty() ? symbols::ShortName(frame.Name(), width_ / 3) : frame.Place();
+  }
   std::string Place(const LeakSuspect& suspect) const {
-    if (suspect.common_frame && !suspect.common_frame->Place().empty())
-      return "at " + suspect.common_frame->Place();
-    if (suspect.common_frame) return "in " + suspect.common_frame->Name();
-    return suspect.kind == LeakKind::kUntracked ? "that no allocation explains"
-                                                : "without a stack";
+    if (suspect.common_frame) return "at " + PlaceOf(*suspect.common_frame);
+    return suspect.kind == LeakKind::kUntracked ? "that no allocation explains" : "without a stack";
   }
 
   std::string Verdict() const {
     if (report_.cycles.count == 0)
-      return "Too early to tell: the recording has no allocations that could be compared over time.";
+      return "Too early to tell: the recording has no allocations that could be compared over "
+             "time.";
     if (!report_.enough) {
       return fmt::format("Too early to tell: {} of at least {} {}s were recorded.",
                          Count(report_.cycles.count), report_.cycles_needed, Unit());
@@ -134,9 +134,9 @@ class Writer {
     const std::string_view word = first.tier == LeakTier::kLeak     ? "Leak"
                                   : first.tier == LeakTier::kLikely ? "Likely a leak"
                                                                     : "Possibly a leak";
-    std::string line = fmt::format("{}: {} per {} on {} {}, {} so far", word,
-                                   Rate(first.bytes_per_cycle), Unit(), Where(first.device),
-                                   Place(first), Bytes(first.bytes));
+    std::string line =
+        fmt::format("{}: {} per {} on {} {}, {} so far", word, Rate(first.bytes_per_cycle), Unit(),
+                    Where(first.device), Place(first), Bytes(first.bytes));
     const auto more = std::count_if(report_.suspects.begin() + 1, report_.suspects.end(),
                                     [](const auto& s) { return s.tier != LeakTier::kPossible; });
     if (more > 0 && first.tier != LeakTier::kPossible) line += fmt::format("; {} more", more);
@@ -156,12 +156,13 @@ class Writer {
   std::string Watched() const {
     const auto& cycles = report_.cycles;
     if (!cycles.clear) {
-      return fmt::format("no steps were seen in {}: compared are {} {}s with equally many events; a "
-                         "mark \"step\" tells more",
-                         Duration(report_.watched_ns), Count(cycles.count), Unit());
+      return fmt::format(
+          "no steps were seen in {}: compared are {} {}s with equally many events; a "
+          "mark \"step\" tells more",
+          Duration(report_.watched_ns), Count(cycles.count), Unit());
     }
-    return fmt::format("{} in {}, {} by {}, {} each", Cycles(cycles.count),
-                       Duration(report_.watched_ns), cycles.inferred ? "inferred" : "told",
+    return fmt::format("{} in {}, {} {}, {} each", Cycles(cycles.count),
+                       Duration(report_.watched_ns), cycles.inferred ? "inferred from" : "told by",
                        cycles.source, Duration(cycles.period_ns));
   }
 
@@ -187,23 +188,24 @@ class Writer {
   }
 
   std::string MinimaText(const CycleMinima& minima) const {
-    std::string line = fmt::format("{}, at the least: {} at {} {}, {} at the end",
+    std::string line = fmt::format("{} at the least: {} at {} {}, {} at the end",
                                    Where(minima.device), Bytes(minima.first_bytes), Unit(),
                                    Count(minima.first_cycle), Bytes(minima.last_bytes));
     if (minima.low_bytes_per_cycle <= 0) return line + "; it does not grow";
-    return line + fmt::format("; it grows by {} per {}{}", Rate(minima.bytes_per_cycle), Unit(),
+    return line + fmt::format("; +{} per {}{}", Rate(minima.bytes_per_cycle), Unit(),
                               Interval(Rate(minima.low_bytes_per_cycle),
                                        Rate(minima.high_bytes_per_cycle)));
   }
 
   void Suspect(const LeakSuspect& suspect) {
-    std::string head = fmt::format(
-        "{}  {:<8} {} per {}{}, {}", suspect.id, NameOf(suspect.tier),
-        Rate(suspect.bytes_per_cycle), Unit(),
-        Interval(Rate(suspect.low_bytes_per_cycle), Rate(suspect.high_bytes_per_cycle)),
-        Bytes(suspect.bytes));
+    std::string head =
+        fmt::format("{}  {:<8} {} per {}{}, {}", suspect.id, NameOf(suspect.tier),
+                    Rate(suspect.bytes_per_cycle), Unit(),
+                    Interval(Rate(suspect.low_bytes_per_cycle), Rate(suspect.high_bytes_per_cycle)),
+                    Bytes(suspect.bytes));
     if (suspect.count > 0) head += " in " + Plural(suspect.count, "block");
-    if (suspect.since_cycle > 1) head += fmt::format(", since {} {}", Unit(), Count(suspect.since_cycle));
+    if (suspect.since_cycle > 1)
+      head += fmt::format(", since {} {}", Unit(), Count(suspect.since_cycle));
     Line(head);
     std::string what(KindText(suspect.kind));
     if (!suspect.library.empty()) what += " (" + suspect.library + ")";
@@ -232,9 +234,9 @@ class Writer {
     const size_t count = std::min(kBenignShown, report_.benign.size());
     for (size_t i = 0; i < count; ++i) {
       const BenignGrowth& growth = report_.benign[i];
-      std::string line =
-          fmt::format("{} {}: {}", i == 0 ? "benign:" : "       ", growth.label, Bytes(growth.bytes));
-      if (growth.frame) line += ", " + FrameLine(*growth.frame, width_ / 3);
+      std::string line = fmt::format("{} {}: {}", i == 0 ? "benign:" : "       ", growth.label,
+                                     Bytes(growth.bytes));
+      if (growth.frame) line += ", " + PlaceOf(*growth.frame);
       if (i + 1 == count && count < report_.benign.size())
         line += fmt::format("; and {} more", report_.benign.size() - count);
       Line(line);
@@ -242,8 +244,13 @@ class Writer {
   }
 
   void Lacks() {
-    for (size_t i = 0; i < std::min(kLacksShown, shown_.lacks.size()); ++i)
-      Line("not known: " + shown_.lacks[i]);
+    size_t count = 0;
+    for (const std::string& lack : shown_.lacks) {
+      // Frames without names change no answer here.
+      if (lack.find("without a name") != std::string::npos || count == kLacksShown) continue;
+      Line("not known: " + lack);
+      ++count;
+    }
   }
 
   std::string Next() const {

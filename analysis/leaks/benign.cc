@@ -32,7 +32,8 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
   const SiteVerdict& verdict = site.verdict;
   const uint64_t from = CycleNumber(verdict.onset), until = CycleNumber(verdict.end);
   const bool at_once = verdict.growth == Growth::kOnce;
-  if (at_once && AnyFrame(frames, IsOptimizer)) return absl::StrCat("optimizer state (step ", from, ")");
+  if (at_once && AnyFrame(frames, IsOptimizer))
+    return absl::StrCat("optimizer state (step ", from, ")");
   if (AnyFrame(frames, IsProfiler)) return "the profiler's own buffers";
   switch (verdict.growth) {
     case Growth::kWarming:
@@ -68,8 +69,8 @@ void AddPools(const LeakWalk& walk, std::vector<BenignGrowth>& named) {
     if (grown <= kPoolGrowth * reserved[burn_in]) continue;
     for (const DeviceMinima& minima : walk.detector.Minima()) {
       if (minima.device != device || minima.bytes_per_cycle.low > 0) continue;
-      named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt, 0,
-                       Whole(grown)});
+      named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt,
+                       0, Whole(grown)});
     }
   }
 }
@@ -95,8 +96,8 @@ std::vector<BenignGrowth> NameBenign(const std::vector<SiteGrowth>& grown, const
   for (BenignGrowth& growth : named) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const BenignGrowth& other) {
       return other.label == growth.label && other.frame.has_value() == growth.frame.has_value() &&
-             (!growth.frame || (other.frame->file == growth.frame->file &&
-                                other.frame->line == growth.frame->line));
+             (!growth.frame ||
+              (other.frame->file == growth.frame->file && other.frame->line == growth.frame->line));
     });
     if (same != merged.end()) {
       same->bytes += growth.bytes;

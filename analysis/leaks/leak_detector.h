@@ -64,7 +64,8 @@ struct DeviceMinima {
 class LeakDetector {
  public:
   static constexpr size_t kMaxSites = 1 << 16, kMaxSizes = 4096;
-  static constexpr uint32_t kOtherStacks = UINT32_MAX;  // of the site that sites beyond kMaxSites share
+  static constexpr uint32_t kOtherStacks =
+      UINT32_MAX;  // of the site that sites beyond kMaxSites share
   using Site = uint32_t;
 
   // `size`: of the block; it counts where the key has no stack.
@@ -80,7 +81,9 @@ class LeakDetector {
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size);
   void OnCycleEnd() { grid_.EndCycle(); }
 
-  uint32_t cycle() const { return grid_.cycle(); }  // complete ones; the number of the one under way
+  uint32_t cycle() const {
+    return grid_.cycle();
+  }  // complete ones; the number of the one under way
   const ChunkGrid& grid() const { return grid_; }
   size_t sites() const { return sites_.size(); }
 
@@ -108,7 +111,7 @@ class LeakDetector {
   ChunkGrid grid_;
   absl::flat_hash_map<SiteKey, Site> site_ids_;
   std::vector<Watched> sites_;
-  std::map<int32_t, SiteHistory> devices_;  // all that is held
+  std::map<int32_t, SiteHistory> devices_;   // all that is held
   std::map<Size, SiteHistory> from_before_;  // births: frees of blocks whose birth nobody saw
 };
 

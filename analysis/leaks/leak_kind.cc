@@ -21,6 +21,13 @@ bool IsRatchet(const SiteGrowth& site) {
   return site.new_maxima * 10 >= site.births * 6 && site.max_size > site.min_size;
 }
 
+// A whole number where it is about one: the first step and the last leave less.
+std::string Number(double value) {
+  const double whole = std::round(value);
+  return std::abs(value - whole) <= 0.02 * value ? absl::StrFormat("%.0f", whole)
+                                                 : absl::StrFormat("%.2g", value);
+}
+
 }  // namespace
 
 LeakKind KindOf(const SiteGroup& group, StackTexts& texts) {
@@ -55,14 +62,14 @@ std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
     births += site->births;
     live += site->live_count;
   }
-  const double length = std::max(1.0, static_cast<double>(cycles) - first.verdict.onset);
-  const double rate = survivors / length;
-  std::string text = rate >= 0.995
-                         ? absl::StrFormat("%.3g blocks of every step are kept", rate)
-                         : absl::StrFormat("one block of every %.3g steps is kept", 1 / rate);
-  if (births == live) return text + ", none was ever freed";
-  return absl::StrFormat("%s, of %.3g that each step makes there", text,
-                         static_cast<double>(births) / std::max(1.0, static_cast<double>(cycles)));
+  const auto all = static_cast<double>(cycles);
+  const double rate = survivors / std::max(1.0, all - first.verdict.onset);
+  std::string text =
+      rate >= 0.98 ? Number(rate) + (rate < 1.5 ? " block" : " blocks") + " of every step kept"
+                   : absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
+  if (births == live) return text + ", none ever freed";
+  return absl::StrCat(text, ", of ", Number(static_cast<double>(births) / std::max(1.0, all)),
+                      " a step made there");
 }
 
 }  // namespace gmt::analysis

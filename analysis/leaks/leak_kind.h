@@ -17,7 +17,7 @@ namespace gmt::analysis {
 
 LeakKind KindOf(const SiteGroup& group, StackTexts& texts);
 
-// "1 block survives of every step, none was freed".
+// "4 blocks of every step are kept, of 5 made there", "1 block of every 5.7 steps is kept, none freed".
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles);
 
 }  // namespace gmt::analysis

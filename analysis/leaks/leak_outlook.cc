@@ -12,8 +12,7 @@ constexpr double kLongest_ns = 3e17;  // about ten years
 
 std::optional<int64_t> TimeFor(uint64_t room, double bytes_per_cycle, int64_t period_ns) {
   if (bytes_per_cycle <= 0 || period_ns <= 0) return std::nullopt;
-  const double time =
-      static_cast<double>(room) / bytes_per_cycle * static_cast<double>(period_ns);
+  const double time = static_cast<double>(room) / bytes_per_cycle * static_cast<double>(period_ns);
   if (time > kLongest_ns) return std::nullopt;
   return static_cast<int64_t>(time);
 }

@@ -24,8 +24,8 @@ namespace gmt::analysis {
 
 struct LeakWalk {
   LeakDetector detector;
-  std::map<int32_t, SiteHistory> segments;    // by device: what frameworks' allocators took
-  std::map<int32_t, uint64_t> recent_peaks;   // by device: most held in the last cycles
+  std::map<int32_t, SiteHistory> segments;   // by device: what frameworks' allocators took
+  std::map<int32_t, uint64_t> recent_peaks;  // by device: most held in the last cycles
 };
 
 // `cycles`: in order. What happened before the first is of the first; behind the last nothing counts.

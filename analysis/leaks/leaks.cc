@@ -95,11 +95,11 @@ class Finder {
     for (const SiteGrowth& site : grown) {
       if (site.verdict.is_leak()) leaking.push_back(site);
     }
-    const MergedLeaks merged = MergeLeaks(leaking, LoopStacks(walk), examination_.stacks());
-    for (const SiteGroup& group : merged.groups) AddSuspect(group, merged.loop_depth, walk);
+    for (const SiteGroup& group : MergeLeaks(leaking, LoopStacks(walk), examination_.stacks()))
+      AddSuspect(group, walk);
   }
 
-  void AddSuspect(const SiteGroup& group, size_t loop_depth, const LeakWalk& walk) {
+  void AddSuspect(const SiteGroup& group, const LeakWalk& walk) {
     const SiteGrowth& first = *group.front();
     LeakSuspect& suspect = report_.suspects.emplace_back();
     suspect.device = first.key.device;
@@ -107,8 +107,8 @@ class Finder {
     suspect.kind = KindOf(group, examination_.stacks());
     suspect.reason = ReasonOf(group, suspect.kind, cycles_.cycles.size());
     suspect.since_cycle = Whole(first.verdict.onset) + 1;
-    suspect.common_frame = CommonFrame(group, loop_depth, examination_.stacks());
-    if (first.key.heap == kDriverHeap) suspect.library = examination_.stacks().Library(first.key.stack);
+    suspect.common_frame = CommonFrame(group, examination_.stacks());
+    if (first.key.heap == kDriverHeap) suspect.library = LibraryOf(first);
     bool certain = false;
     for (const SiteGrowth* site : group) {
       const SiteVerdict& verdict = site->verdict;
@@ -124,6 +124,11 @@ class Finder {
                      [](const LeakStack& a, const LeakStack& b) { return a.bytes > b.bytes; });
     suspect.tier = TierOf(certain);
     SetEta(MostHeld(walk, suspect.device), suspect);
+  }
+  // "" where it is the program itself.
+  std::string LibraryOf(const SiteGrowth& site) const {
+    const std::string& library = examination_.stacks().Library(site.key.stack);
+    return library == "the program" ? "" : library;
   }
   static void AddStack(const SiteGrowth& site, LeakSuspect& suspect) {
     if (site.key.stack == 0 || site.key.stack == LeakDetector::kOtherStacks) return;

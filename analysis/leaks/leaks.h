@@ -57,10 +57,10 @@ struct LeakSuspect {
   uint64_t count = 0;
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
   std::optional<FrameText> common_frame;  // the deepest of the program's own that all of them share
-  std::string library;  // that took the memory (analysis/frames.h); of a framework's blocks ""
-  std::string heap;                       // "pytorch", "driver", "host"
-  uint64_t since_cycle = 0;               // from 1; 1: from the first on
-  std::string reason;                     // what was seen, as a sentence
+  std::string library;       // that took memory of the driver; "": the program itself, or not known
+  std::string heap;          // "pytorch", "driver", "host"
+  uint64_t since_cycle = 0;  // from 1; 1: from the first on
+  std::string reason;        // what was seen, as a sentence
   // Until the device is full at this rate, from the recording's end.
   std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
 };

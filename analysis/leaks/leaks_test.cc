@@ -1,1 +1,252 @@
+#include "analysis/leaks/leaks.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "analysis/event_script.h"
+
+namespace gmt::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+class LeaksTest : public ::testing::Test {
+ protected:
+  template <typename Cycle>
+  void Run(uint32_t cycles, Cycle cycle) {
+    script_.Mark("step", 0);
+    for (uint32_t i = 0; i < cycles; ++i) {
+      cycle(i);
+      script_.Mark("step", i + 1);
+    }
+  }
+  uint64_t NewAddress() { return next_ += uint64_t{1} << 30; }
+  void Keep(uint64_t size, const EventScript::Functions& stack) {
+    script_.Block(NewAddress(), size, stack);
+  }
+  void Brief(uint64_t size, const EventScript::Functions& stack) {
+    const uint64_t address = NewAddress();
+    script_.Block(address, size, stack);
+    script_.FreeBlock(address);
+  }
+  gmt::Sample& SampleOfUs(uint64_t bytes) {
+    script_.pid = 7;
+    gmt::Sample& sample = script_.Sample(bytes + 100 * kMiB, 80 * 1024 * kMiB);
+    sample.set_source("nvml");
+    sample.add_processes()->set_pid(7);
+    sample.mutable_processes(0)->set_bytes(bytes);
+    return sample;
+  }
+  LeakReport Find(LeakOptions options = {}) {
+    trace_ = script_.Build();
+    return FindLeaks(Examination(trace_, script_.definitions()), options);
+  }
+
+  EventScript script_;
+  Trace trace_;
+  uint64_t next_ = 0;
+};
+
+TEST_F(LeaksTest, BelowAHundredCyclesThereIsNoVerdictAtAll) {
+  Run(99, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  const LeakReport report = Find();
+  EXPECT_FALSE(report.enough);
+  EXPECT_EQ(report.cycles.count, 99u);
+  EXPECT_EQ(report.cycles_needed, 100u);
+  EXPECT_THAT(report.suspects, IsEmpty());
+  EXPECT_THAT(report.benign, IsEmpty());
+}
+
+TEST_F(LeaksTest, TierRisesWithTheCyclesWatched) {
+  Run(250, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  EXPECT_EQ(Find().suspects.at(0).tier, LeakTier::kLeak);
+  LeakOptions options;
+  options.window.to_ns = 150 * 2 * EventScript::kStep_ns;
+  EXPECT_EQ(Find(options).suspects.at(0).tier, LeakTier::kLikely);
+}
+
+TEST_F(LeaksTest, SuspectsAddUpToTheGrowthOfTheMinimum) {
+  Run(300, [&](uint32_t cycle) {
+    Brief(64 * kMiB, {"forward", "train"});
+    Keep(3 * kMiB, {"append", "train"});
+    Keep(cycle % 2 == 0 ? kMiB : 2 * kMiB, {"remember", "log", "train"});
+    if (cycle < 20) Keep(kMiB, {"setup", "train"});
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(2));
+  ASSERT_THAT(report.minima, SizeIs(1));
+  const CycleMinima& minima = report.minima[0];
+  double sum = 0, low = 0, high = 0;
+  for (const LeakSuspect& suspect : report.suspects) {
+    sum += suspect.bytes_per_cycle;
+    low += suspect.low_bytes_per_cycle;
+    high += suspect.high_bytes_per_cycle;
+  }
+  EXPECT_NEAR(sum, 4.5 * kMiB, 0.01 * kMiB);
+  EXPECT_NEAR(sum, minima.bytes_per_cycle, 0.01 * sum);
+  const double cycles = 300 - static_cast<double>(minima.first_cycle - 1) - 4;
+  const auto grown = static_cast<double>(minima.last_bytes - minima.first_bytes);
+  EXPECT_GE(grown, low * (cycles - 4));
+  EXPECT_LE(grown, high * (cycles + 4));
+}
+
+TEST_F(LeaksTest, CleanLoopHasNoSuspect) {
+  Run(300, [&](uint32_t) { Brief(64 * kMiB, {"forward", "train"}); });
+  const LeakReport report = Find();
+  EXPECT_TRUE(report.enough);
+  EXPECT_THAT(report.suspects, IsEmpty());
+}
+
+TEST_F(LeaksTest, DriverMemoryIsALeakOfItsOwnAndSegmentsAreNot) {
+  Run(300, [&](uint32_t) {
+    const uint64_t segment = NewAddress();
+    script_.Alloc(segment, 20 * kMiB, {"segment"});
+    script_.Block(segment, 512);
+    script_.FreeBlock(segment);
+    script_.Alloc(NewAddress(), kMiB, {"knn_build", "train"});
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kDriver);
+  EXPECT_EQ(report.suspects[0].bytes_per_cycle, kMiB);
+  EXPECT_EQ(report.suspects[0].heap, "driver");
+}
+
+TEST_F(LeaksTest, PinnedMemoryIsOfTheHost) {
+  Run(300, [&](uint32_t) { script_.Pinned(NewAddress(), kMiB, {"pin", "train"}); });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kPinnedHost);
+  EXPECT_EQ(report.suspects[0].device, kHostDevice);
+  EXPECT_FALSE(report.suspects[0].eta_ns.has_value());
+}
+
+TEST_F(LeaksTest, BlocksThatAwaitAStreamForEverLeak) {
+  Run(300, [&](uint32_t) {
+    const uint64_t done = NewAddress(), forgotten = NewAddress();
+    script_.Block(done, kMiB, {"forward", "train"});
+    script_.FreeBlock(done);
+    script_.FreeBlockDone(done);
+    script_.Block(forgotten, kMiB, {"copy", "train"});
+    script_.FreeBlock(forgotten);
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kAwaiting);
+  EXPECT_EQ(report.suspects[0].common_frame->function, "copy");
+}
+
+TEST_F(LeaksTest, PoolThatKeepsWhatWasOutgrownIsARatchet) {
+  Run(300, [&](uint32_t cycle) {
+    script_.Alloc(NewAddress(), (cycle + 1) * kMiB / 16, {"pool_alloc", "serve"});
+  });
+  EXPECT_EQ(Find().suspects.at(0).kind, LeakKind::kPoolRatchet);
+}
+
+TEST_F(LeaksTest, GrowthThatNoEventExplainsIsUntracked) {
+  Run(400, [&](uint32_t cycle) {
+    Brief(kMiB, {"forward", "train"});
+    SampleOfUs((1000 + cycle / 4 * 2) * kMiB);
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kUntracked);
+  EXPECT_EQ(report.suspects[0].tier, LeakTier::kLeak);
+  EXPECT_NEAR(report.suspects[0].bytes_per_cycle, 0.5 * kMiB, 0.02 * kMiB);
+  EXPECT_THAT(report.suspects[0].stacks, IsEmpty());
+}
+
+TEST_F(LeaksTest, GrowthOfAllProcessesTogetherIsOnlyPossible) {
+  Run(400, [&](uint32_t cycle) {
+    Brief(kMiB, {"forward", "train"});
+    script_.Sample((1000 + cycle) * kMiB, 80 * 1024 * kMiB).set_source("cudaMemGetInfo");
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].tier, LeakTier::kPossible);
+}
+
+TEST_F(LeaksTest, GrowthThatIsRecordedIsNotUntrackedToo) {
+  uint64_t driver = 500 * kMiB;
+  Run(400, [&](uint32_t) {
+    script_.Alloc(NewAddress(), kMiB, {"leak", "train"});
+    SampleOfUs(driver += kMiB);
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].kind, LeakKind::kDriver);
+}
+
+TEST_F(LeaksTest, TimeUntilTheDeviceIsFullComesFromTheRoomLeft) {
+  Run(300, [&](uint32_t) {
+    Keep(kMiB, {"append", "train"});
+    script_.Sample(1024 * kMiB, 4096 * kMiB).set_source("nvml");
+  });
+  const LeakReport report = Find();
+  const LeakSuspect& suspect = report.suspects.at(0);
+  // 4096 MiB, less 1024 outside what is recorded, less 300 leaked; 3 events of a millisecond a step.
+  ASSERT_TRUE(suspect.eta_ns.has_value());
+  EXPECT_NEAR(static_cast<double>(*suspect.eta_ns), (4096 - 1024 - 300) * 3e6, 1e8);
+  EXPECT_LE(*suspect.low_eta_ns, *suspect.eta_ns);
+  EXPECT_GE(*suspect.high_eta_ns, *suspect.eta_ns);
+}
+
+TEST_F(LeaksTest, WithoutStepsAVerdictIsAtMostPossible) {
+  for (int i = 0; i < 4000; ++i) Keep(kMiB, {"append", "serve"});
+  const LeakReport report = Find();
+  EXPECT_FALSE(report.cycles.clear);
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.suspects[0].tier, LeakTier::kPossible);
+}
+
+TEST_F(LeaksTest, OneDeviceCanBeAskedFor) {
+  Run(300, [&](uint32_t) {
+    script_.Block(NewAddress(), kMiB, {"append", "train"}).device = 1;
+    Brief(kMiB, {"forward", "train"});
+  });
+  LeakOptions options;
+  options.device = 0;
+  EXPECT_THAT(Find(options).suspects, IsEmpty());
+  options.device = 1;
+  EXPECT_THAT(Find(options).suspects, SizeIs(1));
+}
+
+TEST_F(LeaksTest, BenignGrowthHasItsName) {
+  std::vector<uint64_t> queue;
+  Run(300, [&](uint32_t cycle) {
+    Brief(64 * kMiB, {"forward", "train"});
+    if (cycle == 150) Keep(10 * kMiB, {"ema", "train"});
+    queue.push_back(NewAddress());
+    script_.Block(queue.back(), kMiB, {"push", "train"});
+    if (queue.size() > 40) script_.FreeBlock(queue[queue.size() - 41]);
+  });
+  const LeakReport report = Find();
+  EXPECT_THAT(report.suspects, IsEmpty());
+  std::vector<std::string> labels;
+  for (const BenignGrowth& growth : report.benign) labels.push_back(growth.label);
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("made once, at step 151",
+                                                      HasSubstr("queue of 40, full since step 4")));
+}
+
+TEST_F(LeaksTest, EmptyRecordingIsNoAnswer) {
+  const LeakReport report = Find();
+  EXPECT_FALSE(report.enough);
+  EXPECT_EQ(report.cycles.count, 0u);
+}
+
+TEST_F(LeaksTest, HostileValuesAreNoUndefinedBehaviour) {
+  Run(300, [&](uint32_t cycle) {
+    format::Event& event = script_.Block(NewAddress(), UINT64_MAX, {"append", "train"});
+    event.t_ns = cycle % 2 == 0 ? INT64_MAX : INT64_MIN;
+    script_.FreeBlock(12345);
+    script_.Sample(UINT64_MAX, UINT64_MAX);
+  });
+  Find();
+}
+
+}  // namespace
+}  // namespace gmt::analysis

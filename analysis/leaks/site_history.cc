@@ -103,8 +103,9 @@ void SiteHistory::Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cyc
   now.least = std::min(now.least, live_);
   const uint32_t cycle = std::min(birth_cycle, grid.cycle());
   lifetimes_.Add(grid.cycle() - cycle);
-  const auto born = std::lower_bound(chunks_.begin(), chunks_.end(), grid.ChunkOf(cycle),
-                                     [](const Chunk& c, uint32_t index) { return c.index < index; });
+  const auto born =
+      std::lower_bound(chunks_.begin(), chunks_.end(), grid.ChunkOf(cycle),
+                       [](const Chunk& c, uint32_t index) { return c.index < index; });
   if (born == chunks_.end() || born->index != grid.ChunkOf(cycle) || born->alive == 0) return;
   --born->alive;
   born->alive_bytes -= std::min(bytes, born->alive_bytes);

@@ -80,7 +80,9 @@ class SiteHistory {
   uint32_t first_birth() const { return first_birth_; }  // cycle
   uint64_t min_size() const { return min_size_; }
   uint64_t max_size() const { return max_size_; }
-  uint32_t new_maxima() const { return new_maxima_; }  // births of a size that no earlier one had reached
+  uint32_t new_maxima() const {
+    return new_maxima_;
+  }  // births of a size that no earlier one had reached
   const Lifetimes& lifetimes() const { return lifetimes_; }
   Series SeriesOn(const ChunkGrid& grid) const;
 

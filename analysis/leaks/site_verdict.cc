@@ -8,25 +8,25 @@ namespace gmt::analysis {
 namespace {
 
 constexpr uint32_t kLeastBurnIn = 20;
-constexpr double kBurnIn = 0.25;          // of all cycles
-constexpr uint32_t kLeastAge = 5;         // cycles that a survivor has lived
-constexpr uint32_t kLongLifetime = 3;     // cycles: what lives shorter is working memory
+constexpr double kBurnIn = 0.25;       // of all cycles
+constexpr uint32_t kLeastAge = 5;      // cycles that a survivor has lived
+constexpr uint32_t kLongLifetime = 3;  // cycles: what lives shorter is working memory
 constexpr uint64_t kFewLongLifetimes = 3;
-constexpr size_t kGroups = 10;            // of chunks, in the late window
+constexpr size_t kGroups = 10;  // of chunks, in the late window
 constexpr double kGroupsWithSurvivors = 0.35;
 constexpr double kLeastEvents = 4;
 constexpr double kWarming = -2, kWarmingOverall = -1.4, kWarmingLate = 0;
 constexpr double kManyEvents = 12;
-constexpr double kIrregularEvents = 6;    // that it takes where they come at any time
-constexpr double kEvenGaps = 0.3;         // scatter of the gaps, of what comes regularly
+constexpr double kIrregularEvents = 6;  // that it takes where they come at any time
+constexpr double kEvenGaps = 0.3;       // scatter of the gaps, of what comes regularly
 constexpr double kUnlikely = 0.01;
 constexpr double kBalanced = 0.6;
-constexpr double kNetGrowth = 0.3;        // of the survivors' bytes
+constexpr double kNetGrowth = 0.3;  // of the survivors' bytes
 constexpr double kRisingGroups = 0.6, kFalls = 0.2, kLeastGrowth = 0.03, kLaterHalf = 0.4;
 constexpr double kMaximaPerCycle = 0.015;
 constexpr uint32_t kLeastMaxima = 6;
-constexpr double kSameTime = 1.4;         // of two lifetimes
-constexpr double kAtOnce = 0.02;          // of all cycles
+constexpr double kSameTime = 1.4;  // of two lifetimes
+constexpr double kAtOnce = 0.02;   // of all cycles
 
 using Values = std::vector<double>;
 
@@ -103,12 +103,13 @@ class Judgement {
     const size_t first = FirstIn(late) + burn_in_, last = LastIn(late) + burn_in_;
     const double events = IndependentEvents(late);
     const Values groups = GroupSums(late);
-    const auto with_survivors =
-        static_cast<double>(std::count_if(groups.begin(), groups.end(), [](double n) { return n > 0; }));
+    const auto with_survivors = static_cast<double>(
+        std::count_if(groups.begin(), groups.end(), [](double n) { return n > 0; }));
     verdict_.late_events = events;
     if (Sum(Part(from_before_, burn_in_, chunks_)) >= kBalanced * Sum(late))
       return Name(Growth::kFromBefore);
-    const double silent = static_cast<double>(aged_ - 1 - last) / static_cast<double>(aged_ - first);
+    const double silent =
+        static_cast<double>(aged_ - 1 - last) / static_cast<double>(aged_ - first);
     if (ChanceOfSilence(events, silent) < kUnlikely) return NameGrowth();
     const double trend = RateTrend(Part(series_.alive, first, aged_));
     if (IsWarming(trend, events)) return Name(Growth::kWarming);
@@ -168,7 +169,8 @@ class Judgement {
     const Rises rises = RisesOf(least);
     if (rises.up <= 0 || rises.down > kFalls * rises.up) return false;
     if (rises.rising < kRisingGroups * rises.pairs) return false;
-    if (least.back() - least.front() < kLeastGrowth * static_cast<double>(site_.most())) return false;
+    if (least.back() - least.front() < kLeastGrowth * static_cast<double>(site_.most()))
+      return false;
     const size_t middle = least.size() / 2;
     return least.back() - least[middle] >= kLaterHalf * (least[middle] - least.front()) &&
            TheilSen(least).low > 0;
@@ -179,7 +181,8 @@ class Judgement {
     verdict_.certain = true;
     verdict_.bytes_per_cycle = PerCycle(TheilSen(Part(series_.least, burn_in_, chunks_)));
     const double cycles = static_cast<double>(chunks_) * per_chunk_;
-    verdict_.onset = std::max(0.0, cycles - Grown() / std::max(verdict_.bytes_per_cycle.slope, 1e-9));
+    verdict_.onset =
+        std::max(0.0, cycles - Grown() / std::max(verdict_.bytes_per_cycle.slope, 1e-9));
     verdict_.end = cycles;
     verdict_.bytes = Whole(Grown());
   }
@@ -204,7 +207,8 @@ class Judgement {
       verdict_.lifetime = lifetimes.Quantile(0.5, kLongLifetime);
       return Name(high <= kSameTime * low ? Growth::kQueue : Growth::kEvicted);
     }
-    if (site_.new_maxima() > 2 && site_.live_count() * 4 < site_.births()) return Name(Growth::kMaxima);
+    if (site_.new_maxima() > 2 && site_.live_count() * 4 < site_.births())
+      return Name(Growth::kMaxima);
     Name(Growth::kEnded);
     verdict_.onset = site_.first_birth();
     const double cycles = static_cast<double>(chunks_) * per_chunk_;

@@ -43,8 +43,8 @@ struct SiteVerdict {
   bool is_leak() const { return growth == Growth::kSurvivors || growth == Growth::kRegrown; }
   bool certain = false;  // of a leak: every test is passed clearly
   Trend bytes_per_cycle;
-  double onset = 0;  // cycle from which on it grows, or grew
-  double end = 0;    // cycle up to which it grew; of a leak: now
+  double onset = 0;               // cycle from which on it grows, or grew
+  double end = 0;                 // cycle up to which it grew; of a leak: now
   uint64_t bytes = 0, count = 0;  // of a leak: leaked; else: held
   uint32_t lifetime = 0;          // cycles, of a queue
   double late_events = 0;         // survivors of the late window, as independent events

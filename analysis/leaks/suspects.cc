@@ -94,13 +94,12 @@ class Merger {
     });
   }
 
-  MergedLeaks Merge() && {
+  std::vector<SiteGroup> Merge() && {
     for (const Site& site : sites_) Join(site);
     JoinGraphs();
-    MergedLeaks merged;
-    merged.loop_depth = depth_;
+    std::vector<SiteGroup> merged;
     for (const std::vector<const Site*>& group : groups_) {
-      SiteGroup& sites = merged.groups.emplace_back();
+      SiteGroup& sites = merged.emplace_back();
       for (const Site* site : group) sites.push_back(site->growth);
     }
     return merged;
@@ -130,7 +129,8 @@ class Merger {
   void Join(const Site& site) {
     for (Group& group : groups_) {
       if (!ThroughSameLine(*group.front(), site)) continue;
-      if (InLockStep(*group.front()->growth, *site.growth, kSameLine)) return group.push_back(&site);
+      if (InLockStep(*group.front()->growth, *site.growth, kSameLine))
+        return group.push_back(&site);
     }
     groups_.push_back({&site});
   }
@@ -162,17 +162,21 @@ class Merger {
 
 }  // namespace
 
-MergedLeaks MergeLeaks(const std::vector<SiteGrowth>& leaking, const std::vector<SiteKey>& loop,
-                       StackTexts& texts) {
+std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
+                                  const std::vector<SiteKey>& loop, StackTexts& texts) {
   return Merger(leaking, loop, texts).Merge();
 }
 
-std::optional<FrameText> CommonFrame(const SiteGroup& group, size_t loop_depth, StackTexts& texts) {
-  const Path first = PathOf(group.front()->key, texts);
+std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) {
+  std::vector<Path> paths;
+  for (const SiteGrowth* site : group) paths.push_back(PathOf(site->key, texts));
+  const Path& first = paths.front();
   size_t depth = first.size();
-  for (const SiteGrowth* site : group)
-    depth = std::min(depth, CommonLength(first, PathOf(site->key, texts)));
-  if (depth <= loop_depth && depth < first.size()) ++depth;
+  for (const Path& path : paths) depth = std::min(depth, CommonLength(first, path));
+  const bool same_function = std::all_of(paths.begin(), paths.end(), [&](const Path& path) {
+    return depth < std::min(first.size(), path.size()) && SameFunction(*first[depth], *path[depth]);
+  });
+  if (same_function && first[depth]->function.find("forward") == std::string::npos) ++depth;
   // Python's own code is the program's; native code is where there is no Python.
   const FrameText* found = nullptr;
   for (size_t i = 0; i < depth; ++i) {

@@ -12,7 +12,6 @@
 #ifndef GMT_ANALYSIS_LEAKS_SUSPECTS_H_
 #define GMT_ANALYSIS_LEAKS_SUSPECTS_H_
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -24,23 +23,19 @@ namespace gmt::analysis {
 // Sites that leak together; most bytes per cycle first.
 using SiteGroup = std::vector<const SiteGrowth*>;
 
-struct MergedLeaks {
-  std::vector<SiteGroup> groups;
-  size_t loop_depth = 0;  // outermost frames that all stacks of the loop share, without noise
-};
-
 // `leaking`: those that leak. `loop`: sites that allocate in most cycles, leaking or not.
-MergedLeaks MergeLeaks(const std::vector<SiteGrowth>& leaking,
-                       const std::vector<SiteKey>& loop, StackTexts& texts);
+std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
+                                  const std::vector<SiteKey>& loop, StackTexts& texts);
 
 // The stack that says where memory came from: of a block born in a backward pass, the forward pass's.
 inline uint32_t TellingStack(const SiteKey& key) {
   return key.forward_stack != 0 ? key.forward_stack : key.stack;
 }
 
-// The deepest frame of the program's own that all stacks of the group pass through. Where that is but
-// the loop, in which everything lies, the loop's function with the line of the first site.
-std::optional<FrameText> CommonFrame(const SiteGroup& group, size_t loop_depth, StackTexts& texts);
+// The deepest frame of the program's own that all stacks of the group pass through. Of the function
+// below it, if that is one too, the line of the first site; but not of a module's forward pass, whose
+// lines say less than who called it.
+std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts);
 
 }  // namespace gmt::analysis
 

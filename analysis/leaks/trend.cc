@@ -13,7 +13,9 @@ constexpr double kNormal95 = 1.96;
 double Student95(double freedom) {
   const double z = kNormal95;
   return z + (z * z * z + z) / (4 * freedom) +
-         (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * freedom * freedom);
+         (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * freedom * freedom) +
+         (3 * std::pow(z, 7) + 19 * std::pow(z, 5) + 17 * z * z * z - 15 * z) /
+             (384 * freedom * freedom * freedom);
 }
 
 }  // namespace

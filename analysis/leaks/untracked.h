@@ -21,8 +21,8 @@ namespace gmt::analysis {
 
 struct UntrackedGrowth {
   int32_t device = 0;
-  std::string source;        // "nvml", "cudaMemGetInfo"
-  bool of_process = false;   // else other processes may have grown
+  std::string source;       // "nvml", "cudaMemGetInfo"
+  bool of_process = false;  // else other processes may have grown
   Trend bytes_per_cycle;
   uint64_t bytes = 0;        // grown since `since_cycle`
   uint64_t since_cycle = 0;  // from 0

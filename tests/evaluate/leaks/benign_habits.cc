@@ -28,8 +28,8 @@ class Maker {
     std::string function = name;
     for (char& c : function) c = c == ' ' ? '_' : c;
     const uint32_t stack = LoopStack(machine_, line_++, function);
-    habits_.push_back(std::make_unique<ScriptedHabit>(name, std::vector<uint32_t>{stack},
-                                                      std::move(script)));
+    habits_.push_back(
+        std::make_unique<ScriptedHabit>(name, std::vector<uint32_t>{stack}, std::move(script)));
     return *habits_.back();
   }
 
@@ -63,11 +63,12 @@ class Maker {
       last.clear();
       for (int i = 0; i < 8; ++i) last.push_back(m.Alloc(h.stack(), kMiB));
     });
-    Add("previous loss", [last = Machine::Block{0}](Machine& m, uint32_t, ScriptedHabit& h) mutable {
-      const Machine::Block loss = m.Alloc(h.stack(), 512);
-      m.Free(last);
-      last = loss;
-    });
+    Add("previous loss",
+        [last = Machine::Block{0}](Machine& m, uint32_t, ScriptedHabit& h) mutable {
+          const Machine::Block loss = m.Alloc(h.stack(), 512);
+          m.Free(last);
+          last = loss;
+        });
     Add("evaluation", [](Machine& m, uint32_t cycle, ScriptedHabit& h) {
       Blocks blocks;
       for (int i = 0; cycle % 40 == 39 && i < 20; ++i)
@@ -99,14 +100,13 @@ class Maker {
           garbage.clear();
         });
     const uint32_t epoch = machine_.Whole(20, options_.longest_queue / 2);
-    Add("losses of an epoch",
-        [losses = Blocks(), epoch](Machine& m, uint32_t cycle, ScriptedHabit& h) mutable {
-          losses.push_back(m.Alloc(h.stack(), 512));
-          if (cycle % epoch != epoch - 1) return;
-          for (const Machine::Block block : losses) m.Free(block);
-          losses.clear();
-        })
-        .longest_life = epoch;
+    Add("losses of an epoch", [losses = Blocks(), epoch](Machine& m, uint32_t cycle,
+                                                         ScriptedHabit& h) mutable {
+      losses.push_back(m.Alloc(h.stack(), 512));
+      if (cycle % epoch != epoch - 1) return;
+      for (const Machine::Block block : losses) m.Free(block);
+      losses.clear();
+    }).longest_life = epoch;
     const uint32_t request = machine_.Whole(5, 50);
     Add("cache of keys, grown with the request",
         [last = Machine::Block{0}, request](Machine& m, uint32_t cycle, ScriptedHabit& h) mutable {
@@ -119,15 +119,13 @@ class Maker {
 
   template <typename Size>
   void AddQueue(const std::string& name, uint32_t length, Size size) {
-    Add(name,
-        [queue = std::deque<Machine::Block>(), length, size](Machine& m, uint32_t,
-                                                             ScriptedHabit& h) mutable {
-          queue.push_back(m.Alloc(h.stack(), size(m)));
-          if (queue.size() <= length) return;
-          m.Free(queue.front());
-          queue.pop_front();
-        })
-        .longest_life = length;
+    Add(name, [queue = std::deque<Machine::Block>(), length, size](Machine& m, uint32_t,
+                                                                   ScriptedHabit& h) mutable {
+      queue.push_back(m.Alloc(h.stack(), size(m)));
+      if (queue.size() <= length) return;
+      m.Free(queue.front());
+      queue.pop_front();
+    }).longest_life = length;
   }
 
   void Caches() {
@@ -139,21 +137,20 @@ class Maker {
       });
     }
     const uint32_t room = machine_.Whole(10, options_.longest_queue / 2);
-    Add("cache that evicts at random",
-        [cache = Blocks(), room](Machine& m, uint32_t, ScriptedHabit& h) mutable {
-          cache.push_back(m.Alloc(h.stack(), 512 * kKiB));
-          if (cache.size() <= room) return;
-          const size_t victim = m.Whole(0, static_cast<uint32_t>(cache.size()) - 1);
-          m.Free(cache[victim]);
-          cache.erase(cache.begin() + static_cast<std::ptrdiff_t>(victim));
-        })
-        .longest_life = room;
-    Add("table of shapes seen", [seen = std::vector<bool>(97)](Machine& m, uint32_t,
-                                                              ScriptedHabit& h) mutable {
-      const uint32_t shape = std::min(m.Whole(0, 96), m.Whole(0, 96));
-      if (!seen[shape]) m.Alloc(h.stack(), (shape + 1) * 8 * kKiB);
-      seen[shape] = true;
-    });
+    Add("cache that evicts at random", [cache = Blocks(), room](Machine& m, uint32_t,
+                                                                ScriptedHabit& h) mutable {
+      cache.push_back(m.Alloc(h.stack(), 512 * kKiB));
+      if (cache.size() <= room) return;
+      const size_t victim = m.Whole(0, static_cast<uint32_t>(cache.size()) - 1);
+      m.Free(cache[victim]);
+      cache.erase(cache.begin() + static_cast<std::ptrdiff_t>(victim));
+    }).longest_life = room;
+    Add("table of shapes seen",
+        [seen = std::vector<bool>(97)](Machine& m, uint32_t, ScriptedHabit& h) mutable {
+          const uint32_t shape = std::min(m.Whole(0, 96), m.Whole(0, 96));
+          if (!seen[shape]) m.Alloc(h.stack(), (shape + 1) * 8 * kKiB);
+          seen[shape] = true;
+        });
     Add("buffer as big as the biggest",
         [buffer = Machine::Block{0}, most = 0.0](Machine& m, uint32_t, ScriptedHabit& h) mutable {
           const double length = std::exp(m.Uniform(0, 4));
@@ -205,15 +202,15 @@ Habits BenignHabits(Machine& machine, const HabitOptions& options, uint32_t& lin
 
 std::unique_ptr<Habit> LongQueue(Machine& machine, uint32_t length, uint32_t& line) {
   const uint32_t stack = LoopStack(machine, line++, "long_queue");
-  auto habit = std::make_unique<ScriptedHabit>(
-      "queue longer than the window", std::vector<uint32_t>{stack},
-      [queue = std::deque<Machine::Block>(), length](Machine& m, uint32_t,
-                                                     ScriptedHabit& h) mutable {
-        queue.push_back(m.Alloc(h.stack(), 96 * kKiB));
-        if (queue.size() <= length) return;
-        m.Free(queue.front());
-        queue.pop_front();
-      });
+  auto habit =
+      std::make_unique<ScriptedHabit>("queue longer than the window", std::vector<uint32_t>{stack},
+                                      [queue = std::deque<Machine::Block>(), length](
+                                          Machine& m, uint32_t, ScriptedHabit& h) mutable {
+                                        queue.push_back(m.Alloc(h.stack(), 96 * kKiB));
+                                        if (queue.size() <= length) return;
+                                        m.Free(queue.front());
+                                        queue.pop_front();
+                                      });
   habit->longest_life = length;
   return habit;
 }

@@ -1,13 +1,12 @@
 // evaluate_leaks: how often `leaks` is right, on made-up programs whose leaks are known.
 
-#include "absl/strings/str_format.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "analysis/leaks/leaks.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/leaks/program.h"
@@ -22,7 +21,7 @@ using analysis::LeakTier;
 constexpr uint32_t kWatched[] = {100, 200, 400, 800};
 constexpr uint32_t kAttachAt[] = {0, 150};
 constexpr uint32_t kTooFew = 60;
-constexpr uint32_t kInferred = 400;  // cycles, of programs that do not tell them
+constexpr uint32_t kInferred = 400;         // cycles, of programs that do not tell them
 constexpr uint32_t kCyclesOfADay = 10'000;  // of 8.64 s
 
 struct Scores {
@@ -81,8 +80,9 @@ class Judge {
  private:
   void JudgeSuspect(const LeakSuspect& suspect, bool& is_first) {
     const std::set<const Habit*> accused = Accused(program_, suspect);
-    const bool right = !accused.empty() && std::all_of(accused.begin(), accused.end(),
-                                                       [](const Habit* h) { return h != nullptr && h->is_leak; });
+    const bool right =
+        !accused.empty() && std::all_of(accused.begin(), accused.end(),
+                                        [](const Habit* h) { return h != nullptr && h->is_leak; });
     const bool too_long = accused.size() == 1 && *accused.begin() != nullptr &&
                           (*accused.begin())->longest_life >= watched_;
     if (!right && too_long) {
@@ -153,8 +153,7 @@ class Evaluator {
     plan.long_queues = seed / 2 % 3 == 0;
     const RecordedProgram program(plan);
     for (const uint32_t watched : kWatched) {
-      Judge(evaluation_, seed, program, watched, scores_[{attach_at, watched}],
-            by_kind_[watched])
+      Judge(evaluation_, seed, program, watched, scores_[{attach_at, watched}], by_kind_[watched])
           .JudgeReport(Ask(program, watched));
     }
     const LeakReport early = Ask(program, kTooFew);
@@ -208,11 +207,16 @@ class Evaluator {
 
 void Evaluator::Write() {
   evaluation_.Text(
-      "Programs with 26 benign habits and 0 to 3 of 16 kinds of leak, recorded from their first cycle "
-      "or from cycle 150 on, each judged after 100, 200, 400 and 800 cycles. Counted are suspects of "
-      "tier `leak` and `likely`, and leaks that left something in at least 5 cycles and began in the "
-      "first three quarters of what was watched. Queues that live longer than what was watched cannot "
-      "be told from a leak by anybody; suspects that are such queues stand in a column of their own. "
+      "Programs with 26 benign habits and 0 to 3 of 16 kinds of leak, recorded from their first "
+      "cycle "
+      "or from cycle 150 on, each judged after 100, 200, 400 and 800 cycles. Counted are suspects "
+      "of "
+      "tier `leak` and `likely`, and leaks that left something in at least 5 cycles and began in "
+      "the "
+      "first three quarters of what was watched. Queues that live longer than what was watched "
+      "cannot "
+      "be told from a leak by anybody; suspects that are such queues stand in a column of their "
+      "own. "
       "A third of the programs has a queue of 150 to 1500 cycles.");
   std::vector<std::vector<std::string>> rows;
   std::map<uint32_t, Scores> by_watched;
@@ -229,10 +233,10 @@ void Evaluator::Write() {
     sum.bytes.Add(scores.bytes);
     sum.errors.insert(sum.errors.end(), scores.errors.begin(), scores.errors.end());
   }
-  evaluation_.Table({"recorded from cycle", "watched", "precision", "recall", "first suspect right",
-                     "bytes/cycle within 5 %", "median error", "one suspect a leak",
-                     "queues too long"},
-                    rows);
+  evaluation_.Table(
+      {"recorded from cycle", "watched", "precision", "recall", "first suspect right",
+       "bytes/cycle within 5 %", "median error", "one suspect a leak", "queues too long"},
+      rows);
   rows.clear();
   for (const auto& [name, rate] : by_kind_[400]) {
     rows.push_back({name, by_kind_[200][name].text(), rate.text(), by_kind_[800][name].text()});
@@ -243,8 +247,8 @@ void Evaluator::Write() {
     evaluation_.AtLeast("precision" + of, by_watched[watched].right, 0.95);
     evaluation_.AtLeast("recall" + of, by_watched[watched].found, 0.95);
     evaluation_.AtLeast("first suspect right" + of, by_watched[watched].first, 0.95);
-    evaluation_.AtMost("median error of bytes per cycle" + of,
-                       MedianOf(by_watched[watched].errors), 0.05);
+    evaluation_.AtMost("median error of bytes per cycle" + of, MedianOf(by_watched[watched].errors),
+                       0.05);
   }
   evaluation_.AtLeast("precision, 200 cycles", by_watched[200].right, 0.85);
   evaluation_.AtLeast("recall, 200 cycles", by_watched[200].found, 0.9);

@@ -11,8 +11,8 @@ std::unique_ptr<Habit> Make(const std::string& name, std::vector<uint32_t> stack
   return habit;
 }
 
-void Keep(Machine& m, uint32_t cycle, ScriptedHabit& h, uint64_t size,
-          Where where = Where::kBlock, size_t stack = 0) {
+void Keep(Machine& m, uint32_t cycle, ScriptedHabit& h, uint64_t size, Where where = Where::kBlock,
+          size_t stack = 0) {
   m.Alloc(h.stack(stack), size, where);
   h.Leaked(cycle, size);
 }
@@ -44,10 +44,11 @@ Script KeepsGraph(double p) {
 }
 
 std::unique_ptr<Habit> Untracked() {
-  auto habit = Make("graph instantiated anew", {}, [](Machine& m, uint32_t cycle, ScriptedHabit& h) {
-    m.GrowDriver(192 * kKiB);
-    h.Leaked(cycle, 192 * kKiB);
-  });
+  auto habit =
+      Make("graph instantiated anew", {}, [](Machine& m, uint32_t cycle, ScriptedHabit& h) {
+        m.GrowDriver(192 * kKiB);
+        h.Leaked(cycle, 192 * kKiB);
+      });
   habit->is_untracked = true;
   return habit;
 }
@@ -62,8 +63,9 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
   };
   switch (kind) {
     case 0:
-      return Make("every step", stack("outputs_append"),
-                  [size](Machine& m, uint32_t cycle, ScriptedHabit& h) { Keep(m, cycle, h, size); });
+      return Make(
+          "every step", stack("outputs_append"),
+          [size](Machine& m, uint32_t cycle, ScriptedHabit& h) { Keep(m, cycle, h, size); });
     case 1: {
       const double p = machine.Uniform(0.03, 0.3);
       return Make("some steps", stack("remember_hard_one"),
@@ -80,8 +82,8 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
     }
     case 3:
       return Make("concatenated", stack("torch_cat"),
-                  [last = Machine::Block{0}, length = uint64_t{0}, size](
-                      Machine& m, uint32_t cycle, ScriptedHabit& h) mutable {
+                  [last = Machine::Block{0}, length = uint64_t{0}, size](Machine& m, uint32_t cycle,
+                                                                         ScriptedHabit& h) mutable {
                     const uint64_t step = (size + 511) / 512 * 512;
                     const Machine::Block grown = m.Alloc(h.stack(), (length += step));
                     m.Free(last);
@@ -120,12 +122,12 @@ std::unique_ptr<Habit> Leak(uint32_t kind, Machine& machine, const HabitOptions&
                     if (m.Chance(0.6)) Keep(m, cycle, h, m.Whole(16, 256) * kKiB);
                   });
     case 9:
-      return Make("an extension's cudaMalloc",
-                  {machine.Stack({{"train", line++}, {"<module>", 900}}, "knn_build",
-                                 "/opt/libmyext.so")},
-                  [size](Machine& m, uint32_t cycle, ScriptedHabit& h) {
-                    Keep(m, cycle, h, size, Where::kDriver);
-                  });
+      return Make(
+          "an extension's cudaMalloc",
+          {machine.Stack({{"train", line++}, {"<module>", 900}}, "knn_build", "/opt/libmyext.so")},
+          [size](Machine& m, uint32_t cycle, ScriptedHabit& h) {
+            Keep(m, cycle, h, size, Where::kDriver);
+          });
     case 10:
       return Make("pinned memory", stack("pin_batch"),
                   [size](Machine& m, uint32_t cycle, ScriptedHabit& h) {

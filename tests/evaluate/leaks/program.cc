@@ -5,7 +5,8 @@
 namespace gmt::evaluate {
 namespace {
 
-constexpr uint32_t kForgottenStream = 11;  // of the kinds of leak: it needs completions that are told
+constexpr uint32_t kForgottenStream =
+    11;  // of the kinds of leak: it needs completions that are told
 constexpr uint32_t kLeastTimes = 5;
 
 uint32_t FirstKindOf(uint64_t seed) { return static_cast<uint32_t>(seed / 2 % kLeakKinds); }
@@ -25,8 +26,7 @@ RecordedProgram::RecordedProgram(const Plan& plan)
     if (plan.marks && machine_.recording()) machine_.script.Mark("step", cycle + 1);
   }
   trace_ = machine_.script.Build();
-  examination_ =
-      std::make_unique<analysis::Examination>(trace_, machine_.script.definitions());
+  examination_ = std::make_unique<analysis::Examination>(trace_, machine_.script.definitions());
 }
 
 // None in a fifth of the programs, else 1 to 3 leaks of different kinds; all kinds come first as often.
@@ -34,8 +34,7 @@ void RecordedProgram::AddHabits(const Plan& plan) {
   uint32_t line = 100;
   const HabitOptions options{plan.attach_at, plan.cycles, 120};
   habits_ = BenignHabits(machine_, options, line);
-  if (plan.long_queues)
-    habits_.push_back(LongQueue(machine_, machine_.Whole(150, 1500), line));
+  if (plan.long_queues) habits_.push_back(LongQueue(machine_, machine_.Whole(150, 1500), line));
   uint32_t kind = FirstKindOf(plan.seed);
   const uint32_t leaks = plan.clean || machine_.Chance(0.2) ? 0 : machine_.Whole(1, 3);
   for (uint32_t i = 0; i < leaks; ++i) {

@@ -24,14 +24,14 @@ struct Plan {
   uint32_t cycles = 800;   // recorded
   bool clean = false;      // no leaks
   bool long_queues = false;
-  bool marks = true;       // the program says where its steps end
+  bool marks = true;  // the program says where its steps end
 };
 
 // What a leak left in the window.
 struct Truth {
   const Habit* habit = nullptr;
-  uint32_t times = 0;         // cycles in which it left something
-  uint32_t begin = 0;         // the first of them, of the window's
+  uint32_t times = 0;          // cycles in which it left something
+  uint32_t begin = 0;          // the first of them, of the window's
   double bytes_per_cycle = 0;  // since then
   // Enough to be told: at least 5 times, and begun in the first three quarters.
   bool counts = false;

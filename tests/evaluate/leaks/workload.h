@@ -24,12 +24,12 @@ class Habit {
   virtual ~Habit() = default;
   virtual void Cycle(Machine& machine, uint32_t cycle) = 0;
 
-  std::string name;               // the kind: "every step", "queue"
+  std::string name;  // the kind: "every step", "queue"
   bool is_leak = false;
-  bool is_untracked = false;      // no event shows it
-  uint32_t longest_life = 0;      // cycles that its blocks live: of a queue
-  std::vector<uint32_t> stacks;   // those of the leak; of a benign habit all
-  std::vector<uint64_t> leaked;   // by cycle: bytes left for ever
+  bool is_untracked = false;     // no event shows it
+  uint32_t longest_life = 0;     // cycles that its blocks live: of a queue
+  std::vector<uint32_t> stacks;  // those of the leak; of a benign habit all
+  std::vector<uint64_t> leaked;  // by cycle: bytes left for ever
 
  protected:
   void NoteLeak(uint32_t cycle, uint64_t bytes) {
@@ -41,8 +41,8 @@ class Habit {
 using Habits = std::vector<std::unique_ptr<Habit>>;
 
 struct HabitOptions {
-  uint32_t begin = 0;        // the cycle at which watching begins
-  uint32_t cycles = 800;     // watched
+  uint32_t begin = 0;     // the cycle at which watching begins
+  uint32_t cycles = 800;  // watched
   uint32_t longest_queue = 120;
 };
 
