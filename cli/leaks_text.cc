@@ -103,7 +103,9 @@ class Writer {
   }
 
  private:
-  std::string_view Unit() const { return report_.cycles.clear ? "step" : "part"; }
+  std::string_view Unit() const {
+    return report_.cycles.clear || report_.cycles.count == 0 ? "step" : "part";
+  }
   std::string Cycles(uint64_t count) const { return Plural(count, std::string(Unit()).c_str()); }
   std::string Cut(std::string line) const {
     if (line.size() <= width_) return line;
