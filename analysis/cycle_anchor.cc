@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/cycle_births.h"
 #include "analysis/frames.h"
 
 namespace gmt::analysis {
@@ -20,87 +19,6 @@ constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
 constexpr double kBurst = 0.25;      // of the long gaps: shorter ones lie within a burst
 constexpr double kLowWater = 0.25;   // of the way from the least to the most of a cycle
 constexpr size_t kMostAnchors = 64;  // of a loop, that are looked at closely
-
-// Blocks where a framework has any, else what the driver gave: the memory whose stacks say most.
-class Births {
- public:
-  explicit Births(const Trace& trace) : rows_(trace.rows) {
-    for (RowId row = 0; row < rows_.count() && !blocks_; ++row)
-      blocks_ = rows_.heap[row] > kHostHeap && !rows_.IsRegion(row);
-  }
-  bool Counts(RowId row) const {
-    if (rows_.IsRegion(row)) return false;
-    const uint32_t heap = rows_.heap[row];
-    return blocks_ ? heap > kHostHeap
-                   : heap == kDriverHeap && (rows_.flags[row] & kRowHoldsBlocks) == 0;
-  }
-
- private:
-  const Rows& rows_;
-  bool blocks_ = false;
-};
-
-// ---- Optimizers
-
-// Who called the optimizer: the frames outside its own, as one number; 0 where there is no optimizer.
-class OptimizerSites {
- public:
-  explicit OptimizerSites(const format::Definitions& definitions) : definitions_(definitions) {}
-
-  uint64_t Of(uint32_t stack) {
-    const auto [known, is_new] = sites_.try_emplace(stack, 0);
-    if (is_new) known->second = Find(stack);
-    return known->second;
-  }
-
- private:
-  uint64_t Find(uint32_t stack) const {
-    const std::vector<uint32_t> frames = definitions_.StackFrames(stack);
-    size_t outside = 0;
-    for (size_t i = 0; i < frames.size(); ++i) {
-      const std::string_view file = definitions_.string(definitions_.frame(frames[i]).file);
-      if (file.find("torch/optim/") != std::string_view::npos) outside = i + 1;
-    }
-    if (outside == 0) return 0;
-    uint64_t site = 1469598103934665603u;  // FNV-1a
-    for (size_t i = outside; i < frames.size(); ++i) site = (site ^ frames[i]) * 1099511628211u;
-    return std::max<uint64_t>(site, 1);
-  }
-
-  const format::Definitions& definitions_;
-  absl::flat_hash_map<uint32_t, uint64_t> sites_;
-};
-
-}  // namespace
-
-InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions) {
-  const Births births(trace);
-  OptimizerSites sites(definitions);
-  std::map<uint64_t, std::vector<Step>> ends;  // of bursts, by call site
-  uint64_t bursting = 0;
-  for (Step step = 1; step <= trace.last_step(); ++step) {
-    const auto record = trace.steps[step - 1];
-    if (record.row == kNoRow || record.is_death || !births.Counts(record.row)) continue;
-    const uint64_t site = sites.Of(trace.rows.stack[record.row]);
-    if (site != 0) {
-      std::vector<Step>& of = ends[site];
-      site == bursting ? void(of.back() = step) : of.push_back(step);
-    }
-    bursting = site;
-  }
-  InferredCycles found;
-  for (auto& [site, of] : ends) {
-    const bool later = of.size() == found.ends.size() && of.back() > found.ends.back();
-    if (of.size() > found.ends.size() || later) found.ends = std::move(of);
-  }
-  if (found.ends.size() < 2) return {};
-  found.source = "memory of Optimizer.step";
-  return found;
-}
-
-// ---- Anchors
-
-namespace {
 
 struct Recurring {
   uint32_t stack = 0;
