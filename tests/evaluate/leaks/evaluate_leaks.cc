@@ -186,6 +186,7 @@ class Evaluator {
     const RecordedProgram program(plan);
     ++days_;
     for (const LeakSuspect& suspect : Ask(program, kCyclesOfADay).suspects) {
+      possible_in_days_ += IsVerdict(suspect) ? 0 : 1;
       if (!IsVerdict(suspect)) continue;
       ++false_in_days_;
       std::string name = "?";
@@ -202,7 +203,7 @@ class Evaluator {
   Rate too_early_, cycles_inferred_;
   Scores inferred_;
   std::map<std::string, Rate> inferred_by_kind_;
-  uint64_t days_ = 0, false_in_days_ = 0;
+  uint64_t days_ = 0, false_in_days_ = 0, possible_in_days_ = 0;
 };
 
 void Evaluator::Write() {
@@ -259,6 +260,8 @@ void Evaluator::Write() {
   evaluation_.AtMost(
       absl::StrFormat("false suspects per clean day (%d days of 10,000 cycles of 8.64 s)", days_),
       days_ == 0 ? 0 : static_cast<double>(false_in_days_) / static_cast<double>(days_), 0.1);
+  evaluation_.Shown("of tier possible, on all of those days",
+                    absl::StrFormat("%d", possible_in_days_));
 }
 
 }  // namespace
