@@ -120,7 +120,7 @@ struct Report {
   GroupBy by = GroupBy::kStack;
   AllocatorReport allocator;
   StreamReport streams;
-  std::vector<DeviceUse> uses;  // of the devices above
+  std::vector<DeviceUse> uses;        // of the devices above
   std::vector<StepProfile> profiles;  // of those that have a loop
 };
 

@@ -25,8 +25,17 @@ class ReportTest : public ::testing::Test {
   }
   static void ExpectAddsUp(const Report& report, const ReportDevice& device) {
     uint64_t rows = 0;
-    for (const ReportRow& row : report.rows) rows += row.device == device.index ? row.bytes : 0;
+    for (const ReportRow& row : report.rows) {
+      rows += row.device == device.index ? row.bytes : 0;
+      EXPECT_EQ(BytesOf(row.categories), row.bytes) << row.id;
+    }
     EXPECT_EQ(rows, device.bytes) << "device " << device.index;
+    EXPECT_EQ(BytesOf(device.categories), device.bytes) << "device " << device.index;
+  }
+  static uint64_t BytesOf(const std::vector<CategoryUse>& uses) {
+    uint64_t bytes = 0;
+    for (const CategoryUse& use : uses) bytes += use.bytes;
+    return bytes;
   }
   static ReportOptions By(GroupBy by) {
     ReportOptions options;
@@ -55,6 +64,33 @@ TEST_F(ReportTest, RowsAreStacksAtThePeakBiggestFirst) {
   EXPECT_EQ(report.rows[0].frames[0].Name(), "big");
   EXPECT_EQ(report.devices[0].bytes, 700u);
   EXPECT_EQ(report.devices[0].at.t_ns, 3 * EventScript::kStep_ns);
+}
+
+TEST_F(ReportTest, RowsByCategoryAreNamedAfterIt) {
+  script_.Alloc(0, 4096);
+  script_.Block(0, 512, {"f"});
+  const Report report = Make(By(GroupBy::kCategory));
+  ASSERT_THAT(report.rows, SizeIs(2));
+  EXPECT_EQ(report.rows[0].id, "category/cache");
+  EXPECT_EQ(report.rows[0].label, "cache");
+  EXPECT_EQ(report.rows[1].id, "category/unknown");
+}
+
+TEST_F(ReportTest, RowsByLayerSayWhatLiesOutsideOfModules) {
+  script_.Alloc(0x1000, 512, {"f"});
+  const Report report = Make(By(GroupBy::kLayer));
+  ASSERT_THAT(report.rows, SizeIs(1));
+  EXPECT_EQ(report.rows[0].label, "outside of modules");
+}
+
+TEST_F(ReportTest, CategoriesOfOneHeapAreThoseOfItsWholeRows) {
+  script_.Alloc(0, 4096);
+  script_.Block(0, 512, {"f"});
+  ReportOptions options;
+  options.heap = "driver";
+  const Report report = Make(options);
+  ASSERT_THAT(report.devices[0].categories, SizeIs(1));
+  EXPECT_EQ(report.devices[0].categories[0].bytes, 4096u);
 }
 
 TEST_F(ReportTest, IdsOfStacksAreThoseOfTheFileWhateverTheOrder) {

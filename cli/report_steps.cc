@@ -45,9 +45,8 @@ std::vector<CategoryUse> Added(const StepProfile& profile) {
     }
     added.push_back(use);
   }
-  std::stable_sort(added.begin(), added.end(), [](const CategoryUse& a, const CategoryUse& b) {
-    return a.bytes > b.bytes;
-  });
+  std::stable_sort(added.begin(), added.end(),
+                   [](const CategoryUse& a, const CategoryUse& b) { return a.bytes > b.bytes; });
   return added;
 }
 

@@ -34,11 +34,10 @@ PowerFit::Line PowerFit::Best(const InputSums& x, double tolerance) const {
   for (int power = 0; power < 3; ++power) {
     const Line& line = lines[power];
     if (line.error > tolerance || line.slope < 0) continue;
-    const bool is_bettered =
-        line.error > kDoubt * tolerance &&
-        std::any_of(lines + power + 1, lines + 3, [&](const Line& other) {
-          return other.slope > 0 && other.error < kBetter * line.error;
-        });
+    const bool is_bettered = line.error > kDoubt * tolerance &&
+                             std::any_of(lines + power + 1, lines + 3, [&](const Line& other) {
+                               return other.slope > 0 && other.error < kBetter * line.error;
+                             });
     if (!is_bettered) return line;
   }
   Line none;

@@ -34,7 +34,7 @@ std::string_view NameOf(Growth growth);
 struct StackGrowth {
   uint32_t stack = 0;
   Growth growth = Growth::kUnclear;
-  uint64_t bytes = 0;       // allocated in a step, on average
+  uint64_t bytes = 0;         // allocated in a step, on average
   double per_input_byte = 0;  // further bytes for one more byte of input, at the average input
 };
 
@@ -50,8 +50,8 @@ struct InputGrowth {
 
 struct StepProfile {
   int32_t device = 0;
-  uint64_t steps = 0;                  // that it is made of
-  uint64_t floor = 0, peak = 0;        // bytes, medians
+  uint64_t steps = 0;            // that it is made of
+  uint64_t floor = 0, peak = 0;  // bytes, medians
   uint64_t variable() const { return peak - floor; }
   // Of a step in the middle, whose floor and peak are nearest to these.
   std::vector<CategoryUse> floor_uses, peak_uses;

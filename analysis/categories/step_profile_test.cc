@@ -58,8 +58,9 @@ TEST_F(StepProfileTest, FloorStaysAndVariablePartComesWithAStep) {
   EXPECT_TRUE(profile->inputs_known);
   EXPECT_FALSE(profile->inputs);
   const auto sum = [](const std::vector<CategoryUse>& uses) {
-    return std::accumulate(uses.begin(), uses.end(), uint64_t{0},
-                           [](uint64_t bytes, const CategoryUse& use) { return bytes + use.bytes; });
+    return std::accumulate(
+        uses.begin(), uses.end(), uint64_t{0},
+        [](uint64_t bytes, const CategoryUse& use) { return bytes + use.bytes; });
   };
   EXPECT_EQ(sum(profile->floor_uses), profile->floor);
   EXPECT_EQ(sum(profile->peak_uses), profile->peak);

@@ -81,9 +81,12 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
     error.bytes += size;
     error.reason = categories.Reason(row);
   }
-  Json json = {{"name", moment.name}, {"bytes", bytes},
-               {"right", right},      {"claimed", claimed},
-               {"claimed_right", claimed_right}, {"wrong", Json::array()}};
+  Json json = {{"name", moment.name},
+               {"bytes", bytes},
+               {"right", right},
+               {"claimed", claimed},
+               {"claimed_right", claimed_right},
+               {"wrong", Json::array()}};
   for (const auto& [what, error] : wrong) {
     json["wrong"].push_back({{"truth", what.first},
                              {"said", what.second},
