@@ -37,6 +37,9 @@ enum class Life : uint8_t {
   kOpen,    // how long was not seen: the recording ended, or memory ran out
 };
 
+// Freed before the phase of its birth was over.
+inline bool IsShort(Life life) { return life == Life::kPhase || life == Life::kPass; }
+
 enum class Born : uint8_t {
   kStart,    // before the first module of a step was called
   kForward,  // outside of backward passes and optimizers
@@ -57,8 +60,8 @@ struct RowLife {
 
 class Lives {
  public:
-  // `calls_module`: whether a stack is one of a module's forward pass. `in_backward`: whether a stack
-  // says that it is part of a backward pass, or of an optimizer, or does not say.
+  // `calls_module`: whether a stack is one of a module's forward pass. `phase`: what a stack itself
+  // says.
   struct Stacks {
     std::function<bool(uint32_t stack)> calls_module;
     std::function<StackPhase(uint32_t stack)> phase;

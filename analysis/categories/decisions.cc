@@ -1,0 +1,223 @@
+// What a group of rows (categorizer.h) is for: by a rule, by its life, by its size.
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/categories/categorizer.h"
+
+namespace gmt::analysis {
+namespace {
+
+std::string_view PhaseText(Born born) {
+  switch (born) {
+    case Born::kBackward:
+      return "in a backward pass";
+    case Born::kOptimizer:
+      return "in the optimizer";
+    case Born::kStart:
+    case Born::kForward:
+      break;
+  }
+  return "on the way forward";
+}
+
+std::string LifeText(const RowLife& life) {
+  switch (life.life) {
+    case Life::kPhase:
+    case Life::kPass:
+      return absl::StrCat("born and freed ", std::string(PhaseText(life.born)));
+    case Life::kAcross:
+    case Life::kSteps:
+      return absl::StrCat("born ", std::string(PhaseText(life.born)), ", freed ",
+                          life.dies_backward ? "in a backward pass" : "behind it");
+    case Life::kLong:
+      return life.before_training ? "held since before the first step" : "lives across steps";
+    case Life::kOpen:
+      break;
+  }
+  if (life.ran_out) return "held when memory ran out";
+  return absl::StrCat("born ", std::string(PhaseText(life.born)), ", not freed at the end");
+}
+
+}  // namespace
+
+Categorizer::Decision Categorizer::ByRule(const Group& group) {
+  if (group.kind == Kind::kSegment) {
+    return {Category::kCache, Confidence::kHigh, "held by a caching allocator beside its blocks",
+            true};
+  }
+  const StackHints::Hint hint = hints_.Find(group.stack, group.life.life, group.life.born);
+  if (hint.rule != nullptr && hint.rule->is_users) return ByRuleOf(group, hint);
+  if (group.in_private_pool) {
+    return {Category::kGraphPools, Confidence::kHigh, "of a private pool of its allocator", true};
+  }
+  if (group.kind == Kind::kDriver || group.kind == Kind::kHost) {
+    Decision decision = hint.rule != nullptr ? ByRuleOf(group, hint) : Decision{};
+    return decision.is_made ? decision : OfDriver(group);
+  }
+  if (group.kind == Kind::kRegion && hint.rule == nullptr) {
+    return {Category::kUnknown, Confidence::kLow, "a region that the program named", true};
+  }
+  if (hint.rule == nullptr) return {};
+  return ByRuleOf(group, hint);
+}
+
+Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
+                                            const StackHints::Hint& hint) const {
+  Decision decision{hint.rule->category, Confidence::kHigh, "", true};
+  decision.reason = absl::StrCat(LifeText(group.life), "; ", hints_.FrameName(hint.frame),
+                                 hint.rule->is_users ? ", by your rule" : "");
+  if (hint.rule->is_users) return decision;
+  const bool is_long = group.life.life == Life::kLong || group.is_open();
+  if (decision.category == Category::kInputs) {
+    decision.confidence = Confidence::kMedium;
+    if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
+      decision.category = Category::kParameters;
+      absl::StrAppend(&decision.reason, " as inputs do, but of a gradient's size");
+    }
+  }
+  if (decision.category == Category::kActivations && group.is_open()) {
+    decision.confidence = Confidence::kMedium;
+  }
+  return decision;
+}
+
+Categorizer::Decision Categorizer::OfDriver(const Group& group) const {
+  const std::string& library = examination_.stacks().Library(group.stack);
+  if (group.kind == Kind::kHost) {
+    return {Category::kUnknown, Confidence::kLow,
+            library.empty() ? "host memory, no stack" : absl::StrCat("host memory of ", library),
+            true};
+  }
+  if (library.empty())
+    return {Category::kUnknown, Confidence::kLow, "driver memory, no stack", true};
+  const std::string reason = absl::StrCat("taken of the driver by ", library);
+  if (library == "the program") return {Category::kUnknown, Confidence::kLow, reason, true};
+  if (library == "NCCL" || library == "NVSHMEM") {
+    return {Category::kCommunication, Confidence::kHigh, reason, true};
+  }
+  if (library.starts_with("cuBLAS") || library == "cuDNN" || library == "cuSOLVER") {
+    return {Category::kWorkspaces, Confidence::kHigh, reason, true};
+  }
+  if (library == "PyTorch's caching allocator")
+    return {Category::kCache, Confidence::kHigh, reason, true};
+  return {Category::kOtherLibraries, Confidence::kHigh, reason, true};
+}
+
+Categorizer::Decision Categorizer::ByLife(const Group& group) const {
+  if (group.life.born == Born::kBackward) return OfBackward(group);
+  if (group.life.born == Born::kOptimizer) {
+    const bool told = IsOptimizers(group);
+    const Confidence confidence = told ? Confidence::kHigh : Confidence::kMedium;
+    const Category category =
+        IsShort(group.life.life) ? Category::kTemporaries : Category::kOptimizerState;
+    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group.life),
+            true};
+  }
+  if (!lives_.has_training()) return WithoutTraining(group);
+  return OfForward(group);
+}
+
+Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
+  const RowLife& life = group.life;
+  const bool is_parameters =
+      sizes_.IsParameters(group.size) || (life.crosses_optimizer && sizes_.IsGradients(group.size));
+  if (IsRecomputed(group) && (life.dies_backward || group.is_open())) {
+    return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
+            absl::StrCat(LifeText(life), "; made again by checkpointing"), true};
+  }
+  if (life.life == Life::kPhase) {
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+  }
+  const char* of_size = is_parameters ? "; of a parameter's size" : "; of no parameter's size";
+  const bool in_doubt =
+      life.life == Life::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
+  if (in_doubt) {
+    return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
+            absl::StrCat(LifeText(life), of_size), true};
+  }
+  if (life.dies_backward && !is_parameters) {
+    return {Category::kActivations, Confidence::kLow,
+            absl::StrCat("born in one backward pass, freed in another", of_size), true};
+  }
+  return {Category::kGradients, is_parameters ? Confidence::kHigh : Confidence::kMedium,
+          absl::StrCat("born in a backward pass, outlives it", of_size), true};
+}
+
+Categorizer::Decision Categorizer::OfForward(const Group& group) const {
+  const RowLife& life = group.life;
+  if (life.life == Life::kLong) return OfLongForward(group);
+  if (life.life == Life::kPhase) {
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+  }
+  if (group.is_open()) return OfOpen(group);
+  if (!life.crosses_backward) {
+    return {Category::kTemporaries, Confidence::kMedium,
+            absl::StrCat(LifeText(life), "; no backward pass meanwhile"), true};
+  }
+  return {Category::kActivations,
+          group.stack != 0 && life.dies_backward ? Confidence::kHigh : Confidence::kMedium,
+          absl::StrCat(LifeText(life), "; held for the backward pass"), true};
+}
+
+Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
+  const RowLife& life = group.life;
+  if (group.stack != 0 && life.born == Born::kForward) {
+    return {Category::kActivations, Confidence::kLow,
+            absl::StrCat(LifeText(life), "; made in a forward pass, and kept"), true};
+  }
+  if (sizes_.IsGradients(group.size)) {
+    return {Category::kParameters, life.before_training ? Confidence::kMedium : Confidence::kLow,
+            absl::StrCat(LifeText(life), "; of a gradient's size"), true};
+  }
+  return {Category::kUnknown, Confidence::kLow,
+          absl::StrCat(LifeText(life), "; neither its stack nor its size tells what for"), true};
+}
+
+Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
+  const RowLife& life = group.life;
+  if (life.before_training && life.crosses_backward && life.born == Born::kStart) {
+    return OfLongForward(group);
+  }
+  const bool on_the_way = life.ran_out || life.born == Born::kForward || life.crosses_backward;
+  if (on_the_way && (life.born == Born::kForward || !life.before_training)) {
+    return {Category::kActivations, Confidence::kMedium, LifeText(life), true};
+  }
+  return OfLongForward(group);
+}
+
+Categorizer::Decision Categorizer::WithoutTraining(const Group& group) const {
+  if (group.is_open() || group.life.life == Life::kLong) {
+    if (group.life.born == Born::kForward) {
+      return {Category::kActivations, Confidence::kLow,
+              absl::StrCat(LifeText(group.life), "; made in a forward pass"), true};
+    }
+    return {Category::kUnknown, Confidence::kLow,
+            "held, and no step of training was recorded that would tell what for", true};
+  }
+  return {Category::kTemporaries, Confidence::kMedium, "freed again; no backward pass was recorded",
+          true};
+}
+
+// What the same code allocated before.
+Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
+  if (group.kind != Kind::kBlock || group.stack == 0) return {};
+  const Votes* votes = nullptr;
+  if (const auto of = votes_of_sizes_.find({group.stack, group.size});
+      of != votes_of_sizes_.end()) {
+    votes = &of->second;
+  } else if (const auto any = votes_of_stacks_.find(group.stack); any != votes_of_stacks_.end()) {
+    votes = &any->second;
+  }
+  if (votes == nullptr) return {};
+  Votes counted = *votes;
+  // What a backward pass has begun for is no temporary of its forward pass.
+  if (group.life.crosses_backward) counted[static_cast<size_t>(Category::kTemporaries)] = 0;
+  const auto most = std::max_element(counted.begin(), counted.end());
+  if (*most == 0) return {};
+  return {static_cast<Category>(most - counted.begin()), Confidence::kMedium,
+          absl::StrCat(LifeText(group.life), "; as what the same code allocated before"), true};
+}
+
+}  // namespace gmt::analysis
