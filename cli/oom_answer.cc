@@ -1,6 +1,8 @@
 #include "cli/oom_answer.h"
 
 #include "analysis/oom/failures.h"
+#include "cli/load_trace.h"
+#include "cli/oom_text.h"
 
 namespace gmt::cli {
 
@@ -13,6 +15,16 @@ analysis::OomReport ExplainOomOf(const analysis::Examination& examination) {
     leaks = analysis::FindLeaks(examination, options);
   }
   return analysis::ExplainOom(examination, analysis::Categorize(examination), leaks);
+}
+
+absl::StatusOr<std::string> OomAnswer(const std::string& path, const Terminal& terminal) {
+  auto loaded = LoadTrace(path);
+  if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
+  const analysis::OomReport report = ExplainOomOf(examination);
+  if (report.verdict == analysis::OomVerdict::kNone) return "";
+  SourceLines sources((*loaded)->trace.start_unix_ns);
+  return OomText(report, examination, sources, path, terminal);
 }
 
 }  // namespace gmt::cli

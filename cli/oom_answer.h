@@ -8,13 +8,20 @@
 #ifndef GMT_CLI_OOM_ANSWER_H_
 #define GMT_CLI_OOM_ANSWER_H_
 
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "analysis/examination.h"
 #include "analysis/oom/oom.h"
+#include "cli/terminal.h"
 
 namespace gmt::cli {
 
 // Leaks are looked for up to the failure: what comes behind it frees.
 analysis::OomReport ExplainOomOf(const analysis::Examination& examination);
+
+// Its text; "" where the program did not run out of memory.
+absl::StatusOr<std::string> OomAnswer(const std::string& path, const Terminal& terminal);
 
 }  // namespace gmt::cli
 

@@ -21,6 +21,7 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 
 constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
+constexpr uint64_t kWorthALine = 50;  // of what is live, one part in so many
 
 std::string Framework(const OomReport& report) {
   return report.heap == "pytorch" ? "PyTorch" : "the framework";
@@ -273,6 +274,7 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
   }
   std::string text = CategoriesLine(report);
   for (size_t i = 0; i < report.holders.size() && i < kHoldersShown; ++i) {
+    if (report.holders[i].bytes < report.evidence.live_bytes / kWorthALine) break;
     text += HolderLine(report.holders[i], examination, width);
   }
   if (report.still_to_come) {
@@ -296,7 +298,6 @@ std::string Actions(const OomReport& report) {
   for (size_t i = 0; i < report.actions.size() && i < kDo; ++i) {
     text += ActionLine(i == 0 ? "do" : "", report.actions[i], true);
   }
-  // What people try first comes first.
   for (size_t i = 0; i < report.not_helpful.size() && i < kDoNot; ++i) {
     text += ActionLine(i == 0 ? "not" : "", report.not_helpful[i], false);
   }
@@ -334,7 +335,7 @@ std::string NoOom(const OomReport& report, const std::string& file) {
 
 std::string OomVerdictLine(const OomReport& report) {
   if (report.verdict == OomVerdict::kNone) return "No out of memory" + Danger(report);
-  return fmt::format("Out of memory: {}. {}", Words(report.verdict), Why(report));
+  return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
 
 std::string OomText(const OomReport& report, const Examination& examination, SourceLines& sources,

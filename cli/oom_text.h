@@ -26,7 +26,7 @@ std::string OomText(const analysis::OomReport& report, const analysis::Examinati
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
                     const std::string& file);
 
-// The first line: "Out of memory: fragmentation. 9.80 GiB are free, ...".
+// The first line: "Out of memory (fragmentation): 9.80 GiB are free, ...".
 std::string OomVerdictLine(const analysis::OomReport& report);
 
 }  // namespace gmt::cli

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/info_summary.h"
 #include "cli/install.h"
+#include "cli/oom_answer.h"
 #include "cli/report.h"
 #include "cli/run_log.h"
 #include "cli/text.h"
@@ -151,28 +153,50 @@ void NoteWhatWaits(const std::vector<RunEntry>& entries) {
   }
 }
 
-// Whether the recording says that its process ended in an error.
-bool Failed(const std::string& recording) {
+// What a recording says of its process in short.
+struct Outcome {
+  bool failed = false;         // it ended in an error
+  bool lacked_memory = false;  // an allocation failed, which it may have mended
+};
+
+Outcome OutcomeOf(const std::string& recording) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(recording);
-  if (!input.ok()) return false;
+  if (!input.ok()) return {};
   InfoSummary summary(&(*input)->definitions());
-  if (!(*input)->Read(summary).ok()) return false;
+  if (!(*input)->Read(summary).ok()) return {};
   const Exit& exit = summary.facts.exit();
-  return exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
+  const bool failed =
+      exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
+  return {failed, summary.alloc_failed > 0};
 }
 
-// The recording to report on in full: that of a process that failed, else the biggest.
-const RunEntry& MostImportant(const std::vector<RunEntry>& entries) {
-  const auto rank = [](const RunEntry& entry) {
+struct Recorded {
+  RunEntry entry;
+  Outcome outcome;
+};
+
+// The recording to report on in full: that of a process that failed, of those one that lacked memory,
+// else the biggest.
+const Recorded& MostImportant(const std::vector<Recorded>& recordings) {
+  const auto rank = [](const Recorded& recorded) {
     std::error_code none;
-    return std::pair(Failed(entry.output), std::filesystem::file_size(entry.output, none));
+    return std::tuple(recorded.outcome.failed, recorded.outcome.lacked_memory,
+                      std::filesystem::file_size(recorded.entry.output, none));
   };
-  return *std::max_element(entries.begin(), entries.end(),
-                           [&](const RunEntry& a, const RunEntry& b) { return rank(a) < rank(b); });
+  return *std::max_element(recordings.begin(), recordings.end(),
+                           [&](const Recorded& a, const Recorded& b) { return rank(a) < rank(b); });
 }
 
-std::string ReportOrError(const std::string& recording, const Terminal& terminal) {
-  absl::StatusOr<std::string> report = DefaultReport(recording, terminal);
+// Why it ran out of memory, where it did; else what held the memory.
+std::string AnswerOf(const Recorded& recorded, const Terminal& terminal) {
+  const std::string& path = recorded.entry.output;
+  if (recorded.outcome.lacked_memory) {
+    const absl::StatusOr<std::string> answer = OomAnswer(path, terminal);
+    if (answer.ok() && !answer->empty()) {
+      return absl::StrCat(*answer, "What held the memory: gpumemtrace report ", path, "\n");
+    }
+  }
+  const absl::StatusOr<std::string> report = DefaultReport(path, terminal);
   return report.ok() ? *report : absl::StrCat(report.status().message(), "\n");
 }
 
@@ -185,16 +209,18 @@ void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
     PrintNote("no GPU call was made; nothing was recorded");
     return;
   }
-  if (entries.size() > 1) {
-    for (const RunEntry& entry : entries) {
-      const std::string report = ReportOrError(entry.output, terminal);
-      Print(fmt::format("process {}: {}: {}\n", entry.pid, entry.output,
-                        report.substr(0, report.find('\n'))));
+  std::vector<Recorded> recordings;
+  for (const RunEntry& entry : entries) recordings.push_back({entry, OutcomeOf(entry.output)});
+  if (recordings.size() > 1) {
+    for (const Recorded& recorded : recordings) {
+      const std::string answer = AnswerOf(recorded, terminal);
+      Print(fmt::format("process {}: {}: {}\n", recorded.entry.pid, recorded.entry.output,
+                        answer.substr(0, answer.find('\n'))));
     }
     Print("\n");
   }
-  const RunEntry& chosen = MostImportant(entries);
-  Print(fmt::format("{}\nRecording: {}\n", ReportOrError(chosen.output, terminal), chosen.output));
+  const Recorded& chosen = MostImportant(recordings);
+  Print(fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
 }
 
 absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {

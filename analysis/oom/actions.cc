@@ -32,11 +32,9 @@ class Advisor {
     Limit();
     OtherProcesses();
     Outside();
-    const auto by_effect = [](const OomAction& a, const OomAction& b) {
-      return a.effect_bytes > b.effect_bytes;
-    };
-    std::stable_sort(report_.actions.begin(), report_.actions.end(), by_effect);
-    std::stable_sort(report_.not_helpful.begin(), report_.not_helpful.end(), by_effect);
+    std::stable_sort(
+        report_.actions.begin(), report_.actions.end(),
+        [](const OomAction& a, const OomAction& b) { return a.effect_bytes > b.effect_bytes; });
   }
 
  private:
@@ -95,7 +93,7 @@ class Advisor {
   void Training() {
     const uint64_t activations = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
                                  LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
-    if (activations > 0) {
+    if (activations > 0 && report_.phase) {
       Offer("half the batch size", activations / 2 + evidence_.needed_bytes / 2, true,
             "half of activations, temporaries and inputs, and of the request");
       Offer("checkpoint the layers that hold most activations", Checkpointed(), true,

@@ -116,7 +116,8 @@ struct OomReport {
   uint64_t host_failures = 0;  // of pinned host memory: no device ran out
   OomEvidence evidence;
   std::vector<OomCause> causes;                 // most bytes first
-  std::vector<OomAction> actions, not_helpful;  // most effect first
+  std::vector<OomAction> actions;               // most effect first
+  std::vector<OomAction> not_helpful;           // in the order in which people try them
   std::vector<std::string> findings;            // sentences beside the verdict
   std::vector<CategoryUse> categories;          // live at that moment
   std::vector<OomHolder> holders;               // most bytes first
