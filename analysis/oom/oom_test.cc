@@ -1,0 +1,294 @@
+#include "analysis/oom/oom.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/event_script.h"
+#include "analysis/oom/evidence.h"
+#include "analysis/oom/failures.h"
+
+namespace gmt::analysis {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kTotal = 1024 * kMiB;
+constexpr uint64_t kA = 0x10000000, kB = 0x80000000, kC = 0xf0000000;
+
+class OomTest : public ::testing::Test {
+ protected:
+  OomTest() { script_.pid = 12; }
+
+  OomReport Report(const LeakReport& leaks = {}) {
+    trace_ = script_.Build();
+    const Examination examination(trace_, script_.definitions());
+    return ExplainOom(examination, Categorize(examination), leaks);
+  }
+  Failures FailuresOf() {
+    trace_ = script_.Build();
+    return FindFailures(Examination(trace_, script_.definitions()));
+  }
+  // The driver's answer that PyTorch asks for, then its failure.
+  void GiveUp(uint64_t bytes, uint64_t driver_free) {
+    DriverSays(driver_free);
+    script_.FailedBlock(bytes, {"request", "main"});
+  }
+  void DriverSays(uint64_t driver_free) {
+    gmt::Sample& sample = script_.Sample(kTotal - driver_free, kTotal);
+    sample.set_source("cudaMemGetInfo");
+    sample.set_free_bytes(driver_free);
+  }
+  void Segment(uint64_t address, uint64_t bytes) { script_.Alloc(address, bytes, {"malloc"}); }
+
+  EventScript script_;
+  Trace trace_;
+};
+
+TEST_F(OomTest, WithoutAFailureThereIsNone) {
+  Segment(kA, 20 * kMiB);
+  script_.Block(kA, 4 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kNone);
+  EXPECT_EQ(report.confidence, Confidence::kHigh);
+  EXPECT_THAT(report.actions, IsEmpty());
+}
+
+TEST_F(OomTest, EmptyRecordingHasNone) { EXPECT_EQ(Report().verdict, OomVerdict::kNone); }
+
+TEST_F(OomTest, RefusalThatGivingBackMendedIsARetryAndNoFailure) {
+  Segment(kA, 512 * kMiB);
+  script_.Block(kA, 512 * kMiB);
+  script_.FreeBlock(kA);
+  script_.Failed(700 * kMiB).result = 2;
+  script_.Free(kA);
+  Segment(kB, 700 * kMiB);
+  script_.Block(kB, 700 * kMiB);
+  const Failures failures = FailuresOf();
+  EXPECT_EQ(failures.count, 0u);
+  EXPECT_EQ(failures.mended, 1u);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kNone);
+  EXPECT_EQ(report.evidence.retries, 1u);
+}
+
+TEST_F(OomTest, RefusalsOfTheDriverAreOneFailureWithTheFrameworksOwn) {
+  Segment(kA, 900 * kMiB);
+  script_.Block(kA, 900 * kMiB);
+  script_.Failed(200 * kMiB).result = 2;
+  script_.Failed(200 * kMiB).result = 2;
+  GiveUp(200 * kMiB, 124 * kMiB);
+  const Failures failures = FailuresOf();
+  EXPECT_EQ(failures.count, 1u);
+  ASSERT_TRUE(failures.decisive);
+  EXPECT_EQ(trace_.failed[*failures.decisive].heap, 2u);
+  EXPECT_TRUE(failures.was_fatal);
+}
+
+TEST_F(OomTest, RefusedProgramThatAsksAgainAndGetsItIsMended) {
+  script_.Failed(300 * kMiB).result = 2;
+  script_.Alloc(kA, 300 * kMiB);
+  EXPECT_EQ(FailuresOf().mended, 1u);
+}
+
+TEST_F(OomTest, PinnedHostMemoryIsNoDevices) {
+  format::Event& failed = script_.Failed(300 * kMiB);
+  failed.memory = PINNED;
+  failed.result = 2;
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kNone);
+  EXPECT_EQ(report.host_failures, 1u);
+}
+
+TEST_F(OomTest, ProgramThatGoesOnWasNotEndedByIt) {
+  for (uint64_t i = 0; i < 40; ++i) script_.Alloc(kA + i * 2 * kMiB, kMiB);
+  script_.Failed(2 * kTotal).result = 2;
+  for (uint64_t i = 0; i < 40; ++i) script_.Alloc(kB + i * 2 * kMiB, kMiB);
+  EXPECT_FALSE(FailuresOf().was_fatal);
+}
+
+TEST_F(OomTest, LiveMemoryThatNeedsTheDeviceIsCapacityAndEmptyCacheWouldNotHelp) {
+  DriverSays(kTotal);
+  Segment(kA, 900 * kMiB);
+  script_.Block(kA, 900 * kMiB);
+  script_.Failed(200 * kMiB).result = 2;
+  script_.Failed(200 * kMiB).result = 2;
+  GiveUp(200 * kMiB, 124 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kCapacity);
+  EXPECT_EQ(report.confidence, Confidence::kHigh);
+  EXPECT_EQ(report.requested_bytes, 200 * kMiB);
+  EXPECT_EQ(report.evidence.live_bytes, 900 * kMiB);
+  EXPECT_EQ(report.evidence.driver_free_bytes, 124 * kMiB);
+  EXPECT_THAT(report.not_helpful, Contains(Field(&OomAction::what, "empty_cache()")));
+  EXPECT_THAT(report.holders, SizeIs(1));
+}
+
+TEST_F(OomTest, HolesThatWouldDoTogetherAreFragmentation) {
+  DriverSays(kTotal);
+  for (uint64_t i = 0; i < 8; ++i) {
+    Segment(kA + i * 200 * kMiB, 120 * kMiB);
+    script_.Block(kA + i * 200 * kMiB + 60 * kMiB, 2 * kMiB, {"metric"});
+  }
+  script_.Failed(150 * kMiB).result = 2;
+  script_.Failed(150 * kMiB).result = 2;
+  GiveUp(150 * kMiB, 64 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kFragmentation);
+  EXPECT_EQ(report.evidence.split.pinned, 8 * 118 * kMiB);
+  EXPECT_EQ(report.evidence.largest_free_bytes, 60 * kMiB);
+  EXPECT_THAT(report.pins, SizeIs(8));
+  ASSERT_FALSE(report.actions.empty());
+  EXPECT_THAT(report.actions[0].what, HasSubstr("expandable_segments:True"));
+  EXPECT_TRUE(report.actions[0].is_enough);
+}
+
+TEST_F(OomTest, SmallRequestOnAFullDeviceIsNoFragmentation) {
+  DriverSays(kTotal);
+  Segment(kA, 1020 * kMiB);
+  script_.Block(kA, 1010 * kMiB);  // 10 MiB are free, in one piece
+  script_.Failed(20 * kMiB).result = 2;
+  script_.Failed(20 * kMiB).result = 2;
+  GiveUp(11 * kMiB, 4 * kMiB);
+  EXPECT_EQ(Report().verdict, OomVerdict::kCapacity);
+}
+
+TEST_F(OomTest, MoreThanTheDeviceHasIsASingleRequest) {
+  DriverSays(kTotal);
+  Segment(kA, 20 * kMiB);
+  script_.Block(kA, 20 * kMiB);
+  script_.Failed(kTotal * 2).result = 2;
+  script_.Failed(kTotal * 2).result = 2;
+  GiveUp(kTotal * 2, kTotal - 20 * kMiB);
+  EXPECT_EQ(Report().verdict, OomVerdict::kSingleRequest);
+}
+
+TEST_F(OomTest, FailureThatTheDriverWasNotAskedAboutIsALimit) {
+  DriverSays(kTotal);
+  Segment(kA, 300 * kMiB);
+  script_.Block(kA, 300 * kMiB);
+  GiveUp(100 * kMiB, 724 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kCap);
+  EXPECT_EQ(report.evidence.limit_bytes, 300 * kMiB);
+  EXPECT_FALSE(report.evidence.driver_refused);
+  EXPECT_THAT(report.actions, SizeIs(1));
+}
+
+TEST_F(OomTest, WhatHasNoBlockAndWasNotGivenBackIsAPrivatePools) {
+  DriverSays(kTotal);
+  Segment(kA, 400 * kMiB);
+  script_.Block(kA, 400 * kMiB);
+  script_.FreeBlock(kA);
+  Segment(kB, 600 * kMiB);
+  script_.Block(kB, 600 * kMiB);
+  script_.Failed(200 * kMiB).result = 2;
+  script_.Failed(200 * kMiB).result = 2;
+  GiveUp(200 * kMiB, 24 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kPrivatePool);
+  EXPECT_EQ(report.evidence.split.private_pool, 400 * kMiB);
+  EXPECT_EQ(report.evidence.split.releasable, 0u);
+}
+
+TEST_F(OomTest, OtherProcessesAreNamedByNvml) {
+  gmt::Sample& before = script_.Sample(700 * kMiB, kTotal);
+  before.set_source("nvml");
+  const auto add = [](gmt::Sample& sample, uint64_t pid, uint64_t bytes) {
+    auto* process = sample.add_processes();
+    process->set_pid(pid);
+    process->set_bytes(bytes);
+  };
+  add(before, 12, 0);
+  add(before, 77, 700 * kMiB);
+  Segment(kA, 300 * kMiB);
+  script_.Block(kA, 300 * kMiB);
+  script_.Failed(200 * kMiB).result = 2;
+  script_.Failed(200 * kMiB).result = 2;
+  GiveUp(200 * kMiB, 24 * kMiB);
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kOtherProcess);
+  EXPECT_EQ(report.confidence, Confidence::kHigh);
+  EXPECT_EQ(report.evidence.other_processes_bytes, 700 * kMiB);
+}
+
+TEST_F(OomTest, LeakThatWouldHaveMadeRoomIsTheVerdict) {
+  DriverSays(kTotal);
+  uint32_t stack = 0;
+  for (uint64_t i = 0; i < 10; ++i) {
+    Segment(kA + i * 200 * kMiB, 100 * kMiB);
+    stack = script_.Block(kA + i * 200 * kMiB, 100 * kMiB, {"append", "train"}).stack;
+  }
+  script_.Failed(100 * kMiB).result = 2;
+  script_.Failed(100 * kMiB).result = 2;
+  GiveUp(100 * kMiB, 24 * kMiB);
+  LeakReport leaks;
+  LeakSuspect suspect;
+  suspect.id = "leak/1";
+  suspect.tier = LeakTier::kLikely;
+  suspect.bytes = 900 * kMiB;
+  LeakStack leaked;
+  leaked.stack = stack;
+  suspect.stacks.push_back(leaked);
+  leaks.suspects.push_back(suspect);
+  const OomReport report = Report(leaks);
+  EXPECT_EQ(report.verdict, OomVerdict::kLeak);
+  EXPECT_EQ(report.leak_id, "leak/1");
+  EXPECT_EQ(report.evidence.leaked_bytes, 900 * kMiB);
+  leaks.suspects[0].tier = LeakTier::kPossible;
+  EXPECT_EQ(Report(leaks).verdict, OomVerdict::kCapacity);
+}
+
+TEST_F(OomTest, DriverAloneIsExplainedWithoutAFramework) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 900 * kMiB, {"load", "main"});
+  script_.Failed(300 * kMiB, {"load", "main"}).result = 2;
+  const OomReport report = Report();
+  EXPECT_EQ(report.verdict, OomVerdict::kCapacity);
+  EXPECT_EQ(report.evidence.live_bytes, 900 * kMiB);
+  EXPECT_EQ(report.evidence.reserved_bytes, 0u);
+}
+
+TEST_F(OomTest, SquareRequestIsGuessed) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 900 * kMiB);
+  script_.Failed(uint64_t{8192} * 8192 * 4).result = 2;
+  EXPECT_EQ(Report().square, 8192u);
+}
+
+TEST_F(OomTest, HostileNumbersDoNotOverflow) {
+  DriverSays(kTotal);
+  Segment(kA, UINT64_MAX / 2);
+  script_.Block(kA, UINT64_MAX / 2);
+  script_.Alloc(kC, UINT64_MAX - 1);
+  script_.Failed(UINT64_MAX).result = 2;
+  GiveUp(UINT64_MAX - 5, UINT64_MAX);
+  EXPECT_NE(Report().verdict, OomVerdict::kNone);
+}
+
+TEST(EvidenceTest, SegmentsAreAsPyTorchAsksForThem) {
+  EXPECT_EQ(SegmentBytesFor(512), 2 * kMiB);
+  EXPECT_EQ(SegmentBytesFor(kMiB), 2 * kMiB);
+  EXPECT_EQ(SegmentBytesFor(kMiB + 512), 20 * kMiB);
+  EXPECT_EQ(SegmentBytesFor(10 * kMiB), 10 * kMiB);
+  EXPECT_EQ(SegmentBytesFor(11 * kMiB), 12 * kMiB);
+}
+
+TEST(EvidenceTest, OptionsOfTheAllocatorAreFoundInTheirText) {
+  Trace trace;
+  Setting& setting = trace.settings.emplace_back();
+  setting.set_name("PYTORCH_CUDA_ALLOC_CONF");
+  setting.set_value("expandable_segments:True,max_split_size_mb:128");
+  EXPECT_EQ(AllocatorOption(trace, "expandable_segments"), "True");
+  EXPECT_EQ(AllocatorOption(trace, "max_split_size_mb"), "128");
+  EXPECT_EQ(AllocatorOption(trace, "per_process_memory_fraction"), "");
+}
+
+}  // namespace
+}  // namespace gmt::analysis
