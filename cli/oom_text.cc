@@ -21,7 +21,8 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 
 constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
-constexpr uint64_t kWorthALine = 50;  // of what is live, one part in so many
+constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests are squares by chance
+constexpr uint64_t kWorthALine = 50;   // of what is live, one part in so many
 
 std::string Framework(const OomReport& report) {
   return report.heap == "pytorch" ? "PyTorch" : "the framework";
@@ -62,8 +63,8 @@ std::string Why(const OomReport& report) {
       return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
                          Bytes(evidence.leaked_bytes), Asked(report));
     case OomVerdict::kOutside:
-      return fmt::format("this process holds {} beside {}'s memory; {}",
-                         Bytes(evidence.outside_bytes), Framework(report), Asked(report));
+      return fmt::format("this process holds {} beside {}; {}", Bytes(evidence.outside_bytes),
+                         Framework(report), Asked(report));
     case OomVerdict::kSingleRequest:
       return fmt::format("{} at once, and the GPU has {}", Asked(report),
                          Bytes(evidence.total_bytes));
@@ -80,7 +81,7 @@ std::string Why(const OomReport& report) {
       return fmt::format("{} were freed and await other streams; {} in a capture",
                          Bytes(evidence.split.awaiting_stream), Asked(report));
     case OomVerdict::kPrivatePool:
-      return fmt::format("{} are free in pools that this request may not use; {}",
+      return fmt::format("{} are free in pools closed to this request; {}",
                          Bytes(evidence.split.private_pool +
                                (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
                          Asked(report));
@@ -91,7 +92,7 @@ std::string Why(const OomReport& report) {
 std::string_view Words(OomVerdict verdict) {
   switch (verdict) {
     case OomVerdict::kOutside:
-      return "other memory of this process";
+      return "outside the framework";
     case OomVerdict::kSingleRequest:
       return "one request too large";
     case OomVerdict::kCap:
@@ -148,7 +149,8 @@ std::string Place(const OomReport& report, const Examination& examination, Sourc
   if (report.forward_stack != 0) text += "backward of ";
   text += StackLine(frames, width - text.size() - id.size() - 3);
   if (!id.empty()) text += "   " + id;
-  if (report.square) {
+  const bool is_large = report.requested_bytes >= report.evidence.total_bytes / 100 * kLargePercent;
+  if (report.square && is_large) {
     text += fmt::format("; {0} x {0} numbers, perhaps", Count(*report.square));
   }
   return text + "\n" + SourceOf(frames, sources, 9, width);

@@ -9,6 +9,8 @@
 namespace gmt::analysis {
 namespace {
 
+constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+
 class Advisor {
  public:
   Advisor(const Examination& examination, const OomFacts& facts, const LeakAtFailure& leak,
@@ -35,6 +37,9 @@ class Advisor {
     std::stable_sort(
         report_.actions.begin(), report_.actions.end(),
         [](const OomAction& a, const OomAction& b) { return a.effect_bytes > b.effect_bytes; });
+    if (report_.verdict != OomVerdict::kFragmentation) return;
+    std::stable_partition(report_.actions.begin(), report_.actions.end(),
+                          [](const OomAction& action) { return action.what == kExpandable; });
   }
 
  private:
@@ -78,8 +83,7 @@ class Advisor {
 
   void Expandable() {
     const bool is_on = AllocatorOption(examination_.trace(), "expandable_segments") == "True";
-    Offer("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-          is_on ? 0 : facts_.fragmentation.expandable_bytes, !is_on,
+    Offer(kExpandable, is_on ? 0 : facts_.fragmentation.expandable_bytes, !is_on,
           is_on ? "it is on already" : "joins the free pieces of a stream");
   }
 
@@ -91,8 +95,10 @@ class Advisor {
   }
 
   void Training() {
-    const uint64_t activations = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
-                                 LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
+    // What has leaked is not of this batch.
+    uint64_t activations = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
+                           LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
+    activations -= std::min(activations, leak_.bytes);
     if (activations > 0 && report_.phase) {
       Offer("half the batch size", activations / 2 + evidence_.needed_bytes / 2, true,
             "half of activations, temporaries and inputs, and of the request");

@@ -115,12 +115,13 @@ struct OomReport {
   uint64_t failures = 0;       // in the recording; this is the last that counts
   uint64_t host_failures = 0;  // of pinned host memory: no device ran out
   OomEvidence evidence;
-  std::vector<OomCause> causes;                 // most bytes first
-  std::vector<OomAction> actions;               // most effect first
-  std::vector<OomAction> not_helpful;           // in the order in which people try them
-  std::vector<std::string> findings;            // sentences beside the verdict
-  std::vector<CategoryUse> categories;          // live at that moment
-  std::vector<OomHolder> holders;               // most bytes first
+  std::vector<OomCause> causes;  // most bytes first
+  // Most effect first; where it is fragmentation, first what joins the pieces.
+  std::vector<OomAction> actions;
+  std::vector<OomAction> not_helpful;   // in the order in which people try them
+  std::vector<std::string> findings;    // sentences beside the verdict
+  std::vector<CategoryUse> categories;  // live at that moment
+  std::vector<OomHolder> holders;       // most bytes first
   std::optional<StillToCome> still_to_come;
   std::vector<Pin> pins;
   std::vector<LedgerRow> outside;  // of this process beside the framework, and other processes
