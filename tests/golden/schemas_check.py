@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Validates what the verbs print with --json against docs/schemas/, and sees to it that each has a schema.
+
+Every command of the texts in tests/golden/answers/ that takes --json is run with it, and every verb on small files
+of all kinds. Each key of a schema has a description.
+
+Usage: schemas_check.py --build DIR
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import jsonschema
+except ImportError:
+    sys.exit("python3-jsonschema is missing: scripts/setup --test installs it")
+
+import answers_check
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "docs" / "schemas"
+FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl")
+WITHOUT_FILE = {"doctor", "list"}
+TWO_FILES = {"diff"}
+COPIES = {"repair": ("repaired.gmt",), "symbolize": ("--debug-dir", ".", "-o", "named.gmt")}
+WITH_ID = {"show": ("device/0", "heap/driver", "event/1")}
+
+
+def described(schema, where):
+    """Keys without a description."""
+    for key, value in schema.get("properties", {}).items():
+        if not value.get("description"):
+            yield f"{where}.{key}"
+        yield from described(value, f"{where}.{key}")
+    if isinstance(schema.get("items"), dict):
+        yield from described(schema["items"], f"{where}[]")
+
+
+def verbs_with_json(program):
+    """The program's verbs that have the option --json."""
+    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    names = [line.split()[0] for line in text.split("Subcommands:")[1].splitlines() if line.startswith("  ") and line.strip()]
+    helps = {name: subprocess.run([program, name, "--help"], capture_output=True, text=True).stdout for name in names}
+    return {name for name, help_text in helps.items() if "--json" in help_text}
+
+
+def commands(verbs):
+    """Word lists to be run with --json."""
+    for path in sorted(answers_check.ANSWERS.glob("*.txt")):
+        words = answers_check.command_of(path.read_text(encoding="utf-8"))
+        if words[0] in verbs and "--markdown" not in words:
+            yield words
+    for verb in sorted(verbs):
+        if verb in WITHOUT_FILE:
+            yield [verb]
+            continue
+        if verb in COPIES:
+            yield [verb, str(ROOT / "tests/golden/v1.gmt"), *COPIES[verb]]
+            continue
+        for file in FILES:
+            name = str(ROOT / "tests/golden" / file)
+            for rest in WITH_ID.get(verb, (None,)):
+                yield [verb, name] + ([name] if verb in TWO_FILES else []) + ([rest] if rest else [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    program = str(parser.parse_args().build.resolve() / "bin/gpumemtrace")
+    problems, checked = [], {}
+    verbs = verbs_with_json(program)
+    validators = {}
+    for verb in sorted(verbs):
+        path = SCHEMAS / f"{'events' if verb == 'cat' else verb}.schema.json"
+        if not path.exists():
+            problems.append(f"{verb} --json has no schema: {path.relative_to(ROOT)}")
+            continue
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        problems += [f"{path.name}: {key} has no description" for key in described(schema, "")]
+        validators[verb] = jsonschema.Draft202012Validator(schema)
+    with tempfile.TemporaryDirectory() as folder:
+        answers_check.prepare(program, pathlib.Path(folder))
+        for words in commands(set(validators)):
+            done = subprocess.run([program, *words, "--json"], cwd=folder, capture_output=True, text=True,
+                                  timeout=answers_check.TIMEOUT_S)
+            if done.returncode not in (0, 3):
+                continue  # an answer that is an error has no JSON; the texts say which those are
+            checked[words[0]] = checked.get(words[0], 0) + 1
+            lines = done.stdout.splitlines() if words[0] == "cat" else [done.stdout]
+            for line in lines:
+                for error in validators[words[0]].iter_errors(json.loads(line)):
+                    problems.append(f"{' '.join(words)}: {error.json_path}: {error.message[:200]}")
+    problems += [f"{verb}: no output was checked" for verb in validators if verb not in checked]
+    for problem in problems:
+        print(problem)
+    print(f"{sum(checked.values())} outputs of {len(checked)} verbs were checked")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
