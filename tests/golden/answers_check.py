@@ -53,9 +53,6 @@ def prepare(program, folder):
     subprocess.run([program, "import", "short.jsonl", "-o", "short.gmt"], cwd=folder, check=True, capture_output=True)
     whole = (folder / "short.gmt").read_bytes()
     (folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])
-    newer = bytearray(whole)
-    newer[VERSION_AT] += 1
-    (folder / "newer.gmt").write_bytes(newer)
 
 
 def run(program, words, cache, folder):
