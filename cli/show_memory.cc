@@ -64,6 +64,7 @@ std::string OfTotal(const ShowInput& input, const Subject& subject, uint64_t byt
 std::string Origin(const Subject& subject, const Life& life) {
   switch (subject.kind) {
     case Subject::kCategory:
+    case Subject::kLayer:
     case Subject::kThread:
     case Subject::kStream:
     case Subject::kFunction:

@@ -6,8 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/module_path.h"
 #include "analysis/report.h"
 
 namespace gmt::analysis {
@@ -61,6 +63,27 @@ std::vector<bool> RowsOfLibrary(const Examination& examination, const std::strin
   });
 }
 
+// Of the forward pass where the memory belongs to a backward pass, as in a report.
+uint32_t StackOfLayer(const Rows& rows, RowId row) {
+  return rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
+}
+
+std::string LayerOf(const Examination& examination, uint32_t stack) {
+  const std::string path = ModulePath(examination.stacks().Frames(stack));
+  return path.empty() ? "outside of modules" : path;
+}
+
+std::vector<bool> RowsOfLayer(const Examination& examination, const std::string& name) {
+  const Trace& trace = examination.trace();
+  absl::flat_hash_map<uint32_t, bool> matches;
+  return RowsThat(trace, [&](RowId row) {
+    const uint32_t stack = StackOfLayer(trace.rows, row);
+    const auto [it, is_new] = matches.try_emplace(stack);
+    if (is_new) it->second = LayerOf(examination, stack) == name;
+    return it->second;
+  });
+}
+
 std::vector<bool> RowsOfLeak(const Trace& trace, const LeakReport& leaks, const std::string& id) {
   for (const LeakSuspect& suspect : leaks.suspects) {
     if (suspect.id != id) continue;
@@ -109,6 +132,8 @@ std::vector<bool> RowsOf(const Examination& examination, const Categories& categ
       return RowsOfStacks(
           trace, [&](uint32_t stack) { return OwnName(examination, stack, by) == subject.name; });
     }
+    case Subject::kLayer:
+      return RowsOfLayer(examination, subject.name);
     case Subject::kCategory:
       return RowsThat(
           trace, [&](RowId row) { return NameOf(categories.Of(row).category) == subject.name; });
@@ -192,6 +217,11 @@ std::set<std::string> NamesOfRows(const Examination& examination, const Categori
         const Category category = categories.Of(row).category;
         if (!seen.insert(static_cast<uint64_t>(category)).second) break;
         names.insert(std::string(NameOf(category)));
+        break;
+      }
+      case Subject::kLayer: {
+        const uint32_t stack = StackOfLayer(rows, row);
+        if (seen.insert(stack).second) names.insert(LayerOf(examination, stack));
         break;
       }
       case Subject::kLibrary:

@@ -61,8 +61,9 @@ class SelectionTest : public ::testing::Test {
 // Each id that a report prints selects what its row was made of.
 TEST_F(SelectionTest, EveryIdOfAReportHasTheRowsOfItsRow) {
   Mixed();
-  for (const GroupBy by : {GroupBy::kStack, GroupBy::kFunction, GroupBy::kFile, GroupBy::kHeap,
-                           GroupBy::kThread, GroupBy::kStream, GroupBy::kSize, GroupBy::kLibrary}) {
+  for (const GroupBy by :
+       {GroupBy::kStack, GroupBy::kFunction, GroupBy::kFile, GroupBy::kHeap, GroupBy::kThread,
+        GroupBy::kStream, GroupBy::kSize, GroupBy::kLibrary, GroupBy::kLayer, GroupBy::kCategory}) {
     ReportOptions options;
     options.by = by;
     const auto report = MakeReport(Examined(), options);

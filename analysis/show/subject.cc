@@ -20,7 +20,7 @@ struct Described {
   const char* example;
 };
 
-constexpr std::array<Described, 17> kKinds = {{
+constexpr std::array<Described, 18> kKinds = {{
     {Subject::kStack, "stack", Form::kNumber, "stack/7, or stack/7+9 of a backward pass"},
     {Subject::kThread, "thread", Form::kNumber, "thread/11 or thread/unknown"},
     {Subject::kStream, "stream", Form::kAddress, "stream/0x7f00 or stream/none"},
@@ -30,6 +30,7 @@ constexpr std::array<Described, 17> kKinds = {{
     {Subject::kFunction, "function", Form::kName, "function/forward (model.py)"},
     {Subject::kFile, "file", Form::kName, "file/model.py"},
     {Subject::kCategory, "category", Form::kName, "category/activations"},
+    {Subject::kLayer, "layer", Form::kName, "layer/Net.Block"},
     {Subject::kDevice, "device", Form::kNumber, "device/0 or device/host"},
     {Subject::kLeak, "leak", Form::kNumber, "leak/1"},
     {Subject::kStep, "step", Form::kNumber, "step/12"},

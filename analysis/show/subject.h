@@ -3,7 +3,7 @@
 // Subject: what an id that an answer printed stands for.
 //
 //   stack/7  stack/7+9  thread/11  thread/unknown  stream/0x7f00  stream/none  size/512  heap/pytorch
-//   library/NCCL  function/forward (model.py)  file/model.py  category/activations      rows of report
+//   library/NCCL  function/forward (model.py)  file/model.py  category/activations  layer/Net.fc
 //   device/0  device/host  leak/1  step/12  snapshot/oom-1  event/123  block/0x7f0000000000
 //   range/NAME  mark/NAME, and a NAME or an address alone
 //
@@ -32,6 +32,7 @@ struct Subject {
     kFunction,
     kFile,
     kCategory,
+    kLayer,
     kDevice,
     kLeak,
     kStep,
