@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "analysis/failures.h"
 #include "analysis/replay.h"
 
 namespace gmt::analysis {
@@ -51,6 +52,13 @@ absl::StatusOr<Instant> ResolveCycle(const Examination& examination, uint64_t nu
     if (of.device == device) step = of.cycles[index].peak_step;
   }
   return Instant{step, examination.trace().TimeOf(step), absl::StrCat("step:", number)};
+}
+
+// Where all were mended, the last of these.
+Instant FailureOf(const Examination& examination) {
+  const std::vector<FailedAllocation>& failed = examination.trace().failed;
+  const size_t index = FindFailures(examination).decisive.value_or(failed.size() - 1);
+  return {failed[index].step, failed[index].t_ns, "oom"};
 }
 
 absl::StatusOr<Instant> ResolveEvent(uint64_t number, const Trace& trace) {
@@ -120,7 +128,7 @@ absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, 
       if (trace.failed.empty()) {
         return absl::NotFoundError("no allocation failed in this recording; try --at peak");
       }
-      return Instant{trace.failed.back().step, trace.failed.back().t_ns, "oom"};
+      return FailureOf(examination);
   }
   return absl::InternalError("unknown moment");
 }

@@ -37,7 +37,7 @@ struct Instant {
 
 // The moment on a device: of a peak and of a step, when the device held most. NOT_FOUND where the
 // recording has no such snapshot, step or event or no failed allocation; the message lists what it
-// has. Of several failed allocations the last counts: allocators retry after the first ones.
+// has. Of several failed allocations the last that was not mended counts (analysis/failures.h).
 absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device);
 
 }  // namespace gmt::analysis

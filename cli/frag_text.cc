@@ -28,7 +28,7 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
   std::string line = fmt::format("{} of {} reserved on GPU {} are free", Bytes(found.free_bytes),
                                  Bytes(found.reserved_bytes), found.device);
   if (found.free_bytes == 0) return line + ": all of it is in live blocks";
-  line += fmt::format(", the largest piece {}", Bytes(found.largest_free_bytes));
+  line += fmt::format(", largest piece {}", Bytes(found.largest_free_bytes));
   if (Share(found.free_bytes, found.reserved_bytes) < kWorthSaying) {
     return line + ": hardly fragmented";
   }
@@ -38,12 +38,11 @@ std::string Verdict(const Fragmentation& found, const MainPins& pins) {
            fmt::format(": {} {} {}", Plural(pins.blocks, "block"), pin, Bytes(pins.pinned_bytes));
   }
   const auto& split = found.split;
-  const std::pair<uint64_t, const char*> parts[] = {
-      {split.releasable, "empty_cache() would give back"},
-      {split.pinned, "beside live blocks lie"},
-      {split.stream, "in other streams' lists lie"},
-      {split.private_pool, "in private pools lie"},
-      {split.awaiting_stream, "awaiting streams are"}};
+  const std::pair<uint64_t, const char*> parts[] = {{split.releasable, "empty_cache() frees"},
+                                                    {split.pinned, "beside blocks"},
+                                                    {split.stream, "of other streams"},
+                                                    {split.private_pool, "in private pools"},
+                                                    {split.awaiting_stream, "awaiting streams"}};
   const auto most = std::max_element(std::begin(parts), std::end(parts));
   return line + fmt::format("; {} {}", most->second, Bytes(most->first));
 }

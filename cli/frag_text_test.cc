@@ -51,7 +51,7 @@ class FragTextTest : public ::testing::Test {
 TEST_F(FragTextTest, VerdictNamesWhatIsFreeTheLargestPieceAndHowFewBlocksPinIt) {
   PinnedSegments(4);
   const std::string text = Text();
-  EXPECT_THAT(text, StartsWith("1.99 GiB of 2.00 GiB reserved on GPU 0 are free, the largest piece "
+  EXPECT_THAT(text, StartsWith("1.99 GiB of 2.00 GiB reserved on GPU 0 are free, largest piece "
                                "510 MiB: 4 blocks pin 1.99 GiB\n"));
   EXPECT_THAT(text, HasSubstr("1.99 GiB        4     8.00 MiB  metric (metric.py:10)"));
   EXPECT_THAT(text, HasSubstr("when the blocks beside it are freed"));
@@ -65,7 +65,7 @@ TEST_F(FragTextTest, WhatEmptyCacheWouldGiveBackIsTheVerdictWhereItIsMost) {
   script_.Alloc(kB, 512 * kMiB);
   script_.Block(kB, 512 * kMiB);
   script_.FreeBlock(kB);
-  EXPECT_THAT(Text(), HasSubstr("; empty_cache() would give back 512 MiB\n"));
+  EXPECT_THAT(Text(), HasSubstr("; empty_cache() frees 512 MiB\n"));
 }
 
 TEST_F(FragTextTest, WithoutSegmentsItSaysSo) {

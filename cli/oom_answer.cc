@@ -1,6 +1,6 @@
 #include "cli/oom_answer.h"
 
-#include "analysis/oom/failures.h"
+#include "analysis/failures.h"
 #include "cli/load_trace.h"
 #include "cli/oom_text.h"
 

@@ -34,13 +34,17 @@ std::string Danger(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
   if (evidence.retries == 0) return "";
   return fmt::format(
-      ": {} since {}, {} in all, each a cache given back to the driver",
+      ": {} since {}, {} in all, each giving back the cache",
       evidence.retries == 1 ? "1 retry"
                             : fmt::format("in danger, {} retries", Count(evidence.retries)),
       Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
 }
 
 std::string Asked(const OomReport& report) { return Bytes(report.requested_bytes) + " asked for"; }
+
+std::string DriverFree(const OomEvidence& evidence) {
+  return evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown";
+}
 
 std::string Why(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
@@ -63,25 +67,25 @@ std::string Why(const OomReport& report) {
       return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
                          Bytes(evidence.leaked_bytes), Asked(report));
     case OomVerdict::kOutside:
-      return fmt::format("this process holds {} beside {}; {}", Bytes(evidence.outside_bytes),
+      return fmt::format("{} of this process are not {}'s; {}", Bytes(evidence.outside_bytes),
                          Framework(report), Asked(report));
     case OomVerdict::kSingleRequest:
       return fmt::format("{} at once, and the GPU has {}", Asked(report),
                          Bytes(evidence.total_bytes));
     case OomVerdict::kCap:
-      return fmt::format(
-          "a limit at {} reserved, {} free on the GPU; {}",
-          Bytes(evidence.limit_bytes.value_or(evidence.reserved_bytes)),
-          evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown",
-          Asked(report));
+      return evidence.limit_bytes
+                 ? fmt::format("stopped at {} reserved, {} free on the GPU; {}",
+                               Bytes(*evidence.limit_bytes), DriverFree(evidence), Asked(report))
+                 : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
+                               DriverFree(evidence));
     case OomVerdict::kOtherProcess:
       return fmt::format("others hold {} of {}; {}", Bytes(evidence.others_bytes()),
                          Bytes(evidence.total_bytes), Asked(report));
     case OomVerdict::kStreamDeferred:
-      return fmt::format("{} were freed and await other streams; {} in a capture",
+      return fmt::format("{} await other streams; {} in a capture",
                          Bytes(evidence.split.awaiting_stream), Asked(report));
     case OomVerdict::kPrivatePool:
-      return fmt::format("{} are free in pools closed to this request; {}",
+      return fmt::format("{} are free where this request may not go; {}",
                          Bytes(evidence.split.private_pool +
                                (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
                          Asked(report));
@@ -92,7 +96,7 @@ std::string Why(const OomReport& report) {
 std::string_view Words(OomVerdict verdict) {
   switch (verdict) {
     case OomVerdict::kOutside:
-      return "outside the framework";
+      return "beside the framework";
     case OomVerdict::kSingleRequest:
       return "one request too large";
     case OomVerdict::kCap:
@@ -118,13 +122,13 @@ std::string Moment(const OomReport& report) {
   if (report.cycle) text += fmt::format(", step {}", *report.cycle);
   if (report.phase) text += fmt::format(", {}", NameOf(*report.phase));
   if (report.evidence.retries > 0) {
-    text += fmt::format("; {} before, from {} on",
+    text += fmt::format("; {} since {}",
                         report.evidence.retries == 1
                             ? "1 retry"
                             : fmt::format("{} retries", Count(report.evidence.retries)),
                         Duration(report.evidence.first_retry_t_ns));
   }
-  if (!report.was_fatal) text += "; the program went on";
+  if (!report.was_fatal) text += "; it went on";
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/failures.h"
 
 namespace gmt::analysis {
 namespace {
@@ -224,10 +225,12 @@ absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& 
     auto instant = InstantOn(examination, options.at, device);
     if (!instant.ok()) return instant.status();
     Requester requester;
-    const std::vector<FailedAllocation>& failed = examination.trace().failed;
-    if (options.at.kind == At::kOom && failed.back().device == device) {
-      requester.stream = failed.back().stream;
-      requester.bytes = failed.back().size;
+    if (options.at.kind == At::kOom) {
+      const auto failure = FindFailures(examination).decisive;
+      const FailedAllocation* failed = failure ? &examination.trace().failed[*failure] : nullptr;
+      if (failed != nullptr && failed->device == device) {
+        requester = RequesterOf(examination.trace(), *failed);
+      }
     }
     all.push_back(FragmentationAfter(examination, device, instant->step, requester));
     all.back().at = *std::move(instant);

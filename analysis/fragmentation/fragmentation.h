@@ -27,6 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/examination.h"
+#include "analysis/fragmentation/requester.h"
 #include "analysis/fragmentation/segment_map.h"
 #include "analysis/instant.h"
 
@@ -51,15 +52,6 @@ struct PinGroup {
   uint64_t blocks = 0, block_bytes = 0, pinned_bytes = 0;
   RowId largest = kNoRow;  // the block of it that pins most
   Step first_birth = 0;    // of its oldest block
-};
-
-// Who asks for memory: it decides which free memory can be had.
-struct Requester {
-  std::optional<uint64_t> stream;  // nullopt: the one with most memory
-  std::optional<uint64_t> bytes;   // nullopt: of any size
-  // It is PyTorch's allocator, which gave back what it could and looked through its lists before it
-  // gave up: what is still without a block, or would have served, is in a pool that it may not use.
-  bool gave_up = false;
 };
 
 struct Fragmentation {

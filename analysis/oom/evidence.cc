@@ -133,18 +133,6 @@ uint64_t SegmentBytesFor(uint64_t bytes) {
   return (bytes + kRound - 1) / kRound * kRound;
 }
 
-std::string_view AllocatorOption(const Trace& trace, std::string_view option) {
-  for (const Setting& setting : trace.settings) {
-    const std::string_view name = setting.name(), value = setting.value();
-    if (name == option) return value;
-    const size_t at = value.find(std::string(option) + ":");
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = value.substr(at + option.size() + 1);
-    return rest.substr(0, rest.find(','));
-  }
-  return "";
-}
-
 OomFacts FactsOf(const Examination& examination, const FailedAllocation& failed) {
   const Trace& trace = examination.trace();
   OomFacts facts;
@@ -153,18 +141,9 @@ OomFacts FactsOf(const Examination& examination, const FailedAllocation& failed)
   facts.is_pytorch = facts.by_framework && trace.heaps[failed.heap] == "pytorch";
   OomEvidence& evidence = facts.evidence;
   evidence.needed_bytes = facts.is_pytorch ? SegmentBytesFor(failed.size) : failed.size;
-  for (const Capture& capture : trace.captures) {
-    if (capture.IsUnderWayAt(failed.t_ns)) ++evidence.captures;
-  }
-  Requester requester;
-  if (facts.by_framework) {
-    requester.stream = failed.stream;
-    requester.bytes = failed.size;
-    const bool is_whole = trace.unknowns.gaps == 0 && trace.unknowns.frees_lost == 0;
-    requester.gave_up = facts.is_pytorch && is_whole && evidence.captures == 0 &&
-                        AllocatorOption(trace, "max_split_size_mb").empty();
-  }
-  facts.fragmentation = FragmentationAfter(examination, failed.device, failed.step, requester);
+  evidence.captures = CapturesAt(trace, failed.t_ns);
+  facts.fragmentation =
+      FragmentationAfter(examination, failed.device, failed.step, RequesterOf(trace, failed));
   facts.fragmentation.at.name = "oom";
   facts.fragmentation.at.t_ns = failed.t_ns;
   evidence.split = facts.fragmentation.split;

@@ -8,7 +8,6 @@
 #define GMT_ANALYSIS_OOM_EVIDENCE_H_
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "analysis/fragmentation/fragmentation.h"
@@ -35,9 +34,6 @@ OomFacts FactsOf(const Examination& examination, const FailedAllocation& failed)
 // What PyTorch's allocator asks of the driver for a block of `bytes`
 // (c10/cuda/CUDACachingAllocator.cpp, get_allocation_size).
 uint64_t SegmentBytesFor(uint64_t bytes);
-
-// The value of an option of PyTorch's allocator, "" where it is not set.
-std::string_view AllocatorOption(const Trace& trace, std::string_view option);
 
 }  // namespace gmt::analysis
 

@@ -8,10 +8,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/failures.h"
 #include "analysis/layers.h"
 #include "analysis/oom/actions.h"
 #include "analysis/oom/evidence.h"
-#include "analysis/oom/failures.h"
 #include "analysis/oom/verdict.h"
 
 namespace gmt::analysis {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "analysis/event_script.h"
+#include "analysis/failures.h"
 #include "analysis/oom/evidence.h"
-#include "analysis/oom/failures.h"
 
 namespace gmt::analysis {
 namespace {

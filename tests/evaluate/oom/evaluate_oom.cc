@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/leaks/leaks.h"
-#include "analysis/oom/failures.h"
+#include "analysis/failures.h"
 #include "analysis/oom/oom.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/oom/oom_cases.h"

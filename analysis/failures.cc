@@ -1,4 +1,4 @@
-#include "analysis/oom/failures.h"
+#include "analysis/failures.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-// analysis/oom/failures.h
+// analysis/failures.h
 //
 // Which failed allocation an answer about running out of memory speaks of. Allocators ask the driver
 // again after giving back what they can, so that a refusal by itself is none.
@@ -11,8 +11,8 @@
 //
 // Thread safety: pure function. Cost: a walk over the steps where the driver refused something.
 
-#ifndef GMT_ANALYSIS_OOM_FAILURES_H_
-#define GMT_ANALYSIS_OOM_FAILURES_H_
+#ifndef GMT_ANALYSIS_FAILURES_H_
+#define GMT_ANALYSIS_FAILURES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -34,4 +34,4 @@ Failures FindFailures(const Examination& examination);
 
 }  // namespace gmt::analysis
 
-#endif  // GMT_ANALYSIS_OOM_FAILURES_H_
+#endif  // GMT_ANALYSIS_FAILURES_H_
