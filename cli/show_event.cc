@@ -53,7 +53,7 @@ ShowResult ShowEvent(const ShowInput& input, const Subject& subject) {
   const Trace& trace = input.trace();
   if (subject.number == 0 || subject.number > trace.last_step()) return NoSuch(input, subject);
   const auto step = static_cast<Step>(subject.number);
-  const StepRecord record = trace.steps[step - 1];
+  const analysis::StepRecord record = trace.steps[step - 1];
   if (record.row == kNoRow) {
     return NoSuch(
         input, subject,
