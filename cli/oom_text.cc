@@ -32,7 +32,7 @@ std::string Framework(const OomReport& report) {
 
 std::string Danger(const OomReport& report) {
   const OomEvidence& evidence = report.evidence;
-  if (evidence.retries == 0) return "";
+  if (evidence.retries == 0) return ": no allocation on a GPU failed";
   return fmt::format(
       ": {} since {}, {} in all, each giving back the cache",
       evidence.retries == 1 ? "1 retry"
@@ -189,7 +189,7 @@ std::string OutsideWords(const OomReport& report, analysis::LedgerGroup group) {
   std::string text;
   size_t shown = 0;
   for (const analysis::LedgerRow& row : report.outside) {
-    if (row.group != group || shown++ == 3) continue;
+    if (row.group != group || shown++ >= 2) continue;
     text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", row.name, Bytes(row.bytes));
   }
   return text;
@@ -210,7 +210,7 @@ std::string DeviceTable(const OomReport& report) {
   add(evidence.free_bytes, "free in the allocator's segments" + SplitWords(evidence.split));
   using Group = analysis::LedgerGroup;
   add(evidence.outside_bytes,
-      "of this process beside that" +
+      "outside the framework" +
           (has_framework ? OutsideWords(report, Group::kOutsideFramework) : ": contexts, code"));
   add(evidence.other_processes_bytes,
       "of other processes" + OutsideWords(report, Group::kOtherProcess));

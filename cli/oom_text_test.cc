@@ -67,7 +67,7 @@ class OomTextTest : public ::testing::Test {
 };
 
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
-  EXPECT_THAT(Text(), StartsWith("No out of memory\n"));
+  EXPECT_THAT(Text(), StartsWith("No out of memory: no allocation on a GPU failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
 }
