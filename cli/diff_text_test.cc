@@ -180,7 +180,7 @@ TEST_F(DiffTextTest, RowSaysWhatWhereAndItsId) {
   EXPECT_THAT(
       Text(),
       HasSubstr("+40.0 MiB  20.0 MiB  60.0 MiB            1  forward (forward.py:10)   " + id));
-  EXPECT_THAT(Text(), HasSubstr("The largest of them: gpumemtrace show new.gmt " + id + "\n"));
+  EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace show new.gmt " + id + "\n"));
 }
 
 TEST_F(DiffTextTest, StackOfTheBaseAloneIsLookedUpThere) {

@@ -250,18 +250,18 @@ class Writer {
     for (const std::string& lack : shown_.lacks) {
       // Frames without names change no answer here.
       if (lack.find("without a name") != std::string::npos || count == kLacksShown) continue;
-      Line("not known: " + lack);
+      Line("Not known: " + lack);
       ++count;
     }
   }
 
   std::string Next() const {
     if (!report_.suspects.empty())
-      return fmt::format("next: gpumemtrace show {} {}", shown_.file, report_.suspects.front().id);
+      return fmt::format("Next: gpumemtrace show {} {}", shown_.file, report_.suspects.front().id);
     if (!report_.enough)
-      return fmt::format("next: record at least {} {}s, {} are better: gpumemtrace run -- COMMAND",
+      return fmt::format("Next: record at least {} {}s, {} are better: gpumemtrace run -- COMMAND",
                          report_.cycles_needed, Unit(), analysis::kCyclesForLeak);
-    return fmt::format("next: gpumemtrace report {}", shown_.file);
+    return fmt::format("Next: gpumemtrace report {}", shown_.file);
   }
 
   const LeakReport& report_;

@@ -63,7 +63,7 @@ TEST_F(LeaksTextTest, LeakIsInTheFirstLineWithItsRatePlaceAndBytes) {
 
 TEST_F(LeaksTextTest, FollowUpCommandIsTheLastLine) {
   Run(200, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
-  EXPECT_THAT(Text(), EndsWith("\nnext: gpumemtrace show run.gmt leak/1\n"));
+  EXPECT_THAT(Text(), EndsWith("\nNext: gpumemtrace show run.gmt leak/1\n"));
 }
 
 TEST_F(LeaksTextTest, CleanRunSaysWhatIsHeld) {

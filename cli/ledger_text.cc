@@ -256,13 +256,13 @@ std::string Next(const Ledger& ledger, const LedgerSource& source) {
     if (row.stack != 0 && is_more) outside = &row;
   }
   if (holes > 0 && (outside == nullptr || holes > outside->bytes)) {
-    return fmt::format("What keeps the holes: gpumemtrace frag {} --at {}\n", source.file,
+    return fmt::format("Next: gpumemtrace frag {} --at {}\n", source.file,
                        ledger.at.name);
   }
   if (outside != nullptr) {
-    return fmt::format("Who took it: gpumemtrace show {} stack/{}\n", source.file, outside->stack);
+    return fmt::format("Next: gpumemtrace show {} stack/{}\n", source.file, outside->stack);
   }
-  return fmt::format("What is live: gpumemtrace report {} --at {}\n", source.file, ledger.at.name);
+  return fmt::format("Next: gpumemtrace report {} --at {}\n", source.file, ledger.at.name);
 }
 
 }  // namespace

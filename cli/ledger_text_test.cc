@@ -159,9 +159,9 @@ TEST_F(LedgerTextTest, WithoutAReadingItIsAtLeastThat) {
 
 TEST_F(LedgerTextTest, FollowUpIsWhereMostIsToBeUnderstood) {
   Everything();
-  EXPECT_THAT(Text(), HasSubstr("What keeps the holes: gpumemtrace frag run.gmt --at end\n"));
+  EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace frag run.gmt --at end\n"));
   script_.Alloc(0x80000000, 700 * kMiB, {"knn_build"});
-  EXPECT_THAT(Text(), HasSubstr("Who took it: gpumemtrace show run.gmt stack/"));
+  EXPECT_THAT(Text(), HasSubstr("Next: gpumemtrace show run.gmt stack/"));
 }
 
 TEST_F(LedgerTextTest, OtherDevicesAreALineEach) {

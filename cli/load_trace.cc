@@ -49,7 +49,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
 
 // The modules with most unnamed frames, and why they are unnamed.
 void AddUnnamedModules(const format::Definitions& definitions, symbols::Symbolizer& symbolizer,
-                       std::vector<std::string>& lacks) {
+                       std::vector<std::string>& unnamed) {
   std::map<std::pair<std::string, std::string>, uint64_t> frames;
   for (const auto& request : symbols::UnnamedFrames(definitions)) {
     ++frames[{request.module.path, request.module.build_id}];
@@ -68,7 +68,7 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
     const symbols::ModuleState state = symbolizer.StateOf(module);
     const char* why =
         state == symbols::ModuleState::kUsable ? "has no symbol there" : Describe(state);
-    lacks.push_back(
+    unnamed.push_back(
         absl::StrCat(Plural(count, "frame"), " without a name: ", module.path, " ", why));
   }
 }
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) 
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);
   if (!named.ok()) return named.status();
-  AddUnnamedModules(loaded->definitions, symbolizer, loaded->lacks);
+  AddUnnamedModules(loaded->definitions, symbolizer, loaded->unnamed);
   return loaded;
 }
 

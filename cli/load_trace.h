@@ -22,9 +22,10 @@ struct LoadedTrace {
   std::string path;
   analysis::Trace trace;
   format::Definitions definitions;
-  // What the file lacks, as sentences for a person: cut off, damaged, events lost, modules without
-  // names.
+  // What the file lacks, as sentences for a person: cut off, damaged, events lost.
   std::vector<std::string> lacks;
+  // Modules whose frames have no names on this machine, likewise.
+  std::vector<std::string> unnamed;
 };
 
 // Fails with a message that names the file and, where one exists, the command that mends it.
