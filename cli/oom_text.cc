@@ -61,6 +61,12 @@ std::string Why(const OomReport& report) {
                  : fmt::format("what is live, {}, needs the GPU; {} more",
                                Bytes(evidence.live_bytes), Asked(report));
     case OomVerdict::kFragmentation:
+      // It may need what the driver has too.
+      if (pool_free < report.requested_bytes) {
+        return fmt::format("{} are free in all, the largest piece {}; {}",
+                           Bytes(pool_free + evidence.driver_free_bytes.value_or(0)),
+                           Bytes(evidence.largest_free_bytes), Asked(report));
+      }
       return fmt::format("{} are free, the largest piece {}; {}", Bytes(pool_free),
                          Bytes(evidence.largest_free_bytes), Asked(report));
     case OomVerdict::kLeak:

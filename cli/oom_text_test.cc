@@ -50,13 +50,13 @@ class OomTextTest : public ::testing::Test {
     script_.FailedBlock(bytes, {"request", "main"});
   }
   // A device with nine blocks, each in a segment with a hole beside it.
-  void Fragmented() {
+  void Fragmented(uint64_t asked = 150 * kMiB) {
     DriverSays(kTotal);
     for (uint64_t i = 0; i < 9; ++i) {
       script_.Alloc(kA + i * 200 * kMiB, 100 * kMiB);
       script_.Block(kA + i * 200 * kMiB + 40 * kMiB, 10 * kMiB, {"metric", "main"});
     }
-    GiveUp(150 * kMiB, 124 * kMiB);
+    GiveUp(asked, 124 * kMiB);
   }
   static void ExpectFits(const std::string& text) {
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
@@ -70,6 +70,12 @@ TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
   EXPECT_THAT(Text(), StartsWith("No out of memory: no allocation on a GPU failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);
+}
+
+TEST_F(OomTextTest, WhatTheDriverHasCountsWhereItIsNeeded) {
+  Fragmented(900 * kMiB);
+  EXPECT_THAT(Text(), StartsWith("Out of memory (fragmentation): 934 MiB are free in all, "
+                                 "the largest piece "));
 }
 
 TEST_F(OomTextTest, RetriesThatHelpedAreADanger) {
