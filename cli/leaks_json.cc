@@ -39,24 +39,26 @@ Json StackJson(const analysis::LeakStack& stack, analysis::StackTexts& stacks) {
 }
 
 Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
-  Json json = {{"id", suspect.id},
-               {"tier", NameOf(suspect.tier)},
-               {"kind", NameOf(suspect.kind)},
-               {"device", DeviceJson(suspect.device)},
-               {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
-               {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
-               {"bytes_per_cycle", Slope(suspect.bytes_per_cycle)},
-               {"low_bytes_per_cycle", Slope(suspect.low_bytes_per_cycle)},
-               {"high_bytes_per_cycle", Slope(suspect.high_bytes_per_cycle)},
-               {"bytes", suspect.bytes},
-               {"count", suspect.count},
-               {"since_cycle", suspect.since_cycle},
-               {"reason", suspect.reason},
-               {"common_frame", FrameOrNull(suspect.common_frame)},
-               {"eta_ns", OrNull(suspect.eta_ns)},
-               {"low_eta_ns", OrNull(suspect.low_eta_ns)},
-               {"high_eta_ns", OrNull(suspect.high_eta_ns)},
-               {"stacks", Json::array()}};
+  Json json = {
+      {"id", suspect.id},
+      {"tier", NameOf(suspect.tier)},
+      {"kind", NameOf(suspect.kind)},
+      {"device", DeviceJson(suspect.device)},
+      {"heap", suspect.heap.empty() ? Json() : Json(suspect.heap)},
+      {"library", suspect.library.empty() ? Json() : Json(suspect.library)},
+      {"bytes_per_cycle", Slope(suspect.bytes_per_cycle)},
+      {"low_bytes_per_cycle", Slope(suspect.low_bytes_per_cycle)},
+      {"high_bytes_per_cycle", Slope(suspect.high_bytes_per_cycle)},
+      {"bytes", suspect.bytes},
+      {"count", suspect.count},
+      {"since_cycle", suspect.since_cycle},
+      {"reason", suspect.reason},
+      {"lock_step_with", suspect.lock_step_with.empty() ? Json() : Json(suspect.lock_step_with)},
+      {"common_frame", FrameOrNull(suspect.common_frame)},
+      {"eta_ns", OrNull(suspect.eta_ns)},
+      {"low_eta_ns", OrNull(suspect.low_eta_ns)},
+      {"high_eta_ns", OrNull(suspect.high_eta_ns)},
+      {"stacks", Json::array()}};
   for (const analysis::LeakStack& stack : suspect.stacks)
     json["stacks"].push_back(StackJson(stack, stacks));
   return json;

@@ -219,7 +219,12 @@ class Writer {
       if (!source.empty()) line += "   " + source;
       Indented(line);
     }
-    if (suspect.tier != LeakTier::kPossible) Indented(fmt::format("fix: {}", Fix(suspect.kind)));
+    if (!suspect.lock_step_with.empty()) {
+      Indented(fmt::format("kept at the same steps as {}: perhaps for the same reason",
+                           suspect.lock_step_with));
+    } else if (suspect.tier != LeakTier::kPossible) {
+      Indented(fmt::format("fix: {}", Fix(suspect.kind)));
+    }
     if (suspect.eta_ns) Indented(Outlook(suspect));
   }
   void Indented(const std::string& line) { Line(std::string(kIndent) + line); }

@@ -95,8 +95,15 @@ class Finder {
     for (const SiteGrowth& site : grown) {
       if (site.verdict.is_leak()) leaking.push_back(site);
     }
-    for (const SiteGroup& group : MergeLeaks(leaking, LoopStacks(walk), examination_.stacks()))
+    const std::vector<SiteGroup> groups =
+        MergeLeaks(leaking, LoopStacks(walk), examination_.stacks());
+    for (const SiteGroup& group : groups) {
       AddSuspect(group, walk);
+      const auto first = std::find_if(groups.begin(), groups.end(), [&](const SiteGroup& other) {
+        return &other == &group || GrowInLockStep(other, group);
+      });
+      report_.suspects.back().lock_step = static_cast<size_t>(first - groups.begin()) + 1;
+    }
   }
 
   void AddSuspect(const SiteGroup& group, const LeakWalk& walk) {
@@ -184,6 +191,12 @@ class Finder {
                      });
     size_t number = 0;
     for (LeakSuspect& suspect : report_.suspects) suspect.id = absl::StrCat("leak/", ++number);
+    for (LeakSuspect& suspect : report_.suspects) {
+      const auto first = std::find_if(
+          report_.suspects.begin(), report_.suspects.end(),
+          [&](const LeakSuspect& other) { return other.lock_step == suspect.lock_step; });
+      if (suspect.lock_step != 0 && &*first != &suspect) suspect.lock_step_with = first->id;
+    }
   }
 
   const Examination& examination_;

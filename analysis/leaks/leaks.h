@@ -61,6 +61,10 @@ struct LeakSuspect {
   std::string heap;          // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1: from the first on
   std::string reason;        // what was seen, as a sentence
+  // Suspects that keep blocks at the same steps have the same number; the id of the first of them,
+  // "" of itself. They are told apart by where they come from, and may have one cause.
+  size_t lock_step = 0;
+  std::string lock_step_with;
   // Until the device is full at this rate, from the recording's end.
   std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
 };

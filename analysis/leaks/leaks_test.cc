@@ -195,6 +195,18 @@ TEST_F(LeaksTest, TimeUntilTheDeviceIsFullComesFromTheRoomLeft) {
   EXPECT_GE(*suspect.high_eta_ns, *suspect.eta_ns);
 }
 
+TEST_F(LeaksTest, SuspectsOfTheSameStepsNameTheFirst) {
+  Run(300, [&](uint32_t step) {
+    Keep(2 * kMiB, {"activations", "train"});
+    Keep(kMiB, {"inputs", "load"});
+    if (step % 3 == 0) Keep(kMiB, {"evaluate", "main"});
+  });
+  const LeakReport report = Find();
+  ASSERT_THAT(report.suspects, SizeIs(3));
+  EXPECT_EQ(report.suspects[0].lock_step_with, "");
+  EXPECT_EQ(report.suspects[1].lock_step_with, "leak/1");
+}
+
 TEST_F(LeaksTest, WithoutStepsAVerdictIsAtMostPossible) {
   for (int i = 0; i < 4000; ++i) Keep(kMiB, {"append", "serve"});
   const LeakReport report = Find();

@@ -167,6 +167,10 @@ std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
   return Merger(leaking, loop, texts).Merge();
 }
 
+bool GrowInLockStep(const SiteGroup& a, const SiteGroup& b) {
+  return InLockStep(*a.front(), *b.front(), kOtherLine);
+}
+
 std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) {
   std::vector<Path> paths;
   for (const SiteGrowth* site : group) paths.push_back(PathOf(site->key, texts));

@@ -27,6 +27,9 @@ using SiteGroup = std::vector<const SiteGrowth*>;
 std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
                                   const std::vector<SiteKey>& loop, StackTexts& texts);
 
+// Whether two groups keep blocks at the same steps.
+bool GrowInLockStep(const SiteGroup& a, const SiteGroup& b);
+
 // The stack that says where memory came from: of a block born in a backward pass, the forward pass's.
 inline uint32_t TellingStack(const SiteKey& key) {
   return key.forward_stack != 0 ? key.forward_stack : key.stack;
