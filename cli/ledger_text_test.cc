@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "analysis/event_script.h"
+#include "cli/written_bytes.h"
 
 namespace gmt::cli {
 namespace {
@@ -18,15 +19,6 @@ using ::testing::StartsWith;
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kOurs = 12;
-
-double BytesOf(double number, const std::string& unit) {
-  for (const auto& [name, factor] :
-       {std::pair("B", 1.), {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}}) {
-    if (unit == name) return number * factor;
-  }
-  ADD_FAILURE() << "no unit: " << unit;
-  return 0;
-}
 
 class LedgerTextTest : public ::testing::Test {
  protected:

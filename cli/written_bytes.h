@@ -1,0 +1,27 @@
+// cli/written_bytes.h
+//
+// For tests: numbers as people read them, back to bytes, so that what is printed can be added up.
+
+#ifndef GMT_CLI_WRITTEN_BYTES_H_
+#define GMT_CLI_WRITTEN_BYTES_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace gmt::cli {
+
+// 1.5, "MiB" -> 1572864.
+inline double BytesOf(double number, const std::string& unit) {
+  for (const auto& [name, factor] :
+       {std::pair("B", 1.), {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}}) {
+    if (unit == name) return number * factor;
+  }
+  ADD_FAILURE() << "no unit: " << unit;
+  return 0;
+}
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_WRITTEN_BYTES_H_
