@@ -279,7 +279,9 @@ class CycleFinder {
     PhaseUse& use = state.now->phases[static_cast<size_t>(phase)];
     if (!use.present) use = {true, before, 0};
     use.peak = std::max(use.peak, state.live);
-    use.change += record.is_death ? -static_cast<int64_t>(bytes) : static_cast<int64_t>(bytes);
+    // Sizes of a damaged or hostile recording are any numbers: sums of bytes wrap.
+    const auto change = static_cast<uint64_t>(use.change);
+    use.change = static_cast<int64_t>(record.is_death ? change - bytes : change + bytes);
     if (state.live <= state.now->peak) return;
     state.now->peak = state.live;
     state.now->peak_step = step;
