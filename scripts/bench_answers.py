@@ -86,14 +86,14 @@ class AnswersBench:
         return time.monotonic() - start if done.returncode == 0 else None
 
     def beside_pytorch(self):
-        """The live memory of a snapshot by stack: `memory` of PyTorch's reader, `report` of ours."""
+        """The events of a snapshot as text by PyTorch's reader; what held its memory by ours."""
         python = pathlib.Path(os.environ["GMT_TORCH_PYTHON"])
         reader = next(python.parent.parent.glob("lib/python3*/site-packages/torch/cuda/_memory_viz.py"))
         largest = None
         for size in SNAPSHOT_BYTES[:1] if self.bench.quick else SNAPSHOT_BYTES:
             path = self.bench.folder / f"{size}.pickle"
             told = json.loads(self.program(self.bench.build / "benchmark" / "big_snapshot", size, path))
-            theirs = self.timed([python, reader, "memory", path, "-o", self.bench.folder / "memory.svg"])
+            theirs = self.timed([python, reader, "trace", path])
             if theirs is None:
                 path.unlink()
                 break
@@ -104,7 +104,7 @@ class AnswersBench:
             self.bench.add("PyTorch's reader of snapshots", "does not finish", f"{SNAPSHOT_BYTES[0]:,} bytes")
             return
         told, theirs, ours = largest
-        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py memory` finishes",
+        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py trace` finishes",
                        f"{theirs:.1f} s", f"in {PATIENCE_S} s and {MEMORY >> 30} GiB")
         self.bench.add("gpumemtrace report on the same snapshot", f"{ours:.1f} s", f"x{ours / theirs:.2f}")
 
