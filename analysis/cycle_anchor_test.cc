@@ -5,6 +5,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/phases.h"
+#include "analysis/python_stack.h"
 
 namespace gmt::analysis {
 namespace {
@@ -16,23 +17,7 @@ using ::testing::StartsWith;
 
 class CycleAnchorTest : public ::testing::Test {
  protected:
-  struct Place {
-    const char* function;
-    const char* file;
-    uint32_t line;
-  };
-  uint32_t Stack(const std::vector<Place>& places) {
-    std::vector<uint32_t> frames;
-    for (const Place& place : places) {
-      format::FrameInfo frame;
-      frame.function = script_.builder().InternString(place.function);
-      frame.file = script_.builder().InternString(place.file);
-      frame.line = place.line;
-      frame.language = Frames::PYTHON;
-      frames.push_back(script_.builder().InternFrame(frame));
-    }
-    return script_.builder().InternStack(frames, 0);
-  }
+  uint32_t Stack(const std::vector<PythonFrame>& places) { return PythonStack(script_, places); }
   uint64_t Hold(uint32_t stack) {
     script_.Block(++address_ << 20, 512).stack = stack;
     return address_ << 20;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "analysis/python_stack.h"
 
 namespace gmt::analysis {
 namespace {
@@ -12,23 +13,7 @@ using ::testing::SizeIs;
 
 class SuspectsTest : public ::testing::Test {
  protected:
-  struct Place {
-    const char* function;
-    const char* file;
-    uint32_t line;
-  };
-  uint32_t Stack(const std::vector<Place>& places) {
-    std::vector<uint32_t> frames;
-    for (const Place& place : places) {
-      format::FrameInfo frame;
-      frame.function = script_.builder().InternString(place.function);
-      frame.file = script_.builder().InternString(place.file);
-      frame.line = place.line;
-      frame.language = Frames::PYTHON;
-      frames.push_back(script_.builder().InternFrame(frame));
-    }
-    return script_.builder().InternStack(frames, 0);
-  }
+  uint32_t Stack(const std::vector<PythonFrame>& places) { return PythonStack(script_, places); }
   uint32_t Layer(uint32_t line) {
     return Stack({{"linear", "/site-packages/torch/nn/functional.py", 5},
                   {"Net.forward", "/src/net.py", line},
