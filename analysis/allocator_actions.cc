@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "analysis/recorded_time.h"
 
 namespace gmt::analysis {
 namespace {
@@ -162,7 +163,7 @@ class ActionFinder {
     action.requested_bytes = failed.size;
     action.succeeded = false;
     if (!calls.empty()) {
-      action.duration_ns = static_cast<uint64_t>(std::max<int64_t>(failed.t_ns - action.t_ns, 0));
+      action.duration_ns = Between(action.t_ns, failed.t_ns);
     }
     action.t_ns = failed.t_ns;
     // The allocator gives up behind its second attempt; its own limit may have refused both.

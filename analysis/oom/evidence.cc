@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/recorded_time.h"
 
 namespace gmt::analysis {
 namespace {
@@ -13,7 +14,7 @@ constexpr uint64_t kMiB = 1 << 20;
 // Contexts and code of one process on one device, of which the largest seen is about this.
 constexpr uint64_t kContextBytes = 1024 * kMiB;
 // The driver's answer belongs to a failure that is at most so much later.
-constexpr int64_t kAnswerAge_ns = 100'000'000;
+constexpr uint64_t kAnswerAge_ns = 100'000'000;
 
 bool IsBlockEvent(const Trace& trace, Step step, int32_t device) {
   const RowId row = trace.steps[step - 1].row;
@@ -43,7 +44,8 @@ std::optional<uint64_t> FreshAnswer(const Trace& trace, const FailedAllocation& 
   for (size_t i = trace.samples.size(); i-- > 0;) {
     const DeviceSample& sample = trace.samples[i];
     if (sample.t_ns > failed.t_ns || sample.device != failed.device) continue;
-    const bool is_fresh = sample.step == failed.step && failed.t_ns - sample.t_ns <= kAnswerAge_ns;
+    const bool is_fresh =
+        sample.step == failed.step && Between(sample.t_ns, failed.t_ns) <= kAnswerAge_ns;
     if (is_fresh && sample.free_bytes) return sample.free_bytes;
     if (sample.step < failed.step) return std::nullopt;
   }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "analysis/replay.h"
 
 namespace gmt::analysis {
 namespace {
@@ -155,14 +157,15 @@ LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
                           const FailedAllocation& failed) {
   LeakAtFailure largest;
   const Rows& rows = trace.rows;
+  std::vector<RowId> held;
   for (const LeakSuspect& suspect : leaks.suspects) {
     if (suspect.tier == LeakTier::kPossible || suspect.device != failed.device) continue;
     absl::flat_hash_set<uint32_t> stacks;
     for (const LeakStack& stack : suspect.stacks) stacks.insert(stack.stack);
+    if (held.empty()) held = HeldAfter(trace, failed.step);
     uint64_t live = 0;
-    for (RowId row = 0; row < rows.count(); ++row) {
-      if (rows.device[row] == failed.device && rows.HeldAfter(row, failed.step) &&
-          stacks.contains(rows.stack[row])) {
+    for (RowId row : held) {
+      if (rows.device[row] == failed.device && stacks.contains(rows.stack[row])) {
         live += rows.size[row];
       }
     }
