@@ -1,7 +1,6 @@
 #include "analysis/categories/categorizer.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -71,30 +70,19 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
   return group;
 }
 
-// Nearly every look-up misses the processor's cache where stacks and sizes are many: those of a few
-// rows are under way together.
 void Categorizer::MakeGroups() {
-  constexpr RowId kTogether = 32;
   absl::flat_hash_map<GroupKey, uint32_t> known;
-  std::array<Group, kTogether> some;
-  const RowId count = trace_.rows.count();
-  row_groups_.reserve(count);
-  for (RowId first = 0; first < count; first += kTogether) {
-    const RowId rows = std::min(kTogether, count - first);
-    for (RowId i = 0; i < rows; ++i) {
-      some[i] = GroupOf(first + i);
-      known.prefetch(KeyOf(some[i]));
+  row_groups_.reserve(trace_.rows.count());
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group group = GroupOf(row);
+    const auto [it, is_new] = known.try_emplace({group.size, group.stack, group.Traits()},
+                                                static_cast<uint32_t>(groups_.size()));
+    if (is_new) {
+      groups_.push_back(group);
+      group_rows_.push_back(0);
     }
-    for (RowId i = 0; i < rows; ++i) {
-      const auto [it, is_new] =
-          known.try_emplace(KeyOf(some[i]), static_cast<uint32_t>(groups_.size()));
-      if (is_new) {
-        groups_.push_back(some[i]);
-        group_rows_.push_back(0);
-      }
-      ++group_rows_[it->second];
-      row_groups_.push_back(it->second);
-    }
+    ++group_rows_[it->second];
+    row_groups_.push_back(it->second);
   }
 }
 

@@ -63,7 +63,6 @@ class Categorizer {
       return H::combine(std::move(h), k.size, k.stack, k.traits);
     }
   };
-  static GroupKey KeyOf(const Group& group) { return {group.size, group.stack, group.Traits()}; }
   using Votes = std::array<uint64_t, kCategories>;
 
   Lives FindLives();
