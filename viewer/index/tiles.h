@@ -1,0 +1,81 @@
+// viewer/index/tiles.h
+//
+// What a window of a timeline shows, as the page draws it: columns of bytes, and the blocks that are
+// large enough to be seen. viewer/page/src/data/protocol.ts is the same contract on the other side
+// and says what the fields mean; viewer/server writes them on the wire.
+//
+// Ownership: plain data. Units: bytes; positions on the axis of the query (Axis).
+
+#ifndef GMT_VIEWER_INDEX_TILES_H_
+#define GMT_VIEWER_INDEX_TILES_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gmt::viewer {
+
+enum class Axis : uint8_t { kTime, kEvent, kStep };
+enum class Layout : uint8_t { kStacked, kAddress };
+
+inline constexpr uint32_t kNoRow = UINT32_MAX;
+inline constexpr uint32_t kMaxColumns = 8192;
+inline constexpr uint32_t kMaxBlocks = 30'000;
+
+// `columns` columns of equal width from `from` to `to`, each sampled at its middle.
+struct Window {
+  uint32_t lane = 0;
+  Axis axis = Axis::kTime;
+  double from = 0, to = 0;
+  uint32_t columns = 0;
+};
+
+struct BlockQuery {
+  Window window;
+  Layout layout = Layout::kStacked;
+  double low = 0, high = 0;  // bytes, or place in the lane's address space
+  uint32_t rows = 0;         // pixels between them
+};
+
+enum class Series : uint8_t { kLive, kReserved, kDriverUsed, kProcessUsed };
+
+struct CurveSeries {
+  Series series = Series::kLive;
+  std::vector<double> min, max, mid;  // by column; NaN: not known
+};
+
+struct CurveTile {
+  std::vector<uint32_t> event;  // at the middle of each column
+  std::vector<double> ns;
+  std::vector<CurveSeries> series;
+  std::vector<double> categories;  // [code * columns + column]; empty: not known yet
+};
+
+enum BlockBits : uint8_t { kFromBefore = 1, kPending = 2, kNotFreed = 4 };
+
+struct AddressSpace {
+  double place = 0, size = 0;
+  uint64_t address = 0;
+  std::string label;
+  std::vector<std::pair<double, double>> lives;
+};
+
+struct BlockTile {
+  // By item.
+  std::vector<uint32_t> row;  // kNoRow: a run
+  std::vector<double> start, end, size, place;
+  std::vector<uint32_t> stack, key;
+  std::vector<uint8_t> category, flags;
+  std::vector<uint16_t> stream, thread;
+  std::vector<uint32_t> run_begin;  // one more than items
+
+  std::vector<uint16_t> run_column;
+  std::vector<double> run_bytes;
+  uint64_t hidden = 0;
+  std::vector<AddressSpace> spaces;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_INDEX_TILES_H_

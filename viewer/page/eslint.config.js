@@ -1,0 +1,25 @@
+import tseslint from 'typescript-eslint';
+
+// Imports go down only: base <- data <- render <- widgets <- views <- app. The state that views share
+// (state/) lies between data and widgets.
+const layers = ['base', 'data', 'state', 'render', 'widgets', 'views', 'app'];
+const above = (layer) => layers.slice(layers.indexOf(layer) + 1).map((name) => `**/${name}/**`);
+
+export default tseslint.config(
+  { ignores: ['dist', 'node_modules'] },
+  ...tseslint.configs.strictTypeChecked,
+  { languageOptions: { parserOptions: { projectService: true } } },
+  {
+    files: ['**/*.ts', '**/*.tsx'],
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-non-null-assertion': 'off', // of indexed reads in loops over columns
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+    },
+  },
+  ...layers.map((layer) => ({
+    files: [`src/${layer}/**`],
+    rules: { 'no-restricted-imports': ['error', { patterns: above(layer).length > 0 ? [{ group: above(layer) }] : [] }] },
+  })),
+  { files: ['*.js'], ...tseslint.configs.disableTypeChecked },
+);

@@ -1,0 +1,23 @@
+// Whoever answers the page's questions. Everything may fail with a DataError whose message is for a
+// person; a question that is no longer wanted is aborted and rejects with an AbortError.
+
+import type * as p from './protocol';
+
+export class DataError extends Error {}
+
+export interface DataSource {
+  meta(signal?: AbortSignal): Promise<p.Meta>;
+  /** Calls back until every file is ready or failed; returns what stops it. */
+  watchProgress(onProgress: (progress: p.Progress) => void): () => void;
+  curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile>;
+  blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile>;
+  block(file: number, row: number, signal?: AbortSignal): Promise<p.BlockDetails>;
+  stacks(file: number, ids: readonly number[], signal?: AbortSignal): Promise<readonly p.StackInfo[]>;
+  source(file: number, path: string, line: number, signal?: AbortSignal): Promise<p.SourceText>;
+  flame(query: p.FlameQuery, signal?: AbortSignal): Promise<p.FlameTree>;
+  table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table>;
+  segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments>;
+  answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
+  compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
+  find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
+}

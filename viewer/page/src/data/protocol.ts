@@ -1,0 +1,403 @@
+// The questions that the page asks and the answers that it gets, whoever answers: the server
+// (http_source.ts; C++ in viewer/server, viewer/index, viewer/questions) or the file that the page
+// itself is (embedded_source.ts).
+//
+// Three ways to name a moment:
+//   event  number of births and deaths of memory that have happened; what cursors, links and JSON use
+//   time   ns since the recording began
+//   step   of the training loop, from 1: 12.25 is a quarter (of its events) into step 12
+// An Axis is one of them; a position on it is a plain number. Events order everything; two events may
+// share a time.
+//
+// A lane is what a timeline shows: the memory of one heap on one device, or host memory. Heaps are
+// layers (PyTorch's blocks lie in the driver's segments), so lanes are not added up.
+//
+// Names, one word per thing: block (one piece of memory from birth to death), band (its picture in
+// the stacked layout), rest (what is too small or too short to be a band), segment (driver memory in
+// which a caching allocator has its blocks), stack, lane, step, mark, phase.
+
+export const PROTOCOL_VERSION = 1;
+
+export type Axis = 'time' | 'event' | 'step';
+export type Layout = 'stacked' | 'address';
+
+/** Event number of what was never freed, and row number of no block. */
+export const NEVER = 0xffffffff;
+export const NO_ROW = 0xffffffff;
+
+/** `api/meta`, JSON. */
+export interface Meta {
+  readonly protocol: typeof PROTOCOL_VERSION;
+  readonly version: string; // of gpumemtrace
+  readonly door: 'server' | 'file';
+  readonly files: readonly FileMeta[];
+}
+
+export interface FileMeta {
+  readonly file: number; // index, `file` of every question
+  readonly name: string; // without folder
+  readonly path: string;
+  readonly imported_from: string; // '' where recorded
+  readonly pid: number;
+  readonly rank: number | null;
+  readonly argv: readonly string[];
+  readonly start_unix_ns: string; // decimal: does not fit a number
+  readonly end_ns: number;
+  readonly events: number;
+  readonly lanes: readonly LaneMeta[]; // first: what to show at first
+  readonly categories: readonly string[]; // index = code; 0 is 'unknown'
+  readonly streams: readonly string[]; // index = code, as the recording writes them
+  readonly threads: readonly string[];
+  readonly steps: StepsMeta;
+  readonly phases: readonly SpanMeta[];
+  readonly ranges: readonly SpanMeta[]; // NVTX and record_function, at most 10,000: the longest
+  readonly marks: readonly InstantMeta[];
+  readonly snapshots: readonly InstantMeta[];
+  readonly ooms: readonly OomMeta[]; // failed allocations that counted
+  readonly retries: readonly InstantMeta[]; // the allocator emptied its cache and tried again
+  readonly losses: readonly InstantMeta[]; // events are missing here
+  readonly lacks: readonly string[]; // what the file lacks, as sentences for a person
+  readonly omitted: Omitted | null; // of a mailed file
+}
+
+export interface LaneMeta {
+  readonly lane: number;
+  readonly device: number; // -1: host
+  readonly heap: string;
+  readonly label: string; // 'GPU 0 · PyTorch blocks'
+  readonly blocks: number;
+  readonly peak_bytes: number;
+  readonly peak_event: number;
+  readonly end_bytes: number;
+  readonly capacity_bytes: number | null; // of the device, where known
+  readonly has_segments: boolean; // layout 'address' shows segments as lanes of addresses
+  readonly series: readonly Series[]; // what Curve can give for it
+}
+
+export type Series = 'live' | 'reserved' | 'driver_used' | 'process_used';
+
+/** Steps of the training loop; step i+1 has the events begin[i]+1..end[i]. */
+export interface StepsMeta {
+  readonly source: string; // '' : none were seen
+  readonly inferred: boolean;
+  readonly begin: readonly number[];
+  readonly end: readonly number[];
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+}
+
+export interface SpanMeta {
+  readonly name: string;
+  readonly kind: string; // 'forward', 'backward', 'optimizer', 'other'; of ranges their domain
+  readonly begin: number; // events
+  readonly end: number;
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  readonly depth: number; // nested spans of a thread: 0 is the outermost
+  readonly thread: number; // code
+}
+
+export interface InstantMeta {
+  readonly name: string;
+  readonly event: number;
+  readonly ns: number;
+}
+
+export interface OomMeta extends InstantMeta {
+  readonly device: number;
+  readonly requested: number;
+  readonly stack: number;
+}
+
+/** What a mailed file left out to stay small. */
+export interface Omitted {
+  readonly blocks: number;
+  readonly smaller_than: number; // bytes: all larger blocks are there
+  readonly peak_bytes: number; // bytes at the peak that are in no block of the file
+}
+
+/** `api/progress`, JSON. Meta has files of state 'loading' with no lanes yet. */
+export interface Progress {
+  readonly files: readonly FileProgress[];
+}
+export interface FileProgress {
+  readonly file: number;
+  // coarse: curves; blocks: everything but categories and answers; ready: all
+  readonly state: 'loading' | 'coarse' | 'blocks' | 'ready' | 'failed';
+  readonly what: string; // 'reading events', for a person
+  readonly fraction: number; // 0..1
+  readonly error: string; // of 'failed', with the way out
+}
+
+// -- Tiles: binary (slab.ts) ---------------------------------------------------------------------
+
+/**
+ * What a window of a timeline shows. `columns` columns of equal width from `from` to `to`; column c
+ * covers [from + c*w, from + (c+1)*w) and is sampled at its middle.
+ */
+export interface Window {
+  readonly file: number;
+  readonly lane: number;
+  readonly axis: Axis;
+  readonly from: number;
+  readonly to: number;
+  readonly columns: number; // at most 8,192
+}
+
+/** `api/curve`. */
+export interface CurveTile {
+  readonly window: Window;
+  // Event at the middle of each column, so that positions translate from axis to axis.
+  readonly event: Uint32Array;
+  readonly ns: Float64Array;
+  readonly series: ReadonlyMap<Series, CurveSeries>;
+  // Bytes live at the middle of each column by category code; [code * columns + c]. Empty until
+  // categories are known.
+  readonly categories: Float64Array;
+}
+export interface CurveSeries {
+  readonly min: Float64Array; // NaN: not known there
+  readonly max: Float64Array;
+  readonly mid: Float64Array; // at the middle of the column
+}
+
+export interface BlockQuery extends Window {
+  readonly layout: Layout;
+  readonly low: number; // bytes (stacked) or position in the address space of the lane (address)
+  readonly high: number;
+  readonly rows: number; // pixels between low and high
+}
+
+/**
+ * `api/blocks`: what a window shows of single blocks. Only blocks that are at least a column long and
+ * a row high, and lie between low and high somewhere, are there; at most MAX_BLOCKS.
+ *
+ * stacked: items from the bottom up, in stack order: by duration class, longest first (class =
+ * floor(log2(end - start)) on the axis in event or ns or 1/4096 step; never freed: the highest),
+ * then by birth. An item is a block, or a run: what lies between two blocks and is not shown itself
+ * (its bytes per column as a step function). An item lies on all items before it that are live in
+ * that column. The rest of the column's total, up to the live curve, lies on top of the last item.
+ *
+ * address: blocks in any order, with their place; runs: none. The address space of a lane is that of
+ * its segments, one after the other, without the gaps between them (AddressSpace).
+ */
+export interface BlockTile {
+  readonly query: BlockQuery;
+  readonly row: Uint32Array; // NO_ROW: a run
+  readonly start: Float64Array; // on the axis; may lie before the window
+  readonly end: Float64Array; // Infinity: never
+  readonly size: Float64Array; // bytes
+  readonly place: Float64Array; // address: position in the lane's address space
+  readonly stack: Uint32Array;
+  readonly key: Uint32Array; // of the call site: the same in every file and run; colours hang on it
+  readonly category: Uint8Array; // code
+  readonly stream: Uint16Array; // code
+  readonly thread: Uint16Array; // code
+  readonly flags: Uint8Array; // BLOCK_* bits
+  // Runs: item i has the entries [run_begin[i], run_begin[i + 1]); from column run_column[k] on it
+  // has run_bytes[k].
+  readonly run_begin: Uint32Array;
+  readonly run_column: Uint16Array;
+  readonly run_bytes: Float64Array;
+  readonly hidden: number; // blocks that the window has and that are no item
+  readonly spaces: readonly AddressSpace[]; // of layout 'address'
+}
+export const MAX_BLOCKS = 30_000;
+export const BLOCK_FROM_BEFORE = 1; // held when the recording began
+export const BLOCK_PENDING = 2; // freed, and waiting for other streams after that
+export const BLOCK_NOT_FREED = 4;
+
+/** A segment's lane of addresses: [place, place + size) of the lane's address space. */
+export interface AddressSpace {
+  readonly place: number;
+  readonly size: number;
+  readonly address: string; // hex
+  readonly label: string; // pool and stream
+  readonly lives: readonly (readonly [number, number])[]; // on the axis: from, to (Infinity: never)
+}
+
+// -- Details: JSON --------------------------------------------------------------------------------
+
+export interface Frame {
+  readonly function: string;
+  readonly file: string;
+  readonly line: number; // 0: not known
+  readonly library: string;
+  readonly kind: 'python' | 'native' | 'user' | 'folded'; // user: the program's own; folded: noise
+}
+
+/** `api/stacks?ids=1,2,3`, in that order. */
+export interface StackInfo {
+  readonly stack: number;
+  readonly key: number;
+  readonly label: string; // 'train.py:41 forward'
+  readonly frames: readonly Frame[]; // innermost first
+}
+
+/** `api/block?row=`. */
+export interface BlockDetails {
+  readonly row: number;
+  readonly lane: number;
+  readonly address: string; // hex
+  readonly size: number;
+  readonly requested: number | null;
+  readonly name: string;
+  readonly category: string;
+  readonly reason: string; // why that category
+  readonly confidence: string;
+  readonly stream: string;
+  readonly thread: string;
+  readonly pool: string;
+  readonly birth: number; // event; 0: from before
+  readonly birth_ns: number;
+  readonly death: number; // NEVER
+  readonly death_ns: number | null;
+  readonly completed: number; // event after which it could be used again; NEVER
+  readonly completed_ns: number | null;
+  readonly step: number | null; // of the training loop
+  readonly phase: string;
+  readonly stack: StackInfo;
+  readonly free_stack: StackInfo | null;
+  readonly forward_stack: StackInfo | null; // of a block born in a backward pass
+  readonly segment: { readonly address: string; readonly size: number; readonly offset: number } | null;
+  readonly before: Neighbour | null; // in the segment, when it was born
+  readonly after: Neighbour | null;
+  readonly same_stack: { readonly blocks: number; readonly live_bytes: number; readonly peak_bytes: number };
+}
+export interface Neighbour {
+  readonly row: number; // NO_ROW: a hole
+  readonly size: number;
+  readonly label: string;
+}
+
+/** `api/source?file=&path=&line=`: the lines around one that a stack of the recording names. */
+export interface SourceText {
+  readonly path: string;
+  readonly first: number;
+  readonly lines: readonly string[]; // empty: not at hand
+  readonly note: string;
+}
+
+// -- Aggregates -----------------------------------------------------------------------------------
+
+/** What a view looks at. `from` and `to` are events. */
+export interface Scope {
+  readonly file: number;
+  readonly lane: number;
+  readonly filter: Filter;
+  // live: held after `to`; growth: held after `to` and not after `from`, less what was freed between;
+  // born: taken in from..to; kept: born there and not freed by `to`.
+  readonly of: 'live' | 'growth' | 'born' | 'kept';
+  readonly from: number;
+  readonly to: number;
+}
+
+/** All given parts must hold. Empty strings and nulls: any. */
+export interface Filter {
+  readonly text: string; // in a frame, a file, an address, a name; '/…/' is a regular expression
+  readonly category: string;
+  readonly stack: number | null;
+  readonly key: number | null;
+  readonly stream: string;
+  readonly thread: string;
+  readonly min_size: number | null;
+  readonly max_size: number | null;
+}
+
+/** `api/flame`, slab: a tree, parents before children, node 0 is the root. */
+export interface FlameTree {
+  readonly parent: Uint32Array;
+  readonly bytes: Float64Array; // of the node with all below it; may be negative (growth, compare)
+  readonly blocks: Float64Array;
+  readonly before: Float64Array; // compare: bytes in the other file or moment; else empty
+  readonly name: Uint32Array; // index into names
+  readonly names: readonly string[]; // 'function\tfile:line\tkind'
+  readonly total: number;
+}
+export interface FlameQuery extends Scope {
+  readonly inverted: boolean; // callers below callees
+  readonly folded: boolean; // without the frames that are noise
+  readonly other: { readonly file: number; readonly lane: number; readonly to: number } | null;
+}
+
+/** `api/table`, JSON: the rows [offset, offset + limit) in that order. */
+export interface TableQuery extends Scope {
+  readonly by: 'stack' | 'function' | 'file' | 'category' | 'size' | 'stream' | 'thread' | 'block';
+  readonly sort: 'bytes' | 'blocks' | 'peak' | 'growth' | 'rate' | 'lifetime' | 'name';
+  readonly descending: boolean;
+  readonly offset: number;
+  readonly limit: number; // at most 500
+  readonly sparkline: number; // columns over the whole recording; 0: none
+}
+export interface Table {
+  readonly rows: readonly TableRow[];
+  readonly total_rows: number;
+  readonly total_bytes: number;
+  readonly total_blocks: number;
+}
+export interface TableRow {
+  readonly id: string; // 'stack/7', 'block/123', 'category/3' ...
+  readonly name: string;
+  readonly where: string; // 'train.py:41'
+  readonly bytes: number;
+  readonly blocks: number;
+  readonly peak_bytes: number;
+  readonly mean_size: number;
+  readonly median_lifetime_ns: number | null;
+  readonly stack: number; // representative; 0: none
+  readonly sparkline: readonly number[]; // bytes live
+}
+
+/** `api/segments?event=`, JSON: the allocator's state after that event. */
+export interface Segments {
+  readonly event: number;
+  readonly ns: number;
+  readonly what: string; // the event in words: 'alloc 12 MiB at 0x… (train.py:41)'
+  readonly row: number; // of the block that it is about; NO_ROW
+  readonly segments: readonly SegmentState[]; // by pool, stream, address
+  readonly live_bytes: number;
+  readonly reserved_bytes: number;
+  readonly largest_hole: number;
+}
+export interface SegmentState {
+  readonly address: string;
+  readonly size: number;
+  readonly pool: string;
+  readonly stream: string;
+  readonly expandable: boolean;
+  readonly stack: number;
+  // Blocks and what waits for a stream, by offset; holes are what lies between them.
+  readonly offset: readonly number[];
+  readonly bytes: readonly number[];
+  readonly requested: readonly number[]; // -1: not known
+  readonly row: readonly number[];
+  readonly pending: readonly number[]; // 1: freed, waiting
+  readonly category: readonly number[];
+  readonly key: readonly number[];
+}
+
+/** `api/answer?name=`, JSON: as `gpumemtrace NAME --json` prints it, and as it prints it for people. */
+export interface Answer {
+  readonly name: AnswerName;
+  readonly headline: string; // the first line
+  readonly text: string;
+  readonly json: unknown; // docs/schemas
+}
+export type AnswerName = 'report' | 'oom' | 'leaks' | 'ledger' | 'frag';
+
+/** `api/compare?file=&other=`, JSON: two files on one axis. */
+export interface Compare {
+  readonly headline: string;
+  readonly json: unknown; // as `gpumemtrace diff --json`
+  readonly aligned_by: 'step' | 'time' | 'event';
+  readonly steps: readonly (readonly [number, number])[]; // begin events: of file, of other
+}
+
+/** `api/find`, JSON: blocks that a filter matches, by birth; `after`: the last row of the page before. */
+export interface Found {
+  readonly rows: readonly number[];
+  readonly birth: readonly number[];
+  readonly death: readonly number[];
+  readonly size: readonly number[];
+  readonly total: number;
+}

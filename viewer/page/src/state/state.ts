@@ -1,0 +1,71 @@
+// What all views share: one immutable State; who changes it goes through a Store.
+
+import type { Axis, Filter, Layout, Meta, Progress } from '../data/protocol';
+
+export type ViewName = 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
+
+export type ColorBy = 'category' | 'stack' | 'size' | 'age' | 'stream' | 'thread';
+
+/** What is picked. Panels render from it; it is data, never a node of the page. */
+export type Selection =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'block'; readonly row: number }
+  | { readonly kind: 'stack'; readonly stack: number }
+  | { readonly kind: 'instant'; readonly event: number }
+  | { readonly kind: 'range'; readonly from: number; readonly to: number }; // events
+
+export interface State {
+  readonly meta: Meta | null;
+  readonly progress: Progress | null;
+  readonly view: ViewName;
+  readonly file: number;
+  readonly other: number | null; // compare
+  readonly lane: number;
+  readonly axis: Axis;
+  readonly layout: Layout;
+  readonly colorBy: ColorBy;
+  /** What timelines show, on the axis. */
+  readonly range: { readonly from: number; readonly to: number };
+  /** The same in events; what flame graph and table mean by "in range". */
+  readonly rangeEvents: { readonly from: number; readonly to: number };
+  /** Bytes or places that timelines show; null: all. */
+  readonly band: { readonly low: number; readonly high: number } | null;
+  /** Event; null: the lane's peak. */
+  readonly cursor: number | null;
+  /** Second cursor: growth is from it to the cursor. */
+  readonly base: number | null;
+  readonly selection: Selection;
+  readonly filter: Filter;
+  readonly theme: 'system' | 'light' | 'dark';
+}
+
+export const NO_FILTER: Filter = {
+  text: '',
+  category: '',
+  stack: null,
+  key: null,
+  stream: '',
+  thread: '',
+  min_size: null,
+  max_size: null,
+};
+
+export const INITIAL_STATE: State = {
+  meta: null,
+  progress: null,
+  view: 'timeline',
+  file: 0,
+  other: null,
+  lane: 0,
+  axis: 'time',
+  layout: 'stacked',
+  colorBy: 'category',
+  range: { from: 0, to: 1 },
+  rangeEvents: { from: 0, to: 1 },
+  band: null,
+  cursor: null,
+  base: null,
+  selection: { kind: 'none' },
+  filter: NO_FILTER,
+  theme: 'system',
+};

@@ -1,0 +1,24 @@
+// Holds the State and tells who listens. Reads are plain; a change is a function of the old state.
+
+import { INITIAL_STATE, type State } from './state';
+
+export class Store {
+  private state: State = INITIAL_STATE;
+  private readonly listeners = new Set<(state: State, old: State) => void>();
+
+  get(): State {
+    return this.state;
+  }
+
+  update(change: Partial<State> | ((state: State) => Partial<State>)): void {
+    const old = this.state;
+    this.state = { ...old, ...(typeof change === 'function' ? change(old) : change) };
+    for (const listener of this.listeners) listener(this.state, old);
+  }
+
+  /** Returns what ends it. */
+  subscribe(listener: (state: State, old: State) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+}

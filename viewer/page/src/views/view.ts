@@ -1,0 +1,17 @@
+// A view is a component that shows one side of the state; src/app/shell.tsx places it.
+
+import type { ComponentType } from 'preact';
+import type { DataSource } from '../data/data_source';
+import type { State } from '../state/state';
+import type { Store } from '../state/store';
+
+export interface ViewProps {
+  readonly state: State;
+  readonly store: Store;
+  readonly source: DataSource;
+}
+
+export interface View {
+  readonly title: string;
+  readonly component: ComponentType<ViewProps>;
+}
