@@ -1,0 +1,51 @@
+// viewer/index/names.h
+//
+// What the page calls streams, threads and categories, and the key of a call site: the same in every
+// answer, so that a name that one answer shows is a filter of the next.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_VIEWER_INDEX_NAMES_H_
+#define GMT_VIEWER_INDEX_NAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/frames.h"
+#include "analysis/trace.h"
+
+namespace gmt::viewer {
+
+inline constexpr std::string_view kUnknownName = "unknown";
+
+// "0x7f00"; "unknown" where the recording does not say.
+inline std::string StreamName(const analysis::Rows& rows, analysis::RowId row) {
+  if ((rows.flags[row] & analysis::kRowHasStream) == 0) return std::string(kUnknownName);
+  return absl::StrCat("0x", absl::Hex(rows.stream[row]));
+}
+
+// "11"; "unknown" where the recording does not say.
+inline std::string ThreadName(const analysis::Rows& rows, analysis::RowId row) {
+  if ((rows.flags[row] & analysis::kRowHasThread) == 0) return std::string(kUnknownName);
+  return absl::StrCat(rows.thread[row]);
+}
+
+// Of the frame where the program did it (analysis/frames.h, OwnFrame): its function and its file
+// without folders and lines, which move. 0: not known.
+inline uint32_t SiteKey(const analysis::FrameText* own) {
+  if (own == nullptr) return 0;
+  uint32_t hash = 2166136261u;  // FNV-1a: any stable hash will do
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+    hash *= 16777619u;
+  };
+  add(own->Name());
+  add(own->FileName());
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_INDEX_NAMES_H_

@@ -1,0 +1,183 @@
+// viewer/questions/queries.h
+//
+// What the page asks about blocks, stacks and amounts, and what it gets: the structs of
+// viewer/page/src/data/protocol.ts, which says what the fields mean. What differs is said here.
+//
+// Ownership: plain data. Units: bytes, ns, events (births and deaths of memory).
+
+#ifndef GMT_VIEWER_QUESTIONS_QUERIES_H_
+#define GMT_VIEWER_QUESTIONS_QUERIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viewer/index/tiles.h"
+
+namespace gmt::viewer {
+
+inline constexpr uint32_t kNever = UINT32_MAX;
+inline constexpr uint32_t kMaxTableRows = 500;
+
+// All given parts must hold; empty strings and nullopt: any.
+struct Filter {
+  // What a person types. Plain text is looked for in the functions, files ("model.py:41" too) and
+  // libraries of the stack, and in the block's address and name, in either case; an address finds the
+  // block that it lies in. '/.../' is a regular expression (RE2) on the same texts.
+  std::string text;
+  std::string category;  // as FileMeta names them
+  std::optional<uint32_t> stack, key;
+  std::string stream, thread;
+  std::optional<uint64_t> min_size, max_size;
+
+  bool operator==(const Filter&) const = default;
+};
+
+struct Scope {
+  enum Of : uint8_t { kLive, kGrowth, kBorn, kKept };
+
+  uint32_t lane = 0;
+  Filter filter;
+  Of of = kLive;
+  uint32_t from = 0, to = 0;  // events
+
+  bool operator==(const Scope&) const = default;
+};
+
+struct Frame {
+  enum Kind : uint8_t { kPython, kNative, kUser, kFolded };
+
+  std::string function, file, library;
+  uint32_t line = 0;
+  Kind kind = kNative;
+};
+
+struct StackInfo {
+  uint32_t stack = 0, key = 0;
+  std::string label;
+  std::vector<Frame> frames;  // innermost first
+};
+
+struct Neighbour {
+  uint32_t row = kNoRow;
+  uint64_t size = 0;
+  std::string label;
+};
+
+struct BlockDetails {
+  struct Segment {
+    uint64_t address = 0, size = 0, offset = 0;
+  };
+  // Of all blocks of the lane from this stack: how many, what they hold when the block is born, with
+  // it, and the most that they held at one moment.
+  struct SameStack {
+    uint64_t blocks = 0, live_bytes = 0, peak_bytes = 0;
+  };
+
+  uint32_t row = kNoRow;
+  std::optional<uint32_t> lane;  // nullopt: in none that is shown
+  uint64_t address = 0, size = 0;
+  std::optional<uint64_t> requested;
+  std::string name, category, reason, confidence, stream, thread, pool;
+  uint32_t birth = 0, death = kNever, completed = kNever;
+  int64_t birth_ns = 0;
+  std::optional<int64_t> death_ns, completed_ns;
+  std::optional<uint32_t> step;  // of the training loop, from 1
+  std::string phase;
+  StackInfo stack;
+  std::optional<StackInfo> free_stack, forward_stack;
+  std::optional<Segment> segment;
+  std::optional<Neighbour> before, after;
+  SameStack same_stack;
+};
+
+struct SourceText {
+  std::string path;
+  uint32_t first = 0;
+  std::vector<std::string> lines;
+  std::string note;
+};
+
+struct FlameQuery {
+  Scope scope;
+  bool inverted = false, folded = false;
+};
+
+// Parents before children; node 0 is the root.
+struct FlameTree {
+  std::vector<uint32_t> parent;
+  std::vector<double> bytes, blocks;
+  std::vector<double> before;  // empty without a comparison
+  std::vector<uint32_t> name;  // index of names
+  std::vector<std::string> names;  // "function\tfile:line\tkind"
+  double total = 0;
+};
+
+struct TableQuery {
+  enum By : uint8_t { kStack, kFunction, kFile, kCategory, kSize, kStream, kThread, kBlock };
+  enum Sort : uint8_t { kBytes, kBlocks, kPeak, kGrowth, kRate, kLifetime, kName };
+
+  Scope scope;
+  By by = kStack;
+  Sort sort = kBytes;
+  bool descending = true;
+  uint64_t offset = 0;
+  uint32_t limit = 0;      // at most kMaxTableRows
+  uint32_t sparkline = 0;  // columns; 0: none
+};
+
+struct TableRow {
+  std::string id, name, where;
+  int64_t bytes = 0, blocks = 0;  // negative where less is held than before (kGrowth)
+  uint64_t peak_bytes = 0;
+  double mean_size = 0;
+  std::optional<int64_t> median_lifetime_ns;
+  uint32_t stack = 0;
+  std::vector<double> sparkline;
+};
+
+struct Table {
+  std::vector<TableRow> rows;
+  uint64_t total_rows = 0;
+  int64_t total_bytes = 0, total_blocks = 0;
+};
+
+struct SegmentState {
+  uint64_t address = 0, size = 0;
+  std::string pool, stream;
+  bool expandable = false;
+  uint32_t stack = 0;
+  // Of blocks, and of what waits for a stream, by offset.
+  std::vector<uint64_t> offset, bytes;
+  std::vector<int64_t> requested;  // -1: not known
+  std::vector<uint32_t> row, key;
+  std::vector<uint8_t> pending, category;
+};
+
+struct Segments {
+  uint32_t event = 0;
+  int64_t ns = 0;
+  std::string what;
+  uint32_t row = kNoRow;
+  std::vector<SegmentState> segments;
+  uint64_t live_bytes = 0, reserved_bytes = 0, largest_hole = 0;
+};
+
+struct Found {
+  std::vector<uint32_t> row, birth, death;
+  std::vector<uint64_t> size;
+  uint64_t total = 0;
+};
+
+// Moments of two recordings that belong together.
+struct Alignment {
+  enum By : uint8_t { kStep, kTime, kEvent };
+
+  By by = kEvent;
+  std::vector<std::pair<uint32_t, uint32_t>> steps;  // where they begin, in one and in the other
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_QUESTIONS_QUERIES_H_
