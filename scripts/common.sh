@@ -66,14 +66,17 @@ torch_python() { printf '%s\n' "${GMT_TORCH_PYTHON:-$cache/torch/bin/python}"; }
 
 has_gpu() { [[ -e /dev/nvidiactl || -e /dev/dxg ]]; }
 
-# Puts Node.js of at least version 20 on PATH: the machine's, else the one that setup fetched.
-use_node() {
+# Whether the Node.js on PATH builds the page: what Vite asks for is 20.19 or a later 20, or 22.12 or later. viewer/html's
+# CMakeLists.txt asks for the same.
+has_node() {
   local version
-  version=$(node --version 2>/dev/null || true)
-  if [[ ! $version =~ ^v([0-9]+) || ${BASH_REMATCH[1]} -lt 20 ]] || ! command -v npm >/dev/null; then
-    PATH=$cache/node/bin:$PATH
-  fi
+  version=$(node --version 2>/dev/null) && command -v npm >/dev/null && [[ $version =~ ^v([0-9]+)\.([0-9]+) ]] || return 1
+  local major=${BASH_REMATCH[1]} minor=${BASH_REMATCH[2]}
+  ((major == 20 && minor >= 19 || major == 22 && minor >= 12 || major > 22))
 }
+
+# Puts it on PATH: the machine's, else the one that setup fetched.
+use_node() { has_node || PATH=$cache/node/bin:$PATH; }
 
 browser() {
   local name

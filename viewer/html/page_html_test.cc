@@ -1,0 +1,66 @@
+#include "viewer/html/page_html.h"
+
+#include <zlib.h>
+
+#include <string>
+#include <string_view>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gmt::viewer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What stands between <script ...> and </script>, all of them.
+std::string Scripts(std::string_view page) {
+  std::string all;
+  for (size_t at = 0; (at = page.find("<script", at)) != std::string_view::npos;) {
+    const size_t begin = page.find('>', at), end = page.find("</script", at);
+    if (begin == std::string_view::npos || end == std::string_view::npos) break;
+    all.append(page.substr(begin + 1, end - begin - 1));
+    at = end;
+  }
+  return all;
+}
+
+size_t Gzipped(const std::string& text) {
+  uLongf size = compressBound(text.size());
+  std::string out(size, '\0');
+  EXPECT_EQ(compress2(reinterpret_cast<Bytef*>(out.data()), &size,
+                      reinterpret_cast<const Bytef*>(text.data()), text.size(), 9),
+            Z_OK);
+  return size;
+}
+
+class PageHtmlTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (PageHtml().empty()) GTEST_SKIP() << PageMissing();
+  }
+};
+
+TEST_F(PageHtmlTest, IsOneWholeDocument) {
+  EXPECT_TRUE(PageHtml().starts_with("<!doctype html>"));
+  EXPECT_THAT(std::string(PageHtml()), HasSubstr("</html>"));
+  EXPECT_GT(Scripts(PageHtml()).size(), 1000u);
+}
+
+TEST_F(PageHtmlTest, ScriptIsSmall) { EXPECT_LE(Gzipped(Scripts(PageHtml())), 250u * 1000); }
+
+TEST_F(PageHtmlTest, LoadsNothing) {
+  const std::string page(PageHtml());
+  EXPECT_THAT(page, Not(HasSubstr("<script src")));
+  EXPECT_THAT(page, Not(HasSubstr("<script type=\"module\" crossorigin src")));
+  EXPECT_THAT(page, Not(HasSubstr("<link")));
+  EXPECT_THAT(page, Not(HasSubstr("@import")));
+}
+
+TEST(PageMissingTest, SaysHowToGetIt) {
+  EXPECT_THAT(std::string(PageMissing()), HasSubstr("scripts/setup --build"));
+}
+
+}  // namespace
+}  // namespace gmt::viewer
