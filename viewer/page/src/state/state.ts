@@ -1,6 +1,6 @@
 // What all views share: one immutable State; who changes it goes through a Store.
 
-import type { Axis, Filter, Layout, Meta, Progress } from '../data/protocol';
+import type { Axis, Filter, Layout, Meta, Progress, Scope, TableQuery } from '../data/protocol';
 
 export type ViewName = 'timeline' | 'flame' | 'table' | 'segments' | 'leaks' | 'oom' | 'ledger' | 'frag' | 'compare';
 
@@ -36,7 +36,26 @@ export interface State {
   readonly base: number | null;
   readonly selection: Selection;
   readonly filter: Filter;
+  /** What flame graph and table count. */
+  readonly of: Scope['of'];
+  readonly flame: FlameOptions;
+  readonly table: TableOptions;
   readonly theme: 'system' | 'light' | 'dark';
+}
+
+export interface FlameOptions {
+  readonly inverted: boolean; // callers below callees
+  readonly folded: boolean; // without the frames that are noise
+  readonly icicle: boolean; // the root on top
+  readonly focus: number; // hash of the path of the frame that fills the width; 0: the root
+  readonly search: string;
+  readonly compare: boolean; // with the other file
+}
+
+export interface TableOptions {
+  readonly by: TableQuery['by'];
+  readonly sort: TableQuery['sort'];
+  readonly descending: boolean;
 }
 
 export const NO_FILTER: Filter = {
@@ -67,5 +86,8 @@ export const INITIAL_STATE: State = {
   base: null,
   selection: { kind: 'none' },
   filter: NO_FILTER,
+  of: 'live',
+  flame: { inverted: false, folded: true, icicle: true, focus: 0, search: '', compare: false },
+  table: { by: 'stack', sort: 'bytes', descending: true },
   theme: 'system',
 };
