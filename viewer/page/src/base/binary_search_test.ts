@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest';
+import { lowerBound, upperBound } from './binary_search';
+
+it('finds the ends of a run of equals', () => {
+  const values = [1, 3, 3, 3, 8];
+  expect([lowerBound(values, 3), upperBound(values, 3)]).toEqual([1, 4]);
+  expect([lowerBound(values, 0), upperBound(values, 9)]).toEqual([0, 5]);
+  expect([lowerBound([], 1), upperBound([], 1)]).toEqual([0, 0]);
+});

@@ -1,0 +1,142 @@
+// The server's answers (viewer/README.md, "Questions over HTTP"). All addresses are relative to the
+// page's own, which has the token in it; nothing else is ever asked.
+
+import { DataError, type DataSource } from './data_source';
+import { PROTOCOL_VERSION } from './protocol';
+import type * as p from './protocol';
+import { blockTile, curveTile, decodeSlab, flameTree } from './slab';
+
+/** The part of EventSource that is used here. */
+export interface Events {
+  onmessage: ((message: MessageEvent<string>) => void) | null;
+}
+
+export class HttpSource implements DataSource {
+  private events: Events | null = null;
+  private readonly watchers = new Set<(progress: p.Progress) => void>();
+  private last: p.Progress | null = null;
+
+  constructor(
+    private readonly base: string,
+    private readonly fetchFrom: typeof fetch = (input, init) => fetch(input, init),
+    private readonly openEvents: (url: string) => Events = (url) => new EventSource(url),
+  ) {}
+
+  async meta(signal?: AbortSignal): Promise<p.Meta> {
+    const meta = await this.json('meta', {}, signal);
+    const version = isRecord(meta) ? meta['protocol'] : undefined;
+    if (version !== PROTOCOL_VERSION) {
+      throw new DataError(`The server speaks version ${String(version)}, this page version ${PROTOCOL_VERSION}. Reload the page.`);
+    }
+    return meta as p.Meta;
+  }
+
+  /** The connection behind it stays open as long as the page lives: by it the server knows that. */
+  watchProgress(onProgress: (progress: p.Progress) => void): () => void {
+    this.watchers.add(onProgress);
+    if (this.last !== null) onProgress(this.last);
+    if (this.events === null) {
+      this.events = this.openEvents(new URL('api/alive', this.base).href);
+      this.events.onmessage = (message) => {
+        this.last = JSON.parse(message.data) as p.Progress;
+        for (const watcher of this.watchers) watcher(this.last);
+      };
+    }
+    return () => this.watchers.delete(onProgress);
+  }
+
+  async curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {
+    return curveTile(decodeSlab(await this.bytes('curve', { ...window }, signal)), window);
+  }
+  async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
+    return blockTile(decodeSlab(await this.bytes('blocks', { ...query }, signal)), query);
+  }
+  async flame(query: p.FlameQuery, signal?: AbortSignal): Promise<p.FlameTree> {
+    return flameTree(decodeSlab(await this.bytes('flame', { ...query }, signal)));
+  }
+  async block(file: number, row: number, signal?: AbortSignal): Promise<p.BlockDetails> {
+    return (await this.json('block', { file, row }, signal)) as p.BlockDetails;
+  }
+  async stacks(file: number, ids: readonly number[], signal?: AbortSignal): Promise<readonly p.StackInfo[]> {
+    // In portions: an address has its limits.
+    const result: p.StackInfo[] = [];
+    for (let at = 0; at < ids.length; at += STACKS_A_TIME) {
+      const part = ids.slice(at, at + STACKS_A_TIME);
+      result.push(...((await this.json('stacks', { file, ids: part.join(',') }, signal)) as readonly p.StackInfo[]));
+    }
+    return result;
+  }
+  async source(file: number, path: string, line: number, signal?: AbortSignal): Promise<p.SourceText> {
+    return (await this.json('source', { file, path, line }, signal)) as p.SourceText;
+  }
+  async table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table> {
+    return (await this.json('table', { ...query }, signal)) as p.Table;
+  }
+  async segments(file: number, lane: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
+    return (await this.json('segments', { file, lane, event }, signal)) as p.Segments;
+  }
+  async answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer> {
+    return (await this.json('answer', { file, name }, signal)) as p.Answer;
+  }
+  async compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare> {
+    return (await this.json('compare', { file, other }, signal)) as p.Compare;
+  }
+  async find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found> {
+    return (await this.json('find', { ...scope, after, limit }, signal)) as p.Found;
+  }
+
+  private async json(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<unknown> {
+    return (await this.ask(name, parameters, signal)).json();
+  }
+  private async bytes(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ArrayBuffer> {
+    return (await this.ask(name, parameters, signal)).arrayBuffer();
+  }
+
+  private async ask(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Response> {
+    const url = new URL(`api/${name}${queryString(parameters)}`, this.base);
+    let response: Response;
+    try {
+      response = await this.fetchFrom(url, signal === undefined ? {} : { signal });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === 'AbortError') throw error;
+      throw new DataError('The server does not answer: gpumemtrace view has ended. Start it again and open the address that it prints.');
+    }
+    if (response.ok) return response;
+    throw new DataError(await sentenceOf(response));
+  }
+}
+
+const STACKS_A_TIME = 500;
+
+/** '?file=0&text=x&other_lane=1': nested objects flattened, nulls and empty strings left out. */
+export function queryString(parameters: Readonly<Record<string, unknown>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (name === 'filter' && isRecord(value)) append(query, value, '');
+    else if (isRecord(value)) append(query, value, `${name}_`);
+    else append(query, { [name]: value }, '');
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function append(query: URLSearchParams, values: Readonly<Record<string, unknown>>, prefix: string): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || value === undefined || value === '') continue;
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') query.set(prefix + name, String(value));
+  }
+}
+
+async function sentenceOf(response: Response): Promise<string> {
+  try {
+    const body: unknown = await response.json();
+    if (isRecord(body) && typeof body['error'] === 'string' && body['error'] !== '') return body['error'];
+  } catch {
+    // No JSON: the status has to do.
+  }
+  return `The server answered ${response.status} to that question.`;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
