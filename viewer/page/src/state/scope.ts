@@ -1,0 +1,50 @@
+// What the aggregating views count, out of the state that all views share.
+
+import { formatCount } from '../base/format_bytes';
+import type { FileMeta, LaneMeta, Scope } from '../data/protocol';
+import type { State } from './state';
+
+export function fileOf(state: State): FileMeta | null {
+  return state.meta?.files.find((file) => file.file === state.file) ?? null;
+}
+
+export function laneOf(state: State): LaneMeta | null {
+  return fileOf(state)?.lanes.find((lane) => lane.lane === state.lane) ?? null;
+}
+
+/** The event that the cursor stands on: without one the lane's peak. */
+export function cursorEvent(state: State): number {
+  return state.cursor ?? laneOf(state)?.peak_event ?? 0;
+}
+
+/** Null: no lane is known yet. */
+export function scopeOf(state: State): Scope | null {
+  if (laneOf(state) === null) return null;
+  const cursor = cursorEvent(state);
+  const base = state.base ?? 0;
+  const window = { from: Math.floor(state.rangeEvents.from), to: Math.ceil(state.rangeEvents.to) };
+  const moments: Readonly<Record<Scope['of'], { readonly from: number; readonly to: number }>> = {
+    live: { from: 0, to: cursor },
+    growth: { from: Math.min(base, cursor), to: Math.max(base, cursor) },
+    born: window,
+    kept: window,
+  };
+  return { file: state.file, lane: state.lane, filter: state.filter, of: state.of, ...moments[state.of] };
+}
+
+/** What is counted, in words: 'held at the peak'. */
+export function scopeWords(state: State): string {
+  const at = state.cursor === null ? 'at the peak' : `after event ${formatCount(state.cursor)}`;
+  switch (state.of) {
+    case 'live':
+      return `held ${at}`;
+    case 'growth': {
+      const from = state.base === null ? 'the beginning' : `event ${formatCount(state.base)}`;
+      return `more held ${at} than at ${from}`;
+    }
+    case 'born':
+      return 'taken in the range that the timeline shows';
+    case 'kept':
+      return 'taken in the range that the timeline shows, and still held at its end';
+  }
+}

@@ -1,0 +1,152 @@
+// The picture of a flame graph, its mouse and its keys.
+
+import { useMemo, useState } from 'preact/hooks';
+import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
+import { fitText } from '../../widgets/fit_text';
+import { useCanvas } from '../../widgets/use_canvas';
+import { frameColor } from './flame_colors';
+import { ancestors, hit, layOut, MERGED, type FlameLayout, type WeighedTree } from './flame_layout';
+import { describe, frameLabel, type Matches } from './flame_words';
+
+const ROW = 18; // px
+const NARROWEST = 1; // px
+const MAX_ROWS = 1200; // a canvas of more is not drawn; deeper frames are reached by zooming
+const FONT = '12px system-ui, sans-serif';
+const CHAR_WIDTH = 6.3;
+const MAX_ITEMS = 24;
+
+export interface FlameCanvasProps {
+  readonly weighed: WeighedTree;
+  readonly isGrowth: boolean;
+  readonly icicle: boolean;
+  readonly focus: number;
+  readonly active: number;
+  readonly matches: Matches | null;
+  readonly label: string;
+  readonly onActive: (node: number) => void;
+  readonly onFocus: (node: number) => void;
+}
+
+export function FlameCanvas(props: FlameCanvasProps) {
+  const { weighed, focus, active, icicle } = props;
+  const tree = weighed.tree;
+  const [hovered, setHovered] = useState(-1);
+  const [width, setWidth] = useState(1000);
+  const layout = useMemo(() => layOut(weighed, focus, NARROWEST / Math.max(1, width)), [weighed, focus, width]);
+  const rows = Math.min(MAX_ROWS, layout.rowBegin.length - 1);
+  const { canvas, size } = useCanvas(
+    (context, { width: wide }) => {
+      if (wide !== width) setWidth(wide);
+      drawFlame(context, wide, layout, rows, props, hovered);
+    },
+    [layout, active, icicle, props.matches, props.isGrowth, hovered],
+  );
+
+  const nodeAt = (event: MouseEvent): number => {
+    const y = Math.floor(event.offsetY / ROW);
+    const at = hit(layout, event.offsetX / Math.max(1, size.width), icicle ? y : rows - 1 - y);
+    return at < 0 ? MERGED : layout.node[at]!;
+  };
+  const move = (node: number | undefined): void => {
+    if (node !== undefined && node !== MERGED) props.onActive(node);
+  };
+  const onKey = (event: KeyboardEvent): boolean => {
+    const inward = icicle ? 'ArrowDown' : 'ArrowUp';
+    const outward = icicle ? 'ArrowUp' : 'ArrowDown';
+    if (event.key === inward) move(weighed.children[active]![0]);
+    else if (event.key === outward) move(active === 0 ? 0 : tree.parent[active]);
+    else if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') move(neighbour(layout, active, event.key));
+    else if (event.key === 'Home') move(0);
+    else if (event.key === 'Enter') props.onFocus(active);
+    else if (event.key === 'Backspace' || (event.key === 'Escape' && focus !== 0)) props.onFocus(tree.parent[focus]!);
+    else return false;
+    return true;
+  };
+
+  return (
+    <CanvasTree
+      class="flame"
+      label={props.label}
+      items={itemsAround(weighed, active, props.isGrowth)}
+      active={`frame-${active}`}
+      onKey={onKey}
+    >
+      <canvas
+        ref={canvas}
+        aria-hidden="true"
+        style={{ height: `${rows * ROW}px` }}
+        title={hovered >= 0 ? describe(tree, hovered, props.isGrowth) : ''}
+        onMouseMove={(event) => setHovered(nodeAt(event))}
+        onMouseLeave={() => setHovered(-1)}
+        onClick={(event) => move(nodeAt(event))}
+        onDblClick={(event) => {
+          const node = nodeAt(event);
+          if (node !== MERGED) props.onFocus(node);
+        }}
+      />
+    </CanvasTree>
+  );
+}
+
+/** The next frame on the same row; none at the row's ends or where only merged ones follow. */
+function neighbour(layout: FlameLayout, node: number, key: 'ArrowLeft' | 'ArrowRight'): number | undefined {
+  const at = layout.node.indexOf(node);
+  if (at < 0) return undefined;
+  const row = layout.rowBegin.findIndex((begin, r) => begin <= at && at < layout.rowBegin[r + 1]!);
+  const step = key === 'ArrowLeft' ? -1 : 1;
+  for (let i = at + step; i >= layout.rowBegin[row]! && i < layout.rowBegin[row + 1]!; i += step) {
+    if (layout.node[i] !== MERGED) return layout.node[i];
+  }
+  return undefined;
+}
+
+function itemsAround(weighed: WeighedTree, active: number, isGrowth: boolean): TreeItem[] {
+  const chain = ancestors(weighed.tree, active);
+  const item = (node: number, level: number): TreeItem => ({
+    id: `frame-${node}`,
+    level,
+    label: describe(weighed.tree, node, isGrowth),
+    expanded: weighed.children[node]!.length === 0 ? undefined : chain.includes(node),
+  });
+  const below = weighed.children[active]!.slice(0, MAX_ITEMS);
+  return [...chain.map((node, i) => item(node, i + 1)), ...below.map((node) => item(node, chain.length + 1))];
+}
+
+function drawFlame(
+  context: CanvasRenderingContext2D,
+  width: number,
+  layout: FlameLayout,
+  rows: number,
+  { weighed, isGrowth, icicle, active, matches }: FlameCanvasProps,
+  hovered: number,
+): void {
+  context.font = FONT;
+  context.textBaseline = 'middle';
+  for (let row = 0; row < rows; row++) {
+    const y = (icicle ? row : rows - 1 - row) * ROW;
+    for (let i = layout.rowBegin[row]!; i < layout.rowBegin[row + 1]!; i++) {
+      const node = layout.node[i]!;
+      const left = layout.left[i]! * width;
+      // A gap between frames, as long as there is a frame left to see.
+      const wide = Math.max(0.5, (layout.right[i]! - layout.left[i]!) * width - 0.5);
+      const dimmed = matches !== null && (node === MERGED || matches.nodes[node] === 0);
+      context.globalAlpha = dimmed ? 0.3 : 1;
+      context.fillStyle = node === MERGED ? 'hsl(0 0% 70%)' : frameColor(weighed.tree, node, isGrowth);
+      context.fillRect(left, y, wide, ROW - 1);
+      if (node === MERGED) continue;
+      if (node === active || node === hovered) outline(context, left, y, wide, node === active);
+      const text = fitText(frameLabel(weighed.tree, node), wide - 6, CHAR_WIDTH);
+      if (text === '') continue;
+      context.fillStyle = '#000';
+      context.fillText(text, left + 3, y + ROW / 2);
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+function outline(context: CanvasRenderingContext2D, left: number, y: number, wide: number, strong: boolean): void {
+  context.globalAlpha = 1;
+  context.strokeStyle = '#000';
+  context.lineWidth = strong ? 2 : 1;
+  context.strokeRect(left + 0.5, y + 0.5, Math.max(1, wide - 1), ROW - 2);
+}

@@ -1,0 +1,37 @@
+// Colours of frames. Of one moment a frame's kind gives the hue and its name the shade, so that the
+// same function looks the same everywhere; of a change blue is less and orange more, paler where it
+// is less of the frame. All are light enough for black letters in both themes.
+
+import type { FlameTree } from '../../data/protocol';
+import { differs, frameName } from './flame_words';
+
+const HUE: Readonly<Record<string, number>> = { user: 36, python: 52, native: 205, folded: 0 };
+
+export function frameColor(tree: FlameTree, node: number, isGrowth: boolean): string {
+  if (differs(tree)) {
+    const before = tree.before[node]!;
+    const bytes = tree.bytes[node]!;
+    return deltaColor(bytes - before, Math.max(before, bytes));
+  }
+  if (isGrowth) return deltaColor(tree.bytes[node]!, Math.abs(tree.bytes[node]!));
+  if (node === 0) return '#c9ced6';
+  const name = frameName(tree, node);
+  const shade = hash(name.function) % 12;
+  if (name.kind === 'folded') return `hsl(0 0% ${72 + shade}%)`;
+  const hue = (HUE[name.kind] ?? 205) + (shade - 6);
+  return `hsl(${hue} ${name.kind === 'native' ? 45 : 80}% ${66 + shade}%)`;
+}
+
+/** `delta` of `whole`: blue is less, orange is more, grey is the same. */
+export function deltaColor(delta: number, whole: number): string {
+  if (delta === 0 || whole <= 0) return 'hsl(0 0% 84%)';
+  const strength = Math.min(1, Math.abs(delta) / whole);
+  const lightness = 86 - 26 * strength;
+  return delta > 0 ? `hsl(36 95% ${lightness.toFixed(0)}%)` : `hsl(205 85% ${lightness.toFixed(0)}%)`;
+}
+
+function hash(text: string): number {
+  let value = 7;
+  for (let i = 0; i < text.length; i++) value = (Math.imul(value, 31) + text.charCodeAt(i)) >>> 0;
+  return value;
+}

@@ -1,0 +1,121 @@
+// Who holds the memory, as a flame graph: of the live set at a moment, of growth between two, or of two
+// files. Choices that make the picture are state; the frame under the keys is the view's own.
+
+import { useMemo, useState } from 'preact/hooks';
+import type { FlameQuery, FlameTree } from '../../data/protocol';
+import { scopeOf, scopeWords } from '../../state/scope';
+import type { FlameOptions } from '../../state/state';
+import { Choice, Toggle } from '../../widgets/choice';
+import { ScopeBar } from '../../widgets/scope_bar';
+import { Answered, Empty } from '../../widgets/states';
+import { keyOf, useQuestion } from '../../widgets/use_question';
+import type { View, ViewProps } from '../view';
+import { FlameCanvas } from './flame_canvas';
+import { nodeOfPath, weigh } from './flame_layout';
+import { describe, findMatches, frameLabel, frameName, matchWords } from './flame_words';
+import { otherMoment } from './other_moment';
+
+function FlameView(props: ViewProps) {
+  const { state, store, source } = props;
+  const scope = scopeOf(state);
+  const { inverted, folded } = state.flame;
+  const other = state.flame.compare ? otherMoment(state) : null;
+  const query: FlameQuery | null = scope === null ? null : { ...scope, inverted, folded, other };
+  const asked = useQuestion(query === null ? null : keyOf(query), (signal) => source.flame(query!, signal));
+  const set = (change: Partial<FlameOptions>): void => store.update((old) => ({ flame: { ...old.flame, ...change } }));
+  return (
+    <section class="view flame-view" aria-label="Flame graph">
+      <ScopeBar state={state} store={store} />
+      <div class="bar" role="group" aria-label="How it is drawn">
+        <Choice
+          label="Root"
+          value={state.flame.icicle ? 'top' : 'bottom'}
+          options={[
+            ['top', 'on top (icicle)'],
+            ['bottom', 'at the bottom (flame)'],
+          ]}
+          onChoose={(root) => set({ icicle: root === 'top' })}
+        />
+        <Toggle label="Inverted: callees first" on={inverted} onToggle={(on) => set({ inverted: on, focus: 0 })} />
+        <Toggle label="Fold noise" on={folded} onToggle={(on) => set({ folded: on, focus: 0 })} />
+        {(state.meta?.files.length ?? 0) > 1 && (
+          <Toggle label="Difference to the other file" on={state.flame.compare} onToggle={(on) => set({ compare: on })} />
+        )}
+        <input
+          type="search"
+          aria-label="Find frames"
+          placeholder="Find frames"
+          value={state.flame.search}
+          onInput={(event) => set({ search: event.currentTarget.value })}
+        />
+      </div>
+      <Answered asked={asked} what="Adding up stacks…">
+        {(tree) => <Flame {...props} tree={tree} set={set} />}
+      </Answered>
+    </section>
+  );
+}
+
+interface FlameProps extends ViewProps {
+  readonly tree: FlameTree;
+  readonly set: (change: Partial<FlameOptions>) => void;
+}
+
+function Flame({ state, store, tree, set }: FlameProps) {
+  const weighed = useMemo(() => weigh(tree), [tree]);
+  const { search, icicle } = state.flame;
+  const matches = useMemo(() => findMatches(tree, search), [tree, search]);
+  const focus = nodeOfPath(weighed, state.flame.focus);
+  const [activePath, setActivePath] = useState(0);
+  const active = nodeOfPath(weighed, activePath);
+  const isGrowth = state.of === 'growth';
+  if (tree.parent.length <= 1) {
+    return (
+      <Empty title="No memory here">
+        <p>Nothing is {scopeWords(state)} that the filter lets through.</p>
+      </Empty>
+    );
+  }
+  const name = frameName(tree, active);
+  return (
+    <>
+      <p class="muted" role="status">
+        {matchWords(tree, search, matches)}
+      </p>
+      <div class="scroll">
+        <FlameCanvas
+          weighed={weighed}
+          isGrowth={isGrowth}
+          icicle={icicle}
+          focus={focus}
+          active={active}
+          matches={matches}
+          label={`Flame graph: ${describe(tree, 0, isGrowth)}`}
+          onActive={(node) => setActivePath(node === 0 ? 0 : weighed.path[node]!)}
+          onFocus={(node) => set({ focus: node === 0 ? 0 : weighed.path[node]! })}
+        />
+      </div>
+      <div class="bar flame-active" role="group" aria-label="Frame">
+        <output aria-live="polite">{describe(tree, active, isGrowth)}</output>
+        <button type="button" disabled={active === focus} onClick={() => set({ focus: weighed.path[active]! })}>
+          Zoom to it
+        </button>
+        <button type="button" disabled={focus === 0} onClick={() => set({ focus: 0 })}>
+          Whole graph
+        </button>
+        <button
+          type="button"
+          disabled={active === 0}
+          onClick={() => store.update((old) => ({ filter: { ...old.filter, text: name.function } }))}
+        >
+          Only blocks through it
+        </button>
+        <button type="button" onClick={() => void navigator.clipboard.writeText(frameLabel(tree, active))}>
+          Copy
+        </button>
+      </div>
+    </>
+  );
+}
+
+export const FLAME_VIEW: View = { title: 'Flame graph', component: FlameView };

@@ -1,0 +1,87 @@
+// What a node of a flame graph is called, and what is said of it.
+
+import { formatBytes, formatCount, formatDelta, formatPercent } from '../../base/format_bytes';
+import { plural } from '../../base/plural';
+import type { FlameTree } from '../../data/protocol';
+
+export interface FrameName {
+  readonly function: string;
+  readonly where: string; // 'model.py:88'; '' : not known
+  readonly kind: string;
+}
+
+export function frameName(tree: FlameTree, node: number): FrameName {
+  const [name, where, kind] = (tree.names[tree.name[node]!] ?? '').split('\t');
+  return { function: node === 0 ? 'all' : (name ?? ''), where: where ?? '', kind: kind ?? '' };
+}
+
+export function frameLabel(tree: FlameTree, node: number): string {
+  const name = frameName(tree, node);
+  return name.where === '' ? name.function : `${name.function} (${name.where})`;
+}
+
+/** True where the tree tells a change between two moments or files. */
+export function differs(tree: FlameTree): boolean {
+  return tree.before.length > 0;
+}
+
+/** One line about a node: 'Attention.forward (model.py:88): 12 GiB, 41 % of 29.3 GiB, 3 blocks'. */
+export function describe(tree: FlameTree, node: number, isGrowth: boolean): string {
+  const bytes = tree.bytes[node]!;
+  const label = frameLabel(tree, node);
+  if (differs(tree)) {
+    const before = tree.before[node]!;
+    return `${label}: ${formatDelta(bytes - before)}, from ${formatBytes(before)} to ${formatBytes(bytes)}`;
+  }
+  if (isGrowth) return `${label}: ${formatDelta(bytes)} of ${formatDelta(tree.total)}`;
+  const share = node === 0 ? '' : `, ${formatPercent(bytes, tree.total)} of ${formatBytes(tree.total)}`;
+  return `${label}: ${formatBytes(bytes)}${share}, ${plural(tree.blocks[node]!, 'block')}`;
+}
+
+/** A function for testing names: words anywhere, any case, or /a regular expression/. Null: not one. */
+export function matcher(search: string): ((name: string) => boolean) | null {
+  const pattern = /^\/(.+)\/$/.exec(search);
+  if (pattern !== null) {
+    try {
+      const expression = new RegExp(pattern[1]!, 'i');
+      return (name) => expression.test(name);
+    } catch {
+      return null;
+    }
+  }
+  const words = search.toLowerCase();
+  return (name) => name.toLowerCase().includes(words);
+}
+
+export interface Matches {
+  readonly nodes: Uint8Array; // 1: its name matches
+  readonly count: number;
+  readonly bytes: number; // of the matching nodes that have none above them
+}
+
+export function findMatches(tree: FlameTree, search: string): Matches | null {
+  const test = search === '' ? null : matcher(search);
+  if (test === null) return null;
+  const named = tree.names.map((name) => test(name));
+  const nodes = new Uint8Array(tree.parent.length);
+  const covered = new Uint8Array(tree.parent.length);
+  let count = 0;
+  let bytes = 0;
+  for (let node = 1; node < nodes.length; node++) {
+    const above = covered[tree.parent[node]!]!;
+    const matches = named[tree.name[node]!] === true;
+    covered[node] = above === 1 || matches ? 1 : 0;
+    if (!matches) continue;
+    nodes[node] = 1;
+    count++;
+    if (above === 0) bytes += tree.bytes[node]!;
+  }
+  return { nodes, count, bytes };
+}
+
+export function matchWords(tree: FlameTree, search: string, matches: Matches | null): string {
+  if (search === '') return '';
+  if (matches === null) return 'Not a regular expression that can be read.';
+  if (matches.count === 0) return 'No frame matches.';
+  return `${formatCount(matches.count)} frames match: ${formatBytes(matches.bytes)}, ${formatPercent(matches.bytes, tree.total)}`;
+}

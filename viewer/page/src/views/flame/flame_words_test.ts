@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import type { FlameTree } from '../../data/protocol';
+import { describe as words, findMatches, frameLabel, matcher, matchWords } from './flame_words';
+
+const TREE: FlameTree = {
+  parent: Uint32Array.of(0, 0, 1, 1, 0),
+  bytes: Float64Array.of(4096, 3072, 1024, 1024, 1024),
+  blocks: Float64Array.of(4, 3, 1, 1, 1),
+  before: new Float64Array(0),
+  name: Uint32Array.of(0, 1, 2, 1, 3),
+  names: ['', 'forward\tmodel.py:88\tuser', 'at::matmul\t\tnative', 'main\ttrain.py:3\tuser'],
+  total: 4096,
+};
+
+it('names a frame with its place', () => {
+  expect(frameLabel(TREE, 1)).toBe('forward (model.py:88)');
+  expect(frameLabel(TREE, 2)).toBe('at::matmul');
+  expect(frameLabel(TREE, 0)).toBe('all');
+});
+
+it('tells bytes, share and blocks', () => {
+  expect(words(TREE, 1, false)).toBe('forward (model.py:88): 3 KiB, 75 % of 4 KiB, 3 blocks');
+  expect(words(TREE, 0, false)).toBe('all: 4 KiB, 4 blocks');
+});
+
+it('tells a change between two moments', () => {
+  const tree = { ...TREE, before: Float64Array.of(2048, 4096, 0, 0, 0) };
+  expect(words(tree, 1, false)).toBe('forward (model.py:88): -1 KiB, from 4 KiB to 3 KiB');
+  expect(words(TREE, 1, true)).toBe('forward (model.py:88): +3 KiB of +4 KiB');
+});
+
+it('counts the bytes of a match within a match once', () => {
+  const matches = findMatches(TREE, 'FORWARD')!;
+  expect([...matches.nodes]).toEqual([0, 1, 0, 1, 0]);
+  expect(matchWords(TREE, 'FORWARD', matches)).toBe('2 frames match: 3 KiB, 75 %');
+});
+
+it('searches by regular expression between slashes', () => {
+  expect([...findMatches(TREE, '/^main\\b|matmul/')!.nodes]).toEqual([0, 0, 1, 0, 1]);
+  expect(matcher('/(/')).toBeNull();
+  expect(matchWords(TREE, '/(/', findMatches(TREE, '/(/'))).toBe('Not a regular expression that can be read.');
+  expect(matchWords(TREE, 'zzz', findMatches(TREE, 'zzz'))).toBe('No frame matches.');
+  expect(findMatches(TREE, '')).toBeNull();
+});

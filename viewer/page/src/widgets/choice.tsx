@@ -1,0 +1,44 @@
+// A labelled select, and a labelled check box: native ones, for keyboards and readers know them.
+
+export interface ChoiceProps<T extends string> {
+  readonly label: string;
+  readonly value: T;
+  readonly options: readonly (readonly [T, string])[];
+  readonly onChoose: (value: T) => void;
+}
+
+export function Choice<T extends string>({ label, value, options, onChoose }: ChoiceProps<T>) {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select
+        value={value}
+        onChange={(event) => {
+          const chosen = options.find(([option]) => option === event.currentTarget.value);
+          if (chosen !== undefined) onChoose(chosen[0]);
+        }}
+      >
+        {options.map(([option, title]) => (
+          <option key={option} value={option} selected={option === value}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export interface ToggleProps {
+  readonly label: string;
+  readonly on: boolean;
+  readonly onToggle: (on: boolean) => void;
+}
+
+export function Toggle({ label, on, onToggle }: ToggleProps) {
+  return (
+    <label class="choice">
+      <input type="checkbox" checked={on} onChange={(event) => onToggle(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}

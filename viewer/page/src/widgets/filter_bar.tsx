@@ -1,0 +1,137 @@
+// The filter that all views share: text, and the fields behind "more". What is set shows as chips that
+// take it away again, so that no view is filtered without saying so.
+
+import { useState } from 'preact/hooks';
+import { formatBytes, parseBytes } from '../base/format_bytes';
+import type { Filter } from '../data/protocol';
+import { fileOf } from '../state/scope';
+import { NO_FILTER, type State } from '../state/state';
+import type { Store } from '../state/store';
+
+export interface Chip {
+  readonly field: keyof Filter;
+  readonly label: string;
+}
+
+/** What a filter has set, but for the text, which is seen in its own field. */
+export function chipsOf(filter: Filter): Chip[] {
+  const chips: (Chip | null)[] = [
+    filter.category === '' ? null : { field: 'category', label: `category ${filter.category}` },
+    filter.stack === null ? null : { field: 'stack', label: `stack ${filter.stack}` },
+    filter.key === null ? null : { field: 'key', label: `call site ${filter.key.toString(16)}` },
+    filter.stream === '' ? null : { field: 'stream', label: `stream ${filter.stream}` },
+    filter.thread === '' ? null : { field: 'thread', label: `thread ${filter.thread}` },
+    filter.min_size === null ? null : { field: 'min_size', label: `at least ${formatBytes(filter.min_size)}` },
+    filter.max_size === null ? null : { field: 'max_size', label: `at most ${formatBytes(filter.max_size)}` },
+  ];
+  return chips.filter((chip) => chip !== null);
+}
+
+interface FilterBarProps {
+  readonly state: State;
+  readonly store: Store;
+}
+
+export function FilterBar({ state, store }: FilterBarProps) {
+  const [more, setMore] = useState(false);
+  const chips = chipsOf(state.filter);
+  const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
+  const isSet = chips.length > 0 || state.filter.text !== '';
+  return (
+    <div class="bar filter-bar" role="search" aria-label="Filter">
+      <input
+        id="filter-text"
+        type="search"
+        aria-label="Filter by frame, file, address or name"
+        placeholder="Filter: frame, file, address, name, /regex/"
+        value={state.filter.text}
+        onInput={(event) => set({ text: event.currentTarget.value })}
+      />
+      <button type="button" aria-expanded={more} aria-controls="filter-fields" onClick={() => setMore(!more)}>
+        Fields
+      </button>
+      {chips.map((chip) => (
+        <button
+          key={chip.field}
+          type="button"
+          class="chip"
+          aria-label={`No longer only ${chip.label}`}
+          onClick={() => set({ [chip.field]: NO_FILTER[chip.field] })}
+        >
+          {chip.label} ×
+        </button>
+      ))}
+      {isSet && (
+        <button type="button" onClick={() => store.update({ filter: NO_FILTER })}>
+          Clear filter
+        </button>
+      )}
+      {more && <Fields state={state} set={set} />}
+    </div>
+  );
+}
+
+function Fields({ state, set }: { readonly state: State; readonly set: (change: Partial<Filter>) => void }) {
+  const file = fileOf(state);
+  const { filter } = state;
+  return (
+    <div id="filter-fields" class="bar filter-fields">
+      <Pick label="Category" value={filter.category} values={file?.categories ?? []} onPick={(category) => set({ category })} />
+      <Pick label="Stream" value={filter.stream} values={file?.streams ?? []} onPick={(stream) => set({ stream })} />
+      <Pick label="Thread" value={filter.thread} values={file?.threads ?? []} onPick={(thread) => set({ thread })} />
+      <SizeField label="At least" value={filter.min_size} onSize={(min_size) => set({ min_size })} />
+      <SizeField label="At most" value={filter.max_size} onSize={(max_size) => set({ max_size })} />
+    </div>
+  );
+}
+
+interface PickProps {
+  readonly label: string;
+  readonly value: string;
+  readonly values: readonly string[];
+  readonly onPick: (value: string) => void;
+}
+
+function Pick({ label, value, values, onPick }: PickProps) {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onPick(event.currentTarget.value)}>
+        <option value="">any</option>
+        {values.map((each) => (
+          <option key={each} value={each} selected={each === value}>
+            {each}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface SizeFieldProps {
+  readonly label: string;
+  readonly value: number | null;
+  readonly onSize: (size: number | null) => void;
+}
+
+function SizeField({ label, value, onSize }: SizeFieldProps) {
+  const [wrong, setWrong] = useState(false);
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input
+        type="text"
+        size={8}
+        placeholder="64 MiB"
+        aria-invalid={wrong}
+        defaultValue={value === null ? '' : formatBytes(value)}
+        onChange={(event) => {
+          const text = event.currentTarget.value;
+          const size = text === '' ? null : parseBytes(text);
+          setWrong(text !== '' && size === null);
+          if (text === '' || size !== null) onSize(size);
+        }}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { NO_FILTER } from '../state/state';
+import { chipsOf } from './filter_bar';
+
+it('shows nothing of an empty filter', () => expect(chipsOf(NO_FILTER)).toEqual([]));
+
+it('shows every field that is set, zeros too', () => {
+  const labels = chipsOf({
+    text: 'seen in its field',
+    category: 'activations',
+    stack: 0,
+    key: 255,
+    stream: '0x0',
+    thread: '11',
+    min_size: 0,
+    max_size: 2 ** 20,
+  }).map((chip) => chip.label);
+  expect(labels).toEqual([
+    'category activations',
+    'stack 0',
+    'call site ff',
+    'stream 0x0',
+    'thread 11',
+    'at least 0 B',
+    'at most 1 MiB',
+  ]);
+});

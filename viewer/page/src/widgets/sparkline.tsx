@@ -1,0 +1,33 @@
+// A row's history as a small area; a picture for those who see it, one sentence for those who do not.
+
+import { formatBytes } from '../base/format_bytes';
+
+const WIDTH = 96;
+const HEIGHT = 18;
+
+/** The outline as an SVG path; pure, for tests. `top`: the value at the upper edge. */
+export function sparklinePath(values: readonly number[], top: number): string {
+  if (values.length === 0 || !(top > 0)) return '';
+  const step = WIDTH / values.length;
+  let path = `M0 ${HEIGHT}`;
+  values.forEach((value, i) => {
+    const y = HEIGHT - (Math.max(0, value) / top) * (HEIGHT - 1);
+    path += `V${round(y)}H${round((i + 1) * step)}`;
+  });
+  return `${path}V${HEIGHT}Z`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+export function Sparkline({ values }: { readonly values: readonly number[] }) {
+  const top = values.reduce((most, value) => Math.max(most, value), 0);
+  if (values.length === 0) return null;
+  const label = `at most ${formatBytes(top)}, ${formatBytes(values.at(-1) ?? 0)} at the end`;
+  return (
+    <svg class="sparkline" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+      <path d={sparklinePath(values, top)} />
+    </svg>
+  );
+}

@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { sparklinePath } from './sparkline';
+
+it('draws steps from the ground', () => {
+  expect(sparklinePath([0, 10], 10)).toBe('M0 18V18H48V1H96V18Z');
+});
+
+it('draws nothing of nothing', () => {
+  expect(sparklinePath([], 10)).toBe('');
+  expect(sparklinePath([0, 0], 0)).toBe('');
+});

@@ -1,0 +1,55 @@
+// A canvas that has the size of its element in device pixels and is drawn once per animation frame at
+// most, and only when what it shows has changed.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { RefObject } from 'preact';
+import { activity } from '../base/activity';
+
+export interface CanvasSize {
+  readonly width: number; // CSS px
+  readonly height: number;
+}
+
+export interface CanvasHandle {
+  readonly canvas: RefObject<HTMLCanvasElement | null>;
+  readonly size: CanvasSize;
+}
+
+/** `draw` has CSS px as its unit; `parts`: what it depends on. */
+export function useCanvas(draw: (context: CanvasRenderingContext2D, size: CanvasSize) => void, parts: readonly unknown[]): CanvasHandle {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [size, setSize] = useState<CanvasSize>({ width: 0, height: 0 });
+  useEffect(() => {
+    const element = canvas.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() =>
+      setSize((old) =>
+        old.width === element.clientWidth && old.height === element.clientHeight
+          ? old
+          : { width: element.clientWidth, height: element.clientHeight },
+      ),
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    const done = activity.begin();
+    const frame = requestAnimationFrame(() => {
+      done();
+      const element = canvas.current;
+      const context = element?.getContext('2d') ?? null;
+      if (element === null || context === null || size.width === 0) return;
+      const scale = window.devicePixelRatio;
+      element.width = Math.round(size.width * scale);
+      element.height = Math.round(size.height * scale);
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      context.clearRect(0, 0, size.width, size.height);
+      draw(context, size);
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      done();
+    };
+  }, [size, ...parts]);
+  return { canvas, size };
+}

@@ -1,0 +1,42 @@
+// A question to the DataSource as a component asks it: asked anew when its key changes, the one
+// before it aborted. While it is under way the last answer stays, so that nothing flickers.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { activity } from '../base/activity';
+
+export interface Asked<T> {
+  readonly answer: T | null; // of this key, or while loading of an earlier one
+  readonly loading: boolean;
+  readonly failure: string; // a sentence; '' : none
+}
+
+/** `key` null: nothing to ask. */
+export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
+  const [asked, setAsked] = useState<Asked<T>>({ answer: null, loading: key !== null, failure: '' });
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    if (key === null) {
+      setAsked({ answer: null, loading: false, failure: '' });
+      return undefined;
+    }
+    const abort = new AbortController();
+    setAsked((old) => ({ answer: old.answer, loading: true, failure: '' }));
+    activity.track(latest.current(abort.signal)).then(
+      (answer) => {
+        if (!abort.signal.aborted) setAsked({ answer, loading: false, failure: '' });
+      },
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        setAsked({ answer: null, loading: false, failure: error instanceof Error ? error.message : String(error) });
+      },
+    );
+    return () => abort.abort();
+  }, [key]);
+  return asked;
+}
+
+/** A key of what a question depends on. */
+export function keyOf(...parts: readonly unknown[]): string {
+  return JSON.stringify(parts);
+}
