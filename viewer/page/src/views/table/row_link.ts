@@ -29,7 +29,7 @@ export function onlyRow(state: State, row: TableRow): Partial<State> {
     case 'thread':
       return { filter: { ...filter, thread: row.name } };
     case 'size':
-      return { filter: { ...filter, ...sizeClass(Number(rest)) } };
+      return { filter: { ...filter, ...sizes(rest) } };
     case 'block':
       return { selection: { kind: 'block', row: Number(rest) } };
     default:
@@ -37,7 +37,8 @@ export function onlyRow(state: State, row: TableRow): Partial<State> {
   }
 }
 
-/** Sizes of class c: [2^c, 2^(c+1)). */
-function sizeClass(power: number): { min_size: number; max_size: number } {
-  return { min_size: 2 ** power, max_size: 2 ** (power + 1) - 1 };
+/** 'N': that size; 'LOW-HIGH': sizes from LOW to HIGH. */
+function sizes(range: string): { min_size: number; max_size: number } {
+  const [low, high] = range.split('-');
+  return { min_size: Number(low), max_size: Number(high ?? low) };
 }
