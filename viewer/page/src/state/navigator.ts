@@ -1,0 +1,210 @@
+// Where timelines look: the window on the axis, in step with the same in events. Positions on the
+// axis translate to events and back by curves (CurveTile.event), so that C++ alone knows how events,
+// times and steps belong together.
+
+import { upperBound } from '../base/binary_search';
+import type { DataSource } from '../data/data_source';
+import type { Axis, CurveTile, FileMeta } from '../data/protocol';
+import type { State } from './state';
+import type { Store } from './store';
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** All that a file has, on an axis. */
+export function domainOf(file: FileMeta, axis: Axis): Range {
+  switch (axis) {
+    case 'event':
+      return { from: 0, to: Math.max(1, file.events) };
+    case 'time':
+      return { from: 0, to: Math.max(1, file.end_ns) };
+    case 'step':
+      return { from: 0, to: file.steps.begin.length + 1 };
+  }
+}
+
+/** The axes that a file has. */
+export function axesOf(file: FileMeta): readonly Axis[] {
+  return file.steps.source === '' ? ['time', 'event'] : ['time', 'event', 'step'];
+}
+
+/** Event at a position; REQUIRES a tile of the same axis. */
+export function eventOf(tile: CurveTile, position: number): number {
+  const { window, event } = tile;
+  if (window.axis === 'event') return Math.floor(position);
+  const at = ((position - window.from) / (window.to - window.from)) * window.columns - 0.5;
+  const c = Math.min(Math.max(Math.floor(at), 0), window.columns - 1);
+  const next = Math.min(c + 1, window.columns - 1);
+  return Math.floor(event[c]! + (event[next]! - event[c]!) * Math.min(1, Math.max(0, at - c)));
+}
+
+/** Position of the moment after `event`: exact to a column where the tile has it, else its nearer end. */
+export function positionIn(tile: CurveTile, event: number): number {
+  const { window } = tile;
+  if (window.axis === 'event') return event;
+  const c = upperBound(tile.event, event - 1); // the first column that has it
+  const width = (window.to - window.from) / window.columns;
+  return c >= window.columns ? window.to : window.from + (c + (c === 0 ? 0 : 0.5)) * width;
+}
+
+const SMALLEST: Readonly<Record<Axis, number>> = { time: 20, event: 4, step: 1e-6 };
+
+/** A window no smaller than can be looked at, inside the domain. */
+export function clampRange(range: Range, domain: Range, axis: Axis): Range {
+  const size = Math.min(domain.to - domain.from, Math.max(range.to - range.from, SMALLEST[axis]));
+  const middle = (range.from + range.to) / 2;
+  const from = Math.min(Math.max(middle - size / 2, domain.from), domain.to - size);
+  return { from, to: from + size };
+}
+
+export function zoomed(range: Range, factor: number, at: number): Range {
+  return { from: at - (at - range.from) * factor, to: at + (range.to - at) * factor };
+}
+
+export class Navigator {
+  private tiles: readonly CurveTile[] = []; // finest first; all of what is looked at
+
+  constructor(
+    private readonly store: Store,
+    private readonly source: DataSource,
+  ) {}
+
+  file(): FileMeta | null {
+    const { meta, file } = this.store.get();
+    return meta?.files[file] ?? null;
+  }
+
+  domain(): Range {
+    const file = this.file();
+    return file === null ? { from: 0, to: 1 } : domainOf(file, this.store.get().axis);
+  }
+
+  isWhole(): boolean {
+    const { range } = this.store.get();
+    const domain = this.domain();
+    return range.from === domain.from && range.to === domain.to;
+  }
+
+  /** Takes a curve in, to translate by it; at most the last two of different fineness are kept. */
+  learn(tile: CurveTile): void {
+    const state = this.store.get();
+    if (!belongsTo(tile, state)) return;
+    const width = (each: CurveTile): number => (each.window.to - each.window.from) / each.window.columns;
+    const overview = this.tiles.filter((each) => belongsTo(each, state)).sort((a, b) => width(b) - width(a))[0];
+    this.tiles = [tile, ...(overview === undefined || overview === tile ? [] : [overview])].sort((a, b) => width(a) - width(b));
+    const events = this.eventsOf(state.range);
+    if (events.from !== state.rangeEvents.from || events.to !== state.rangeEvents.to) this.store.update({ rangeEvents: events });
+  }
+
+  eventAt(position: number): number {
+    const events = this.file()?.events ?? 0;
+    const { axis } = this.store.get();
+    if (axis === 'event') return Math.min(events, Math.max(0, Math.floor(position)));
+    const tile = this.known().find((each) => each.window.from <= position && position <= each.window.to) ?? this.known().at(-1);
+    return tile === undefined ? 0 : Math.min(events, eventOf(tile, position));
+  }
+
+  /** As near as what is loaded allows; null while nothing is. */
+  positionOf(event: number): number | null {
+    if (this.store.get().axis === 'event') return event;
+    const tile = this.known().find((each) => each.event[0]! < event && event <= each.event[each.event.length - 1]!) ?? this.known().at(-1);
+    return tile === undefined ? null : positionIn(tile, event);
+  }
+
+  setRange(range: Range): void {
+    const domain = this.domain();
+    const clamped = clampRange(range, domain, this.store.get().axis);
+    this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped) });
+  }
+
+  fit(): void {
+    this.store.update({ band: null });
+    this.setRange(this.domain());
+  }
+
+  /** `factor` < 1 goes nearer; `at`: the position that stays. */
+  zoom(factor: number, at?: number): void {
+    const { range, cursor } = this.store.get();
+    const held = cursor === null ? null : this.positionOf(cursor);
+    const isSeen = held !== null && held >= range.from && held <= range.to;
+    this.setRange(zoomed(range, factor, at ?? (isSeen ? held : (range.from + range.to) / 2)));
+  }
+
+  /** By a share of the window. */
+  pan(share: number): void {
+    const { range } = this.store.get();
+    const by = share * (range.to - range.from);
+    this.setRange({ from: range.from + by, to: range.to + by });
+  }
+
+  /** Puts the cursor there, and moves the window where it does not show it. */
+  async showEvent(event: number): Promise<void> {
+    this.store.update({ cursor: event });
+    const position = await this.locate(event, this.store.get().axis);
+    const { range } = this.store.get();
+    if (position >= range.from && position <= range.to) return;
+    const half = (range.to - range.from) / 2;
+    this.setRange({ from: position - half, to: position + half });
+  }
+
+  /** Shows a range of events with some room around it. */
+  async showEvents(from: number, to: number): Promise<void> {
+    const { axis } = this.store.get();
+    const [begin, end] = await Promise.all([this.locate(from, axis), this.locate(to, axis)]);
+    const room = Math.max((end - begin) * 0.1, SMALLEST[axis]);
+    this.setRange({ from: begin - room, to: end + room });
+  }
+
+  async setAxis(axis: Axis): Promise<void> {
+    const file = this.file();
+    const state = this.store.get();
+    if (file === null || state.axis === axis) return;
+    const domain = domainOf(file, axis);
+    if (this.isWhole()) {
+      this.store.update({ axis, range: domain });
+      return;
+    }
+    const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
+    this.store.update({ axis, range: clampRange({ from, to }, domain, axis) });
+  }
+
+  /** Position of the moment after `event` on any axis, by narrowing: a few small curves at most. */
+  async locate(event: number, axis: Axis): Promise<number> {
+    const file = this.file();
+    if (axis === 'event' || file === null) return event;
+    const { lane, file: index } = this.store.get();
+    let { from, to } = domainOf(file, axis);
+    // It lies between the middles of two columns; look between these next.
+    for (let round = 0; round < 6 && to - from > SMALLEST[axis] / 8; ++round) {
+      const window = { file: index, lane, axis, from, to, columns: 512 };
+      const { event: events } = await this.source.curve(window);
+      const width = (to - from) / 512;
+      const c = upperBound(events, event - 1);
+      to = Math.min(to, from + (c + 0.5) * width);
+      from = Math.max(from, from + (c - 0.5) * width);
+    }
+    return (from + to) / 2;
+  }
+
+  private known(): readonly CurveTile[] {
+    const state = this.store.get();
+    return this.tiles.filter((tile) => belongsTo(tile, state));
+  }
+
+  private eventsOf(range: Range): Range {
+    const file = this.file();
+    if (file !== null && this.isAll(range)) return { from: 0, to: file.events };
+    return { from: this.eventAt(range.from), to: Math.max(this.eventAt(range.from), this.eventAt(range.to)) };
+  }
+
+  private isAll(range: Range): boolean {
+    const domain = this.domain();
+    return range.from === domain.from && range.to === domain.to;
+  }
+}
+
+function belongsTo(tile: CurveTile, state: State): boolean {
+  return tile.window.file === state.file && tile.window.lane === state.lane && tile.window.axis === state.axis;
+}

@@ -1,0 +1,194 @@
+// The state in the address: '#v=1&view=timeline&from=0&to=5e9&sel=block-7'. What is as in
+// INITIAL_STATE is left out; a key or value that is not known is dropped, so links of a newer page
+// open too. A change of meaning gets a new version and a function that brings old addresses forward.
+
+import type { Filter, Scope } from '../data/protocol';
+import { INITIAL_STATE, NO_FILTER, type FlameOptions, type Selection, type State, type TableOptions } from './state';
+
+export const URL_VERSION = 1;
+
+export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'>;
+
+export function writeUrl(state: LinkedState): string {
+  const out = new Map<string, string>([['v', String(URL_VERSION)]]);
+  for (const [key, field] of Object.entries(FIELDS)) {
+    const text = field.write(state);
+    if (text !== field.write(INITIAL_STATE)) out.set(key, text);
+  }
+  return `#${[...out].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&')}`;
+}
+
+/** The parts of the state that an address names. */
+export function readUrl(fragment: string): Partial<LinkedState> {
+  let linked: LinkedState = INITIAL_STATE;
+  const named = new Set<keyof LinkedState>();
+  for (const pair of fragment.replace(/^#/, '').split('&')) {
+    const equals = pair.indexOf('=');
+    const field = equals < 0 ? undefined : FIELDS[pair.slice(0, equals)];
+    if (field === undefined) continue;
+    const change = field.read(decode(pair.slice(equals + 1)), linked);
+    if (change === null) continue;
+    linked = { ...linked, ...change };
+    for (const key of Object.keys(change)) named.add(key as keyof LinkedState);
+  }
+  return Object.fromEntries([...named].map((key) => [key, linked[key]]));
+}
+
+interface Field {
+  readonly write: (state: LinkedState) => string;
+  /** null: not a value of this field. `linked`: what was read so far. */
+  readonly read: (text: string, linked: LinkedState) => Partial<LinkedState> | null;
+}
+
+const FIELDS: Readonly<Record<string, Field>> = {
+  view: oneOf('view', ['timeline', 'flame', 'table', 'segments', 'leaks', 'oom', 'ledger', 'frag', 'compare']),
+  file: { write: (state) => String(state.file), read: (text) => orNull(numberIn(text), (file) => ({ file })) },
+  other: { write: (state) => optional(state.other), read: (text) => orNull(numberIn(text), (other) => ({ other })) },
+  lane: { write: (state) => String(state.lane), read: (text) => orNull(numberIn(text), (lane) => ({ lane })) },
+  axis: oneOf('axis', ['time', 'event', 'step']),
+  layout: oneOf('layout', ['stacked', 'address']),
+  color: oneOf('colorBy', ['category', 'stack', 'size', 'age', 'stream', 'thread']),
+  range: {
+    write: ({ range }) => pair(range.from, range.to),
+    read: (text) => orNull(pairIn(text), ([from, to]) => ({ range: { from, to } })),
+  },
+  events: {
+    write: ({ rangeEvents }) => pair(rangeEvents.from, rangeEvents.to),
+    read: (text) => orNull(pairIn(text), ([from, to]) => ({ rangeEvents: { from, to } })),
+  },
+  band: {
+    write: ({ band }) => (band === null ? '' : pair(band.low, band.high)),
+    read: (text) => orNull(pairIn(text), ([low, high]) => ({ band: { low, high } })),
+  },
+  at: { write: (state) => optional(state.cursor), read: (text) => orNull(numberIn(text), (cursor) => ({ cursor })) },
+  base: { write: (state) => optional(state.base), read: (text) => orNull(numberIn(text), (base) => ({ base })) },
+  sel: { write: (state) => writeSelection(state.selection), read: (text) => orNull(readSelection(text), (selection) => ({ selection })) },
+  of: oneOf('of', ['live', 'growth', 'born', 'kept'] satisfies Scope['of'][]),
+  text: filterText('text'),
+  category: filterText('category'),
+  stream: filterText('stream'),
+  thread: filterText('thread'),
+  stack: filterNumber('stack'),
+  key: filterNumber('key'),
+  min: filterNumber('min_size'),
+  max: filterNumber('max_size'),
+  inverted: flameFlag('inverted'),
+  folded: flameFlag('folded'),
+  icicle: flameFlag('icicle'),
+  differ: flameFlag('compare'),
+  focus: { write: (state) => String(state.flame.focus), read: (text, old) => orNull(numberIn(text), (focus) => flame(old, { focus })) },
+  search: { write: (state) => state.flame.search, read: (text, old) => flame(old, { search: text }) },
+  by: tableOption('by', ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block']),
+  sort: tableOption('sort', ['bytes', 'blocks', 'peak', 'growth', 'rate', 'lifetime', 'name']),
+  down: {
+    write: (state) => flag(state.table.descending),
+    read: (text, old) => orNull(flagIn(text), (descending) => ({ table: { ...old.table, descending } })),
+  },
+};
+
+function oneOf<K extends 'view' | 'axis' | 'layout' | 'colorBy' | 'of'>(key: K, values: readonly LinkedState[K][]): Field {
+  return {
+    write: (state) => state[key],
+    read: (text) => orNull(values.find((value) => value === text) ?? null, (value) => ({ [key]: value })),
+  };
+}
+
+function filterText(key: 'text' | 'category' | 'stream' | 'thread'): Field {
+  return { write: (state) => state.filter[key], read: (text, old) => filter(old, { [key]: text }) };
+}
+
+function filterNumber(key: 'stack' | 'key' | 'min_size' | 'max_size'): Field {
+  return {
+    write: (state) => optional(state.filter[key]),
+    read: (text, old) => orNull(numberIn(text), (value) => filter(old, { [key]: value })),
+  };
+}
+
+function filter(old: LinkedState, change: Partial<Filter>): Partial<LinkedState> {
+  return { filter: { ...NO_FILTER, ...old.filter, ...change } };
+}
+
+function flameFlag(key: 'inverted' | 'folded' | 'icicle' | 'compare'): Field {
+  return {
+    write: (state) => flag(state.flame[key]),
+    read: (text, old) => orNull(flagIn(text), (value) => flame(old, { [key]: value })),
+  };
+}
+
+function flame(old: LinkedState, change: Partial<FlameOptions>): Partial<LinkedState> {
+  return { flame: { ...old.flame, ...change } };
+}
+
+function tableOption<K extends 'by' | 'sort'>(key: K, values: readonly TableOptions[K][]): Field {
+  return {
+    write: (state) => state.table[key],
+    read: (text, old) =>
+      orNull(values.find((value) => value === text) ?? null, (value) => ({ table: { ...old.table, [key]: value } })),
+  };
+}
+
+function writeSelection(selection: Selection): string {
+  switch (selection.kind) {
+    case 'none':
+      return '';
+    case 'block':
+      return `block-${selection.row}`;
+    case 'stack':
+      return `stack-${selection.stack}`;
+    case 'instant':
+      return `event-${selection.event}`;
+    case 'range':
+      return `range-${selection.from}-${selection.to}`;
+  }
+}
+
+function readSelection(text: string): Selection | null {
+  const [kind, first = '', second = ''] = text.split('-');
+  const number = numberIn(first);
+  if (number === null) return null;
+  if (kind === 'block') return { kind, row: number };
+  if (kind === 'stack') return { kind, stack: number };
+  if (kind === 'event') return { kind: 'instant', event: number };
+  const to = numberIn(second);
+  return kind === 'range' && to !== null ? { kind, from: number, to } : null;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function orNull<T, R>(value: T | null, make: (value: T) => R): R | null {
+  return value === null ? null : make(value);
+}
+
+function optional(value: number | null): string {
+  return value === null ? '' : String(value);
+}
+
+function numberIn(text: string): number | null {
+  const value = Number(text);
+  return text.trim() === '' || !Number.isFinite(value) || value < 0 ? null : value;
+}
+
+function pair(a: number, b: number): string {
+  return `${a}_${b}`;
+}
+
+function pairIn(text: string): readonly [number, number] | null {
+  const parts = text.split('_').map(numberIn);
+  const [a, b] = parts;
+  if (parts.length !== 2 || a === null || b === null || a === undefined || b === undefined) return null;
+  return a < b ? [a, b] : null;
+}
+
+function flag(value: boolean): string {
+  return value ? '1' : '0';
+}
+
+function flagIn(text: string): boolean | null {
+  return text === '1' ? true : text === '0' ? false : null;
+}
