@@ -1,0 +1,36 @@
+// Slanted lines over a rectangle: what colour says once, hatching says again, for those who cannot tell
+// the colours apart. `/` waits for a stream, `\` is lost to rounding.
+
+const SPACING = 5; // px
+
+export function hatch(
+  context: CanvasRenderingContext2D,
+  left: number,
+  top: number,
+  width: number,
+  height: number,
+  direction: '/' | '\\',
+  color: string,
+): void {
+  if (width < 1 || height < 1) return;
+  context.save();
+  context.beginPath();
+  context.rect(left, top, width, height);
+  context.clip();
+  context.strokeStyle = color;
+  context.lineWidth = 1;
+  context.beginPath();
+  // On a grid of the whole canvas, so that neighbours' lines meet.
+  const begin = Math.floor((left - height) / SPACING) * SPACING;
+  for (let x = begin; x < left + width + height; x += SPACING) {
+    if (direction === '/') {
+      context.moveTo(x, top + height);
+      context.lineTo(x + height, top);
+    } else {
+      context.moveTo(x, top);
+      context.lineTo(x + height, top + height);
+    }
+  }
+  context.stroke();
+  context.restore();
+}

@@ -1,0 +1,100 @@
+// Where the allocator's state is looked at: by event, by step or by time, forwards and backwards.
+
+import { useState } from 'preact/hooks';
+import type { DataSource } from '../../data/data_source';
+import { eventAt } from '../../data/event_at';
+import type { FileMeta } from '../../data/protocol';
+import { cursorEvent } from '../../state/scope';
+import type { State } from '../../state/state';
+import type { Store } from '../../state/store';
+
+interface SeekBarProps {
+  readonly state: State;
+  readonly store: Store;
+  readonly source: DataSource;
+  readonly file: FileMeta;
+  readonly ns: number | null; // of the state that is shown
+}
+
+export function SeekBar({ state, store, source, file, ns }: SeekBarProps) {
+  const [failure, setFailure] = useState('');
+  const event = cursorEvent(state);
+  const go = (to: number): void =>
+    store.update({ cursor: Math.min(Math.max(0, Math.round(to)), file.events), selection: { kind: 'none' } });
+  const goToTime = (seconds: number): void => {
+    eventAt(source, state.file, state.lane, seconds * 1e9).then(go, (error: unknown) =>
+      setFailure(error instanceof Error ? error.message : String(error)),
+    );
+  };
+  const step = stepOf(file, event);
+  return (
+    <div class="bar seek-bar" role="group" aria-label="Moment">
+      <button type="button" aria-label="Previous event" onClick={() => go(event - 1)}>
+        ◂
+      </button>
+      <button type="button" aria-label="Next event" onClick={() => go(event + 1)}>
+        ▸
+      </button>
+      <input
+        type="range"
+        class="seek"
+        aria-label="Event"
+        min={0}
+        max={file.events}
+        step={1}
+        value={event}
+        onInput={(input) => go(Number(input.currentTarget.value))}
+      />
+      <NumberField label="Event" value={String(event)} onNumber={go} />
+      {file.steps.source !== '' && (
+        <NumberField label="Step" value={step === null ? '' : String(step)} onNumber={(to) => go(eventOfStep(file, to))} />
+      )}
+      <NumberField label="Seconds" value={ns === null ? '' : (ns / 1e9).toFixed(6)} onNumber={goToTime} />
+      {state.cursor !== null && (
+        <button type="button" onClick={() => store.update({ cursor: null })}>
+          To the peak
+        </button>
+      )}
+      {failure !== '' && <span role="alert">{failure}</span>}
+    </div>
+  );
+}
+
+/** The step that has the event; null: it lies before, between or after steps. */
+export function stepOf(file: Pick<FileMeta, 'steps'>, event: number): number | null {
+  const { begin, end } = file.steps;
+  const at = begin.findIndex((from, i) => from < event && event <= end[i]!);
+  return at < 0 ? null : at + 1;
+}
+
+/** The first event of a step, from 1; the nearest step's where there is no such step. */
+export function eventOfStep(file: Pick<FileMeta, 'steps'>, step: number): number {
+  const { begin } = file.steps;
+  const at = Math.min(Math.max(1, Math.round(step)), begin.length) - 1;
+  return (begin[at] ?? -1) + 1;
+}
+
+interface NumberFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onNumber: (value: number) => void;
+}
+
+function NumberField({ label, value, onNumber }: NumberFieldProps) {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input
+        type="text"
+        inputMode="decimal"
+        size={10}
+        value={value}
+        onChange={(event) => {
+          const number = Number(event.currentTarget.value.replaceAll(',', ''));
+          if (event.currentTarget.value !== '' && Number.isFinite(number)) onNumber(number);
+          else event.currentTarget.value = value;
+        }}
+      />
+    </label>
+  );
+}

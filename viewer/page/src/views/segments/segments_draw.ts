@@ -1,0 +1,82 @@
+// Draws segments on a canvas.
+
+import { formatBytes } from '../../base/format_bytes';
+import type { Segments, SegmentState } from '../../data/protocol';
+import { hatch } from '../../render/hatching';
+import { colorOfCategory, colorOfKey } from '../../render/palette';
+import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
+
+export const LEFT_MARGIN = 96; // px, where a segment's size stands
+
+export interface SegmentsPicture {
+  readonly segments: Segments;
+  readonly layout: SegmentsLayout;
+  readonly byCategory: boolean;
+  readonly selectedRow: number | null;
+  readonly spot: { readonly segment: number; readonly piece: number };
+  readonly top: number; // px scrolled
+  readonly width: number;
+  readonly height: number;
+  readonly style: { readonly fg: string; readonly muted: string; readonly line: string; readonly panel: string };
+}
+
+export function drawSegments(context: CanvasRenderingContext2D, picture: SegmentsPicture): void {
+  const { layout, segments, top, width, height, style } = picture;
+  context.textBaseline = 'middle';
+  for (const row of layout.rows) {
+    const y = row.y - top;
+    if (y > height || y + HEADING_HEIGHT < 0) continue;
+    if (row.kind === 'group') {
+      context.font = 'bold 12px system-ui, sans-serif';
+      context.fillStyle = style.fg;
+      const words = `${row.label}  ${formatBytes(row.live)} of ${formatBytes(row.bytes)} live`;
+      context.fillText(words, 0, y + HEADING_HEIGHT / 2 + 2);
+      continue;
+    }
+    const segment = segments.segments[row.segment]!;
+    context.font = '12px system-ui, sans-serif';
+    context.fillStyle = style.muted;
+    context.fillText(formatBytes(segment.size), 8, y + SEGMENT_HEIGHT / 2);
+    drawSegment(context, picture, segment, row.segment, y + 2, (width - LEFT_MARGIN) * row.width);
+  }
+}
+
+function drawSegment(
+  context: CanvasRenderingContext2D,
+  { byCategory, selectedRow, spot, style }: SegmentsPicture,
+  segment: SegmentState,
+  index: number,
+  y: number,
+  width: number,
+): void {
+  const high = SEGMENT_HEIGHT - 4;
+  const scale = width / segment.size;
+  context.fillStyle = style.panel;
+  context.fillRect(LEFT_MARGIN, y, width, high);
+  let drawnTo = -Infinity;
+  piecesOf(segment).forEach((piece, at) => {
+    const left = LEFT_MARGIN + piece.offset * scale;
+    const right = left + piece.bytes * scale;
+    const isSpot = spot.segment === index && spot.piece === at;
+    const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
+    if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
+      const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
+      context.fillStyle = byCategory ? colorOfCategory(segment.category[piece.index]!) : colorOfKey(segment.key[piece.index]!);
+      context.globalAlpha = piece.kind === 'pending' ? 0.5 : 1;
+      context.fillRect(left, y, wide, high);
+      context.globalAlpha = 1;
+      if (piece.kind === 'pending') hatch(context, left, y, wide, high, '/', '#000');
+      const lost = roundingOf(segment, piece.index) * scale;
+      if (lost >= 2) hatch(context, left + wide - lost, y, lost, high, '\\', 'rgb(0 0 0 / 70%)');
+      drawnTo = right;
+    }
+    if (isSpot || isSelected) {
+      context.strokeStyle = style.fg;
+      context.lineWidth = 2;
+      context.strokeRect(left, y, Math.max(2, right - left), high);
+    }
+  });
+  context.strokeStyle = spot.segment === index && spot.piece < 0 ? style.fg : style.line;
+  context.lineWidth = spot.segment === index && spot.piece < 0 ? 2 : 1;
+  context.strokeRect(LEFT_MARGIN + 0.5, y + 0.5, Math.max(1, width - 1), high - 1);
+}
