@@ -55,6 +55,39 @@ void AppendFrame(const format::Definitions& definitions, uint32_t id,
   }
 }
 
+const FrameText& Text(const FrameText& frame) { return frame; }
+const FrameText& Text(const FrameText* frame) { return *frame; }
+
+template <typename Frames>
+int Leading(const Frames& frames) {
+  int called = -1;
+  for (int i = 0; i < static_cast<int>(frames.size()); ++i) {
+    const FrameText& frame = Text(frames[static_cast<size_t>(i)]);
+    if (frame.role == FrameRole::kOperator && called < 0) called = i;
+    if (frame.is_noise()) continue;
+    const bool is_native_library = frame.role == FrameRole::kLibrary && !frame.is_python();
+    return called >= 0 && !is_native_library ? called : i;
+  }
+  if (called >= 0) return called;
+  return frames.empty() ? -1 : 0;
+}
+
+template <typename Frames>
+int Own(const Frames& frames) {
+  const auto innermost = [&](auto matches) {
+    const auto found = std::find_if(frames.begin(), frames.end(),
+                                    [&](const auto& frame) { return matches(Text(frame)); });
+    return found == frames.end() ? -1 : static_cast<int>(found - frames.begin());
+  };
+  const int own_python =
+      innermost([](const FrameText& f) { return f.is_python() && f.role == FrameRole::kOwn; });
+  if (own_python >= 0) return own_python;
+  const int python = innermost([](const FrameText& f) { return f.is_python() && !f.is_noise(); });
+  if (python >= 0) return python;
+  const int own = innermost([](const FrameText& f) { return f.role == FrameRole::kOwn; });
+  return own >= 0 ? own : Leading(frames);
+}
+
 }  // namespace
 
 std::string FrameText::Name() const {
@@ -78,9 +111,10 @@ std::vector<FrameText> DescribeStack(const format::Definitions& definitions, uin
   return frames;
 }
 
-std::vector<FrameText> DescribeFrame(const format::Definitions& definitions, uint32_t frame) {
+std::vector<FrameText> DescribeFrame(const format::Definitions& definitions, uint32_t frame,
+                                     const symbols::FrameRules& rules) {
   std::vector<FrameText> frames;
-  AppendFrame(definitions, frame, symbols::FrameRules::None(), frames);
+  AppendFrame(definitions, frame, rules, frames);
   return frames;
 }
 
@@ -91,32 +125,10 @@ std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames) {
   return frames;
 }
 
-int LeadingFrame(const std::vector<FrameText>& frames) {
-  int called = -1;
-  for (int i = 0; i < static_cast<int>(frames.size()); ++i) {
-    const FrameText& frame = frames[static_cast<size_t>(i)];
-    if (frame.role == FrameRole::kOperator && called < 0) called = i;
-    if (frame.is_noise()) continue;
-    const bool is_native_library = frame.role == FrameRole::kLibrary && !frame.is_python();
-    return called >= 0 && !is_native_library ? called : i;
-  }
-  if (called >= 0) return called;
-  return frames.empty() ? -1 : 0;
-}
-
-int OwnFrame(const std::vector<FrameText>& frames) {
-  const auto innermost = [&](auto matches) {
-    const auto found = std::find_if(frames.begin(), frames.end(), matches);
-    return found == frames.end() ? -1 : static_cast<int>(found - frames.begin());
-  };
-  const int own_python =
-      innermost([](const FrameText& f) { return f.is_python() && f.role == FrameRole::kOwn; });
-  if (own_python >= 0) return own_python;
-  const int python = innermost([](const FrameText& f) { return f.is_python() && !f.is_noise(); });
-  if (python >= 0) return python;
-  const int own = innermost([](const FrameText& f) { return f.role == FrameRole::kOwn; });
-  return own >= 0 ? own : LeadingFrame(frames);
-}
+int LeadingFrame(const std::vector<FrameText>& frames) { return Leading(frames); }
+int LeadingFrame(const FrameTextPointers& frames) { return Leading(frames); }
+int OwnFrame(const std::vector<FrameText>& frames) { return Own(frames); }
+int OwnFrame(const FrameTextPointers& frames) { return Own(frames); }
 
 std::string LibraryOf(const std::vector<FrameText>& frames) {
   const symbols::LibraryRules& rules = symbols::LibraryRules::BuiltIn();

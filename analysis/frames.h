@@ -49,9 +49,11 @@ std::vector<FrameText> DescribeStack(
     const format::Definitions& definitions, uint32_t stack,
     const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn());
 
-// One frame of the recording: the calls that the compiler put into it, innermost first. No rule has
-// looked at it: its role is kOwn.
-std::vector<FrameText> DescribeFrame(const format::Definitions& definitions, uint32_t frame);
+// One frame of the recording: the calls that the compiler put into it, innermost first. Without rules
+// its role is kOwn.
+std::vector<FrameText> DescribeFrame(
+    const format::Definitions& definitions, uint32_t frame,
+    const symbols::FrameRules& rules = symbols::FrameRules::None());
 
 // Without the frames that are noise; LeadingFrame stays in any case.
 std::vector<FrameText> WithoutNoise(std::vector<FrameText> frames);
@@ -64,6 +66,11 @@ int LeadingFrame(const std::vector<FrameText>& frames);
 // program's own Python code, else the innermost of Python code at all that is no noise, else the
 // innermost of the program's own, else LeadingFrame.
 int OwnFrame(const std::vector<FrameText>& frames);
+
+// Of frames that many stacks share.
+using FrameTextPointers = std::vector<const FrameText*>;
+int LeadingFrame(const FrameTextPointers& frames);
+int OwnFrame(const FrameTextPointers& frames);
 
 // The library that took the memory ("NCCL"): of the innermost frame that is a known library's.
 // "the program" where none is; "" without frames.

@@ -1,4 +1,4 @@
-#include "cli/text.h"
+#include "analysis/text.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace gmt::cli {
+namespace gmt::analysis {
 namespace {
 
 // Three significant digits of a value below 1000 (or below 1024, which takes four places and no
@@ -104,4 +104,4 @@ std::string Shortened(const std::string& text, size_t columns) {
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }
 
-}  // namespace gmt::cli
+}  // namespace gmt::analysis

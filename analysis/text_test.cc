@@ -1,10 +1,10 @@
-#include "cli/text.h"
+#include "analysis/text.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace gmt::cli {
+namespace gmt::analysis {
 namespace {
 
 TEST(TextTest, BytesHaveAtMostThreeSignificantDigits) {
@@ -76,4 +76,4 @@ TEST(TextTest, OneIsSingular) {
 }
 
 }  // namespace
-}  // namespace gmt::cli
+}  // namespace gmt::analysis

@@ -1,4 +1,4 @@
-#include "cli/source_line.h"
+#include "analysis/source_line.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,32 +9,37 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "cli/text.h"
+#include "analysis/text.h"
 
-namespace gmt::cli {
+namespace gmt::analysis {
 namespace {
 
 constexpr int64_t kMaxFileBytes = 8 << 20;
 constexpr size_t kTab = 4;
 constexpr int64_t kSecond_ns = 1'000'000'000;
 
-bool IsReadable(const struct stat& status, int64_t start_unix_ns) {
-  if (!S_ISREG(status.st_mode) || status.st_size > kMaxFileBytes) return false;
+SourceLines::State StateOf(const struct stat& status, int64_t start_unix_ns) {
+  if (!S_ISREG(status.st_mode) || status.st_size > kMaxFileBytes) return SourceLines::kMissing;
   const int64_t changed_ns =
       static_cast<int64_t>(status.st_mtim.tv_sec) * kSecond_ns + status.st_mtim.tv_nsec;
-  return start_unix_ns <= 0 || changed_ns <= start_unix_ns;
+  const bool fits = start_unix_ns <= 0 || changed_ns <= start_unix_ns;
+  return fits ? SourceLines::kThere : SourceLines::kNewer;
 }
 
-// "" where the file is none to be read.
-std::string ReadFile(const std::string& path, int64_t start_unix_ns) {
+// "" where the file is none to be read; `state` says why.
+std::string ReadFile(const std::string& path, int64_t start_unix_ns, SourceLines::State& state) {
   struct stat status;
+  const auto is_readable = [&] {
+    state = StateOf(status, start_unix_ns);
+    return state == SourceLines::kThere;
+  };
   // Asked before opening, because opening a device may do something already; and after, because
   // another file may stand there by then.
-  if (stat(path.c_str(), &status) != 0 || !IsReadable(status, start_unix_ns)) return "";
+  if (stat(path.c_str(), &status) != 0 || !is_readable()) return "";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return "";
   std::string text;
-  if (fstat(file, &status) == 0 && IsReadable(status, start_unix_ns)) {
+  if (fstat(file, &status) == 0 && is_readable()) {
     text.resize(static_cast<size_t>(status.st_size));
     size_t size = 0;
     while (size < text.size()) {
@@ -67,14 +72,19 @@ size_t IndentOf(const std::string& line) {
 
 }  // namespace
 
-const std::vector<std::string>& SourceLines::LinesOf(const std::string& file) {
-  const auto [found, is_new] = files_.try_emplace(file);
-  if (!is_new || file.empty() || file[0] != '/') return found->second;
-  const std::string text = ReadFile(file, start_unix_ns_);
-  if (text.empty() || text.find('\0') != std::string::npos) return found->second;  // no source
-  for (const absl::string_view line : absl::StrSplit(text, '\n'))
-    found->second.push_back(Printable({line.data(), line.size()}));
-  return found->second;
+const SourceLines::File& SourceLines::FileAt(const std::string& path) {
+  const auto [found, is_new] = files_.try_emplace(path);
+  File& file = found->second;
+  if (!is_new || path.empty() || path[0] != '/') return file;
+  const std::string text = ReadFile(path, start_unix_ns_, file.state);
+  if (text.empty() || text.find('\0') != std::string::npos) {  // no source
+    if (file.state == kThere) file.state = kMissing;
+    return file;
+  }
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    file.lines.push_back(Printable({line.data(), line.size()}));
+  }
+  return file;
 }
 
 std::string SourceLines::Line(const std::string& file, uint32_t number, size_t columns) {
@@ -103,4 +113,4 @@ std::vector<SourceLines::Numbered> SourceLines::Around(const std::string& file, 
   return found;
 }
 
-}  // namespace gmt::cli
+}  // namespace gmt::analysis

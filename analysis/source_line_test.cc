@@ -1,4 +1,4 @@
-#include "cli/source_line.h"
+#include "analysis/source_line.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-namespace gmt::cli {
+namespace gmt::analysis {
 namespace {
 
 using ::testing::IsEmpty;
@@ -56,6 +56,14 @@ TEST_F(SourceLineTest, FileChangedAfterTheRecordingBeganSaysNothing) {
   EXPECT_EQ(sources_.Line(Put("new.py", "x = 1\n", 2001), 1), "");
   SourceLines any(0);
   EXPECT_EQ(any.Line(Put("newer.py", "x = 1\n", 2001), 1), "x = 1");
+}
+
+TEST_F(SourceLineTest, StateSaysWhyThereAreNoLines) {
+  EXPECT_EQ(sources_.StateOf(Put("old.py", "x = 1\n", 2000)), SourceLines::kThere);
+  EXPECT_EQ(sources_.StateOf(Put("new.py", "x = 1\n", 2001)), SourceLines::kNewer);
+  EXPECT_EQ(sources_.StateOf(folder_ / "gone.py"), SourceLines::kMissing);
+  EXPECT_EQ(sources_.StateOf(folder_), SourceLines::kMissing);
+  EXPECT_EQ(sources_.StateOf(Put("empty.py", "")), SourceLines::kMissing);
 }
 
 TEST_F(SourceLineTest, RelativePathIsRelativeToNothing) {
@@ -103,4 +111,4 @@ TEST_F(SourceLineTest, LinesAroundKeepTheirIndentationToEachOther) {
 }
 
 }  // namespace
-}  // namespace gmt::cli
+}  // namespace gmt::analysis

@@ -1,0 +1,44 @@
+// analysis/text.h
+//
+// How numbers are written for people, everywhere in the program's text and on the page: binary units and
+// at most three significant digits. JSON never uses these; it carries integers (bytes, nanoseconds).
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_TEXT_H_
+#define GMT_ANALYSIS_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gmt::analysis {
+
+// "0 B", "512 B", "3.42 GiB", "61.3 MiB", "117 KiB".
+std::string Bytes(uint64_t bytes);
+
+// A difference: "+3.42 GiB", "-512 B", "0 B".
+std::string SignedBytes(int64_t bytes);
+
+// part / whole in whole percent: "61 %"; "<1 %" for what is not nothing; "-" where whole is 0.
+std::string Percent(double part, double whole);
+
+// "900 ns", "12.4 us", "7.66 s", "6 h 12 m", "3 d 4 h".
+std::string Duration(int64_t ns);
+
+// With thousands separators: "8,391,204".
+std::string Count(uint64_t count);
+
+// "1 event", "2 events"; the plural is the singular and an s.
+std::string Plural(uint64_t count, const char* singular);
+
+// At most `columns` characters, the last three of them dots where something was cut off. Cuts UTF-8
+// between characters.
+std::string Shortened(const std::string& text, size_t columns);
+
+// "0x7f5c00000000".
+std::string Address(uint64_t address);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TEXT_H_
