@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Segments } from '../../data/protocol';
+import { readTheme } from '../../render/theme';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
 import { useCanvas } from '../../widgets/use_canvas';
 import { drawSegments, LEFT_MARGIN } from './segments_draw';
@@ -42,7 +43,7 @@ export function SegmentsCanvas(props: SegmentsCanvasProps) {
   const [hint, setHint] = useState('');
   const { canvas, size } = useCanvas(
     (context, { width, height }) => {
-      drawSegments(context, { ...props, layout, top, width, height, style: styleOf(context.canvas) });
+      drawSegments(context, { ...props, layout, top, width, height, theme: readTheme(context.canvas) });
     },
     [layout, top, spot, props.byCategory, props.selectedRow],
   );
@@ -97,12 +98,6 @@ export function SegmentsCanvas(props: SegmentsCanvasProps) {
       </CanvasTree>
     </div>
   );
-}
-
-function styleOf(element: HTMLCanvasElement): { readonly fg: string; readonly muted: string; readonly line: string; readonly panel: string } {
-  const style = getComputedStyle(element);
-  const color = (name: string, other: string): string => style.getPropertyValue(name).trim() || other;
-  return { fg: color('--fg', '#222'), muted: color('--muted', '#777'), line: color('--line', '#bbb'), panel: color('--panel', '#eee') };
 }
 
 function idOf(spot: Spot): string {

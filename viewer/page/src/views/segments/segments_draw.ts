@@ -4,6 +4,7 @@ import { formatBytes } from '../../base/format_bytes';
 import type { Segments, SegmentState } from '../../data/protocol';
 import { hatch } from '../../render/hatching';
 import { colorOfCategory, colorOfKey } from '../../render/palette';
+import type { Theme } from '../../render/theme';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
 
 export const LEFT_MARGIN = 96; // px, where a segment's size stands
@@ -11,31 +12,32 @@ export const LEFT_MARGIN = 96; // px, where a segment's size stands
 export interface SegmentsPicture {
   readonly segments: Segments;
   readonly layout: SegmentsLayout;
+  readonly categories: readonly string[];
   readonly byCategory: boolean;
   readonly selectedRow: number | null;
   readonly spot: { readonly segment: number; readonly piece: number };
   readonly top: number; // px scrolled
   readonly width: number;
   readonly height: number;
-  readonly style: { readonly fg: string; readonly muted: string; readonly line: string; readonly panel: string };
+  readonly theme: Theme;
 }
 
 export function drawSegments(context: CanvasRenderingContext2D, picture: SegmentsPicture): void {
-  const { layout, segments, top, width, height, style } = picture;
+  const { layout, segments, top, width, height, theme } = picture;
   context.textBaseline = 'middle';
   for (const row of layout.rows) {
     const y = row.y - top;
     if (y > height || y + HEADING_HEIGHT < 0) continue;
     if (row.kind === 'group') {
       context.font = 'bold 12px system-ui, sans-serif';
-      context.fillStyle = style.fg;
+      context.fillStyle = theme.fg;
       const words = `${row.label}  ${formatBytes(row.live)} of ${formatBytes(row.bytes)} live`;
       context.fillText(words, 0, y + HEADING_HEIGHT / 2 + 2);
       continue;
     }
     const segment = segments.segments[row.segment]!;
     context.font = '12px system-ui, sans-serif';
-    context.fillStyle = style.muted;
+    context.fillStyle = theme.muted;
     context.fillText(formatBytes(segment.size), 8, y + SEGMENT_HEIGHT / 2);
     drawSegment(context, picture, segment, row.segment, y + 2, (width - LEFT_MARGIN) * row.width);
   }
@@ -43,7 +45,7 @@ export function drawSegments(context: CanvasRenderingContext2D, picture: Segment
 
 function drawSegment(
   context: CanvasRenderingContext2D,
-  { byCategory, selectedRow, spot, style }: SegmentsPicture,
+  { categories, byCategory, selectedRow, spot, theme }: SegmentsPicture,
   segment: SegmentState,
   index: number,
   y: number,
@@ -51,7 +53,7 @@ function drawSegment(
 ): void {
   const high = SEGMENT_HEIGHT - 4;
   const scale = width / segment.size;
-  context.fillStyle = style.panel;
+  context.fillStyle = theme.panel;
   context.fillRect(LEFT_MARGIN, y, width, high);
   let drawnTo = -Infinity;
   piecesOf(segment).forEach((piece, at) => {
@@ -61,7 +63,7 @@ function drawSegment(
     const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
     if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
       const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
-      context.fillStyle = byCategory ? colorOfCategory(segment.category[piece.index]!) : colorOfKey(segment.key[piece.index]!);
+      context.fillStyle = byCategory ? colorOfCategory(categories[segment.category[piece.index]!] ?? 'unknown') : colorOfKey(segment.key[piece.index]!);
       context.globalAlpha = piece.kind === 'pending' ? 0.5 : 1;
       context.fillRect(left, y, wide, high);
       context.globalAlpha = 1;
@@ -71,12 +73,12 @@ function drawSegment(
       drawnTo = right;
     }
     if (isSpot || isSelected) {
-      context.strokeStyle = style.fg;
+      context.strokeStyle = theme.fg;
       context.lineWidth = 2;
       context.strokeRect(left, y, Math.max(2, right - left), high);
     }
   });
-  context.strokeStyle = spot.segment === index && spot.piece < 0 ? style.fg : style.line;
+  context.strokeStyle = spot.segment === index && spot.piece < 0 ? theme.fg : theme.line;
   context.lineWidth = spot.segment === index && spot.piece < 0 ? 2 : 1;
   context.strokeRect(LEFT_MARGIN + 0.5, y + 0.5, Math.max(1, width - 1), high - 1);
 }
