@@ -1,4 +1,19 @@
 import { render } from 'preact';
+import { listenToKeys } from './app/keys';
+import { openSource } from './app/open_source';
+import { applyTheme, Page } from './app/page';
+import { Shell } from './app/shell';
+import { installTestHooks } from './app/test_hooks';
+import { Failed } from './widgets/states';
+import './styles.css';
 
-const root = document.getElementById('app');
-if (root !== null) render(<p>gpumemtrace</p>, root);
+const root = document.getElementById('app')!;
+try {
+  const page = new Page(await openSource());
+  applyTheme(page.store.get().theme);
+  listenToKeys(page.commands);
+  installTestHooks(page);
+  render(<Shell page={page} />, root);
+} catch (error) {
+  render(<Failed message={error instanceof Error ? error.message : String(error)} />, root);
+}

@@ -2,6 +2,8 @@
 
 import type { ComponentType } from 'preact';
 import type { DataSource } from '../data/data_source';
+import type { Commands } from '../state/commands';
+import type { Navigator } from '../state/navigator';
 import type { State } from '../state/state';
 import type { Store } from '../state/store';
 
@@ -9,6 +11,10 @@ export interface ViewProps {
   readonly state: State;
   readonly store: Store;
   readonly source: DataSource;
+  readonly commands: Commands;
+  readonly navigator: Navigator;
+  /** Says something to those who do not see it happen. */
+  readonly announce: (text: string) => void;
 }
 
 export interface View {

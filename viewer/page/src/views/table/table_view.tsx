@@ -97,7 +97,7 @@ function isChosen(row: TableRow, chosen: ViewProps['state']['selection']): boole
   return chosen.kind === 'stack' && kind === 'stack' && Number(rest) === chosen.stack;
 }
 
-interface OnlySelectedProps extends ViewProps {
+interface OnlySelectedProps extends Pick<ViewProps, 'state' | 'store' | 'source'> {
   readonly table: { readonly rows: readonly TableRow[] } | null;
 }
 

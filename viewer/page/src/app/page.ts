@@ -1,0 +1,144 @@
+// What lives as long as the page: its state, and what keeps the state in step with the address, the
+// server's progress and the reader's theme.
+
+import { activity } from '../base/activity';
+import type { DataSource } from '../data/data_source';
+import { Commands } from '../state/commands';
+import { axesOf, clampRange, domainOf, Navigator } from '../state/navigator';
+import { fileOf, laneOf } from '../state/scope';
+import type { State } from '../state/state';
+import { Store } from '../state/store';
+import { readUrl, writeUrl, type LinkedState } from '../state/url_state';
+
+const WRITE_URL_MS = 150;
+const THEME_KEY = 'gpumemtrace.theme';
+
+export class Page {
+  readonly store = new Store();
+  readonly commands = new Commands();
+  readonly navigator: Navigator;
+  failure = '';
+  private linked: Partial<LinkedState>;
+  private writing: ReturnType<typeof setTimeout> | null = null;
+  private written = '';
+
+  constructor(readonly source: DataSource) {
+    this.navigator = new Navigator(this.store, source);
+    this.linked = readUrl(location.hash);
+    this.store.update({ ...this.linked, theme: readTheme() });
+    this.store.subscribe((state, old) => this.follow(state, old));
+    addEventListener('hashchange', () => this.followAddress());
+    this.source.watchProgress((progress) => {
+      const before = this.store.get().progress;
+      this.store.update({ progress });
+      const changed = progress.files.some((file, i) => file.state !== before?.files[i]?.state);
+      if (changed) void this.loadMeta();
+    });
+    void this.loadMeta();
+  }
+
+  announce = (text: string): void => {
+    const region = document.getElementById('announcements');
+    if (region !== null) region.textContent = text;
+  };
+
+  async loadMeta(): Promise<void> {
+    try {
+      const meta = await activity.track(this.source.meta());
+      this.failure = '';
+      this.store.update((old) => settled({ ...old, meta }, old.meta !== null && hasLanes(old), this.linked));
+    } catch (error) {
+      this.failure = error instanceof Error ? error.message : String(error);
+      this.store.update({});
+    }
+  }
+
+  /** Another file or lane: all that hangs on it begins anew, on the same axis where it has that. */
+  showLane(file: number, lane: number): void {
+    const old = this.store.get();
+    if (file === old.file) {
+      this.store.update({ lane, band: null, selection: { kind: 'none' } });
+      return;
+    }
+    const meta = old.meta?.files[file];
+    if (meta === undefined) return;
+    const axis = axesOf(meta).includes(old.axis) ? old.axis : 'time';
+    this.store.update({
+      file, lane, axis, band: null, cursor: null, base: null, selection: { kind: 'none' },
+      range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
+    });
+  }
+
+  private follow(state: State, old: State): void {
+    if (state.theme !== old.theme) applyTheme(state.theme);
+    if (state.meta === null || !hasLanes(state)) return;
+    if (state.view !== old.view && old.meta !== null) this.writeAddress(true);
+    else this.writing ??= setTimeout(() => this.writeAddress(false), WRITE_URL_MS);
+  }
+
+  // Another view is a step back of the browser; everything else changes the entry that is there.
+  private writeAddress(isStep: boolean): void {
+    if (this.writing !== null) clearTimeout(this.writing);
+    this.writing = null;
+    const address = writeUrl(linkedPart(this.store.get(), this.navigator.isWhole()));
+    if (address === this.written) return;
+    this.written = address;
+    if (isStep) history.pushState(null, '', address);
+    else history.replaceState(null, '', address);
+  }
+
+  private followAddress(): void {
+    if (location.hash === this.written) return;
+    this.written = location.hash;
+    this.linked = readUrl(location.hash);
+    this.store.update((old) => settled({ ...old, ...resetOf(old), ...this.linked }, false, this.linked));
+  }
+}
+
+// A whole window is the same link whatever the recording's length.
+function linkedPart(state: State, isWhole: boolean): LinkedState {
+  return isWhole ? { ...state, ...WHOLE } : state;
+}
+const WHOLE = { range: { from: 0, to: 1 }, rangeEvents: { from: 0, to: 1 } };
+
+function hasLanes(state: State): boolean {
+  return laneOf(state) !== null;
+}
+
+function resetOf(old: State): Partial<State> {
+  const first = new Store().get();
+  return { ...first, meta: old.meta, progress: old.progress, theme: old.theme };
+}
+
+/** A state that fits its recordings; `keep`: its window was settled before. */
+function settled(state: State, keep: boolean, linked: Partial<LinkedState>): State {
+  const file = fileOf(state) ?? state.meta?.files[0] ?? null;
+  if (file === null) return state;
+  const lane = file.lanes.find((each) => each.lane === state.lane) ?? file.lanes[0];
+  if (lane === undefined) return { ...state, file: file.file };
+  const axis = axesOf(file).includes(state.axis) ? state.axis : 'time';
+  const domain = domainOf(file, axis);
+  const isLinked = linked.range !== undefined && axis === state.axis;
+  const range = keep || isLinked ? clampRange(state.range, domain, axis) : domain;
+  const rangeEvents = keep || linked.rangeEvents !== undefined ? state.rangeEvents : { from: 0, to: file.events };
+  const first = linked.lane === undefined && !keep ? file.lanes[0]! : lane;
+  return { ...state, file: file.file, lane: first.lane, axis, range, rangeEvents };
+}
+
+function readTheme(): State['theme'] {
+  try {
+    const theme = localStorage.getItem(THEME_KEY);
+    return theme === 'light' || theme === 'dark' ? theme : 'system';
+  } catch {
+    return 'system'; // a page without storage, as some browsers take files to be
+  }
+}
+
+export function applyTheme(theme: State['theme']): void {
+  document.documentElement.dataset['theme'] = theme;
+  try {
+    localStorage.setItem(THEME_KEY, theme);
+  } catch {
+    // It holds as long as the page.
+  }
+}

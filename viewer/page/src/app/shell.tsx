@@ -1,0 +1,198 @@
+// The frame round all views: what is looked at on top, one view in the middle, details below.
+
+import { useEffect, useState } from 'preact/hooks';
+import type { FileMeta, FileProgress } from '../data/protocol';
+import { fileOf, laneOf } from '../state/scope';
+import type { State, ViewName } from '../state/state';
+import { Details } from '../views/details/details';
+import { Minimap } from '../views/minimap/minimap';
+import type { View, ViewProps } from '../views/view';
+import { FilterBar } from '../widgets/filter_bar';
+import { Empty, Failed } from '../widgets/states';
+import { Help, Palette } from './dialogs';
+import { Drawer } from './drawer';
+import type { Page } from './page';
+import { pageCommands } from './page_commands';
+import { VIEWS } from './views';
+
+type Dialog = 'none' | 'help' | 'palette';
+
+export function Shell({ page }: { readonly page: Page }) {
+  const [state, setState] = useState(page.store.get());
+  const [dialog, setDialog] = useState<Dialog>('none');
+  useEffect(() => {
+    setState(page.store.get());
+    return page.store.subscribe(setState);
+  }, [page]);
+  useEffect(
+    () => page.commands.register(pageCommands(page, { help: () => setDialog('help'), palette: () => setDialog('palette') })),
+    [page],
+  );
+  const close = (): void => setDialog('none');
+  const { store, source, commands, navigator, announce } = page;
+  const props: ViewProps = { state, store, source, commands, navigator, announce };
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => {
+        event.preventDefault();
+        document.getElementById('main')?.focus();
+      }}>Go to the view</a>
+      <TopBar page={page} state={state} onHelp={() => setDialog('help')} onPalette={() => setDialog('palette')} />
+      {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
+      <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
+      {dialog === 'help' && <Help commands={commands} onClose={close} />}
+      {dialog === 'palette' && <Palette commands={commands} onClose={close} />}
+    </>
+  );
+}
+
+function Loaded({ props }: { readonly props: ViewProps }) {
+  const { state, store } = props;
+  const view: View | undefined = VIEWS[state.view];
+  const Component = view?.component;
+  return (
+    <>
+      <FilterBar state={state} store={store} />
+      <ProgressLine state={state} />
+      <Minimap {...props} />
+      <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
+        {Component === undefined ? <Empty title="There is no such view." /> : <Component {...props} />}
+      </main>
+      {state.selection.kind !== 'none' && (
+        <Drawer>
+          <Details {...props} />
+        </Drawer>
+      )}
+    </>
+  );
+}
+
+interface TopBarProps {
+  readonly page: Page;
+  readonly state: State;
+  readonly onHelp: () => void;
+  readonly onPalette: () => void;
+}
+
+function TopBar({ page, state, onHelp, onPalette }: TopBarProps) {
+  return (
+    <header class="top">
+      <h1>gpumemtrace</h1>
+      <FileChoice page={page} state={state} />
+      <nav aria-label="Views">
+        {Object.entries(VIEWS).map(([name, view], i) => (
+          <a
+            key={name} href={`#v=1&view=${name}`} aria-current={state.view === name ? 'page' : undefined} title={`${view.title} (${i + 1})`}
+            onClick={(event) => {
+              event.preventDefault();
+              page.store.update({ view: name as ViewName });
+            }}
+          >
+            {view.title}
+          </a>
+        ))}
+      </nav>
+      <button type="button" onClick={onPalette} title="All commands (Ctrl + Shift + P)">Commands</button>
+      <button type="button" onClick={onHelp} title="Keys (?)" aria-label="Keys">?</button>
+      <select
+        aria-label="Theme" value={state.theme}
+        onChange={(event) => page.store.update({ theme: event.currentTarget.value as State['theme'] })}
+      >
+        <option value="system">System theme</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
+    </header>
+  );
+}
+
+function FileChoice({ page, state }: { readonly page: Page; readonly state: State }) {
+  const files = state.meta?.files ?? [];
+  const file = fileOf(state);
+  return (
+    <>
+      {files.length > 1 ? (
+        <select
+          aria-label="Recording" value={state.file}
+          onChange={(event) => {
+            const chosen = Number(event.currentTarget.value);
+            page.showLane(chosen, files.find((each) => each.file === chosen)?.lanes[0]?.lane ?? 0);
+          }}
+        >
+          {files.map((each) => <option key={each.file} value={each.file}>{nameOf(each)}</option>)}
+        </select>
+      ) : (
+        <span class="file" title={file?.path}>{file === null ? '' : nameOf(file)}</span>
+      )}
+      {file !== null && file.lanes.length > 0 && (
+        <select
+          aria-label="Memory" value={state.lane} title="Device and heap (H)"
+          onChange={(event) => page.showLane(state.file, Number(event.currentTarget.value))}
+        >
+          {file.lanes.map((lane) => <option key={lane.lane} value={lane.lane}>{lane.label}</option>)}
+        </select>
+      )}
+    </>
+  );
+}
+
+function nameOf(file: FileMeta): string {
+  return file.rank === null ? file.name : `${file.name} (rank ${file.rank})`;
+}
+
+function progressOf(state: State): FileProgress | null {
+  return state.progress?.files.find((file) => file.file === state.file) ?? null;
+}
+
+// Loaded so far that it can be looked at, and more to come.
+function ProgressLine({ state }: { readonly state: State }) {
+  const progress = progressOf(state);
+  const omitted = fileOf(state)?.omitted;
+  if (progress === null || progress.state === 'ready') {
+    return omitted === null || omitted === undefined ? null : <OmittedLine omitted={omitted} />;
+  }
+  if (progress.state === 'failed') return <Failed message={progress.error} />;
+  return (
+    <p class="progress" role="status">
+      <progress value={progress.fraction} max={1} aria-label={progress.what} /> {progress.what}
+    </p>
+  );
+}
+
+function OmittedLine({ omitted }: { readonly omitted: NonNullable<FileMeta['omitted']> }) {
+  return (
+    <p class="progress">
+      {`This file leaves out ${omitted.blocks.toLocaleString('en')} blocks smaller than ${omitted.smaller_than.toLocaleString('en')} bytes to stay small; curves and sums have them.`}
+    </p>
+  );
+}
+
+function NoLane({ page, state }: { readonly page: Page; readonly state: State }) {
+  const progress = progressOf(state);
+  if (page.failure !== '') {
+    return (
+      <main id="main" tabIndex={-1}>
+        <Failed message={page.failure} />
+        <button type="button" onClick={() => void page.loadMeta()}>Try again</button>
+      </main>
+    );
+  }
+  if (progress?.state === 'failed') {
+    return <main id="main" tabIndex={-1}><Failed message={progress.error} /></main>;
+  }
+  if (state.meta !== null && (progress === null || progress.state === 'ready')) {
+    return (
+      <main id="main" tabIndex={-1}>
+        <Empty title="This recording has no memory in it.">
+          <p>No GPU or pinned host memory was taken while it was recorded. Nothing of it leaves this machine.</p>
+        </Empty>
+      </main>
+    );
+  }
+  return (
+    <main id="main" tabIndex={-1} class="loading-page">
+      <p role="status">{progress?.what === undefined || progress.what === '' ? 'Opening the recording…' : progress.what}</p>
+      <progress max={1} aria-label="Opening the recording" {...(progress === null ? {} : { value: progress.fraction })} />
+    </main>
+  );
+}

@@ -1,0 +1,31 @@
+// What a test in a browser needs to know and cannot see: when the page has come to rest, what its
+// state is, and which commands there are.
+
+import { activity } from '../base/activity';
+import type { State } from '../state/state';
+import type { Page } from './page';
+
+export interface TestHooks {
+  readonly idle: () => Promise<void>;
+  readonly state: () => State;
+  readonly commands: () => readonly { readonly id: string; readonly title: string; readonly hotkeys: readonly string[] }[];
+}
+
+declare global {
+  interface Window {
+    gmtTest?: TestHooks;
+  }
+}
+
+export function installTestHooks(page: Page): void {
+  window.gmtTest = {
+    idle: () => activity.idle(twoFrames),
+    state: () => page.store.get(),
+    commands: () => page.commands.all().map(({ id, title, hotkeys }) => ({ id, title, hotkeys })),
+  };
+}
+
+// A change of state is drawn in the frame after it.
+async function twoFrames(): Promise<void> {
+  for (let i = 0; i < 2; ++i) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
