@@ -1,0 +1,37 @@
+// Follows a link of an answer: the lane, moment, filter and view at which the number's blocks are seen.
+
+import type { FileMeta } from '../../data/protocol';
+import { eventAt } from '../../data/event_at';
+import type { DataSource } from '../../data/data_source';
+import { NO_FILTER, type State } from '../../state/state';
+import type { Store } from '../../state/store';
+import type { Link } from './page';
+
+/** The lane of that memory; where there is none of it, the one that is shown. */
+export function laneFor(file: Pick<FileMeta, 'lanes'>, link: Link, shown: number): number {
+  if (link.device === null) return shown;
+  const ofDevice = file.lanes.filter((lane) => lane.device === link.device);
+  const like = link.heap === '' ? undefined : ofDevice.find((lane) => lane.heap === link.heap);
+  return (like ?? ofDevice[0])?.lane ?? shown;
+}
+
+/** What the state becomes, but for the moment. */
+export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link): Partial<State> {
+  return {
+    view: link.view,
+    lane: laneFor(file, link, state.lane),
+    filter: { ...NO_FILTER, stack: link.stack, category: link.category },
+    selection: link.stack === null ? { kind: 'none' } : { kind: 'stack', stack: link.stack },
+    of: 'live',
+  };
+}
+
+export async function follow(link: Link, store: Store, source: DataSource): Promise<void> {
+  const state = store.get();
+  const file = state.meta?.files.find((each) => each.file === state.file);
+  if (file === undefined) return;
+  const place = placeOf(state, file, link);
+  const lane = place.lane ?? state.lane;
+  const cursor = link.t_ns === null ? state.cursor : await eventAt(source, state.file, lane, link.t_ns);
+  store.update({ ...place, cursor });
+}

@@ -1,0 +1,111 @@
+// What grows from step to step.
+
+import { formatDuration } from '../../base/format_time';
+import type { Json } from '../../base/json';
+import {
+  bytes,
+  delta,
+  deviceName,
+  frameWords,
+  named,
+  NO_LINK,
+  numbers,
+  oneFrame,
+  stackNumber,
+  text,
+  words,
+  type Link,
+  type Page,
+  type Section,
+} from './page';
+
+export function leaksPage(json: Json): Page {
+  const cycles = json.at('cycles');
+  const suspects = json.list('suspects');
+  const early = !json.flag('enough');
+  return {
+    tone: early ? 'early' : suspects.length > 0 ? 'finding' : 'quiet',
+    facts: [
+      ['Steps', text(`${cycles.number('count')}${cycles.flag('inferred') ? ', found in the pattern of allocations' : ''}`)],
+      ['Told by', text(cycles.text('source') === '' ? 'nothing' : cycles.text('source'))],
+      ['Watched', text(formatDuration(json.number('watched_ns')))],
+    ],
+    notes: json.texts('lacks'),
+    sections: [suspectRows(suspects), stackRows(suspects), floorRows(json), benignRows(json)].filter((section) => section.rows.length > 0),
+    progress: early ? { have: cycles.number('count'), need: json.number('cycles_needed'), what: 'steps' } : null,
+  };
+}
+
+function linkOf(suspect: Json, id: string): Link | null {
+  const stack = stackNumber(id);
+  const lane = { device: suspect.numberOrNull('device') ?? -1, heap: suspect.text('heap') };
+  return stack === null ? null : { ...NO_LINK, ...lane, stack };
+}
+
+function suspectRows(suspects: readonly Json[]): Section {
+  return {
+    title: 'Suspects',
+    note: 'Follow a number to its blocks on the timeline.',
+    columns: [named('Sure'), named('Where'), numbers('A step'), numbers('So far'), numbers('Blocks'), numbers('Since step'), numbers('Full in'), named('Why')],
+    rows: suspects.map((suspect) => {
+      const stacks = suspect.list('stacks');
+      const only = stacks.length === 1 ? linkOf(suspect, stacks[0]!.text('id')) : null;
+      const eta = suspect.numberOrNull('eta_ns');
+      const where = oneFrame(suspect.at('common_frame')) || frameWords(stacks[0]?.list('frames') ?? []);
+      return [
+        text(`${suspect.text('tier')}: ${words(suspect.text('kind'))}`),
+        text(where, only),
+        delta(suspect.number('bytes_per_cycle'), only),
+        bytes(suspect.number('bytes'), only),
+        text(String(suspect.number('count'))),
+        text(String(suspect.number('since_cycle'))),
+        text(eta === null ? '' : formatDuration(eta)),
+        text(suspect.text('reason')),
+      ];
+    }),
+  };
+}
+
+function stackRows(suspects: readonly Json[]): Section {
+  return {
+    title: 'Stacks of the suspects',
+    note: '',
+    columns: [named('Suspect'), named('Stack'), numbers('A step'), numbers('So far')],
+    rows: suspects.flatMap((suspect) =>
+      suspect.list('stacks').map((stack) => {
+        const link = linkOf(suspect, stack.text('id'));
+        return [
+          text(suspect.text('id')),
+          text(frameWords(stack.list('frames')), link),
+          delta(stack.number('bytes_per_cycle'), link),
+          bytes(stack.number('bytes'), link),
+        ];
+      }),
+    ),
+  };
+}
+
+function floorRows(json: Json): Section {
+  return {
+    title: 'What each device holds at the least in a step',
+    note: 'A floor that rises is memory that no step gives back.',
+    columns: [named('Device'), numbers('At first'), numbers('At last'), numbers('A step')],
+    rows: json
+      .list('minima')
+      .map((row) => [
+        text(deviceName(row.numberOrNull('device'))),
+        bytes(row.number('first_bytes')),
+        bytes(row.number('last_bytes')),
+        delta(row.number('bytes_per_cycle')),
+      ]),
+  };
+}
+
+function benignRows(json: Json): Section {
+  return {
+    title: 'Growth that is none',
+    note: '',
+    columns: [named('What'), named('Where'), numbers('Bytes')],
+    rows: json.list('benign').map((row) => [text(row.text('label')), text(oneFrame(row.at('frame'))), bytes(row.number('bytes'))]),
+  };
+}

@@ -1,0 +1,85 @@
+// An answer as a page, before it is elements: what it says in which tables, and where each number
+// leads. Made from the JSON that the program prints (docs/schemas), by pure functions.
+
+import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
+import type { Json } from '../../base/json';
+import type { ViewName } from '../../state/state';
+
+export interface Page {
+  /** quiet: there is nothing to worry about; early: too little was seen to tell. */
+  readonly tone: 'finding' | 'quiet' | 'early';
+  readonly facts: readonly (readonly [string, Cell])[]; // beside the headline
+  readonly notes: readonly string[];
+  readonly sections: readonly Section[];
+  readonly progress: { readonly have: number; readonly need: number; readonly what: string } | null;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly note: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+export interface Column {
+  readonly title: string;
+  readonly numeric: boolean;
+}
+export interface Cell {
+  readonly text: string;
+  readonly title: string; // the exact value; '' : nothing to add
+  readonly link: Link | null;
+}
+
+/** The blocks behind a number: what the state becomes when it is followed. */
+export interface Link {
+  readonly view: ViewName;
+  readonly device: number | null; // null: leave the lane
+  readonly heap: string;
+  readonly t_ns: number | null; // cursor; null: leave it
+  readonly stack: number | null;
+  readonly category: string;
+}
+
+export const NO_LINK: Link = { view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '' };
+
+export const text = (value: string, link: Link | null = null): Cell => ({ text: value, title: '', link });
+export const bytes = (value: number, link: Link | null = null): Cell => ({
+  text: formatBytes(value),
+  title: formatExactBytes(value),
+  link,
+});
+export const delta = (value: number, link: Link | null = null): Cell => ({
+  text: formatDelta(value),
+  title: formatExactBytes(value),
+  link,
+});
+export const named = (title: string): Column => ({ title, numeric: false });
+export const numbers = (title: string): Column => ({ title, numeric: true });
+
+/** 'stack/7' is 7; anything else, or nothing, null. A backward block's 'stack/7+3' is its own stack. */
+export function stackNumber(id: string): number | null {
+  const match = /^stack\/(\d+)/.exec(id);
+  return match === null ? null : Number(match[1]);
+}
+
+/** 'forward (model.py:88)': the innermost frame of the program itself, else the innermost. */
+export function frameWords(frames: readonly Json[]): string {
+  const frame = frames.find((each) => each.text('role') === 'own') ?? frames[0];
+  return frame === undefined ? 'unknown stack' : oneFrame(frame);
+}
+
+export function oneFrame(frame: Json): string {
+  if (frame.isNull()) return '';
+  const file = frame.text('file').split('/').at(-1) ?? '';
+  const line = frame.numberOrNull('line');
+  return file === '' ? frame.text('function') : `${frame.text('function')} (${file}${line === null ? '' : `:${line}`})`;
+}
+
+export function deviceName(device: number | null): string {
+  return device === null || device < 0 ? 'host memory' : `GPU ${device}`;
+}
+
+/** 'optimizer_state' is 'optimizer state'. */
+export function words(name: string): string {
+  return name.replaceAll('_', ' ');
+}
