@@ -1,5 +1,5 @@
 # What GMT_STATIC_DEPENDENCIES links into the programs instead of asking for it on the user's machine: abseil, protobuf,
-# fmt, spdlog and the C++ runtime. The C libraries (libdw, zstd and what they need) stay shared and travel beside the
+# fmt, spdlog, libevent and the C++ runtime. The C libraries (libdw, zstd and what they need) stay shared and travel beside the
 # programs, found by their run path. The preloaded library takes no part in this: it needs libc alone.
 
 if(NOT GMT_STATIC_DEPENDENCIES)
@@ -42,12 +42,20 @@ function(gmt_link_abseil_statically)
   endforeach()
 endfunction()
 
+# Debian's shared libevent asks for a newer glibc than the bundle may (cmake/glibc_floor.c).
+function(gmt_link_libevent_statically)
+  find_library(LIBEVENT_EXTRA_ARCHIVE libevent_extra.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
+  find_library(LIBEVENT_CORE_ARCHIVE libevent_core.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
+  set_target_properties(PkgConfig::libevent PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${LIBEVENT_EXTRA_ARCHIVE};${LIBEVENT_CORE_ARCHIVE}")
+endfunction()
+
 # The archives are not position independent, hence -no-pie. DT_RPATH rather than DT_RUNPATH, because it also serves the
 # libraries that the copied libraries need, and because a training job's LD_LIBRARY_PATH must not win.
 add_library(gmt_glibc_floor STATIC ${PROJECT_SOURCE_DIR}/cmake/glibc_floor.c)
 target_compile_definitions(gmt_glibc_floor PRIVATE _GNU_SOURCE)
 target_link_libraries(gmt_sanitize INTERFACE gmt_glibc_floor)
-target_link_options(gmt_sanitize INTERFACE LINKER:--undefined=arc4random)
+target_link_options(gmt_sanitize INTERFACE LINKER:--undefined=arc4random,--undefined=arc4random_buf)
 add_link_options(
   "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie;-static-libstdc++;-static-libgcc;LINKER:--disable-new-dtags>")
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")

@@ -1,0 +1,374 @@
+#include "viewer/server/http_server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/server/guard.h"
+#include "viewer/server/worker_pool.h"
+
+namespace gmt::viewer {
+namespace {
+
+// How often the handler is asked whether to go on.
+constexpr std::chrono::milliseconds kTick{250};
+
+struct Freed {
+  void operator()(event_base* base) const { event_base_free(base); }
+  void operator()(evhttp* http) const { evhttp_free(http); }
+  void operator()(event* one) const { event_free(one); }
+  void operator()(evbuffer* buffer) const { evbuffer_free(buffer); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Freed>;
+
+timeval TimeOf(std::chrono::milliseconds duration) {
+  return {static_cast<time_t>(duration.count() / 1000),
+          static_cast<suseconds_t>(duration.count() % 1000 * 1000)};
+}
+
+// A buffer of these bytes, without a copy.
+Owned<evbuffer> BufferOf(std::string bytes) {
+  Owned<evbuffer> buffer(evbuffer_new());
+  auto* kept = new std::string(std::move(bytes));
+  evbuffer_add_reference(
+      buffer.get(), kept->data(), kept->size(),
+      [](const void*, size_t, void* owner) { delete static_cast<std::string*>(owner); }, kept);
+  return buffer;
+}
+
+Request Convert(evhttp_request* from, int* status) {
+  Request request;
+  const evkeyvalq* headers = evhttp_request_get_input_headers(from);
+  for (const evkeyval* header = headers->tqh_first; header != nullptr;
+       header = header->next.tqe_next) {
+    request.headers.emplace_back(absl::AsciiStrToLower(header->key), header->value);
+  }
+  *status = CheckRequest(evhttp_request_get_uri(from), request);
+  return request;
+}
+
+absl::Status SystemError(const std::string& what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+void AddHeaders(const Response& response, evhttp_request* to) {
+  evkeyvalq* headers = evhttp_request_get_output_headers(to);
+  evhttp_add_header(headers, "Content-Type", response.type.c_str());
+  for (const auto& [name, value] : response.headers) {
+    evhttp_add_header(headers, name.c_str(), value.c_str());
+  }
+}
+
+void Send(evhttp_request* to, Response response) {
+  AddHeaders(response, to);
+  evhttp_send_reply(to, response.status, ReasonOf(response.status),
+                    BufferOf(std::move(response.body)).get());
+}
+
+class Server : public HttpServer {
+ public:
+  Server(RequestHandler* handler, const HttpLimits& limits)
+      : handler_(*handler),
+        limits_(limits),
+        quick_(limits.threads_per_pool),
+        slow_(limits.threads_per_pool) {}
+  ~Server() override {
+    http_.reset();
+    if (wake_fd_ >= 0) close(wake_fd_);
+  }
+
+  absl::Status Open(uint16_t port);
+  uint16_t port() const override { return port_; }
+  void Serve() override {
+    if (!stops_) event_base_dispatch(base_.get());
+  }
+  void Stop() override {
+    stops_ = true;
+    Wake();
+  }
+  void SendToStreams(absl::string_view event) override {
+    const std::lock_guard lock(mutex_);
+    events_.emplace_back(event);
+    Wake();
+  }
+
+ private:
+  // What a connection waits for: an answer, or, of a stream, whatever comes.
+  struct Asked {
+    uint64_t id = 0;
+    evhttp_request* request = nullptr;
+    Owned<event> left;  // the client closes its side
+    std::shared_ptr<std::atomic<bool>> gone = std::make_shared<std::atomic<bool>>(false);
+    bool is_stream = false;
+  };
+  struct Answered {
+    evhttp_connection* connection;
+    uint64_t id;
+    Response response;
+  };
+
+  // Also from signal handlers. A full counter wakes as well.
+  void Wake() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+  }
+  absl::Status AddEvents();
+  absl::Status Bind(uint16_t port);
+  void OnRequest(evhttp_request* from);
+  Asked& Keep(evhttp_request* from);
+  void Hand(evhttp_connection* connection, const Asked& asked, Request request, WorkerPool& pool);
+  Response Compute(const Request& request);
+  void BeginStream(evhttp_request* to, Response response);
+  void OnTick();
+  void OnWake();
+  void GiveAnswers(std::vector<Answered> answers);
+  void SendToAll(const std::string& event);
+  void OnFreed(evhttp_connection* connection);
+  void CountStreams();
+
+  RequestHandler& handler_;
+  const HttpLimits limits_;
+  std::atomic<bool> stops_ = false;
+  int wake_fd_ = -1;
+  uint16_t port_ = 0;
+
+  // Of the serving thread. In the order in which they may not end: events end before their base.
+  Owned<event_base> base_;
+  Owned<event> wake_, tick_, heartbeat_;
+  std::map<evhttp_connection*, Asked> asked_;
+  uint64_t next_id_ = 1;
+  size_t streams_ = 0;
+  Owned<evhttp> http_;
+  evconnlistener* listener_ = nullptr;
+
+  std::mutex mutex_;
+  std::vector<Answered> answers_;
+  std::vector<std::string> events_;
+
+  // Last, so that their threads end before what they write to.
+  WorkerPool quick_, slow_;
+};
+
+absl::Status Server::Open(uint16_t port) {
+  // Its warnings are for people who wrote the program.
+  event_set_log_callback([](int, const char*) {});
+  event_config* config = event_config_new();
+  event_config_require_features(config, EV_FEATURE_EARLY_CLOSE);
+  base_.reset(event_base_new_with_config(config));
+  event_config_free(config);
+  wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (base_ == nullptr || wake_fd_ < 0) return SystemError("no event loop can be made");
+  if (absl::Status status = AddEvents(); !status.ok()) return status;
+  return Bind(port);
+}
+
+absl::Status Server::AddEvents() {
+  wake_.reset(event_new(
+      base_.get(), wake_fd_, EV_READ | EV_PERSIST,
+      [](int, short, void* self) { static_cast<Server*>(self)->OnWake(); }, this));
+  tick_.reset(event_new(
+      base_.get(), -1, EV_PERSIST,
+      [](int, short, void* self) { static_cast<Server*>(self)->OnTick(); }, this));
+  heartbeat_.reset(event_new(
+      base_.get(), -1, EV_PERSIST,
+      [](int, short, void* self) { static_cast<Server*>(self)->SendToAll(": here\n\n"); }, this));
+  const timeval tick = TimeOf(kTick), beat = TimeOf(limits_.heartbeat);
+  const bool added = event_add(wake_.get(), nullptr) == 0 && event_add(tick_.get(), &tick) == 0 &&
+                     event_add(heartbeat_.get(), &beat) == 0;
+  return added ? absl::OkStatus() : SystemError("no event loop can be made");
+}
+
+absl::Status Server::Bind(uint16_t port) {
+  http_.reset(evhttp_new(base_.get()));
+  evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET);
+  evhttp_set_max_headers_size(http_.get(), static_cast<ssize_t>(limits_.max_head_bytes));
+  evhttp_set_max_body_size(http_.get(), 0);
+  evhttp_set_default_content_type(http_.get(), nullptr);
+  const timeval silence = TimeOf(limits_.silence);
+  evhttp_set_timeout_tv(http_.get(), &silence);
+  evhttp_set_gencb(
+      http_.get(),
+      [](evhttp_request* from, void* self) { static_cast<Server*>(self)->OnRequest(from); }, this);
+  evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(http_.get(), "127.0.0.1", port);
+  if (bound == nullptr) return SystemError(absl::StrCat("127.0.0.1:", port, " cannot be used"));
+  // Without room for one more socket, who comes waits in the kernel's queue until the next tick.
+  listener_ = evhttp_bound_socket_get_listener(bound);
+  evconnlistener_set_error_cb(
+      listener_, [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  if (getsockname(evhttp_bound_socket_get_fd(bound), reinterpret_cast<sockaddr*>(&address),
+                  &size) != 0) {
+    return SystemError("the port cannot be found out");
+  }
+  port_ = ntohs(address.sin_port);
+  return absl::OkStatus();
+}
+
+void Server::OnTick() {
+  evconnlistener_enable(listener_);
+  if (!handler_.GoOn()) event_base_loopbreak(base_.get());
+}
+
+void Server::OnRequest(evhttp_request* from) {
+  int status = 0;
+  Request request = Convert(from, &status);
+  if (status != 0) {
+    Response response = ErrorResponse(status, "this is no request that can be understood");
+    Guard::AddHeaders(response);
+    response.headers.emplace_back("Connection", "close");
+    return Send(from, std::move(response));
+  }
+  const RequestHandler::Cost cost = handler_.CostOf(request);
+  if (cost == RequestHandler::Cost::kNone) {
+    Response response = Compute(request);
+    return response.is_stream ? BeginStream(from, std::move(response))
+                              : Send(from, std::move(response));
+  }
+  const Asked& asked = Keep(from);
+  Hand(evhttp_request_get_connection(from), asked, std::move(request),
+       cost == RequestHandler::Cost::kQuick ? quick_ : slow_);
+}
+
+// While it waits nothing is read from a connection, so that its end must be asked for.
+Server::Asked& Server::Keep(evhttp_request* from) {
+  evhttp_connection* connection = evhttp_request_get_connection(from);
+  evhttp_connection_set_closecb(
+      connection,
+      [](evhttp_connection* freed, void* self) { static_cast<Server*>(self)->OnFreed(freed); },
+      this);
+  Asked& asked = asked_[connection];
+  asked = {};
+  asked.id = next_id_++;
+  asked.request = from;
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+  asked.left.reset(event_new(
+      base_.get(), fd, EV_CLOSED,
+      [](int, short, void* left) { evhttp_connection_free(static_cast<evhttp_connection*>(left)); },
+      connection));
+  event_add(asked.left.get(), nullptr);
+  return asked;
+}
+
+void Server::OnFreed(evhttp_connection* connection) {
+  const auto found = asked_.find(connection);
+  if (found == asked_.end()) return;
+  *found->second.gone = true;
+  evhttp_request* request = found->second.request;
+  // A request that a failing connection has let go is ours; else it is freed with it.
+  if (evhttp_request_get_connection(request) == nullptr) evhttp_request_free(request);
+  asked_.erase(found);
+  CountStreams();
+}
+
+void Server::Hand(evhttp_connection* connection, const Asked& asked, Request request,
+                  WorkerPool& pool) {
+  pool.Add([this, connection, id = asked.id, gone = asked.gone, request = std::move(request)] {
+    if (*gone) return;
+    Response response = Compute(request);
+    const std::lock_guard lock(mutex_);
+    answers_.push_back({connection, id, std::move(response)});
+    Wake();
+  });
+}
+
+Response Server::Compute(const Request& request) {
+  Response response;
+  try {
+    response = handler_.Answer(request);
+  } catch (const std::exception& error) {
+    response =
+        ErrorResponse(500, absl::StrCat("this question could not be answered: ", error.what()));
+  }
+  Guard::AddHeaders(response);
+  return response;
+}
+
+void Server::OnWake() {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof count);
+  if (stops_) {
+    event_base_loopbreak(base_.get());
+    return;
+  }
+  std::vector<Answered> answers;
+  std::vector<std::string> events;
+  {
+    const std::lock_guard lock(mutex_);
+    answers.swap(answers_);
+    events.swap(events_);
+  }
+  GiveAnswers(std::move(answers));
+  for (const std::string& event : events) SendToAll(event);
+}
+
+void Server::GiveAnswers(std::vector<Answered> answers) {
+  for (Answered& answered : answers) {
+    const auto found = asked_.find(answered.connection);
+    if (found == asked_.end() || found->second.id != answered.id) continue;
+    evhttp_request* request = found->second.request;
+    asked_.erase(found);
+    Send(request, std::move(answered.response));
+  }
+}
+
+void Server::BeginStream(evhttp_request* to, Response response) {
+  Keep(to).is_stream = true;
+  AddHeaders(response, to);
+  evhttp_send_reply_start(to, response.status, ReasonOf(response.status));
+  evhttp_send_reply_chunk(to, BufferOf(std::move(response.body)).get());
+  CountStreams();
+}
+
+void Server::SendToAll(const std::string& event) {
+  // Freeing a connection takes it out of asked_.
+  std::vector<evhttp_connection*> behind;
+  for (const auto& [connection, asked] : asked_) {
+    if (!asked.is_stream) continue;
+    evbuffer* unsent = bufferevent_get_output(evhttp_connection_get_bufferevent(connection));
+    if (evbuffer_get_length(unsent) > limits_.max_stream_backlog) {
+      behind.push_back(connection);
+    } else {
+      evhttp_send_reply_chunk(asked.request, BufferOf(event).get());
+    }
+  }
+  for (evhttp_connection* connection : behind) evhttp_connection_free(connection);
+}
+
+void Server::CountStreams() {
+  const auto streams = static_cast<size_t>(std::count_if(
+      asked_.begin(), asked_.end(), [](const auto& entry) { return entry.second.is_stream; }));
+  if (streams != std::exchange(streams_, streams)) handler_.StreamsChanged(streams);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(uint16_t port,
+                                                               RequestHandler* handler,
+                                                               const HttpLimits& limits) {
+  auto server = std::make_unique<Server>(handler, limits);
+  if (absl::Status status = server->Open(port); !status.ok()) return status;
+  return server;
+}
+
+}  // namespace gmt::viewer

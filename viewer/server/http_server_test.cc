@@ -1,0 +1,399 @@
+#include "viewer/server/http_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace gmt::viewer {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// How long a test waits for what must come; never a measure of speed.
+constexpr int kHangMs = 60'000;
+
+// A client that knows nothing of HTTP.
+class Client {
+ public:
+  explicit Client(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) Leave();
+  }
+  ~Client() { Leave(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void Leave() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  void Send(const std::string& bytes) {
+    (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void Get(const std::string& path, const std::string& headers = "") {
+    Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+  }
+  // Reads until `what` has come or the server closes.
+  std::string ReadTo(const std::string& what) {
+    while (read_.find(what) == std::string::npos) {
+      pollfd polled = {fd_, POLLIN, 0};
+      if (poll(&polled, 1, kHangMs) <= 0) return read_ + " (hangs)";
+      char buffer[4096];
+      const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
+      if (count <= 0) return read_;
+      read_.append(buffer, static_cast<size_t>(count));
+    }
+    return std::exchange(read_, "");
+  }
+  std::string ReadAll() { return ReadTo("never sent by anyone"); }
+
+ private:
+  int fd_;
+  std::string read_;
+};
+
+// "/now", "/quick/...", "/slow/..." say their path; "/wait" waits for Release(); "/stream" streams.
+class Handler : public RequestHandler {
+ public:
+  Cost CostOf(const Request& request) const override {
+    if (request.path == "/now" || request.path == "/stream") return Cost::kNone;
+    return request.path.rfind("/quick", 0) == 0 ? Cost::kQuick : Cost::kSlow;
+  }
+  Response Answer(const Request& request) override {
+    Response response;
+    response.body = "you asked " + request.path + "?" + request.query;
+    ++answered_;
+    if (request.path == "/wait") Wait();
+    if (request.path == "/throw") throw std::runtime_error("too bad");
+    if (request.path == "/big") response.body.assign(64 << 20, 'x');
+    if (request.path == "/stream") {
+      response.is_stream = true;
+      response.type = "text/event-stream";
+      response.body = "data: first\n\n";
+    }
+    return response;
+  }
+  void StreamsChanged(size_t streams) override { streams_ = streams; }
+  bool GoOn() override { return goes_on_; }
+
+  void Release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+
+  std::atomic<size_t> streams_ = 0, answered_ = 0;
+  std::atomic<bool> goes_on_ = true;
+
+ private:
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return released_; });
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool released_ = false;
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void SetUp() override { Start({}); }
+  void TearDown() override { End(); }
+  void Start(const HttpLimits& limits) {
+    auto server = HttpServer::Listen(0, &handler_, limits);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    thread_ = std::thread([this] {
+      server_->Serve();
+      serve_returned_ = true;
+    });
+  }
+  void Restart(const HttpLimits& limits) {
+    End();
+    Start(limits);
+  }
+  void End() {
+    handler_.Release();
+    server_->Stop();
+    thread_.join();
+    server_.reset();
+  }
+  // Waits until it is so.
+  template <typename Condition>
+  static bool Becomes(Condition condition) {
+    for (int waited = 0; waited < kHangMs; waited += 5) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  std::string Answer(const std::string& bytes) {
+    Client client(server_->port());
+    client.Send(bytes);
+    return client.ReadAll();
+  }
+  void ExpectStillServes() {
+    Client client(server_->port());
+    client.Get("/quick/well", "Connection: close\r\n");
+    EXPECT_THAT(client.ReadAll(), HasSubstr("you asked /quick/well?"));
+  }
+
+  Handler handler_;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+  std::atomic<bool> serve_returned_ = false;
+};
+
+TEST_F(HttpServerTest, QuestionIsAnswered) {
+  for (const char* path : {"/now", "/quick/1", "/slow/2"}) {
+    Client client(server_->port());
+    client.Get(absl::StrCat(path, "?a=%20b"), "Connection: close\r\n");
+    const std::string answer = client.ReadAll();
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(answer, HasSubstr(absl::StrCat("you asked ", path, "?a=%20b")));
+    EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff"));
+    EXPECT_THAT(answer, HasSubstr("Cache-Control: no-store"));
+    EXPECT_THAT(answer, HasSubstr("Referrer-Policy: no-referrer"));
+    EXPECT_THAT(answer, HasSubstr("Content-Security-Policy: default-src 'none'"));
+    EXPECT_THAT(answer, Not(HasSubstr("Access-Control")));
+  }
+}
+
+TEST_F(HttpServerTest, OneConnectionAsksManyTimes) {
+  Client client(server_->port());
+  for (int i = 0; i < 100; ++i) {
+    client.Get(absl::StrCat("/quick/", i));
+    EXPECT_THAT(client.ReadTo(absl::StrCat("you asked /quick/", i, "?")), HasSubstr("200 OK"));
+  }
+}
+
+TEST_F(HttpServerTest, QuestionsSentAtOnceAreAnsweredInOrder) {
+  Client client(server_->port());
+  client.Send(
+      "GET /quick/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /slow/2 HTTP/1.1\r\nHost: a\r\nConnection: "
+      "close\r\n\r\n");
+  const std::string answers = client.ReadAll();
+  EXPECT_LT(answers.find("/quick/1"), answers.find("/slow/2"));
+  EXPECT_NE(answers.find("/slow/2"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, WhatIsNoGetIsRefused) {
+  // After some refusals libevent waits for the client to close.
+  HttpLimits limits;
+  limits.silence = std::chrono::milliseconds(200);
+  Restart(limits);
+  for (const char* method :
+       {"POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW"}) {
+    const std::string answer = Answer(absl::StrCat(
+        method,
+        " /quick/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"));
+    EXPECT_THAT(answer, Not(HasSubstr("200 OK"))) << method;
+    EXPECT_THAT(answer, Not(HasSubstr("(hangs)"))) << method;
+  }
+  EXPECT_EQ(handler_.answered_, 0);
+}
+
+TEST_F(HttpServerTest, RequestsWithTwoMeaningsAreRefused) {
+  for (const char* rest :
+       {"GET /quick HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /quick HTTP/1.1\r\nHost: a\r\nOrigin: a\r\nOrigin: b\r\n\r\n",
+        "GET /quick HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        "GET /quick HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET http://evil.example/quick HTTP/1.1\r\nHost: a\r\n\r\n"}) {
+    EXPECT_THAT(Answer(rest), StartsWith("HTTP/1.1 4")) << rest;
+  }
+  EXPECT_EQ(handler_.answered_, 0);
+}
+
+TEST_F(HttpServerTest, HeadThatIsTooLongIsRefused) {
+  const std::string answer =
+      Answer("GET /quick HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
+  EXPECT_THAT(answer, Not(HasSubstr("200 OK")));
+  ExpectStillServes();
+}
+
+TEST_F(HttpServerTest, ExceptionBecomesAnAnswer) {
+  Client client(server_->port());
+  client.Get("/throw", "Connection: close\r\n");
+  EXPECT_THAT(client.ReadAll(), testing::AllOf(StartsWith("HTTP/1.1 500"), HasSubstr("too bad")));
+}
+
+TEST_F(HttpServerTest, SlowQuestionsDoNotHoldUpQuickOnes) {
+  std::vector<std::unique_ptr<Client>> waiting;
+  for (int i = 0; i < 5; ++i) {
+    waiting.push_back(std::make_unique<Client>(server_->port()));
+    waiting.back()->Get("/wait");
+  }
+  ASSERT_TRUE(Becomes([&] { return handler_.answered_ == 2; }));  // both threads of the pool
+  ExpectStillServes();
+  handler_.Release();
+  for (const auto& client : waiting) EXPECT_THAT(client->ReadTo("/wait?"), HasSubstr("200 OK"));
+}
+
+TEST_F(HttpServerTest, QuestionWhoseAskerHasLeftIsNotComputed) {
+  std::vector<std::unique_ptr<Client>> waiting;
+  for (int i = 0; i < 2; ++i) {
+    waiting.push_back(std::make_unique<Client>(server_->port()));
+    waiting.back()->Get("/wait");
+  }
+  ASSERT_TRUE(Becomes([&] { return handler_.answered_ == 2; }));
+  {
+    Client left(server_->port()), stays(server_->port());
+    left.Get("/slow/left");
+    stays.Get("/slow/stays");
+    // That it waits in the queue cannot be seen; that a later one is answered can.
+    ExpectStillServes();
+    left.Leave();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ExpectStillServes();
+    const size_t before = handler_.answered_;
+    handler_.Release();
+    EXPECT_THAT(stays.ReadTo("/slow/stays?"), HasSubstr("200 OK"));
+    EXPECT_EQ(handler_.answered_, before + 1);
+  }
+}
+
+TEST_F(HttpServerTest, ClientThatLeavesDuringItsAnswerHurtsNobody) {
+  for (int i = 0; i < 50; ++i) {
+    Client client(server_->port());
+    client.Get(i % 2 == 0 ? "/big" : "/slow/x");
+  }
+  ExpectStillServes();
+}
+
+TEST_F(HttpServerTest, ClientThatNeverReadsHoldsUpNobody) {
+  std::vector<std::unique_ptr<Client>> lazy;
+  for (int i = 0; i < 4; ++i) {
+    lazy.push_back(std::make_unique<Client>(server_->port()));
+    lazy.back()->Get("/big");
+  }
+  ASSERT_TRUE(Becomes([&] { return handler_.answered_ == 4; }));
+  ExpectStillServes();
+}
+
+TEST_F(HttpServerTest, ClientThatIsSilentIsClosed) {
+  HttpLimits limits;
+  limits.silence = std::chrono::milliseconds(100);
+  Restart(limits);
+  Client nothing(server_->port()), half(server_->port()), idle(server_->port());
+  half.Send("GET /quick HTTP/1.1\r\nHos");
+  idle.Get("/quick");
+  EXPECT_EQ(nothing.ReadAll(), "");
+  EXPECT_THAT(half.ReadAll(), Not(HasSubstr("(hangs)")));
+  EXPECT_THAT(idle.ReadAll(), testing::AllOf(HasSubstr("200 OK"), Not(HasSubstr("(hangs)"))));
+}
+
+TEST_F(HttpServerTest, FiftyConnectionsAtOnceAreServed) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 50; ++i) clients.push_back(std::make_unique<Client>(server_->port()));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 50; ++i) clients[i]->Get(absl::StrCat("/quick/", i, "/", round));
+    for (int i = 0; i < 50; ++i) {
+      const std::string said = absl::StrCat("/quick/", i, "/", round, "?");
+      EXPECT_THAT(clients[i]->ReadTo(said), HasSubstr(said));
+    }
+  }
+}
+
+TEST_F(HttpServerTest, StreamCarriesEventsUntilItsReaderLeaves) {
+  Client one(server_->port()), two(server_->port());
+  one.Get("/stream");
+  two.Get("/stream");
+  EXPECT_THAT(one.ReadTo("data: first\n\n"), HasSubstr("text/event-stream"));
+  two.ReadTo("data: first\n\n");
+  ASSERT_TRUE(Becomes([&] { return handler_.streams_ == 2; }));
+  server_->SendToStreams("data: second\n\n");
+  EXPECT_THAT(one.ReadTo("data: second\n\n"), HasSubstr("second"));
+  one.Leave();
+  EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 1; }));
+  server_->SendToStreams("data: third\n\n");
+  EXPECT_THAT(two.ReadTo("data: third\n\n"), HasSubstr("third"));
+  two.Leave();
+  EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
+}
+
+TEST_F(HttpServerTest, StreamWhoseReaderNeverReadsIsClosed) {
+  Client lazy(server_->port());
+  lazy.Get("/stream");
+  ASSERT_TRUE(Becomes([&] { return handler_.streams_ == 1; }));
+  const std::string event = "data: " + std::string(1 << 20, 'x') + "\n\n";
+  EXPECT_TRUE(Becomes([&] {
+    server_->SendToStreams(event);
+    return handler_.streams_ == 0;
+  }));
+  ExpectStillServes();
+}
+
+TEST_F(HttpServerTest, StreamHasAHeartbeat) {
+  HttpLimits limits;
+  limits.heartbeat = std::chrono::milliseconds(10);
+  Restart(limits);
+  Client client(server_->port());
+  client.Get("/stream");
+  EXPECT_THAT(client.ReadTo(": here\n\n"), HasSubstr(": here"));
+}
+
+TEST_F(HttpServerTest, ServerEndsWhenItsHandlerSaysSo) {
+  handler_.goes_on_ = false;
+  EXPECT_TRUE(Becomes([&] { return serve_returned_.load(); }));
+}
+
+TEST_F(HttpServerTest, PortThatIsTakenIsAnErrorThatNamesIt) {
+  const auto second = HttpServer::Listen(server_->port(), &handler_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.status().message(), HasSubstr(absl::StrCat("127.0.0.1:", server_->port())));
+}
+
+TEST_F(HttpServerTest, OnlyLoopbackIsListenedTo) {
+  Client client(server_->port());
+  client.Get("/now");
+  EXPECT_THAT(client.ReadTo("/now?"), HasSubstr("200"));
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in other = {};
+  other.sin_family = AF_INET;
+  other.sin_port = htons(server_->port());
+  other.sin_addr.s_addr = htonl(0x7f000002);  // 127.0.0.2 is this machine too, by another address
+  EXPECT_NE(connect(fd, reinterpret_cast<sockaddr*>(&other), sizeof other), 0);
+  close(fd);
+}
+
+TEST_F(HttpServerTest, TenThousandRequestsOfGarbageNeverHurt) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  const std::string good = "GET /quick/1?a=b HTTP/1.1\r\nHost: localhost\r\nOrigin: x\r\n\r\n";
+  for (int round = 0; round < 10'000; ++round) {
+    std::string bytes = good;
+    if (random() % 4 == 0) {
+      bytes.resize(random() % 400);
+      for (char& byte : bytes) byte = static_cast<char>(random());
+    }
+    for (int edits = static_cast<int>(random() % 6); edits > 0 && !bytes.empty(); --edits) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    Client client(server_->port());
+    client.Send(bytes);
+    if (round % 100 == 0) ExpectStillServes();
+  }
+  ExpectStillServes();
+}
+
+}  // namespace
+}  // namespace gmt::viewer

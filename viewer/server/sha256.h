@@ -1,0 +1,20 @@
+// viewer/server/sha256.h
+//
+// SHA-256 (FIPS 180-4), for the hashes of a Content-Security-Policy. Not made for passwords or speed.
+// Thread safety: pure function.
+
+#ifndef GMT_VIEWER_SERVER_SHA256_H_
+#define GMT_VIEWER_SERVER_SHA256_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace gmt::viewer {
+
+// 32 bytes.
+std::string Sha256(absl::string_view bytes);
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_SERVER_SHA256_H_
