@@ -98,7 +98,8 @@ class TorchImportFixture : public testing::Test {
     std::vector<std::string> found;
     if (!status_.ok()) return found;
     for (Json& line : Print(recording)) {
-      if (std::find(kinds.begin(), kinds.end(), line["kind"]) == kinds.end()) continue;
+      const auto kind = line["kind"].get<std::string>();
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
       for (const std::string& key : without) line.erase(key);
       found.push_back(line.dump());
     }
