@@ -6,6 +6,7 @@ import { Shell } from './app/shell';
 import { installTestHooks } from './app/test_hooks';
 import { Failed } from './widgets/states';
 import './styles.css';
+import './styles/views.css';
 
 const root = document.getElementById('app')!;
 try {

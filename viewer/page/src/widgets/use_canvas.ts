@@ -32,6 +32,7 @@ export function useCanvas(draw: (context: CanvasRenderingContext2D, size: Canvas
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  const theme = useThemeChanges();
   useEffect(() => {
     const done = activity.begin();
     const frame = requestAnimationFrame(() => {
@@ -50,6 +51,23 @@ export function useCanvas(draw: (context: CanvasRenderingContext2D, size: Canvas
       cancelAnimationFrame(frame);
       done();
     };
-  }, [size, ...parts]);
+  }, [size, theme, ...parts]);
   return { canvas, size };
+}
+
+/** Counts changes between light and dark: what is on a canvas has no style that follows them. */
+function useThemeChanges(): number {
+  const [changes, setChanges] = useState(0);
+  useEffect(() => {
+    const onChange = (): void => setChanges((count) => count + 1);
+    const system = matchMedia('(prefers-color-scheme: dark)');
+    system.addEventListener('change', onChange);
+    const observer = new MutationObserver(onChange);
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
+    return () => {
+      system.removeEventListener('change', onChange);
+      observer.disconnect();
+    };
+  }, []);
+  return changes;
 }

@@ -3,7 +3,7 @@
 
 import { Json } from '../../base/json';
 import type { Answer, AnswerName } from '../../data/protocol';
-import { Answered } from '../../widgets/states';
+import { Answered, Loading } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { follow } from './follow';
@@ -13,7 +13,7 @@ import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
 import type { Cell, Link, Page, Section } from './page';
 
-type Follow = (link: Link) => void;
+export type Follow = (link: Link) => void;
 
 interface AnswerKind {
   readonly name: AnswerName;
@@ -24,13 +24,15 @@ interface AnswerKind {
 
 function makeView({ name, title, waiting, make }: AnswerKind): View {
   function AnswerView({ state, store, source }: ViewProps) {
-    // Categories are needed for answers: before a file is ready there is none.
+    // Answers need categories: before a file is ready there is none.
     const progress = state.progress?.files.find((each) => each.file === state.file);
-    const ready = progress === undefined || progress.state === 'ready';
-    const asked = useQuestion(state.meta === null ? null : keyOf(state.file, name, ready), (signal) => source.answer(state.file, name, signal));
+    const isReady = progress === undefined || progress.state === 'ready' || progress.state === 'failed';
+    const key = state.meta !== null && isReady ? keyOf(state.file, name) : null;
+    const asked = useQuestion(key, (signal) => source.answer(state.file, name, signal));
     const go: Follow = (link) => void follow(link, store, source);
     return (
       <section class="view answer-view" aria-label={title}>
+        {!isReady && <Loading what={`The recording is still being read: ${progress.what}`} />}
         <Answered asked={asked} what={waiting}>
           {(answer) => <AnswerPage answer={answer} page={make(new Json(answer.json))} go={go} />}
         </Answered>

@@ -3,6 +3,7 @@
 import type { FileMeta } from '../../data/protocol';
 import { eventAt } from '../../data/event_at';
 import type { DataSource } from '../../data/data_source';
+import { axesOf, domainOf } from '../../state/navigator';
 import { NO_FILTER, type State } from '../../state/state';
 import type { Store } from '../../state/store';
 import type { Link } from './page';
@@ -26,12 +27,20 @@ export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link)
   };
 }
 
-export async function follow(link: Link, store: Store, source: DataSource): Promise<void> {
+/** `to`: the file that the number is about. */
+export async function follow(link: Link, store: Store, source: DataSource, to?: number): Promise<void> {
   const state = store.get();
-  const file = state.meta?.files.find((each) => each.file === state.file);
+  const index = to ?? state.file;
+  const file = state.meta?.files.find((each) => each.file === index);
   if (file === undefined) return;
   const place = placeOf(state, file, link);
   const lane = place.lane ?? state.lane;
-  const cursor = link.t_ns === null ? state.cursor : await eventAt(source, state.file, lane, link.t_ns);
-  store.update({ ...place, cursor });
+  const cursor = link.t_ns === null ? (index === state.file ? state.cursor : null) : await eventAt(source, index, lane, link.t_ns);
+  const whole = index === state.file ? {} : wholeRange(file, state.axis);
+  store.update({ ...place, ...whole, file: index, cursor });
+}
+
+function wholeRange(file: FileMeta, shown: State['axis']): Partial<State> {
+  const axis = axesOf(file).includes(shown) ? shown : 'time';
+  return { axis, range: domainOf(file, axis), rangeEvents: { from: 0, to: file.events }, band: null, base: null };
 }

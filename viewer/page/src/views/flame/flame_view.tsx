@@ -4,10 +4,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { FlameQuery, FlameTree } from '../../data/protocol';
 import { scopeOf, scopeWords } from '../../state/scope';
+import type { Command } from '../../state/commands';
 import type { FlameOptions } from '../../state/state';
 import { Choice, Toggle } from '../../widgets/choice';
 import { ScopeBar } from '../../widgets/scope_bar';
 import { Answered, Empty } from '../../widgets/states';
+import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { FlameCanvas } from './flame_canvas';
@@ -23,6 +25,7 @@ function FlameView(props: ViewProps) {
   const query: FlameQuery | null = scope === null ? null : { ...scope, inverted, folded, other };
   const asked = useQuestion(query === null ? null : keyOf(query), (signal) => source.flame(query!, signal));
   const set = (change: Partial<FlameOptions>): void => store.update((old) => ({ flame: { ...old.flame, ...change } }));
+  useCommands(props.commands, flameCommands(state.flame, set));
   return (
     <section class="view flame-view" aria-label="Flame graph">
       <ScopeBar state={state} store={store} />
@@ -54,6 +57,16 @@ function FlameView(props: ViewProps) {
       </Answered>
     </section>
   );
+}
+
+function flameCommands(options: FlameOptions, set: (change: Partial<FlameOptions>) => void): Command[] {
+  const group = 'Flame graph';
+  return [
+    { id: 'flame.invert', title: 'Callees first, or callers', group, hotkeys: ['I'], run: () => set({ inverted: !options.inverted, focus: 0 }) },
+    { id: 'flame.root', title: 'Root on top, or at the bottom', group, hotkeys: ['O'], run: () => set({ icicle: !options.icicle }) },
+    { id: 'flame.fold', title: 'Fold noise, or show it', group, hotkeys: ['J'], run: () => set({ folded: !options.folded, focus: 0 }) },
+    { id: 'flame.whole', title: 'Whole graph', group, hotkeys: ['Shift+O'], run: () => set({ focus: 0 }), enabled: () => options.focus !== 0 },
+  ];
 }
 
 interface FlameProps extends ViewProps {

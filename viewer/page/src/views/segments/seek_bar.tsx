@@ -74,6 +74,13 @@ export function eventOfStep(file: Pick<FileMeta, 'steps'>, step: number): number
   return (begin[at] ?? -1) + 1;
 }
 
+/** The step before (-1) or after (1) the event's own; between steps the nearer one on that side. */
+export function stepBeside(file: Pick<FileMeta, 'steps'>, event: number, by: number): number {
+  const begun = file.steps.begin.filter((from) => from < event).length;
+  const own = stepOf(file, event);
+  return own !== null ? own + by : by < 0 ? begun : begun + 1;
+}
+
 interface NumberFieldProps {
   readonly label: string;
   readonly value: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eventOfStep, stepOf } from './seek_bar';
+import { eventOfStep, stepBeside, stepOf } from './seek_bar';
 
 const FILE = { steps: { source: 'mark', inferred: false, begin: [10, 20], end: [18, 30], begin_ns: [], end_ns: [] } };
 
@@ -9,4 +9,9 @@ it('knows the step of an event, and that some are in none', () => {
 
 it('goes to the first event of a step, or of the nearest', () => {
   expect([0, 1, 2, 99].map((step) => eventOfStep(FILE, step))).toEqual([11, 11, 21, 21]);
+});
+
+it('goes from step to step, from between them too', () => {
+  expect([5, 11, 19, 25].map((event) => stepBeside(FILE, event, 1))).toEqual([1, 2, 2, 3]);
+  expect([5, 11, 19, 25].map((event) => stepBeside(FILE, event, -1))).toEqual([0, 0, 1, 1]);
 });

@@ -3,12 +3,14 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { formatBytes } from '../../base/format_bytes';
-import { NO_ROW, type Segments } from '../../data/protocol';
+import { NO_ROW, type FileMeta, type Segments } from '../../data/protocol';
+import type { Command } from '../../state/commands';
 import { cursorEvent, fileOf, laneOf } from '../../state/scope';
 import { Answered, Empty } from '../../widgets/states';
+import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
-import { SeekBar } from './seek_bar';
+import { eventOfStep, SeekBar, stepBeside } from './seek_bar';
 import { firstSpot, SegmentsCanvas, type Spot } from './segments_canvas';
 import { piecesOf } from './segments_layout';
 import { pieceWords, segmentWords } from './segments_words';
@@ -20,6 +22,7 @@ function SegmentsView(props: ViewProps) {
   const event = cursorEvent(state);
   const key = lane?.has_segments === true ? keyOf(state.file, state.lane, event) : null;
   const asked = useQuestion(key, (signal) => source.segments(state.file, state.lane, event, signal));
+  useCommands(props.commands, segmentCommands(file, event, (to) => store.update({ cursor: to })));
   if (file === null || lane === null) return null;
   if (!lane.has_segments) {
     return (
@@ -36,6 +39,18 @@ function SegmentsView(props: ViewProps) {
       </Answered>
     </section>
   );
+}
+
+function segmentCommands(file: FileMeta | null, event: number, go: (event: number) => void): Command[] {
+  const group = 'Segments';
+  const hasSteps = (): boolean => file !== null && file.steps.source !== '';
+  const byStep = (by: number): void => {
+    if (file !== null) go(eventOfStep(file, stepBeside(file, event, by)));
+  };
+  return [
+    { id: 'segments.previous_step', title: 'Previous step', group, hotkeys: ['['], run: () => byStep(-1), enabled: hasSteps },
+    { id: 'segments.next_step', title: 'Next step', group, hotkeys: [']'], run: () => byStep(1), enabled: hasSteps },
+  ];
 }
 
 interface StateProps extends ViewProps {

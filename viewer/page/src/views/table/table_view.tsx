@@ -4,11 +4,13 @@ import type { TableQuery, TableRow } from '../../data/protocol';
 import { formatBytes } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
 import { scopeOf, scopeWords } from '../../state/scope';
+import type { Command } from '../../state/commands';
 import type { TableOptions } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { ScopeBar } from '../../widgets/scope_bar';
 import { Empty, Failed, Loading } from '../../widgets/states';
 import { VirtualGrid } from '../../widgets/virtual_grid';
+import { useCommands } from '../../widgets/use_commands';
 import { keyOf } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { onlyRow, selectionOf, splitId } from './row_link';
@@ -38,13 +40,14 @@ const SORTS: readonly (readonly [TableQuery['sort'], string])[] = [
   ['name', 'name'],
 ];
 
-function TableView({ state, store, source }: ViewProps) {
+function TableView({ state, store, source, commands }: ViewProps) {
   const scope = scopeOf(state);
   const { by, sort, descending } = state.table;
   const choice: TableChoice | null = scope === null ? null : { ...scope, by, sort, descending, sparkline: SPARKLINE_COLUMNS };
   const table = useTable(source, choice);
   const set = (change: Partial<TableOptions>): void => store.update((old) => ({ table: { ...old.table, ...change } }));
   const { head } = table;
+  useCommands(commands, tableCommands(state.table, set));
   const open = (row: TableRow): void => store.update({ selection: selectionOf(row) });
   const chosen = state.selection;
   return (
@@ -84,6 +87,17 @@ function TableView({ state, store, source }: ViewProps) {
       )}
     </section>
   );
+}
+
+function tableCommands(options: TableOptions, set: (change: Partial<TableOptions>) => void): Command[] {
+  const group = 'Table';
+  const after = <T,>(list: readonly (readonly [T, string])[], value: T): T =>
+    list[(list.findIndex(([each]) => each === value) + 1) % list.length]![0];
+  return [
+    { id: 'table.by', title: 'Rows by the next: stack, function, file, ...', group, hotkeys: ['G'], run: () => set({ by: after(BY, options.by) }) },
+    { id: 'table.sort', title: 'Sort by the next: bytes, blocks, peak, ...', group, hotkeys: ['O'], run: () => set({ sort: after(SORTS, options.sort) }) },
+    { id: 'table.reverse', title: 'Reverse the order', group, hotkeys: ['R'], run: () => set({ descending: !options.descending }) },
+  ];
 }
 
 function sortBy(id: string, old: TableOptions, set: (change: Partial<TableOptions>) => void): void {

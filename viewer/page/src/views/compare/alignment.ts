@@ -1,0 +1,75 @@
+// Two recordings on one axis. Where steps are aligned, position k + f is the fraction f (of its events)
+// into the k-th pair of steps of both; what lies before the first pair is [-1, 0], the last step and
+// what follows it [n - 1, n]. Without steps the axis is that of the recordings, time or events.
+
+import { upperBound } from '../../base/binary_search';
+import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
+
+export interface Alignment {
+  readonly from: number; // of the common axis
+  readonly to: number;
+  /** Position on `side`'s own axis. */
+  readonly own: (position: number, side: 0 | 1) => number;
+}
+
+export function align(compare: Pick<Compare, 'aligned_by' | 'steps'>, files: readonly [FileMeta, FileMeta]): Alignment {
+  const { steps } = compare;
+  if (compare.aligned_by !== 'step' || steps.length === 0) {
+    const length = (file: FileMeta): number => (compare.aligned_by === 'event' ? file.events : file.end_ns);
+    return { from: 0, to: Math.max(1, length(files[0]), length(files[1])), own: (position) => position };
+  }
+  const knots = ([0, 1] as const).map((side) => [0, ...steps.map((pair) => pair[side]), files[side].events]);
+  return {
+    from: -1,
+    to: steps.length,
+    own: (position, side) => {
+      const at = Math.min(Math.max(Math.floor(position), -1), steps.length - 1);
+      const begin = knots[side]![at + 1]!;
+      return begin + (knots[side]![at + 2]! - begin) * Math.min(1, position - at);
+    },
+  };
+}
+
+export interface AlignedCurve {
+  readonly min: Float64Array; // NaN: the recording has nothing there
+  readonly max: Float64Array;
+  readonly mid: Float64Array;
+}
+
+/** The live curve of a side in `columns` columns of the common axis, from a tile of its own axis. */
+export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, columns: number): AlignedCurve {
+  const live = tile.series.get('live');
+  const out = { min: new Float64Array(columns).fill(NaN), max: new Float64Array(columns).fill(NaN), mid: new Float64Array(columns).fill(NaN) };
+  if (live === undefined) return out;
+  const { from, to, columns: count } = tile.window;
+  const width = (alignment.to - alignment.from) / columns;
+  const columnOf = (position: number): number => ((alignment.own(position, side) - from) / (to - from)) * count;
+  for (let c = 0; c < columns; c++) {
+    const left = columnOf(alignment.from + c * width);
+    const right = columnOf(alignment.from + (c + 1) * width);
+    const first = Math.floor(left);
+    if (first < 0 || first >= count) continue;
+    const last = Math.max(first, Math.min(count, Math.ceil(right)) - 1);
+    let min = Infinity;
+    let max = -Infinity;
+    for (let k = first; k <= last; k++) {
+      min = Math.min(min, live.min[k]!);
+      max = Math.max(max, live.max[k]!);
+    }
+    out.min[c] = min;
+    out.max[c] = max;
+    out.mid[c] = live.mid[Math.min(last, Math.floor((left + right) / 2))]!;
+  }
+  return out;
+}
+
+/** The pair of steps that a position lies in, from 1; 0: before the first. */
+export function pairAt(position: number): number {
+  return Math.floor(position) + 1;
+}
+
+/** Steps of a file, from 1, that begin at the given events; null where none does. */
+export function stepNumber(file: Pick<FileMeta, 'steps'>, begin: number): number | null {
+  const at = upperBound(file.steps.begin, begin) - 1;
+  return file.steps.begin[at] === begin ? at + 1 : null;
+}

@@ -1,0 +1,129 @@
+// The live memory of two recordings, one over the other, on their common axis.
+
+import { useState } from 'preact/hooks';
+import { formatBytes, formatDelta } from '../../base/format_bytes';
+import { formatDuration } from '../../base/format_time';
+import { byteTicks } from '../../base/ticks';
+import { OKABE_ITO } from '../../render/palette';
+import { readTheme } from '../../render/theme';
+import { useCanvas } from '../../widgets/use_canvas';
+import { pairAt, type AlignedCurve, type Alignment } from './alignment';
+
+const LEFT = 72; // px, for the bytes
+const BOTTOM = 18;
+const COLORS = [OKABE_ITO[0], OKABE_ITO[5]] as const;
+
+export interface CompareChartProps {
+  readonly curves: readonly [AlignedCurve, AlignedCurve];
+  readonly names: readonly [string, string];
+  readonly alignment: Alignment;
+  readonly alignedBy: 'step' | 'time' | 'event';
+}
+
+export function CompareChart(props: CompareChartProps) {
+  const { curves, names, alignment, alignedBy } = props;
+  const [at, setAt] = useState(-1); // column
+  const columns = curves[0].max.length;
+  const peaks = curves.map((curve) => curve.max.reduce((most, value) => (value > most ? value : most), 0));
+  const top = Math.max(1, ...peaks) * 1.05;
+  const { canvas, size } = useCanvas(
+    (context, { width, height }) => {
+      const theme = readTheme(context.canvas);
+      const x = (c: number): number => LEFT + (c / columns) * (width - LEFT);
+      const y = (value: number): number => (height - BOTTOM) * (1 - value / top);
+      context.font = theme.font;
+      context.textBaseline = 'middle';
+      for (const tick of byteTicks(0, top, 5)) {
+        context.fillStyle = theme.line;
+        context.fillRect(LEFT, Math.round(y(tick)), width - LEFT, 1);
+        context.fillStyle = theme.muted;
+        context.fillText(formatBytes(tick), 4, Math.max(6, y(tick)));
+      }
+      context.fillStyle = theme.muted;
+      for (let i = 0; i <= 6; i++) {
+        const position = alignment.from + ((alignment.to - alignment.from) * i) / 6;
+        context.textAlign = i === 0 ? 'left' : i === 6 ? 'right' : 'center';
+        context.fillText(positionWords(position, alignedBy), x((columns * i) / 6), height - BOTTOM / 2);
+      }
+      context.textAlign = 'left';
+      curves.forEach((curve, side) => drawCurve(context, curve, COLORS[side]!, side === 1, x, y));
+      if (at < 0) return;
+      context.fillStyle = theme.fg;
+      context.fillRect(x(at + 0.5), 0, 1, height - BOTTOM);
+    },
+    [curves, alignment, at],
+  );
+  const label = `Live memory of both: ${names[0]} peaks at ${formatBytes(peaks[0]!)}, ${names[1]} at ${formatBytes(peaks[1]!)}`;
+  return (
+    <div class="compare-chart">
+      <p class="bar">
+        {names.map((name, side) => (
+          <span key={side} class="swatch-name">
+            <span class={side === 0 ? 'swatch line' : 'swatch dashes'} style={{ color: COLORS[side] }} aria-hidden="true" /> {name}
+          </span>
+        ))}
+        <output aria-live="polite">{readout(props, at)}</output>
+      </p>
+      <canvas
+        ref={canvas}
+        role="img"
+        tabIndex={0}
+        aria-label={label}
+        onMouseMove={(event) => setAt(Math.floor(((event.offsetX - LEFT) / Math.max(1, size.width - LEFT)) * columns))}
+        onMouseLeave={() => setAt(-1)}
+        onKeyDown={(event) => {
+          const by = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0;
+          if (by === 0) return;
+          event.preventDefault();
+          const step = Math.max(1, Math.round(columns / 100));
+          setAt((old) => Math.min(columns - 1, Math.max(0, old < 0 ? 0 : old + by * step)));
+        }}
+      />
+    </div>
+  );
+}
+
+function positionWords(position: number, by: CompareChartProps['alignedBy']): string {
+  if (by === 'time') return formatDuration(Math.max(0, position));
+  if (by === 'event') return `event ${Math.round(position)}`;
+  return position < 0 ? 'before' : `pair ${pairAt(position)}`;
+}
+
+function readout({ curves, alignment, alignedBy }: CompareChartProps, at: number): string {
+  const columns = curves[0].max.length;
+  if (at < 0 || at >= columns) return '';
+  const where = positionWords(alignment.from + ((at + 0.5) / columns) * (alignment.to - alignment.from), alignedBy);
+  const [one, two] = curves.map((curve) => curve.mid[at]!);
+  const change = Number.isNaN(one! + two!) ? '' : ` (${formatDelta(two! - one!)})`;
+  return `${where}: ${Number.isNaN(one) ? 'over' : formatBytes(one!)} and ${Number.isNaN(two) ? 'over' : formatBytes(two!)}${change}`;
+}
+
+function drawCurve(
+  context: CanvasRenderingContext2D,
+  curve: AlignedCurve,
+  color: string,
+  dashed: boolean,
+  x: (c: number) => number,
+  y: (value: number) => number,
+): void {
+  context.fillStyle = color;
+  context.globalAlpha = 0.25;
+  for (let c = 0; c < curve.min.length; c++) {
+    const low = y(curve.min[c]!);
+    const high = y(curve.max[c]!);
+    if (low - high >= 1) context.fillRect(x(c), high, x(c + 1) - x(c), low - high);
+  }
+  context.globalAlpha = 1;
+  context.strokeStyle = color;
+  context.lineWidth = 1.5;
+  context.setLineDash(dashed ? [5, 3] : []);
+  context.beginPath();
+  for (let c = 0; c < curve.mid.length; c++) {
+    const value = curve.mid[c]!;
+    if (Number.isNaN(value)) continue;
+    if (c === 0 || Number.isNaN(curve.mid[c - 1]!)) context.moveTo(x(c), y(value));
+    context.lineTo(x(c + 1), y(value));
+  }
+  context.stroke();
+  context.setLineDash([]);
+}

@@ -1,0 +1,71 @@
+// What changed between two recordings, as a page: per device what both hold at the aligned moment, and
+// the stacks whose bytes differ.
+
+import { plural } from '../../base/plural';
+import type { Json } from '../../base/json';
+import { bytes, delta, deviceName, frameWords, named, NO_LINK, numbers, stackNumber, text, words, type Link, type Page, type Section } from '../answers/page';
+
+export function comparePage(json: Json): Page {
+  const devices = json.list('devices');
+  return {
+    tone: devices.some((device) => device.number('delta_bytes') !== 0) ? 'finding' : 'quiet',
+    facts: [],
+    notes: [
+      ...json.texts('differences'),
+      ...json.texts('base_lacks').map((lack) => `Base: ${lack}`),
+      ...json.texts('new_lacks').map((lack) => `New: ${lack}`),
+    ],
+    sections: devices.map(deviceRows),
+    progress: null,
+  };
+}
+
+function deviceRows(device: Json): Section {
+  const unchanged = device.at('unchanged');
+  const change = device.number('delta_bytes');
+  return {
+    title: `${deviceName(device.numberOrNull('device'))}: ${delta(change).text}`,
+    note: [
+      `At ${device.text('aligned_on')} of both`,
+      plural(device.number('new_stacks'), 'new stack'),
+      `${device.number('gone_stacks')} gone`,
+      `${device.number('moved_stacks')} with moved lines`,
+    ].join(', '),
+    columns: [numbers('Change'), numbers('Base'), numbers('New'), numbers('Blocks'), named('Category'), named('Stack')],
+    rows: [
+      ...device.list('rows').map((row) => stackRow(device, row)),
+      [
+        delta(0),
+        bytes(unchanged.number('bytes')),
+        bytes(unchanged.number('bytes')),
+        text(''),
+        text(''),
+        text(plural(unchanged.number('stacks'), 'unchanged stack')),
+      ],
+      [delta(change), bytes(device.number('base_bytes')), bytes(device.number('new_bytes')), text(''), text(''), text('total')],
+    ],
+  };
+}
+
+/** Links of a row's base go to the base recording, the others to the new one. */
+export interface SidedLink extends Link {
+  readonly side: 'base' | 'new';
+}
+
+function stackRow(device: Json, row: Json): Section['rows'][number] {
+  const link = (side: 'base' | 'new'): SidedLink | null => {
+    const stack = stackNumber(row.text(`${side}_id`));
+    const index = device.numberOrNull(side === 'base' ? 'base_device' : 'device');
+    return stack === null ? null : { ...NO_LINK, side, stack, device: index ?? -1, heap: row.text('heap'), t_ns: device.number(`${side}_t_ns`) };
+  };
+  const either = link('new') ?? link('base');
+  const [before, after] = [row.number('base_count'), row.number('new_count')];
+  return [
+    delta(row.number('delta_bytes'), either),
+    bytes(row.number('base_bytes'), link('base')),
+    bytes(row.number('new_bytes'), link('new')),
+    text(before === after ? String(after) : `${before} → ${after}`),
+    text(words(row.text('category'))),
+    text(`${frameWords(row.list('frames'))}${row.flag('moved') ? ', moved' : ''}`, either),
+  ];
+}

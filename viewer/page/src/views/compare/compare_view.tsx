@@ -1,0 +1,141 @@
+// Two recordings: their live memory on one axis with aligned steps, and what changed per stack.
+
+import { useMemo } from 'preact/hooks';
+import { Json } from '../../base/json';
+import type { DataSource } from '../../data/data_source';
+import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
+import { fileOf, laneOf } from '../../state/scope';
+import type { State } from '../../state/state';
+import { Choice } from '../../widgets/choice';
+import { Answered, Empty } from '../../widgets/states';
+import { keyOf, useQuestion } from '../../widgets/use_question';
+import { SectionTable, type Follow } from '../answers/answer_view';
+import { follow } from '../answers/follow';
+import type { View, ViewProps } from '../view';
+import { align, resample } from './alignment';
+import { CompareChart } from './compare_chart';
+import { comparePage, type SidedLink } from './compare_page';
+import { otherMoment } from '../flame/other_moment';
+
+const COLUMNS = 1000;
+const TILE_COLUMNS = 8192;
+
+interface Both {
+  readonly compare: Compare;
+  readonly tiles: readonly [CurveTile, CurveTile] | null; // null: the other has no such lane
+}
+
+function CompareView(props: ViewProps) {
+  const { state, store, source } = props;
+  const file = fileOf(state);
+  const others = (state.meta?.files ?? []).filter((each) => each.file !== state.file);
+  const other = others.find((each) => each.file === state.other) ?? others[0];
+  const moment = otherMoment(state);
+  const key = file === null || other === undefined ? null : keyOf(state.file, state.lane, other.file, moment?.lane);
+  const asked = useQuestion(key, (signal) => ask(source, state, file!, other!, moment?.lane ?? null, signal));
+  if (file === null) return null;
+  if (other === undefined) {
+    return (
+      <Empty title="One recording alone">
+        <p>
+          To compare two, open both: <code>gpumemtrace view {file.name} other.gmt</code>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <section class="view compare-view" aria-label="Compare">
+      <div class="bar">
+        <span>{file.name} with</span>
+        <Choice
+          label="other recording"
+          value={String(other.file)}
+          options={others.map((each) => [String(each.file), each.name] as const)}
+          onChoose={(chosen) => store.update({ other: Number(chosen) })}
+        />
+        <button
+          type="button"
+          onClick={() => store.update((old) => ({ view: 'flame', of: 'live', flame: { ...old.flame, compare: true, focus: 0 } }))}
+        >
+          Flame graph of the difference
+        </button>
+      </div>
+      <Answered asked={asked} what="Comparing stacks…">
+        {(both) => <Compared {...props} both={both} file={file} other={other} />}
+      </Answered>
+    </section>
+  );
+}
+
+async function ask(
+  source: DataSource,
+  state: State,
+  file: FileMeta,
+  other: FileMeta,
+  otherLane: number | null,
+  signal: AbortSignal,
+): Promise<Both> {
+  const compare = await source.compare(file.file, other.file, signal);
+  const lane = laneOf(state);
+  if (lane === null || otherLane === null) return { compare, tiles: null };
+  const axis = compare.aligned_by === 'time' ? 'time' : 'event';
+  const curve = (of: FileMeta, index: number): Promise<CurveTile> => {
+    const to = Math.max(1, axis === 'time' ? of.end_ns : of.events);
+    return source.curve({ file: of.file, lane: index, axis, from: 0, to, columns: TILE_COLUMNS }, signal);
+  };
+  return { compare, tiles: await Promise.all([curve(file, lane.lane), curve(other, otherLane)]) };
+}
+
+interface ComparedProps extends ViewProps {
+  readonly both: Both;
+  readonly file: FileMeta;
+  readonly other: FileMeta;
+}
+
+function Compared({ both, file, other, store, source }: ComparedProps) {
+  const { compare, tiles } = both;
+  const alignment = useMemo(() => align(compare, [file, other]), [both]);
+  const curves = useMemo(
+    () => (tiles === null ? null : ([resample(tiles[0], alignment, 0, COLUMNS), resample(tiles[1], alignment, 1, COLUMNS)] as const)),
+    [both],
+  );
+  const json = new Json(compare.json);
+  const page = comparePage(json);
+  const baseIsFile = isBase(json, file, other);
+  const go: Follow = (link) => {
+    const side = 'side' in link ? (link as SidedLink).side : 'new';
+    void follow(link, store, source, (side === 'base') === baseIsFile ? file.file : other.file);
+  };
+  return (
+    <article class={`answer ${page.tone}`}>
+      <h2>{compare.headline}</h2>
+      {curves !== null && (
+        <CompareChart
+          curves={curves}
+          names={[file.name, other.name]}
+          alignment={alignment}
+          alignedBy={compare.steps.length === 0 && compare.aligned_by === 'step' ? 'time' : compare.aligned_by}
+        />
+      )}
+      {page.notes.length > 0 && (
+        <ul class="notes">
+          {page.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      {page.sections.map((section) => (
+        <SectionTable key={section.title} section={section} go={go} />
+      ))}
+    </article>
+  );
+}
+
+/** Whether the difference takes `file` as its base; by the names that it gives, else as it is asked. */
+function isBase(json: Json, file: FileMeta, other: FileMeta): boolean {
+  const base = json.text('base_file');
+  if (base === other.path || base === other.name) return base === file.path;
+  return true;
+}
+
+export const COMPARE_VIEW: View = { title: 'Compare', component: CompareView };
