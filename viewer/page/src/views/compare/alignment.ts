@@ -1,6 +1,6 @@
 // Two recordings on one axis. Where steps are aligned, position k + f is the fraction f (of its events)
-// into the k-th pair of steps of both; what lies before the first pair is [-1, 0], the last step and
-// what follows it [n - 1, n]. Without steps the axis is that of the recordings, time or events.
+// into the k-th pair of steps of both; what lies before the first pair is [-1, 0], what follows the last
+// [n, n + 1]. Without steps the axis is that of the recordings, time or events.
 
 import { upperBound } from '../../base/binary_search';
 import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
@@ -18,16 +18,33 @@ export function align(compare: Pick<Compare, 'aligned_by' | 'steps'>, files: rea
     const length = (file: FileMeta): number => (compare.aligned_by === 'event' ? file.events : file.end_ns);
     return { from: 0, to: Math.max(1, length(files[0]), length(files[1])), own: (position) => position };
   }
-  const knots = ([0, 1] as const).map((side) => [0, ...steps.map((pair) => pair[side]), files[side].events]);
+  const knots = ([0, 1] as const).map((side) => {
+    const begins = steps.map((pair) => pair[side]);
+    return [0, ...begins, endOfStep(files[side], begins.at(-1)!), files[side].events];
+  });
   return {
     from: -1,
-    to: steps.length,
+    to: steps.length + 1,
     own: (position, side) => {
-      const at = Math.min(Math.max(Math.floor(position), -1), steps.length - 1);
+      const at = Math.min(Math.max(Math.floor(position), -1), steps.length);
       const begin = knots[side]![at + 1]!;
       return begin + (knots[side]![at + 2]! - begin) * Math.min(1, position - at);
     },
   };
+}
+
+function endOfStep(file: FileMeta, begin: number): number {
+  const number = stepNumber(file, begin);
+  return number === null ? file.events : Math.min(file.events, file.steps.end[number - 1]!);
+}
+
+/** What stands at a whole position: 'step 3', or 'step 3 / 5' where the pair's steps have two numbers. */
+export function pairWords(compare: Pick<Compare, 'steps'>, files: readonly [FileMeta, FileMeta], position: number): string {
+  const at = Math.floor(position);
+  const pair = compare.steps[at];
+  if (pair === undefined) return at < 0 ? 'before' : 'after';
+  const [one, two] = [stepNumber(files[0], pair[0]), stepNumber(files[1], pair[1])];
+  return one === two ? `step ${one ?? at + 1}` : `step ${one ?? '?'} / ${two ?? '?'}`;
 }
 
 export interface AlignedCurve {
@@ -63,12 +80,7 @@ export function resample(tile: CurveTile, alignment: Alignment, side: 0 | 1, col
   return out;
 }
 
-/** The pair of steps that a position lies in, from 1; 0: before the first. */
-export function pairAt(position: number): number {
-  return Math.floor(position) + 1;
-}
-
-/** Steps of a file, from 1, that begin at the given events; null where none does. */
+/** The step of a file, from 1, that begins at that event; null where none does. */
 export function stepNumber(file: Pick<FileMeta, 'steps'>, begin: number): number | null {
   const at = upperBound(file.steps.begin, begin) - 1;
   return file.steps.begin[at] === begin ? at + 1 : null;

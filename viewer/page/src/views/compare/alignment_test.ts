@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CurveTile, FileMeta } from '../../data/protocol';
-import { align, pairAt, resample, stepNumber } from './alignment';
+import { align, pairWords, resample, stepNumber } from './alignment';
 
-const A = { events: 100, end_ns: 1000, steps: { begin: [10, 20, 60] } } as unknown as FileMeta;
-const B = { events: 50, end_ns: 5000, steps: { begin: [10, 20, 30] } } as unknown as FileMeta;
+const A = { events: 100, end_ns: 1000, steps: { begin: [10, 20, 60], end: [20, 60, 100] } } as unknown as FileMeta;
+const B = { events: 50, end_ns: 5000, steps: { begin: [10, 20, 30], end: [20, 30, 50] } } as unknown as FileMeta;
 
 function tileOf(events: number, live: readonly number[]): CurveTile {
   const values = Float64Array.from(live);
@@ -20,9 +20,9 @@ describe('steps that are aligned', () => {
   const alignment = align({ aligned_by: 'step', steps: [[10, 20], [20, 30]] }, [A, B]);
 
   it('begin at whole positions on both sides', () => {
-    expect([alignment.from, alignment.to]).toEqual([-1, 2]);
-    expect([-1, 0, 1, 2].map((position) => alignment.own(position, 0))).toEqual([0, 10, 20, 100]);
-    expect([-1, 0, 1, 2].map((position) => alignment.own(position, 1))).toEqual([0, 20, 30, 50]);
+    expect([alignment.from, alignment.to]).toEqual([-1, 3]);
+    expect([-1, 0, 1, 2, 3].map((position) => alignment.own(position, 0))).toEqual([0, 10, 20, 60, 100]);
+    expect([-1, 0, 1, 2, 3].map((position) => alignment.own(position, 1))).toEqual([0, 20, 30, 50, 50]);
   });
 
   it('are stretched between', () => {
@@ -34,7 +34,7 @@ describe('steps that are aligned', () => {
   it('never run backwards', () => {
     for (const side of [0, 1] as const) {
       let last = -1;
-      for (let x = -1; x <= 2; x += 0.01) {
+      for (let x = -1; x <= 3; x += 0.01) {
         expect(alignment.own(x, side)).toBeGreaterThanOrEqual(last);
         last = alignment.own(x, side);
       }
@@ -42,9 +42,9 @@ describe('steps that are aligned', () => {
   });
 
   it('show the same step of both in the same column', () => {
-    const curve = (side: 0 | 1, live: number[]): number[] => [...resample(tileOf(side === 0 ? 100 : 50, live), alignment, side, 3).max];
-    expect(curve(0, [1, 2, 3, 3, 3, 3, 3, 3, 3, 3])).toEqual([1, 2, 3]);
-    expect(curve(1, [1, 1, 2, 3, 3])).toEqual([1, 2, 3]);
+    const curve = (side: 0 | 1, live: number[]): number[] => [...resample(tileOf(side === 0 ? 100 : 50, live), alignment, side, 4).max];
+    expect(curve(0, [1, 2, 3, 3, 3, 3, 4, 4, 4, 4])).toEqual([1, 2, 3, 4]);
+    expect(curve(1, [1, 1, 2, 3, 3])).toEqual([1, 2, 3, NaN]);
   });
 });
 
@@ -56,8 +56,9 @@ it('ends where the shorter recording ends, without steps', () => {
   expect([...curve.min]).toEqual([7, NaN, NaN, NaN, NaN]);
 });
 
-it('knows pairs and steps by number', () => {
-  expect([-0.5, 0, 0.9, 1].map(pairAt)).toEqual([0, 1, 1, 2]);
+it('names steps by their numbers in both', () => {
+  const words = (position: number): string => pairWords({ steps: [[10, 10], [20, 30]] }, [A, B], position);
+  expect([-0.5, 0, 0.9, 1, 2.1].map(words)).toEqual(['before', 'step 1', 'step 1', 'step 2 / 3', 'after']);
   expect(stepNumber(A, 20)).toBe(2);
   expect(stepNumber(A, 21)).toBeNull();
 });

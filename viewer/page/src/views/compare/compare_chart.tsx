@@ -2,12 +2,11 @@
 
 import { useState } from 'preact/hooks';
 import { formatBytes, formatDelta } from '../../base/format_bytes';
-import { formatDuration } from '../../base/format_time';
 import { byteTicks } from '../../base/ticks';
 import { OKABE_ITO } from '../../render/palette';
 import { readTheme } from '../../render/theme';
 import { useCanvas } from '../../widgets/use_canvas';
-import { pairAt, type AlignedCurve, type Alignment } from './alignment';
+import type { AlignedCurve, Alignment } from './alignment';
 
 const LEFT = 72; // px, for the bytes
 const BOTTOM = 18;
@@ -17,11 +16,12 @@ export interface CompareChartProps {
   readonly curves: readonly [AlignedCurve, AlignedCurve];
   readonly names: readonly [string, string];
   readonly alignment: Alignment;
-  readonly alignedBy: 'step' | 'time' | 'event';
+  /** A position in words. */
+  readonly wordsOf: (position: number) => string;
 }
 
 export function CompareChart(props: CompareChartProps) {
-  const { curves, names, alignment, alignedBy } = props;
+  const { curves, names, alignment, wordsOf } = props;
   const [at, setAt] = useState(-1); // column
   const columns = curves[0].max.length;
   const peaks = curves.map((curve) => curve.max.reduce((most, value) => (value > most ? value : most), 0));
@@ -43,7 +43,7 @@ export function CompareChart(props: CompareChartProps) {
       for (let i = 0; i <= 6; i++) {
         const position = alignment.from + ((alignment.to - alignment.from) * i) / 6;
         context.textAlign = i === 0 ? 'left' : i === 6 ? 'right' : 'center';
-        context.fillText(positionWords(position, alignedBy), x((columns * i) / 6), height - BOTTOM / 2);
+        context.fillText(wordsOf(position), x((columns * i) / 6), height - BOTTOM / 2);
       }
       context.textAlign = 'left';
       curves.forEach((curve, side) => drawCurve(context, curve, COLORS[side]!, side === 1, x, y));
@@ -83,16 +83,10 @@ export function CompareChart(props: CompareChartProps) {
   );
 }
 
-function positionWords(position: number, by: CompareChartProps['alignedBy']): string {
-  if (by === 'time') return formatDuration(Math.max(0, position));
-  if (by === 'event') return `event ${Math.round(position)}`;
-  return position < 0 ? 'before' : `pair ${pairAt(position)}`;
-}
-
-function readout({ curves, alignment, alignedBy }: CompareChartProps, at: number): string {
+function readout({ curves, alignment, wordsOf }: CompareChartProps, at: number): string {
   const columns = curves[0].max.length;
   if (at < 0 || at >= columns) return '';
-  const where = positionWords(alignment.from + ((at + 0.5) / columns) * (alignment.to - alignment.from), alignedBy);
+  const where = wordsOf(alignment.from + ((at + 0.5) / columns) * (alignment.to - alignment.from));
   const [one, two] = curves.map((curve) => curve.mid[at]!);
   const change = Number.isNaN(one! + two!) ? '' : ` (${formatDelta(two! - one!)})`;
   return `${where}: ${Number.isNaN(one) ? 'over' : formatBytes(one!)} and ${Number.isNaN(two) ? 'over' : formatBytes(two!)}${change}`;

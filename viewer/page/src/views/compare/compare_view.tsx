@@ -1,6 +1,8 @@
 // Two recordings: their live memory on one axis with aligned steps, and what changed per stack.
 
 import { useMemo } from 'preact/hooks';
+import { formatCount } from '../../base/format_bytes';
+import { formatDuration } from '../../base/format_time';
 import { Json } from '../../base/json';
 import type { DataSource } from '../../data/data_source';
 import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
@@ -12,7 +14,7 @@ import { keyOf, useQuestion } from '../../widgets/use_question';
 import { SectionTable, type Follow } from '../answers/answer_view';
 import { follow } from '../answers/follow';
 import type { View, ViewProps } from '../view';
-import { align, resample } from './alignment';
+import { align, pairWords, resample } from './alignment';
 import { CompareChart } from './compare_chart';
 import { comparePage, type SidedLink } from './compare_page';
 import { otherMoment } from '../flame/other_moment';
@@ -78,7 +80,7 @@ async function ask(
   const compare = await source.compare(file.file, other.file, signal);
   const lane = laneOf(state);
   if (lane === null || otherLane === null) return { compare, tiles: null };
-  const axis = compare.aligned_by === 'time' ? 'time' : 'event';
+  const axis = compare.aligned_by === 'time' ? 'time' : 'event'; // steps are told by events
   const curve = (of: FileMeta, index: number): Promise<CurveTile> => {
     const to = Math.max(1, axis === 'time' ? of.end_ns : of.events);
     return source.curve({ file: of.file, lane: index, axis, from: 0, to, columns: TILE_COLUMNS }, signal);
@@ -114,7 +116,7 @@ function Compared({ both, file, other, store, source }: ComparedProps) {
           curves={curves}
           names={[file.name, other.name]}
           alignment={alignment}
-          alignedBy={compare.steps.length === 0 && compare.aligned_by === 'step' ? 'time' : compare.aligned_by}
+          wordsOf={(position) => positionWords(compare, [file, other], position)}
         />
       )}
       {page.notes.length > 0 && (
@@ -129,6 +131,11 @@ function Compared({ both, file, other, store, source }: ComparedProps) {
       ))}
     </article>
   );
+}
+
+function positionWords(compare: Compare, files: readonly [FileMeta, FileMeta], position: number): string {
+  if (compare.aligned_by === 'event') return `event ${formatCount(position)}`;
+  return compare.aligned_by === 'step' ? pairWords(compare, files, position) : formatDuration(position);
 }
 
 /** Whether the difference takes `file` as its base; by the names that it gives, else as it is asked. */

@@ -104,7 +104,8 @@ function State({ state, store, segments, categories }: StateProps) {
 function Legend() {
   return (
     <span class="legend">
-      <span class="hatched forward">waiting for a stream</span> <span class="hatched backward">lost to rounding</span>
+      <span class="hatched forward" aria-hidden="true" /> waiting for a stream{' '}
+      <span class="hatched backward" aria-hidden="true" /> lost to rounding
     </span>
   );
 }

@@ -1,6 +1,6 @@
 // The rows of the table as the window over them moves: one page at a time, the stale ones aborted.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
 import type { Table, TableQuery, TableRow } from '../../data/protocol';
@@ -21,11 +21,12 @@ export function useTable(source: DataSource, choice: TableChoice | null): PagedT
   const key = choice === null ? '' : keyOf(choice);
   const [state, setState] = useState<{ key: string; head: Table | null; failure: string }>({ key: '', head: null, failure: '' });
   const [, redraw] = useState(0);
-  const pages = useMemo(() => new Pages<TableRow>(), [key]);
-  const abort = useRef(new AbortController());
+  // Made while rendering: the grid's effects ask for pages before this hook's effects run.
+  const { pages, abort } = useMemo(() => ({ pages: new Pages<TableRow>(), abort: new AbortController() }), [key]);
 
-  const fetchPage = (page: number, signal: AbortSignal): void => {
+  const fetchPage = (page: number): void => {
     if (choice === null) return;
+    const { signal } = abort;
     const asked = source.table({ ...choice, offset: page * PAGE_ROWS, limit: PAGE_ROWS }, signal);
     activity.track(asked).then(
       (table) => {
@@ -41,10 +42,8 @@ export function useTable(source: DataSource, choice: TableChoice | null): PagedT
     );
   };
   useEffect(() => {
-    abort.current = new AbortController();
-    const mine = abort.current;
-    for (const page of pages.takeMissing(0, 1)) fetchPage(page, mine.signal);
-    return () => mine.abort();
+    for (const page of pages.takeMissing(0, 1)) fetchPage(page);
+    return () => abort.abort();
   }, [key]);
 
   const current = state.key === key;
@@ -54,7 +53,7 @@ export function useTable(source: DataSource, choice: TableChoice | null): PagedT
     loading: !current,
     rowAt: (index) => (current ? pages.rowAt(index) : undefined),
     onShow: (first, end) => {
-      for (const page of pages.takeMissing(first, end)) fetchPage(page, abort.current.signal);
+      for (const page of pages.takeMissing(first, end)) fetchPage(page);
     },
   };
 }

@@ -1,0 +1,14 @@
+// Builds, once per run, the page over a generated recording, for what needs no program of ours.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { build } from 'vite';
+
+export default async function setup(): Promise<() => void> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-page-'));
+  process.env['GMT_PAGE_OUT'] = folder;
+  await build({ root: path.join(import.meta.dirname, '..'), mode: 'generated', logLevel: 'warn', build: { outDir: folder } });
+  process.env['GMT_GENERATED_PAGE'] = path.join(folder, 'index.html');
+  return () => rmSync(folder, { recursive: true });
+}

@@ -1,0 +1,27 @@
+// One picture per view of the page at URL: shots.ts URL FOLDER. For docs/img; see scripts/screenshots.
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { launch, TestPage } from './page';
+
+const [place, folder] = process.argv.slice(2);
+if (place === undefined || folder === undefined) throw new Error('usage: shots.ts URL-OR-FILE FOLDER');
+const url = /^https?:/.test(place) ? place : pathToFileURL(path.resolve(place)).href;
+mkdirSync(folder, { recursive: true });
+
+const browser = await launch();
+for (const colorScheme of ['light', 'dark'] as const) {
+  const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 720 });
+  const links = test.page.getByRole('navigation').getByRole('link');
+  for (let i = 0; i < (await links.count()); i++) {
+    const title = (await links.nth(i).textContent()) ?? String(i);
+    const name = title.trim().toLowerCase().replaceAll(/[^a-z]+/g, '_');
+    if (colorScheme === 'dark' && i > 0) break;
+    await links.nth(i).click();
+    await test.idle();
+    await test.page.screenshot({ path: path.join(folder, `${name}${colorScheme === 'dark' ? '_dark' : ''}.png`) });
+  }
+  await test.close();
+}
+await browser.close();
