@@ -21,5 +21,5 @@ export default tseslint.config(
     files: [`src/${layer}/**`],
     rules: { 'no-restricted-imports': ['error', { patterns: above(layer).length > 0 ? [{ group: above(layer) }] : [] }] },
   })),
-  { files: ['*.js'], ...tseslint.configs.disableTypeChecked },
+  { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
 );
