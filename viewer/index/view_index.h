@@ -58,8 +58,8 @@ struct Lane {
 
 // How much work one question may be; what exceeds it is left in the rest.
 struct SelectLimits {
-  uint32_t blocks = kMaxBlocks;        // items that are blocks
-  uint32_t candidates = 200'000;       // blocks that are looked at
+  uint32_t blocks = kMaxBlocks;          // items that are blocks
+  uint32_t candidates = 200'000;         // blocks that are looked at
   uint64_t column_updates = 30'000'000;  // of the stack's height
 };
 
@@ -88,9 +88,9 @@ class ViewIndex {
   const std::vector<Lane>& lanes() const;
   uint32_t events() const;
   int64_t end_ns() const;
-  // From kBlocks on. By code, as tiles have them; code 0 is "not known".
-  const std::vector<uint64_t>& streams() const;
-  const std::vector<uint32_t>& threads() const;
+  // From kBlocks on. Names by code, as tiles have them (names.h); code 0 is kUnknownName.
+  const std::vector<std::string>& streams() const;
+  const std::vector<std::string>& threads() const;
   bool has_steps() const;
 
   // Fails with kInvalidArgument where the window makes no sense, kUnavailable where it is too early.

@@ -1,0 +1,106 @@
+#include "viewer/index/axis_map.h"
+
+#include <algorithm>
+
+namespace gmt::viewer {
+
+void AxisMap::SetSteps(const std::vector<analysis::Cycle>& cycles) {
+  knots_.clear();
+  if (cycles.empty()) return;
+  const uint32_t last = events();
+  uint32_t at = 0;
+  const auto add = [&](uint32_t event, double step) {
+    at = std::clamp(event, at, last);
+    knots_.push_back({at, step});
+  };
+  add(0, 0);
+  double step = 0;
+  for (const analysis::Cycle& cycle : cycles) add(cycle.begin, ++step);
+  add(cycles.back().end, ++step);
+  if (at < last) add(last, ++step);
+}
+
+double AxisMap::StepOf(uint32_t event) const {
+  if (knots_.empty()) return 0;
+  const auto after =
+      std::upper_bound(knots_.begin(), knots_.end(), event,
+                       [](uint32_t value, const Knot& knot) { return value < knot.event; });
+  if (after == knots_.begin()) return knots_.front().step;
+  const Knot& from = *(after - 1);
+  if (after == knots_.end() || after->event == from.event) return from.step;
+  return from.step + static_cast<double>(event - from.event) * (after->step - from.step) /
+                         static_cast<double>(after->event - from.event);
+}
+
+double AxisMap::PositionOf(Axis axis, uint32_t event) const {
+  switch (axis) {
+    case Axis::kEvent:
+      return event;
+    case Axis::kTime:
+      return static_cast<double>(times_[event]);
+    case Axis::kStep:
+      return StepOf(event);
+  }
+  return 0;
+}
+
+uint32_t AxisMap::EventAtTime(double time) const {
+  const auto chunks = times_.chunks();
+  const auto after = std::upper_bound(chunks.begin(), chunks.end(), time,
+                                      [](double value, const PackedColumn::Chunk& chunk) {
+                                        return value < static_cast<double>(chunk.base);
+                                      });
+  if (after == chunks.begin()) return 0;
+  const auto chunk = static_cast<uint32_t>(after - chunks.begin() - 1);
+  uint32_t low = chunk * static_cast<uint32_t>(PackedColumn::kChunk);
+  uint32_t high = std::min(low + static_cast<uint32_t>(PackedColumn::kChunk), events() + 1);
+  while (high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    (static_cast<double>(times_[middle]) <= time ? low : high) = middle;
+  }
+  return low;
+}
+
+uint32_t AxisMap::EventAtStep(double step) const {
+  const auto after =
+      std::upper_bound(knots_.begin(), knots_.end(), step,
+                       [](double value, const Knot& knot) { return value < knot.step; });
+  if (after == knots_.begin()) return 0;
+  const Knot& from = *(after - 1);
+  if (after == knots_.end()) return from.event;
+  const double share = (step - from.step) / (after->step - from.step);
+  uint32_t event =
+      from.event + static_cast<uint32_t>(share * static_cast<double>(after->event - from.event));
+  // Division rounds: what PositionOf says counts.
+  while (event < after->event && StepOf(event + 1) <= step) ++event;
+  while (event > from.event && StepOf(event) > step) --event;
+  return event;
+}
+
+uint32_t AxisMap::EventAt(Axis axis, double position) const {
+  if (!(position > 0)) position = 0;
+  switch (axis) {
+    case Axis::kEvent:
+      return position >= static_cast<double>(events()) ? events() : static_cast<uint32_t>(position);
+    case Axis::kTime:
+      return EventAtTime(position);
+    case Axis::kStep:
+      return knots_.empty() ? 0 : EventAtStep(position);
+  }
+  return 0;
+}
+
+std::vector<uint32_t> AxisMap::EventsAt(Axis axis, double first, double step,
+                                        uint32_t count) const {
+  std::vector<uint32_t> result(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const double position = first + step * static_cast<double>(i);
+    const uint32_t before = i == 0 ? 0 : result[i - 1];
+    // Next to its neighbour, where columns are narrow.
+    const bool same = i > 0 && before < events() && PositionOf(axis, before + 1) > position;
+    result[i] = same ? before : std::max(before, EventAt(axis, position));
+  }
+  return result;
+}
+
+}  // namespace gmt::viewer

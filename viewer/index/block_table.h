@@ -1,0 +1,127 @@
+// viewer/index/block_table.h
+//
+// BlockTable: the blocks of a recording by row, and for each axis their order by lane, duration and
+// size, so that those that a window can show lie together:
+//
+//   lane 0, class 24, size class 30   rows by birth     class = floor(log2(death - birth)) on the axis
+//   lane 0, class 24, size class 21   rows by birth     (ns, events, 1/4096 steps); kNeverClass: never
+//   lane 0, class 23, size class 30   ...               freed. Size class = floor(log2(bytes))
+//
+// As durations of a class differ by less than a factor of two, those that overlap a window are a
+// stretch of a cell with at most about as many again that do not.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_VIEWER_INDEX_BLOCK_TABLE_H_
+#define GMT_VIEWER_INDEX_BLOCK_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "viewer/index/axis_map.h"
+#include "viewer/index/packed_column.h"
+#include "viewer/index/tiles.h"
+
+namespace gmt::viewer {
+
+inline constexpr uint32_t kNeverFreed = UINT32_MAX;  // as analysis::kNever
+inline constexpr uint8_t kNeverClass = 63;
+inline constexpr size_t kAxes = 3;
+inline constexpr double kStepUnits = 4096;  // of a step, for classes
+
+// floor(log2(duration)); 0 for durations below 1.
+uint8_t ClassOfDuration(double duration);
+// Of a block on an axis.
+uint8_t ClassOf(const AxisMap& axes, Axis axis, uint32_t birth, uint32_t death);
+
+// [begin, end) of BlockOrder::rows.
+struct Cell {
+  uint32_t lane = 0;
+  uint8_t duration = 0, size = 0;  // classes
+  uint16_t unused = 0;
+  uint32_t begin = 0, end = 0;
+};
+
+struct BlockOrder {
+  std::vector<Cell> cells;  // lane ascending, then duration descending, then size descending
+  PackedColumn rows;
+
+  template <typename Archive>
+  void Visit(Archive& archive) {
+    archive.Items(cells);
+    archive.Column(rows);
+  }
+};
+
+struct BlockTable {
+  // By row.
+  PackedColumn birth, death, size, stack, stream, thread;
+  PackedColumn pending;  // 1: freed, and waiting for other streams after that
+  PackedColumn place;    // in the lane's address space, + 1; 0: has none
+  std::vector<uint32_t> key_of_stack;
+  std::array<BlockOrder, kAxes> orders;  // by Axis
+
+  uint32_t count() const { return static_cast<uint32_t>(birth.size()); }
+
+  template <typename Archive>
+  void Visit(Archive& archive) {
+    for (PackedColumn* column :
+         {&birth, &death, &size, &stack, &stream, &thread, &pending, &place}) {
+      archive.Column(*column);
+    }
+    archive.Items(key_of_stack);
+    for (BlockOrder& order : orders) archive.Item(order);
+  }
+};
+
+// Sorts into cells. Wants rows by birth, twice: first to count, then to place.
+class BlockOrderBuilder {
+ public:
+  explicit BlockOrderBuilder(uint32_t lanes) : counts_(size_t{lanes} * kClasses * kClasses) {}
+
+  void Count(uint32_t lane, uint8_t duration, uint64_t bytes) {
+    ++counts_[CellOf(lane, duration, bytes)];
+  }
+  void EndCounting();
+  void Place(uint32_t lane, uint8_t duration, uint64_t bytes, uint32_t row) {
+    rows_[counts_[CellOf(lane, duration, bytes)]++] = row;
+  }
+  BlockOrder Finish();
+
+ private:
+  static constexpr size_t kClasses = 64;
+  static size_t CellOf(uint32_t lane, uint8_t duration, uint64_t bytes);
+
+  std::vector<uint32_t> counts_;  // then: where the next one goes
+  std::vector<Cell> cells_;
+  std::vector<uint32_t> rows_;
+};
+
+// A block that is laid out: live at the middles of the columns [first, last).
+struct Candidate {
+  uint32_t row = 0;
+  uint32_t birth = 0;
+  uint16_t first = 0, last = 0;
+  double bytes = 0;
+};
+
+// The blocks of one lane that live at least as long as a column is wide and are live at the middle of
+// one, in stack order. Of more than about `most` those with the larger areas.
+struct CandidateQuery {
+  Axis axis = Axis::kEvent;
+  uint32_t lane = 0;
+  double column = 0;  // width
+  double first_middle = 0;
+  std::span<const uint32_t> events;  // at the middles of the columns
+  double least_bytes = 0;            // smaller ones are not wanted
+  uint32_t most = 0;
+};
+std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& axes,
+                                      const CandidateQuery& query);
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_INDEX_BLOCK_TABLE_H_

@@ -1,0 +1,190 @@
+// IndexBuilder: blocks by row, their places, and their order on the axes.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/index/index_builder.h"
+#include "viewer/index/names.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::kDriverHeap;
+using analysis::kNever;
+using analysis::RowId;
+using analysis::Rows;
+using analysis::StepRecord;
+using analysis::Trace;
+
+static_assert(kNeverFreed == kNever);
+
+// Numbers values by their first appearance; 0 is "not known", and so is what exceeds 65,535 values.
+template <typename T>
+class Codes {
+ public:
+  // `name` makes its name, when it is new.
+  uint16_t Of(T value, auto&& name) {
+    if (last_ != 0 && value == last_value_) return last_;
+    const auto [it, is_new] = codes_.try_emplace(value, static_cast<uint16_t>(names_.size()));
+    if (is_new && names_.size() <= UINT16_MAX) {
+      names_.push_back(name());
+    } else if (is_new) {
+      it->second = 0;
+    }
+    last_value_ = value;
+    return last_ = it->second;
+  }
+  std::vector<std::string> Finish() && { return std::move(names_); }
+
+ private:
+  std::vector<std::string> names_ = {std::string(kUnknownName)};
+  absl::flat_hash_map<T, uint16_t> codes_;
+  T last_value_ = T();
+  uint16_t last_ = 0;
+};
+
+std::string LabelOfSegment(const Rows& rows, RowId row, bool expandable) {
+  // kSmallBuffer of c10/cuda/CUDACachingAllocator.cpp (PyTorch 2.9).
+  constexpr uint64_t kSmallSegment = uint64_t{2} << 20;
+  std::string label = rows.Pool(row) ? absl::StrCat("private pool ", *rows.Pool(row))
+                      : expandable   ? "expandable"
+                      : rows.size[row] == kSmallSegment ? "small pool"
+                                                        : "large pool";
+  if ((rows.flags[row] & analysis::kRowHasStream) != 0) {
+    absl::StrAppend(&label, " · stream ", StreamName(rows, row));
+  }
+  return label;
+}
+
+}  // namespace
+
+void IndexBuilder::BuildColumns() {
+  const Rows& rows = trace_.rows;
+  BlockTable& blocks = parts_.blocks;
+  PackedColumnBuilder birth, death, size, stack, stream, thread, pending;
+  Codes<uint64_t> streams;
+  Codes<uint32_t> threads;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    const uint16_t flags = rows.flags[row];
+    birth.Add(rows.birth[row]);
+    death.Add(rows.death[row]);
+    size.Add(rows.size[row]);
+    stack.Add(rows.stack[row]);
+    stream.Add((flags & analysis::kRowHasStream) == 0 ? 0 : streams.Of(rows.stream[row], [&] {
+      return StreamName(rows, row);
+    }));
+    thread.Add((flags & analysis::kRowHasThread) == 0 ? 0 : threads.Of(rows.thread[row], [&] {
+      return ThreadName(rows, row);
+    }));
+    pending.Add(rows.death[row] != kNever && rows.completed[row] > rows.death[row] ? 1 : 0);
+  }
+  blocks.birth = birth.Finish();
+  blocks.death = death.Finish();
+  blocks.size = size.Finish();
+  blocks.stack = stack.Finish();
+  blocks.stream = stream.Finish();
+  blocks.thread = thread.Finish();
+  blocks.pending = pending.Finish();
+  parts_.streams = std::move(streams).Finish();
+  parts_.threads = std::move(threads).Finish();
+}
+
+// The memory that holds the lane's blocks.
+void IndexBuilder::AddSegments(const Lane& lane, AddressSpaces& spaces) const {
+  const Rows& rows = trace_.rows;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    const Kind& kind = kinds_[kind_of_row_[row]];
+    if (!kind.holds_blocks || kind.device != lane.device) continue;
+    if ((rows.flags[row] & analysis::kRowHandle) != 0) continue;
+    spaces.Add(rows.address[row], rows.size[row], {rows.birth[row], rows.death[row]},
+               LabelOfSegment(rows, row, false), false);
+  }
+  for (const analysis::Mapping& mapping : trace_.mappings) {
+    if (mapping.device != lane.device || mapping.physical >= rows.count()) continue;
+    if (!kinds_[kind_of_row_[mapping.physical]].holds_blocks) continue;
+    spaces.Add(mapping.address, mapping.size, {mapping.birth, mapping.death},
+               LabelOfSegment(rows, mapping.physical, true), true);
+  }
+}
+
+// By row, of physical memory, where it was mapped first; 0: nowhere.
+std::vector<uint64_t> IndexBuilder::MappedAt() const {
+  std::vector<uint64_t> result;
+  for (const analysis::Mapping& mapping : trace_.mappings) {
+    if (mapping.physical >= trace_.rows.count()) continue;
+    result.resize(std::max<size_t>(result.size(), mapping.physical + 1));
+    if (result[mapping.physical] == 0) result[mapping.physical] = mapping.address;
+  }
+  return result;
+}
+
+void IndexBuilder::BuildSpaces() {
+  const Rows& rows = trace_.rows;
+  const std::vector<uint64_t> mapped_at = MappedAt();
+  // 0: has no place of its own.
+  const auto address_of = [&](RowId row) {
+    if ((rows.flags[row] & analysis::kRowHandle) == 0) return rows.address[row];
+    return row < mapped_at.size() ? mapped_at[row] : 0;
+  };
+  std::vector<AddressSpaces> spaces(parts_.lanes.size());
+  for (size_t i = 0; i < spaces.size(); ++i) {
+    if (!parts_.lanes[i].has_segments) continue;
+    AddSegments(parts_.lanes[i], spaces[i]);
+    spaces[i].Settle();
+  }
+  std::vector<bool> grew(spaces.size());
+  for (RowId row = 0; row < rows.count(); ++row) {
+    const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
+    const uint64_t address = lane == kNoCurve ? 0 : address_of(row);
+    if (address == 0 || (parts_.lanes[lane].has_segments && spaces[lane].PlaceOf(address))) {
+      continue;
+    }
+    spaces[lane].Add(address, rows.size[row], {rows.birth[row], rows.death[row]}, "", false);
+    grew[lane] = true;
+  }
+  for (size_t i = 0; i < spaces.size(); ++i) {
+    if (grew[i]) spaces[i].Settle();
+  }
+  PackedColumnBuilder places;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
+    const uint64_t address = lane == kNoCurve ? 0 : address_of(row);
+    const auto place = address == 0 ? std::nullopt : spaces[lane].PlaceOf(address);
+    places.Add(place ? *place + 1 : 0);
+  }
+  parts_.blocks.place = places.Finish();
+  for (AddressSpaces& lane : spaces) parts_.spaces.push_back({std::move(lane).Finish()});
+}
+
+void IndexBuilder::BuildOrder(Axis axis) {
+  const Rows& rows = trace_.rows;
+  BlockOrderBuilder builder(static_cast<uint32_t>(parts_.lanes.size()));
+  std::vector<uint8_t> classes(rows.count());
+  const auto visit = [&](auto&& each) {
+    const auto row_of_lane = [&](RowId row) {
+      const uint32_t lane = lane_of_kind_[kind_of_row_[row]];
+      if (lane != kNoCurve) each(row, lane);
+    };
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.birth[row] == 0) row_of_lane(row);
+    }
+    for (uint32_t event = 1; event <= parts_.events; ++event) {
+      const StepRecord step = trace_.steps[event - 1];
+      if (step.is_death || step.row >= rows.count() || rows.birth[step.row] != event) continue;
+      row_of_lane(step.row);
+    }
+  };
+  visit([&](RowId row, uint32_t lane) {
+    classes[row] = ClassOf(parts_.axes, axis, rows.birth[row], rows.death[row]);
+    builder.Count(lane, classes[row], rows.size[row]);
+  });
+  builder.EndCounting();
+  visit([&](RowId row, uint32_t lane) { builder.Place(lane, classes[row], rows.size[row], row); });
+  parts_.blocks.orders[static_cast<size_t>(axis)] = builder.Finish();
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,70 @@
+// viewer/index/index_builder.h
+//
+// IndexBuilder: from a Trace to the parts of a ViewIndex, curves first. REQUIRES: the functions are
+// called in this order.
+//
+// Thread safety: one thread. Cost: a few passes over rows and events, some bytes a row beside what it
+// builds; docs/viewer.md has seconds.
+
+#ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
+#define GMT_VIEWER_INDEX_INDEX_BUILDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/phases.h"
+#include "analysis/trace.h"
+#include "viewer/index/index_parts.h"
+
+namespace gmt::viewer {
+
+class IndexBuilder {
+ public:
+  // Both must outlive it.
+  IndexBuilder(const analysis::Trace& trace, IndexParts& parts) : trace_(trace), parts_(parts) {}
+
+  void BuildTimes();
+  void BuildCurves();
+  // Steps first: they are an axis of their own.
+  void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
+  void BuildColumns();
+  void BuildSpaces();
+  void BuildOrder(Axis axis);
+
+ private:
+  // A device and a heap, and whether it is memory that holds blocks.
+  struct Kind {
+    int32_t device = 0;
+    uint32_t heap = 0;
+    bool holds_blocks = false;
+
+    auto operator<=>(const Kind&) const = default;
+  };
+
+  uint16_t KindOf(analysis::RowId row);
+  void FindKinds();
+  void OrderLanes();
+  void FindSamples();
+  bool BlocksOf(const Lane& lane) const;
+  void AddSegments(const Lane& lane, AddressSpaces& spaces) const;
+  std::vector<uint64_t> MappedAt() const;
+
+  const analysis::Trace& trace_;
+  IndexParts& parts_;
+  std::vector<Kind> kinds_;
+  std::map<Kind, uint16_t> kind_numbers_;
+  std::vector<uint16_t> kind_of_row_;
+  std::vector<uint32_t> lane_of_kind_;
+};
+
+// Categories of rows, and by them what lanes hold. Needs nothing but the parts of kBlocks.
+void BuildCategories(const analysis::Trace& trace, const analysis::Categories& categories,
+                     IndexParts& parts);
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_INDEX_INDEX_BUILDER_H_

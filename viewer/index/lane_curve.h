@@ -1,0 +1,149 @@
+// viewer/index/lane_curve.h
+//
+// What is live, by event. EventColumns has the size of each event and which of the curves it changes;
+// a LaneCurve adds the bytes at every 64th event and the least and most in between, and the same of 4,
+// 16, 64 ... of those, so that the extremes of any stretch are found by looking at a few values of each
+// level.
+//
+//   level 1  |----- 0..255 -----|----- 256..511 -----|
+//   level 0  | 0..63 | 64..127 | ...                       leaf: states after the events 0..63
+//   events    .......                                      replayed inside a leaf only
+//
+// Thread safety: const methods from any thread. Cost: about a byte an event, and a leaf read for each
+// end of a stretch.
+
+#ifndef GMT_VIEWER_INDEX_LANE_CURVE_H_
+#define GMT_VIEWER_INDEX_LANE_CURVE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "viewer/index/packed_column.h"
+
+namespace gmt::viewer {
+
+inline constexpr uint32_t kLeaf = static_cast<uint32_t>(PackedColumn::kChunk);
+inline constexpr uint32_t kNoCurve = UINT32_MAX;
+
+// Events by number; event 0 is none.
+struct EventColumns {
+  // What births and deaths of one kind change: the bytes live in a lane, and what is reserved there.
+  struct Group {
+    uint32_t live = kNoCurve, reserved = kNoCurve;
+  };
+  std::vector<Group> groups;
+  PackedColumn code;  // 0: nothing; 1 + 2 * group: a birth; 2 + 2 * group: a death
+  PackedColumn size;  // bytes
+
+  template <typename Archive>
+  void Visit(Archive& archive) {
+    archive.Items(groups);
+    archive.Column(code);
+    archive.Column(size);
+  }
+};
+
+class LaneCurve {
+ public:
+  struct Extremes {
+    uint64_t min = UINT64_MAX, max = 0;
+
+    void Add(uint64_t value) {
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+    void Add(const Extremes& other) {
+      if (other.min < min) min = other.min;
+      if (other.max > max) max = other.max;
+    }
+  };
+
+  uint64_t peak() const { return peak_; }
+  uint32_t peak_event() const { return peak_event_; }
+  uint64_t end() const { return end_; }
+
+  template <typename Archive>
+  void Visit(Archive& archive) {
+    archive.Value(peak_);
+    archive.Value(peak_event_);
+    archive.Value(end_);
+    archive.Column(at_leaf_);
+    archive.Column(births_);
+    archive.Column(deaths_);
+    archive.Each(levels_);
+  }
+
+ private:
+  friend class LaneCurveBuilder;
+  friend class CurveReader;
+  struct Level {
+    PackedColumn min, max;
+
+    template <typename Archive>
+    void Visit(Archive& archive) {
+      archive.Column(min);
+      archive.Column(max);
+    }
+  };
+
+  uint64_t peak_ = 0, end_ = 0;
+  uint32_t peak_event_ = 0;
+  PackedColumn at_leaf_;          // bytes after the first event of each leaf
+  PackedColumn births_, deaths_;  // until then, those of event 0 among them
+  std::vector<Level> levels_;
+};
+
+// Fed every event, in order.
+class LaneCurveBuilder {
+ public:
+  void Start(uint64_t bytes, uint64_t blocks);  // at event 0
+  void Birth(uint64_t bytes) { live_ += bytes, ++births_, is_changed_ = true; }
+  void Death(uint64_t bytes) { live_ -= bytes, ++deaths_, is_changed_ = true; }
+  // What the event changes has been said. Needed for events that change the curve and for the first
+  // of a leaf.
+  void EndEvent(uint32_t event);
+  LaneCurve Finish();
+
+ private:
+  void EndLeaf();
+  void AddLevels();
+
+  LaneCurve curve_;
+  uint64_t live_ = 0, births_ = 0, deaths_ = 0;
+  bool is_changed_ = false;
+  LaneCurve::Extremes leaf_;
+  PackedColumnBuilder at_leaf_, births_column_, deaths_column_, min_, max_;
+};
+
+// Reads a curve, best in ascending order: it keeps the leaf that it read last. For one thread.
+class CurveReader {
+ public:
+  // Which of a group's curves.
+  enum class Of { kLive, kReserved };
+  // `events` and `curve` must outlive it. `curve` has the number `id` in the groups.
+  CurveReader(const EventColumns& events, const LaneCurve& curve, uint32_t id, Of of);
+
+  // After the event.
+  uint64_t At(uint32_t event);
+  // Over the states after the events first..last. REQUIRES: first <= last.
+  LaneCurve::Extremes Over(uint32_t first, uint32_t last);
+  // Blocks until the event, with those of event 0.
+  uint64_t BirthsUntil(uint32_t event);
+  uint64_t DeathsUntil(uint32_t event);
+
+ private:
+  void ReadLeaf(uint32_t leaf);
+  LaneCurve::Extremes OverLeaves(uint32_t first, uint32_t last) const;
+  LaneCurve::Extremes OverEvents(uint32_t first, uint32_t last);
+
+  const EventColumns& events_;
+  const LaneCurve& curve_;
+  std::vector<int8_t> sign_;  // by code
+  uint32_t leaf_ = UINT32_MAX;
+  PackedColumn::Values codes_, sizes_, live_;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_INDEX_LANE_CURVE_H_

@@ -1,0 +1,144 @@
+#include "viewer/index/view_index.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/index/index_builder.h"
+#include "viewer/index/index_parts.h"
+#include "viewer/index/names.h"
+#include "viewer/index/select_blocks.h"
+#include "viewer/index/select_curve.h"
+
+namespace gmt::viewer {
+namespace {
+
+using Stage = ViewIndex::Stage;
+
+absl::Status Check(const Window& window, const IndexParts& parts, Stage stage) {
+  if (stage < Stage::kCurves) {
+    return absl::UnavailableError("the recording is still being read");
+  }
+  if (window.lane >= parts.lanes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no lane ", window.lane));
+  }
+  if (window.columns == 0 || window.columns > kMaxColumns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("columns must be 1 to ", kMaxColumns, ", not ", window.columns));
+  }
+  if (!std::isfinite(window.from) || !std::isfinite(window.to) || window.from >= window.to) {
+    return absl::InvalidArgumentError("`from` must lie before `to`");
+  }
+  if (window.axis != Axis::kStep) return absl::OkStatus();
+  if (stage < Stage::kBlocks) {
+    return absl::UnavailableError("the steps of the training loop are still being looked for");
+  }
+  if (!parts.axes.has_steps()) {
+    return absl::InvalidArgumentError("no steps of a training loop were seen in this recording");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check(const BlockQuery& query, const IndexParts& parts, Stage stage) {
+  if (const absl::Status status = Check(query.window, parts, stage); !status.ok()) return status;
+  if (stage < Stage::kBlocks) return absl::UnavailableError("blocks are still being sorted");
+  if (!std::isfinite(query.low) || !std::isfinite(query.high) || query.low >= query.high) {
+    return absl::InvalidArgumentError("`low` must lie below `high`");
+  }
+  if (query.rows == 0) return absl::InvalidArgumentError("`rows` must be at least 1");
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> KeysOf(const analysis::Examination& examination, const BlockTable& blocks) {
+  std::vector<bool> is_used(examination.definitions().stack_count() + size_t{1});
+  for (uint32_t row = 0; row < blocks.count(); ++row) {
+    if (blocks.stack[row] < is_used.size()) is_used[blocks.stack[row]] = true;
+  }
+  std::vector<uint32_t> keys(is_used.size());
+  for (uint32_t stack = 1; stack < keys.size(); ++stack) {
+    if (is_used[stack]) keys[stack] = SiteKey(examination.stacks().Own(stack));
+  }
+  return keys;
+}
+
+}  // namespace
+
+ViewIndex::ViewIndex() : parts_(std::make_unique<IndexParts>()) {}
+ViewIndex::~ViewIndex() = default;
+
+std::unique_ptr<ViewIndex> ViewIndex::FromParts(std::unique_ptr<IndexParts> parts) {
+  auto index = std::make_unique<ViewIndex>();
+  index->parts_ = std::move(parts);
+  index->Reach(Stage::kReady);
+  return index;
+}
+
+void ViewIndex::Build(const analysis::Examination& examination, std::mutex& examining,
+                      const Progress& progress) {
+  IndexBuilder builder(examination.trace(), *parts_);
+  progress("drawing curves", 0);
+  builder.BuildTimes();
+  progress("drawing curves", 0.1);
+  builder.BuildCurves();
+  Reach(Stage::kCurves);
+  progress("looking for training steps", 0.4);
+  {
+    const std::lock_guard lock(examining);
+    builder.BuildSteps(examination.cycles());
+  }
+  progress("noting blocks", 0.5);
+  builder.BuildColumns();
+  builder.BuildSpaces();
+  {
+    const std::lock_guard lock(examining);
+    parts_->blocks.key_of_stack = KeysOf(examination, parts_->blocks);
+  }
+  progress("sorting blocks", 0.7);
+  builder.BuildOrder(Axis::kTime);
+  progress("sorting blocks", 0.8);
+  builder.BuildOrder(Axis::kEvent);
+  if (parts_->axes.has_steps()) {
+    progress("sorting blocks", 0.9);
+    builder.BuildOrder(Axis::kStep);
+  }
+  Reach(Stage::kBlocks);
+  progress("sorting blocks", 1);
+}
+
+void ViewIndex::AddCategories(const analysis::Trace& trace,
+                              const analysis::Categories& categories) {
+  BuildCategories(trace, categories, *parts_);
+  Reach(Stage::kReady);
+}
+
+const std::vector<Lane>& ViewIndex::lanes() const { return parts_->lanes; }
+uint32_t ViewIndex::events() const { return parts_->events; }
+int64_t ViewIndex::end_ns() const { return parts_->end_ns; }
+const std::vector<std::string>& ViewIndex::streams() const { return parts_->streams; }
+const std::vector<std::string>& ViewIndex::threads() const { return parts_->threads; }
+bool ViewIndex::has_steps() const { return parts_->axes.has_steps(); }
+
+absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
+  const Stage reached = stage();
+  if (const absl::Status status = Check(window, *parts_, reached); !status.ok()) return status;
+  return SelectCurveOf(*parts_, window, reached == Stage::kReady);
+}
+
+absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,
+                                                  const SelectLimits& limits) const {
+  const Stage reached = stage();
+  if (const absl::Status status = Check(query, *parts_, reached); !status.ok()) return status;
+  return SelectBlocksOf(*parts_, query, limits, reached == Stage::kReady);
+}
+
+double ViewIndex::PositionOf(Axis axis, uint32_t event) const {
+  return parts_->axes.PositionOf(axis, event);
+}
+
+uint32_t ViewIndex::EventAt(Axis axis, double position) const {
+  return parts_->axes.EventAt(axis, position);
+}
+
+}  // namespace gmt::viewer
