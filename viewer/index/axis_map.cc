@@ -78,7 +78,7 @@ uint32_t AxisMap::EventAtStep(double step) const {
 }
 
 uint32_t AxisMap::EventAt(Axis axis, double position) const {
-  if (!(position > 0)) position = 0;
+  if (!(position >= 0)) return 0;
   switch (axis) {
     case Axis::kEvent:
       return position >= static_cast<double>(events()) ? events() : static_cast<uint32_t>(position);

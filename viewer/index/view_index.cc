@@ -1,11 +1,11 @@
 #include "viewer/index/view_index.h"
 
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/frames.h"
 #include "viewer/index/index_builder.h"
 #include "viewer/index/index_parts.h"
 #include "viewer/index/names.h"
@@ -51,14 +51,20 @@ absl::Status Check(const BlockQuery& query, const IndexParts& parts, Stage stage
   return absl::OkStatus();
 }
 
+// Stacks are described and forgotten: held as text, those of a long run are hundreds of megabytes.
 std::vector<uint32_t> KeysOf(const analysis::Examination& examination, const BlockTable& blocks) {
   std::vector<bool> is_used(examination.definitions().stack_count() + size_t{1});
   for (uint32_t row = 0; row < blocks.count(); ++row) {
-    if (blocks.stack[row] < is_used.size()) is_used[blocks.stack[row]] = true;
+    const uint64_t stack = blocks.stack[row];
+    if (stack < is_used.size()) is_used[stack] = true;
   }
   std::vector<uint32_t> keys(is_used.size());
   for (uint32_t stack = 1; stack < keys.size(); ++stack) {
-    if (is_used[stack]) keys[stack] = SiteKey(examination.stacks().Own(stack));
+    if (!is_used[stack]) continue;
+    const std::vector<analysis::FrameText> frames =
+        analysis::DescribeStack(examination.definitions(), stack, examination.rules());
+    const int own = analysis::OwnFrame(frames);
+    keys[stack] = SiteKey(own < 0 ? nullptr : &frames[static_cast<size_t>(own)]);
   }
   return keys;
 }
@@ -91,10 +97,7 @@ void ViewIndex::Build(const analysis::Examination& examination, std::mutex& exam
   progress("noting blocks", 0.5);
   builder.BuildColumns();
   builder.BuildSpaces();
-  {
-    const std::lock_guard lock(examining);
-    parts_->blocks.key_of_stack = KeysOf(examination, parts_->blocks);
-  }
+  parts_->blocks.key_of_stack = KeysOf(examination, parts_->blocks);
   progress("sorting blocks", 0.7);
   builder.BuildOrder(Axis::kTime);
   progress("sorting blocks", 0.8);
