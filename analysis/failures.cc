@@ -51,6 +51,7 @@ class FailureFinder {
         ++found_.mended;
       } else {
         ++found_.count;
+        found_.counted.push_back(i);
         found_.decisive = i;
       }
     }

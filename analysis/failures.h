@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "analysis/examination.h"
 
@@ -26,7 +27,8 @@ struct Failures {
   uint64_t count = 0;              // on devices, that were not mended
   uint64_t mended = 0;             // refusals of the driver
   uint64_t of_host = 0;            // pinned host memory
-  std::optional<size_t> decisive;  // of Trace::failed: the last that was not mended
+  std::vector<size_t> counted;     // of Trace::failed: those of `count`
+  std::optional<size_t> decisive;  // the last of them
   bool was_fatal = false;          // after it the process did not go on allocating as before
 };
 

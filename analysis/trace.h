@@ -355,6 +355,7 @@ struct Trace {
   std::vector<Mark> marks;
   std::vector<ToldAction> actions;
   std::vector<NamedInstant> snapshots;
+  std::vector<NamedInstant> gaps;  // where events are missing; without names
   std::vector<DeviceSample> samples;
   OutsideNotes outside;
   std::vector<Aside> asides;

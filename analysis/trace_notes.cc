@@ -48,6 +48,7 @@ void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& 
       return;
     case GAP:
       ++trace_.unknowns.gaps;
+      trace_.gaps.push_back({"", trace_.last_step(), event.t_ns});
       if (event.detail < batch.gaps.size()) {
         trace_.unknowns.events_missing += batch.gaps[event.detail].events();
       }

@@ -15,6 +15,8 @@ constexpr uint64_t kLargePageBytes = 20 << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 // Captures that may be under way at once.
 constexpr size_t kCapturesAtOnce = 64;
+// How far behind a segment's birth its first block is looked for.
+constexpr Step kStepsToFirstBlock = 1 << 12;
 
 // Driver memory in one piece: a segment, or what one call mapped.
 struct Chunk {
@@ -41,8 +43,10 @@ void SortByAddress(std::vector<T>& ranges) {
 
 class SegmentMapper {
  public:
-  SegmentMapper(const Trace& trace, int32_t device, Step step)
-      : trace_(trace), rows_(trace.rows), device_(device), step_(step) {}
+  // `candidates`: all rows that are held or pending; null: not known.
+  SegmentMapper(const Trace& trace, int32_t device, Step step,
+                const std::vector<RowId>* candidates = nullptr)
+      : trace_(trace), rows_(trace.rows), device_(device), step_(step), candidates_(candidates) {}
 
   std::vector<SegmentMap> Map() && {
     FindChunks();
@@ -51,22 +55,35 @@ class SegmentMapper {
     FindBlocks();
     size_t next = 0;
     for (size_t i = 0; i < segments_.size(); ++i) next = Fill(i, next);
-    AskBlocksOfThePast();
+    if (candidates_ == nullptr) {
+      AskBlocksOfThePast();
+    } else {
+      AskFirstBlocks();
+    }
     return std::move(segments_);
   }
 
  private:
+  template <typename Visit>
+  void ForEachCandidate(const Visit& visit) const {
+    if (candidates_ != nullptr) {
+      for (const RowId row : *candidates_) visit(row);
+      return;
+    }
+    for (RowId row = 0; row < rows_.count(); ++row) visit(row);
+  }
+
   void FindChunks() {
     const auto is_segment = [&](RowId row) {
       return (rows_.flags[row] & kRowHoldsBlocks) != 0 && rows_.device[row] == device_ &&
              rows_.HeldAfter(row, step_);
     };
-    for (RowId row = 0; row < rows_.count(); ++row) {
-      if (!is_segment(row) || (rows_.flags[row] & kRowHandle) != 0) continue;
+    ForEachCandidate([&](RowId row) {
+      if (!is_segment(row) || (rows_.flags[row] & kRowHandle) != 0) return;
       Chunk chunk{rows_.address[row], rows_.size[row], row, rows_.birth[row]};
       if ((rows_.flags[row] & kRowHasStream) != 0) chunk.stream = rows_.stream[row];
       AddChunk(chunk);
-    }
+    });
     for (const Mapping& m : trace_.mappings) {
       if (m.physical == kNoRow || !m.HeldAfter(step_) || !is_segment(m.physical)) continue;
       Chunk chunk{m.address, m.size, m.physical, m.birth, true};
@@ -128,13 +145,13 @@ class SegmentMapper {
   }
 
   void FindBlocks() {
-    for (RowId row = 0; row < rows_.count(); ++row) {
-      if (rows_.birth[row] > step_ || rows_.completed[row] <= step_ || !IsBlock(row)) continue;
+    ForEachCandidate([&](RowId row) {
+      if (rows_.birth[row] > step_ || rows_.completed[row] <= step_ || !IsBlock(row)) return;
       const bool live = rows_.HeldAfter(row, step_);
       const uint64_t end = rows_.address[row] + rows_.size[row];
-      if (end <= rows_.address[row] || (!live && !rows_.PendingAfter(row, step_))) continue;
+      if (end <= rows_.address[row] || (!live && !rows_.PendingAfter(row, step_))) return;
       blocks_.push_back({rows_.address[row], end, row, live});
-    }
+    });
     SortByAddress(blocks_);
     uint64_t reached = 0;
     for (Block& block : blocks_) {
@@ -222,6 +239,27 @@ class SegmentMapper {
     }
   }
 
+  // Allocators take a segment for a block that they then lay into it: its first one comes soon.
+  void AskFirstBlocks() {
+    std::vector<size_t> silent;  // segments, by address
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      const bool has_blocks = std::any_of(segments_[i].pieces.begin(), segments_[i].pieces.end(),
+                                          [](const Piece& piece) { return piece.row != kNoRow; });
+      if (!has_blocks) silent.push_back(i);
+    }
+    for (const size_t i : silent) NoteFirstBlock(segments_[i], chunks_[first_chunk_[i]].birth);
+  }
+  void NoteFirstBlock(SegmentMap& segment, Step birth) {
+    const Step last = step_ - birth > kStepsToFirstBlock ? birth + kStepsToFirstBlock : step_;
+    for (Step step = birth; step < last; ++step) {
+      const StepRecord record = trace_.steps[step];
+      if (record.row == kNoRow || record.is_death || !IsBlock(record.row)) continue;
+      const uint64_t address = rows_.address[record.row];
+      if (address < segment.address || address >= segment.end()) continue;
+      return NoteBlock(segment, record.row);
+    }
+  }
+
   bool WasBornInACapture(RowId row) const {
     const Step birth = rows_.birth[row];
     const auto after = std::partition_point(trace_.captures.begin(), trace_.captures.end(),
@@ -243,6 +281,7 @@ class SegmentMapper {
   const Rows& rows_;
   const int32_t device_;
   const Step step_;
+  const std::vector<RowId>* const candidates_;
   std::vector<Chunk> chunks_;  // by address, disjoint
   std::vector<SegmentMap> segments_;
   std::vector<size_t> first_chunk_;  // of each segment, and behind the last
@@ -253,6 +292,11 @@ class SegmentMapper {
 
 std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step) {
   return SegmentMapper(trace, device, step).Map();
+}
+
+std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step,
+                                      const std::vector<RowId>& rows) {
+  return SegmentMapper(trace, device, step, &rows).Map();
 }
 
 }  // namespace gmt::analysis

@@ -48,6 +48,12 @@ struct SegmentMap {
 // The segments of a device after a step, by address.
 std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step);
 
+// The same for who knows the rows that are held or pending (T7) after the step: nothing else is looked
+// at, but for segments without a block, whose stream and pool are those of the first block that they
+// are known to have had.
+std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step,
+                                      const std::vector<RowId>& rows);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_FRAGMENTATION_SEGMENT_MAP_H_

@@ -22,8 +22,8 @@ inline constexpr uint32_t kMaxTableRows = 500;
 
 // All given parts must hold; empty strings and nullopt: any.
 struct Filter {
-  // What a person types. Plain text is looked for in the functions, files ("model.py:41" too) and
-  // libraries of the stack, and in the block's address and name, in either case; an address finds the
+  // What a person types. Plain text is looked for in the functions ("forward (model.py)"), files
+  // ("model.py:41" too) and libraries of the stack, and in the block's address and name, in either case; an address finds the
   // block that it lies in. '/.../' is a regular expression (RE2) on the same texts.
   std::string text;
   std::string category;  // as FileMeta names them
@@ -108,8 +108,8 @@ struct FlameQuery {
 struct FlameTree {
   std::vector<uint32_t> parent;
   std::vector<double> bytes, blocks;
-  std::vector<double> before;  // empty without a comparison
-  std::vector<uint32_t> name;  // index of names
+  std::vector<double> before;      // empty without a comparison
+  std::vector<uint32_t> name;      // index of names
   std::vector<std::string> names;  // "function\tfile:line\tkind"
   double total = 0;
 };

@@ -1,0 +1,160 @@
+#include "viewer/questions/block_details.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "viewer/index/names.h"
+#include "viewer/questions/row_filter.h"
+#include "viewer/questions/segments.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::Piece;
+using analysis::RowId;
+using analysis::SegmentMap;
+
+std::optional<uint32_t> LaneOf(const Recording& recording, RowId row) {
+  for (uint32_t lane = 0; lane < recording.lanes.size(); ++lane) {
+    if (recording.IsIn(recording.lanes[lane], row)) return lane;
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> TimeOf(const analysis::Trace& trace, uint32_t event) {
+  if (event == kNever) return std::nullopt;
+  return trace.TimeOf(event);
+}
+
+// A wait ends between two events, at a time of its own.
+std::optional<int64_t> CompletedAt(const analysis::Trace& trace, RowId row) {
+  if ((trace.rows.flags[row] & analysis::kRowAwaited) != 0) {
+    const analysis::Step step = trace.rows.completed[row];
+    auto found = std::lower_bound(trace.completions.begin(), trace.completions.end(), step,
+                                  [](const analysis::Completion& completion, analysis::Step at) {
+                                    return completion.step < at;
+                                  });
+    for (; found != trace.completions.end() && found->step == step; ++found) {
+      if (found->row == row) return found->t_ns;
+    }
+  }
+  return TimeOf(trace, trace.rows.completed[row]);
+}
+
+void Name(Recording& recording, RowId row, BlockDetails& block) {
+  const analysis::Rows& rows = recording.rows();
+  block.name = recording.frames.definitions().string(rows.Name(row));
+  block.category = analysis::NameOf(recording.CategoryOf(row));
+  if (recording.categories != nullptr) {
+    block.reason = recording.categories->Reason(row);
+    block.confidence = NameOf(recording.categories->Of(row).confidence);
+  }
+  block.stream = StreamName(rows, row);
+  block.thread = ThreadName(rows, row);
+  if (const std::optional<uint64_t> pool = rows.Pool(row)) {
+    block.pool = absl::StrCat("0x", absl::Hex(*pool));
+  }
+}
+
+void TellLife(Recording& recording, RowId row, BlockDetails& block) {
+  const analysis::Trace& trace = recording.trace();
+  block.birth = trace.rows.birth[row];
+  block.death = trace.rows.death[row];
+  block.completed = trace.rows.completed[row];
+  block.birth_ns = trace.TimeOf(block.birth);
+  block.death_ns = TimeOf(trace, block.death);
+  block.completed_ns = CompletedAt(trace, row);
+  if (block.birth == 0) return;
+  const LoopPhases& phases = recording.phases();
+  block.step = phases.StepAt(block.birth);
+  block.phase = analysis::NameOf(phases.At(block.birth));
+}
+
+Neighbour NeighbourOf(Recording& recording, const Piece& piece) {
+  Neighbour neighbour;
+  neighbour.size = piece.size;
+  if (piece.is_free()) {
+    neighbour.label = "hole";
+    return neighbour;
+  }
+  neighbour.row = piece.row;
+  neighbour.label = recording.frames.Label(recording.rows().stack[piece.row]);
+  if (piece.kind == Piece::kAwaiting) neighbour.label += ", freed and waiting";
+  return neighbour;
+}
+
+// Free memory may be in several pieces, of which some could be given back: here it is one hole.
+Piece Whole(const SegmentMap& segment, size_t index, int direction) {
+  Piece whole = segment.pieces[index];
+  for (size_t i = index; whole.is_free();) {
+    if (direction < 0 && i == 0) break;
+    i = direction < 0 ? i - 1 : i + 1;
+    if (i >= segment.pieces.size() || !segment.pieces[i].is_free()) break;
+    whole.size += segment.pieces[i].size;
+  }
+  return whole;
+}
+
+void Place(Recording& recording, RowId row, BlockDetails& block) {
+  const std::optional<SegmentMap> segment = SegmentOf(recording, row, block.birth);
+  if (!segment) return;
+  block.segment = {segment->address, segment->size, block.address - segment->address};
+  if (block.pool.empty()) block.pool = PoolName(recording.rows(), *segment);
+  const auto& pieces = segment->pieces;
+  const auto found = std::find_if(pieces.begin(), pieces.end(),
+                                  [&](const Piece& piece) { return piece.row == row; });
+  if (found == pieces.end()) return;
+  const auto index = static_cast<size_t>(found - pieces.begin());
+  if (index > 0) block.before = NeighbourOf(recording, Whole(*segment, index - 1, -1));
+  if (index + 1 < pieces.size()) {
+    block.after = NeighbourOf(recording, Whole(*segment, index + 1, 1));
+  }
+}
+
+BlockDetails::SameStack SameStackOf(Recording& recording, RowId row, const BlockDetails& block) {
+  const analysis::Rows& rows = recording.rows();
+  BlockDetails::SameStack same;
+  for (const RowId other : recording.held.After(block.birth)) {
+    const bool counts = rows.stack[other] == rows.stack[row] &&
+                        recording.IsIn(recording.lanes[*block.lane], other) &&
+                        rows.HeldAfter(other, block.birth);
+    if (counts) same.live_bytes += rows.size[other];
+  }
+  absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
+  GroupHistory& history =
+      recording.histories.Get(recording, *block.lane, TableQuery::kStack, {}, *all);
+  const uint32_t group = history.grouper.Of(row);
+  same.blocks = history.blocks[group];
+  same.peak_bytes = history.peak_bytes[group];
+  return same;
+}
+
+}  // namespace
+
+absl::StatusOr<BlockDetails> DescribeBlock(Recording& recording, uint32_t row) {
+  const analysis::Rows& rows = recording.rows();
+  if (row >= rows.count()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no block ", row, "; the recording has ", rows.count()));
+  }
+  BlockDetails block;
+  block.row = row;
+  block.lane = LaneOf(recording, row);
+  block.address = rows.address[row];
+  block.size = rows.size[row];
+  block.requested = rows.Requested(row);
+  Name(recording, row, block);
+  TellLife(recording, row, block);
+  block.stack = recording.frames.Info(rows.stack[row]);
+  if (const uint32_t stack = rows.FreeStack(row)) block.free_stack = recording.frames.Info(stack);
+  if (const uint32_t stack = rows.forward_stack[row]) {
+    block.forward_stack = recording.frames.Info(stack);
+  }
+  Place(recording, row, block);
+  if (block.lane) block.same_stack = SameStackOf(recording, row, block);
+  return block;
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,221 @@
+// The table block by block (table.h). Of fifty million blocks a page shows fifty: which ones is found by
+// counting how many have keys in each part of the range of keys, until what is left can be sorted.
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/questions/lifetimes.h"
+#include "viewer/questions/scope_rows.h"
+#include "viewer/questions/table.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::RowId;
+
+constexpr size_t kBins = 4096;
+constexpr uint64_t kZero = uint64_t{1} << 63;  // of signed keys
+
+struct Candidate {
+  uint64_t key = 0;
+  analysis::Step birth = 0;
+  RowId row = analysis::kNoRow;
+  int sign = 1;
+
+  bool operator<(const Candidate& other) const {
+    return std::tie(key, birth, row) < std::tie(other.key, other.birth, other.row);
+  }
+};
+
+// Stacks by what they are called.
+class NameRanks {
+ public:
+  explicit NameRanks(Recording& recording) : recording_(recording) {}
+
+  uint64_t Of(uint32_t stack) {
+    if (ranks_.empty()) Rank();
+    const auto found = ranks_.find(stack);
+    return found == ranks_.end() ? 0 : found->second;
+  }
+
+ private:
+  void Rank() {
+    std::vector<std::pair<std::string, uint32_t>> labels;
+    const analysis::Rows& rows = recording_.rows();
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (!ranks_.try_emplace(rows.stack[row], 0).second) continue;
+      labels.emplace_back(recording_.frames.Label(rows.stack[row]), rows.stack[row]);
+    }
+    std::sort(labels.begin(), labels.end());
+    uint64_t rank = 0;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (i == 0 || labels[i].first != labels[i - 1].first) ++rank;
+      ranks_[labels[i].second] = rank;
+    }
+  }
+
+  Recording& recording_;
+  absl::flat_hash_map<uint32_t, uint64_t> ranks_;
+};
+
+class BlockTableMaker {
+ public:
+  BlockTableMaker(Recording& recording, const TableQuery& query, RowFilter& filter,
+                  size_t max_sorted)
+      : recording_(recording),
+        query_(query),
+        filter_(filter),
+        max_sorted_(max_sorted),
+        ranks_(recording) {}
+
+  Table Make() {
+    CountScope();
+    const uint64_t begin = std::min(query_.offset, table_.total_rows);
+    const uint64_t end = begin + std::min<uint64_t>(query_.limit, table_.total_rows - begin);
+    if (begin == end) return std::move(table_);
+    const uint64_t before = Narrow(begin, end);
+    std::vector<Candidate> candidates = Collect(begin - before);
+    const auto from = candidates.begin() + static_cast<std::ptrdiff_t>(begin - before - skipped_);
+    const auto to = from + static_cast<std::ptrdiff_t>(end - begin);
+    std::nth_element(candidates.begin(), from, candidates.end());
+    std::partial_sort(from, to, candidates.end());
+    for (auto candidate = from; candidate != to; ++candidate) {
+      table_.rows.push_back(RowOf(*candidate));
+    }
+    return std::move(table_);
+  }
+
+ private:
+  // In ascending order, whatever the order asked for.
+  uint64_t KeyOf(RowId row, int sign) {
+    const uint64_t key = AscendingKeyOf(row, sign);
+    return query_.descending ? ~key : key;
+  }
+  uint64_t AscendingKeyOf(RowId row, int sign) {
+    const uint64_t size = recording_.rows().size[row];
+    switch (query_.sort) {
+      case TableQuery::kBytes:
+      case TableQuery::kGrowth: {
+        const uint64_t bounded = std::min(size, kZero - 1);
+        return sign > 0 ? kZero + bounded : kZero - bounded;
+      }
+      case TableQuery::kPeak:
+        return size;
+      case TableQuery::kBlocks:
+      case TableQuery::kRate:
+        return kZero + static_cast<uint64_t>(int64_t{sign});
+      case TableQuery::kLifetime:
+        return static_cast<uint64_t>(LifetimeOf(recording_.trace(), row).value_or(INT64_MAX));
+      case TableQuery::kName:
+        return ranks_.Of(recording_.rows().stack[row]);
+    }
+    return 0;
+  }
+
+  void CountScope() {
+    uint64_t bytes = 0, blocks = 0;
+    low_ = UINT64_MAX;
+    high_ = 0;
+    ForEachRow(recording_, query_.scope, filter_, [&](RowId row, int sign) {
+      const uint64_t size = recording_.rows().size[row];
+      bytes += sign > 0 ? size : -size;
+      blocks += static_cast<uint64_t>(int64_t{sign});
+      ++table_.total_rows;
+      const uint64_t key = KeyOf(row, sign);
+      low_ = std::min(low_, key);
+      high_ = std::max(high_, key);
+      return true;
+    });
+    table_.total_bytes = static_cast<int64_t>(bytes);
+    table_.total_blocks = static_cast<int64_t>(blocks);
+  }
+
+  // Draws low_ and high_ together around the keys of the ranks [begin, end), until few blocks lie between
+  // or keys can be told apart no further. Returns how many lie before.
+  uint64_t Narrow(uint64_t begin, uint64_t end) {
+    uint64_t before = 0, inside = table_.total_rows;
+    while (inside > max_sorted_ && !single_keys_) {
+      const uint64_t span = high_ - low_;
+      const uint64_t width = span / kBins + 1;
+      std::array<uint64_t, kBins> bins = {};
+      ForEachRow(recording_, query_.scope, filter_, [&](RowId row, int sign) {
+        const uint64_t key = KeyOf(row, sign);
+        if (key >= low_ && key <= high_) ++bins[(key - low_) / width];
+        return true;
+      });
+      size_t first = 0;
+      while (before + bins[first] <= begin) before += bins[first++];
+      size_t last = first;
+      uint64_t through = before + bins[first];
+      while (through < end) through += bins[++last];
+      if (last < span / width) high_ = low_ + (last + 1) * width - 1;
+      low_ += first * width;
+      inside = through - before;
+      single_keys_ = width == 1;
+    }
+    return before;
+  }
+
+  // Between low_ and high_. Blocks come by birth, which is the order of those of one key: so of the
+  // first key those before the page can be left out, and of each as many as a page has are enough.
+  std::vector<Candidate> Collect(uint64_t to_skip) {
+    std::vector<Candidate> candidates;
+    absl::flat_hash_map<uint64_t, uint64_t> taken;  // by key
+    const bool leaves_out = single_keys_ && query_.scope.of != Scope::kGrowth;
+    ForEachRow(recording_, query_.scope, filter_, [&](RowId row, int sign) {
+      const uint64_t key = KeyOf(row, sign);
+      if (key < low_ || key > high_) return true;
+      if (leaves_out && key == low_ && skipped_ < to_skip) return ++skipped_, true;
+      if (leaves_out && taken[key]++ >= query_.limit) return true;
+      candidates.push_back({key, recording_.rows().birth[row], row, sign});
+      return true;
+    });
+    return candidates;
+  }
+
+  TableRow RowOf(const Candidate& candidate) {
+    const analysis::Rows& rows = recording_.rows();
+    const RowId id = candidate.row;
+    TableRow row;
+    row.id = absl::StrCat("block/", id);
+    row.stack = rows.stack[id];
+    const analysis::FrameText* own = recording_.frames.Own(row.stack);
+    row.name = recording_.frames.definitions().string(rows.Name(id));
+    if (row.name.empty()) row.name = own == nullptr ? "unknown" : own->Name();
+    if (own != nullptr) row.where = own->Place();
+    row.bytes = static_cast<int64_t>(candidate.sign > 0 ? rows.size[id] : -rows.size[id]);
+    row.blocks = candidate.sign;
+    row.peak_bytes = rows.size[id];
+    row.mean_size = static_cast<double>(rows.size[id]);
+    row.median_lifetime_ns = LifetimeOf(recording_.trace(), id);
+    for (uint32_t column = 0; column < query_.sparkline; ++column) {
+      const analysis::Step event =
+          LiveSamples::EventOf(recording_.trace(), column, query_.sparkline);
+      row.sparkline.push_back(rows.HeldAfter(id, event) ? row.mean_size : 0);
+    }
+    return row;
+  }
+
+  Recording& recording_;
+  const TableQuery& query_;
+  RowFilter& filter_;
+  const size_t max_sorted_;
+  NameRanks ranks_;
+  uint64_t low_ = 0, high_ = 0;  // keys of the page and its neighbourhood
+  bool single_keys_ = false;     // they are too many blocks, of few keys
+  uint64_t skipped_ = 0;         // of the first key, before the page
+  Table table_;
+};
+
+}  // namespace
+
+Table MakeBlockTable(Recording& recording, const TableQuery& query, RowFilter& filter,
+                     size_t max_sorted) {
+  return BlockTableMaker(recording, query, filter, max_sorted).Make();
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,85 @@
+#include "viewer/questions/flame.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/questions/flame_tree_builder.h"
+#include "viewer/questions/scope_rows.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::FrameText;
+using analysis::RowId;
+
+// Signed sums: what went counts against what came.
+using ByStack = std::map<uint32_t, StackWeight>;
+
+absl::StatusOr<ByStack> WeighStacks(Recording& recording, const Scope& scope) {
+  if (absl::Status status = CheckScope(recording, scope); !status.ok()) return status;
+  absl::StatusOr<RowFilter> filter = RowFilter::Make(recording, scope.filter);
+  if (!filter.ok()) return filter.status();
+  absl::flat_hash_map<uint32_t, StackWeight> weights;
+  ForEachRow(recording, scope, *filter, [&](RowId row, int sign) {
+    StackWeight& weight = weights[recording.rows().stack[row]];
+    weight.bytes += sign * static_cast<double>(recording.rows().size[row]);
+    weight.blocks += sign;
+    return true;
+  });
+  return ByStack(weights.begin(), weights.end());
+}
+
+// The calls of a stack in the order in which the graph shows them.
+analysis::FrameTextPointers PathOf(FrameTable& frames, uint32_t stack, const FlameQuery& query) {
+  analysis::FrameTextPointers path = frames.Frames(stack);
+  if (query.folded) {
+    const int leading = analysis::LeadingFrame(path);
+    int i = 0;
+    std::erase_if(path,
+                  [&](const FrameText* frame) { return i++ != leading && frame->is_noise(); });
+  }
+  if (!query.inverted) std::reverse(path.begin(), path.end());
+  return path;
+}
+
+void AddStacks(Recording& recording, const FlameQuery& query, const ByStack& stacks, bool is_before,
+               FlameTreeBuilder& builder) {
+  for (const auto& [stack, weight] : stacks) {
+    builder.Add(PathOf(recording.frames, stack, query), weight, is_before);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<FlameTree> MakeFlame(Recording& recording, const FlameQuery& query,
+                                    size_t max_nodes) {
+  const absl::StatusOr<ByStack> stacks = WeighStacks(recording, query.scope);
+  if (!stacks.ok()) return stacks.status();
+  FlameTreeBuilder builder({.with_lines = true, .compares = false});
+  AddStacks(recording, query, *stacks, false, builder);
+  return std::move(builder).Build(max_nodes);
+}
+
+absl::StatusOr<FlameTree> MakeFlame(Recording& recording, const FlameQuery& query, Recording& other,
+                                    uint32_t other_lane, uint32_t other_to, size_t max_nodes) {
+  const absl::StatusOr<ByStack> stacks = WeighStacks(recording, query.scope);
+  if (!stacks.ok()) return stacks.status();
+  Scope before;
+  before.lane = other_lane;
+  before.to = other_to;
+  before.filter = query.scope.filter;
+  if (&other != &recording) before.filter.stack.reset();  // another file counts its own
+  const absl::StatusOr<ByStack> others = WeighStacks(other, before);
+  if (!others.ok()) return others.status();
+  FlameTreeBuilder builder({.with_lines = &other == &recording, .compares = true});
+  AddStacks(recording, query, *stacks, false, builder);
+  AddStacks(other, query, *others, true, builder);
+  return std::move(builder).Build(max_nodes);
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,53 @@
+// viewer/questions/group_history.h
+//
+// What the groups of a table (viewer/questions/grouper.h) were over the whole recording: how many blocks
+// they have had and the most that they held at one moment. That takes a walk over all events, so the
+// last ones asked for are kept.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_VIEWER_QUESTIONS_GROUP_HISTORY_H_
+#define GMT_VIEWER_QUESTIONS_GROUP_HISTORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "viewer/questions/grouper.h"
+#include "viewer/questions/queries.h"
+
+namespace gmt::viewer {
+
+class RowFilter;
+
+struct GroupHistory {
+  GroupHistory(Recording& recording, TableQuery::By by) : grouper(recording, by) {}
+
+  Grouper grouper;
+  std::vector<uint64_t> peak_bytes, blocks;  // by group
+};
+
+class GroupHistories {
+ public:
+  static constexpr size_t kKept = 8;
+
+  // Of the blocks of a lane that the filter lets through. Valid until the next call.
+  // REQUIRES: `row_filter` is of `filter`.
+  GroupHistory& Get(Recording& recording, uint32_t lane, TableQuery::By by, const Filter& filter,
+                    RowFilter& row_filter);
+  // Categories have become known.
+  void Clear() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    uint32_t lane = 0;
+    TableQuery::By by = TableQuery::kStack;
+    Filter filter;
+    std::unique_ptr<GroupHistory> history;
+  };
+  std::vector<Entry> entries_;  // the last one asked for comes last
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_QUESTIONS_GROUP_HISTORY_H_

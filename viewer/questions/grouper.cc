@@ -1,0 +1,105 @@
+#include "viewer/questions/grouper.h"
+
+#include "absl/strings/str_cat.h"
+#include "analysis/report.h"
+#include "analysis/text.h"
+#include "viewer/index/names.h"
+#include "viewer/questions/recording.h"
+
+namespace gmt::viewer {
+
+using analysis::FrameText;
+
+Grouper::Key Grouper::LabelOf(uint32_t stack) {
+  const auto [found, is_new] = by_stack_.try_emplace(stack);
+  if (!is_new) return found->second;
+  Key& key = found->second;
+  const FrameText* own = recording_.frames.Own(stack);
+  const auto by =
+      by_ == TableQuery::kFile ? analysis::GroupBy::kFile : analysis::GroupBy::kFunction;
+  const std::string label = own == nullptr ? "" : analysis::GroupLabel(by, *own);
+  key.known = !label.empty();
+  if (!key.known) return key;
+  const auto [known, is_new_label] = by_label_.try_emplace(label, labels_.size());
+  if (is_new_label) labels_.push_back(label);
+  key.value = known->second;
+  return key;
+}
+
+Grouper::Key Grouper::KeyOf(uint32_t row) {
+  const analysis::Rows& rows = recording_.rows();
+  switch (by_) {
+    case TableQuery::kStack:
+      return {rows.stack[row] != 0, rows.stack[row]};
+    case TableQuery::kFunction:
+    case TableQuery::kFile:
+      return LabelOf(rows.stack[row]);
+    case TableQuery::kCategory:
+      return {true, static_cast<uint64_t>(recording_.CategoryOf(row))};
+    case TableQuery::kSize:
+      return {true, rows.size[row]};
+    case TableQuery::kStream:
+      if ((rows.flags[row] & analysis::kRowHasStream) == 0) return {false, 0};
+      return {true, rows.stream[row]};
+    case TableQuery::kThread:
+      if ((rows.flags[row] & analysis::kRowHasThread) == 0) return {false, 0};
+      return {true, rows.thread[row]};
+    case TableQuery::kBlock:
+      break;
+  }
+  return {true, row};
+}
+
+uint32_t Grouper::Of(uint32_t row) {
+  const Key key = KeyOf(row);
+  if (last_group_ != UINT32_MAX && key == last_key_) return last_group_;
+  const auto [found, is_new] = groups_.try_emplace(key, count());
+  if (is_new) keys_.push_back(key);
+  last_key_ = key;
+  return last_group_ = found->second;
+}
+
+Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {
+  const Key& key = keys_[group];
+  const std::string unknown(kUnknownName);
+  const FrameText* own = recording_.frames.Own(stack);
+  const std::string where = own == nullptr ? "" : own->Place();
+  switch (by_) {
+    case TableQuery::kStack:
+      if (own == nullptr) return {absl::StrCat("stack/", key.value), unknown, ""};
+      return {absl::StrCat("stack/", key.value), own->Name(), where};
+    case TableQuery::kFunction:
+    case TableQuery::kFile: {
+      const std::string name = key.known ? labels_[key.value] : unknown;
+      const bool is_file = by_ == TableQuery::kFile;
+      return {absl::StrCat(is_file ? "file/" : "function/", name), name, is_file ? "" : where};
+    }
+    case TableQuery::kCategory:
+      return {absl::StrCat("category/", key.value),
+              std::string(analysis::NameOf(static_cast<analysis::Category>(key.value))), ""};
+    case TableQuery::kSize:
+      return {absl::StrCat("size/", key.value), analysis::Bytes(key.value), ""};
+    case TableQuery::kStream: {
+      const std::string name = key.known ? absl::StrCat("0x", absl::Hex(key.value)) : unknown;
+      return {absl::StrCat("stream/", name), name, ""};
+    }
+    case TableQuery::kThread: {
+      const std::string name = key.known ? absl::StrCat(key.value) : unknown;
+      return {absl::StrCat("thread/", name), name, ""};
+    }
+    case TableQuery::kBlock:
+      break;
+  }
+  return {};
+}
+
+bool Grouper::Less(uint32_t a, uint32_t b) const {
+  const Key& left = keys_[a];
+  const Key& right = keys_[b];
+  if (left.known != right.known) return left.known;
+  if (!left.known) return false;
+  const bool has_label = by_ == TableQuery::kFunction || by_ == TableQuery::kFile;
+  return has_label ? labels_[left.value] < labels_[right.value] : left.value < right.value;
+}
+
+}  // namespace gmt::viewer

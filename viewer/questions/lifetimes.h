@@ -1,0 +1,38 @@
+// viewer/questions/lifetimes.h
+//
+// How long blocks lived.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_VIEWER_QUESTIONS_LIFETIMES_H_
+#define GMT_VIEWER_QUESTIONS_LIFETIMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/trace.h"
+
+namespace gmt::viewer {
+
+// nullopt: from before the recording, or never freed.
+std::optional<int64_t> LifetimeOf(const analysis::Trace& trace, analysis::RowId row);
+
+// The median by group. Of more blocks than table.h's kMaxLifetimes every second, third, ... counts.
+class LifetimeMedians {
+ public:
+  // `blocks`: how many will be added; `groups`: those that are asked for.
+  LifetimeMedians(uint64_t blocks, const std::vector<uint32_t>& groups);
+
+  void Add(uint32_t group, const analysis::Trace& trace, analysis::RowId row);
+  absl::flat_hash_map<uint32_t, int64_t> Find() &&;
+
+ private:
+  uint64_t stride_ = 1, seen_ = 0;
+  absl::flat_hash_map<uint32_t, std::vector<int64_t>> lifetimes_;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_QUESTIONS_LIFETIMES_H_

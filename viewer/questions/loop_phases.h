@@ -1,0 +1,40 @@
+// viewer/questions/loop_phases.h
+//
+// LoopPhases: the phases of a training loop (analysis/phases.h) as spans of events, and which one an event
+// is in. Spans are in order and do not overlap; what lies between them is "other".
+//
+// Thread safety: const methods from any thread. Cost: as FindPhaseSpans.
+
+#ifndef GMT_VIEWER_QUESTIONS_LOOP_PHASES_H_
+#define GMT_VIEWER_QUESTIONS_LOOP_PHASES_H_
+
+#include <optional>
+#include <vector>
+
+#include "analysis/examination.h"
+#include "analysis/phases.h"
+
+namespace gmt::viewer {
+
+class LoopPhases {
+ public:
+  struct Span {
+    analysis::Step begin = 0, end = 0;  // what happened in it: begin+1..end
+    analysis::Phase phase = analysis::Phase::kOther;
+  };
+
+  explicit LoopPhases(const analysis::Examination& examination);
+
+  const std::vector<Span>& spans() const { return spans_; }
+  analysis::Phase At(analysis::Step event) const;
+  // The step of the loop, from 1; nullopt: in none.
+  std::optional<uint32_t> StepAt(analysis::Step event) const;
+
+ private:
+  const analysis::Cycles& cycles_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_QUESTIONS_LOOP_PHASES_H_

@@ -1,0 +1,96 @@
+#include "viewer/questions/questions.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "viewer/questions/block_details.h"
+#include "viewer/questions/find.h"
+#include "viewer/questions/flame.h"
+#include "viewer/questions/recording.h"
+#include "viewer/questions/row_filter.h"
+#include "viewer/questions/segments.h"
+#include "viewer/questions/table.h"
+
+namespace gmt::viewer {
+namespace {
+
+constexpr size_t kMaxStacks = 1000;  // of one question
+
+}  // namespace
+
+struct Questions::State {
+  State(const analysis::Examination& examination, std::vector<Lane> lanes)
+      : recording(examination, std::move(lanes)) {}
+
+  Recording recording;
+};
+
+Questions::Questions(const analysis::Examination& examination, std::vector<Lane> lanes)
+    : state_(std::make_unique<State>(examination, std::move(lanes))) {}
+Questions::~Questions() = default;
+
+void Questions::SetCategories(const analysis::Categories* categories) {
+  state_->recording.categories = categories;
+  state_->recording.histories.Clear();
+  state_->recording.found_total.reset();
+}
+
+void Questions::Prepare() {
+  Recording& recording = state_->recording;
+  recording.held.Prepare();
+  recording.phases();
+  if (recording.lanes.empty()) return;
+  absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
+  recording.histories.Get(recording, 0, TableQuery::kStack, {}, *all);
+}
+
+absl::StatusOr<BlockDetails> Questions::AnswerBlock(uint32_t row) {
+  return DescribeBlock(state_->recording, row);
+}
+
+absl::StatusOr<std::vector<StackInfo>> Questions::AnswerStacks(const std::vector<uint32_t>& ids) {
+  if (ids.size() > kMaxStacks) {
+    return absl::InvalidArgumentError(absl::StrCat("at most ", kMaxStacks, " stacks at once"));
+  }
+  std::vector<StackInfo> stacks;
+  for (const uint32_t id : ids) stacks.push_back(state_->recording.frames.Info(id));
+  return stacks;
+}
+
+absl::StatusOr<SourceText> Questions::AnswerSource(const std::string& path, uint32_t line) {
+  return state_->recording.sources.Around(path, line);
+}
+
+absl::StatusOr<FlameTree> Questions::AnswerFlame(const FlameQuery& query) {
+  return MakeFlame(state_->recording, query);
+}
+
+absl::StatusOr<FlameTree> Questions::AnswerFlame(const FlameQuery& query, Questions& other,
+                                                 uint32_t other_lane, uint32_t other_to) {
+  return MakeFlame(state_->recording, query, other.state_->recording, other_lane, other_to);
+}
+
+absl::StatusOr<Table> Questions::AnswerTable(const TableQuery& query) {
+  return MakeTable(state_->recording, query);
+}
+
+absl::StatusOr<Segments> Questions::AnswerSegments(uint32_t lane, uint32_t event) {
+  return MakeSegments(state_->recording, lane, event);
+}
+
+absl::StatusOr<Found> Questions::AnswerFind(const Scope& scope, uint32_t after, uint32_t limit) {
+  return FindBlocks(state_->recording, scope, after, limit);
+}
+
+Alignment Align(const analysis::Examination& base, const analysis::Examination& other) {
+  Alignment alignment;
+  const auto& left = base.cycles().cycles;
+  const auto& right = other.cycles().cycles;
+  alignment.by = left.empty() || right.empty() ? Alignment::kTime : Alignment::kStep;
+  for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
+    alignment.steps.emplace_back(left[i].begin, right[i].begin);
+  }
+  return alignment;
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,182 @@
+#include "viewer/questions/questions_json.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "analysis/text.h"
+
+namespace gmt::viewer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+const char* TextOf(Frame::Kind kind) {
+  switch (kind) {
+    case Frame::kPython:
+      return "python";
+    case Frame::kNative:
+      return "native";
+    case Frame::kUser:
+      return "user";
+    case Frame::kFolded:
+      return "folded";
+  }
+  return "";
+}
+
+Json FrameJson(const Frame& frame) {
+  return {{"function", frame.function},
+          {"file", frame.file},
+          {"line", frame.line},
+          {"library", frame.library},
+          {"kind", TextOf(frame.kind)}};
+}
+
+Json StackOrNull(const std::optional<StackInfo>& stack) {
+  return stack ? ToJson(*stack) : Json(nullptr);
+}
+
+Json NeighbourJson(const std::optional<Neighbour>& neighbour) {
+  if (!neighbour) return nullptr;
+  return {{"row", neighbour->row}, {"size", neighbour->size}, {"label", neighbour->label}};
+}
+
+Json RowJson(const TableRow& row) {
+  return {{"id", row.id},
+          {"name", row.name},
+          {"where", row.where},
+          {"bytes", row.bytes},
+          {"blocks", row.blocks},
+          {"peak_bytes", row.peak_bytes},
+          {"mean_size", row.mean_size},
+          {"median_lifetime_ns", OrNull(row.median_lifetime_ns)},
+          {"stack", row.stack},
+          {"sparkline", row.sparkline}};
+}
+
+Json SegmentJson(const SegmentState& segment) {
+  return {{"address", analysis::Address(segment.address)},
+          {"size", segment.size},
+          {"pool", segment.pool},
+          {"stream", segment.stream},
+          {"expandable", segment.expandable},
+          {"stack", segment.stack},
+          {"offset", segment.offset},
+          {"bytes", segment.bytes},
+          {"requested", segment.requested},
+          {"row", segment.row},
+          {"pending", segment.pending},
+          {"category", segment.category},
+          {"key", segment.key}};
+}
+
+}  // namespace
+
+Json ToJson(const StackInfo& stack) {
+  Json json = {{"stack", stack.stack},
+               {"key", stack.key},
+               {"label", stack.label},
+               {"frames", Json::array()}};
+  for (const Frame& frame : stack.frames) json["frames"].push_back(FrameJson(frame));
+  return json;
+}
+
+Json ToJson(const std::vector<StackInfo>& stacks) {
+  Json json = Json::array();
+  for (const StackInfo& stack : stacks) json.push_back(ToJson(stack));
+  return json;
+}
+
+Json ToJson(const BlockDetails& block) {
+  Json segment = nullptr;
+  if (block.segment) {
+    segment = {{"address", analysis::Address(block.segment->address)},
+               {"size", block.segment->size},
+               {"offset", block.segment->offset}};
+  }
+  return {{"row", block.row},
+          {"lane", OrNull(block.lane)},
+          {"address", analysis::Address(block.address)},
+          {"size", block.size},
+          {"requested", OrNull(block.requested)},
+          {"name", block.name},
+          {"category", block.category},
+          {"reason", block.reason},
+          {"confidence", block.confidence},
+          {"stream", block.stream},
+          {"thread", block.thread},
+          {"pool", block.pool},
+          {"birth", block.birth},
+          {"birth_ns", block.birth_ns},
+          {"death", block.death},
+          {"death_ns", OrNull(block.death_ns)},
+          {"completed", block.completed},
+          {"completed_ns", OrNull(block.completed_ns)},
+          {"step", OrNull(block.step)},
+          {"phase", block.phase},
+          {"stack", ToJson(block.stack)},
+          {"free_stack", StackOrNull(block.free_stack)},
+          {"forward_stack", StackOrNull(block.forward_stack)},
+          {"segment", segment},
+          {"before", NeighbourJson(block.before)},
+          {"after", NeighbourJson(block.after)},
+          {"same_stack",
+           {{"blocks", block.same_stack.blocks},
+            {"live_bytes", block.same_stack.live_bytes},
+            {"peak_bytes", block.same_stack.peak_bytes}}}};
+}
+
+Json ToJson(const SourceText& source) {
+  return {{"path", source.path},
+          {"first", source.first},
+          {"lines", source.lines},
+          {"note", source.note}};
+}
+
+Json ToJson(const Table& table) {
+  Json rows = Json::array();
+  for (const TableRow& row : table.rows) rows.push_back(RowJson(row));
+  return {{"rows", std::move(rows)},
+          {"total_rows", table.total_rows},
+          {"total_bytes", table.total_bytes},
+          {"total_blocks", table.total_blocks}};
+}
+
+Json ToJson(const Segments& segments) {
+  Json list = Json::array();
+  for (const SegmentState& segment : segments.segments) list.push_back(SegmentJson(segment));
+  return {{"event", segments.event},
+          {"ns", segments.ns},
+          {"what", segments.what},
+          {"row", segments.row},
+          {"segments", std::move(list)},
+          {"live_bytes", segments.live_bytes},
+          {"reserved_bytes", segments.reserved_bytes},
+          {"largest_hole", segments.largest_hole}};
+}
+
+Json ToJson(const Found& found) {
+  return {{"rows", found.row},
+          {"birth", found.birth},
+          {"death", found.death},
+          {"size", found.size},
+          {"total", found.total}};
+}
+
+Json CompareJson(const Alignment& alignment, const std::string& headline, const Json& diff) {
+  const char* by = alignment.by == Alignment::kStep   ? "step"
+                   : alignment.by == Alignment::kTime ? "time"
+                                                      : "event";
+  return {{"headline", headline}, {"json", diff}, {"aligned_by", by}, {"steps", alignment.steps}};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,72 @@
+// viewer/questions/recording.h
+//
+// Recording: what the answers about one recording share: who asks has the lanes, and what was found out
+// for one question serves the next.
+//
+// Ownership: the examination and the categories must outlive it.
+// Thread safety: one thread at a time.
+
+#ifndef GMT_VIEWER_QUESTIONS_RECORDING_H_
+#define GMT_VIEWER_QUESTIONS_RECORDING_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "viewer/questions/frame_table.h"
+#include "viewer/questions/group_history.h"
+#include "viewer/questions/held_rows.h"
+#include "viewer/questions/live_samples.h"
+#include "viewer/questions/loop_phases.h"
+#include "viewer/questions/questions.h"
+#include "viewer/questions/source_text.h"
+
+namespace gmt::viewer {
+
+// How many blocks the last scope had that was searched (viewer/questions/find.h).
+struct FoundTotal {
+  Scope scope;
+  uint64_t total = 0;
+};
+
+struct Recording {
+  Recording(const analysis::Examination& of, std::vector<Questions::Lane> its_lanes)
+      : examination(of), lanes(std::move(its_lanes)), frames(of), held(of.trace()), sources(of) {}
+
+  const analysis::Trace& trace() const { return examination.trace(); }
+  const analysis::Rows& rows() const { return examination.trace().rows; }
+  const LoopPhases& phases() {
+    if (!phases_) phases_.emplace(examination);
+    return *phases_;
+  }
+
+  bool IsIn(const Questions::Lane& lane, analysis::RowId row) const {
+    return rows().heap[row] == lane.heap && rows().device[row] == lane.device;
+  }
+  analysis::Category CategoryOf(analysis::RowId row) const {
+    return categories == nullptr ? analysis::Category::kUnknown : categories->Of(row).category;
+  }
+  // INVALID_ARGUMENT where there is no such lane or event.
+  absl::Status Check(uint32_t lane, uint32_t event) const;
+
+  const analysis::Examination& examination;
+  const analysis::Categories* categories = nullptr;  // null: not known yet
+  std::vector<Questions::Lane> lanes;
+  FrameTable frames;
+  HeldRows held;
+  GroupHistories histories;
+  LiveSamples samples;
+  SourceTexts sources;
+  std::optional<FoundTotal> found_total;
+
+ private:
+  std::optional<LoopPhases> phases_;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_QUESTIONS_RECORDING_H_
