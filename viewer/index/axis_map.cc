@@ -1,6 +1,7 @@
 #include "viewer/index/axis_map.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gmt::viewer {
 
@@ -18,6 +19,18 @@ void AxisMap::SetSteps(const std::vector<analysis::Cycle>& cycles) {
   for (const analysis::Cycle& cycle : cycles) add(cycle.begin, ++step);
   add(cycles.back().end, ++step);
   if (at < last) add(last, ++step);
+}
+
+bool AxisMap::IsSane() const {
+  if (times_.size() == 0 || times_.size() > UINT32_MAX) return false;
+  for (size_t i = 0; i < knots_.size(); ++i) {
+    const Knot& knot = knots_[i];
+    if (!std::isfinite(knot.step) || knot.event > events()) return false;
+    if (i > 0 && (knots_[i - 1].event > knot.event || !(knots_[i - 1].step < knot.step))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 double AxisMap::StepOf(uint32_t event) const {

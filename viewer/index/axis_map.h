@@ -49,6 +49,9 @@ class AxisMap {
   uint32_t EventAt(Axis axis, double position) const;
   uint64_t TimeOf(uint32_t event) const { return times_[event]; }
 
+  // Knots ascend, and there are times: what was read from a file may be used.
+  bool IsSane() const;
+
   // Events at `count` ascending positions, first, first + step, ...
   std::vector<uint32_t> EventsAt(Axis axis, double first, double step, uint32_t count) const;
 

@@ -8,6 +8,7 @@
 #define GMT_VIEWER_INDEX_INDEX_PARTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -79,7 +80,8 @@ class IndexParts {
   std::vector<LaneCategories> categories;  // by lane
   uint32_t category_count = 0;
 
-  uint32_t leaves() const { return events / kLeaf + 1; }
+  // What the columns lie in, where it is not their own.
+  std::shared_ptr<const void> storage;
 
   template <typename Archive>
   void Visit(Archive& archive) {

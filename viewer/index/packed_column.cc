@@ -6,10 +6,27 @@
 
 namespace gmt::viewer {
 
-void PackedColumn::Read(uint64_t chunk, Values& values) const {
-  if (chunk >= chunks_.size()) return values.fill(0);
-  const uint64_t count = std::min(kChunk, size_ - std::min(size_, chunk * kChunk));
-  for (uint64_t i = 0; i < count; ++i) values[i] = Value(chunks_[chunk], i);
+void PackedColumn::Read(uint64_t index, Values& values) const {
+  if (index >= chunks_.size()) return values.fill(0);
+  const Chunk chunk = chunks_[index];
+  const uint64_t count = std::min(kChunk, size_ - std::min(size_, index * kChunk));
+  const uint64_t width = chunk.place & 0xff, shift = chunk.place >> 8 & 0xff;
+  const uint64_t first = chunk.place >> 16;
+  // As Value() does it, but what is the same for all is found once.
+  if (width == 0 || width > 64 || shift > 63 || first + width > words_.size()) {
+    values.fill(chunk.base);
+  } else {
+    const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+    const uint64_t* word = words_.data() + first;
+    uint64_t low = 0;
+    for (uint64_t i = 0; i < kChunk; ++i) {
+      uint64_t packed = *word >> low;
+      low += width;
+      if (low > 64) packed |= word[1] << (64 + width - low);
+      if (low >= 64) low -= 64, ++word;
+      values[i] = chunk.base + ((packed & mask) << shift);
+    }
+  }
   std::fill(values.begin() + static_cast<std::ptrdiff_t>(count), values.end(), 0);
 }
 

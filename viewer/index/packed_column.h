@@ -44,8 +44,8 @@ class PackedColumn {
     const uint64_t chunk = index / kChunk;
     return chunk < chunks_.size() ? Value(chunks_[chunk], index % kChunk) : 0;
   }
-  // The values of a chunk, of the last one as many as there are.
-  void Read(uint64_t chunk, Values& values) const;
+  // The values of a chunk; zeros behind the last one.
+  void Read(uint64_t index, Values& values) const;
   // The least value of a chunk; of ascending values the first.
   uint64_t BaseOf(uint64_t chunk) const { return chunk < chunks_.size() ? chunks_[chunk].base : 0; }
 

@@ -1,0 +1,258 @@
+#include "viewer/index/index_cache.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "format/crc32c.h"
+#include "format/version.h"
+#include "viewer/index/index_archive.h"
+#include "viewer/index/index_parts.h"
+
+namespace gmt::viewer {
+namespace {
+
+constexpr char kMagic[8] = {'G', 'M', 'T', 'V', 'I', 'E', 'W', '1'};
+// What the parts are and how they are written: any change makes another number.
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kEnds = 64 << 10;  // bytes of a recording's beginning and end that are looked at
+
+struct Identity {
+  uint64_t bytes = 0;
+  int64_t changed_ns = 0;
+  uint32_t ends_crc = 0;
+  uint32_t tool_crc = 0;  // of the version of gpumemtrace
+
+  bool operator==(const Identity&) const = default;
+};
+
+struct Header {
+  char magic[8] = {};
+  uint32_t version = 0;
+  uint32_t crc = 0;  // of the header with 0 here
+  Identity recording;
+  uint64_t data_bytes = 0;     // behind the header
+  uint64_t outline_bytes = 0;  // behind the data
+  uint64_t meta_bytes = 0;     // behind the outline
+  uint32_t outline_crc = 0, meta_crc = 0;
+};
+static_assert(sizeof(Header) % 8 == 0);
+
+uint32_t CrcOf(Header header) {
+  header.crc = 0;
+  return format::Crc32c({reinterpret_cast<const char*>(&header), sizeof header});
+}
+
+absl::Status Failed(const char* doing, const std::string& path) {
+  const int error = errno;
+  const std::string message = absl::StrCat(path, ": ", doing, " failed: ", std::strerror(error));
+  if (error == EACCES || error == EROFS || error == EPERM || error == ENOENT) {
+    return absl::PermissionDeniedError(message);
+  }
+  return absl::UnavailableError(message);
+}
+
+struct Fd {
+  explicit Fd(int opened) : number(opened) {}
+  ~Fd() {
+    if (number >= 0) close(number);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  const int number;
+};
+
+std::string BytesAt(int fd, uint64_t at, uint64_t count) {
+  std::string bytes(count, '\0');
+  const ssize_t read = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+  bytes.resize(read < 0 ? 0 : static_cast<size_t>(read));
+  return bytes;
+}
+
+std::optional<Identity> IdentityOf(const std::string& recording) {
+  const Fd fd(open(recording.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status;
+  if (fd.number < 0 || fstat(fd.number, &status) != 0 || !S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
+  Identity identity;
+  identity.bytes = static_cast<uint64_t>(status.st_size);
+  identity.changed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const uint64_t end = identity.bytes - std::min(identity.bytes, kEnds);
+  identity.ends_crc = format::Crc32c(BytesAt(fd.number, 0, kEnds) + BytesAt(fd.number, end, kEnds));
+  identity.tool_crc = format::Crc32c(format::ToolVersion());
+  return identity;
+}
+
+std::string CacheFolder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr && value[0] == '/' ? value : "");
+  };
+  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty()) {
+    return caches + "/gpumemtrace/view";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/gpumemtrace/view";
+}
+
+// Where a cache may be: beside the recording, then in the user's folder.
+std::vector<std::string> CachePaths(const std::string& recording) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(recording, error);
+  if (error) return {};
+  std::vector<std::string> paths = {path.parent_path() /
+                                    absl::StrCat(".", path.filename().string(), ".view")};
+  if (const std::string folder = CacheFolder(); !folder.empty()) {
+    const std::string name = path.string();
+    paths.push_back(absl::StrCat(folder, "/", absl::Hex(format::Crc32c(name), absl::kZeroPad8), "-",
+                                 path.filename().string(), ".view"));
+  }
+  return paths;
+}
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Failed("write", path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteCache(const std::string& path, const std::vector<std::string_view>& pieces) {
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.number < 0) return Failed("create", temporary);
+  absl::Cleanup remove = [&] { unlink(temporary.c_str()); };
+  for (const std::string_view piece : pieces) {
+    if (const absl::Status status = WriteAll(fd.number, piece, temporary); !status.ok()) {
+      return status;
+    }
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) return Failed("rename", temporary);
+  std::move(remove).Cancel();
+  return absl::OkStatus();
+}
+
+// A file in memory, for as long as somebody holds it.
+class Mapping {
+ public:
+  static std::shared_ptr<const Mapping> Of(const std::string& path) {
+    const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status;
+    if (fd.number < 0 || fstat(fd.number, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_size < static_cast<off_t>(sizeof(Header))) {
+      return nullptr;
+    }
+    const auto bytes = static_cast<size_t>(status.st_size);
+    void* at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd.number, 0);
+    return at == MAP_FAILED ? nullptr : std::make_shared<const Mapping>(at, bytes);
+  }
+  Mapping(void* at, size_t bytes) : at_(at), bytes_(bytes) {}
+  ~Mapping() { munmap(at_, bytes_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::string_view bytes() const { return {static_cast<const char*>(at_), bytes_}; }
+
+ private:
+  void* const at_;
+  const size_t bytes_;
+};
+
+CachedIndex LoadFrom(const std::string& path, const Identity& identity) {
+  const std::shared_ptr<const Mapping> mapping = Mapping::Of(path);
+  if (mapping == nullptr) return {};
+  std::string_view rest = mapping->bytes();
+  Header header;
+  std::memcpy(&header, rest.data(), sizeof header);
+  rest.remove_prefix(sizeof header);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.version != kVersion ||
+      header.crc != CrcOf(header) || !(header.recording == identity)) {
+    return {};
+  }
+  if (header.data_bytes % 8 != 0 || header.data_bytes > rest.size()) return {};
+  const std::string_view data = rest.substr(0, header.data_bytes);
+  rest.remove_prefix(header.data_bytes);
+  if (header.outline_bytes > rest.size()) return {};
+  const std::string_view outline = rest.substr(0, header.outline_bytes);
+  const std::string_view meta = rest.substr(header.outline_bytes);
+  if (meta.size() != header.meta_bytes || format::Crc32c(outline) != header.outline_crc ||
+      format::Crc32c(meta) != header.meta_crc) {
+    return {};
+  }
+  auto parts = std::make_unique<IndexParts>();
+  IndexReader reader(outline, data, /*check_columns=*/true);
+  reader.Item(*parts);
+  if (!reader.is_whole() || !IsSane(*parts)) return {};
+  parts->storage = mapping;
+  return {ViewIndex::FromParts(std::move(parts)), std::string(meta)};
+}
+
+}  // namespace
+
+CachedIndex LoadIndex(const std::string& recording) {
+  const std::optional<Identity> identity = IdentityOf(recording);
+  if (!identity) return {};
+  for (const std::string& path : CachePaths(recording)) {
+    if (CachedIndex cached = LoadFrom(path, *identity); cached.index != nullptr) return cached;
+  }
+  return {};
+}
+
+absl::Status SaveIndex(const std::string& recording, const ViewIndex& index,
+                       std::string_view meta) {
+  const std::optional<Identity> identity = IdentityOf(recording);
+  if (!identity) return Failed("look at", recording);
+  if (index.stage() != ViewIndex::Stage::kReady) {
+    return absl::FailedPreconditionError("the index is not complete yet");
+  }
+  IndexWriter writer;
+  // Visiting names members and changes none, when it writes.
+  writer.Item(const_cast<IndexParts&>(index.parts()));
+  Header header;
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.version = kVersion;
+  header.recording = *identity;
+  header.data_bytes = writer.data_bytes();
+  header.outline_bytes = writer.outline().size();
+  header.meta_bytes = meta.size();
+  header.outline_crc = format::Crc32c(writer.outline());
+  header.meta_crc = format::Crc32c(meta);
+  header.crc = CrcOf(header);
+  std::vector<std::string_view> pieces = {{reinterpret_cast<const char*>(&header), sizeof header}};
+  pieces.insert(pieces.end(), writer.data().begin(), writer.data().end());
+  pieces.push_back(writer.outline());
+  pieces.push_back(meta);
+
+  const std::vector<std::string> paths = CachePaths(recording);
+  absl::Status status = absl::NotFoundError(absl::StrCat(recording, ": no folder for its index"));
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code error;
+    if (i > 0) {
+      const std::filesystem::path folder = std::filesystem::path(paths[i]).parent_path();
+      std::filesystem::create_directories(folder, error);
+    }
+    status = WriteCache(paths[i], pieces);
+    if (!absl::IsPermissionDenied(status)) return status;
+  }
+  return status;
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,232 @@
+// Loads a recording, builds its index, and asks it what windows show, from the whole recording to a
+// millionth of it: what a page asks while one zooms. scripts/bench --viewer puts the figures into
+// docs/viewer.md.
+//
+// Usage: view_index_benchmark FILE.gmt [COLUMNS ROWS]
+// Prints one JSON line: blocks, nanoseconds to load and to each stage of the index, bytes of the index
+// a block, nanoseconds to save and to load its cache, and for each zoom the CPU nanoseconds of curve
+// and blocks (median, worst) and the most shapes that came.
+
+#include <malloc.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "analysis/trace_builder.h"
+#include "format/recording_reader.h"
+#include "viewer/index/index_archive.h"
+#include "viewer/index/index_cache.h"
+#include "viewer/index/view_index.h"
+
+namespace gmt::viewer {
+namespace {
+
+constexpr int kWindows = 20;  // at each zoom
+
+int64_t CpuNs() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+class Stopwatch {
+ public:
+  int64_t ns() const { return CpuNs() - start_; }
+
+ private:
+  const int64_t start_ = CpuNs();
+};
+
+uint64_t MemoryAtMost() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM")) return std::strtoull(line.c_str() + 6, nullptr, 10) << 10;
+  }
+  return 0;
+}
+
+struct Zoom {
+  Axis axis;
+  Layout layout;
+  double x, y;  // how often the window fits into all there is
+};
+
+struct Cost {
+  std::vector<int64_t> curve_ns, blocks_ns;
+  size_t most_shapes = 0, most_blocks = 0;
+};
+
+int64_t Percentile(std::vector<int64_t> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+class Windows {
+ public:
+  Windows(const ViewIndex& index, uint32_t columns, uint32_t rows)
+      : index_(index), columns_(columns), rows_(rows) {}
+
+  Cost Measure(const Zoom& zoom) {
+    Cost cost;
+    for (int i = 0; i < kWindows; ++i) {
+      const BlockQuery query = RandomQuery(zoom);
+      const Stopwatch curve_watch;
+      const auto curve = index_.SelectCurve(query.window);
+      cost.curve_ns.push_back(curve_watch.ns());
+      const Stopwatch blocks_watch;
+      const auto blocks = index_.SelectBlocks(query);
+      cost.blocks_ns.push_back(blocks_watch.ns());
+      if (!curve.ok() || !blocks.ok()) std::abort();
+      const auto items = static_cast<size_t>(std::count_if(
+          blocks->row.begin(), blocks->row.end(), [](uint32_t row) { return row != kNoRow; }));
+      cost.most_blocks = std::max(cost.most_blocks, items);
+      cost.most_shapes = std::max(cost.most_shapes, items + blocks->run_column.size());
+    }
+    return cost;
+  }
+
+ private:
+  double Fraction() { return std::uniform_real_distribution<double>()(random_); }
+  BlockQuery RandomQuery(const Zoom& zoom) {
+    const Lane& lane = index_.lanes().front();
+    BlockQuery query;
+    query.layout = zoom.layout;
+    const double end = index_.PositionOf(zoom.axis, index_.events());
+    const double width = end / zoom.x;
+    const double from = Fraction() * (end - width);
+    query.window = {0, zoom.axis, from, from + width, columns_};
+    const double top = zoom.layout == Layout::kStacked ? static_cast<double>(lane.peak_bytes)
+                                                       : AddressesOf(index_);
+    query.low = Fraction() * (top - top / zoom.y);
+    query.high = query.low + top / zoom.y;
+    query.rows = rows_;
+    return query;
+  }
+  static double AddressesOf(const ViewIndex& index) {
+    const std::vector<Space>& spaces = index.parts().spaces.front().spaces;
+    return spaces.empty() ? 1 : static_cast<double>(spaces.back().place + spaces.back().size);
+  }
+
+  const ViewIndex& index_;
+  const uint32_t columns_, rows_;
+  std::mt19937 random_{1};
+};
+
+void PrintZooms(const ViewIndex& index, uint32_t columns, uint32_t rows) {
+  constexpr const char* kAxisNames[] = {"time", "event", "step"};
+  Windows windows(index, columns, rows);
+  const char* separator = "";
+  std::vector<int64_t> all;
+  std::printf(", \"zooms\": [");
+  for (const Layout layout : {Layout::kStacked, Layout::kAddress}) {
+    for (const Axis axis : {Axis::kTime, Axis::kEvent, Axis::kStep}) {
+      if (axis == Axis::kStep && !index.has_steps()) continue;
+      for (const double y : {1.0, 10.0, 1000.0}) {
+        for (double x = 1; x <= 1e6; x *= 10) {
+          const Cost cost = windows.Measure({axis, layout, x, y});
+          for (int i = 0; i < kWindows; ++i) {
+            all.push_back(cost.curve_ns[static_cast<size_t>(i)] +
+                          cost.blocks_ns[static_cast<size_t>(i)]);
+          }
+          std::printf(
+              "%s{\"layout\": \"%s\", \"axis\": \"%s\", \"x\": %.0f, \"y\": %.0f, "
+              "\"curve_ns\": [%" PRId64 ", %" PRId64 "], \"blocks_ns\": [%" PRId64 ", %" PRId64
+              "], \"blocks\": %zu, \"shapes\": %zu}",
+              std::exchange(separator, ", "), layout == Layout::kStacked ? "stacked" : "address",
+              kAxisNames[static_cast<size_t>(axis)], x, y, Percentile(cost.curve_ns, 0.5),
+              Percentile(cost.curve_ns, 1), Percentile(cost.blocks_ns, 0.5),
+              Percentile(cost.blocks_ns, 1), cost.most_blocks, cost.most_shapes);
+        }
+      }
+    }
+  }
+  std::printf("], \"all_ns\": [%" PRId64 ", %" PRId64 "]", Percentile(all, 0.5),
+              Percentile(all, 1));
+}
+
+uint64_t BytesOfIndex(const ViewIndex& index) {
+  IndexWriter writer;
+  writer.Item(const_cast<IndexParts&>(index.parts()));
+  return writer.data_bytes() + writer.outline().size();
+}
+
+int Run(const char* path, uint32_t columns, uint32_t rows) {
+  const Stopwatch load_watch;
+  auto reader = format::RecordingReader::Open(path);
+  if (!reader.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(reader.status().message()).c_str());
+    return 1;
+  }
+  analysis::TraceBuilder builder((*reader)->definitions());
+  if (const absl::Status status = (*reader)->Read(builder); !status.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+    return 1;
+  }
+  ViewIndex index;
+  uint64_t blocks = 0;
+  {
+    const analysis::Trace trace = std::move(builder).Build();
+    blocks = trace.rows.count();
+    std::printf("{\"blocks\": %" PRIu64 ", \"events\": %zu, \"load_ns\": %" PRId64
+                ", \"stages_ns\": [",
+                blocks, trace.steps.size(), load_watch.ns());
+    const analysis::Examination examination(trace, (*reader)->definitions());
+    std::mutex examining;
+    const Stopwatch index_watch;
+    const char* separator = "";
+    index.Build(examination, examining, [&](std::string_view what, double) {
+      std::printf("%s[\"%.*s\", %" PRId64 "]", std::exchange(separator, ", "),
+                  static_cast<int>(what.size()), what.data(), index_watch.ns());
+    });
+    const Stopwatch categorize_watch;
+    const analysis::Categories categories = Categorize(examination);
+    const int64_t categorize_ns = categorize_watch.ns();
+    const Stopwatch categories_watch;
+    index.AddCategories(trace, categories);
+    std::printf("], \"categorize_ns\": %" PRId64 ", \"categories_ns\": %" PRId64, categorize_ns,
+                categories_watch.ns());
+  }
+  malloc_trim(0);
+  std::printf(", \"bytes_a_block\": %.2f",
+              static_cast<double>(BytesOfIndex(index)) / static_cast<double>(blocks));
+  const Stopwatch save_watch;
+  const absl::Status saved = SaveIndex(path, index, "");
+  const int64_t save_ns = save_watch.ns();
+  const Stopwatch cache_watch;
+  const CachedIndex cached = LoadIndex(path);
+  if (!saved.ok() || cached.index == nullptr) {
+    std::fprintf(stderr, "no cache: %s\n", std::string(saved.message()).c_str());
+    return 1;
+  }
+  std::printf(", \"save_ns\": %" PRId64 ", \"load_cache_ns\": %" PRId64, save_ns, cache_watch.ns());
+  PrintZooms(*cached.index, columns, rows);
+  std::printf(", \"bytes_at_most\": %" PRIu64 "}\n", MemoryAtMost());
+  return 0;
+}
+
+}  // namespace
+}  // namespace gmt::viewer
+
+int main(int argc, char** argv) {
+  if (argc != 2 && argc != 4) {
+    std::fprintf(stderr, "usage: view_index_benchmark FILE.gmt [COLUMNS ROWS]\n");
+    return 2;
+  }
+  const auto number = [&](int i, uint32_t otherwise) {
+    return argc == 4 ? static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
+  };
+  return gmt::viewer::Run(argv[1], number(2, 1600), number(3, 900));
+}
