@@ -20,9 +20,27 @@ export function domainOf(file: FileMeta, axis: Axis): Range {
       return { from: 0, to: Math.max(1, file.events) };
     case 'time':
       return { from: 0, to: Math.max(1, file.end_ns) };
-    case 'step':
-      return { from: 0, to: file.steps.begin.length + 1 };
+    case 'step': {
+      const steps = file.steps.end.length;
+      const hasTail = steps > 0 && file.steps.end[steps - 1]! < file.events;
+      return { from: 0, to: steps + (hasTail ? 2 : 1) };
+    }
   }
+}
+
+/** Position of a moment whose event and time are known. Between two steps' begins events are spread evenly. */
+export function positionOnAxis(file: FileMeta, axis: Axis, event: number, ns: number): number {
+  if (axis === 'event') return event;
+  if (axis === 'time') return ns;
+  const { begin, end } = file.steps;
+  const step = upperBound(begin, event); // steps begun
+  const last = begin.length;
+  if (step === last && last > 0 && event > end[last - 1]!) {
+    return last + 1 + (event - end[last - 1]!) / Math.max(1, file.events + 1 - end[last - 1]!);
+  }
+  const from = step === 0 ? 0 : begin[step - 1]!;
+  const to = step === last && last > 0 ? end[last - 1]! : (begin[step] ?? file.events);
+  return step + (event - from) / Math.max(1, to - from);
 }
 
 /** The axes that a file has. */

@@ -1,0 +1,202 @@
+// A Renderer on Canvas 2D. Edges of quads lie on whole device pixels: neighbours then meet without a
+// seam, and rectangles need no smoothing.
+
+import type { ColoredQuads } from './quads';
+import { xOf, yOf, type Align, type Box, type Renderer, type Viewport } from './renderer';
+
+const GAP_FROM = 4; // device pixels: from that height on bands keep one pixel apart
+
+export class Canvas2dRenderer implements Renderer {
+  private readonly context: CanvasRenderingContext2D;
+  private ratio = 1;
+  private readonly hatches = new Map<string, CanvasPattern>();
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly font: () => string,
+  ) {
+    const context = canvas.getContext('2d', { alpha: true });
+    if (context === null) throw new Error('This browser draws no canvas.');
+    this.context = context;
+  }
+
+  begin(width: number, height: number, background: string): void {
+    this.ratio = devicePixelRatio;
+    const [w, h] = [Math.max(1, Math.round(width * this.ratio)), Math.max(1, Math.round(height * this.ratio))];
+    if (this.canvas.width !== w || this.canvas.height !== h) {
+      this.canvas.width = w;
+      this.canvas.height = h;
+    }
+    const { context } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, w, h);
+    if (background !== '') {
+      context.fillStyle = background;
+      context.fillRect(0, 0, w, h);
+    }
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.font = this.font();
+    context.textBaseline = 'middle';
+  }
+
+  clip({ left, top, width, height }: Box): void {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(left, top, width, height);
+    this.context.clip();
+  }
+
+  unclip(): void {
+    this.context.restore();
+  }
+
+  quads({ quads, order, colors, begin }: ColoredQuads, view: Viewport): void {
+    const { context, ratio } = this;
+    const { box } = view;
+    const scaleX = (box.width / (view.to - view.from)) * ratio;
+    const scaleY = (box.height / (view.high - view.low)) * ratio;
+    const left = box.left * ratio;
+    const bottom = (box.top + box.height) * ratio;
+    const [minX, maxX] = [Math.floor(left), Math.ceil((box.left + box.width) * ratio)];
+    const [minY, maxY] = [Math.floor(box.top * ratio), Math.ceil(bottom)];
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    for (let color = 0; color < colors.length; ++color) {
+      const end = begin[color + 1]!;
+      if (begin[color] === end) continue;
+      context.fillStyle = colors[color]!;
+      for (let k = begin[color]!; k < end; ++k) {
+        const i = order[k]!;
+        const x0 = Math.max(minX, Math.round(left + (quads.x0[i]! - view.from) * scaleX));
+        const x1 = Math.min(maxX, Math.round(left + (quads.x1[i]! - view.from) * scaleX));
+        if (x1 <= x0) continue;
+        const y0 = Math.max(minY, Math.round(bottom - (quads.y1[i]! - view.low) * scaleY));
+        const y1 = Math.min(maxY, Math.round(bottom - (quads.y0[i]! - view.low) * scaleY));
+        const height = y1 - y0;
+        if (height > 0) context.fillRect(x0, height >= GAP_FROM ? y0 + 1 : y0, x1 - x0, height >= GAP_FROM ? height - 1 : height);
+      }
+    }
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  columns(from: number, to: number, low: ArrayLike<number> | number, high: ArrayLike<number>, view: Viewport, color: string): void {
+    const { context } = this;
+    const width = (to - from) / high.length;
+    const [first, last] = shownColumns(from, width, high.length, view);
+    const bottom = (c: number): number => (typeof low === 'number' ? low : low[c]!);
+    context.fillStyle = color;
+    for (let c = first; c < last; ) {
+      let next = c + 1;
+      while (next < last && high[next] === high[c] && bottom(next) === bottom(c)) ++next;
+      const x0 = this.snap(xOf(view, from + c * width));
+      const x1 = this.snap(xOf(view, from + next * width));
+      const y0 = this.snap(yOf(view, high[c]!));
+      const y1 = this.snap(yOf(view, bottom(c)));
+      if (x1 > x0 && y1 > y0) context.fillRect(x0, y0, x1 - x0, y1 - y0);
+      c = next;
+    }
+  }
+
+  stepLine(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string, dash: readonly number[]): void {
+    const { context } = this;
+    const width = (to - from) / values.length;
+    const [first, last] = shownColumns(from, width, values.length, view);
+    context.strokeStyle = color;
+    context.lineWidth = 1.5;
+    context.setLineDash([...dash]);
+    context.beginPath();
+    let isDown = false;
+    for (let c = first; c < last; ++c) {
+      const value = values[c]!;
+      if (Number.isNaN(value)) {
+        isDown = false;
+        continue;
+      }
+      const y = yOf(view, value);
+      const x = xOf(view, from + c * width);
+      if (isDown) context.lineTo(x, y);
+      else context.moveTo(x, y);
+      if (value !== values[c + 1]) context.lineTo(xOf(view, from + (c + 1) * width), y);
+      isDown = true;
+    }
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  rect({ left, top, width, height }: Box, color: string): void {
+    const [x0, y0] = [this.snap(left), this.snap(top)];
+    this.context.fillStyle = color;
+    this.context.fillRect(x0, y0, Math.max(1 / this.ratio, this.snap(left + width) - x0), Math.max(1 / this.ratio, this.snap(top + height) - y0));
+  }
+
+  outline({ left, top, width, height }: Box, color: string, lineWidth: number): void {
+    this.context.strokeStyle = color;
+    this.context.lineWidth = lineWidth;
+    this.context.strokeRect(left, top, width, height);
+  }
+
+  hatch(box: Box, color: string): void {
+    this.context.fillStyle = this.hatchOf(color);
+    this.context.fillRect(box.left, box.top, box.width, box.height);
+  }
+
+  line(x0: number, y0: number, x1: number, y1: number, color: string, dash: readonly number[]): void {
+    const { context } = this;
+    // The middle of a pixel, so that the line is one pixel and not two half ones.
+    const half = 0.5 / this.ratio;
+    context.strokeStyle = color;
+    context.lineWidth = 1;
+    context.setLineDash([...dash]);
+    context.beginPath();
+    context.moveTo(this.snap(x0) + half, this.snap(y0) + half);
+    context.lineTo(this.snap(x1) + half, this.snap(y1) + half);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  triangle(x: number, y: number, size: number, color: string): void {
+    const { context } = this;
+    context.fillStyle = color;
+    context.beginPath();
+    context.moveTo(x - size, y - size);
+    context.lineTo(x + size, y - size);
+    context.lineTo(x, y + size);
+    context.fill();
+  }
+
+  text(text: string, x: number, y: number, color: string, align: Align, maxWidth?: number): void {
+    const { context } = this;
+    if (maxWidth !== undefined && context.measureText(text).width > maxWidth) return;
+    context.fillStyle = color;
+    context.textAlign = align;
+    context.fillText(text, x, y);
+  }
+
+  private snap(pixels: number): number {
+    return Math.round(pixels * this.ratio) / this.ratio;
+  }
+
+  private hatchOf(color: string): CanvasPattern | string {
+    const known = this.hatches.get(color);
+    if (known !== undefined) return known;
+    const tile = document.createElement('canvas');
+    tile.width = tile.height = 6;
+    const context = tile.getContext('2d');
+    const pattern = context === null ? null : this.context.createPattern(tile, 'repeat');
+    if (context === null || pattern === null) return color;
+    context.strokeStyle = color;
+    for (const shift of [-6, 0, 6]) {
+      context.moveTo(shift - 1, 7);
+      context.lineTo(shift + 7, -1);
+    }
+    context.stroke();
+    const drawn = this.context.createPattern(tile, 'repeat') ?? pattern;
+    this.hatches.set(color, drawn);
+    return drawn;
+  }
+}
+
+function shownColumns(from: number, width: number, columns: number, view: Viewport): readonly [number, number] {
+  const first = Math.floor((view.from - from) / width);
+  const last = Math.ceil((view.to - from) / width);
+  return [Math.min(columns, Math.max(0, first)), Math.min(columns, Math.max(0, last))];
+}

@@ -1,0 +1,77 @@
+// Rectangles in data space, as columns: what layouts make and renderers draw. Those of one item lie
+// one after the other.
+
+export interface Quads {
+  readonly count: number;
+  readonly x0: Float64Array;
+  readonly x1: Float64Array;
+  readonly y0: Float64Array;
+  readonly y1: Float64Array;
+  readonly item: Uint32Array;
+}
+
+export class QuadWriter {
+  private count = 0;
+  private x0 = new Float64Array(1024);
+  private x1 = new Float64Array(1024);
+  private y0 = new Float64Array(1024);
+  private y1 = new Float64Array(1024);
+  private item = new Uint32Array(1024);
+
+  add(item: number, x0: number, x1: number, y0: number, y1: number): void {
+    if (this.count === this.item.length) this.grow();
+    const at = this.count++;
+    this.item[at] = item;
+    this.x0[at] = x0;
+    this.x1[at] = x1;
+    this.y0[at] = y0;
+    this.y1[at] = y1;
+  }
+
+  finish(): Quads {
+    const { count } = this;
+    const cut = (values: Float64Array): Float64Array => values.subarray(0, count);
+    return { count, x0: cut(this.x0), x1: cut(this.x1), y0: cut(this.y0), y1: cut(this.y1), item: this.item.subarray(0, count) };
+  }
+
+  private grow(): void {
+    const larger = (values: Float64Array): Float64Array<ArrayBuffer> => {
+      const result = new Float64Array(values.length * 2);
+      result.set(values);
+      return result;
+    };
+    this.x0 = larger(this.x0);
+    this.x1 = larger(this.x1);
+    this.y0 = larger(this.y0);
+    this.y1 = larger(this.y1);
+    const item = new Uint32Array(this.item.length * 2);
+    item.set(this.item);
+    this.item = item;
+  }
+}
+
+/** Quads in the order of their colours: changing the colour costs more than drawing a rectangle. */
+export interface ColoredQuads {
+  readonly quads: Quads;
+  readonly order: Uint32Array; // indices of quads
+  readonly colors: readonly string[];
+  readonly begin: Uint32Array; // colour i has order[begin[i] .. begin[i + 1])
+}
+
+export function sortByColor(quads: Quads, colors: readonly string[], colorOfItem: ArrayLike<number>): ColoredQuads {
+  const begin = new Uint32Array(colors.length + 1);
+  for (let i = 0; i < quads.count; ++i) ++begin[colorOfItem[quads.item[i]!]! + 1]!;
+  for (let c = 0; c < colors.length; ++c) begin[c + 1]! += begin[c]!;
+  const next = begin.slice();
+  const order = new Uint32Array(quads.count);
+  for (let i = 0; i < quads.count; ++i) order[next[colorOfItem[quads.item[i]!]!]!++] = i;
+  return { quads, order, colors, begin };
+}
+
+/** First quad of each item, and one more entry; REQUIRES quads in the order of items. */
+export function quadsOfItems(quads: Quads, items: number): Uint32Array {
+  const begin = new Uint32Array(items + 1);
+  for (let i = 0; i < quads.count; ++i) ++begin[quads.item[i]! + 1]!;
+  for (let i = 0; i < items; ++i) begin[i + 1]! += begin[i]!;
+  return begin;
+}

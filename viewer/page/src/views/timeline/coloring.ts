@@ -1,0 +1,110 @@
+// Colours of a tile's items, and the legend that says what they mean. Items that the filter does not
+// let through are pale.
+
+import { formatBytes } from '../../base/format_bytes';
+import { formatDuration } from '../../base/format_time';
+import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
+import { colorOfCategory, colorOfIndex, indexOfKey, mix, OTHER, SEQUENTIAL, SITES } from '../../render/palette';
+import type { Theme } from '../../render/theme';
+import type { ColorBy } from '../../state/state';
+
+export interface LegendEntry {
+  readonly name: string;
+  readonly color: string;
+  readonly bytes: number; // shown, at the most
+  readonly change: Partial<Filter> | null; // what a click filters by
+}
+
+export interface Coloring {
+  readonly colors: readonly string[];
+  readonly ofItem: Uint16Array; // items, then the rest of each category
+  readonly legend: readonly LegendEntry[];
+}
+
+interface Kinds {
+  readonly names: readonly string[];
+  readonly colors: readonly string[];
+  readonly of: (item: number) => number;
+  readonly change: (kind: number) => Partial<Filter> | null;
+}
+
+/** `passes` null: there is no filter. */
+export function colorItems(tile: BlockTile, items: number, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
+  const kinds = kindsOf(tile, by, file);
+  const pale = kinds.colors.length;
+  const rest = pale * 2;
+  const restColors = file.categories.map((name) => (by === 'category' ? mix(colorOfCategory(name), theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
+  const ofItem = new Uint16Array(items);
+  const bytes = new Float64Array(kinds.names.length);
+  for (let i = 0; i < tile.row.length; ++i) {
+    if (tile.row[i] === NO_ROW) continue;
+    const kind = kinds.of(i);
+    ofItem[i] = passes === null || passes[i] === 1 ? kind : pale + kind;
+    bytes[kind]! += tile.size[i]!;
+  }
+  for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + (i - tile.row.length);
+  const legend = kinds.names
+    .map((name, kind) => ({ name, color: kinds.colors[kind]!, bytes: bytes[kind]!, change: kinds.change(kind) }))
+    .filter((entry) => entry.bytes > 0 && entry.name !== '');
+  const faded = kinds.colors.map((color) => mix(color, theme.bg, 0.78));
+  return { colors: [...kinds.colors, ...faded, ...restColors], ofItem, legend: by === 'size' || by === 'age' ? legend : legend.sort((a, b) => b.bytes - a.bytes) };
+}
+
+function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta): Kinds {
+  switch (by) {
+    case 'category':
+      return {
+        names: file.categories, colors: file.categories.map(colorOfCategory), of: (i) => tile.category[i]!,
+        change: (kind) => ({ category: file.categories[kind]! }),
+      };
+    case 'stream':
+      return named(file.streams, (i) => tile.stream[i]!, (stream) => ({ stream }), 'stream ');
+    case 'thread':
+      return named(file.threads, (i) => tile.thread[i]!, (thread) => ({ thread }), '');
+    case 'stack':
+      // Sites are too many for names: the table has them.
+      return { names: SITES.map(() => ''), colors: SITES, of: (i) => indexOfKey(tile.key[i]!), change: () => null };
+    case 'size':
+      return bySize(tile);
+    case 'age':
+      return byAge(tile);
+  }
+}
+
+function named(names: readonly string[], of: (item: number) => number, change: (name: string) => Partial<Filter>, prefix: string): Kinds {
+  return {
+    names: [...names.map((name) => prefix + name), 'other'], colors: [...names.map((_, i) => colorOfIndex(i)), OTHER],
+    of: (i) => Math.min(names.length, of(i)), change: (kind) => (kind < names.length ? change(names[kind]!) : null),
+  };
+}
+
+const SIZE_LIMITS = [64 * 1024, 1024 ** 2, 4 * 1024 ** 2, 16 * 1024 ** 2, 64 * 1024 ** 2, 256 * 1024 ** 2];
+
+function bySize(tile: BlockTile): Kinds {
+  return {
+    names: SEQUENTIAL.map((_, kind) => rangeName(kind, SIZE_LIMITS, formatBytes)), colors: SEQUENTIAL, of: (i) => classOf(tile.size[i]!, SIZE_LIMITS),
+    change: (kind) => ({ min_size: kind === 0 ? null : SIZE_LIMITS[kind - 1]!, max_size: kind === SIZE_LIMITS.length ? null : SIZE_LIMITS[kind]! - 1 }),
+  };
+}
+
+// How long a block is held, on the axis that is shown.
+const AGE_LIMITS = {
+  time: { limits: [1e6, 1e7, 1e8, 1e9, 1e10, 1e11], write: formatDuration },
+  event: { limits: [1e1, 1e2, 1e3, 1e4, 1e5, 1e6], write: (events: number): string => `${events.toLocaleString('en')} events` },
+  step: { limits: [0.01, 0.1, 0.5, 1, 4, 16], write: (steps: number): string => `${steps} steps` },
+};
+
+function byAge(tile: BlockTile): Kinds {
+  const { limits, write } = AGE_LIMITS[tile.query.axis];
+  return { names: SEQUENTIAL.map((_, kind) => `held ${rangeName(kind, limits, write)}`), colors: SEQUENTIAL, of: (i) => classOf(tile.end[i]! - tile.start[i]!, limits), change: () => null };
+}
+
+function classOf(value: number, limits: readonly number[]): number {
+  const kind = limits.findIndex((limit) => value < limit);
+  return kind < 0 ? limits.length : kind;
+}
+
+function rangeName(kind: number, limits: readonly number[], write: (value: number) => string): string {
+  if (kind === 0) return `below ${write(limits[0]!)}`;
+  return kind === limits.length ? `from ${write(limits[kind - 1]!)}` : `${write(limits[kind - 1]!)} to ${write(limits[kind]!)}`;
+}

@@ -1,0 +1,45 @@
+// Which item lies at a place in data space: the quads over a position, once sorted by height, are
+// searched by halves. Moving up and down in one column sorts nothing again.
+
+import { upperBound } from '../../base/binary_search';
+import type { Quads } from '../../render/quads';
+
+export class HitTest {
+  private from = NaN;
+  private to = NaN;
+  private column: number[] = []; // quads over [from, to), from the bottom up
+  private bottoms: number[] = [];
+
+  constructor(private readonly quads: Quads) {}
+
+  /** Item of `quads`; null: none is there. */
+  itemAt(position: number, value: number): number | null {
+    if (!(position >= this.from && position < this.to)) this.gather(position);
+    const quad = this.column[upperBound(this.bottoms, value) - 1];
+    return quad !== undefined && value < this.quads.y1[quad]! ? this.quads.item[quad]! : null;
+  }
+
+  /** Items over a position, from the bottom up. */
+  itemsAt(position: number): readonly number[] {
+    if (!(position >= this.from && position < this.to)) this.gather(position);
+    return this.column.map((quad) => this.quads.item[quad]!);
+  }
+
+  private gather(position: number): void {
+    const { quads } = this;
+    this.column = [];
+    this.from = -Infinity;
+    this.to = Infinity;
+    for (let i = 0; i < quads.count; ++i) {
+      const [x0, x1] = [quads.x0[i]!, quads.x1[i]!];
+      if (x0 <= position && position < x1) this.column.push(i);
+      // The list is the same as far as no quad begins or ends.
+      if (x0 <= position) this.from = Math.max(this.from, x0);
+      else this.to = Math.min(this.to, x0);
+      if (x1 <= position) this.from = Math.max(this.from, x1);
+      else this.to = Math.min(this.to, x1);
+    }
+    this.column.sort((a, b) => quads.y0[a]! - quads.y0[b]!);
+    this.bottoms = this.column.map((i) => quads.y0[i]!);
+  }
+}

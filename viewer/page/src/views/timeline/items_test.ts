@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { Random } from '../../base/random';
+import { selectBlocks, selectCurve } from '../../data/generated/select';
+import { GeneratedSource } from '../../data/generated_source';
+import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
+import { luminance } from '../../render/palette';
+import type { Theme } from '../../render/theme';
+import { NO_FILTER, type ColorBy } from '../../state/state';
+import { colorItems } from './coloring';
+import { HitTest } from './hits';
+import { passingItems, textMatcher } from './passing';
+import { layoutStacked } from './stacked_layout';
+
+const source = new GeneratedSource();
+const recording = source.recording(0);
+const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 200, to: 600, columns: 400, layout: 'stacked', low: 0, high: 2 ** 30, rows: 512 };
+const tile = selectBlocks(recording, QUERY);
+const laidOut = layoutStacked(tile, selectCurve(recording, QUERY), 0);
+const { quads } = laidOut;
+const THEME: Theme = { bg: '#ffffff', fg: '#000000', muted: '#000000', line: '#000000', panel: '#ffffff', accent: '#0000ff', warn: '#ff0000', rest: '#dddddd', font: '11px x' };
+const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
+
+async function fileMeta(): Promise<FileMeta> {
+  return (await source.meta()).files[0]!;
+}
+
+describe('hit test', () => {
+  it('finds what a look at every quad finds', () => {
+    const test = new HitTest(quads);
+    const random = new Random(3);
+    let hits = 0;
+    for (let round = 0; round < 3000; ++round) {
+      const [x, y] = [190 + random.next() * 420, random.next() * 2 ** 30 * 1.1];
+      let expected: number | null = null;
+      for (let i = 0; i < quads.count; ++i) {
+        if (quads.x0[i]! <= x && x < quads.x1[i]! && quads.y0[i]! <= y && y < quads.y1[i]!) expected = quads.item[i]!;
+      }
+      expect(test.itemAt(x, y)).toBe(expected);
+      if (expected !== null) ++hits;
+    }
+    expect(hits).toBeGreaterThan(500);
+  });
+});
+
+describe('filter', () => {
+  it('lets all through when it is empty', async () => {
+    expect(passingItems(tile, NO_FILTER, await fileMeta(), stackOf)).toBeNull();
+  });
+  it('is the same as on the blocks themselves', async () => {
+    const passes = passingItems(tile, { ...NO_FILTER, text: 'MODEL.py', category: 'activations', min_size: 4 * 1024 ** 2 }, await fileMeta(), stackOf)!;
+    let passing = 0;
+    for (const [i, row] of tile.row.entries()) {
+      if (row === NO_ROW) continue;
+      const block = recording.blocks[row]!;
+      const expected = block.category === 4 && block.size >= 4 * 1024 ** 2 && recording.stacks[block.stack]!.label.includes('model.py');
+      expect(passes[i]).toBe(Number(expected));
+      passing += Number(expected);
+    }
+    expect(passing).toBeGreaterThan(3);
+    expect(passing).toBeLessThan(tile.row.length);
+  });
+  it('takes a text between slashes for a pattern, and a broken one for nothing', () => {
+    expect(textMatcher('/mod.*:8\\d/')('/src/model.py:81 forward')).toBe(true);
+    expect(textMatcher('/(/')('(')).toBe(false);
+    expect(textMatcher('a.c')('abc')).toBe(false);
+  });
+});
+
+describe('colours', () => {
+  it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s are there for every item', async (by) => {
+    const { colors, ofItem } = colorItems(tile, laidOut.items, by, await fileMeta(), THEME, null);
+    expect(ofItem.length).toBe(laidOut.items);
+    for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
+  });
+  it('are paler for what the filter does not let through', async () => {
+    const { colors, ofItem } = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
+    const plain = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, null);
+    for (const [i, row] of tile.row.entries()) {
+      if (row !== NO_ROW) expect(luminance(colors[ofItem[i]!]!)).toBeGreaterThan(luminance(plain.colors[plain.ofItem[i]!]!));
+    }
+  });
+  it('have a legend with what is shown, largest first, each with its filter', async () => {
+    const { legend } = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, null);
+    expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
+    expect(legend.find((entry) => entry.name === 'parameters')!.change).toEqual({ category: 'parameters' });
+    const sizes = colorItems(tile, laidOut.items, 'size', await fileMeta(), THEME, null).legend;
+    expect(sizes.find((entry) => entry.name === '16 MiB to 64 MiB')!.change).toEqual({ min_size: 16 * 1024 ** 2, max_size: 64 * 1024 ** 2 - 1 });
+  });
+});

@@ -1,0 +1,54 @@
+// Which items of a tile a filter lets through. Its text is looked for in the frames of their stacks.
+
+import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
+
+export function isFiltering(filter: Filter): boolean {
+  return Object.values(filter).some((value) => value !== '' && value !== null);
+}
+
+/** 1 for each item that passes; null: there is no filter, all do. `stackOf` null: not known yet, passes. */
+export function passingItems(tile: BlockTile, filter: Filter, file: FileMeta, stackOf: (stack: number) => StackInfo | null): Uint8Array | null {
+  if (!isFiltering(filter)) return null;
+  const matches = textMatcher(filter.text);
+  const known = new Map<number, boolean>();
+  const hasText = (stack: number): boolean => {
+    let has = known.get(stack);
+    if (has === undefined) {
+      const info = stackOf(stack);
+      has = info === null || info.frames.some((frame) => matches(`${frame.file}:${frame.line} ${frame.function}`));
+      known.set(stack, has);
+    }
+    return has;
+  };
+  const category = file.categories.indexOf(filter.category);
+  const stream = file.streams.indexOf(filter.stream);
+  const thread = file.threads.indexOf(filter.thread);
+  return Uint8Array.from(tile.row, (row, i) =>
+    Number(
+      row !== NO_ROW &&
+        (filter.category === '' || tile.category[i] === category) &&
+        (filter.stream === '' || tile.stream[i] === stream) &&
+        (filter.thread === '' || tile.thread[i] === thread) &&
+        (filter.stack === null || tile.stack[i] === filter.stack) &&
+        (filter.key === null || tile.key[i] === filter.key) &&
+        (filter.min_size === null || tile.size[i]! >= filter.min_size) &&
+        (filter.max_size === null || tile.size[i]! <= filter.max_size) &&
+        (filter.text === '' || hasText(tile.stack[i]!)),
+    ),
+  );
+}
+
+/** '/…/' is a regular expression, anything else is looked for in any case. One that is none matches nothing. */
+export function textMatcher(text: string): (line: string) => boolean {
+  const pattern = /^\/(.+)\/$/.exec(text)?.[1];
+  if (pattern === undefined) {
+    const lower = text.toLowerCase();
+    return (line) => line.toLowerCase().includes(lower);
+  }
+  try {
+    const expression = new RegExp(pattern, 'i');
+    return (line) => expression.test(line);
+  } catch {
+    return () => false;
+  }
+}

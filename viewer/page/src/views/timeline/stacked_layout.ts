@@ -1,0 +1,156 @@
+// The stacked layout: items of a tile from the bottom up, each on all before it that are live in the
+// same column; what is neither band nor run lies on top as areas by category.
+//
+//   bytes                      A: long lived, at the bottom; B rests on A; C came later and moved
+//     |      ┌─C─┐             down when B went. Where the height under C changes it gets another
+//     | ┌─B──┤   └──┐          quad: at most one a column, neighbours of one height are one.
+//     |┌┴────┴─A────┴──┐
+//     └────────────────── axis
+//
+// A change of less than `tolerance` bytes against a quad's place waits; places never drift by more.
+// Work is in slices, so that frames go on while a tile is laid out.
+
+import { NO_ROW, type BlockTile, type CurveTile, type Window } from '../../data/protocol';
+import { QuadWriter, type Quads } from '../../render/quads';
+import { StepHeights } from './step_heights';
+
+export interface LaidOut {
+  readonly quads: Quads;
+  /** Items of the tile, then one for the rest of each category; `quads.item` counts so. */
+  readonly items: number;
+}
+
+/** Columns [first, last) whose middles lie in [start, end). */
+export function firstColumn(window: Window, position: number): number {
+  const width = (window.to - window.from) / window.columns;
+  return Math.min(window.columns, Math.max(0, Math.ceil((position - window.from) / width - 0.5)));
+}
+
+export class StackedLayout {
+  private readonly heights: StepHeights;
+  private readonly writer = new QuadWriter();
+  private readonly categories: number;
+  private readonly ofItems: readonly Float64Array[]; // steps of shown bytes by category
+  private readonly width: number;
+  private item = 0;
+
+  /** `curve`: of the same window; without categories there are no areas of the rest. */
+  constructor(
+    private readonly tile: BlockTile,
+    private readonly curve: CurveTile,
+    private readonly tolerance: number,
+  ) {
+    const { columns, from, to } = tile.query;
+    this.heights = new StepHeights(columns);
+    this.categories = curve.categories.length / columns;
+    this.ofItems = Array.from({ length: this.categories }, () => new Float64Array(columns + 1));
+    this.width = (to - from) / columns;
+  }
+
+  /** Works until the time comes, and a little in any case; true: done. `now`: in ms. */
+  run(until: number, now: () => number): boolean {
+    const items = this.tile.row.length;
+    while (this.item < items) {
+      if (this.tile.row[this.item] === NO_ROW) this.addRun(this.item);
+      else this.addBlock(this.item);
+      ++this.item;
+      if ((this.item & 63) === 0 && now() >= until) return false;
+    }
+    return true;
+  }
+
+  /** REQUIRES: `run` has returned true. */
+  finish(): LaidOut {
+    for (let code = 0; code < this.categories; ++code) this.sumUp(this.ofItems[code]!);
+    this.addRest();
+    return { quads: this.writer.finish(), items: this.tile.row.length + this.categories };
+  }
+
+  private addBlock(item: number): void {
+    const { tile } = this;
+    const first = firstColumn(tile.query, tile.start[item]!);
+    const last = firstColumn(tile.query, tile.end[item]!);
+    if (first >= last) return;
+    const size = tile.size[item]!;
+    let begin = first;
+    let place = NaN;
+    this.heights.walk(first, last, (from, _to, height) => {
+      if (Number.isNaN(place)) place = height;
+      if (Math.abs(height - place) <= this.tolerance) return;
+      this.quad(item, begin, from, place, place + size);
+      begin = from;
+      place = height;
+    });
+    this.quad(item, begin, last, place, place + size);
+    this.heights.raise(first, last, size);
+    const steps = this.ofItems[tile.category[item]!];
+    if (steps !== undefined) {
+      steps[first]! += size;
+      steps[last]! -= size;
+    }
+  }
+
+  private addRun(item: number): void {
+    const { run_begin: begin, run_column: column, run_bytes: bytes } = this.tile;
+    for (let k = begin[item]!; k < begin[item + 1]!; ++k) {
+      const last = k + 1 < begin[item + 1]! ? column[k + 1]! : this.heights.columns;
+      if (bytes[k] !== 0) this.heights.raise(column[k]!, last, bytes[k]!);
+    }
+  }
+
+  // What is above the items, shared out as their categories are in what is no item: exact where no run
+  // is, else as near as is known.
+  private addRest(): void {
+    const { categories, curve } = this;
+    const { columns } = this.tile.query;
+    const live = curve.series.get('live');
+    if (categories === 0 || live === undefined) return;
+    const open: { begin: number; low: number; high: number }[] = Array.from({ length: categories }, () => ({ begin: 0, low: 0, high: 0 }));
+    const shares = new Float64Array(categories);
+    for (let c = 0; c < columns; ++c) {
+      let low = this.heights.at(c);
+      const rest = Math.max(0, live.mid[c]! - low);
+      let all = 0;
+      for (let code = 0; code < categories; ++code) {
+        shares[code] = Math.max(0, curve.categories[code * columns + c]! - this.ofItems[code]![c]!);
+        all += shares[code]!;
+      }
+      for (let code = 0; code < categories; ++code) {
+        const high = low + (all > 0 ? (rest * shares[code]!) / all : 0);
+        const area = open[code]!;
+        if (Math.abs(area.low - low) > this.tolerance || Math.abs(area.high - high) > this.tolerance) {
+          this.closeRest(code, area, c);
+          open[code] = { begin: c, low, high };
+        }
+        low = high;
+      }
+    }
+    // By category, as quads of one item lie together.
+    for (let code = 0; code < categories; ++code) {
+      this.closeRest(code, open[code]!, columns);
+      for (const [begin, end, low, high] of this.rests[code] ?? []) this.quad(this.tile.row.length + code, begin, end, low, high);
+    }
+  }
+
+  private readonly rests: (readonly [number, number, number, number])[][] = [];
+
+  private closeRest(code: number, area: { readonly begin: number; readonly low: number; readonly high: number }, end: number): void {
+    if (area.high > area.low && end > area.begin) (this.rests[code] ??= []).push([area.begin, end, area.low, area.high]);
+  }
+
+  private quad(item: number, begin: number, end: number, low: number, high: number): void {
+    const { from } = this.tile.query;
+    this.writer.add(item, from + begin * this.width, from + end * this.width, low, high);
+  }
+
+  private sumUp(steps: Float64Array): void {
+    for (let c = 1; c < steps.length; ++c) steps[c]! += steps[c - 1]!;
+  }
+}
+
+/** All at once, for tests and tiles known to be small. */
+export function layoutStacked(tile: BlockTile, curve: CurveTile, tolerance: number): LaidOut {
+  const layout = new StackedLayout(tile, curve, tolerance);
+  layout.run(Infinity, () => 0);
+  return layout.finish();
+}

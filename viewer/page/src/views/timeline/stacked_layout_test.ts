@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { Random } from '../../base/random';
+import { makeRecording, type Recording } from '../../data/generated/recording';
+import { durationClass, positionOf, selectBlocks, selectCurve } from '../../data/generated/select';
+import { NO_ROW, type Axis, type BlockQuery, type BlockTile, type CurveTile } from '../../data/protocol';
+import type { Quads } from '../../render/quads';
+import { layoutAddress } from './address_layout';
+import { layoutStacked, StackedLayout } from './stacked_layout';
+
+const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 0, to: 10, columns: 10, layout: 'stacked', low: 0, high: 100, rows: 100 };
+
+interface Item {
+  readonly start: number;
+  readonly end: number;
+  readonly size: number;
+  readonly category?: number;
+}
+type Run = readonly (readonly [column: number, bytes: number])[];
+
+function tileOf(items: readonly (Item | Run)[]): BlockTile {
+  const of = (value: (item: Item) => number): number[] => items.map((item) => ('size' in item ? value(item) : 0));
+  const runs = items.map((item): Run => ('size' in item ? [] : item));
+  const begin = [0];
+  for (const run of runs) begin.push(begin[begin.length - 1]! + run.length);
+  return {
+    query: QUERY,
+    row: Uint32Array.from(items, (item, i) => ('size' in item ? i : NO_ROW)),
+    start: Float64Array.from(of((item) => item.start)), end: Float64Array.from(of((item) => item.end)), size: Float64Array.from(of((item) => item.size)),
+    place: new Float64Array(items.length), stack: new Uint32Array(items.length), key: new Uint32Array(items.length),
+    category: Uint8Array.from(of((item) => item.category ?? 0)), stream: new Uint16Array(items.length), thread: new Uint16Array(items.length),
+    flags: new Uint8Array(items.length), run_begin: Uint32Array.from(begin),
+    run_column: Uint16Array.from(runs.flat().map(([column]) => column)), run_bytes: Float64Array.from(runs.flat().map(([, bytes]) => bytes)),
+    hidden: 0, spaces: [],
+  };
+}
+
+function curveOf(live: readonly number[], categories: readonly (readonly number[])[] = []): CurveTile {
+  const values = Float64Array.from(live);
+  return {
+    window: QUERY, event: new Uint32Array(10), ns: new Float64Array(10), series: new Map([['live', { min: values, max: values, mid: values }]]),
+    categories: Float64Array.from(categories.flat()),
+  };
+}
+
+const NOTHING = curveOf(new Array<number>(10).fill(0));
+
+function quadsOf({ quads }: { readonly quads: Quads }): string[] {
+  return Array.from({ length: quads.count }, (_, i) => `${quads.item[i]}: ${quads.x0[i]}-${quads.x1[i]} at ${quads.y0[i]}-${quads.y1[i]}`);
+}
+
+describe('stacked layout', () => {
+  it('puts a block on what is live below it, and lets it fall when that goes', () => {
+    const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 2, end: 9, size: 4 }]);
+    expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-5 at 0-8', '1: 2-5 at 8-12', '1: 5-9 at 0-4']);
+  });
+  it('is one quad where the sum below stays the same', () => {
+    const tile = tileOf([{ start: 0, end: 5, size: 8 }, { start: 5, end: 10, size: 8 }, { start: 1, end: 10, size: 1 }]);
+    expect(quadsOf(layoutStacked(tile, NOTHING, 0)).slice(2)).toEqual(['2: 1-10 at 8-9']);
+  });
+  it('takes a column by its middle, and cuts what goes on outside', () => {
+    const tile = tileOf([{ start: -4, end: 2.5, size: 1 }, { start: 2.6, end: Infinity, size: 2 }, { start: 3.6, end: 4.4, size: 9 }]);
+    expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '1: 3-10 at 0-2']);
+  });
+  it('lifts by runs, which have no quads themselves', () => {
+    const tile = tileOf([[[1, 3], [4, 0], [6, 5]], { start: 0, end: 10, size: 2 }]);
+    expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['1: 0-1 at 0-2', '1: 1-4 at 3-5', '1: 4-6 at 0-2', '1: 6-10 at 5-7']);
+  });
+  it('lets changes below the tolerance wait, and never drifts by more', () => {
+    const steps = Array.from({ length: 10 }, (_, i): Item => ({ start: i, end: 10, size: 1 }));
+    const { quads } = layoutStacked(tileOf([...steps, { start: 0, end: 10, size: 50 }]), NOTHING, 2.5);
+    const mine = quadsOf({ quads }).filter((quad) => quad.startsWith('10:'));
+    expect(mine).toEqual(['10: 0-3 at 1-51', '10: 3-6 at 4-54', '10: 6-9 at 7-57', '10: 9-10 at 10-60']);
+  });
+  it('shows the rest as areas by category on top', () => {
+    const tile = tileOf([{ start: 0, end: 5, size: 8, category: 1 }]);
+    const live = [12, 12, 12, 12, 12, 4, 4, 4, 4, 4];
+    const curve = curveOf(live, [new Array<number>(10).fill(1), live.map((bytes) => bytes - 1)]);
+    expect(quadsOf(layoutStacked(tile, curve, 0)).slice(1)).toEqual(['1: 0-5 at 8-9', '1: 5-10 at 0-1', '2: 0-5 at 9-12', '2: 5-10 at 1-4']);
+  });
+  it('can be worked out in slices', () => {
+    const tile = tileOf(Array.from({ length: 500 }, (_, i): Item => ({ start: i % 10, end: 10, size: 1 + (i % 3) })));
+    const layout = new StackedLayout(tile, NOTHING, 0);
+    let time = 0;
+    let slices = 1;
+    while (!layout.run(time, () => time++)) ++slices;
+    expect(slices).toBeGreaterThan(3);
+    expect(quadsOf(layout.finish())).toEqual(quadsOf(layoutStacked(tile, NOTHING, 0)));
+  });
+  it('of an empty tile is empty', () => expect(layoutStacked(tileOf([]), NOTHING, 0).quads.count).toBe(0));
+});
+
+// The whole stack of a column, block by block: what every viewport must be a part of.
+function slowPlaces(recording: Recording, query: BlockQuery, column: number): Map<number, number> {
+  const middle = query.from + ((column + 0.5) * (query.to - query.from)) / query.columns;
+  const width = (query.to - query.from) / query.columns;
+  const live = recording.blocks
+    .filter((block) => block.lane === query.lane)
+    .map((block) => ({ block, start: positionOf(recording, query.axis, block.birth), end: positionOf(recording, query.axis, block.death) }))
+    .filter(({ start, end }) => start <= middle && middle < end && end - start >= width)
+    .map((each) => ({ ...each, rank: durationClass(query.axis, each.start, each.end) }))
+    .sort((a, b) => (a.rank === b.rank ? a.block.birth - b.block.birth : b.rank - a.rank));
+  const places = new Map<number, number>();
+  let top = 0;
+  for (const { block } of live) {
+    places.set(block.row, top);
+    top += block.size;
+  }
+  return places;
+}
+
+describe('against a slow layout', () => {
+  const recording = makeRecording({ seed: 3, steps: 8, layers: 7 });
+  const random = new Random(29);
+  const peak = Math.max(...selectCurve(recording, { file: 0, lane: 0, axis: 'event', from: 0, to: recording.times.length, columns: 2000 }).series.get('live')!.max);
+  it.each(Array.from({ length: 24 }, (_, round) => round))('viewport %i has every band in its place, to a quarter row', () => {
+    const axis = random.pick<Axis>(['time', 'event', 'step']);
+    const whole = axis === 'event' ? recording.times.length : axis === 'time' ? recording.endNs : recording.steps.begin.length + 1;
+    const size = whole * 10 ** (-2 * random.next());
+    const from = random.next() * (whole - size);
+    const low = random.below(3) === 0 ? random.next() * peak * 0.8 : 0;
+    const query: BlockQuery = { file: 0, lane: 0, axis, from, to: from + size, columns: 50 + random.below(300), layout: 'stacked', low, high: low + peak * (0.1 + random.next()), rows: 40 + random.below(500) };
+    const tile = selectBlocks(recording, query);
+    const quarter = (query.high - query.low) / query.rows / 4;
+    const { quads } = layoutStacked(tile, selectCurve(recording, query), quarter);
+    const width = size / query.columns;
+    for (let c = 0; c < query.columns; c += 7) {
+      const places = slowPlaces(recording, query, c);
+      const middle = from + (c + 0.5) * width;
+      let shown = 0;
+      for (let i = 0; i < quads.count; ++i) {
+        if (quads.x0[i]! > middle || quads.x1[i]! <= middle || quads.item[i]! >= tile.row.length) continue;
+        const place = places.get(tile.row[quads.item[i]!]!);
+        expect(Math.abs(quads.y0[i]! - place!)).toBeLessThanOrEqual(quarter);
+        ++shown;
+      }
+      const seen = [...places].filter(([row, place]) => {
+        const { size: bytes } = recording.blocks[row]!;
+        return bytes >= quarter * 4 && place < query.high && place + bytes > query.low;
+      });
+      expect(shown).toBeGreaterThanOrEqual(seen.length);
+    }
+  });
+});
+
+it('layout by address has one rectangle a block, cut to the tile', () => {
+  const tile = tileOf([{ start: -1, end: Infinity, size: 8 }, { start: 2, end: 3, size: 4 }, { start: 11, end: 12, size: 1 }]);
+  tile.place.set([100, 50, 0]);
+  expect(quadsOf(layoutAddress(tile))).toEqual(['0: 0-10 at 100-108', '1: 2-3 at 50-54']);
+});

@@ -1,0 +1,96 @@
+// The tiles of one timeline: what is asked for, laid out, and shown meanwhile. A question that is no
+// longer wanted is aborted; the tile before it is drawn until the next one stands.
+
+import { activity } from '../../base/activity';
+import type { DataSource } from '../../data/data_source';
+import type { Axis, BlockTile, CurveTile, Layout } from '../../data/protocol';
+import { layoutAddress } from './address_layout';
+import { StackedLayout, type LaidOut } from './stacked_layout';
+import { covers, wantedTile, type Looked } from './wanted';
+
+const SLICE_MS = 5;
+
+export interface Subject {
+  readonly file: number;
+  readonly lane: number;
+  readonly axis: Axis;
+  readonly layout: Layout;
+  readonly stage: string; // of loading: what is known may have grown
+}
+
+/** One window, ready to be drawn. `blocks` null: only curves are known yet. */
+export interface Picture {
+  readonly subject: Subject;
+  readonly curve: CurveTile;
+  readonly blocks: BlockTile | null;
+  readonly laidOut: LaidOut | null;
+}
+
+export class Tiles {
+  picture: Picture | null = null;
+  failure = '';
+  private asked: { readonly subject: Subject; readonly window: ReturnType<typeof wantedTile> } | null = null;
+  private abort = new AbortController();
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly onChange: () => void,
+  ) {}
+
+  /** Asks for what the view needs and is not there or on its way. */
+  look(subject: Subject, looked: Looked): void {
+    if (this.asked !== null && same(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
+    const window = wantedTile(looked);
+    this.abort.abort();
+    this.abort = new AbortController();
+    this.asked = { subject, window };
+    if (this.picture !== null && !drawable(this.picture.subject, subject)) this.picture = null;
+    void activity.track(this.load(subject, window, this.abort.signal));
+  }
+
+  stop(): void {
+    this.abort.abort();
+    this.asked = null;
+  }
+
+  private async load(subject: Subject, window: ReturnType<typeof wantedTile>, signal: AbortSignal): Promise<void> {
+    try {
+      const { file, lane, axis, layout } = subject;
+      const { from, to, columns } = window;
+      const query = { file, lane, axis, from, to, columns };
+      const [curve, blocks] = await Promise.all([
+        this.source.curve(query, signal),
+        // Curves are there before blocks are: the picture then has the curves alone.
+        subject.stage === 'coarse' ? null : this.source.blocks({ ...query, layout, low: window.low, high: window.high, rows: window.rows }, signal),
+      ]);
+      const laidOut = blocks === null ? null : await layOut(blocks, curve, signal);
+      if (signal.aborted) return;
+      this.failure = '';
+      this.picture = { subject, curve, blocks, laidOut };
+    } catch (error) {
+      if (signal.aborted) return;
+      this.asked = null;
+      this.failure = error instanceof Error ? error.message : String(error);
+    }
+    this.onChange();
+  }
+}
+
+async function layOut(tile: BlockTile, curve: CurveTile, signal: AbortSignal): Promise<LaidOut> {
+  if (tile.query.layout === 'address') return layoutAddress(tile);
+  const layout = new StackedLayout(tile, curve, (tile.query.high - tile.query.low) / tile.query.rows / 4);
+  while (!layout.run(performance.now() + SLICE_MS, () => performance.now())) {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    if (signal.aborted) throw new DOMException('', 'AbortError');
+  }
+  return layout.finish();
+}
+
+function same(a: Subject, b: Subject): boolean {
+  return drawable(a, b) && a.stage === b.stage;
+}
+
+// A picture of another moment of loading, but of the same thing.
+function drawable(a: Subject, b: Subject): boolean {
+  return a.file === b.file && a.lane === b.lane && a.axis === b.axis && a.layout === b.layout;
+}

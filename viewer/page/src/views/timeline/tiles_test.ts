@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import { activity } from '../../base/activity';
+import type { DataSource } from '../../data/data_source';
+import { GeneratedSource } from '../../data/generated_source';
+import { Tiles, type Subject } from './tiles';
+import type { Looked } from './wanted';
+
+const SUBJECT: Subject = { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready' };
+const looking = (from: number, to: number): Looked => ({ range: { from, to }, domain: { from: 0, to: 1200 }, width: 300, low: 0, high: 2 ** 30, top: 2 ** 30, height: 200 });
+
+function watched(change: Partial<DataSource> = {}): { tiles: Tiles; asked: string[]; settle: () => Promise<void> } {
+  const asked: string[] = [];
+  const real = new GeneratedSource();
+  const source = new Proxy<DataSource>(real, {
+    get(target, name: keyof DataSource) {
+      const method = (Reflect.get(change, name) ?? Reflect.get(target, name)) as (...args: unknown[]) => unknown;
+      return (...args: unknown[]): unknown => {
+        asked.push(name);
+        return method.apply(target, args);
+      };
+    },
+  });
+  const settle = (): Promise<void> => activity.idle(() => new Promise((resolve) => setTimeout(resolve, 0)));
+  return { tiles: new Tiles(source, () => undefined), asked, settle };
+}
+
+it('asks once for a view and for what is near it', async () => {
+  const { tiles, asked, settle } = watched();
+  tiles.look(SUBJECT, looking(400, 500));
+  tiles.look(SUBJECT, looking(410, 510));
+  await settle();
+  tiles.look(SUBJECT, looking(420, 520));
+  expect(asked).toEqual(['curve', 'blocks']);
+  expect(tiles.picture!.laidOut!.quads.count).toBeGreaterThan(10);
+});
+
+it('keeps the old picture until the new one stands, and drops it for another lane', async () => {
+  const { tiles, settle } = watched();
+  tiles.look(SUBJECT, looking(0, 1200));
+  await settle();
+  const first = tiles.picture;
+  tiles.look(SUBJECT, looking(400, 440));
+  expect(tiles.picture).toBe(first);
+  await settle();
+  expect(tiles.picture).not.toBe(first);
+  tiles.look({ ...SUBJECT, lane: 1 }, looking(400, 440));
+  expect(tiles.picture).toBeNull();
+  await settle();
+});
+
+it('shows the last view asked for, however the answers come', async () => {
+  const { tiles, settle } = watched();
+  for (const from of [0, 300, 600, 900]) tiles.look(SUBJECT, looking(from, from + 40));
+  await settle();
+  expect(tiles.picture!.curve.window.from).toBeLessThanOrEqual(900);
+  expect(tiles.picture!.curve.window.to).toBeGreaterThanOrEqual(940);
+});
+
+it('asks for no blocks while only curves are known', async () => {
+  const { tiles, asked, settle } = watched();
+  tiles.look({ ...SUBJECT, stage: 'coarse' }, looking(0, 1200));
+  await settle();
+  expect(asked).toEqual(['curve']);
+  tiles.look(SUBJECT, looking(0, 1200));
+  await settle();
+  expect(asked).toEqual(['curve', 'curve', 'blocks']);
+  expect(tiles.picture!.blocks).not.toBeNull();
+});
+
+it('says why there is nothing, and asks again when one looks again', async () => {
+  let isDown = true;
+  const real = new GeneratedSource();
+  const { tiles, settle } = watched({ curve: (window) => (isDown ? Promise.reject(new Error('gone')) : real.curve(window)) });
+  tiles.look(SUBJECT, looking(0, 1200));
+  await settle();
+  expect(tiles.failure).toBe('gone');
+  isDown = false;
+  tiles.look(SUBJECT, looking(0, 1200));
+  await settle();
+  expect([tiles.failure, tiles.picture === null]).toEqual(['', false]);
+});

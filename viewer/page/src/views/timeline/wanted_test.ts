@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { Random } from '../../base/random';
+import { covers, wantedTile, type Looked } from './wanted';
+
+const LOOKED: Looked = { range: { from: 4000, to: 5000 }, domain: { from: 0, to: 1e6 }, width: 1000, low: 0, high: 1e9, top: 1e9, height: 500 };
+const moved = (by: number): Looked => ({ ...LOOKED, range: { from: 4000 + by, to: 5000 + by } });
+
+describe('wanted tile', () => {
+  it('is three screens wide and covers the view', () => {
+    const tile = wantedTile(LOOKED);
+    expect([tile.from, tile.to, tile.columns]).toEqual([3000, 6000, 3000]);
+    expect(covers(tile, LOOKED)).toBe(true);
+  });
+  it('holds while one pans inside it, and no longer', () => {
+    const tile = wantedTile(LOOKED);
+    expect(covers(tile, moved(700))).toBe(true);
+    expect(covers(tile, moved(-700))).toBe(true);
+    expect(covers(tile, moved(1100))).toBe(false);
+  });
+  it('holds for a small zoom, not for a large one', () => {
+    const tile = wantedTile(LOOKED);
+    expect(covers(tile, { ...LOOKED, range: { from: 3950, to: 5050 } })).toBe(true);
+    expect(covers(tile, { ...LOOKED, range: { from: 4400, to: 4600 } })).toBe(false);
+  });
+  it('asks for rows of its own when zoomed in bytes', () => {
+    const near = { ...LOOKED, low: 4e8, high: 5e8 };
+    const tile = wantedTile(near);
+    expect(covers(wantedTile(LOOKED), near)).toBe(false);
+    expect(tile.low).toBeGreaterThan(0);
+    expect(covers(tile, { ...near, low: 3.5e8, high: 4.5e8 })).toBe(true);
+  });
+  it('always covers what it was asked for, within the limits of a question', () => {
+    const random = new Random(7);
+    for (let round = 0; round < 2000; ++round) {
+      const end = 10 ** (1 + random.below(15));
+      const size = Math.max(4, end * 10 ** (-6 * random.next()));
+      const from = random.next() * Math.max(0, end - size);
+      const top = 2 ** (10 + random.below(30));
+      const low = random.next() * top * 0.9;
+      const looked = { range: { from, to: Math.min(end, from + size) }, domain: { from: 0, to: end }, width: 200 + random.below(4000), low, high: low + (top - low) * random.next() + 64, top, height: 50 + random.below(1500) };
+      const tile = wantedTile(looked);
+      expect(tile.columns).toBeLessThanOrEqual(8192);
+      expect(covers(tile, looked)).toBe(true);
+    }
+  });
+});
