@@ -1,0 +1,90 @@
+// Random use, seeded: keys, clicks, wheel and drags all over the page for GMT_MONKEY_SECONDS (60), with no
+// error, no request to elsewhere, and a heap that does not grow.
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../src/base/random';
+import { generatedUrl, launch, noBrowser, TestPage } from './page';
+
+const SECONDS = Number(process.env['GMT_MONKEY_SECONDS'] ?? 60);
+const SEED = Number(process.env['GMT_MONKEY_SEED'] ?? Date.now() % 1_000_000);
+const WARM_UP = 0.3; // of the time: pages, tiles and code are still being filled in
+const MOST_GROWTH = 16 * 2 ** 20; // bytes between the first and the last heap behind the warm-up
+const WIDTH = 1280;
+const HEIGHT = 800;
+
+const KEYS = [
+  'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown', 'Enter', 'Escape', 'Tab', 'Shift+Tab', ' ', 'Backspace',
+  '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', ',', '.', '[', ']', '/', '?', 'Control+Shift+P', 'Shift+B',
+];
+const LETTERS = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ', (letter) => `Key${letter}`);
+
+async function act(test: TestPage, random: Random): Promise<string> {
+  const { mouse, keyboard } = test.page;
+  const [x, y] = [random.below(WIDTH), random.below(HEIGHT)];
+  switch (random.below(8)) {
+    case 0:
+    case 1: {
+      const key = random.pick(LETTERS);
+      await keyboard.press(key);
+      return key;
+    }
+    case 2:
+    case 3: {
+      const key = random.pick(KEYS);
+      await keyboard.press(key);
+      return key;
+    }
+    case 4:
+      await mouse.move(x, y);
+      await mouse.wheel(random.below(400) - 200, random.below(2000) - 1000);
+      return `wheel at ${x},${y}`;
+    case 5:
+      await mouse.move(x, y);
+      await mouse.down();
+      await mouse.move(random.below(WIDTH), random.below(HEIGHT), { steps: 4 });
+      await mouse.up();
+      return `drag from ${x},${y}`;
+    default:
+      await mouse.click(x, y, { clickCount: 1 + random.below(2) });
+      return `click at ${x},${y}`;
+  }
+}
+
+describe.skipIf(noBrowser !== '')('random use', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+
+  it(`of ${SECONDS} s breaks nothing (GMT_MONKEY_SEED=${SEED})`, async () => {
+    const test = await TestPage.open(browser, { url: process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
+    const random = new Random(SEED);
+    const begin = Date.now();
+    const last: string[] = [];
+    const heaps: number[] = [];
+    let actions = 0;
+    while (Date.now() - begin < SECONDS * 1000) {
+      last.push(await act(test, random));
+      if (last.length > 20) last.shift();
+      if (++actions % 25 !== 0) continue;
+      await test.idle();
+      expect(test.errors, `after ${last.join('; ')}`).toEqual([]);
+      expect(await test.page.getByRole('navigation').count(), `after ${last.join('; ')}`).toBe(1);
+      if (Date.now() - begin > SECONDS * 1000 * WARM_UP && actions % 100 === 0) heaps.push(await heapAtRest(test));
+    }
+    heaps.push(await heapAtRest(test));
+    console.log(`${actions} actions; heap ${heaps.map((heap) => (heap / 2 ** 20).toFixed(1)).join(', ')} MiB`);
+    expect(test.strayRequests).toEqual([]);
+    expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(MOST_GROWTH);
+    await test.close();
+  }, SECONDS * 1000 + 120_000);
+});
+
+/** With the same picture each time, so that heaps can be compared. */
+async function heapAtRest(test: TestPage): Promise<number> {
+  await test.page.evaluate(() => document.querySelectorAll('dialog[open]').forEach((dialog) => (dialog as HTMLDialogElement).close()));
+  await test.idle();
+  return test.heap();
+}

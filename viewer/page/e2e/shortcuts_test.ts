@@ -1,0 +1,119 @@
+// Every key of the registry does what its title says. The registry is asked which there are: one that
+// is new, and has no expectation here, fails.
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VIEWS } from '../src/app/views';
+import type { State, ViewName } from '../src/state/state';
+import { generatedUrl, launch, noBrowser, TestPage } from './page';
+
+interface Expectation {
+  /** Keys that bring the page where the command means something. */
+  readonly prepare?: readonly string[];
+  readonly done: (before: State, after: State, test: TestPage) => boolean | Promise<boolean>;
+  /** Keys that bring the page back. */
+  readonly restore?: readonly string[];
+}
+
+const span = (state: State): number => state.range.to - state.range.from;
+const cursor = (state: State): number => state.cursor ?? state.meta!.files[state.file]!.lanes[state.lane]!.peak_event;
+const hasDialog = async (_before: State, _after: State, test: TestPage): Promise<boolean> => (await test.page.locator('dialog[open]').count()) === 1;
+
+const EXPECTED: Readonly<Record<string, Expectation>> = {
+  ...Object.fromEntries(
+    (Object.keys(VIEWS) as ViewName[]).map((view) => [`view.${view}`, { done: (_: State, after: State) => after.view === view }]),
+  ),
+  'window.zoom_in': { done: (before, after) => span(after) < span(before) },
+  'window.zoom_out': { prepare: ['W', 'W', 'W'], done: (before, after) => span(after) > span(before) },
+  'window.left': { prepare: ['W', 'W', 'D'], done: (before, after) => after.range.from < before.range.from },
+  'window.right': { prepare: ['W', 'W', 'A'], done: (before, after) => after.range.from > before.range.from },
+  'window.first': { prepare: ['W', 'W'], done: (_, after) => after.range.from === 0 },
+  'window.last': { prepare: ['W', 'W'], done: (_, after) => after.range.to === after.meta!.files[0]!.end_ns },
+  'window.fit': { prepare: ['W', 'W'], done: (before, after) => span(after) > span(before) && after.range.from === 0 },
+  'window.axis': { done: (before, after) => after.axis !== before.axis, restore: ['x', 'x'] },
+  'cursor.next': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) + 1 },
+  'cursor.previous': { prepare: ['P'], done: (before, after) => cursor(after) === cursor(before) - 1 },
+  'cursor.peak': { prepare: [','], done: (_, after) => after.cursor === after.meta!.files[0]!.lanes[0]!.peak_event },
+  'cursor.next_moment': { done: (_, after) => after.selection.kind === 'instant' && after.selection.event === after.cursor, restore: ['Escape'] },
+  'cursor.base': { prepare: ['P'], done: (before, after) => after.base === cursor(before), restore: ['Shift+B'] },
+  'cursor.no_base': { prepare: ['B'], done: (_, after) => after.base === null },
+  'selection.clear': { prepare: ['N'], done: (before, after) => before.selection.kind !== 'none' && after.selection.kind === 'none' },
+  'selection.focus': { done: () => true }, // needs a range: in timeline_test
+  'filter.text': {
+    done: (_before, _after, test) => test.page.evaluate(() => document.activeElement instanceof HTMLInputElement),
+    restore: ['Escape'],
+  },
+  'page.palette': { done: hasDialog, restore: ['Escape'] },
+  'page.help': { done: hasDialog, restore: ['Escape'] },
+  'page.theme': { done: (before, after) => after.theme !== before.theme, restore: ['T', 'T'] },
+  'page.lane': { done: (before, after) => after.lane !== before.lane, restore: ['H'] },
+  'flame.invert': { done: (before, after) => after.flame.inverted !== before.flame.inverted, restore: ['I'] },
+  'flame.root': { done: (before, after) => after.flame.icicle !== before.flame.icicle, restore: ['O'] },
+  'flame.fold': { done: (before, after) => after.flame.folded !== before.flame.folded, restore: ['J'] },
+  'flame.whole': {
+    prepare: ['[tree]', 'ArrowDown', 'Enter'],
+    done: (before, after) => before.flame.focus !== 0 && after.flame.focus === 0,
+  },
+  'table.by': { done: (before, after) => after.table.by !== before.table.by },
+  'table.sort': { done: (before, after) => after.table.sort !== before.table.sort },
+  'table.reverse': { done: (before, after) => after.table.descending !== before.table.descending },
+  'segments.previous_step': { prepare: ['P'], done: (before, after) => cursor(after) < cursor(before) },
+  'segments.next_step': { prepare: ['P', '[', '[', '['], done: (before, after) => cursor(after) > cursor(before) },
+};
+
+/** As playwright names keys: letters of hotkeys are places on the keyboard. */
+function keyOf(hotkey: string): string {
+  const parts = hotkey.length === 1 ? [hotkey] : hotkey.split('+');
+  return parts.map((part) => (part.length === 1 && /[A-Z]/.test(part) ? `Key${part}` : part === 'Ctrl' ? 'Control' : part)).join('+');
+}
+
+async function pressAll(test: TestPage, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    if (key === '[tree]') await test.page.getByRole('tree').focus();
+    else await test.press(keyOf(key === 'x' ? 'X' : key));
+  }
+}
+
+describe.skipIf(noBrowser !== '')('keys', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+
+  // Those of the page are the same in every view: tried in the first one.
+  it.each(Object.keys(VIEWS).map((view, i) => [view, i === 0] as const))('%s: each does what it says', async (view, isFirst) => {
+    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=${view}` });
+    const failed: string[] = [];
+    for (const { id, hotkeys } of await test.commands()) {
+      const expectation = EXPECTED[id];
+      if (expectation === undefined) {
+        failed.push(`${id} has no expectation`);
+        continue;
+      }
+      if (!isFirst && !id.startsWith(`${view}.`)) continue;
+      for (const hotkey of hotkeys) {
+        await test.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+        await pressAll(test, expectation.prepare ?? []);
+        const before = await test.state();
+        await test.press(keyOf(hotkey));
+        if (!(await expectation.done(before, await test.state(), test))) failed.push(`${id}: ${hotkey}`);
+        await pressAll(test, expectation.restore ?? []);
+        if (id.startsWith('view.')) await test.page.goto(`${generatedUrl()}#v=1&view=${view}`);
+        await test.idle();
+      }
+    }
+    expect(failed).toEqual([]);
+    expect(test.errors).toEqual([]);
+    await test.close();
+  });
+
+  it('all stand in help', async () => {
+    const test = await TestPage.open(browser, { url: generatedUrl() });
+    const commands = await test.commands();
+    await test.press('?');
+    const help = await test.page.locator('dialog[open]').textContent();
+    expect(commands.filter((command) => command.hotkeys.length > 0 && help?.includes(command.title) !== true)).toEqual([]);
+    await test.close();
+  });
+});
