@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,27 +74,51 @@ void AddUnnamedModules(const format::Definitions& definitions, symbols::Symboliz
   }
 }
 
+// Tells a listener, or else the terminal, what is done.
+class Told {
+ public:
+  Told(const std::string& path, const LoadListener& listener) : path_(path), listener_(listener) {
+    if (listener_ == nullptr) progress_.emplace(absl::StrCat("reading ", path_));
+  }
+  void Count(uint64_t events) {
+    events_ += events;
+    if (progress_) return progress_->Count(events);
+    listener_(absl::StrCat("reading events: ", gmt::cli::Count(events_)));
+  }
+  void NamesFrames() {
+    if (progress_) return progress_->Stage(absl::StrCat("naming frames of ", path_));
+    listener_("naming frames");
+  }
+
+ private:
+  const std::string& path_;
+  const LoadListener& listener_;
+  std::optional<Progress> progress_;
+  uint64_t events_ = 0;
+};
+
 class ToldBuilder : public analysis::TraceBuilder {
  public:
-  ToldBuilder(const format::Definitions& definitions, Progress* progress)
-      : TraceBuilder(definitions), progress_(*progress) {}
+  ToldBuilder(const format::Definitions& definitions, Told* told)
+      : TraceBuilder(definitions), told_(*told) {}
 
   absl::Status OnEvents(const format::EventBatch& batch) override {
-    progress_.Count(batch.events.size());
+    told_.Count(batch.events.size());
     return TraceBuilder::OnEvents(batch);
   }
 
  private:
-  Progress& progress_;
+  Told& told_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) {
-  Progress progress(absl::StrCat("reading ", path));
+absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
+                                                       const LoadListener& listener) {
+  Told told(path, listener);
   auto input = interop::OpenInput(path);
   if (!input.ok()) return input.status();
-  ToldBuilder builder((*input)->definitions(), &progress);
+  ToldBuilder builder((*input)->definitions(), &told);
   if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
 
   auto loaded = std::make_unique<LoadedTrace>();
@@ -102,7 +127,7 @@ absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path) 
   loaded->definitions = (*input)->definitions();
   loaded->lacks = (*input)->notes();
   AddLosses(loaded->trace, loaded->lacks);
-  progress.Stage(absl::StrCat("naming frames of ", path));
+  told.NamesFrames();
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);
   if (!named.ok()) return named.status();

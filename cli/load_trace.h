@@ -8,6 +8,7 @@
 #ifndef GMT_CLI_LOAD_TRACE_H_
 #define GMT_CLI_LOAD_TRACE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,13 @@ struct LoadedTrace {
   std::vector<std::string> unnamed;
 };
 
-// Fails with a message that names the file and, where one exists, the command that mends it.
-absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path);
+// Hears from time to time what is done, "reading events: 3,407,872". From the loading thread.
+using LoadListener = std::function<void(const std::string& what)>;
+
+// Fails with a message that names the file and, where one exists, the command that mends it. Without
+// a listener the terminal is told (progress.h).
+absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
+                                                       const LoadListener& listener = nullptr);
 
 }  // namespace gmt::cli
 

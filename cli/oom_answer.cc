@@ -7,6 +7,11 @@
 namespace gmt::cli {
 
 analysis::OomReport ExplainOomOf(const analysis::Examination& examination) {
+  return ExplainOomOf(examination, analysis::Categorize(examination));
+}
+
+analysis::OomReport ExplainOomOf(const analysis::Examination& examination,
+                                 const analysis::Categories& categories) {
   const analysis::Failures failures = analysis::FindFailures(examination);
   analysis::LeakReport leaks;
   if (failures.decisive) {
@@ -14,7 +19,7 @@ analysis::OomReport ExplainOomOf(const analysis::Examination& examination) {
     options.window.to_ns = examination.trace().failed[*failures.decisive].t_ns;
     leaks = analysis::FindLeaks(examination, options);
   }
-  return analysis::ExplainOom(examination, analysis::Categorize(examination), leaks);
+  return analysis::ExplainOom(examination, categories, leaks);
 }
 
 absl::StatusOr<std::string> OomAnswer(const std::string& path, const Terminal& terminal) {

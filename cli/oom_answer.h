@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "analysis/categories/categories.h"
 #include "analysis/examination.h"
 #include "analysis/oom/oom.h"
 #include "cli/terminal.h"
@@ -19,6 +20,9 @@ namespace gmt::cli {
 
 // Leaks are looked for up to the failure: what comes behind it frees.
 analysis::OomReport ExplainOomOf(const analysis::Examination& examination);
+// `categories`: of that examination, where they are known already.
+analysis::OomReport ExplainOomOf(const analysis::Examination& examination,
+                                 const analysis::Categories& categories);
 
 // Its text; "" where the program did not run out of memory.
 absl::StatusOr<std::string> OomAnswer(const std::string& path, const Terminal& terminal);

@@ -18,6 +18,7 @@
   VERB(Diff) \
   VERB(Leaks) \
   VERB(Show) \
+  VERB(View) \
   VERB(Export) \
   VERB(Cat) \
   VERB(Import) \

@@ -1,0 +1,325 @@
+#include "viewer/server/recording.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "viewer/index/index_cache.h"
+#include "viewer/index/names.h"
+#include "viewer/questions/questions_json.h"
+#include "viewer/server/tile_slabs.h"
+
+namespace gmt::viewer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// How much of the work is done when a part of it is: measured on recordings of a million events.
+constexpr double kRead = 0.5, kIndexed = 0.8;
+
+// Of one state; a change of state is told at once.
+constexpr std::chrono::milliseconds kTellEvery{100};
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Text of our own making.
+Json ParseJson(const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json(nullptr) : json;
+}
+
+}  // namespace
+
+ServedRecording::ServedRecording(uint32_t file, std::string path, const Backend& backend,
+                                 std::function<void()> changed)
+    : file_(file), path_(std::move(path)), backend_(backend), changed_(std::move(changed)) {
+  meta_ = EmptyMeta();
+}
+
+void ServedRecording::Load() {
+  absl::Status status;
+  try {
+    status = LoadOrFail();
+  } catch (const std::bad_alloc&) {
+    status =
+        absl::ResourceExhaustedError(absl::StrCat(path_, ": there is not enough memory for it"));
+  } catch (const std::exception& error) {
+    status = absl::InternalError(absl::StrCat(path_, ": ", error.what()));
+  }
+  if (status.ok()) return;
+  {
+    const std::lock_guard lock(telling_);
+    error_ = std::string(status.message());
+  }
+  Tell(State::kFailed, "", 0);
+}
+
+absl::Status ServedRecording::LoadOrFail() {
+  index_was_kept_ = UseKeptIndex();
+  if (absl::Status status = ReadFile(); !status.ok()) return status;
+  if (!index_was_kept_) BuildIndex();
+  AddQuestions();
+  SetMeta(FullMeta());
+  Tell(State::kBlocks, "finding out what memory is for", kIndexed);
+  AddCategories();
+  Tell(State::kReady, "", 1);
+  // Where it cannot be kept it is built again the next time.
+  if (!index_was_kept_) (void)SaveIndex(path_, *owned_index_, Dump(meta()));
+  return absl::OkStatus();
+}
+
+bool ServedRecording::UseKeptIndex() {
+  CachedIndex kept = LoadIndex(path_);
+  if (kept.index == nullptr) return false;
+  Json meta = ParseJson(kept.meta);
+  if (!meta.is_object() || !meta.contains("lanes")) return false;
+  // The file may have another place and name by now.
+  meta["file"] = file_;
+  meta["path"] = path_;
+  meta["name"] = FileName(path_);
+  owned_index_ = std::move(kept.index);
+  index_.store(owned_index_.get(), std::memory_order_release);
+  SetMeta(std::move(meta));
+  Tell(State::kCoarse, "reading events", 0);
+  return true;
+}
+
+absl::Status ServedRecording::ReadFile() {
+  const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
+  auto data = backend_.load(path_, [&](const std::string& what) { Tell(state, what, 0); });
+  if (!data.ok()) return data.status();
+  const std::lock_guard lock(examining_);
+  data_ = *std::move(data);
+  examination_ = std::make_unique<analysis::Examination>(data_->trace, data_->definitions);
+  return absl::OkStatus();
+}
+
+void ServedRecording::BuildIndex() {
+  owned_index_ = std::make_unique<ViewIndex>();
+  ViewIndex& index = *owned_index_;
+  index_.store(&index, std::memory_order_release);
+  bool is_coarse = false;
+  index.Build(*examination_, examining_, [&](std::string_view what, double fraction) {
+    if (!is_coarse && index.stage() >= ViewIndex::Stage::kCurves) {
+      is_coarse = true;
+      SetMeta(CoarseMeta());
+    }
+    Tell(is_coarse ? State::kCoarse : State::kLoading, what,
+         kRead + (kIndexed - kRead) * std::clamp(fraction, 0.0, 1.0));
+  });
+}
+
+void ServedRecording::AddQuestions() {
+  std::vector<Questions::Lane> lanes;
+  for (const Lane& lane : owned_index_->lanes()) lanes.push_back({lane.device, lane.heap});
+  const std::lock_guard lock(examining_);
+  questions_ = std::make_unique<Questions>(*examination_, std::move(lanes));
+  questions_->Prepare();
+}
+
+void ServedRecording::AddCategories() {
+  {
+    const std::lock_guard lock(examining_);
+    categories_ = std::make_unique<analysis::Categories>(analysis::Categorize(*examination_));
+    questions_->SetCategories(categories_.get());
+  }
+  if (!index_was_kept_) owned_index_->AddCategories(data_->trace, *categories_);
+}
+
+Json ServedRecording::LanesJson(const ViewIndex& index) const {
+  Json lanes = Json::array();
+  for (const Lane& lane : index.lanes()) {
+    Json series = Json::array();
+    for (const Series one : lane.series) series.push_back(NameOf(one));
+    lanes.push_back(
+        {{"lane", lanes.size()},
+         {"device", lane.device},
+         {"heap", lane.heap_name},
+         {"label", lane.label},
+         {"blocks", lane.blocks},
+         {"peak_bytes", lane.peak_bytes},
+         {"peak_event", lane.peak_event},
+         {"end_bytes", lane.end_bytes},
+         {"capacity_bytes", lane.capacity_bytes ? Json(*lane.capacity_bytes) : Json(nullptr)},
+         {"has_segments", lane.has_segments},
+         {"series", std::move(series)}});
+  }
+  return lanes;
+}
+
+Json ServedRecording::EmptyMeta() const {
+  const Json none = Json::array();
+  return {{"file", file_},
+          {"name", FileName(path_)},
+          {"path", path_},
+          {"imported_from", ""},
+          {"pid", 0},
+          {"rank", nullptr},
+          {"argv", none},
+          {"start_unix_ns", "0"},
+          {"end_ns", 0},
+          {"events", 0},
+          {"lanes", none},
+          {"categories", none},
+          {"streams", none},
+          {"threads", none},
+          {"steps",
+           {{"source", ""},
+            {"inferred", false},
+            {"begin", none},
+            {"end", none},
+            {"begin_ns", none},
+            {"end_ns", none}}},
+          {"phases", none},
+          {"ranges", none},
+          {"marks", none},
+          {"snapshots", none},
+          {"ooms", none},
+          {"retries", none},
+          {"losses", none},
+          {"lacks", none},
+          {"omitted", nullptr}};
+}
+
+Json ServedRecording::CoarseMeta() const {
+  const analysis::Trace& trace = data_->trace;
+  Json meta = EmptyMeta();
+  meta["imported_from"] = trace.imported_from;
+  meta["start_unix_ns"] = absl::StrCat(trace.start_unix_ns);
+  meta["end_ns"] = owned_index_->end_ns();
+  meta["events"] = owned_index_->events();
+  meta["lanes"] = LanesJson(*owned_index_);
+  meta["lacks"] = data_->lacks;
+  return meta;
+}
+
+Json ServedRecording::FullMeta() {
+  FileNames names;
+  names.file = file_;
+  names.path = path_;
+  for (const uint64_t stream : owned_index_->streams()) {
+    names.streams.push_back(absl::StrCat("0x", absl::Hex(stream)));
+  }
+  for (const uint32_t thread : owned_index_->threads()) {
+    names.threads.push_back(absl::StrCat(thread));
+  }
+  // Code 0 is what is not known.
+  if (!names.streams.empty()) names.streams[0] = kUnknownName;
+  if (!names.threads.empty()) names.threads[0] = kUnknownName;
+  names.lacks = data_->lacks;
+  const std::lock_guard lock(examining_);
+  return FileMetaJson(*examination_, names, LanesJson(*owned_index_));
+}
+
+void ServedRecording::Tell(State state, std::string_view what, double fraction) {
+  {
+    const std::lock_guard lock(telling_);
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_news = state != state_ || now - told_ >= kTellEvery;
+    state_ = state;
+    what_ = std::string(what);
+    fraction_ = fraction;
+    if (!is_news) return;
+    told_ = now;
+  }
+  changed_();
+}
+
+void ServedRecording::SetMeta(Json meta) {
+  const std::lock_guard lock(telling_);
+  meta_ = std::move(meta);
+}
+
+Json ServedRecording::progress() const {
+  static constexpr const char* kNames[] = {"loading", "coarse", "blocks", "ready", "failed"};
+  const std::lock_guard lock(telling_);
+  return {{"file", file_},
+          {"state", kNames[static_cast<size_t>(state_)]},
+          {"what", what_},
+          {"fraction", fraction_},
+          {"error", error_}};
+}
+
+Json ServedRecording::meta() const {
+  const std::lock_guard lock(telling_);
+  return meta_;
+}
+
+absl::Status ServedRecording::WhyNot() const {
+  const std::lock_guard lock(telling_);
+  if (state_ == State::kFailed) return absl::FailedPreconditionError(error_);
+  return absl::UnavailableError(
+      absl::StrCat(FileName(path_), " is being loaded: ", what_.empty() ? "nearly done" : what_));
+}
+
+absl::Status ServedRecording::WhyNoQuestions() const {
+  return questions_ != nullptr ? absl::OkStatus() : WhyNot();
+}
+
+absl::Status ServedRecording::WhyNoAnswers() const {
+  return categories_ != nullptr ? absl::OkStatus() : WhyNot();
+}
+
+absl::Status ServedRecording::Ask(const std::function<absl::Status(Questions&)>& ask) {
+  const std::lock_guard lock(examining_);
+  if (absl::Status status = WhyNoQuestions(); !status.ok()) return status;
+  return ask(*questions_);
+}
+
+absl::Status ServedRecording::AskBoth(
+    ServedRecording& one, ServedRecording& other,
+    const std::function<absl::Status(Questions&, Questions&)>& ask) {
+  const std::scoped_lock lock(one.examining_, other.examining_);
+  if (absl::Status status = one.WhyNoQuestions(); !status.ok()) return status;
+  if (absl::Status status = other.WhyNoQuestions(); !status.ok()) return status;
+  return ask(*one.questions_, *other.questions_);
+}
+
+absl::Status ServedRecording::Examine(
+    const std::function<absl::Status(const Examined&, Questions&)>& look) {
+  const std::lock_guard lock(examining_);
+  if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
+  return look(All(), *questions_);
+}
+
+absl::StatusOr<std::string> ServedRecording::AnswerOf(const std::string& verb) {
+  const std::lock_guard lock(examining_);
+  if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
+  if (const auto known = answers_.find(verb); known != answers_.end()) return known->second;
+  const auto answer = backend_.answer(verb, All());
+  absl::StatusOr<std::string> body = answer.status();
+  if (answer.ok()) {
+    body = Dump(Json{{"name", verb},
+                     {"headline", FirstLine(answer->text)},
+                     {"text", answer->text},
+                     {"json", ParseJson(answer->json)}});
+  }
+  return answers_.emplace(verb, std::move(body)).first->second;
+}
+
+absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
+                                                       ServedRecording& changed) {
+  const std::scoped_lock lock(base.examining_, changed.examining_);
+  if (absl::Status status = base.WhyNoAnswers(); !status.ok()) return status;
+  if (absl::Status status = changed.WhyNoAnswers(); !status.ok()) return status;
+  const std::string key = absl::StrCat("diff ", changed.file_);
+  if (const auto known = base.answers_.find(key); known != base.answers_.end()) {
+    return known->second;
+  }
+  const auto diff = base.backend_.diff(base.All(), changed.All());
+  absl::StatusOr<std::string> body = diff.status();
+  if (diff.ok()) {
+    body = Dump(CompareJson(Align(*base.examination_, *changed.examination_), FirstLine(diff->text),
+                            ParseJson(diff->json)));
+  }
+  return base.answers_.emplace(key, std::move(body)).first->second;
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,158 @@
+// viewer/server/recording.h
+//
+// ServedRecording: one file that the page shows, from its name to its last answer. A thread loads it
+// while the page asks:
+//
+//   loading --curves known--> coarse --blocks, questions--> blocks --categories, answers--> ready
+//      |                                                                  `-- the index is kept
+//      `--> failed: with the sentence that the reading verbs would print
+//
+// With an index kept from another time curves and blocks are there at once, questions when the file
+// has been read.
+//
+// Thread safety: Load() in one thread; everything else from any thread at any time. The examination,
+// which is for one thread at a time, is asked through Ask() alone.
+
+#ifndef GMT_VIEWER_SERVER_RECORDING_H_
+#define GMT_VIEWER_SERVER_RECORDING_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "viewer/index/view_index.h"
+#include "viewer/questions/questions.h"
+
+namespace gmt::viewer {
+
+// What a file holds, as whoever reads files gives it.
+struct RecordingData {
+  std::string path;  // as the user named it
+  analysis::Trace trace;
+  format::Definitions definitions;
+  std::vector<std::string> lacks;    // sentences for a person
+  std::vector<std::string> unnamed;  // modules without names, likewise
+};
+
+// What a verb prints, for people and for programs.
+struct VerbAnswer {
+  std::string text, json;
+};
+
+// An examined recording, for who answers as a verb does.
+struct Examined {
+  const RecordingData& data;
+  const analysis::Examination& examination;
+  const analysis::Categories& categories;
+};
+
+// What the server cannot do itself, because it belongs to who reads files and prints text.
+struct Backend {
+  // What it is doing, for a person.
+  using Progress = std::function<void(const std::string& what)>;
+
+  // Fails with a message that names the file and the way out.
+  std::function<absl::StatusOr<std::unique_ptr<RecordingData>>(const std::string& path,
+                                                               const Progress& progress)>
+      load;
+  // As `gpumemtrace VERB` and `gpumemtrace VERB --json` print it.
+  std::function<absl::StatusOr<VerbAnswer>(const std::string& verb, const Examined& recording)>
+      answer;
+  std::function<absl::StatusOr<VerbAnswer>(const Examined& base, const Examined& changed)> diff;
+};
+
+class ServedRecording {
+ public:
+  // `changed` is called after each change of progress or meta. `backend` must outlive it.
+  ServedRecording(uint32_t file, std::string path, const Backend& backend,
+                  std::function<void()> changed);
+
+  void Load();
+
+  // FileProgress and FileMeta.
+  nlohmann::ordered_json progress() const;
+  nlohmann::ordered_json meta() const;
+
+  // Null before anything is known.
+  const ViewIndex* index() const { return index_.load(std::memory_order_acquire); }
+  // Why there is no index, or no more than that: kUnavailable while it loads.
+  absl::Status WhyNot() const;
+
+  // Holds the recording and calls `ask`, once questions can be answered.
+  absl::Status Ask(const std::function<absl::Status(Questions&)>& ask);
+  // The same for two different ones.
+  static absl::Status AskBoth(ServedRecording& one, ServedRecording& other,
+                              const std::function<absl::Status(Questions&, Questions&)>& ask);
+
+  // The same, once categories are known, with all that is known of it.
+  absl::Status Examine(const std::function<absl::Status(const Examined&, Questions&)>& look);
+
+  // JSON of Answer; computed once.
+  absl::StatusOr<std::string> AnswerOf(const std::string& verb);
+  // JSON of Compare.
+  static absl::StatusOr<std::string> CompareOf(ServedRecording& base, ServedRecording& changed);
+
+ private:
+  enum class State { kLoading, kCoarse, kBlocks, kReady, kFailed };
+
+  absl::Status LoadOrFail();
+  bool UseKeptIndex();
+  absl::Status ReadFile();
+  void BuildIndex();
+  void AddQuestions();
+  void AddCategories();
+  nlohmann::ordered_json LanesJson(const ViewIndex& index) const;
+  nlohmann::ordered_json CoarseMeta() const;
+  nlohmann::ordered_json FullMeta();
+  // Of what is known before the file is read.
+  nlohmann::ordered_json EmptyMeta() const;
+
+  void Tell(State state, std::string_view what, double fraction);
+  void SetMeta(nlohmann::ordered_json meta);
+  Examined All() const { return {*data_, *examination_, *categories_}; }
+  // REQUIRES: examining_ is held.
+  absl::Status WhyNoQuestions() const;
+  absl::Status WhyNoAnswers() const;
+
+  const uint32_t file_;
+  const std::string path_;
+  const Backend& backend_;
+  const std::function<void()> changed_;
+
+  std::unique_ptr<ViewIndex> owned_index_;
+  std::atomic<const ViewIndex*> index_ = nullptr;
+  bool index_was_kept_ = false;
+
+  // Guards everything that is examined and who asks it.
+  mutable std::mutex examining_;
+  std::unique_ptr<RecordingData> data_;
+  std::unique_ptr<analysis::Examination> examination_;
+  std::unique_ptr<analysis::Categories> categories_;
+  std::unique_ptr<Questions> questions_;
+  std::map<std::string, absl::StatusOr<std::string>> answers_;
+
+  // Guards what follows. Taken last.
+  mutable std::mutex telling_;
+  State state_ = State::kLoading;
+  std::string what_ = "opening the file", error_;
+  double fraction_ = 0;
+  std::chrono::steady_clock::time_point told_;
+  nlohmann::ordered_json meta_;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_SERVER_RECORDING_H_

@@ -1,0 +1,28 @@
+// viewer/server/tile_slabs.h
+//
+// What travels as columns: curves, blocks and flame graphs, with the names of
+// viewer/page/src/data/protocol.ts.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_VIEWER_SERVER_TILE_SLABS_H_
+#define GMT_VIEWER_SERVER_TILE_SLABS_H_
+
+#include <string>
+#include <string_view>
+
+#include "viewer/index/tiles.h"
+#include "viewer/questions/queries.h"
+
+namespace gmt::viewer {
+
+std::string CurveSlab(const CurveTile& tile);
+std::string BlockSlab(const BlockTile& tile);
+std::string FlameSlab(const FlameTree& tree);
+
+// "live", "driver_used".
+std::string_view NameOf(Series series);
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_SERVER_TILE_SLABS_H_

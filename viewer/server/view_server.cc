@@ -1,0 +1,384 @@
+#include "viewer/server/view_server.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "format/version.h"
+#include "viewer/questions/questions_json.h"
+#include "viewer/server/content_policy.h"
+#include "viewer/server/guard.h"
+#include "viewer/server/lifetime.h"
+#include "viewer/server/read_query.h"
+#include "viewer/server/tile_slabs.h"
+#include "viewer/server/worker_pool.h"
+
+namespace gmt::viewer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Cost = RequestHandler::Cost;
+
+constexpr int kProtocol = 1;
+// Files at a time: each needs memory while it is read.
+constexpr size_t kLoadingThreads = 2;
+constexpr char kSlabType[] = "application/octet-stream";
+
+int StatusOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      return 500;
+    default:
+      return 400;
+  }
+}
+
+Response Refusal(const absl::Status& status) {
+  return ErrorResponse(StatusOf(status), status.message());
+}
+
+Response Body(absl::StatusOr<std::string> body, const char* type = "application/json") {
+  if (!body.ok()) return Refusal(body.status());
+  Response response;
+  response.type = type;
+  response.body = *std::move(body);
+  return response;
+}
+
+// The result of a question as what its writer makes of it.
+template <typename Result, typename Write>
+absl::Status Put(const absl::StatusOr<Result>& result, Write write, std::string* body) {
+  if (!result.ok()) return result.status();
+  *body = write(*result);
+  return absl::OkStatus();
+}
+
+template <typename Result>
+std::string JsonText(const Result& result) {
+  return Dump(ToJson(result));
+}
+
+class Server : public ViewServer, public RequestHandler {
+ public:
+  Server(const std::vector<std::string>& paths, const Backend& backend, const ViewOptions& options)
+      : options_(options),
+        policy_(PagePolicy(options.page)),
+        token_(MakeToken()),
+        guard_(token_),
+        lifetime_(options.grace) {
+    for (const std::string& path : paths) {
+      files_.push_back(std::make_unique<ServedRecording>(static_cast<uint32_t>(files_.size()), path,
+                                                         backend, [this] { TellProgress(); }));
+    }
+  }
+  ~Server() override {
+    // Loading tells its progress to the HTTP server.
+    loading_.reset();
+  }
+
+  absl::Status Open();
+
+  std::string url() const override {
+    return absl::StrCat("http://127.0.0.1:", http_->port(), "/", token_, "/");
+  }
+  uint16_t port() const override { return http_->port(); }
+  void Serve() override { http_->Serve(); }
+  void Stop() override { http_->Stop(); }
+
+  Cost CostOf(const Request& request) const override;
+  Response Answer(const Request& request) override;
+  void StreamsChanged(size_t streams) override {
+    lifetime_.PagesOpen(streams, Lifetime::Clock::now());
+  }
+  bool GoOn() override { return !lifetime_.IsOver(Lifetime::Clock::now()); }
+
+ private:
+  using Method = Response (Server::*)(Parameters&);
+  struct Question {
+    Cost cost;
+    Method method;
+  };
+  static const std::map<std::string, Question, std::less<>>& Questions();
+  // "curve" of "/api/curve"; "" for what is no question.
+  static std::string_view NameOfQuestion(std::string_view rest);
+
+  Response Page() const;
+  Response Meta(Parameters& parameters);
+  Response Progress(Parameters& parameters);
+  Response Alive(Parameters& parameters);
+  Response Curve(Parameters& parameters);
+  Response Blocks(Parameters& parameters);
+  Response Block(Parameters& parameters);
+  Response Stacks(Parameters& parameters);
+  Response Source(Parameters& parameters);
+  Response Flame(Parameters& parameters);
+  Response Table(Parameters& parameters);
+  Response Segments(Parameters& parameters);
+  Response Find(Parameters& parameters);
+  Response Answers(Parameters& parameters);
+  Response Compare(Parameters& parameters);
+
+  ServedRecording& File(Parameters& parameters, const char* name = "file") {
+    return *files_[parameters.Integer(name, 0, files_.size() - 1)];
+  }
+  Response Ask(Parameters& parameters, ServedRecording& file,
+               const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
+               const char* type = "application/json");
+  std::string ProgressText() const;
+  void TellProgress() {
+    if (http_ != nullptr) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
+  }
+
+  const ViewOptions options_;
+  const std::string policy_, token_;
+  const Guard guard_;
+  Lifetime lifetime_;  // of the serving thread
+  std::vector<std::unique_ptr<ServedRecording>> files_;
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<WorkerPool> loading_;
+};
+
+absl::Status Server::Open() {
+  if (token_.empty()) return absl::UnavailableError("the system gives no random numbers");
+  auto http = HttpServer::Listen(options_.port, this, options_.limits);
+  if (!http.ok()) return http.status();
+  http_ = *std::move(http);
+  loading_ = std::make_unique<WorkerPool>(std::min(files_.size(), kLoadingThreads));
+  for (const auto& file : files_) loading_->Add([one = file.get()] { one->Load(); });
+  return absl::OkStatus();
+}
+
+// ---- Which question ------------------------------------------------------------------------------
+
+const std::map<std::string, Server::Question, std::less<>>& Server::Questions() {
+  static const auto* questions = new std::map<std::string, Question, std::less<>>{
+      {"meta", {Cost::kQuick, &Server::Meta}},
+      {"progress", {Cost::kNone, &Server::Progress}},
+      {"alive", {Cost::kNone, &Server::Alive}},
+      {"curve", {Cost::kQuick, &Server::Curve}},
+      {"blocks", {Cost::kQuick, &Server::Blocks}},
+      {"block", {Cost::kSlow, &Server::Block}},
+      {"stacks", {Cost::kSlow, &Server::Stacks}},
+      {"source", {Cost::kSlow, &Server::Source}},
+      {"flame", {Cost::kSlow, &Server::Flame}},
+      {"table", {Cost::kSlow, &Server::Table}},
+      {"segments", {Cost::kSlow, &Server::Segments}},
+      {"find", {Cost::kSlow, &Server::Find}},
+      {"answer", {Cost::kSlow, &Server::Answers}},
+      {"compare", {Cost::kSlow, &Server::Compare}}};
+  return *questions;
+}
+
+std::string_view Server::NameOfQuestion(std::string_view rest) {
+  absl::string_view name(rest.data(), rest.size());
+  return absl::ConsumePrefix(&name, "/api/") ? std::string_view(name.data(), name.size())
+                                             : std::string_view();
+}
+
+Cost Server::CostOf(const Request& request) const {
+  std::string rest;
+  if (guard_.Refuse(request, &rest)) return Cost::kNone;
+  const auto found = Questions().find(NameOfQuestion(rest));
+  return found == Questions().end() ? Cost::kNone : found->second.cost;
+}
+
+Response Server::Answer(const Request& request) {
+  std::string rest;
+  if (auto refusal = guard_.Refuse(request, &rest)) return *std::move(refusal);
+  if (rest == "/") return Page();
+  if (rest.empty()) {
+    Response response = ErrorResponse(308, "the page's address ends in '/'");
+    response.headers.emplace_back("Location", absl::StrCat("/", token_, "/"));
+    return response;
+  }
+  const auto found = Questions().find(NameOfQuestion(rest));
+  if (found == Questions().end()) return ErrorResponse(404, "there is no such question");
+  Parameters parameters(request.query);
+  return (this->*found->second.method)(parameters);
+}
+
+Response Server::Page() const {
+  Response response;
+  response.type = "text/html; charset=utf-8";
+  response.body = options_.page;
+  response.headers.emplace_back("Content-Security-Policy", policy_);
+  return response;
+}
+
+// ---- What is there -------------------------------------------------------------------------------
+
+Response Server::Meta(Parameters& parameters) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  Json files = Json::array();
+  for (const auto& file : files_) files.push_back(file->meta());
+  return Body(Dump(Json{{"protocol", kProtocol},
+                        {"version", std::string(format::ToolVersion())},
+                        {"door", "server"},
+                        {"files", std::move(files)}}));
+}
+
+std::string Server::ProgressText() const {
+  Json files = Json::array();
+  for (const auto& file : files_) files.push_back(file->progress());
+  return Dump(Json{{"files", std::move(files)}});
+}
+
+Response Server::Progress(Parameters& parameters) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  return Body(ProgressText());
+}
+
+Response Server::Alive(Parameters& parameters) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  Response response;
+  response.type = "text/event-stream";
+  response.body = absl::StrCat("retry: 1000\ndata: ", ProgressText(), "\n\n");
+  response.is_stream = true;
+  return response;
+}
+
+// ---- Timelines -----------------------------------------------------------------------------------
+
+Response Server::Curve(Parameters& parameters) {
+  const ServedRecording& file = File(parameters);
+  const Window window = ReadWindow(parameters);
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const ViewIndex* index = file.index();
+  if (index == nullptr) return Refusal(file.WhyNot());
+  const auto tile = index->SelectCurve(window);
+  return tile.ok() ? Body(CurveSlab(*tile), kSlabType) : Refusal(tile.status());
+}
+
+Response Server::Blocks(Parameters& parameters) {
+  const ServedRecording& file = File(parameters);
+  const BlockQuery query = ReadBlockQuery(parameters);
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const ViewIndex* index = file.index();
+  if (index == nullptr) return Refusal(file.WhyNot());
+  const auto tile = index->SelectBlocks(query);
+  return tile.ok() ? Body(BlockSlab(*tile), kSlabType) : Refusal(tile.status());
+}
+
+// ---- Questions -----------------------------------------------------------------------------------
+
+Response Server::Ask(Parameters& parameters, ServedRecording& file,
+                     const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
+                     const char* type) {
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  std::string body;
+  const absl::Status status =
+      file.Ask([&](viewer::Questions& questions) { return ask(questions, &body); });
+  return status.ok() ? Body(std::move(body), type) : Refusal(status);
+}
+
+Response Server::Block(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const auto row = static_cast<uint32_t>(parameters.Integer("row", 0, UINT32_MAX));
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerBlock(row), JsonText<BlockDetails>, body);
+  });
+}
+
+Response Server::Stacks(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const std::vector<uint32_t> ids = parameters.Integers("ids", UINT32_MAX, kMaxStacks);
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerStacks(ids), JsonText<std::vector<StackInfo>>, body);
+  });
+}
+
+Response Server::Source(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const std::string path = parameters.Text("path");
+  const auto line = static_cast<uint32_t>(parameters.Integer("line", 0, UINT32_MAX));
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerSource(path, line), JsonText<SourceText>, body);
+  });
+}
+
+Response Server::Flame(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const FlameQuery query = ReadFlameQuery(parameters);
+  const auto other = ReadOtherSide(parameters, files_.size());
+  if (!other || files_[other->file].get() == &file) {
+    return Ask(
+        parameters, file,
+        [&](viewer::Questions& questions, std::string* body) {
+          return Put(other ? questions.AnswerFlame(query, questions, other->lane, other->to)
+                           : questions.AnswerFlame(query),
+                     FlameSlab, body);
+        },
+        kSlabType);
+  }
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  std::string body;
+  const absl::Status status = ServedRecording::AskBoth(
+      file, *files_[other->file], [&](viewer::Questions& one, viewer::Questions& two) {
+        return Put(one.AnswerFlame(query, two, other->lane, other->to), FlameSlab, &body);
+      });
+  return status.ok() ? Body(std::move(body), kSlabType) : Refusal(status);
+}
+
+Response Server::Table(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const TableQuery query = ReadTableQuery(parameters);
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerTable(query), JsonText<viewer::Table>, body);
+  });
+}
+
+Response Server::Segments(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const auto lane = static_cast<uint32_t>(parameters.Integer("lane", 0, UINT32_MAX));
+  const auto event = static_cast<uint32_t>(parameters.Integer("event", 0, UINT32_MAX));
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerSegments(lane, event), JsonText<viewer::Segments>, body);
+  });
+}
+
+Response Server::Find(Parameters& parameters) {
+  ServedRecording& file = File(parameters);
+  const Scope scope = ReadScope(parameters);
+  const auto after = static_cast<uint32_t>(parameters.IntegerOr("after", 0, UINT32_MAX, kNoRow));
+  const auto limit = static_cast<uint32_t>(parameters.Integer("limit", 1, kMaxFound));
+  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+    return Put(questions.AnswerFind(scope, after, limit), JsonText<Found>, body);
+  });
+}
+
+Response Server::Answers(Parameters& parameters) {
+  static const std::vector<std::string> kVerbs = {"report", "oom", "leaks", "ledger", "frag"};
+  ServedRecording& file = File(parameters);
+  const std::string& verb = kVerbs[parameters.Choice("name", kVerbs)];
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  return Body(file.AnswerOf(verb));
+}
+
+Response Server::Compare(Parameters& parameters) {
+  ServedRecording &base = File(parameters), &changed = File(parameters, "other");
+  if (&base == &changed) parameters.Refuse("other: is the same file");
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  return Body(ServedRecording::CompareOf(base, changed));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::Start(const std::vector<std::string>& paths,
+                                                              const Backend& backend,
+                                                              const ViewOptions& options) {
+  if (paths.empty()) return absl::InvalidArgumentError("no file was given");
+  auto server = std::make_unique<Server>(paths, backend, options);
+  if (absl::Status status = server->Open(); !status.ok()) return status;
+  return server;
+}
+
+}  // namespace gmt::viewer

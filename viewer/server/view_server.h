@@ -1,0 +1,55 @@
+// viewer/server/view_server.h
+//
+// ViewServer: recordings as a page. It answers as soon as it exists; files load in threads of their
+// own. The questions are those of viewer/page/src/data/protocol.ts, viewer/README.md has the
+// addresses.
+//
+//   auto server = ViewServer::Start(paths, backend, options);
+//   fmt::print("{}\n", (*server)->url());
+//   (*server)->Serve();
+//
+// Ownership: `backend` must outlive it. Its destructor waits for files that are being loaded.
+// Thread safety: Serve() in one thread; Stop() from any thread and from signal handlers.
+
+#ifndef GMT_VIEWER_SERVER_VIEW_SERVER_H_
+#define GMT_VIEWER_SERVER_VIEW_SERVER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "viewer/server/http_server.h"
+#include "viewer/server/recording.h"
+
+namespace gmt::viewer {
+
+struct ViewOptions {
+  uint16_t port = 0;  // 0: any
+  // After the last page was closed; nothing: for ever.
+  std::optional<std::chrono::milliseconds> grace = std::chrono::seconds(5);
+  std::string page;  // HTML
+  HttpLimits limits;
+};
+
+class ViewServer {
+ public:
+  static absl::StatusOr<std::unique_ptr<ViewServer>> Start(const std::vector<std::string>& paths,
+                                                           const Backend& backend,
+                                                           const ViewOptions& options);
+  virtual ~ViewServer() = default;
+
+  // "http://127.0.0.1:41234/TOKEN/".
+  virtual std::string url() const = 0;
+  virtual uint16_t port() const = 0;
+  // Until the last page was closed, or Stop().
+  virtual void Serve() = 0;
+  virtual void Stop() = 0;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_SERVER_VIEW_SERVER_H_
