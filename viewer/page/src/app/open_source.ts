@@ -1,6 +1,8 @@
 // Which door the page came through.
 
 import type { DataSource } from '../data/data_source';
+import { archiveOf } from '../data/embedded/archive';
+import { EmbeddedSource } from '../data/embedded_source';
 import { HttpSource } from '../data/http_source';
 
 export async function openSource(): Promise<DataSource> {
@@ -9,5 +11,7 @@ export async function openSource(): Promise<DataSource> {
     const { GeneratedSource } = await import('../data/generated_source');
     return new GeneratedSource();
   }
+  const archive = archiveOf(document);
+  if (archive !== null) return new EmbeddedSource(archive);
   return new HttpSource(document.baseURI.replace(/[?#].*$/, ''));
 }

@@ -5,10 +5,10 @@ export interface Numbers {
   readonly [index: number]: number;
 }
 
-/** First index whose value is >= `value`; `length` where none is. */
-export function lowerBound(values: Numbers, value: number): number {
-  let low = 0;
-  let high = values.length;
+/** First index of [from, to) whose value is >= `value`; `to` where none is. */
+export function lowerBound(values: Numbers, value: number, from = 0, to = values.length): number {
+  let low = from;
+  let high = to;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (values[middle]! < value) low = middle + 1;
@@ -17,10 +17,10 @@ export function lowerBound(values: Numbers, value: number): number {
   return low;
 }
 
-/** First index whose value is > `value`; `length` where none is. */
-export function upperBound(values: Numbers, value: number): number {
-  let low = 0;
-  let high = values.length;
+/** First index of [from, to) whose value is > `value`; `to` where none is. */
+export function upperBound(values: Numbers, value: number, from = 0, to = values.length): number {
+  let low = from;
+  let high = to;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (values[middle]! <= value) low = middle + 1;

@@ -113,7 +113,8 @@ export interface OomMeta extends InstantMeta {
 export interface Omitted {
   readonly blocks: number;
   readonly smaller_than: number; // bytes: all larger blocks are there
-  readonly peak_bytes: number; // bytes at the peak that are in no block of the file
+  readonly peak_bytes: number; // bytes at the peak of the first lane that are in no block of the file
+  readonly time_error_ns: number; // times of events may be off by so much
 }
 
 /** `api/progress`, JSON. Meta has files of state 'loading' with no lanes yet. */

@@ -1,0 +1,139 @@
+// Which blocks a person looks for: Filter of protocol.ts, over a mailed file.
+// viewer/questions/row_filter.h has the same rules.
+
+import { DataError } from '../data_source';
+import type { FileMeta, Filter } from '../protocol';
+import { type FileTexts, placeOfFrame, type StackTable } from './file_data';
+import { addressOf, type Lane } from './lane_data';
+
+const MAX_TEXT = 1000;
+
+export type BlockTest = (block: number) => boolean;
+
+export interface FilterContext {
+  readonly meta: FileMeta;
+  readonly stacks: StackTable;
+  readonly texts: FileTexts;
+  readonly lane: Lane;
+}
+
+/** null: every block matches. Throws a DataError where the filter makes no sense. */
+export function blockTest(filter: Filter, context: FilterContext): BlockTest | null {
+  const ofKind = kindTest(filter, context);
+  const address = addressTest(filter.text, context.lane);
+  if (ofKind === null && address === null) return null;
+  const { kind } = context.lane.blocks;
+  const kinds = context.lane.kinds.size.length;
+  // Kinds are few: each is looked at once.
+  const other = ofKind?.others ?? (() => true);
+  const text = ofKind?.text ?? null;
+  const fits = new Uint8Array(kinds);
+  for (let k = 0; k < kinds; k++) fits[k] = other(k) ? (text === null || text(k) ? YES : ONLY_BY_ADDRESS) : NO;
+  return (block) => {
+    const fit = fits[kind[block]!]!;
+    return fit === YES || (fit === ONLY_BY_ADDRESS && address !== null && address(block));
+  };
+}
+
+const NO = 0;
+const YES = 1;
+const ONLY_BY_ADDRESS = 2;
+
+interface KindTest {
+  readonly others: (kind: number) => boolean;
+  readonly text: ((kind: number) => boolean) | null;
+}
+
+function kindTest(filter: Filter, { meta, stacks, texts, lane }: FilterContext): KindTest | null {
+  const { kinds } = lane;
+  const tests: ((kind: number) => boolean)[] = [];
+  if (filter.category !== '') {
+    const code = codeOf(meta.categories, filter.category.replaceAll(' ', '_'), filter.category, 'category');
+    tests.push((k) => kinds.category[k] === code);
+  }
+  if (filter.stack !== null) tests.push((k) => kinds.stack[k] === filter.stack);
+  if (filter.key !== null) tests.push((k) => stacks.keyOf(kinds.stack[k]!) === filter.key);
+  if (filter.stream !== '') {
+    const code = codeOf(meta.streams, filter.stream, filter.stream, 'stream');
+    tests.push((k) => kinds.stream[k] === code);
+  }
+  if (filter.thread !== '') {
+    const code = codeOf(meta.threads, filter.thread, filter.thread, 'thread');
+    tests.push((k) => kinds.thread[k] === code);
+  }
+  const { min_size: min, max_size: max } = filter;
+  if (min !== null) tests.push((k) => kinds.size[k]! >= min);
+  if (max !== null) tests.push((k) => kinds.size[k]! <= max);
+  const text = filter.text === '' ? null : textOfKindTest(filter.text, stacks, texts, lane);
+  if (tests.length === 0 && text === null) return null;
+  return { others: (k) => tests.every((test) => test(k)), text };
+}
+
+function codeOf(names: readonly string[], name: string, alias: string, what: string): number {
+  const code = names.findIndex((one) => one === name || one === alias);
+  if (code < 0) throw new DataError(`'${alias}' is no ${what}`);
+  return code;
+}
+
+function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane: Lane): (kind: number) => boolean {
+  const fits = textTest(text);
+  const frames = new Map<number, boolean>();
+  const known = new Map<number, boolean>();
+  const frameFits = (id: number): boolean =>
+    remember(frames, id, () => {
+      const frame = stacks.frame(id);
+      return [frame.function, frame.file, placeOfFrame(frame), frame.library].some((part) => fits(part));
+    });
+  const stackFits = (stack: number): boolean => remember(known, stack, () => stacks.frameIds(stack).some(frameFits));
+  return (k) => {
+    if (stackFits(lane.kinds.stack[k]!)) return true;
+    const name = lane.kinds.name[k]!;
+    return name !== 0 && fits(texts.names[String(name)] ?? '');
+  };
+}
+
+function remember(known: Map<number, boolean>, id: number, find: () => boolean): boolean {
+  let answer = known.get(id);
+  if (answer === undefined) known.set(id, (answer = find()));
+  return answer;
+}
+
+/** '/.../' is a regular expression, anything else is looked for in either case. */
+function textTest(text: string): (part: string) => boolean {
+  if (text.length > MAX_TEXT) throw new DataError(`the text to look for is longer than ${MAX_TEXT} characters`);
+  const expression = expressionOf(text);
+  if (expression !== null) return (part) => expression.test(part);
+  const needle = text.toLowerCase();
+  return (part) => part.toLowerCase().includes(needle);
+}
+
+function expressionOf(text: string): RegExp | null {
+  if (text.length <= 2 || !text.startsWith('/') || !text.endsWith('/')) return null;
+  try {
+    return new RegExp(text.slice(1, -1), 'u');
+  } catch {
+    throw new DataError(`'${text}' is no regular expression`);
+  }
+}
+
+/** By address: blocks that begin with the digits, or in which the address lies. */
+function addressTest(text: string, lane: Lane): BlockTest | null {
+  const expression = expressionOf(text);
+  if (expression !== null) {
+    const inside = text.slice(1, -1);
+    if (!inside.startsWith('0x') && !inside.startsWith('^0x')) return null;
+    return (block) => expression.test(hex(addressOf(lane, block)));
+  }
+  const needle = text.toLowerCase();
+  if (!needle.startsWith('0x')) return null;
+  const address = /^0x[0-9a-f]+$/.test(needle) ? BigInt(needle) : null;
+  return (block) => {
+    const begin = addressOf(lane, block);
+    const size = BigInt(lane.kinds.size[lane.blocks.kind[block]!]!);
+    return (address !== null && address >= begin && address - begin < size) || hex(begin).startsWith(needle);
+  };
+}
+
+export function hex(value: bigint): string {
+  return `0x${value.toString(16)}`;
+}

@@ -1,0 +1,148 @@
+// What a mailed file knows of one block.
+
+import { type BlockDetails, type FileMeta, NEVER, type Neighbour, NO_ROW, type StackInfo } from '../protocol';
+import { upperBound } from '../../base/binary_search';
+import { hex } from './block_filter';
+import type { FileTexts, StackTable } from './file_data';
+import { addressOf, type Lane } from './lane_data';
+import type { PackedPiece } from './segments';
+
+export interface DetailsContext {
+  readonly meta: FileMeta;
+  readonly laneNumber: number;
+  readonly lane: Lane;
+  readonly stacks: StackTable;
+  readonly texts: FileTexts;
+  readonly ns: Float64Array;
+  readonly pieces: readonly PackedPiece[];
+}
+
+export function detailsOf(block: number, context: DetailsContext): BlockDetails {
+  const { meta, lane, stacks, texts, ns } = context;
+  const { blocks, kinds } = lane;
+  const k = blocks.kind[block]!;
+  const birth = blocks.birth[block]!;
+  const death = blocks.death[block]!;
+  const completed = blocks.completed[block]!;
+  const address = addressOf(lane, block);
+  const segment = segmentOf(context, address, birth);
+  const pool = kinds.pool[k]!;
+  return {
+    row: blocks.row[block]!,
+    lane: context.laneNumber,
+    address: hex(address),
+    size: kinds.size[k]!,
+    requested: kinds.requested[k]! < 0 ? null : kinds.requested[k]!,
+    name: texts.names[String(kinds.name[k]!)] ?? '',
+    category: meta.categories[kinds.category[k]!] ?? 'unknown',
+    reason: texts.reasons[kinds.reason[k]!] ?? '',
+    confidence: texts.confidences[kinds.confidence[k]!] ?? '',
+    stream: meta.streams[kinds.stream[k]!] ?? 'unknown',
+    thread: meta.threads[kinds.thread[k]!] ?? 'unknown',
+    pool: pool === 0 ? '' : lane.pools[pool - 1]!,
+    birth,
+    birth_ns: ns[birth]!,
+    death,
+    death_ns: death === NEVER ? null : ns[death]!,
+    completed,
+    completed_ns: completed === NEVER ? null : ns[Math.min(completed, ns.length - 1)]!,
+    step: stepOf(meta, birth),
+    phase: meta.phases.find((phase) => phase.begin < birth && birth <= phase.end)?.kind ?? '',
+    stack: stacks.info(kinds.stack[k]!),
+    free_stack: stackOrNull(stacks, kinds.free[k]!),
+    forward_stack: stackOrNull(stacks, kinds.forward[k]!),
+    segment: segment === null ? null : { address: hex(segment.begin), size: segment.size, offset: Number(address - segment.begin) },
+    ...neighbours(context, block, address, segment),
+    same_stack: sameStack(lane, kinds.stack[k]!, birth),
+  };
+}
+
+function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {
+  return stack === 0 ? null : stacks.info(stack);
+}
+
+function stepOf({ steps }: FileMeta, birth: number): number | null {
+  if (birth === 0) return null;
+  const step = upperBound(steps.begin, birth - 1) - 1;
+  return step >= 0 && birth <= steps.end[step]! ? step + 1 : null;
+}
+
+interface SegmentSpan {
+  readonly begin: bigint;
+  readonly end: bigint;
+  readonly size: number;
+}
+
+/** The piece of driver memory that the block was born in. */
+function segmentOf({ pieces }: DetailsContext, address: bigint, birth: number): SegmentSpan | null {
+  for (const [begin, size, from, to] of pieces) {
+    const first = BigInt(begin);
+    if (from <= birth && birth < to && address >= first && address - first < BigInt(size)) {
+      return { begin: first, end: first + BigInt(size), size };
+    }
+  }
+  return null;
+}
+
+/** What lay beside the block in its segment when it was born. */
+function neighbours(
+  context: DetailsContext,
+  block: number,
+  address: bigint,
+  segment: SegmentSpan | null,
+): { before: Neighbour | null; after: Neighbour | null } {
+  if (segment === null) return { before: null, after: null };
+  const { lane, stacks } = context;
+  const { birth, completed, kind, row } = lane.blocks;
+  const sizeOf = (i: number): number => lane.kinds.size[kind[i]!]!;
+  const event = birth[block]!;
+  const end = address + BigInt(sizeOf(block));
+  let below = -1;
+  let belowEnd = segment.begin;
+  let above = -1;
+  let aboveBegin = segment.end;
+  for (let i = 0, born = upperBound(birth, event); i < born; i++) {
+    if (i === block || completed[i]! <= event) continue;
+    const begin = addressOf(lane, i);
+    const to = begin + BigInt(sizeOf(i));
+    if (to <= address && to > belowEnd) {
+      below = i;
+      belowEnd = to;
+    }
+    if (begin >= end && begin < aboveBegin) {
+      above = i;
+      aboveBegin = begin;
+    }
+  }
+  const neighbour = (other: number, hole: bigint): Neighbour | null => {
+    if (hole > 0n) return { row: NO_ROW, size: Number(hole), label: 'free' };
+    if (other < 0) return null;
+    return { row: row[other]!, size: sizeOf(other), label: stacks.info(lane.kinds.stack[kind[other]!]!).label };
+  };
+  return { before: neighbour(below, address - belowEnd), after: neighbour(above, aboveBegin - end) };
+}
+
+/** Of the blocks of the lane from one stack: how many, what they hold at an event, and at most. */
+function sameStack(lane: Lane, stack: number, event: number): BlockDetails['same_stack'] {
+  const { count, birth, death, kind } = lane.blocks;
+  const changes: (readonly [number, number])[] = [];
+  let blocks = 0;
+  let live = 0;
+  for (let i = 0; i < count; i++) {
+    const k = kind[i]!;
+    if (lane.kinds.stack[k] !== stack) continue;
+    const size = lane.kinds.size[k]!;
+    blocks++;
+    if (birth[i]! <= event && event < death[i]!) live += size;
+    changes.push([birth[i]!, size]);
+    if (death[i] !== NEVER) changes.push([death[i]!, -size]);
+  }
+  changes.sort((a, b) => a[0] - b[0]);
+  let now = 0;
+  let peak = 0;
+  for (const [, bytes] of changes) {
+    now += bytes;
+    peak = Math.max(peak, now);
+  }
+  return { blocks, live_bytes: live, peak_bytes: peak };
+}

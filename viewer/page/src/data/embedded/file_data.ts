@@ -1,0 +1,102 @@
+// One recording of a mailed file: its stacks, texts and times, and its lanes, each decoded when it is
+// asked for first.
+
+import type * as p from '../protocol';
+import type { Slab } from '../slab';
+import { PackedColumns } from './lane_data';
+
+/** Times of all events, [0] of the beginning: points lie on lines between those that the file has. */
+export function readClock(slab: Slab): Float64Array {
+  const columns = new PackedColumns(slab);
+  const points = columns.count('points');
+  const event = columns.deltas('event', points);
+  const ns = columns.deltas('ns', points);
+  const out = new Float64Array(columns.count('events') + 1);
+  for (let k = 0; k < points; k++) {
+    const from = event[k]!;
+    out[from] = ns[k]!;
+    const to = k + 1 < points ? event[k + 1]! : from;
+    const slope = k + 1 < points ? (ns[k + 1]! - ns[k]!) / (to - from) : 0;
+    for (let e = from + 1; e < to; e++) out[e] = Math.round(ns[k]! + slope * (e - from));
+  }
+  return out;
+}
+
+/** The stacks that the file has, by their ids. */
+export class StackTable {
+  private readonly frames: readonly p.Frame[];
+  private readonly index: ReadonlyMap<number, number>;
+
+  constructor(private readonly packed: PackedStackTable) {
+    this.frames = packed.frames.map(([fn, file, line, library, kind]) => ({
+      function: fn,
+      file,
+      line,
+      library,
+      kind: FRAME_KINDS[kind] ?? 'native',
+    }));
+    this.index = new Map(packed.ids.map((id, i) => [id, i]));
+  }
+
+  framesOf(stack: number): readonly p.Frame[] {
+    return this.frameIds(stack).map((id) => this.frames[id]!);
+  }
+  /** The same number is the same frame, of all stacks. */
+  frameIds(stack: number): readonly number[] {
+    const i = this.index.get(stack);
+    return i === undefined ? [] : this.packed.stacks[i]!;
+  }
+  frame(id: number): p.Frame {
+    return this.frames[id]!;
+  }
+  keyOf(stack: number): number {
+    const i = this.index.get(stack);
+    return i === undefined ? 0 : this.packed.keys[i]!;
+  }
+  /** Where the program did it; null without frames. */
+  ownOf(stack: number): OwnFrame | null {
+    const i = this.index.get(stack);
+    const own = i === undefined ? null : this.packed.own[i]!;
+    return own === null ? null : { name: own[0], place: own[1], functionLabel: own[2], fileLabel: own[3] };
+  }
+  info(stack: number): p.StackInfo {
+    const i = this.index.get(stack);
+    return { stack, key: this.keyOf(stack), label: i === undefined ? 'unknown' : this.packed.labels[i]!, frames: this.framesOf(stack) };
+  }
+}
+
+export interface OwnFrame {
+  readonly name: string;
+  readonly place: string; // 'train.py:41'
+  readonly functionLabel: string; // of tables by function
+  readonly fileLabel: string;
+}
+
+// In the order of viewer/questions/queries.h.
+const FRAME_KINDS: readonly p.Frame['kind'][] = ['python', 'native', 'user', 'folded'];
+
+export interface PackedStackTable {
+  readonly frames: readonly (readonly [string, string, number, string, number])[];
+  readonly ids: readonly number[];
+  readonly keys: readonly number[];
+  readonly labels: readonly string[];
+  readonly stacks: readonly (readonly number[])[];
+  readonly own: readonly (readonly [string, string, string, string] | null)[];
+}
+
+export interface FileTexts {
+  readonly names: Readonly<Record<string, string>>; // by Kinds.name
+  readonly reasons: readonly string[];
+  readonly confidences: readonly string[];
+}
+
+/** Innermost without its folders: "model.py". */
+export function fileName(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1);
+}
+
+/** "model.py:41". */
+export function placeOfFrame(frame: p.Frame): string {
+  const name = fileName(frame.file);
+  return name !== '' && frame.line > 0 ? `${name}:${frame.line}` : name;
+}

@@ -1,0 +1,114 @@
+// Flame graphs over a mailed file, with the names and sums of viewer/questions/flame.h.
+
+import type { FlameQuery, FlameTree, Frame } from '../protocol';
+import { fileName, placeOfFrame, type StackTable } from './file_data';
+
+export interface Weight {
+  bytes: number;
+  blocks: number;
+}
+
+export interface TreeStyle {
+  readonly inverted: boolean;
+  readonly folded: boolean;
+  /** Lines are the same only in one recording. */
+  readonly withLines: boolean;
+  readonly compares: boolean;
+}
+
+export class FlameTreeBuilder {
+  private readonly parent: number[] = [];
+  private readonly name: number[] = [];
+  private readonly bytes: number[] = [];
+  private readonly blocks: number[] = [];
+  private readonly before: number[] = [];
+  private readonly names: string[] = [];
+  private readonly nameIndex = new Map<string, number>();
+  private readonly children: Map<number, number>[] = [];
+
+  constructor(private readonly style: TreeStyle) {
+    this.node(0, 'all\t\tfolded', true);
+  }
+
+  /** Adds a stack's weight to all nodes of its path. */
+  addStack(stacks: StackTable, stack: number, weight: Weight, isBefore: boolean): void {
+    this.add(pathOf(stacks.framesOf(stack), this.style), weight, isBefore);
+  }
+
+  /** What is not in the file: below the root, under a name that says so. */
+  addAbsent(weight: Weight, isBefore: boolean): void {
+    if (weight.bytes === 0 && weight.blocks === 0) return;
+    this.count(0, weight, isBefore);
+    this.count(this.node(0, 'left out of this file\t\tfolded', false), weight, isBefore);
+  }
+
+  build(): FlameTree {
+    return {
+      parent: Uint32Array.from(this.parent),
+      bytes: Float64Array.from(this.bytes),
+      blocks: Float64Array.from(this.blocks),
+      before: this.style.compares ? Float64Array.from(this.before) : new Float64Array(0),
+      name: Uint32Array.from(this.name),
+      names: this.names,
+      total: this.bytes[0]!,
+    };
+  }
+
+  private add(path: readonly Frame[], weight: Weight, isBefore: boolean): void {
+    let node = 0;
+    this.count(node, weight, isBefore);
+    for (const frame of path) {
+      const place = this.style.withLines ? placeOfFrame(frame) : fileName(frame.file);
+      node = this.node(node, `${withoutTabs(frame.function)}\t${withoutTabs(place)}\t${frame.kind}`, false);
+      this.count(node, weight, isBefore);
+    }
+    if (path.length === 0) this.count(this.node(0, 'unknown\t\tfolded', false), weight, isBefore);
+  }
+
+  private count(node: number, weight: Weight, isBefore: boolean): void {
+    if (isBefore) {
+      this.before[node]! += weight.bytes;
+      return;
+    }
+    this.bytes[node]! += weight.bytes;
+    this.blocks[node]! += weight.blocks;
+  }
+
+  private node(parent: number, name: string, isRoot: boolean): number {
+    let index = this.nameIndex.get(name);
+    if (index === undefined) {
+      this.nameIndex.set(name, (index = this.names.length));
+      this.names.push(name);
+    }
+    const known = isRoot ? undefined : this.children[parent]!.get(index);
+    if (known !== undefined) return known;
+    const node = this.parent.length;
+    this.parent.push(parent);
+    this.name.push(index);
+    this.bytes.push(0);
+    this.blocks.push(0);
+    this.before.push(0);
+    this.children.push(new Map());
+    if (!isRoot) this.children[parent]!.set(index, node);
+    return node;
+  }
+}
+
+// A name is three fields with tabs between them.
+function withoutTabs(text: string): string {
+  return text.replace(/[\t\n]/g, ' ');
+}
+
+function pathOf(frames: readonly Frame[], style: TreeStyle): readonly Frame[] {
+  let path = frames;
+  if (style.folded) {
+    path = frames.filter((frame) => frame.kind !== 'folded');
+    // Something stays of a stack that is nothing but noise.
+    if (path.length === 0) path = frames.slice(0, 1);
+  }
+  return style.inverted ? path : [...path].reverse();
+}
+
+export function styleOf(query: FlameQuery, withLines: boolean): TreeStyle {
+  return { inverted: query.inverted, folded: query.folded, withLines, compares: query.other !== null };
+}

@@ -1,0 +1,246 @@
+// One lane of a mailed file: its blocks as columns, and totals of what the file leaves out.
+// viewer/html/lane_slab.cc writes it and says why it is packed so.
+
+import { type AddressSpace, BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER } from '../protocol';
+import type { Slab } from '../slab';
+import { readDeltas, readVarints, unzigzag } from './varints';
+
+/** Sorted by birth, then by row. `kind` is an index into Kinds. */
+export interface Blocks {
+  readonly count: number;
+  readonly row: Uint32Array;
+  readonly birth: Uint32Array;
+  readonly death: Uint32Array; // NEVER
+  readonly completed: Uint32Array; // death, but of what waited for other streams
+  readonly kind: Uint32Array;
+  readonly space: Uint32Array; // index of Lane.spaces and 1; 0: in none
+  readonly offset: Float64Array; // in it; the address where it is in none
+}
+
+/** What blocks have in common. Texts are codes: of FileMeta, of FileTexts. */
+export interface Kinds {
+  readonly size: Float64Array;
+  readonly requested: Float64Array; // -1: not known
+  readonly stack: Uint32Array;
+  readonly forward: Uint32Array;
+  readonly free: Uint32Array;
+  readonly category: Uint8Array;
+  readonly confidence: Uint8Array;
+  readonly reason: Uint32Array;
+  readonly stream: Uint16Array;
+  readonly thread: Uint16Array;
+  readonly pool: Uint32Array;
+  readonly name: Uint32Array;
+}
+
+/**
+ * Bytes of the blocks that are not in the file. Borders are events: of even distance, and those that
+ * people ask for (peak, end, failures).
+ */
+export interface Omissions {
+  readonly border: Uint32Array;
+  readonly bytes: Float64Array; // held after border b, by category: [code * borders + b]
+  readonly blocks: Float64Array; // all of them, by border
+  readonly min: Float64Array; // of the lane's live bytes from border b to before the next
+  readonly max: Float64Array;
+  readonly stacks: readonly OmittedStacks[];
+}
+
+/** What an event's live set has beside the blocks of the file. */
+export interface OmittedStacks {
+  readonly event: number;
+  readonly entries: readonly { readonly stack: number; readonly category: number; readonly bytes: number; readonly blocks: number }[];
+}
+
+export interface Changes {
+  readonly event: Uint32Array;
+  readonly value: Float64Array;
+}
+
+export interface Lane {
+  readonly blocks: Blocks;
+  readonly kinds: Kinds;
+  readonly flags: Uint8Array; // by block: BLOCK_*
+  readonly omissions: Omissions;
+  readonly series: ReadonlyMap<string, Changes>; // beside live
+  readonly pools: readonly string[]; // code 1 is [0]
+  readonly spaces: readonly AddressSpace[]; // by address; lives in events
+  readonly spaceBegin: readonly bigint[];
+}
+
+/** Where columns of packed numbers are in a slab. */
+export class PackedColumns {
+  constructor(private readonly slab: Slab) {}
+
+  has(name: string): boolean {
+    return this.slab.arrays.has(name);
+  }
+  numbers(name: string, count: number): Float64Array {
+    return readVarints(this.bytes(name), count);
+  }
+  deltas(name: string, count: number): Float64Array {
+    return readDeltas(this.bytes(name), count);
+  }
+  count(name: string): number {
+    const value = this.slab.fields[name];
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw new RangeError(`no count of ${name}`);
+    return value;
+  }
+  private bytes(name: string): Uint8Array {
+    const array = this.slab.arrays.get(name);
+    if (!(array instanceof Uint8Array)) throw new RangeError(`no column ${name}`);
+    return array;
+  }
+}
+
+export function readLane(slab: Slab): Lane {
+  const columns = new PackedColumns(slab);
+  const kinds = readKinds(columns);
+  const { blocks, flags } = readBlocks(columns, kinds.size.length);
+  const spaces = spacesOf(slab.fields['spaces']);
+  return {
+    blocks,
+    kinds,
+    flags,
+    omissions: readOmissions(columns, slab),
+    series: readSeries(columns, slab),
+    pools: textsOf(slab.fields['pools']),
+    spaces,
+    spaceBegin: spaces.map((space) => BigInt(space.address)),
+  };
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function readKinds(columns: PackedColumns): Kinds {
+  const count = columns.count('kinds');
+  const u32 = (name: string): Uint32Array => Uint32Array.from(columns.numbers(`kind.${name}`, count));
+  const size = columns.numbers('kind.size', count);
+  // Rounding is stored instead: it is often nothing.
+  const rounding = columns.numbers('kind.rounding', count);
+  return {
+    size,
+    requested: size.map((bytes, k) => (rounding[k] === 0 ? -1 : bytes - unzigzag(rounding[k]! - 1))),
+    stack: u32('stack'),
+    forward: u32('forward'),
+    free: u32('free'),
+    category: Uint8Array.from(columns.numbers('kind.category', count)),
+    confidence: Uint8Array.from(columns.numbers('kind.confidence', count)),
+    reason: u32('reason'),
+    stream: Uint16Array.from(columns.numbers('kind.stream', count)),
+    thread: Uint16Array.from(columns.numbers('kind.thread', count)),
+    pool: u32('pool'),
+    name: u32('name'),
+  };
+}
+
+function readBlocks(columns: PackedColumns, kinds: number): { blocks: Blocks; flags: Uint8Array } {
+  const count = columns.count('blocks');
+  const birth = Uint32Array.from(columns.deltas('birth', count));
+  const life = columns.numbers('life', count);
+  const death = new Uint32Array(count);
+  for (let i = 0; i < count; i++) death[i] = life[i] === 0 ? NEVER : birth[i]! + life[i]!;
+
+  const completed = death.slice();
+  const waits = columns.count('waits');
+  const waiting = columns.deltas('wait.block', waits);
+  const waited = columns.numbers('wait.events', waits); // 0: to the end
+  for (let i = 0; i < waits; i++) {
+    const block = waiting[i]!;
+    completed[block] = waited[i] === 0 ? NEVER : death[block]! + waited[i]! - 1;
+  }
+
+  // 0 is the next kind that did not come before.
+  const kind = new Uint32Array(count);
+  const coded = columns.numbers('kind', count);
+  let known = 0;
+  for (let i = 0; i < count; i++) {
+    kind[i] = coded[i] === 0 ? known++ : coded[i]! - 1;
+    if (kind[i]! >= kinds) throw new RangeError('a block of no kind');
+  }
+
+  const flags = new Uint8Array(count);
+  for (let i = 0; i < count; i++) {
+    flags[i] =
+      (birth[i] === 0 ? BLOCK_FROM_BEFORE : 0) |
+      (completed[i] === death[i] ? 0 : BLOCK_PENDING) |
+      (death[i] === NEVER ? BLOCK_NOT_FREED : 0);
+  }
+  const blocks = {
+    count,
+    row: Uint32Array.from(columns.deltas('row', count)),
+    birth,
+    death,
+    completed,
+    kind,
+    space: Uint32Array.from(columns.numbers('space', count)),
+    offset: columns.deltas('offset', count),
+  };
+  return { blocks, flags };
+}
+
+function readOmissions(columns: PackedColumns, slab: Slab): Omissions {
+  const borders = columns.count('borders');
+  const codes = columns.count('codes');
+  const stacks = slab.fields['omitted'];
+  return {
+    border: Uint32Array.from(columns.deltas('border', borders)),
+    bytes: columns.deltas('omitted.bytes', codes * borders),
+    blocks: columns.deltas('omitted.blocks', borders),
+    min: columns.deltas('total.min', borders),
+    max: columns.deltas('total.max', borders),
+    stacks: Array.isArray(stacks) ? (stacks as readonly PackedStacks[]).map(unpackStacks) : [],
+  };
+}
+
+interface PackedStacks {
+  readonly event: number;
+  readonly entries: readonly (readonly [number, number, number, number])[];
+}
+
+function unpackStacks(packed: PackedStacks): OmittedStacks {
+  const entries = packed.entries.map(([stack, category, bytes, blocks]) => ({ stack, category, bytes, blocks }));
+  return { event: packed.event, entries };
+}
+
+function readSeries(columns: PackedColumns, slab: Slab): Map<string, Changes> {
+  const series = new Map<string, Changes>();
+  const names = slab.fields['series'];
+  for (const name of Array.isArray(names) ? names.map(String) : []) {
+    const count = columns.count(`${name}.count`);
+    series.set(name, {
+      event: Uint32Array.from(columns.deltas(`${name}.event`, count)),
+      value: columns.deltas(`${name}.value`, count),
+    });
+  }
+  return series;
+}
+
+/** Where a block lies in the lane's address space; NaN: not known. */
+export function placeOf(lane: Lane, block: number): number {
+  const space = lane.blocks.space[block]!;
+  return space === 0 ? NaN : lane.spaces[space - 1]!.place + lane.blocks.offset[block]!;
+}
+
+export function addressOf(lane: Lane, block: number): bigint {
+  const space = lane.blocks.space[block]!;
+  return (space === 0 ? 0n : lane.spaceBegin[space - 1]!) + BigInt(lane.blocks.offset[block]!);
+}
+
+interface PackedSpace {
+  readonly place: number;
+  readonly size: number;
+  readonly address: string;
+  readonly label: string;
+  readonly lives: readonly (readonly [number, number | null])[]; // null: never
+}
+
+function spacesOf(value: unknown): AddressSpace[] {
+  if (!Array.isArray(value)) return [];
+  return (value as readonly PackedSpace[]).map((space) => ({
+    ...space,
+    lives: space.lives.map(([from, to]) => [from, to ?? Infinity] as const),
+  }));
+}

@@ -1,0 +1,75 @@
+// The blocks of a lane on an axis, by how long they live: in stack order.
+
+import type { Blocks } from './lane_data';
+import type { Positions } from './positions';
+import { lowerBound, upperBound } from '../../base/binary_search';
+
+const CLASSES = 64;
+const FOREVER = CLASSES - 1;
+
+/** Which doubling of durations a block is in; what is never freed is in the highest. */
+export function durationClass(start: number, end: number, units: number): number {
+  if (end === Infinity) return FOREVER;
+  const duration = (end - start) * units;
+  return duration < 1 ? 0 : Math.min(FOREVER - 1, Math.floor(Math.log2(duration)));
+}
+
+export class LaneIndex {
+  readonly start: Float64Array;
+  readonly end: Float64Array; // Infinity: never
+  /** Blocks in stack order; those of class c are [classBegin[c + 1], classBegin[c]). */
+  private readonly order: Uint32Array;
+  private readonly classBegin = new Uint32Array(CLASSES + 1);
+  private readonly orderedStart: Float64Array;
+  private sortedEnds: Float64Array | null = null;
+
+  constructor(
+    blocks: Blocks,
+    private readonly positions: Positions,
+  ) {
+    const { count, birth, death } = blocks;
+    this.start = new Float64Array(count);
+    this.end = new Float64Array(count);
+    const classes = new Uint8Array(count);
+    const sizes = new Uint32Array(CLASSES);
+    for (let i = 0; i < count; i++) {
+      this.start[i] = positions.of(birth[i]!);
+      this.end[i] = positions.of(death[i]!);
+      classes[i] = durationClass(this.start[i]!, this.end[i]!, positions.units);
+      sizes[classes[i]!]!++;
+    }
+    for (let c = CLASSES - 1; c >= 0; c--) this.classBegin[c] = this.classBegin[c + 1]! + sizes[c]!;
+    const next = Uint32Array.from(this.classBegin.subarray(1));
+    this.order = new Uint32Array(count);
+    this.orderedStart = new Float64Array(count);
+    for (let i = 0; i < count; i++) {
+      const at = next[classes[i]!]!++;
+      this.order[at] = i;
+      this.orderedStart[at] = this.start[i]!;
+    }
+  }
+
+  /** Calls back, in stack order, with each block that lives in [from, to) and at least `atLeast` long. */
+  forEach(from: number, to: number, atLeast: number, call: (block: number) => void): void {
+    const lowest = durationClass(0, atLeast, this.positions.units);
+    for (let c = CLASSES - 1; c >= lowest; c--) {
+      const begin = this.classBegin[c + 1]!;
+      const end = this.classBegin[c]!;
+      if (begin === end) continue;
+      // Nothing of a class is longer than its doubling, so what began earlier has ended.
+      const longest = c === FOREVER ? Infinity : 2 ** (c + 1) / this.positions.units;
+      const first = longest === Infinity ? begin : lowerBound(this.orderedStart, from - longest, begin, end);
+      const last = lowerBound(this.orderedStart, to, first, end);
+      for (let k = first; k < last; k++) {
+        const block = this.order[k]!;
+        if (this.end[block]! > from && this.end[block]! - this.start[block]! >= atLeast) call(block);
+      }
+    }
+  }
+
+  /** Of the blocks that live in [from, to): how many. */
+  countIn(from: number, to: number): number {
+    this.sortedEnds ??= this.end.slice().sort();
+    return lowerBound(this.start, to) - upperBound(this.sortedEnds, from);
+  }
+}

@@ -1,0 +1,67 @@
+// Where events lie on an axis.
+
+import { type Axis, NEVER, type StepsMeta } from '../protocol';
+import { lowerBound, upperBound } from '../../base/binary_search';
+
+export interface Positions {
+  /** Of an event; Infinity for NEVER. Never falls from one event to the next. */
+  of(event: number): number;
+  /** The last event at or before a position; 0 where there is none. */
+  eventAt(position: number): number;
+  /** Events whose position is before `position`. */
+  eventsBefore(position: number): number;
+  /** How many units of a duration one doubling counts from: floor(log2(duration * units)). */
+  readonly units: number;
+}
+
+/** `ns`: time of each event; [0] is the beginning. */
+export function positionsOf(axis: Axis, ns: Float64Array, steps: StepsMeta): Positions {
+  switch (axis) {
+    case 'event':
+      return eventPositions(ns.length - 1);
+    case 'time':
+      return tablePositions(ns, 1);
+    case 'step':
+      return tablePositions(stepTable(ns.length - 1, steps), 4096);
+  }
+}
+
+function eventPositions(last: number): Positions {
+  return {
+    of: (event) => (event === NEVER ? Infinity : event),
+    eventAt: (position) => Math.min(last, Math.max(0, Math.floor(position))),
+    eventsBefore: (position) => Math.min(last + 1, Math.max(0, Math.ceil(position))),
+    units: 1,
+  };
+}
+
+function tablePositions(table: Float64Array, units: number): Positions {
+  return {
+    of: (event) => (event === NEVER ? Infinity : table[Math.min(event, table.length - 1)]!),
+    eventAt: (position) => Math.max(0, upperBound(table, position) - 1),
+    eventsBefore: (position) => lowerBound(table, position),
+    units,
+  };
+}
+
+/**
+ * Step s (from 1) is [s, s + 1), shared out evenly to its events and those up to the next step; what
+ * comes before the first step is [0, 1), what comes after the last one the two numbers behind it.
+ */
+function stepTable(last: number, steps: StepsMeta): Float64Array {
+  const table = new Float64Array(last + 1);
+  let from = 0;
+  let value = 0;
+  const knot = (event: number, position: number): void => {
+    for (let e = from + 1; e < event && e <= last; e++) {
+      table[e] = value + ((position - value) * (e - from)) / (event - from);
+    }
+    if (event <= last) table[event] = position;
+    from = event;
+    value = position;
+  };
+  steps.begin.forEach((begin, i) => knot(begin, i + 1));
+  if (steps.end.length > 0) knot(steps.end[steps.end.length - 1]!, steps.begin.length + 1);
+  knot(last, steps.begin.length + 2);
+  return table;
+}

@@ -1,0 +1,99 @@
+// A recording of a mailed file, part by part: what was decoded for one question serves the next.
+
+import { DataError } from '../data_source';
+import type { Answer, Axis, FileMeta, LaneMeta, SourceText } from '../protocol';
+import { decodeSlab } from '../slab';
+import type { Archive } from './archive';
+import { type FileTexts, type PackedStackTable, readClock, StackTable } from './file_data';
+import { type Lane, readLane } from './lane_data';
+import { LaneIndex } from './lane_index';
+import { type Positions, positionsOf } from './positions';
+import { LaneTotals } from './select_curve';
+import type { PackedPiece, SegmentTable } from './segments';
+
+type PackedAnswer = Omit<Answer, 'name'>;
+
+/** A lane and what is asked of it. */
+export class LoadedLane {
+  private readonly indexes = new Map<Axis, LaneIndex>();
+  private total: LaneTotals | null = null;
+  private byRow: ReadonlyMap<number, number> | null = null;
+
+  constructor(
+    readonly number: number,
+    readonly meta: LaneMeta,
+    readonly data: Lane,
+    private readonly categories: number,
+  ) {}
+
+  totals(): LaneTotals {
+    return (this.total ??= new LaneTotals(this.data, this.categories));
+  }
+  index(axis: Axis, positions: Positions): LaneIndex {
+    let index = this.indexes.get(axis);
+    if (index === undefined) this.indexes.set(axis, (index = new LaneIndex(this.data.blocks, positions)));
+    return index;
+  }
+  /** -1: not in the file. */
+  blockOf(row: number): number {
+    this.byRow ??= new Map(Array.from(this.data.blocks.row, (r, i) => [r, i]));
+    return this.byRow.get(row) ?? -1;
+  }
+}
+
+export class EmbeddedRecording {
+  private readonly known = new Map<string, Promise<unknown>>();
+  private readonly positions = new Map<Axis, Positions>();
+
+  constructor(
+    private readonly archive: Archive,
+    readonly meta: FileMeta,
+  ) {}
+
+  clock(): Promise<Float64Array> {
+    return this.once('clock', async () => readClock(decodeSlab(await this.take('clock'))));
+  }
+  stacks(): Promise<StackTable> {
+    return this.once('stacks', async () => new StackTable((await this.json('stacks')) as PackedStackTable));
+  }
+  texts(): Promise<FileTexts> {
+    return this.once('texts', async () => (await this.json('texts')) as FileTexts);
+  }
+  answers(): Promise<Readonly<Record<string, PackedAnswer>>> {
+    return this.once('answers', async () => (await this.json('answers')) as Record<string, PackedAnswer>);
+  }
+  sources(): Promise<Readonly<Record<string, SourceText>>> {
+    return this.once('sources', async () => (await this.json('sources')) as Record<string, SourceText>);
+  }
+  async pieces(device: number): Promise<readonly PackedPiece[]> {
+    const table = await this.once('segments', async () => (await this.json('segments')) as SegmentTable);
+    return table[String(device)] ?? [];
+  }
+  lane(number: number): Promise<LoadedLane> {
+    const meta = this.meta.lanes[number];
+    if (meta === undefined) return Promise.reject(new DataError(`${this.meta.name} has no lane ${number}`));
+    return this.once(`lane/${number}`, async () => {
+      const data = readLane(decodeSlab(await this.take(`lane/${number}`)));
+      return new LoadedLane(number, meta, data, this.meta.categories.length);
+    });
+  }
+  async positionsOn(axis: Axis): Promise<Positions> {
+    if (axis === 'step' && this.meta.steps.source === '') throw new DataError(`${this.meta.name} has no steps`);
+    const clock = await this.clock();
+    let positions = this.positions.get(axis);
+    if (positions === undefined) this.positions.set(axis, (positions = positionsOf(axis, clock, this.meta.steps)));
+    return positions;
+  }
+
+  private take(part: string): Promise<ArrayBuffer> {
+    return this.archive.take(`${this.meta.file}/${part}`);
+  }
+  private async json(part: string): Promise<unknown> {
+    return JSON.parse(new TextDecoder().decode(await this.take(part)));
+  }
+  private once<T>(name: string, make: () => Promise<T>): Promise<T> {
+    let known = this.known.get(name) as Promise<T> | undefined;
+    if (known === undefined) this.known.set(name, (known = make()));
+    return known;
+  }
+}

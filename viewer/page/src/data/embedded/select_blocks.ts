@@ -1,0 +1,166 @@
+// Which blocks a window shows, and what lies between them: the rules of protocol.ts (BlockTile), over
+// the arrays of a mailed file. viewer/index has the same rules in C++ for what no browser could hold.
+
+import { type BlockQuery, MAX_BLOCKS } from '../protocol';
+import { ColumnHeights } from './column_heights';
+import type { Lane } from './lane_data';
+import type { LaneIndex } from './lane_index';
+
+/** Blocks in stack order, and in front of each what is not shown itself and lies below it. */
+export interface StackedItems {
+  /** Index of a block; -1: a run. */
+  readonly item: number[];
+  readonly runBegin: number[];
+  readonly runColumn: number[];
+  readonly runBytes: number[];
+}
+
+interface Columns {
+  readonly count: number;
+  readonly from: number;
+  readonly width: number;
+}
+
+/** The columns whose middle is in [start, end): first and behind the last. */
+function columnsOf(columns: Columns, start: number, end: number): readonly [number, number] {
+  return [firstMiddle(columns, start), firstMiddle(columns, end)];
+}
+
+/** The first column whose middle is not before a position. */
+function firstMiddle({ count, from, width }: Columns, position: number): number {
+  let column = Math.min(count, Math.max(0, Math.ceil((position - from) / width - 0.5)));
+  // Rounding may be off by one; the middle itself decides, as it does for who draws.
+  while (column > 0 && from + (column - 0.5) * width >= position) column--;
+  while (column < count && from + (column + 0.5) * width < position) column++;
+  return column;
+}
+
+export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex): StackedItems {
+  const columns = { count: query.columns, from: query.from, width: (query.to - query.from) / query.columns };
+  const rowBytes = (query.high - query.low) / query.rows;
+  const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
+  const candidates: number[] = [];
+  index.forEach(query.from, query.to, columns.width, (block) => candidates.push(block));
+  const shown = limitToLargest(
+    candidates.filter(shownBetween(query, columns, rowBytes, index, sizeOf)),
+    sizeOf,
+  );
+  return withRuns(candidates, shown, columns, rowBytes, index, sizeOf);
+}
+
+/** Tells of each block, asked in stack order, whether it is high enough and lies in the window somewhere. */
+function shownBetween(
+  query: BlockQuery,
+  columns: Columns,
+  rowBytes: number,
+  index: LaneIndex,
+  sizeOf: (block: number) => number,
+): (block: number) => boolean {
+  const heights = new ColumnHeights(columns.count);
+  return (block) => {
+    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    const size = sizeOf(block);
+    if (from >= to) return false;
+    const shown = size >= rowBytes && heights.hasBetween(from, to, query.low - size, query.high);
+    heights.add(from, to, size);
+    return shown;
+  };
+}
+
+function limitToLargest(blocks: number[], sizeOf: (block: number) => number): Set<number> {
+  if (blocks.length <= MAX_BLOCKS) return new Set(blocks);
+  return new Set([...blocks].sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MAX_BLOCKS));
+}
+
+function withRuns(
+  candidates: readonly number[],
+  shown: ReadonlySet<number>,
+  columns: Columns,
+  rowBytes: number,
+  index: LaneIndex,
+  sizeOf: (block: number) => number,
+): StackedItems {
+  const out: StackedItems = { item: [], runBegin: [0], runColumn: [], runBytes: [] };
+  const run = new Run(columns.count, rowBytes / 4);
+  for (const block of candidates) {
+    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    if (from >= to) continue;
+    if (!shown.has(block)) {
+      run.add(from, to, sizeOf(block));
+      continue;
+    }
+    if (run.flush(out)) {
+      out.item.push(-1);
+      out.runBegin.push(out.runColumn.length);
+    }
+    out.item.push(block);
+    out.runBegin.push(out.runColumn.length);
+  }
+  // What is left lies on top of the last block: it is part of the rest.
+  return out;
+}
+
+/**
+ * What lies between two shown blocks, as bytes by column. A change may wait until it matters: where a
+ * block lies is the sum of all runs below it, so each column remembers what was left out there.
+ */
+class Run {
+  private readonly change: Float64Array; // of bytes from a column to the next
+  private readonly error: Float64Array; // by column: written so far, less what is
+  private empty = true;
+
+  constructor(
+    private readonly columns: number,
+    private readonly tolerance: number,
+  ) {
+    this.change = new Float64Array(columns + 1);
+    this.error = new Float64Array(columns);
+  }
+
+  add(from: number, to: number, bytes: number): void {
+    this.change[from]! += bytes;
+    this.change[to]! -= bytes;
+    this.empty = false;
+  }
+
+  /** Writes what was added and forgets it; false: nothing was worth it. */
+  flush(out: StackedItems): boolean {
+    if (this.empty) return false;
+    const begin = out.runColumn.length;
+    let bytes = 0;
+    let written = 0;
+    for (let c = 0; c < this.columns; c++) {
+      bytes += this.change[c]!;
+      let error = this.error[c]! + written - bytes;
+      if (Math.abs(error) > this.tolerance) {
+        written = Math.max(0, bytes - this.error[c]!);
+        error = this.error[c]! + written - bytes;
+        out.runColumn.push(c);
+        out.runBytes.push(written);
+      }
+      this.error[c] = error;
+    }
+    this.change.fill(0);
+    this.empty = true;
+    return out.runColumn.length > begin;
+  }
+}
+
+/** Blocks of layout 'address': their place decides, in any order. */
+export function selectPlaces(
+  query: BlockQuery,
+  lane: Lane,
+  index: LaneIndex,
+  placeOf: (block: number) => number,
+): number[] {
+  const width = (query.to - query.from) / query.columns;
+  const rowBytes = (query.high - query.low) / query.rows;
+  const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
+  const shown: number[] = [];
+  index.forEach(query.from, query.to, width, (block) => {
+    const size = sizeOf(block);
+    const place = placeOf(block);
+    if (size >= rowBytes && place < query.high && place + size > query.low) shown.push(block);
+  });
+  return shown.length <= MAX_BLOCKS ? shown : [...limitToLargest(shown, sizeOf)];
+}

@@ -1,0 +1,167 @@
+// What the curves of a window are: the rules of protocol.ts (CurveTile), over a mailed file.
+
+import type { CurveSeries, CurveTile, Series, Window } from '../protocol';
+import type { Changes, Lane } from './lane_data';
+import type { Positions } from './positions';
+import { upperBound } from '../../base/binary_search';
+import { TotalCurve } from './total_curve';
+
+/** Totals of a lane: of the blocks that are there and of those that are not. */
+export class LaneTotals {
+  /** Of the blocks in the file. */
+  readonly shown: TotalCurve;
+  private readonly codes: number;
+  private readonly checkpoints: Float64Array; // by category, before each STRIDE changes
+  private readonly changeCode: Uint8Array;
+  private readonly changeBytes: Float64Array;
+  private readonly omitted: Float64Array; // by border, of all categories
+  private readonly series: ReadonlyMap<string, TotalCurve>;
+
+  constructor(
+    private readonly lane: Lane,
+    categories: number,
+  ) {
+    this.codes = categories;
+    const changes = changesOf(lane);
+    this.shown = new TotalCurve(changes.events, changes.totals);
+    this.changeCode = changes.codes;
+    this.changeBytes = changes.bytes;
+    this.checkpoints = checkpointsOf(changes.codes, changes.bytes, categories);
+    const { border, bytes } = lane.omissions;
+    this.omitted = new Float64Array(border.length);
+    for (let k = 0; k < bytes.length; k++) this.omitted[k % border.length]! += bytes[k]!;
+    this.series = new Map([...lane.series].map(([name, values]) => [name, sampled(values)]));
+  }
+
+  omittedAt(event: number): number {
+    return this.omitted[this.borderAt(event)] ?? 0;
+  }
+
+  liveAt(event: number): number {
+    return this.shown.at(event) + this.omittedAt(event);
+  }
+
+  /** Over the states after the events from..to. */
+  liveExtremes(from: number, to: number): { min: number; max: number } {
+    const { border, min, max } = this.lane.omissions;
+    const first = this.borderAt(from);
+    const last = this.borderAt(to);
+    const out = { min: Infinity, max: -Infinity };
+    const note = (low: number, high: number): void => {
+      out.min = Math.min(out.min, low);
+      out.max = Math.max(out.max, high);
+    };
+    const part = (k: number, begin: number, end: number): void => {
+      const shown = this.shown.extremes(begin, end);
+      const omitted = this.omitted[k] ?? 0;
+      note(shown.min + omitted, shown.max + omitted);
+    };
+    const lastOf = (k: number): number => (k + 1 < border.length ? border[k + 1]! - 1 : Infinity);
+    if (border.length === 0) {
+      part(0, from, to);
+      return out;
+    }
+    for (let k = first; k <= last; k++) {
+      const begin = Math.max(from, border[k]!);
+      const end = Math.min(to, lastOf(k));
+      if (begin === border[k] && end === lastOf(k)) note(min[k]!, max[k]!);
+      else part(k, begin, end);
+    }
+    return out;
+  }
+
+  /** Writes the bytes of each category after an event to out[code * stride + at]. */
+  categoriesAt(event: number, out: Float64Array, stride: number, at: number): void {
+    const change = this.shown.indexAt(event);
+    const checkpoint = Math.floor(change / STRIDE);
+    for (let c = 0; c < this.codes; c++) out[c * stride + at] = this.checkpoints[checkpoint * this.codes + c]!;
+    for (let i = checkpoint * STRIDE; i <= change; i++) out[this.changeCode[i]! * stride + at]! += this.changeBytes[i]!;
+    const { border, bytes } = this.lane.omissions;
+    if (border.length === 0) return;
+    const k = this.borderAt(event);
+    for (let c = 0; c * border.length < bytes.length && c < this.codes; c++) out[c * stride + at]! += bytes[c * border.length + k]!;
+  }
+
+  seriesOf(name: string): TotalCurve | undefined {
+    return this.series.get(name);
+  }
+
+  private borderAt(event: number): number {
+    return Math.max(0, upperBound(this.lane.omissions.border, event) - 1);
+  }
+}
+
+const STRIDE = 256;
+
+interface BlockChanges {
+  readonly events: Uint32Array;
+  readonly totals: Float64Array;
+  readonly codes: Uint8Array;
+  readonly bytes: Float64Array;
+}
+
+/** Births and deaths in order; the first entry is no change, so that every event has one at or before it. */
+function changesOf({ blocks, kinds }: Lane): BlockChanges {
+  const { count, birth, death, kind } = blocks;
+  const deaths = new Uint32Array(count).map((_, i) => i).filter((i) => death[i] !== 0xffffffff);
+  deaths.sort((a, b) => death[a]! - death[b]!);
+  const total = 1 + count + deaths.length;
+  const out = { events: new Uint32Array(total), totals: new Float64Array(total), codes: new Uint8Array(total), bytes: new Float64Array(total) };
+  let born = 0;
+  let died = 0;
+  for (let i = 1; i < total; i++) {
+    const isBirth = died >= deaths.length || (born < count && birth[born]! <= death[deaths[died]!]!);
+    const block = isBirth ? born++ : deaths[died++]!;
+    const k = kind[block]!;
+    out.events[i] = isBirth ? birth[block]! : death[block]!;
+    out.bytes[i] = isBirth ? kinds.size[k]! : -kinds.size[k]!;
+    out.codes[i] = kinds.category[k]!;
+    out.totals[i] = out.totals[i - 1]! + out.bytes[i]!;
+  }
+  return out;
+}
+
+function checkpointsOf(codes: Uint8Array, bytes: Float64Array, categories: number): Float64Array {
+  const out = new Float64Array((Math.floor(codes.length / STRIDE) + 1) * categories);
+  const now = new Float64Array(categories);
+  for (let i = 0; i < codes.length; i++) {
+    if (i % STRIDE === 0) out.set(now, (i / STRIDE) * categories);
+    now[codes[i]!]! += bytes[i]!;
+  }
+  return out;
+}
+
+/** A series is not known before its first value. */
+function sampled({ event, value }: Changes): TotalCurve {
+  if (event.length > 0 && event[0] === 0) return new TotalCurve(event, value);
+  return new TotalCurve([0, ...event], Float64Array.from([NaN, ...value]));
+}
+
+export function selectCurve(window: Window, totals: LaneTotals, series: readonly Series[], positions: Positions, nsOf: (event: number) => number, categories: number): CurveTile {
+  const { columns, from, to } = window;
+  const width = (to - from) / columns;
+  const event = new Uint32Array(columns);
+  const ns = new Float64Array(columns);
+  const byCategory = new Float64Array(categories * columns);
+  const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
+  for (let c = 0; c < columns; c++) {
+    const middle = positions.eventAt(from + (c + 0.5) * width);
+    const first = positions.eventAt(from + c * width);
+    const last = Math.max(first, positions.eventsBefore(from + (c + 1) * width) - 1);
+    event[c] = middle;
+    ns[c] = nsOf(middle);
+    totals.categoriesAt(middle, byCategory, columns, c);
+    for (const [name, values] of out) {
+      const curve = totals.seriesOf(name);
+      const extremes = name === 'live' ? totals.liveExtremes(first, last) : curve?.extremes(first, last);
+      values.mid[c] = name === 'live' ? totals.liveAt(middle) : (curve?.at(middle) ?? NaN);
+      values.min[c] = extremes === undefined || extremes.min === Infinity ? NaN : extremes.min;
+      values.max[c] = extremes === undefined || extremes.max === -Infinity ? NaN : extremes.max;
+    }
+  }
+  return { window, event, ns, series: out, categories: byCategory };
+}
+
+function emptySeries(columns: number): CurveSeries {
+  return { min: new Float64Array(columns), max: new Float64Array(columns), mid: new Float64Array(columns) };
+}

@@ -1,0 +1,80 @@
+// Bytes live after each event, of one lane, with their extremes over any range of events.
+//
+// A list of changes with the total behind each; extremes of 64 and of 4,096 changes are kept, so that
+// a range costs a few hundred reads however long it is.
+
+import { upperBound } from '../../base/binary_search';
+
+const LEAF = 64;
+
+export interface Extremes {
+  min: number;
+  max: number;
+}
+
+export class TotalCurve {
+  private readonly levels: readonly { readonly min: Float64Array; readonly max: Float64Array }[];
+
+  /** `events` ascending, [0] is 0; `totals[i]` holds from events[i] on. */
+  constructor(
+    readonly events: ArrayLike<number>,
+    readonly totals: Float64Array,
+  ) {
+    const levels = [];
+    let below = { min: totals, max: totals };
+    while (below.min.length > LEAF) {
+      below = fold(below.min, below.max);
+      levels.push(below);
+    }
+    this.levels = levels;
+  }
+
+  /** Index of the change that holds after an event. */
+  indexAt(event: number): number {
+    return Math.max(0, upperBound(this.events, event) - 1);
+  }
+
+  at(event: number): number {
+    return this.totals[this.indexAt(event)] ?? 0;
+  }
+
+  /** Over the states after the events from..to, both included. */
+  extremes(from: number, to: number): Extremes {
+    const out = { min: Infinity, max: -Infinity };
+    if (this.totals.length === 0) return { min: 0, max: 0 };
+    this.gather(this.indexAt(from), this.indexAt(to) + 1, -1, out);
+    return out;
+  }
+
+  private gather(from: number, to: number, level: number, out: Extremes): void {
+    const values = level < 0 ? { min: this.totals, max: this.totals } : this.levels[level]!;
+    const first = Math.ceil(from / LEAF);
+    const last = Math.floor(to / LEAF);
+    if (first >= last || level + 1 >= this.levels.length) {
+      scan(values.min, values.max, from, to, out);
+      return;
+    }
+    scan(values.min, values.max, from, first * LEAF, out);
+    scan(values.min, values.max, last * LEAF, to, out);
+    this.gather(first, last, level + 1, out);
+  }
+}
+
+function scan(min: Float64Array, max: Float64Array, from: number, to: number, out: Extremes): void {
+  for (let i = from; i < to; i++) {
+    if (min[i]! < out.min) out.min = min[i]!;
+    if (max[i]! > out.max) out.max = max[i]!;
+  }
+}
+
+function fold(min: Float64Array, max: Float64Array): { min: Float64Array; max: Float64Array } {
+  const count = Math.ceil(min.length / LEAF);
+  const folded = { min: new Float64Array(count), max: new Float64Array(count) };
+  for (let i = 0; i < count; i++) {
+    const out = { min: Infinity, max: -Infinity };
+    scan(min, max, i * LEAF, Math.min(min.length, (i + 1) * LEAF), out);
+    folded.min[i] = out.min;
+    folded.max[i] = out.max;
+  }
+  return folded;
+}

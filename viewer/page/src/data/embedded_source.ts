@@ -1,0 +1,264 @@
+// Answers from the page itself: a mailed file has its data in it (viewer/html). Small questions are
+// answered over typed arrays by the same rules as the server's (embedded/); what the file lacks is told
+// in a sentence.
+
+import { DataError, type DataSource } from './data_source';
+import type { Archive } from './embedded/archive';
+import { blockTest, type FilterContext } from './embedded/block_filter';
+import { detailsOf } from './embedded/details';
+import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
+import { placeOf } from './embedded/lane_data';
+import { EmbeddedRecording, type LoadedLane } from './embedded/recording';
+import { absentOf, forEachBlock } from './embedded/scope_blocks';
+import { segmentsAfter } from './embedded/segments';
+import { selectPlaces, selectStacked, type StackedItems } from './embedded/select_blocks';
+import { selectCurve } from './embedded/select_curve';
+import { makeTable } from './embedded/table';
+import * as p from './protocol';
+
+const MAX_COLUMNS = 8192;
+
+interface PackedCompare {
+  readonly file: number;
+  readonly other: number;
+  readonly compare: p.Compare;
+}
+
+export class EmbeddedSource implements DataSource {
+  private known: Promise<{ meta: p.Meta; files: readonly EmbeddedRecording[] }> | null = null;
+  private compares: Promise<readonly PackedCompare[]> | null = null;
+
+  constructor(private readonly archive: Archive) {}
+
+  async meta(): Promise<p.Meta> {
+    return (await this.open()).meta;
+  }
+
+  watchProgress(onProgress: (progress: p.Progress) => void): () => void {
+    let stopped = false;
+    this.meta().then(
+      ({ files }) => {
+        const ready = files.map(({ file }) => ({ file, state: 'ready' as const, what: '', fraction: 1, error: '' }));
+        if (!stopped) onProgress({ files: ready });
+      },
+      (error: unknown) => {
+        const text = error instanceof Error ? error.message : String(error);
+        if (!stopped) onProgress({ files: [{ file: 0, state: 'failed', what: '', fraction: 1, error: text }] });
+      },
+    );
+    return () => (stopped = true);
+  }
+
+  async curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {
+    checkWindow(window);
+    const file = await this.file(window.file);
+    const [lane, positions, clock] = await Promise.all([file.lane(window.lane), file.positionsOn(window.axis), file.clock()]);
+    signal?.throwIfAborted();
+    return selectCurve(window, lane.totals(), lane.meta.series, positions, (event) => clock[event]!, file.meta.categories.length);
+  }
+
+  async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
+    checkWindow(query);
+    if (!(query.rows > 0) || !(query.high > query.low)) throw new DataError('a window needs rows and a height');
+    const file = await this.file(query.file);
+    const [lane, positions, stacks] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), file.stacks()]);
+    signal?.throwIfAborted();
+    const index = lane.index(query.axis, positions);
+    const items: StackedItems =
+      query.layout === 'stacked'
+        ? selectStacked(query, lane.data, index)
+        : withoutRuns(selectPlaces(query, lane.data, index, (block) => placeOf(lane.data, block)));
+    const spaces = lane.data.spaces.map((space) => ({
+      ...space,
+      lives: space.lives.map(([from, to]): readonly [number, number] => [positions.of(from), to === Infinity ? Infinity : positions.of(to)]),
+    }));
+    return tileOf(query, items, lane, {
+      start: index.start,
+      end: index.end,
+      keyOf: (stack) => stacks.keyOf(stack),
+      visible: index.countIn(query.from, query.to),
+      spaces: query.layout === 'address' ? spaces : [],
+    });
+  }
+
+  async block(fileNumber: number, row: number, signal?: AbortSignal): Promise<p.BlockDetails> {
+    const file = await this.file(fileNumber);
+    for (const { lane: number } of file.meta.lanes) {
+      const lane = await file.lane(number);
+      signal?.throwIfAborted();
+      const block = lane.blockOf(row);
+      if (block < 0) continue;
+      const [stacks, texts, ns, pieces] = await Promise.all([file.stacks(), file.texts(), file.clock(), file.pieces(lane.meta.device)]);
+      return detailsOf(block, { meta: file.meta, laneNumber: number, lane: lane.data, stacks, texts, ns, pieces });
+    }
+    const { omitted } = file.meta;
+    const smaller = omitted === null || omitted.blocks === 0 ? '' : `: blocks smaller than ${omitted.smaller_than} bytes were left out`;
+    throw new DataError(`Block ${row} is not in this file${smaller}. Look at the recording with: gpumemtrace view`);
+  }
+
+  async stacks(fileNumber: number, ids: readonly number[]): Promise<readonly p.StackInfo[]> {
+    const stacks = await (await this.file(fileNumber)).stacks();
+    return ids.map((id) => stacks.info(id));
+  }
+
+  async source(fileNumber: number, path: string, line: number): Promise<p.SourceText> {
+    const sources = await (await this.file(fileNumber)).sources();
+    return sources[`${path}:${line}`] ?? { path, first: line, lines: [], note: 'This file has the lines of the largest stacks only.' };
+  }
+
+  async flame(query: p.FlameQuery, signal?: AbortSignal): Promise<p.FlameTree> {
+    const withLines = query.other === null || query.other.file === query.file;
+    const builder = new FlameTreeBuilder(styleOf(query, withLines));
+    await this.addToFlame(builder, query, false);
+    signal?.throwIfAborted();
+    if (query.other !== null) {
+      const sameFile = query.other.file === query.file;
+      // Another file counts its own stacks.
+      const filter = sameFile ? query.filter : { ...query.filter, stack: null };
+      await this.addToFlame(builder, { ...query, filter, file: query.other.file, lane: query.other.lane, of: 'live', from: 0, to: query.other.to }, true);
+      signal?.throwIfAborted();
+    }
+    return builder.build();
+  }
+
+  async table(query: p.TableQuery, signal?: AbortSignal): Promise<p.Table> {
+    const context = await this.filterContext(query.file, query.lane);
+    const ns = await (await this.file(query.file)).clock();
+    signal?.throwIfAborted();
+    checkEvents(query, ns.length - 1);
+    const test = blockTest(query.filter, context);
+    return makeTable(query, { ...context, ns, test, absent: absentOf(context.lane, query, test) });
+  }
+
+  async segments(fileNumber: number, laneNumber: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
+    const file = await this.file(fileNumber);
+    const [lane, stacks, ns] = await Promise.all([file.lane(laneNumber), file.stacks(), file.clock()]);
+    const pieces = await file.pieces(lane.meta.device);
+    signal?.throwIfAborted();
+    return segmentsAfter(event, pieces, { meta: file.meta, laneMeta: lane.meta, lane: lane.data, stacks, ns });
+  }
+
+  async answer(fileNumber: number, name: p.AnswerName): Promise<p.Answer> {
+    const answers = await (await this.file(fileNumber)).answers();
+    const answer = answers[name];
+    if (answer === undefined) throw new DataError(`This file was made without the answer '${name}'. Ask for it with: gpumemtrace ${name}`);
+    return { name, ...answer };
+  }
+
+  async compare(file: number, other: number): Promise<p.Compare> {
+    this.compares ??= this.archive.has('compare') ? this.readJson<readonly PackedCompare[]>('compare') : Promise.resolve([]);
+    const found = (await this.compares).find((one) => one.file === file && one.other === other);
+    if (found === undefined) throw new DataError('This file has no comparison of these two. Make one with: gpumemtrace diff A B');
+    return found.compare;
+  }
+
+  async find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found> {
+    const context = await this.filterContext(scope.file, scope.lane);
+    signal?.throwIfAborted();
+    const { row, birth, death, kind } = context.lane.blocks;
+    const found: number[] = [];
+    forEachBlock(context.lane, scope, blockTest(scope.filter, context), (block) => found.push(block));
+    const begin = after === p.NO_ROW ? 0 : found.findIndex((block) => row[block] === after) + 1;
+    const page = found.slice(begin, begin + limit);
+    return {
+      rows: page.map((block) => row[block]!),
+      birth: page.map((block) => birth[block]!),
+      death: page.map((block) => death[block]!),
+      size: page.map((block) => context.lane.kinds.size[kind[block]!]!),
+      total: found.length,
+    };
+  }
+
+  private async addToFlame(builder: FlameTreeBuilder, scope: p.Scope, isBefore: boolean): Promise<void> {
+    const context = await this.filterContext(scope.file, scope.lane);
+    const { lane, stacks } = context;
+    const test = blockTest(scope.filter, context);
+    const weights = new Map<number, Weight>();
+    forEachBlock(lane, scope, test, (block, sign) => {
+      const k = lane.blocks.kind[block]!;
+      addWeight(weights, lane.kinds.stack[k]!, sign * lane.kinds.size[k]!, sign);
+    });
+    const absent = absentOf(lane, scope, test);
+    for (const { stack, bytes, blocks } of absent.stacks?.entries ?? []) addWeight(weights, stack, bytes, blocks);
+    for (const [stack, weight] of [...weights].sort(([a], [b]) => a - b)) builder.addStack(stacks, stack, weight, isBefore);
+    if (absent.stacks === null) builder.addAbsent(absent, isBefore);
+  }
+
+  private async filterContext(fileNumber: number, laneNumber: number): Promise<FilterContext> {
+    const file = await this.file(fileNumber);
+    const [lane, stacks, texts] = await Promise.all([file.lane(laneNumber), file.stacks(), file.texts()]);
+    return { meta: file.meta, stacks, texts, lane: lane.data };
+  }
+
+  private async file(number: number): Promise<EmbeddedRecording> {
+    const file = (await this.open()).files[number];
+    if (file === undefined) throw new DataError(`There is no file ${number}`);
+    return file;
+  }
+
+  private open(): Promise<{ meta: p.Meta; files: readonly EmbeddedRecording[] }> {
+    this.known ??= this.readJson<p.Meta>('meta').then((meta) => ({
+      meta,
+      files: meta.files.map((file) => new EmbeddedRecording(this.archive, file)),
+    }));
+    return this.known;
+  }
+
+  private async readJson<T>(name: string): Promise<T> {
+    return JSON.parse(new TextDecoder().decode(await this.archive.take(name))) as T;
+  }
+}
+
+function addWeight(weights: Map<number, Weight>, stack: number, bytes: number, blocks: number): void {
+  const weight = weights.get(stack) ?? { bytes: 0, blocks: 0 };
+  weight.bytes += bytes;
+  weight.blocks += blocks;
+  weights.set(stack, weight);
+}
+
+function checkWindow({ from, to, columns }: p.Window): void {
+  const makesSense = Number.isFinite(from) && Number.isFinite(to) && from < to && Number.isInteger(columns) && columns > 0;
+  if (!makesSense || columns > MAX_COLUMNS) throw new DataError(`a window needs a length and 1 to ${MAX_COLUMNS} columns`);
+}
+
+function checkEvents({ from, to }: p.Scope, last: number): void {
+  if (!(from >= 0) || !(to >= 0) || from > last || to > last) throw new DataError(`events go from 0 to ${last}`);
+}
+
+function withoutRuns(blocks: readonly number[]): StackedItems {
+  return { item: [...blocks], runBegin: new Array<number>(blocks.length + 1).fill(0), runColumn: [], runBytes: [] };
+}
+
+interface TileContext {
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly keyOf: (stack: number) => number;
+  readonly visible: number;
+  readonly spaces: readonly p.AddressSpace[];
+}
+
+function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, context: TileContext): p.BlockTile {
+  const { blocks, kinds, flags } = lane.data;
+  const { item } = items;
+  const column = (value: (block: number, kind: number) => number, ofRun = 0): number[] =>
+    item.map((block) => (block < 0 ? ofRun : value(block, blocks.kind[block]!)));
+  return {
+    query,
+    row: Uint32Array.from(column((block) => blocks.row[block]!, p.NO_ROW)),
+    start: Float64Array.from(column((block) => context.start[block]!)),
+    end: Float64Array.from(column((block) => context.end[block]!)),
+    size: Float64Array.from(column((_, k) => kinds.size[k]!)),
+    place: Float64Array.from(column((block) => placeOf(lane.data, block))),
+    stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),
+    key: Uint32Array.from(column((_, k) => context.keyOf(kinds.stack[k]!))),
+    category: Uint8Array.from(column((_, k) => kinds.category[k]!)),
+    stream: Uint16Array.from(column((_, k) => kinds.stream[k]!)),
+    thread: Uint16Array.from(column((_, k) => kinds.thread[k]!)),
+    flags: Uint8Array.from(column((block) => flags[block]!)),
+    run_begin: Uint32Array.from(items.runBegin),
+    run_column: Uint16Array.from(items.runColumn),
+    run_bytes: Float64Array.from(items.runBytes),
+    hidden: context.visible - item.filter((block) => block >= 0).length,
+    spaces: context.spaces,
+  };
+}
