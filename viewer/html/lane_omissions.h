@@ -1,0 +1,64 @@
+// viewer/html/lane_omissions.h
+//
+// What a mailed file still says about the blocks of a lane that it leaves out: their bytes by category
+// at borders, the lowest and highest total between two of them, and their stacks at the events that
+// people ask for.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_VIEWER_HTML_LANE_OMISSIONS_H_
+#define GMT_VIEWER_HTML_LANE_OMISSIONS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "viewer/html/mailed_file.h"
+#include "viewer/slab/slab.h"
+
+namespace gmt::viewer {
+
+class LaneOmissions {
+ public:
+  LaneOmissions(const MailedFile& file, uint32_t lane);
+
+  // A birth or a death, in order. `left_out`: the block is not in the file.
+  void Note(analysis::RowId row, bool is_death, analysis::Step step, bool left_out);
+
+  // Once, after the last. Stacks that are named are added to `stacks`.
+  void Write(slab::Writer* writer, absl::flat_hash_set<uint32_t>* stacks);
+
+  uint64_t blocks() const { return blocks_left_out_; }
+  uint64_t at_peak() const { return at_peak_; }
+
+ private:
+  struct Held {
+    int64_t bytes = 0, blocks = 0;
+  };
+  struct Border {
+    std::vector<uint64_t> bytes;  // by category
+    uint64_t blocks = 0, min = 0, max = 0;
+  };
+  void OpenBefore(uint64_t step);
+  void NoteStacks(analysis::Step step);
+
+  const analysis::Trace& trace_;
+  const analysis::Categories& categories_;
+  const analysis::Step peak_;
+  std::vector<analysis::Step> asked_;    // of which stacks are told
+  std::vector<analysis::Step> borders_;  // ascending, from 0
+  std::vector<Border> opened_;
+
+  uint64_t live_ = 0;  // of the lane, all blocks
+  std::vector<uint64_t> by_category_;
+  uint64_t held_ = 0;           // blocks left out and live
+  std::vector<Held> by_stack_;  // [stack * categories + category]
+  nlohmann::ordered_json stacks_at_ = nlohmann::ordered_json::array();
+  absl::flat_hash_set<uint32_t> stacks_;
+  uint64_t blocks_left_out_ = 0, at_peak_ = 0;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_HTML_LANE_OMISSIONS_H_

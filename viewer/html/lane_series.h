@@ -1,0 +1,20 @@
+// viewer/html/lane_series.h
+//
+// The curves of a lane beside that of its blocks - reserved, used on the device - as changes, found by
+// asking the index, so that both doors show the same.
+//
+// Thread safety: that of the index.
+
+#ifndef GMT_VIEWER_HTML_LANE_SERIES_H_
+#define GMT_VIEWER_HTML_LANE_SERIES_H_
+
+#include "viewer/html/mailed_file.h"
+#include "viewer/slab/slab.h"
+
+namespace gmt::viewer {
+
+void WriteSeries(const MailedFile& file, uint32_t lane, slab::Writer* writer);
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_HTML_LANE_SERIES_H_

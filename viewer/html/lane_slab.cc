@@ -1,0 +1,206 @@
+#include "viewer/html/lane_slab.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "viewer/html/lane_omissions.h"
+#include "viewer/html/lane_series.h"
+#include "viewer/html/lane_walk.h"
+#include "viewer/html/varint_columns.h"
+#include "viewer/slab/slab.h"
+
+namespace gmt::viewer {
+namespace {
+
+using analysis::RowId;
+using analysis::Step;
+using analysis::Trace;
+
+// What blocks have in common, in the order of kKindColumns.
+constexpr size_t kKindParts = 12;
+using Kind = std::array<uint64_t, kKindParts>;
+constexpr std::array<const char*, kKindParts> kKindColumns = {
+    "kind.size",       "kind.rounding", "kind.stack",  "kind.forward", "kind.free", "kind.category",
+    "kind.confidence", "kind.reason",   "kind.stream", "kind.thread",  "kind.pool", "kind.name"};
+
+template <typename T>
+absl::flat_hash_map<uint64_t, uint64_t> CodesOf(const std::vector<T>& values) {
+  absl::flat_hash_map<uint64_t, uint64_t> codes;
+  // Code 0 is what is not known.
+  for (size_t code = 1; code < values.size(); ++code) codes.emplace(values[code], code);
+  return codes;
+}
+
+uint64_t CodeOf(const absl::flat_hash_map<uint64_t, uint64_t>& codes, uint64_t value) {
+  const auto found = codes.find(value);
+  return found == codes.end() ? 0 : found->second;
+}
+
+class BlockColumns {
+ public:
+  BlockColumns(const MailedFile& file, const std::vector<AddressSpace>& spaces,
+               absl::flat_hash_set<uint32_t>* stacks)
+      : trace_(file.examination->trace()),
+        categories_(*file.categories),
+        streams_(CodesOf(file.index->streams())),
+        threads_(CodesOf(file.index->threads())),
+        spaces_(spaces),
+        stacks_(*stacks) {
+    std::sort(spaces_.begin(), spaces_.end(),
+              [](const AddressSpace& a, const AddressSpace& b) { return a.address < b.address; });
+  }
+
+  // In the order of births.
+  void Add(RowId row) {
+    const analysis::Rows& rows = trace_.rows;
+    const Step birth = rows.birth[row], death = rows.death[row];
+    row_.Add(row);
+    birth_.Add(birth);
+    life_.Add(death == analysis::kNever ? 0 : death - birth);
+    if (const Step completed = rows.completed[row]; completed != death) {
+      wait_block_.Add(count_);
+      wait_events_.Add(completed == analysis::kNever ? 0 : completed - death + 1);
+      ++waits_;
+    }
+    AddPlace(rows.address[row]);
+    AddKind(KindOf(row));
+    ++count_;
+  }
+
+  void Write(slab::Writer* writer) const {
+    writer->AddField("blocks", count_);
+    writer->AddField("waits", waits_);
+    writer->AddField("kinds", kinds_.size());
+    writer->AddArray("row", row_.bytes());
+    writer->AddArray("birth", birth_.bytes());
+    writer->AddArray("life", life_.bytes());
+    writer->AddArray("wait.block", wait_block_.bytes());
+    writer->AddArray("wait.events", wait_events_.bytes());
+    writer->AddArray("kind", kind_.bytes());
+    writer->AddArray("space", space_.bytes());
+    writer->AddArray("offset", offset_.bytes());
+    for (size_t part = 0; part < kKindParts; ++part) {
+      writer->AddArray(kKindColumns[part], kind_parts_[part].bytes());
+    }
+    writer->AddField("pools", pool_names_);
+    auto spaces = nlohmann::ordered_json::array();
+    for (const AddressSpace& space : spaces_) {
+      auto lives = nlohmann::ordered_json::array();
+      for (const auto& [from, to] : space.lives) lives.push_back({from, to});
+      spaces.push_back({{"place", space.place},
+                        {"size", space.size},
+                        {"address", absl::StrCat("0x", absl::Hex(space.address))},
+                        {"label", space.label},
+                        {"lives", std::move(lives)}});
+    }
+    writer->AddField("spaces", std::move(spaces));
+  }
+
+ private:
+  Kind KindOf(RowId row) {
+    const analysis::Rows& rows = trace_.rows;
+    const auto requested = rows.Requested(row);
+    const analysis::Categories::Assignment& assignment = categories_.Of(row);
+    const bool has_stream = (rows.flags[row] & analysis::kRowHasStream) != 0;
+    const bool has_thread = (rows.flags[row] & analysis::kRowHasThread) != 0;
+    for (uint32_t stack : {rows.stack[row], rows.forward_stack[row], rows.FreeStack(row)}) {
+      if (stack != 0) stacks_.insert(stack);
+    }
+    const int64_t rounding =
+        requested.has_value() ? static_cast<int64_t>(rows.size[row] - *requested) : 0;
+    return {rows.size[row], requested.has_value() ? Zigzag(rounding) + 1 : 0, rows.stack[row],
+            rows.forward_stack[row], rows.FreeStack(row),
+            static_cast<uint64_t>(assignment.category),
+            static_cast<uint64_t>(assignment.confidence), assignment.reason,
+            has_stream ? CodeOf(streams_, rows.stream[row]) : 0,
+            has_thread ? CodeOf(threads_, rows.thread[row]) : 0,
+            // Two pools may be told apart by 64 bits; the page shows the number as text.
+            rows.Pool(row).has_value() ? PoolCode(*rows.Pool(row)) : 0, rows.Name(row)};
+  }
+
+  uint64_t PoolCode(uint64_t pool) {
+    const auto [found, is_new] = pools_.try_emplace(pool, pools_.size() + 1);
+    if (is_new) pool_names_.push_back(absl::StrCat("0x", absl::Hex(pool)));
+    return found->second;
+  }
+
+  void AddKind(const Kind& kind) {
+    const auto [found, is_new] = kinds_.try_emplace(kind, kinds_.size());
+    kind_.Add(is_new ? 0 : found->second + 1);
+    if (!is_new) return;
+    for (size_t part = 0; part < kKindParts; ++part) kind_parts_[part].Add(kind[part]);
+  }
+
+  void AddPlace(uint64_t address) {
+    // Blocks of one step lie where those of the step before lay: the last space is a good guess.
+    if (last_space_ >= spaces_.size() || !Contains(spaces_[last_space_], address)) {
+      const auto after = std::upper_bound(
+          spaces_.begin(), spaces_.end(), address,
+          [](uint64_t value, const AddressSpace& space) { return value < space.address; });
+      last_space_ = after == spaces_.begin() ? spaces_.size()
+                                             : static_cast<size_t>(after - spaces_.begin()) - 1;
+      if (last_space_ < spaces_.size() && !Contains(spaces_[last_space_], address)) {
+        last_space_ = spaces_.size();
+      }
+    }
+    const bool known = last_space_ < spaces_.size();
+    space_.Add(known ? last_space_ + 1 : 0);
+    offset_.Add(known ? address - spaces_[last_space_].address : address);
+  }
+
+  static bool Contains(const AddressSpace& space, uint64_t address) {
+    return address >= space.address && address - space.address < static_cast<uint64_t>(space.size);
+  }
+
+  const Trace& trace_;
+  const analysis::Categories& categories_;
+  const absl::flat_hash_map<uint64_t, uint64_t> streams_, threads_;
+  std::vector<AddressSpace> spaces_;
+  absl::flat_hash_set<uint32_t>& stacks_;
+  size_t last_space_ = 0;
+
+  uint64_t count_ = 0, waits_ = 0;
+  VarintDeltas row_, birth_, offset_, wait_block_;
+  VarintColumn life_, kind_, space_, wait_events_;
+  absl::flat_hash_map<Kind, uint64_t> kinds_;
+  absl::flat_hash_map<uint64_t, uint64_t> pools_;
+  std::vector<std::string> pool_names_;
+  std::array<VarintColumn, kKindParts> kind_parts_;
+};
+
+std::vector<AddressSpace> SpacesOf(const ViewIndex& index, uint32_t lane) {
+  BlockQuery query;
+  query.window = {
+      .lane = lane, .axis = Axis::kEvent, .from = 0, .to = index.events() + 1.0, .columns = 1};
+  query.layout = Layout::kAddress;
+  query.high = 1;
+  query.rows = 1;
+  auto tile = index.SelectBlocks(query);
+  return tile.ok() ? std::move(tile->spaces) : std::vector<AddressSpace>{};
+}
+
+}  // namespace
+
+LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
+                      absl::flat_hash_set<uint32_t>* stacks) {
+  const Trace& trace = file.examination->trace();
+  slab::Writer writer("lane");
+  BlockColumns blocks(file, SpacesOf(*file.index, lane), stacks);
+  LaneOmissions omissions(file, lane);
+  WalkLane(trace, file.index->lanes()[lane], [&](RowId row, bool is_death, Step step) {
+    const bool left_out = trace.rows.size[row] < smaller_than;
+    omissions.Note(row, is_death, step, left_out);
+    if (!left_out && !is_death) blocks.Add(row);
+  });
+  blocks.Write(&writer);
+  omissions.Write(&writer, stacks);
+  WriteSeries(file, lane, &writer);
+  return {std::move(writer).Finish(), omissions.blocks(), omissions.at_peak()};
+}
+
+}  // namespace gmt::viewer

@@ -1,0 +1,40 @@
+// viewer/html/mailed_file.h
+//
+// What a mailed file is made of: a recording, what was found out about it, and the answers as the
+// verbs print them.
+//
+// Ownership: what is pointed to must outlive it. Thread safety: plain data.
+
+#ifndef GMT_VIEWER_HTML_MAILED_FILE_H_
+#define GMT_VIEWER_HTML_MAILED_FILE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "viewer/index/view_index.h"
+#include "viewer/questions/questions.h"
+
+namespace gmt::viewer {
+
+struct MailedAnswer {
+  std::string name;  // AnswerName of protocol.ts
+  std::string headline, text;
+  nlohmann::ordered_json json;
+};
+
+struct MailedFile {
+  const analysis::Examination* examination = nullptr;
+  const analysis::Categories* categories = nullptr;
+  const ViewIndex* index = nullptr;  // kReady
+  Questions* questions = nullptr;
+  nlohmann::ordered_json meta;  // FileMeta, without `omitted`
+  std::vector<MailedAnswer> answers;
+};
+
+}  // namespace gmt::viewer
+
+#endif  // GMT_VIEWER_HTML_MAILED_FILE_H_
