@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/frames.h"
 #include "cli/command.h"
+#include "cli/export_html.h"
 #include "cli/frame_options.h"
 #include "cli/load_trace.h"
 #include "cli/output_file.h"
@@ -30,9 +33,10 @@ using interop::TorchSelection;
 constexpr uint64_t kHeavyFile = 256 << 20;
 
 struct Options {
+  std::vector<std::string> files;
   std::string file, format, output, keep = "newest";
   int64_t device = -1;
-  std::string max_events;
+  std::string max_events, max_mb;
   bool force = false;
   WindowOptions window;
   FrameOptions frames;
@@ -122,8 +126,22 @@ absl::Status CheckDevice(const Options& options, const analysis::Trace& trace) {
                    known.empty() ? "" : absl::StrCat("; there is: ", absl::StrJoin(known, ", "))));
 }
 
-absl::StatusOr<int> RunExport(const Options& options) {
-  if (options.format.empty()) return UsageError("--format: which? torch");
+absl::StatusOr<int> RunHtml(const Options& options) {
+  constexpr double kMostMegabytes = 400;  // more than a browser takes in one file
+  HtmlExport html{options.files, options.output, std::nullopt, options.force};
+  double megabytes = 0;
+  if (!options.max_mb.empty()) {
+    const bool is_size = absl::SimpleAtod(options.max_mb, &megabytes) && megabytes > 0;
+    if (!is_size || megabytes > kMostMegabytes) {
+      return UsageError("--max-mb: a number of megabytes, up to 400; for more: gpumemtrace view");
+    }
+    html.max_bytes = static_cast<uint64_t>(megabytes * 1e6);
+  }
+  if (absl::Status status = ExportHtml(html); !status.ok()) return status;
+  return kDone;
+}
+
+absl::StatusOr<int> RunTorch(const Options& options) {
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   auto selection = Selection(options);
@@ -159,15 +177,24 @@ absl::StatusOr<int> RunExport(const Options& options) {
   return kDone;
 }
 
+absl::StatusOr<int> RunExport(Options& options) {
+  if (options.format.empty()) return UsageError("--format: which? torch or html");
+  if (options.format == "html") return RunHtml(options);
+  if (options.files.size() != 1) return UsageError("--format torch takes one FILE");
+  options.file = options.files.front();
+  return RunTorch(options);
+}
+
 }  // namespace
 
 void AddExport(Program& program) {
   auto options = std::make_shared<Options>();
   Command command = program.AddVerb("export", "Give the recording to another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
-  command.Argument("FILE", &options->file, "recording");
-  command.Choice("--format", &options->format, {"torch"},
-                 "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz");
+  command.Arguments("FILE", &options->files, "recording; of html several");
+  command.Choice("--format", &options->format, {"torch", "html"},
+                 "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz; html: the page of "
+                 "`view` as one file that opens anywhere");
   command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
   command.Option("--device", &options->device, "N", "this GPU only");
   options->window.AddTo(command, "the history from here on", "up to here, and the state then");
@@ -175,6 +202,9 @@ void AddExport(Program& program) {
                  "at most so many of each GPU; 0: all (default 100000)");
   command.Choice("--keep", &options->keep, {"newest", "largest"},
                  "of more events than that: the newest, or all but the smallest allocations");
+  command.Option(
+      "--max-mb", &options->max_mb, "N",
+      "html: as large as that at most; the smallest blocks stay out (5 to 20, by events)");
   command.Flag("--force", &options->force, "overwrite an existing FILE");
   options->frames.AddTo(command);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "viewer/html/lane_omissions.h"
 #include "viewer/html/lane_series.h"
@@ -28,15 +29,28 @@ constexpr std::array<const char*, kKindParts> kKindColumns = {
     "kind.size",       "kind.rounding", "kind.stack",  "kind.forward", "kind.free", "kind.category",
     "kind.confidence", "kind.reason",   "kind.stream", "kind.thread",  "kind.pool", "kind.name"};
 
-template <typename T>
-absl::flat_hash_map<uint64_t, uint64_t> CodesOf(const std::vector<T>& values) {
-  absl::flat_hash_map<uint64_t, uint64_t> codes;
-  // Code 0 is what is not known.
-  for (size_t code = 1; code < values.size(); ++code) codes.emplace(values[code], code);
+using Codes = absl::flat_hash_map<uint64_t, uint64_t>;
+
+// By the value that a name says; code 0 is what is not known.
+Codes StreamCodes(const ViewIndex& index) {
+  Codes codes;
+  for (size_t code = 1; code < index.streams().size(); ++code) {
+    uint64_t stream = 0;
+    if (absl::SimpleHexAtoi(index.streams()[code], &stream)) codes.emplace(stream, code);
+  }
   return codes;
 }
 
-uint64_t CodeOf(const absl::flat_hash_map<uint64_t, uint64_t>& codes, uint64_t value) {
+Codes ThreadCodes(const ViewIndex& index) {
+  Codes codes;
+  for (size_t code = 1; code < index.threads().size(); ++code) {
+    uint64_t thread = 0;
+    if (absl::SimpleAtoi(index.threads()[code], &thread)) codes.emplace(thread, code);
+  }
+  return codes;
+}
+
+uint64_t CodeOf(const Codes& codes, uint64_t value) {
   const auto found = codes.find(value);
   return found == codes.end() ? 0 : found->second;
 }
@@ -47,8 +61,8 @@ class BlockColumns {
                absl::flat_hash_set<uint32_t>* stacks)
       : trace_(file.examination->trace()),
         categories_(*file.categories),
-        streams_(CodesOf(file.index->streams())),
-        threads_(CodesOf(file.index->threads())),
+        streams_(StreamCodes(*file.index)),
+        threads_(ThreadCodes(*file.index)),
         spaces_(spaces),
         stacks_(*stacks) {
     std::sort(spaces_.begin(), spaces_.end(),
@@ -159,7 +173,7 @@ class BlockColumns {
 
   const Trace& trace_;
   const analysis::Categories& categories_;
-  const absl::flat_hash_map<uint64_t, uint64_t> streams_, threads_;
+  const Codes streams_, threads_;
   std::vector<AddressSpace> spaces_;
   absl::flat_hash_set<uint32_t>& stacks_;
   size_t last_space_ = 0;

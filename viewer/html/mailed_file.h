@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "analysis/categories/categories.h"
@@ -20,19 +19,13 @@
 
 namespace gmt::viewer {
 
-struct MailedAnswer {
-  std::string name;  // AnswerName of protocol.ts
-  std::string headline, text;
-  nlohmann::ordered_json json;
-};
-
 struct MailedFile {
   const analysis::Examination* examination = nullptr;
   const analysis::Categories* categories = nullptr;
   const ViewIndex* index = nullptr;  // kReady
   Questions* questions = nullptr;
-  nlohmann::ordered_json meta;  // FileMeta, without `omitted`
-  std::vector<MailedAnswer> answers;
+  nlohmann::ordered_json meta;                  // FileMeta, without `omitted`
+  std::vector<nlohmann::ordered_json> answers;  // Answer of protocol.ts
 };
 
 }  // namespace gmt::viewer

@@ -101,10 +101,7 @@ class MailedPageMaker {
     const MailedFile& file = files_[f];
     fixed_.push_back(JsonPart(absl::StrCat(f, "/texts"), Texts(file)));
     auto answers = ordered_json::object();
-    for (const MailedAnswer& answer : file.answers) {
-      answers[answer.name] = {
-          {"headline", answer.headline}, {"text", answer.text}, {"json", answer.json}};
-    }
+    for (const ordered_json& answer : file.answers) answers[answer.value("name", "")] = answer;
     fixed_.push_back(JsonPart(absl::StrCat(f, "/answers"), answers));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/segments"), SegmentTable(file)));
     fixed_.push_back(JsonPart(absl::StrCat(f, "/sources"), SourceTable(file)));

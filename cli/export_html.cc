@@ -1,0 +1,144 @@
+#include "cli/export_html.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/view_backend.h"
+#include "format/version.h"
+#include "viewer/html/mailed_page.h"
+#include "viewer/html/page_html.h"
+#include "viewer/server/recording.h"
+
+namespace gmt::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using viewer::ServedRecording;
+
+// Each two files are compared both ways, and each comparison is an answer of its own.
+constexpr size_t kMostCompared = 4;
+
+ordered_json Parse(const std::string& text) {
+  return ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+// The recordings as `view` has them, loaded to the end.
+class Recordings {
+ public:
+  absl::Status Load(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      const auto file = static_cast<uint32_t>(recordings_.size());
+      recordings_.push_back(std::make_unique<ServedRecording>(file, path, backend_, [] {}));
+      recordings_.back()->Load();
+      const absl::Status status = Take(*recordings_.back());
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<viewer::MailedFile>& files() const { return files_; }
+
+  uint64_t events() const {
+    uint64_t events = 0;
+    for (const viewer::MailedFile& file : files_) events += file.index->events();
+    return events;
+  }
+
+  ordered_json Comparisons() const {
+    auto all = ordered_json::array();
+    if (recordings_.size() > kMostCompared) return all;
+    for (size_t file = 0; file < recordings_.size(); ++file) {
+      for (size_t other = 0; other < recordings_.size(); ++other) {
+        if (file == other) continue;
+        const auto compare = ServedRecording::CompareOf(*recordings_[file], *recordings_[other]);
+        if (!compare.ok()) continue;
+        all.push_back({{"file", file}, {"other", other}, {"compare", Parse(*compare)}});
+      }
+    }
+    return all;
+  }
+
+ private:
+  absl::Status Take(ServedRecording& recording) {
+    viewer::MailedFile file;
+    // Nobody else asks these recordings, so what is looked at here may be kept.
+    const absl::Status status =
+        recording.Examine([&](const viewer::Examined& examined, viewer::Questions& questions) {
+          file.examination = &examined.examination;
+          file.categories = &examined.categories;
+          file.questions = &questions;
+          return absl::OkStatus();
+        });
+    if (!status.ok()) return status;
+    file.index = recording.index();
+    file.meta = recording.meta();
+    for (const char* verb : {"report", "oom", "leaks", "ledger", "frag"}) {
+      // What has no answer, has a reason that the page tells who asks for it.
+      const auto answer = recording.AnswerOf(verb);
+      if (answer.ok()) file.answers.push_back(Parse(*answer));
+    }
+    files_.push_back(std::move(file));
+    return absl::OkStatus();
+  }
+
+  const viewer::Backend backend_ = MakeViewBackend();
+  std::vector<std::unique_ptr<ServedRecording>> recordings_;
+  std::vector<viewer::MailedFile> files_;
+};
+
+absl::Status Write(const std::string& html, const HtmlExport& options, OutputFile& output) {
+  std::ofstream stream(output.path(), std::ios::binary | std::ios::trunc);
+  stream.write(html.data(), static_cast<std::streamsize>(html.size()));
+  stream.close();
+  if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
+  return output.Commit();
+}
+
+void Tell(const viewer::MailedPage& page, const HtmlExport& options) {
+  PrintNote(fmt::format("{}: {:.1f} MB, {}", options.output,
+                        static_cast<double>(page.html.size()) / 1e6, Plural(page.blocks, "block")));
+  if (page.omitted_blocks > 0) {
+    PrintNote(
+        fmt::format("{} smaller than {} left out, one by one; totals, curves and answers have all. "
+                    "--max-mb {:.0f} and more keeps more of them",
+                    Plural(page.omitted_blocks, "block"), Bytes(page.smaller_than),
+                    static_cast<double>(page.html.size()) * 2 / 1e6 + 1));
+  }
+  if (page.time_error_ns > 0) {
+    PrintNote(fmt::format("times of single events are exact to {:.3g} ms",
+                          static_cast<double>(page.time_error_ns) / 1e6));
+  }
+}
+
+}  // namespace
+
+absl::Status ExportHtml(const HtmlExport& options) {
+  if (viewer::PageHtml().empty()) {
+    return absl::FailedPreconditionError(std::string(viewer::PageMissing()));
+  }
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  Recordings recordings;
+  if (absl::Status status = recordings.Load(options.files); !status.ok()) return status;
+  Progress progress(absl::StrCat("writing ", options.output));
+  const auto page = viewer::MakeMailedPage(
+      viewer::PageHtml(), std::string(format::ToolVersion()), recordings.files(),
+      recordings.Comparisons(),
+      options.max_bytes.value_or(viewer::DefaultMailedSize(recordings.events())));
+  if (!page.ok()) return page.status();
+  if (absl::Status status = Write(page->html, options, *output); !status.ok()) return status;
+  Tell(*page, options);
+  return absl::OkStatus();
+}
+
+}  // namespace gmt::cli
