@@ -59,11 +59,7 @@ uint32_t CrcOf(Header header) {
 
 absl::Status Failed(const char* doing, const std::string& path) {
   const int error = errno;
-  const std::string message = absl::StrCat(path, ": ", doing, " failed: ", std::strerror(error));
-  if (error == EACCES || error == EROFS || error == EPERM || error == ENOENT) {
-    return absl::PermissionDeniedError(message);
-  }
-  return absl::UnavailableError(message);
+  return absl::UnavailableError(absl::StrCat(path, ": ", doing, " failed: ", std::strerror(error)));
 }
 
 struct Fd {
@@ -250,7 +246,7 @@ absl::Status SaveIndex(const std::string& recording, const ViewIndex& index,
       std::filesystem::create_directories(folder, error);
     }
     status = WriteCache(paths[i], pieces);
-    if (!absl::IsPermissionDenied(status)) return status;
+    if (status.ok()) break;
   }
   return status;
 }

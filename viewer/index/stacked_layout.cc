@@ -77,6 +77,7 @@ class Stack {
     items_height_.Add(block);
   }
 
+  uint32_t blocks() const { return items_.blocks; }
   uint64_t shapes() const { return items_.blocks + items_.run_column.size(); }
   StackedItems Finish() {
     items_.run_begin.push_back(static_cast<uint32_t>(items_.run_column.size()));
@@ -149,14 +150,15 @@ StackedItems LayOutStacked(std::span<const Candidate> candidates, const StackedV
                            const SelectLimits& limits) {
   candidates = Affordable(candidates, view.columns, limits.column_updates);
   Least least = {view.row};
-  for (size_t most = limits.blocks;; most /= 2) {
+  while (true) {
     Stack stack(view, least);
     uint32_t index = 0;
     while (index < candidates.size() && stack.shapes() <= limits.blocks) {
       stack.Add(candidates, index++);
     }
     if (stack.shapes() <= limits.blocks || std::isinf(least.bytes)) return stack.Finish();
-    least = LeastOfTheLargest(candidates, view.row, most / 2);
+    // As many as did fit, and some room for the longer runs between them.
+    least = LeastOfTheLargest(candidates, view.row, stack.blocks() * size_t{3} / 4);
   }
 }
 
