@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "viewer/index/index_cache.h"
-#include "viewer/index/names.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/server/tile_slabs.h"
 
@@ -204,15 +203,8 @@ Json ServedRecording::FullMeta() {
   FileNames names;
   names.file = file_;
   names.path = path_;
-  for (const uint64_t stream : owned_index_->streams()) {
-    names.streams.push_back(absl::StrCat("0x", absl::Hex(stream)));
-  }
-  for (const uint32_t thread : owned_index_->threads()) {
-    names.threads.push_back(absl::StrCat(thread));
-  }
-  // Code 0 is what is not known.
-  if (!names.streams.empty()) names.streams[0] = kUnknownName;
-  if (!names.threads.empty()) names.threads[0] = kUnknownName;
+  names.streams = owned_index_->streams();
+  names.threads = owned_index_->threads();
   names.lacks = data_->lacks;
   const std::lock_guard lock(examining_);
   return FileMetaJson(*examination_, names, LanesJson(*owned_index_));
