@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "viewer/server/http_client_fixture.h"
 
 namespace gmt::viewer {
 namespace {
@@ -22,52 +22,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// How long a test waits for what must come; never a measure of speed.
-constexpr int kHangMs = 60'000;
-
-// A client that knows nothing of HTTP.
-class Client {
- public:
-  explicit Client(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) Leave();
-  }
-  ~Client() { Leave(); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  void Leave() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-  void Send(const std::string& bytes) {
-    (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  void Get(const std::string& path, const std::string& headers = "") {
-    Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-  }
-  // Reads until `what` has come or the server closes.
-  std::string ReadTo(const std::string& what) {
-    while (read_.find(what) == std::string::npos) {
-      pollfd polled = {fd_, POLLIN, 0};
-      if (poll(&polled, 1, kHangMs) <= 0) return read_ + " (hangs)";
-      char buffer[4096];
-      const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
-      if (count <= 0) return read_;
-      read_.append(buffer, static_cast<size_t>(count));
-    }
-    return std::exchange(read_, "");
-  }
-  std::string ReadAll() { return ReadTo("never sent by anyone"); }
-
- private:
-  int fd_;
-  std::string read_;
-};
 
 // "/now", "/quick/...", "/slow/..." say their path; "/wait" waits for Release(); "/stream" streams.
 class Handler : public RequestHandler {

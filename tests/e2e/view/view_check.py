@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+"""`gpumemtrace view` from outside: who may ask, what is answered, how long it lives.
+
+Each case is a function below; it gets a folder of its own with recordings in it.
+
+Usage: view_check.py --build DIR [NAME...]
+"""
+
+import argparse
+import hashlib
+import base64
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "golden"))
+import cases  # noqa: E402
+from viewing import HANG_S, Viewing, close, until  # noqa: E402
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
+VERBS = ("report", "oom", "leaks", "ledger", "frag")
+
+
+class Place:
+    """A folder with recordings: of a training loop (short, changed, capacity), and what is none."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        for name in ("torch-2.11.pickle", "v1.gmt"):
+            shutil.copy(GOLDEN / name, folder)
+        (folder / "notes.txt").write_text("no recording")
+
+    def view(self, *files, options=("--no-browser",), environment=None):
+        return Viewing(self.program, self.folder, files, options, environment)
+
+    def run(self, *words):
+        done = subprocess.run([self.program, *words], cwd=self.folder, text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=HANG_S,
+                              env={k: v for k, v in os.environ.items() if k != "COLUMNS"} | {"TZ": "UTC"})
+        return done.returncode, done.stdout, done.stderr
+
+
+# ---- Who may ask ---------------------------------------------------------------------------------
+
+
+def page_has_a_strict_policy(place):
+    with place.view("short.gmt") as view:
+        status, headers, body = view.request(f"/{view.token}/")
+        assert status == 200 and b"<p>page</p>" in body
+        hashed = base64.b64encode(hashlib.sha256(b"1").digest()).decode()
+        policy = headers["Content-Security-Policy"]
+        assert f"script-src 'sha256-{hashed}'" in policy and "default-src 'none'" in policy, policy
+        assert "unsafe" not in policy and "*" not in policy, policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert headers["Cache-Control"] == "no-store"
+
+
+def nobody_else_may_ask(place):
+    with place.view("short.gmt") as view:
+        view.wait_ready()
+        good, meta = f"/{view.token}/", f"/{view.token}/api/meta"
+        wrong = "0" * 32 if view.token != "0" * 32 else "1" * 32
+        refused = [
+            ("/", {}, 404), ("/api/meta", {}, 404), (f"/{wrong}/", {}, 404), (f"/{wrong}/api/meta", {}, 404),
+            (f"/{view.token[:-1]}/", {}, 404), (f"/{view.token}0/", {}, 404),
+            (f"{good}../{view.token}/api/meta", {}, 404), (f"{good}api/../../../etc/passwd", {}, 404),
+            (f"{good}..%2f..%2fetc%2fpasswd", {}, 404), (f"{good}short.gmt", {}, 404), (f"{good}api/", {}, 404),
+            (f"{good}api/Meta", {}, 404),
+            (meta, {"Host": "evil.example"}, 421), (meta, {"Host": f"evil.example:{view.port}"}, 421),
+            (meta, {"Host": "127.0.0.1.evil.example"}, 421),
+            (meta, {"Origin": "http://evil.example"}, 403), (meta, {"Origin": "null"}, 403),
+            (meta, {"Sec-Fetch-Site": "cross-site"}, 403),
+        ]
+        for path, headers, expected in refused:
+            status, got, body = view.request(path, headers=headers)
+            assert status == expected, f"{path} {headers}: {status}, not {expected}: {body[:200]}"
+            assert json.loads(body)["error"], body
+            assert got["Access-Control-Allow-Origin"] is None
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
+            status, _, _ = view.request(meta, method=method)
+            assert status >= 400, f"{method}: {status}"
+        # Forwarded by ssh to another port of another loopback.
+        for host in ("localhost:8080", "127.0.0.1:1", "[::1]:8080"):
+            assert view.request(meta, headers={"Host": host})[0] == 200, host
+        assert view.ask("meta", headers={"Origin": f"http://127.0.0.1:{view.port}"})[0] == 200
+
+
+def nobody_else_can_connect(place):
+    with place.view("short.gmt") as view:
+        for address in ("127.0.0.2", own_address()):
+            with socket.socket() as other:
+                other.settimeout(5)
+                assert address is None or other.connect_ex((address, view.port)) != 0, f"{address} is listened to"
+
+
+def own_address():
+    """Of this machine in a network, if it is in one. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return probe.getsockname()[0]
+
+
+def garbage_never_hurts(place):
+    with place.view("short.gmt") as view:
+        view.wait_ready()
+        seed = random.randrange(1 << 32)
+        print(f"  seed {seed}")
+        dice = random.Random(seed)
+        questions = ("curve", "blocks", "block", "stacks", "source", "flame", "table", "segments", "find", "answer",
+                     "compare", "meta", "progress")
+        names = ("file", "lane", "axis", "from", "to", "columns", "low", "high", "rows", "layout", "row", "ids", "path",
+                 "line", "of", "text", "category", "stack", "key", "min_size", "max_size", "inverted", "folded", "by",
+                 "sort", "limit", "offset", "sparkline", "event", "name", "other", "other_file", "other_lane",
+                 "other_to", "after", "descending", "stream", "thread")
+        values = ("0", "1", "-1", "nan", "inf", "1e308", "4294967295", "4294967296", "18446744073709551616", "time",
+                  "event", "step", "stacked", "address", "live", "growth", "born", "kept", "true", "stack", "bytes",
+                  "/(((/", "/(a+)+$/", "x" * 3000, "%FF", "../../etc/passwd", "100", "8193", "1,2,3", "oom")
+        for _ in range(2000):
+            given = {name: dice.choice(values) for name in dice.sample(names, dice.randrange(12))}
+            if dice.randrange(2):
+                given |= {"file": "0", "lane": "0", "axis": "event", "of": "live", "from": "0", "to": "9"}
+            status, body = view.ask(dice.choice(questions), **given)
+            assert status in (200, 400, 404), f"{given}: {status} {body}"
+            assert status == 200 or body["error"], given
+        view.answer("meta")
+
+
+# ---- What is answered ----------------------------------------------------------------------------
+
+
+def answers_are_those_of_the_verbs(place):
+    for file in ("short.gmt", "capacity.jsonl", "leak.jsonl"):
+        with place.view(file) as view:
+            view.wait_ready()
+            for verb in VERBS:
+                code, text, errors = place.run(verb, file)
+                status, answer = view.ask("answer", file=0, name=verb)
+                assert (status == 200) == (code == 0), f"{verb} {file}: {code} {errors}, but {status} {answer}"
+                if code:
+                    assert errors == f"gpumemtrace: {answer['error']}\n", f"{errors} {answer}"
+                    continue
+                assert answer["text"] == text, f"{verb} {file}:\n{text}\n{answer['text']}"
+                assert answer["headline"] == text.split("\n")[0]
+                assert answer["json"] == json.loads(place.run(verb, file, "--json")[1]), f"{verb} {file}"
+
+
+def every_question_is_answered(place):
+    with place.view("short.gmt") as view:
+        view.wait_ready()
+        meta = view.answer("meta")
+        assert meta["protocol"] == 1 and meta["door"] == "server", meta
+        file = meta["files"][0]
+        lane = file["lanes"][0]
+        window = {"file": 0, "lane": 0, "axis": "event", "from": 0, "to": file["events"], "columns": 100}
+        _, curve = view.answer("curve", **window)
+        assert len(curve["event"]) == 100 and max(curve["live.max"]) == lane["peak_bytes"], lane
+        fields, blocks = view.answer("blocks", **window, layout="stacked", low=0, high=lane["peak_bytes"], rows=500)
+        assert len(blocks["run_begin"]) == len(blocks["row"]) + 1 and "hidden" in fields
+        view.answer("blocks", **window, layout="address", low=0, high=lane["peak_bytes"], rows=500)
+        scope = {"file": 0, "lane": 0, "of": "live", "from": 0, "to": lane["peak_event"]}
+        table = view.answer("table", **scope, by="stack", sort="bytes", limit=10, sparkline=20)
+        tree, nodes = view.answer("flame", **scope, folded="true")
+        assert table["total_bytes"] == tree["total"] == nodes["bytes"][0] == lane["peak_bytes"]
+        view.answer("flame", **scope, other_file=0, other_lane=0, other_to=0)
+        found = view.answer("find", **scope, limit=5)
+        block = view.answer("block", file=0, row=found["rows"][0])
+        assert block["size"] == found["size"][0]
+        stacks = view.answer("stacks", file=0, ids=block["stack"]["stack"])
+        assert stacks[0]["frames"]
+        view.answer("segments", file=0, lane=0, event=lane["peak_event"])
+        frame = next(frame for frame in stacks[0]["frames"] if frame["file"])
+        view.answer("source", file=0, path=frame["file"], line=frame["line"])
+
+
+def wrong_parameters_are_named(place):
+    with place.view("short.gmt") as view:
+        view.wait_ready()
+        window = {"file": 0, "lane": 0, "axis": "event", "from": 0, "to": 10, "columns": 10}
+        for change, name in (({"columns": 0}, "columns"), ({"columns": 8193}, "columns"), ({"from": "nan"}, "from"),
+                             ({"to": 0}, "from"), ({"axis": "week"}, "axis"), ({"file": 1}, "file"),
+                             ({"colour": 1}, "colour"), ({"lane": -1}, "lane"), ({"lane": 99}, "lane")):
+            status, body = view.ask("curve", **(window | change))
+            assert status == 400 and name in body["error"].lower(), f"{change}: {status} {body}"
+        del window["to"]
+        assert view.ask("curve", **window) == (400, {"error": "to: missing"})
+        status, body = view.ask("source", file=0, path="/etc/passwd", line=1)
+        assert status in (400, 404), f"a file that no stack names was given out: {body}"
+
+
+def several_files_of_all_kinds(place):
+    with place.view("short.gmt", "changed.jsonl", "torch-2.11.pickle", "v1.gmt") as view:
+        assert [file["state"] for file in view.wait_ready()] == ["ready"] * 4, view.files()
+        files = view.answer("meta")["files"]
+        assert [file["name"] for file in files] == ["short.gmt", "changed.jsonl", "torch-2.11.pickle", "v1.gmt"]
+        assert all(file["lanes"] for file in files[:3])
+        compared = view.answer("compare", file=0, other=1)
+        assert compared["json"] == json.loads(place.run("diff", "short.gmt", "changed.jsonl", "--json")[1])
+        assert view.ask("compare", file=0, other=0)[0] == 400
+        lane = files[0]["lanes"][0]
+        view.answer("flame", file=0, lane=0, of="live", **{"from": 0}, to=lane["peak_event"], other_file=1,
+                    other_lane=0, other_to=5)
+
+
+def file_that_is_none_fails_alone(place):
+    with place.view("short.gmt", "notes.txt", "missing.gmt", ".") as view:
+        files = view.wait_ready()
+        assert [file["state"] for file in files] == ["ready", "failed", "failed", "failed"], files
+        for index, name in ((1, "notes.txt"), (2, "missing.gmt"), (3, ".")):
+            said = place.run("report", name)[2]
+            assert said == f"gpumemtrace: {files[index]['error']}\n", f"{said} {files[index]}"
+            status, body = view.ask("curve", file=index, lane=0, axis="event", to=9, columns=9, **{"from": 0})
+            assert status == 400 and body["error"] == files[index]["error"], f"{status} {body}"
+        assert view.ask("answer", file=0, name="report")[0] == 200
+
+
+def file_that_vanishes_stays_on_the_page(place):
+    shutil.copy(place.folder / "short.gmt", place.folder / "gone.gmt")
+    with place.view("gone.gmt") as view:
+        view.wait_ready()
+        for left in place.folder.glob("*gone.gmt*"):
+            left.unlink()
+        view.answer("answer", file=0, name="report")
+        view.answer("curve", file=0, lane=0, axis="event", to=9, columns=9, **{"from": 0})
+
+
+def cut_recording_says_so(place):
+    whole = (place.folder / "short.gmt").read_bytes()
+    (place.folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])
+    with place.view("cut.gmt") as view:
+        assert view.wait_ready()[0]["state"] == "ready"
+        assert any("repair" in lack for lack in view.answer("meta")["files"][0]["lacks"])
+
+
+def second_time_says_the_same(place):
+    """With the index that the first time left."""
+    seen = []
+    for _ in range(2):
+        with place.view("short.gmt") as view:
+            view.wait_ready()
+            lane = view.answer("meta")["files"][0]["lanes"][0]
+            window = {"file": 0, "lane": 0, "axis": "event", "from": 0, "to": 500, "columns": 50}
+            seen.append((view.answer("meta"), view.answer("curve", **window),
+                         view.answer("blocks", **window, layout="stacked", low=0, high=lane["peak_bytes"], rows=300)))
+            assert view.interrupt() == 0
+    # repr: what is not a number equals itself there.
+    assert repr(seen[0]) == repr(seen[1])
+
+
+# ---- How long it lives ---------------------------------------------------------------------------
+
+
+def ends_after_the_last_page(place):
+    with place.view("short.gmt") as view:
+        pages = [view.page(), view.page()]
+        first = pages[0][1].readline(), pages[0][1].readline()
+        assert first[0].startswith(b"retry: ") and json.loads(first[1].removeprefix(b"data: "))["files"], first
+        close(pages[0])
+        # Loaded again.
+        close(pages[1])
+        time.sleep(1)
+        page = view.page()
+        time.sleep(6)
+        assert view.process.poll() is None, "ended though a page was open"
+        close(page)
+        assert view.exit_code() == 0
+
+
+def waits_for_its_first_page(place):
+    with place.view("short.gmt") as view:
+        view.wait_ready()
+        time.sleep(7)
+        assert view.process.poll() is None
+        view.answer("meta")
+
+
+def keeps_on_when_told_so(place):
+    with place.view("short.gmt", options=("--no-browser", "--keep")) as view:
+        close(view.page())
+        time.sleep(7)
+        assert view.process.poll() is None
+        assert view.interrupt(signal.SIGTERM) == 0
+
+
+def interrupt_ends_it_at_once(place):
+    """Also while a file is read that never ends, and while a page is open."""
+    os.mkfifo(place.folder / "endless.jsonl")
+    with place.view("short.gmt", "endless.jsonl") as view:
+        page = view.page()
+        assert view.interrupt() == 0
+        close(page)
+
+
+def progress_is_told_to_open_pages(place):
+    with place.view("short.gmt") as view:
+        connection, answer = view.page()
+        states = []
+        while not states or states[-1] != "ready":
+            line = answer.readline()
+            assert line, "the stream ended"
+            if line.startswith(b"data: "):
+                states.append(json.loads(line[6:])["files"][0]["state"])
+        order = ("loading", "coarse", "blocks", "ready")
+        assert states == sorted(states, key=order.index), states
+        close((connection, answer))
+
+
+def many_pages_and_lazy_readers(place):
+    with place.view("short.gmt") as view:
+        lazy = []
+        for _ in range(50):
+            client = socket.create_connection(("127.0.0.1", view.port))
+            client.sendall(f"GET /{view.token}/api/meta HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            lazy.append(client)
+        assert view.wait_ready()[0]["state"] == "ready"
+        for client in lazy:
+            client.close()
+
+
+# ---- How it is found -----------------------------------------------------------------------------
+
+
+def over_ssh_it_says_how_to_forward(place):
+    with place.view("short.gmt", options=(), environment={
+            "SSH_CONNECTION": "192.0.2.7 50000 192.0.2.9 22", "BROWSER": "false", "DISPLAY": ":0"}) as view:
+        until(lambda: "and open the address" in view.stderr(), "it says how to reach it")
+        assert f"ssh -N -L {view.port}:127.0.0.1:{view.port} " in view.stderr(), view.stderr()
+        assert "@192.0.2.9\n" in view.stderr(), view.stderr()
+        close(view.page())
+        time.sleep(7)
+        assert view.process.poll() is None, "a broken tunnel ended it at once"
+
+
+def browser_is_opened(place):
+    script = place.folder / "browser"
+    script.write_text("#!/bin/sh\necho noise\necho \"$1\" > opened\n")
+    script.chmod(0o755)
+    with place.view("short.gmt", options=(), environment={"BROWSER": str(script)}) as view:
+        opened = place.folder / "opened"
+        until(lambda: opened.exists() and opened.read_text().endswith("\n"), "the browser is opened")
+        assert opened.read_text().strip() == view.url
+    opened.unlink()
+    with place.view("short.gmt", environment={"BROWSER": str(script)}) as view:
+        view.wait_ready()
+        assert not opened.exists(), "opened in spite of --no-browser"
+    with place.view("short.gmt", options=(), environment={"BROWSER": "/no/such/browser"}) as view:
+        until(lambda: "cannot be run" in view.stderr(), "it says that there is no such browser")
+
+
+def wrong_usage_is_refused(place):
+    with place.view("short.gmt") as view:
+        code, _, errors = place.run("view", "--no-browser", "--port", str(view.port), "short.gmt")
+        assert code == 1 and f"127.0.0.1:{view.port}" in errors, f"{code} {errors}"
+    for words in (("--port", "65536", "short.gmt"), ("--port", "-1", "short.gmt"), (), ("--no-such", "short.gmt")):
+        code, out, errors = place.run("view", *words)
+        assert code == 2 and errors and not out, f"{words}: {code} {out} {errors}"
+    code, _, errors = place.run("view", "--page", "missing.html", "short.gmt")
+    assert code == 1 and "missing.html" in errors, errors
+
+
+def port_that_is_asked_for_is_taken(place):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with place.view("short.gmt", options=("--no-browser", "--port", str(port))) as view:
+        assert view.port == port
+
+
+CASES = [value for name, value in list(globals().items())
+         if callable(value) and getattr(value, "__module__", "") == "__main__" and value.__code__.co_varnames[:1] == ("place",)
+         ] if __name__ == "__main__" else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    program = str(options.build.resolve() / "bin/gpumemtrace")
+    chosen = [case for case in CASES if not options.names or case.__name__ in options.names]
+    failed = 0
+    with tempfile.TemporaryDirectory() as made:
+        cases.write(pathlib.Path(made))
+        subprocess.run([program, "import", "short.jsonl", "-o", "short.gmt"], cwd=made, check=True, capture_output=True)
+        for case in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                for name in ("short.gmt", "changed.jsonl", "capacity.jsonl", "leak.jsonl"):
+                    shutil.copy(pathlib.Path(made) / name, folder)
+                try:
+                    case(Place(program, folder))
+                    print(f"ok     {case.__name__}", flush=True)
+                except Exception:
+                    failed += 1
+                    print(f"FAILED {case.__name__}\n{traceback.format_exc()}", flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} cases are as they should be")
+    sys.exit(1 if failed or not chosen else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A `gpumemtrace view` that runs, and a client that asks it what a page asks, and what nobody should."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+import urllib.parse
+
+# How long to wait for what must come; never a measure of speed.
+HANG_S = 120
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n")
+
+
+def until(condition, what):
+    """Waits until it is so."""
+    end = time.monotonic() + HANG_S
+    while not condition():
+        assert time.monotonic() < end, f"in vain waited until {what}"
+        time.sleep(0.02)
+
+
+class Viewing:
+    def __init__(self, program, folder, files, options=(), environment=None):
+        self.folder = folder
+        page = folder / "page.html"
+        page.write_text("<!doctype html><style>p{}</style><p>page</p><script>1</script>")
+        clean = {key: value for key, value in os.environ.items()
+                 if key not in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "COLUMNS", "LD_PRELOAD")}
+        self.errors = open(folder / "stderr", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [program, "view", "--page", str(page), *options, *files], cwd=folder, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=self.errors,
+            env=clean | {"XDG_CACHE_HOME": str(folder / "cache"), "TZ": "UTC"} | (environment or {}))
+        address = self.process.stdout.readline()
+        found = ADDRESS.fullmatch(address)
+        if not found:
+            self.process.kill()
+            raise AssertionError(f"the first line is no address: {address!r}; {self.stderr()}")
+        self.url, self.port, self.token = address.strip(), int(found[1]), found[2]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+    def stderr(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def request(self, path, method="GET", headers=None, body=None):
+        """Status, headers and body. `path` as it is sent."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
+        with contextlib.closing(connection):
+            connection.putrequest(method, path, skip_host="Host" in (headers or {}))
+            for name, value in (headers or {}).items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+    def ask(self, name, headers=None, **parameters):
+        """Status and body of a question: JSON, or (fields, arrays) of a slab."""
+        query = urllib.parse.urlencode(parameters)
+        status, got, body = self.request(f"/{self.token}/api/{name}?{query}", headers=headers)
+        is_slab = got["Content-Type"] == "application/octet-stream"
+        return status, read_slab(body) if is_slab else json.loads(body)
+
+    def answer(self, name, **parameters):
+        status, body = self.ask(name, **parameters)
+        assert status == 200, f"{name} {parameters}: {status} {body}"
+        return body
+
+    def files(self):
+        return self.answer("progress")["files"]
+
+    def wait_ready(self):
+        until(lambda: all(file["state"] in ("ready", "failed") for file in self.files()), "all files are loaded")
+        return self.files()
+
+    def page(self):
+        """The connection that an open page holds."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
+        connection.request("GET", f"/{self.token}/api/alive")
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.headers["Content-Type"] == "text/event-stream"
+        return connection, answer
+
+    def exit_code(self):
+        return self.process.wait(HANG_S)
+
+    def interrupt(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.exit_code()
+
+
+def close(page):
+    """As a browser does when its tab is closed."""
+    connection, answer = page
+    answer.close()
+    connection.close()
+
+
+def read_slab(data):
+    """Fields and arrays."""
+    assert data[:4] == b"GMTV" and struct.unpack_from("<H", data, 4)[0] == 1
+    length = struct.unpack_from("<I", data, 8)[0]
+    header = json.loads(data[12:12 + length])
+    offset, arrays = 12 + length, {}
+    for array in header["arrays"]:
+        offset += -offset % 8
+        kind = {"u8": "B", "u16": "H", "u32": "I", "f64": "d"}[array["type"]]
+        arrays[array["name"]] = list(struct.unpack_from(f"<{array['count']}{kind}", data, offset))
+        offset += array["count"] * struct.calcsize(kind)
+    assert offset + -offset % 8 == len(data), "bytes are left behind the last array"
+    return header["fields"], arrays

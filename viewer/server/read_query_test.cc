@@ -1,0 +1,103 @@
+#include "viewer/server/read_query.h"
+
+#include <gmock/gmock.h>
+
+namespace gmt::viewer {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Wrong(Parameters& parameters) { return std::string(parameters.Finish().message()); }
+
+TEST(ReadQueryTest, WindowIsRead) {
+  Parameters parameters("lane=1&axis=step&from=-1.5&to=12.25&columns=800");
+  const Window window = ReadWindow(parameters);
+  EXPECT_EQ(window.lane, 1);
+  EXPECT_EQ(window.axis, Axis::kStep);
+  EXPECT_EQ(window.from, -1.5);
+  EXPECT_EQ(window.to, 12.25);
+  EXPECT_EQ(window.columns, 800);
+  EXPECT_EQ(Wrong(parameters), "");
+}
+
+TEST(ReadQueryTest, WindowWithoutWidthIsRefused) {
+  for (const char* to : {"5", "4", "-1e308"}) {
+    Parameters parameters(std::string("lane=0&axis=time&columns=1&from=5&to=") + to);
+    ReadWindow(parameters);
+    EXPECT_THAT(Wrong(parameters), HasSubstr("from: does not lie before to"));
+  }
+}
+
+TEST(ReadQueryTest, BlockQueryIsRead) {
+  Parameters parameters(
+      "lane=0&axis=event&from=0&to=9&columns=8192&layout=address&low=1&high=2e9&rows=600");
+  const BlockQuery query = ReadBlockQuery(parameters);
+  EXPECT_EQ(query.layout, Layout::kAddress);
+  EXPECT_EQ(query.low, 1);
+  EXPECT_EQ(query.high, 2e9);
+  EXPECT_EQ(query.rows, 600);
+  EXPECT_EQ(Wrong(parameters), "");
+}
+
+TEST(ReadQueryTest, BlockQueryWithoutHeightIsRefused) {
+  Parameters parameters(
+      "lane=0&axis=event&from=0&to=9&columns=8&layout=stacked&low=2&high=2&rows=6");
+  ReadBlockQuery(parameters);
+  EXPECT_THAT(Wrong(parameters), HasSubstr("low: does not lie below high"));
+}
+
+TEST(ReadQueryTest, ScopeHasItsFilter) {
+  Parameters parameters(
+      "lane=2&of=kept&from=3&to=4&text=model.py&category=inputs&stack=7&key=4294967295&stream=0x1"
+      "&thread=unknown&min_size=0&max_size=9007199254740992");
+  const Scope scope = ReadScope(parameters);
+  Filter filter;
+  filter.text = "model.py";
+  filter.category = "inputs";
+  filter.stack = 7;
+  filter.key = UINT32_MAX;
+  filter.stream = "0x1";
+  filter.thread = "unknown";
+  filter.min_size = 0;
+  filter.max_size = uint64_t{1} << 53;
+  EXPECT_EQ(scope, (Scope{2, filter, Scope::kKept, 3, 4}));
+  EXPECT_EQ(Wrong(parameters), "");
+}
+
+TEST(ReadQueryTest, EveryNameOfATableIsItsValue) {
+  const std::vector<std::pair<std::string, TableQuery::By>> names = {
+      {"stack", TableQuery::kStack},   {"function", TableQuery::kFunction},
+      {"file", TableQuery::kFile},     {"category", TableQuery::kCategory},
+      {"size", TableQuery::kSize},     {"stream", TableQuery::kStream},
+      {"thread", TableQuery::kThread}, {"block", TableQuery::kBlock}};
+  for (const auto& [name, by] : names) {
+    Parameters parameters("lane=0&of=live&from=0&to=1&sort=rate&limit=500&by=" + name);
+    const TableQuery query = ReadTableQuery(parameters);
+    EXPECT_EQ(query.by, by) << name;
+    EXPECT_EQ(query.sort, TableQuery::kRate);
+    EXPECT_TRUE(query.descending);
+    EXPECT_EQ(Wrong(parameters), "");
+  }
+}
+
+TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
+  Parameters parameters("lane=0&of=live&from=0&to=1&by=stack&sort=bytes&limit=501");
+  ReadTableQuery(parameters);
+  EXPECT_THAT(Wrong(parameters), HasSubstr("limit: 501"));
+}
+
+TEST(ReadQueryTest, OtherSideIsWholeOrNotThere) {
+  Parameters whole("other_file=1&other_lane=0&other_to=9"), none(""), half("other_file=1"),
+      far("other_file=2&other_lane=0&other_to=9");
+  EXPECT_EQ(ReadOtherSide(whole, 2)->to, 9);
+  EXPECT_EQ(Wrong(whole), "");
+  EXPECT_EQ(ReadOtherSide(none, 2), std::nullopt);
+  EXPECT_EQ(Wrong(none), "");
+  EXPECT_EQ(ReadOtherSide(half, 2), std::nullopt);
+  EXPECT_THAT(Wrong(half), HasSubstr("all of them or none"));
+  ReadOtherSide(far, 2);
+  EXPECT_THAT(Wrong(far), HasSubstr("other_file: 2"));
+}
+
+}  // namespace
+}  // namespace gmt::viewer

@@ -1,0 +1,242 @@
+#include "viewer/server/view_server.h"
+
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/event_script.h"
+#include "viewer/server/http_client_fixture.h"
+
+namespace gmt::viewer {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A backend whose files are made up: "good...", "held..." waits until Release(), "bad" fails,
+// "throws" throws.
+class ViewServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / absl::StrCat("gmt_view.", getpid());
+    std::filesystem::create_directories(folder_);
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+    backend_.load = [this](const std::string& path, const Backend::Progress& progress) {
+      progress("reading events: 1");
+      return Load(std::filesystem::path(path).filename().string(), path);
+    };
+    backend_.answer = [this](const std::string& verb,
+                             const Examined& recording) -> absl::StatusOr<VerbAnswer> {
+      ++answers_;
+      if (verb == "ledger") return absl::FailedPreconditionError("no driver was asked");
+      return VerbAnswer{absl::StrCat(verb, " of ", recording.data.trace.rows.count(), "\nmore\n"),
+                        R"({"schema": "x"})"};
+    };
+    backend_.diff = [](const Examined&, const Examined&) -> absl::StatusOr<VerbAnswer> {
+      return VerbAnswer{"grew\n", "{}"};
+    };
+  }
+  void TearDown() override {
+    Release();
+    if (server_ != nullptr) {
+      server_->Stop();
+      thread_.join();
+      server_.reset();
+    }
+    std::filesystem::remove_all(folder_);
+  }
+
+  absl::StatusOr<std::unique_ptr<RecordingData>> Load(const std::string& name,
+                                                      const std::string& path) {
+    if (name == "bad") return absl::NotFoundError("bad: cannot be read");
+    if (name == "throws") throw std::runtime_error("out of luck");
+    if (name.rfind("held", 0) == 0) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return released_; });
+    }
+    analysis::EventScript script;
+    for (uint64_t i = 0; i < 100; ++i) {
+      script.Alloc(0x1000 * (i + 1), 512 * (i + 1), {"f", "main"});
+      if (i % 3 == 0) script.Free(0x1000 * (i + 1));
+    }
+    auto data = std::make_unique<RecordingData>();
+    data->path = path;
+    data->trace = script.Build();
+    data->definitions = script.definitions();
+    return data;
+  }
+  void Release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+  void View(const std::vector<std::string>& names) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(folder_ / name);
+    ViewOptions options;
+    options.grace = std::nullopt;
+    options.page = "<script>page()</script>";
+    auto server = ViewServer::Start(paths, backend_, options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    thread_ = std::thread([this] { server_->Serve(); });
+  }
+  // Head and body of what `rest` of the page's address answers.
+  std::string Get(const std::string& rest) {
+    Client client(server_->port());
+    const std::string url = server_->url();
+    client.Get(url.substr(url.find('/', 7)) + rest, "Connection: close\r\n");
+    return client.ReadAll();
+  }
+  nlohmann::json Json(const std::string& rest) {
+    const std::string answer = Get(rest);
+    return nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4), nullptr, false);
+  }
+  std::string StateOf(size_t file) { return Json("api/progress")["files"][file]["state"]; }
+  void WaitFor(size_t file, const std::string& state) {
+    for (int waited = 0; waited < kHangMs && StateOf(file) != state; waited += 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ASSERT_EQ(StateOf(file), state);
+  }
+
+  std::filesystem::path folder_;
+  Backend backend_;
+  std::atomic<int> answers_ = 0;
+  std::unique_ptr<ViewServer> server_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool released_ = false;
+};
+
+constexpr char kWindow[] = "&lane=0&axis=event&from=0&to=100&columns=10";
+
+TEST_F(ViewServerTest, PageAndMetaAreThereWhileTheFileLoads) {
+  View({"held"});
+  EXPECT_THAT(Get(""), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("<script>page()</script>"),
+                             HasSubstr("script-src 'sha256-")));
+  const auto meta = Json("api/meta");
+  EXPECT_EQ(meta["files"][0]["name"], "held");
+  EXPECT_TRUE(meta["files"][0]["lanes"].empty());
+  EXPECT_EQ(StateOf(0), "loading");
+}
+
+TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {
+  View({"held"});
+  for (const std::string& question :
+       {absl::StrCat("api/curve?file=0", kWindow),
+        absl::StrCat("api/blocks?file=0&layout=stacked&low=0&high=9&rows=9", kWindow),
+        std::string("api/block?file=0&row=0"), std::string("api/answer?file=0&name=report")}) {
+    EXPECT_THAT(Get(question), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("is being loaded")))
+        << question;
+  }
+  Release();
+  WaitFor(0, "ready");
+  EXPECT_THAT(Get(absl::StrCat("api/curve?file=0", kWindow)), HasSubstr("GMTV"));
+  EXPECT_THAT(Get("api/block?file=0&row=0"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ViewServerTest, MetaKnowsTheFileWhenItIsLoaded) {
+  View({"good"});
+  WaitFor(0, "ready");
+  const auto file = Json("api/meta")["files"][0];
+  EXPECT_EQ(file["events"], 134);
+  ASSERT_FALSE(file["lanes"].empty());
+  EXPECT_EQ(file["lanes"][0]["series"][0], "live");
+}
+
+TEST_F(ViewServerTest, FileThatFailsLeavesTheOthersAlone) {
+  View({"bad", "good", "throws"});
+  WaitFor(0, "failed");
+  WaitFor(1, "ready");
+  WaitFor(2, "failed");
+  const auto files = Json("api/progress")["files"];
+  EXPECT_EQ(files[0]["error"], "bad: cannot be read");
+  EXPECT_THAT(std::string(files[2]["error"]), HasSubstr("out of luck"));
+  EXPECT_THAT(Get(absl::StrCat("api/curve?file=0", kWindow)),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("bad: cannot be read")));
+  EXPECT_THAT(Get(absl::StrCat("api/curve?file=1", kWindow)), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ViewServerTest, AnswerIsComputedOnceAndFailsAsTheVerbDoes) {
+  View({"good"});
+  WaitFor(0, "ready");
+  const auto answer = Json("api/answer?file=0&name=oom");
+  EXPECT_EQ(answer["headline"], "oom of 100");
+  EXPECT_EQ(answer["text"], "oom of 100\nmore\n");
+  EXPECT_EQ(answer["json"]["schema"], "x");
+  EXPECT_EQ(Json("api/answer?file=0&name=oom"), answer);
+  EXPECT_EQ(answers_, 1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Get("api/answer?file=0&name=ledger"),
+                AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no driver was asked")));
+  }
+  EXPECT_EQ(answers_, 2);
+}
+
+TEST_F(ViewServerTest, TwoFilesAreComparedFromManyThreadsAtOnce) {
+  View({"good", "good2"});
+  WaitFor(0, "ready");
+  WaitFor(1, "ready");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([this, i] {
+      // Both orders: who holds one file must not wait for the other for ever.
+      const std::string files = i % 2 == 0 ? "file=0&other=1" : "file=1&other=0";
+      EXPECT_THAT(Get("api/compare?" + files), HasSubstr("\"headline\":\"grew\""));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(Get("api/compare?file=0&other=0"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(ViewServerTest, KeptIndexAnswersBeforeTheFileIsRead) {
+  // What is kept is kept for a file that is there.
+  ASSERT_TRUE(std::filesystem::create_directories(folder_ / "cache"));
+  {
+    FILE* file = fopen((folder_ / "held").c_str(), "w");
+    fputs("events", file);
+    fclose(file);
+  }
+  released_ = true;
+  View({"held"});
+  WaitFor(0, "ready");
+  const auto meta = Json("api/meta");
+  const auto curve = Get(absl::StrCat("api/curve?file=0", kWindow));
+  server_->Stop();
+  thread_.join();
+  server_.reset();
+  released_ = false;
+  View({"held"});
+  WaitFor(0, "coarse");
+  EXPECT_EQ(Json("api/meta"), meta);
+  const auto body = [](const std::string& answer) { return answer.substr(answer.find("GMTV")); };
+  EXPECT_EQ(body(Get(absl::StrCat("api/curve?file=0", kWindow))), body(curve));
+  EXPECT_THAT(Get("api/block?file=0&row=0"), StartsWith("HTTP/1.1 503"));
+  Release();
+  WaitFor(0, "ready");
+  EXPECT_EQ(Json("api/meta"), meta);
+}
+
+TEST_F(ViewServerTest, UnknownQuestionsAndParametersAreNamed) {
+  View({"good"});
+  WaitFor(0, "ready");
+  EXPECT_THAT(Get("api/nothing"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("../api/meta"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("api/meta?x=1"),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("x: this question")));
+  EXPECT_THAT(Get("api/curve?file=1"), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("file: 1")));
+  EXPECT_THAT(Get("api/answer?file=0&name=rm"), HasSubstr("name: rm is none of report, oom"));
+  EXPECT_THAT(Get("api/answer?file=0&name=oom"), Not(HasSubstr("error")));
+}
+
+}  // namespace
+}  // namespace gmt::viewer
