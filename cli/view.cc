@@ -55,7 +55,12 @@ void StopOnSignals(viewer::ViewServer* server) {
   stopped_by_signals = server;
   struct sigaction action = {};
   action.sa_handler = [](int) { stopped_by_signals->Stop(); };
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(number, nullptr, &before);
+    // Under nohup, or in the background of a script, it is meant to stay.
+    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+  }
 }
 
 // The address is the first line, alone, for who reads it with a program.

@@ -37,6 +37,12 @@ class Client {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
+  // Without a farewell, as where a reader closes with bytes unread.
+  void Reset() {
+    const linger now = {1, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    Leave();
+  }
   void Send(const std::string& bytes) {
     (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }

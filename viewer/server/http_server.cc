@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -99,9 +100,7 @@ class Server : public HttpServer {
 
   absl::Status Open(uint16_t port);
   uint16_t port() const override { return port_; }
-  void Serve() override {
-    if (!stops_) event_base_dispatch(base_.get());
-  }
+  void Serve() override;
   void Stop() override {
     stops_ = true;
     Wake();
@@ -116,6 +115,8 @@ class Server : public HttpServer {
   // What a connection waits for: an answer, or, of a stream, whatever comes.
   struct Asked {
     uint64_t id = 0;
+    Server* server = nullptr;
+    evhttp_connection* connection = nullptr;
     evhttp_request* request = nullptr;
     Owned<event> left;  // the client closes its side
     std::shared_ptr<std::atomic<bool>> gone = std::make_shared<std::atomic<bool>>(false);
@@ -143,6 +144,8 @@ class Server : public HttpServer {
   void OnWake();
   void GiveAnswers(std::vector<Answered> answers);
   void SendToAll(const std::string& event);
+  void Watch(evhttp_connection* connection, Asked& asked, short what);
+  void OnSeen(Asked& asked, bool is_closed);
   void OnFreed(evhttp_connection* connection);
   void CountStreams();
 
@@ -168,6 +171,15 @@ class Server : public HttpServer {
   // Last, so that their threads end before what they write to.
   WorkerPool quick_, slow_;
 };
+
+void Server::Serve() {
+  // libevent writes to clients that have left.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+  if (!stops_) event_base_dispatch(base_.get());
+}
 
 absl::Status Server::Open(uint16_t port) {
   // Its warnings are for people who wrote the program.
@@ -261,13 +273,32 @@ Server::Asked& Server::Keep(evhttp_request* from) {
   asked = {};
   asked.id = next_id_++;
   asked.request = from;
-  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-  asked.left.reset(event_new(
-      base_.get(), fd, EV_CLOSED,
-      [](int, short, void* left) { evhttp_connection_free(static_cast<evhttp_connection*>(left)); },
-      connection));
-  event_add(asked.left.get(), nullptr);
+  Watch(connection, asked, EV_READ | EV_CLOSED);
   return asked;
+}
+
+// A reset is told as something to read, and nothing else.
+void Server::Watch(evhttp_connection* connection, Asked& asked, short what) {
+  const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+  asked.server = this;
+  asked.connection = connection;
+  asked.left.reset(event_new(
+      base_.get(), fd, what,
+      [](int, short seen, void* of) {
+        Asked& watched = *static_cast<Asked*>(of);
+        watched.server->OnSeen(watched, (seen & EV_CLOSED) != 0);
+      },
+      &asked));
+  event_add(asked.left.get(), nullptr);
+}
+
+void Server::OnSeen(Asked& asked, bool is_closed) {
+  char first = 0;
+  const int fd = event_get_fd(asked.left.get());
+  const bool has_more = !is_closed && recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+  if (!has_more) return evhttp_connection_free(asked.connection);
+  // The next question, sent before this one is answered: evhttp reads it in its turn.
+  Watch(asked.connection, asked, EV_CLOSED);
 }
 
 void Server::OnFreed(evhttp_connection* connection) {

@@ -15,7 +15,7 @@
 // Why not cpp-httplib: Debian's and Ubuntu's is a shared library that would have libstdc++, OpenSSL and
 // brotli travel with it, and a thread for each connection does not give H1 with event streams.
 //
-// Thread safety: Serve() in one thread; Stop() from any thread and from signal handlers;
+// Thread safety: Serve() in one thread, for which it blocks SIGPIPE; Stop() from any thread and from signal handlers;
 // SendToStreams() from any thread.
 
 #ifndef GMT_VIEWER_SERVER_HTTP_SERVER_H_

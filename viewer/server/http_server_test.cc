@@ -283,6 +283,15 @@ TEST_F(HttpServerTest, StreamCarriesEventsUntilItsReaderLeaves) {
   EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
 }
 
+TEST_F(HttpServerTest, StreamWhoseReaderResetsIsClosed) {
+  Client client(server_->port());
+  client.Get("/stream");
+  client.ReadTo("data: first\n\n");
+  ASSERT_TRUE(Becomes([&] { return handler_.streams_ == 1; }));
+  client.Reset();
+  EXPECT_TRUE(Becomes([&] { return handler_.streams_ == 0; }));
+}
+
 TEST_F(HttpServerTest, StreamWhoseReaderNeverReadsIsClosed) {
   Client lazy(server_->port());
   lazy.Get("/stream");
