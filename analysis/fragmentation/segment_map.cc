@@ -256,7 +256,8 @@ class SegmentMapper {
       if (record.row == kNoRow || record.is_death || !IsBlock(record.row)) continue;
       const uint64_t address = rows_.address[record.row];
       if (address < segment.address || address >= segment.end()) continue;
-      return NoteBlock(segment, record.row);
+      NoteBlock(segment, record.row);
+      if (segment.stream) return;
     }
   }
 

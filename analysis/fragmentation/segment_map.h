@@ -49,8 +49,8 @@ struct SegmentMap {
 std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step);
 
 // The same for who knows the rows that are held or pending (T7) after the step: nothing else is looked
-// at, but for segments without a block, whose stream and pool are those of the first block that they
-// are known to have had.
+// at, but for segments without a block, whose stream and pool are those of the first blocks that they
+// had, if those came soon.
 std::vector<SegmentMap> SegmentsAfter(const Trace& trace, int32_t device, Step step,
                                       const std::vector<RowId>& rows);
 

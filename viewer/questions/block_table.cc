@@ -134,30 +134,46 @@ class BlockTableMaker {
     table_.total_blocks = static_cast<int64_t>(blocks);
   }
 
-  // Draws low_ and high_ together around the keys of the ranks [begin, end), until few blocks lie between
-  // or keys can be told apart no further. Returns how many lie before.
+  // The key of the block that has a rank in the order of keys.
+  struct Search {
+    uint64_t rank = 0;
+    uint64_t low = 0, high = 0;  // between which it lies
+    uint64_t before = 0;         // blocks with keys below `low`
+    std::array<uint64_t, kBins> bins = {};
+
+    uint64_t width() const { return (high - low) / kBins + 1; }
+    void Count(uint64_t key) {
+      if (key >= low && key <= high) ++bins[(key - low) / width()];
+    }
+    void Narrow() {
+      size_t bin = 0;
+      while (before + bins[bin] <= rank) before += bins[bin++];
+      const uint64_t of_bin = width();
+      if (bin < (high - low) / of_bin) high = low + (bin + 1) * of_bin - 1;
+      low += bin * of_bin;
+      bins = {};
+    }
+  };
+
+  // Draws low_ and high_ to the keys of the page's first and last block, where there are too many blocks
+  // to sort them all. Returns how many lie before low_.
   uint64_t Narrow(uint64_t begin, uint64_t end) {
-    uint64_t before = 0, inside = table_.total_rows;
-    while (inside > max_sorted_ && !single_keys_) {
-      const uint64_t span = high_ - low_;
-      const uint64_t width = span / kBins + 1;
-      std::array<uint64_t, kBins> bins = {};
+    single_keys_ = table_.total_rows > max_sorted_;
+    if (!single_keys_) return 0;
+    Search first{begin, low_, high_}, last{end - 1, low_, high_};
+    while (first.low < first.high || last.low < last.high) {
       ForEachRow(recording_, query_.scope, filter_, [&](RowId row, int sign) {
         const uint64_t key = KeyOf(row, sign);
-        if (key >= low_ && key <= high_) ++bins[(key - low_) / width];
+        first.Count(key);
+        last.Count(key);
         return true;
       });
-      size_t first = 0;
-      while (before + bins[first] <= begin) before += bins[first++];
-      size_t last = first;
-      uint64_t through = before + bins[first];
-      while (through < end) through += bins[++last];
-      if (last < span / width) high_ = low_ + (last + 1) * width - 1;
-      low_ += first * width;
-      inside = through - before;
-      single_keys_ = width == 1;
+      first.Narrow();
+      last.Narrow();
     }
-    return before;
+    low_ = first.low;
+    high_ = last.low;
+    return first.before;
   }
 
   // Between low_ and high_. Blocks come by birth, which is the order of those of one key: so of the
@@ -206,7 +222,7 @@ class BlockTableMaker {
   const size_t max_sorted_;
   NameRanks ranks_;
   uint64_t low_ = 0, high_ = 0;  // keys of the page and its neighbourhood
-  bool single_keys_ = false;     // they are too many blocks, of few keys
+  bool single_keys_ = false;     // and only the page, whose first and last key they are
   uint64_t skipped_ = 0;         // of the first key, before the page
   Table table_;
 };

@@ -109,8 +109,8 @@ bool RowFilter::FrameFits(uint32_t frame) {
     for (const analysis::FrameText& call : recording_.frames.Calls(frame)) {
       const std::string label =
           GroupLabel(analysis::GroupBy::kFunction, call);  // as tables show it
-      const bool fits =
-          FitsText(label) || FitsText(call.file) || FitsText(call.Place()) || FitsText(call.module);
+      const bool fits = FitsText(call.Name()) || FitsText(label) || FitsText(call.file) ||
+                        FitsText(call.Place()) || FitsText(call.module);
       if (fits) return true;
     }
     return false;

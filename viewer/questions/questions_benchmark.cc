@@ -1,0 +1,150 @@
+// What the page asks beside timelines, on a long recording: EVENTS in the environment, 10 million without.
+// `first` is what the first question waits for, Prepare(); the others come after it.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "analysis/long_recording.h"
+#include "viewer/questions/questions.h"
+
+namespace gmt::viewer {
+namespace {
+
+struct Asked {
+  Asked() : made(Events(), 1), examination(made.trace(), made.definitions()) {
+    uint32_t heap = 0;
+    for (uint32_t i = 0; i < made.trace().heaps.size(); ++i) {
+      if (made.trace().heaps[i] == "pytorch") heap = i;
+    }
+    lanes = {{0, heap}};
+    questions = std::make_unique<Questions>(examination, lanes);
+  }
+  static int64_t Events() {
+    const char* events = std::getenv("EVENTS");
+    return events == nullptr ? 10'000'000 : std::atoll(events);
+  }
+  static Asked& Get() {
+    static auto* const asked = new Asked;
+    return *asked;
+  }
+  uint32_t AnyEvent() {
+    return static_cast<uint32_t>(random() % (uint64_t{made.trace().last_step()} + 1));
+  }
+
+  analysis::LongRecording made;
+  analysis::Examination examination;
+  std::vector<Questions::Lane> lanes;
+  std::unique_ptr<Questions> questions;
+  std::mt19937 random{7};
+};
+
+void First(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  for (auto _ : state) {
+    asked.questions = std::make_unique<Questions>(asked.examination, asked.lanes);
+    asked.questions->Prepare();
+  }
+}
+
+void SegmentsAtAnyEvent(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(asked.questions->AnswerSegments(0, asked.AnyEvent()).ok());
+  }
+}
+
+void BlockDetailsOfAnyBlock(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  for (auto _ : state) {
+    const auto row = static_cast<uint32_t>(asked.random() % asked.made.trace().rows.count());
+    benchmark::DoNotOptimize(asked.questions->AnswerBlock(row).ok());
+  }
+}
+
+void FlameOfALiveSet(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  for (auto _ : state) {
+    FlameQuery query;
+    query.scope.to = asked.AnyEvent();
+    benchmark::DoNotOptimize(asked.questions->AnswerFlame(query).ok());
+  }
+}
+
+// By stack, function, ...; with a text to look for or without.
+void TableOfALiveSet(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  TableQuery query;
+  query.by = static_cast<TableQuery::By>(state.range(0));
+  query.limit = 50;
+  query.sparkline = 40;
+  if (state.range(1) != 0) query.scope.filter.text = "f1";
+  query.scope.to = asked.AnyEvent();
+  benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());  // the peaks are found once
+  for (auto _ : state) {
+    query.scope.to = asked.AnyEvent();
+    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+  }
+}
+
+void PeaksForANewFilter(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  uint32_t any = 0;
+  for (auto _ : state) {
+    TableQuery query;
+    query.limit = 50;
+    query.scope.filter.min_size = ++any;
+    query.scope.to = asked.AnyEvent();
+    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+  }
+}
+
+void TableOfAllBorn(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  for (auto _ : state) {
+    TableQuery query;
+    query.by = static_cast<TableQuery::By>(state.range(0));
+    query.limit = 50;
+    query.offset = 100;
+    query.scope.of = Scope::kBorn;
+    query.scope.to = asked.made.trace().last_step();
+    benchmark::DoNotOptimize(asked.questions->AnswerTable(query).ok());
+  }
+}
+
+void FindNextPage(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  Scope scope;
+  scope.of = Scope::kBorn;
+  scope.to = asked.made.trace().last_step();
+  scope.filter.text = "f17";
+  uint32_t after = kNoRow;
+  benchmark::DoNotOptimize(asked.questions->AnswerFind(scope, after, 1).ok());
+  for (auto _ : state) {
+    const auto found = asked.questions->AnswerFind(scope, after, 100);
+    after = found.ok() && !found->row.empty() ? found->row.back() : kNoRow;
+  }
+}
+
+BENCHMARK(First)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(SegmentsAtAnyEvent)->Unit(benchmark::kMillisecond)->Iterations(20);
+BENCHMARK(BlockDetailsOfAnyBlock)->Unit(benchmark::kMillisecond)->Iterations(20);
+BENCHMARK(FlameOfALiveSet)->Unit(benchmark::kMillisecond)->Iterations(20);
+BENCHMARK(TableOfALiveSet)
+    ->ArgsProduct({{TableQuery::kStack, TableQuery::kFunction, TableQuery::kSize,
+                    TableQuery::kBlock},
+                   {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(10);
+BENCHMARK(PeaksForANewFilter)->Unit(benchmark::kMillisecond)->Iterations(3);
+BENCHMARK(TableOfAllBorn)
+    ->Arg(TableQuery::kStack)
+    ->Arg(TableQuery::kBlock)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(2);
+BENCHMARK(FindNextPage)->Unit(benchmark::kMillisecond)->Iterations(20);
+
+}  // namespace
+}  // namespace gmt::viewer
