@@ -1,0 +1,53 @@
+// The program behind the page's doors, as tests use it: GMT_PROGRAM names it.
+
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+export const PROGRAM = process.env['GMT_PROGRAM'] ?? '';
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+
+/** '' : the program has that door; else why its tests are skipped. */
+export function noDoor(verb: 'view' | 'export'): string {
+  if (PROGRAM === '' || !existsSync(PROGRAM)) return 'skipped: GMT_PROGRAM names no program';
+  const { stderr, stdout } = spawnSync(PROGRAM, [verb, '--help'], { encoding: 'utf8' });
+  const hasDoor = verb === 'view' ? stdout.includes('--no-browser') : stdout.includes('html');
+  return hasDoor ? '' : `skipped: ${PROGRAM} has no page: ${stderr.split('\n')[0] ?? ''}`;
+}
+
+/** What the program prints. */
+export function run(folder: string, ...args: readonly string[]): string {
+  return execFileSync(PROGRAM, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: folder } });
+}
+
+/** Small recordings whose answers are known: tests/golden/cases.py. */
+export function writeCases(folder: string): void {
+  const code = 'import pathlib, sys; import cases; cases.write(pathlib.Path(sys.argv[1]))';
+  execFileSync('python3', ['-c', code, folder], { cwd: path.join(ROOT, 'tests', 'golden'), env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } });
+}
+
+/** `gpumemtrace view`, until it is stopped. */
+export class Door {
+  private constructor(
+    readonly url: string,
+    private readonly process: ChildProcess,
+  ) {}
+
+  static async open(folder: string, ...files: readonly string[]): Promise<Door> {
+    const child = spawn(PROGRAM, ['view', '--no-browser', '--keep', ...files], {
+      cwd: folder,
+      env: { ...process.env, XDG_CACHE_HOME: folder },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    // Its first line is the address, alone.
+    for await (const line of createInterface({ input: child.stdout })) return new Door(line.trim(), child);
+    throw new Error('gpumemtrace view ended without an address');
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.process.kill('SIGTERM');
+    await ended;
+  }
+}
