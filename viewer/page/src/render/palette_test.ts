@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { colorOfCategory, colorOfKey, inkOn, luminance, mix, SITES } from './palette';
+import { hexOf } from './theme';
 
 describe('palette', () => {
   it('spreads call sites over all colours', () => {
@@ -12,6 +13,10 @@ describe('palette', () => {
   it('has one colour for a category, however its name is written', () => {
     expect(colorOfCategory('kv_cache')).toBe(colorOfCategory('kv cache'));
     expect(colorOfCategory('of my own')).toMatch(/^#[0-9a-f]{6}$/);
+  });
+  it('reads what the browser worked out', () => {
+    expect(hexOf('rgb(1, 20, 255)')).toBe('#0114ff');
+    expect(hexOf('rgba(0, 0, 0, 0.5)')).toBe('#000000');
   });
   it('mixes', () => {
     expect(mix('#000000', '#ffffff', 0.5)).toBe('#808080');

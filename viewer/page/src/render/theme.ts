@@ -12,10 +12,15 @@ export interface Theme {
   readonly font: string;
 }
 
+/** Asks the browser to work the colours out: to be kept until the theme changes. */
 export function readTheme(element: Element): Theme {
-  const style = getComputedStyle(element);
-  const of = (name: string): string => style.getPropertyValue(name).trim();
-  return {
+  const probe = document.createElement('span');
+  element.append(probe);
+  const of = (name: string): string => {
+    probe.style.color = `var(${name})`;
+    return hexOf(getComputedStyle(probe).color);
+  };
+  const theme = {
     bg: of('--bg'),
     fg: of('--fg'),
     muted: of('--muted'),
@@ -24,6 +29,14 @@ export function readTheme(element: Element): Theme {
     accent: of('--accent'),
     warn: of('--warn'),
     rest: of('--rest'),
-    font: `11px ${style.fontFamily}`,
+    font: `11px ${getComputedStyle(element).fontFamily}`,
   };
+  probe.remove();
+  return theme;
+}
+
+/** 'rgb(1, 2, 3)' as '#010203'. */
+export function hexOf(color: string): string {
+  const channels = color.match(/[\d.]+/g)?.slice(0, 3) ?? ['0', '0', '0'];
+  return `#${channels.map((channel) => Math.round(Number(channel)).toString(16).padStart(2, '0')).join('')}`;
 }

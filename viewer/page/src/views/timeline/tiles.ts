@@ -3,7 +3,7 @@
 
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
-import type { Axis, BlockTile, CurveTile, Layout } from '../../data/protocol';
+import type { Axis, BlockQuery, BlockTile, CurveTile, Layout } from '../../data/protocol';
 import { layoutAddress } from './address_layout';
 import { StackedLayout, type LaidOut } from './stacked_layout';
 import { covers, wantedTile, type Looked } from './wanted';
@@ -18,12 +18,12 @@ export interface Subject {
   readonly stage: string; // of loading: what is known may have grown
 }
 
-/** One window, ready to be drawn. `blocks` null: only curves are known yet. */
+/** One window, ready to be drawn. While only curves are known `blocks` has no items. */
 export interface Picture {
   readonly subject: Subject;
   readonly curve: CurveTile;
-  readonly blocks: BlockTile | null;
-  readonly laidOut: LaidOut | null;
+  readonly blocks: BlockTile;
+  readonly laidOut: LaidOut;
 }
 
 export class Tiles {
@@ -57,13 +57,13 @@ export class Tiles {
     try {
       const { file, lane, axis, layout } = subject;
       const { from, to, columns } = window;
-      const query = { file, lane, axis, from, to, columns };
+      const query: BlockQuery = { file, lane, axis, from, to, columns, layout, low: window.low, high: window.high, rows: window.rows };
       const [curve, blocks] = await Promise.all([
-        this.source.curve(query, signal),
+        this.source.curve({ file, lane, axis, from, to, columns }, signal),
         // Curves are there before blocks are: the picture then has the curves alone.
-        subject.stage === 'coarse' ? null : this.source.blocks({ ...query, layout, low: window.low, high: window.high, rows: window.rows }, signal),
+        subject.stage === 'coarse' ? noBlocks(query) : this.source.blocks(query, signal),
       ]);
-      const laidOut = blocks === null ? null : await layOut(blocks, curve, signal);
+      const laidOut = await layOut(blocks, curve, signal);
       if (signal.aborted) return;
       this.failure = '';
       this.picture = { subject, curve, blocks, laidOut };
@@ -93,4 +93,13 @@ function same(a: Subject, b: Subject): boolean {
 // A picture of another moment of loading, but of the same thing.
 function drawable(a: Subject, b: Subject): boolean {
   return a.file === b.file && a.lane === b.lane && a.axis === b.axis && a.layout === b.layout;
+}
+
+function noBlocks(query: BlockQuery): BlockTile {
+  return {
+    query, row: new Uint32Array(0), start: new Float64Array(0), end: new Float64Array(0), size: new Float64Array(0),
+    place: new Float64Array(0), stack: new Uint32Array(0), key: new Uint32Array(0), category: new Uint8Array(0),
+    stream: new Uint16Array(0), thread: new Uint16Array(0), flags: new Uint8Array(0), run_begin: new Uint32Array(1),
+    run_column: new Uint16Array(0), run_bytes: new Float64Array(0), hidden: 0, spaces: [],
+  };
 }

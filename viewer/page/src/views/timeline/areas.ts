@@ -1,0 +1,42 @@
+// Where the parts of a timeline lie on its canvas, from top to bottom: what happened (instants,
+// steps, phases, ranges), counters, the plot, the axis.
+
+import type { FileMeta } from '../../data/protocol';
+import type { Box } from '../../render/renderer';
+
+export const GUTTER = 76;
+const RIGHT = 10;
+const ROW = 16;
+const COUNTERS = 60;
+const AXIS = 20;
+const MAX_RANGE_ROWS = 3;
+
+export interface Areas {
+  readonly instants: Box;
+  readonly steps: Box | null;
+  readonly phases: Box | null;
+  readonly ranges: readonly Box[]; // by depth
+  readonly counters: Box;
+  readonly plot: Box;
+  readonly axis: Box;
+}
+
+export function areasOf(file: FileMeta, width: number, height: number): Areas {
+  let top = 2;
+  const inner = Math.max(40, width - GUTTER - RIGHT);
+  const take = (pixels: number): Box => {
+    const box = { left: GUTTER, top, width: inner, height: pixels };
+    top += pixels;
+    return box;
+  };
+  const instants = take(ROW);
+  const steps = file.steps.source === '' ? null : take(ROW);
+  const phases = file.phases.length === 0 ? null : take(ROW);
+  const depth = file.ranges.reduce((deepest, range) => Math.max(deepest, range.depth + 1), 0);
+  const ranges = Array.from({ length: Math.min(depth, MAX_RANGE_ROWS) }, () => take(ROW));
+  top += 4;
+  const counters = take(COUNTERS);
+  top += 8;
+  const plot = take(Math.max(60, height - top - AXIS));
+  return { instants, steps, phases, ranges, counters, plot, axis: take(AXIS) };
+}

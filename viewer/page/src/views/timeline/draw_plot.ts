@@ -1,0 +1,187 @@
+// Counters, the plot with its blocks, and the axes.
+
+import { formatBytes, formatCount } from '../../base/format_bytes';
+import { formatMoment } from '../../base/format_time';
+import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
+import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type Series, type StackInfo } from '../../data/protocol';
+import { inkOn, mix } from '../../render/palette';
+import type { ColoredQuads } from '../../render/quads';
+import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
+import type { Theme } from '../../render/theme';
+import { GUTTER, type Areas } from './areas';
+import type { Coloring } from './coloring';
+import type { Picture } from './tiles';
+
+export const SERIES_STYLE: Readonly<Record<Series, { readonly name: string; readonly color: string; readonly dash: readonly number[] }>> = {
+  live: { name: 'live', color: '#0072b2', dash: [] },
+  reserved: { name: 'reserved', color: '#e69f00', dash: [] },
+  driver_used: { name: 'driver used', color: '#cc79a7', dash: [5, 3] },
+  process_used: { name: 'process used', color: '#009e73', dash: [2, 3] },
+};
+
+export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMeta, box: Box, view: Viewport, theme: Theme): void {
+  const top = 1.05 * Math.max(1, lane.peak_bytes, ...[...curve.series.values()].map(({ max }) => highest(max)));
+  const scaled = { ...view, low: 0, high: top, box };
+  const { from, to } = curve.window;
+  renderer.text(formatBytes(top / 1.05), GUTTER - 8, box.top + 6, theme.muted, 'right');
+  renderer.text('0', GUTTER - 8, box.top + box.height - 6, theme.muted, 'right');
+  renderer.clip(box);
+  const live = curve.series.get('live');
+  if (live !== undefined) {
+    renderer.columns(from, to, 0, live.max, scaled, mix(SERIES_STYLE.live.color, theme.bg, 0.65));
+    renderer.columns(from, to, 0, live.min, scaled, mix(SERIES_STYLE.live.color, theme.bg, 0.35));
+  }
+  for (const [name, series] of curve.series) {
+    const { color, dash } = SERIES_STYLE[name];
+    if (name !== 'live') renderer.stepLine(from, to, series.max, scaled, color, dash);
+  }
+  if (lane.capacity_bytes !== null && lane.capacity_bytes <= top) {
+    const y = yOf(scaled, lane.capacity_bytes);
+    renderer.line(box.left, y, box.left + box.width, y, theme.warn, [6, 4]);
+  }
+  renderer.unclip();
+  renderer.line(box.left, box.top + box.height, box.left + box.width, box.top + box.height, theme.line, []);
+}
+
+function highest(values: Float64Array): number {
+  let most = 0;
+  for (const value of values) if (value > most) most = value; // NaN is not
+  return most;
+}
+
+export function drawStacked(renderer: Renderer, picture: Picture, batch: ColoredQuads, lane: LaneMeta, view: Viewport, theme: Theme): void {
+  const { curve, blocks } = picture;
+  const { from, to } = curve.window;
+  const live = curve.series.get('live');
+  if (live !== undefined) {
+    // What comes and goes within a column, above what is there at its middle.
+    renderer.columns(from, to, 0, live.max, view, mix(theme.rest, theme.bg, 0.55));
+    renderer.columns(from, to, 0, live.mid, view, theme.rest);
+  }
+  renderer.quads(batch, view);
+  hatchPending(renderer, picture, view, theme);
+  if (blocks.query.high < lane.peak_bytes) drawMissing(renderer, blocks.query.high, view, theme);
+  if (lane.capacity_bytes !== null && lane.capacity_bytes < view.high) {
+    const y = yOf(view, lane.capacity_bytes);
+    renderer.line(view.box.left, y, view.box.left + view.box.width, y, theme.warn, [6, 4]);
+    renderer.text(`capacity ${formatBytes(lane.capacity_bytes)}`, view.box.left + 6, y - 8, theme.warn, 'left');
+  }
+}
+
+// Above the tile: not loaded yet.
+function drawMissing(renderer: Renderer, high: number, view: Viewport, theme: Theme): void {
+  const y = yOf(view, high);
+  if (y > view.box.top) renderer.hatch({ left: view.box.left, top: view.box.top, width: view.box.width, height: y - view.box.top }, theme.line);
+}
+
+export function drawAddress(renderer: Renderer, picture: Picture, batch: ColoredQuads, view: Viewport, theme: Theme): void {
+  const { box } = view;
+  for (const space of picture.blocks.spaces) {
+    const [top, bottom] = [yOf(view, space.place + space.size), yOf(view, space.place)];
+    if (bottom < box.top || top > box.top + box.height) continue;
+    for (const [from, to] of space.lives) {
+      const x0 = Math.max(box.left, xOf(view, from));
+      const x1 = Math.min(box.left + box.width, to === Infinity ? Infinity : xOf(view, to));
+      if (x1 <= x0) continue;
+      const part = { left: x0, top, width: x1 - x0, height: bottom - top };
+      renderer.rect(part, mix(theme.rest, theme.bg, 0.6));
+      if (bottom - top > 5) renderer.hatch(part, theme.rest);
+    }
+  }
+  renderer.quads(batch, view);
+  hatchPending(renderer, picture, view, theme);
+  for (const space of picture.blocks.spaces) {
+    const [top, bottom] = [yOf(view, space.place + space.size), yOf(view, space.place)];
+    if (bottom < box.top || top > box.top + box.height || bottom - top < 3) continue;
+    renderer.line(box.left, bottom, box.left + box.width, bottom, theme.muted, []);
+  }
+}
+
+/** Addresses of segments in the gutter, where they have room. */
+export function drawSpaceNames(renderer: Renderer, picture: Picture, view: Viewport, theme: Theme): void {
+  for (const space of picture.blocks.spaces) {
+    const middle = yOf(view, space.place + space.size / 2);
+    const height = (space.size / (view.high - view.low)) * view.box.height;
+    if (height < 13 || middle < view.box.top || middle > view.box.top + view.box.height) continue;
+    renderer.text(`…${space.address.slice(-7)}`, GUTTER - 8, middle, theme.muted, 'right');
+  }
+}
+
+// Freed by its thread, and waiting for other streams: hatched, so that colour is not all there is.
+function hatchPending(renderer: Renderer, { blocks, laidOut }: Picture, view: Viewport, theme: Theme): void {
+  const { quads } = laidOut;
+  let drawn = 0;
+  for (let i = 0; i < quads.count && drawn < 500; ++i) {
+    const item = quads.item[i]!;
+    if (item >= blocks.flags.length || (blocks.flags[item]! & BLOCK_PENDING) === 0) continue;
+    const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
+    if (box === null || box.width < 6 || box.height < 6) continue;
+    renderer.hatch(box, theme.bg);
+    ++drawn;
+  }
+}
+
+/** The part of a rectangle that is seen, in pixels; null: none. */
+export function boxOf(view: Viewport, x0: number, x1: number, y0: number, y1: number): Box | null {
+  const { box } = view;
+  const left = Math.max(box.left, xOf(view, x0));
+  const right = Math.min(box.left + box.width, xOf(view, x1));
+  const top = Math.max(box.top, yOf(view, y1));
+  const bottom = Math.min(box.top + box.height, yOf(view, y0));
+  return right > left && bottom > top ? { left, top, width: right - left, height: bottom - top } : null;
+}
+
+const LABELS = 80;
+
+/** Names in blocks that have room for them; returns the stacks whose names would be wanted. */
+export function drawLabels(renderer: Renderer, picture: Picture, coloring: Coloring, view: Viewport, stackOf: (stack: number) => StackInfo | null): number[] {
+  const { blocks, laidOut } = picture;
+  const { quads } = laidOut;
+  const wanted: number[] = [];
+  let last = -1;
+  for (let i = 0; i < quads.count && wanted.length < LABELS; ++i) {
+    const item = quads.item[i]!;
+    if (item === last || item >= blocks.row.length || blocks.row[item] === NO_ROW) continue;
+    // Cheap looks first: most quads have no room.
+    if (((quads.y1[i]! - quads.y0[i]!) / (view.high - view.low)) * view.box.height < 14) continue;
+    const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
+    if (box === null || box.width < 64 || box.height < 14) continue;
+    last = item;
+    wanted.push(blocks.stack[item]!);
+    const size = formatBytes(blocks.size[item]!);
+    const ink = inkOn(coloring.colors[coloring.ofItem[item]!]!);
+    const name = stackOf(blocks.stack[item]!)?.label ?? '';
+    const text = name !== '' && box.width > (size.length + name.length + 2) * 6.6 ? `${size}  ${name}` : size;
+    renderer.text(text, box.left + 5, box.top + box.height / 2, ink, 'left', box.width - 8);
+  }
+  return wanted;
+}
+
+export function drawAxes(renderer: Renderer, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
+  const { plot, axis: bottom } = areas;
+  for (const bytes of byteTicks(view.low, view.high, Math.max(2, plot.height / 48))) {
+    const y = yOf(view, bytes);
+    renderer.text(formatBytes(bytes), GUTTER - 8, y, theme.muted, 'right');
+    renderer.line(plot.left - 4, y, plot.left, y, theme.muted, []);
+  }
+  drawPositions(renderer, axis, bottom, view, theme);
+}
+
+export function drawPositions(renderer: Renderer, axis: Axis, box: Box, view: Viewport, theme: Theme): void {
+  const target = Math.max(2, box.width / 110);
+  const ticks = axis === 'time' ? timeTicks(view.from, view.to, target) : decimalTicks(view.from, view.to, target, axis === 'event' ? 1 : 0);
+  const step = (ticks[1] ?? view.to) - (ticks[0] ?? view.from);
+  for (const position of ticks) {
+    const x = xOf(view, position);
+    renderer.line(x, box.top, x, box.top + 4, theme.muted, []);
+    renderer.text(axisWords(axis, position, step), x, box.top + 12, theme.muted, 'center');
+  }
+}
+
+/** A position in words; `resolution`: what its neighbours are apart. */
+export function axisWords(axis: Axis, position: number, resolution: number): string {
+  if (axis === 'time') return formatMoment(position, resolution);
+  if (axis === 'event') return formatCount(position);
+  const digits = Math.max(0, Math.ceil(-Math.log10(Math.max(resolution, 1e-9))));
+  return `step ${position.toFixed(Math.min(6, digits))}`;
+}

@@ -1,0 +1,121 @@
+// What happened, above the counters: instants, steps, phases, ranges.
+
+import { lowerBound, upperBound } from '../../base/binary_search';
+import type { Axis, FileMeta, InstantMeta, SpanMeta } from '../../data/protocol';
+import { inkOn, OTHER } from '../../render/palette';
+import { xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
+import type { Theme } from '../../render/theme';
+import { positionOnAxis } from '../../state/navigator';
+import type { Areas } from './areas';
+
+export interface Instant extends InstantMeta {
+  readonly kind: 'oom' | 'retry' | 'mark' | 'snapshot' | 'loss';
+  readonly position: number;
+}
+
+const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost' };
+
+export function instantsOf(file: FileMeta, axis: Axis): Instant[] {
+  const placed = (kind: Instant['kind'], instants: readonly InstantMeta[]): Instant[] =>
+    instants.map((instant) => ({ ...instant, kind, position: positionOnAxis(file, axis, instant.event, instant.ns) }));
+  return [
+    ...placed('snapshot', file.snapshots), ...placed('mark', file.marks), ...placed('loss', file.losses),
+    ...placed('retry', file.retries), ...placed('oom', file.ooms),
+  ];
+}
+
+export function wordsOf(instant: Instant): string {
+  return instant.kind === 'oom' || instant.kind === 'loss' ? instant.name || KIND_WORDS[instant.kind] : `${KIND_WORDS[instant.kind]} ${instant.name}`;
+}
+
+/** The one nearest to a place in the row of instants; null: none within a few pixels. */
+export function instantAt(instants: readonly Instant[], view: Viewport, x: number): Instant | null {
+  let nearest: Instant | null = null;
+  let distance = 7;
+  for (const instant of instants) {
+    const d = Math.abs(xOf(view, instant.position) - x);
+    if (d > distance) continue;
+    distance = d;
+    nearest = instant;
+  }
+  return nearest;
+}
+
+export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
+  if (areas.steps !== null) {
+    renderer.text('steps', areas.steps.left - 8, areas.steps.top + 8, theme.muted, 'right');
+    renderer.clip(areas.steps);
+    drawSteps(renderer, file, axis, areas.steps, view, theme);
+    renderer.unclip();
+  }
+  if (areas.phases !== null) {
+    renderer.text('phases', areas.phases.left - 8, areas.phases.top + 8, theme.muted, 'right');
+    drawSpans(renderer, file, axis, file.phases, areas.phases, view);
+  }
+  for (const [depth, box] of areas.ranges.entries()) {
+    if (depth === 0) renderer.text('ranges', box.left - 8, box.top + 8, theme.muted, 'right');
+    drawSpans(renderer, file, axis, file.ranges.filter((range) => range.depth === depth), box, view);
+  }
+}
+
+export function drawInstants(renderer: Renderer, instants: readonly Instant[], areas: Areas, view: Viewport, theme: Theme): void {
+  const { instants: row, plot } = areas;
+  renderer.text('events', row.left - 8, row.top + 8, theme.muted, 'right');
+  renderer.clip({ ...row, left: row.left - 6, width: row.width + 12, height: plot.top + plot.height - row.top });
+  let free = -Infinity;
+  for (const instant of instants) {
+    const x = xOf(view, instant.position);
+    if (x < row.left - 6 || x > row.left + row.width + 6) continue;
+    const color = colorOf(instant.kind, theme);
+    if (instant.kind === 'oom' || instant.kind === 'mark') renderer.line(x, row.top + 12, x, plot.top + plot.height, color, instant.kind === 'oom' ? [] : [3, 4]);
+    if (instant.kind === 'loss') renderer.hatch({ left: x - 3, top: row.top + 2, width: 6, height: 12 }, color);
+    else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
+    else renderer.triangle(x, row.top + 8, 5, color);
+    // Words where they do not run into those before.
+    if (instant.kind === 'oom' && x > free) {
+      renderer.text('OOM', x + 8, row.top + 8, color, 'left');
+      free = x + 36;
+    }
+  }
+  renderer.unclip();
+}
+
+function colorOf(kind: Instant['kind'], theme: Theme): string {
+  return kind === 'oom' ? theme.warn : kind === 'retry' ? '#cc79a7' : kind === 'loss' ? theme.fg : theme.accent;
+}
+
+// Steps alternate in shade; where they are narrow only every tenth or hundredth has a number.
+function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, view: Viewport, theme: Theme): void {
+  const { begin, end, begin_ns: beginNs, end_ns: endNs } = file.steps;
+  const starts = axis === 'time' ? beginNs : axis === 'event' ? begin : null;
+  const first = starts === null ? Math.max(0, Math.floor(view.from) - 1) : Math.max(0, upperBound(starts, view.from) - 1);
+  const last = starts === null ? Math.min(begin.length, Math.ceil(view.to)) : lowerBound(starts, view.to);
+  if (last <= first) return;
+  const every = 10 ** Math.max(0, Math.ceil(Math.log10((34 * (last - first)) / box.width)));
+  const perPixel = (last - first) / box.width;
+  for (let i = first; i < last; ++i) {
+    if (perPixel > 0.5 && i % every !== 0) continue;
+    const x0 = xOf(view, axis === 'step' ? i + 1 : positionOnAxis(file, axis, begin[i]!, beginNs[i]!));
+    const x1 = xOf(view, axis === 'step' ? i + 2 : positionOnAxis(file, axis, end[i]!, endNs[i]!));
+    if (perPixel <= 0.5) renderer.rect({ left: x0, top: box.top + 1, width: x1 - x0, height: box.height - 2 }, i % 2 === 0 ? theme.line : theme.panel);
+    if ((i + 1) % every === 0) renderer.text(String(i + 1), Math.max(x0, box.left) + 4, box.top + 8, theme.fg, 'left');
+  }
+}
+
+const PHASE_COLORS: Readonly<Record<string, string>> = { forward: '#56b4e9', backward: '#e69f00', optimizer: '#cc79a7' };
+
+function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readonly SpanMeta[], box: Box, view: Viewport): void {
+  renderer.clip(box);
+  let drawnTo = -Infinity;
+  for (const span of spans) {
+    const x0 = Math.max(box.left, xOf(view, positionOnAxis(file, axis, span.begin, span.begin_ns)));
+    const x1 = Math.min(box.left + box.width, xOf(view, positionOnAxis(file, axis, span.end, span.end_ns)));
+    // What lies within a pixel that is drawn already would not be seen.
+    if (x1 < box.left || x0 > box.left + box.width || x1 < drawnTo + 1) continue;
+    drawnTo = x1;
+    const color = PHASE_COLORS[span.kind] ?? OTHER;
+    renderer.rect({ left: x0, top: box.top + 1, width: Math.max(1, x1 - x0 - 1), height: box.height - 2 }, color);
+    if (x1 - x0 > 24) renderer.text(span.name, x0 + 4, box.top + 8, inkOn(color), 'left', x1 - x0 - 6);
+  }
+  renderer.unclip();
+}

@@ -1,0 +1,51 @@
+// What the colours mean; a click filters by it, another one takes the filter away.
+
+import { formatBytes } from '../../base/format_bytes';
+import type { Filter } from '../../data/protocol';
+import type { State } from '../../state/state';
+import type { Store } from '../../state/store';
+import { SERIES_STYLE } from './draw_plot';
+import type { LegendEntry } from './coloring';
+import type { Series } from '../../data/protocol';
+
+interface LegendProps {
+  readonly entries: readonly LegendEntry[];
+  readonly series: readonly Series[];
+  readonly state: State;
+  readonly store: Store;
+}
+
+export function Legend({ entries, series, state, store }: LegendProps) {
+  return (
+    <div class="legend" role="group" aria-label="Legend">
+      {entries.map((entry) => <Entry key={entry.name} entry={entry} state={state} store={store} />)}
+      <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short</span>
+      <span class="legend-series">
+        {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={SERIES_STYLE[name].color} /> {SERIES_STYLE[name].name}</span>)}
+      </span>
+    </div>
+  );
+}
+
+function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly state: State; readonly store: Store }) {
+  const { change, name, color, bytes } = entry;
+  if (change === null) return <span class="swatch-entry"><Swatch color={color} /> {name}</span>;
+  const isSet = isIn(change, state.filter);
+  const toggle = (): void => {
+    const unset = Object.fromEntries(Object.keys(change).map((key) => [key, typeof change[key as keyof Filter] === 'string' ? '' : null]));
+    store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
+  };
+  return (
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${formatBytes(bytes)} in the blocks shown here`} onClick={toggle}>
+      <Swatch color={color} /> {name}
+    </button>
+  );
+}
+
+function isIn(change: Partial<Filter>, filter: Filter): boolean {
+  return Object.entries(change).every(([key, value]) => filter[key as keyof Filter] === value);
+}
+
+function Swatch({ color }: { readonly color: string }) {
+  return <span class="swatch" aria-hidden="true" style={{ background: color }} />;
+}

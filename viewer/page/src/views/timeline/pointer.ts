@@ -1,0 +1,162 @@
+// Pointer and wheel on the timeline.
+//
+//   wheel            zoom at the pointer; over the gutter or with Alt: in bytes
+//   Shift + wheel    earlier, later; so does a wheel that turns sideways
+//   drag             move (in bytes too once zoomed in these)
+//   Shift + drag     measure, and select the range
+//   Ctrl + drag      zoom into the box
+//   click            select; double click: all
+
+import { isInside, positionAt, valueAt } from '../../render/renderer';
+import { zoomed } from '../../state/navigator';
+import { NO_ROW } from '../../data/protocol';
+import type { ViewProps } from '../view';
+import { GUTTER } from './areas';
+import type { Dragged, Hover, TimelineCanvas } from './timeline_canvas';
+
+const CLICK_PIXELS = 4;
+const ZOOM_PER_PIXEL = 0.0018;
+
+type Props = Pick<ViewProps, 'store' | 'navigator'>;
+
+interface Drag {
+  readonly x: number;
+  readonly y: number;
+  readonly kind: 'move' | 'measure' | 'box';
+  readonly range: { readonly from: number; readonly to: number };
+  readonly band: { readonly low: number; readonly high: number } | null;
+  isMoving: boolean;
+}
+
+export function listenToPointer(
+  element: HTMLElement, timeline: TimelineCanvas, props: Props,
+  onHover: (hover: Hover | null, dragged: Dragged) => void, rowOf: (item: number) => number,
+): () => void {
+  const abort = new AbortController();
+  let drag: Drag | null = null;
+  const place = (event: MouseEvent): { x: number; y: number } => {
+    const box = element.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const on = <K extends keyof HTMLElementEventMap>(name: K, handler: (event: HTMLElementEventMap[K]) => void): void => {
+    element.addEventListener(name, handler, { signal: abort.signal, passive: false });
+  };
+  const show = (hover: Hover | null, dragged: Dragged): void => {
+    timeline.setHover(hover);
+    timeline.setDragged(dragged);
+    onHover(hover, dragged);
+  };
+
+  on('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    element.setPointerCapture(event.pointerId);
+    const { range, band } = props.store.get();
+    drag = { ...place(event), kind: event.shiftKey ? 'measure' : event.ctrlKey || event.metaKey ? 'box' : 'move', range, band, isMoving: false };
+  });
+  on('pointermove', (event) => {
+    const { x, y } = place(event);
+    if (drag === null) {
+      show(timeline.hover(x, y), null);
+      return;
+    }
+    drag.isMoving ||= Math.hypot(x - drag.x, y - drag.y) >= CLICK_PIXELS;
+    if (!drag.isMoving) return;
+    if (drag.kind === 'move') {
+      moveBy(timeline, props, drag, x - drag.x, y - drag.y);
+      show(null, null);
+    } else {
+      show(timeline.hover(x, y), { kind: drag.kind, x0: drag.x, y0: drag.y, x1: x, y1: y });
+    }
+  });
+  on('pointerup', (event) => {
+    const { x, y } = place(event);
+    const ended = drag;
+    drag = null;
+    if (ended === null) return;
+    if (!ended.isMoving) click(timeline, props, timeline.hover(x, y), rowOf);
+    else if (ended.kind === 'measure') selectRange(timeline, props, ended.x, x);
+    else if (ended.kind === 'box') zoomIntoBox(timeline, props, ended, x, y);
+    show(timeline.hover(x, y), null);
+  });
+  on('pointercancel', () => {
+    drag = null;
+    show(null, null);
+  });
+  on('pointerleave', () => {
+    if (drag === null) show(null, null);
+  });
+  on('dblclick', () => props.navigator.fit());
+  on('wheel', (event) => {
+    event.preventDefault();
+    turnWheel(timeline, props, event, place(event));
+    show(null, null);
+  });
+  return () => abort.abort();
+}
+
+function moveBy(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, dx: number, dy: number): void {
+  const view = timeline.view();
+  const by = (-dx / view.box.width) * (drag.range.to - drag.range.from);
+  if (drag.band !== null) {
+    const up = (dy / view.box.height) * (drag.band.high - drag.band.low);
+    store.update({ band: clampBand({ low: drag.band.low + up, high: drag.band.high + up }, timeline.top(store.get())) });
+  }
+  navigator.setRange({ from: drag.range.from + by, to: drag.range.to + by });
+}
+
+function selectRange(timeline: TimelineCanvas, { store, navigator }: Props, x0: number, x1: number): void {
+  const view = timeline.view();
+  const [from, to] = [x0, x1].map((x) => navigator.eventAt(positionAt(view, x))).sort((a, b) => a - b);
+  if (from === undefined || to === undefined || from === to) return;
+  store.update({ selection: { kind: 'range', from, to }, base: from, cursor: to });
+}
+
+function zoomIntoBox(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, x: number, y: number): void {
+  const view = timeline.view();
+  const [from, to] = [drag.x, x].map((each) => positionAt(view, each)).sort((a, b) => a - b);
+  const [low, high] = [drag.y, y].map((each) => valueAt(view, each)).sort((a, b) => a - b);
+  // A flat box means the axis alone.
+  if (Math.abs(y - drag.y) > 12) store.update({ band: clampBand({ low: low!, high: high! }, timeline.top(store.get())) });
+  if (Math.abs(x - drag.x) > 3) navigator.setRange({ from: from!, to: to! });
+}
+
+function turnWheel(timeline: TimelineCanvas, { store, navigator }: Props, event: WheelEvent, { x, y }: { readonly x: number; readonly y: number }): void {
+  const view = timeline.view();
+  const pixels = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : 24;
+  const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
+  if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+    navigator.pan((sideways * pixels) / view.box.width);
+    return;
+  }
+  const factor = Math.exp(event.deltaY * pixels * ZOOM_PER_PIXEL);
+  if (event.altKey || (x < GUTTER && isInside({ ...view.box, left: 0, width: GUTTER }, x, y))) zoomBytes(timeline, store, factor, valueAt(view, y));
+  else navigator.zoom(factor, positionAt(view, Math.max(view.box.left, x)));
+}
+
+/** Nearer or farther in bytes (or addresses), around a value. */
+export function zoomBytes(timeline: TimelineCanvas, store: ViewProps['store'], factor: number, at: number): void {
+  const { low, high } = timeline.view();
+  const next = zoomed({ from: low, to: high }, factor, at);
+  store.update({ band: clampBand({ low: next.from, high: next.to }, timeline.top(store.get())) });
+}
+
+/** Null where the band would be all there is. */
+export function clampBand(band: { readonly low: number; readonly high: number }, top: number): { low: number; high: number } | null {
+  const size = Math.max(1024, band.high - band.low);
+  if (size >= top) return null;
+  const low = Math.min(Math.max(0, (band.low + band.high) / 2 - size / 2), top - size);
+  return { low, high: low + size };
+}
+
+function click(timeline: TimelineCanvas, { store, navigator }: Props, hover: Hover, rowOf: (item: number) => number): void {
+  if (hover.instant !== null) {
+    store.update({ cursor: hover.instant.event, selection: { kind: 'instant', event: hover.instant.event } });
+    return;
+  }
+  if (!isInside({ ...timeline.view().box, top: 0, height: 1e9 }, hover.x, hover.y)) return;
+  const row = hover.item === null ? NO_ROW : rowOf(hover.item);
+  store.update({
+    cursor: navigator.eventAt(hover.position),
+    selection: row === NO_ROW ? { kind: 'none' } : { kind: 'block', row },
+  });
+}

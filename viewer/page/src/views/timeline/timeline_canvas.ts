@@ -1,0 +1,361 @@
+// The timeline's two canvases: the picture, drawn anew when what it shows changes, and over it what
+// moves with pointer and cursor. A frame draws what is there; it never waits for data.
+
+import { activity } from '../../base/activity';
+import { formatBytes } from '../../base/format_bytes';
+import { StackCache } from '../../data/stack_cache';
+import type { FileMeta, LaneMeta } from '../../data/protocol';
+import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
+import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
+import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
+import { readTheme, type Theme } from '../../render/theme';
+import { domainOf } from '../../state/navigator';
+import { cursorEvent, fileOf, laneOf } from '../../state/scope';
+import type { State } from '../../state/state';
+import type { ViewProps } from '../view';
+import { areasOf, type Areas } from './areas';
+import { colorItems, type Coloring } from './coloring';
+import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
+import { drawInstants, drawTracks, instantAt, instantsOf, type Instant } from './draw_tracks';
+import { HitTest } from './hits';
+import { passingItems } from './passing';
+import { Tiles, type Picture } from './tiles';
+
+const NOT_KNOWN_YET = 2 ** 50;
+
+export interface Hover {
+  readonly x: number;
+  readonly y: number;
+  readonly position: number;
+  readonly value: number; // bytes or place; NaN outside of the plot
+  readonly item: number | null;
+  readonly instant: Instant | null;
+}
+
+/** What the pointer is dragging out, in pixels. */
+export type Dragged = { readonly kind: 'measure' | 'box'; readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
+
+export interface Shown {
+  readonly picture: Picture;
+  readonly coloring: Coloring;
+}
+
+type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
+
+export class TimelineCanvas {
+  readonly stacks: StackCache;
+  private readonly tiles: Tiles;
+  private readonly base: Canvas2dRenderer;
+  private readonly overlay: Canvas2dRenderer;
+  private theme: Theme;
+  private frame: { readonly end: () => void; isWhole: boolean } | null = null;
+  private readonly ends: (() => void)[] = [];
+  private shown: Shown | null = null;
+  private batch: ColoredQuads | null = null;
+  private hits: HitTest | null = null;
+  private quadBegin: Uint32Array | null = null;
+  private coloredBy: readonly unknown[] = [];
+  private hovered: Hover | null = null;
+  private dragged: Dragged = null;
+  private placesTop = new Map<string, number>();
+  private stacksKnown = 0;
+
+  constructor(
+    private readonly host: HTMLElement,
+    canvas: HTMLCanvasElement,
+    overlay: HTMLCanvasElement,
+    private readonly props: Props,
+    private readonly onShown: (shown: Shown | null, failure: string) => void,
+  ) {
+    this.theme = readTheme(host);
+    const font = (): string => this.theme.font;
+    this.base = new Canvas2dRenderer(canvas, font);
+    this.overlay = new Canvas2dRenderer(overlay, font);
+    this.tiles = new Tiles(props.source, () => this.takePicture());
+    this.stacks = new StackCache(props.source, () => {
+      ++this.stacksKnown;
+      this.invalidate();
+    });
+    this.ends.push(props.store.subscribe((state, old) => {
+      if (state.theme !== old.theme) this.takeTheme();
+      else this.invalidate(needsPicture(state, old));
+    }));
+    const resize = new ResizeObserver(() => this.invalidate());
+    resize.observe(host);
+    this.ends.push(() => resize.disconnect());
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    const rescheme = (): void => this.takeTheme();
+    scheme.addEventListener('change', rescheme);
+    this.ends.push(() => scheme.removeEventListener('change', rescheme));
+    this.invalidate();
+  }
+
+  stop(): void {
+    for (const end of this.ends) end();
+    this.tiles.stop();
+    this.frame?.end();
+    this.frame = null;
+  }
+
+  view(): Viewport {
+    const state = this.props.store.get();
+    const { plot } = this.areas();
+    const { low, high } = this.band(state);
+    return { from: state.range.from, to: state.range.to, low, high, box: plot };
+  }
+
+  areas(): Areas {
+    const { clientWidth, clientHeight } = this.host;
+    return areasOf(fileOf(this.props.store.get())!, clientWidth, clientHeight);
+  }
+
+  /** Top of all that the plot could show. */
+  top(state: State): number {
+    if (state.layout === 'address') return this.placesTop.get(`${state.file}/${state.lane}`) ?? NOT_KNOWN_YET;
+    return Math.max(1024, (laneOf(state)?.peak_bytes ?? 0) * 1.06);
+  }
+
+  private band(state: State): { readonly low: number; readonly high: number } {
+    return state.band ?? { low: 0, high: this.top(state) };
+  }
+
+  hover(x: number, y: number): Hover {
+    const view = this.view();
+    const areas = this.areas();
+    const inPlot = isInside(areas.plot, x, y);
+    const position = positionAt(view, x);
+    const value = inPlot ? valueAt(view, y) : NaN;
+    const item = inPlot && this.hits !== null ? this.hits.itemAt(position, value) : null;
+    const { file, axis } = this.current();
+    const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis), view, x) : null;
+    return { x, y, position, value, item, instant };
+  }
+
+  setHover(hover: Hover | null): void {
+    this.hovered = hover;
+    this.invalidate(false);
+  }
+
+  setDragged(dragged: Dragged): void {
+    this.dragged = dragged;
+    this.invalidate(false);
+  }
+
+  /** Blocks over a position, from the bottom up, as items of the shown tile. */
+  itemsAt(position: number): readonly number[] {
+    const rows = this.shown?.picture.blocks.row.length ?? 0;
+    return (this.hits?.itemsAt(position) ?? []).filter((item) => item < rows);
+  }
+
+  private current(): { readonly state: State; readonly file: FileMeta; readonly lane: LaneMeta; readonly axis: State['axis'] } {
+    const state = this.props.store.get();
+    return { state, file: fileOf(state)!, lane: laneOf(state)!, axis: state.axis };
+  }
+
+  private invalidate(isWhole = true): void {
+    if (this.frame !== null) {
+      this.frame.isWhole ||= isWhole;
+      return;
+    }
+    const frame = { end: activity.begin(), isWhole };
+    this.frame = frame;
+    requestAnimationFrame(() => {
+      if (this.frame !== frame) return; // stopped meanwhile
+      this.frame = null;
+      try {
+        this.draw(frame.isWhole);
+      } finally {
+        frame.end();
+      }
+    });
+  }
+
+  private takeTheme(): void {
+    this.theme = readTheme(this.host);
+    this.invalidate();
+  }
+
+  private takePicture(): void {
+    const { picture } = this.tiles;
+    if (picture !== null) {
+      this.props.navigator.learn(picture.curve);
+      this.learnPlaces(picture);
+    }
+    if (picture === null || this.tiles.failure !== '') this.onShown(this.shown, this.tiles.failure);
+    this.invalidate();
+  }
+
+  // How high the addresses reach is only known with the first tile.
+  private learnPlaces({ subject, blocks }: Picture): void {
+    if (subject.layout !== 'address') return;
+    const top = blocks.spaces.reduce((most, space) => Math.max(most, space.place + space.size), 0);
+    if (top > 0) this.placesTop.set(`${subject.file}/${subject.lane}`, top);
+  }
+
+  private draw(isWhole: boolean): void {
+    const { state, file, lane } = this.current();
+    if (laneOf(state) === null || this.host.clientWidth === 0) return;
+    const areas = this.areas();
+    const view = this.view();
+    this.tiles.look(
+      { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: state.progress?.files[state.file]?.state ?? '' },
+      { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height },
+    );
+    if (isWhole) {
+      this.prepare(state, file);
+      this.drawBase(state, file, lane, areas, view);
+    }
+    this.drawOverlay(state, areas, view);
+  }
+
+  // Colours and indices of the picture that is shown; anew only when something they hang on changes.
+  private prepare(state: State, file: FileMeta): void {
+    const { picture } = this.tiles;
+    if (picture === null) {
+      this.shown = this.batch = this.hits = null;
+      return;
+    }
+    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, state.filter.text === '' ? 0 : this.stacksKnown];
+    if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
+    if (this.coloredBy[0] !== picture) {
+      this.hits = new HitTest(picture.laidOut.quads);
+      this.quadBegin = quadsOfItems(picture.laidOut.quads, picture.laidOut.items);
+    }
+    this.coloredBy = hangsOn;
+    if (state.filter.text !== '') this.stacks.want(state.file, new Set(picture.blocks.stack));
+    const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack));
+    const coloring = colorItems(picture.blocks, picture.laidOut.items, state.colorBy, file, this.theme, passes);
+    this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
+    this.shown = { picture, coloring };
+    this.onShown(this.shown, this.tiles.failure);
+  }
+
+  private drawBase(state: State, file: FileMeta, lane: LaneMeta, areas: Areas, view: Viewport): void {
+    const { base, theme } = this;
+    base.begin(this.host.clientWidth, this.host.clientHeight, theme.bg);
+    drawTracks(base, file, state.axis, areas, view, theme);
+    if (this.shown !== null && this.batch !== null) {
+      const { picture, coloring } = this.shown;
+      drawCounters(base, picture.curve, lane, areas.counters, view, theme);
+      base.clip(areas.plot);
+      if (state.layout === 'address') drawAddress(base, picture, this.batch, view, theme);
+      else drawStacked(base, picture, this.batch, lane, view, theme);
+      const wanted = drawLabels(base, picture, coloring, view, (stack) => this.stacks.get(state.file, stack));
+      this.stacks.want(state.file, wanted);
+      this.drawPeak(state, lane, view);
+      this.hatchUnloaded(picture, view);
+      base.unclip();
+    }
+    if (state.layout === 'address') {
+      if (this.shown !== null) drawSpaceNames(base, this.shown.picture, view, theme);
+      drawPositions(base, state.axis, areas.axis, view, theme);
+    } else {
+      drawAxes(base, state.axis, areas, view, theme);
+    }
+    base.line(areas.plot.left, areas.axis.top, areas.plot.left + areas.plot.width, areas.axis.top, theme.muted, []);
+    drawInstants(base, instantsOf(file, state.axis), areas, view, theme);
+  }
+
+  private drawPeak(state: State, lane: LaneMeta, view: Viewport): void {
+    const position = this.props.navigator.positionOf(lane.peak_event);
+    if (position === null || position < view.from || position > view.to || lane.peak_bytes === 0) return;
+    const x = xOf(view, position);
+    const y = state.layout === 'address' ? view.box.top + 10 : Math.max(view.box.top + 10, yOf(view, lane.peak_bytes));
+    const isLeft = x > view.box.left + view.box.width - 130;
+    this.base.line(x, y - 8, x, y + 6, this.theme.fg, []);
+    this.base.triangle(x, y - 8, 4, this.theme.fg);
+    this.base.text(`peak ${formatBytes(lane.peak_bytes)}`, x + (isLeft ? -8 : 8), y - 4, this.theme.fg, isLeft ? 'right' : 'left');
+  }
+
+  // Beside the tile: on its way.
+  private hatchUnloaded({ curve }: Picture, view: Viewport): void {
+    const { box } = view;
+    const [x0, x1] = [xOf(view, curve.window.from), xOf(view, curve.window.to)];
+    const domain = this.props.navigator.domain();
+    if (x0 > box.left + 1 && curve.window.from > domain.from) this.base.hatch({ ...box, width: Math.min(box.width, x0 - box.left) }, this.theme.line);
+    const right = box.left + box.width;
+    if (x1 < right - 1 && curve.window.to < domain.to) this.base.hatch({ ...box, left: Math.max(box.left, x1), width: right - Math.max(box.left, x1) }, this.theme.line);
+  }
+
+  private drawOverlay(state: State, areas: Areas, view: Viewport): void {
+    const { overlay, theme } = this;
+    const { plot } = areas;
+    overlay.begin(this.host.clientWidth, this.host.clientHeight, '');
+    const whole: Box = { left: plot.left, top: areas.instants.top, width: plot.width, height: plot.top + plot.height - areas.instants.top };
+    overlay.clip(whole);
+    this.drawSelection(state, view);
+    this.drawMoment(state.base, view, whole, theme.warn, [4, 3]);
+    this.drawMoment(cursorEvent(state), view, whole, theme.accent, state.cursor === null ? [2, 5] : []);
+    if (this.hovered !== null && this.dragged === null) {
+      overlay.line(this.hovered.x, areas.counters.top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
+      if (this.hovered.item !== null) this.outlineItem(this.hovered.item, view, theme.fg, 1);
+    }
+    this.drawDragged(view);
+    overlay.unclip();
+  }
+
+  private drawMoment(event: number | null, view: Viewport, whole: Box, color: string, dash: readonly number[]): void {
+    const position = event === null ? null : this.props.navigator.positionOf(event);
+    if (position === null || position < view.from || position > view.to) return;
+    const x = xOf(view, position);
+    this.overlay.line(x, whole.top, x, whole.top + whole.height, color, dash);
+  }
+
+  private drawSelection(state: State, view: Viewport): void {
+    const { selection } = state;
+    const blocks = this.shown?.picture.blocks;
+    if (selection.kind === 'range') {
+      const [from, to] = [this.props.navigator.positionOf(selection.from), this.props.navigator.positionOf(selection.to)];
+      if (from !== null && to !== null) this.outlineRange(xOf(view, from), xOf(view, to), view);
+    }
+    if (blocks === undefined || (selection.kind !== 'block' && selection.kind !== 'stack')) return;
+    let outlined = 0;
+    for (let i = 0; i < blocks.row.length && outlined < 300; ++i) {
+      const isIt = selection.kind === 'block' ? blocks.row[i] === selection.row : blocks.stack[i] === selection.stack && blocks.size[i]! > 0;
+      if (!isIt) continue;
+      this.outlineItem(i, view, this.theme.fg, 2);
+      ++outlined;
+    }
+  }
+
+  private outlineItem(item: number, view: Viewport, color: string, width: number): void {
+    const quads = this.shown?.picture.laidOut.quads;
+    const begin = this.quadBegin;
+    if (quads === undefined || begin === null || item + 1 >= begin.length) return;
+    const [first, last] = [begin[item]!, begin[item + 1]!];
+    for (let i = first; i < last; ++i) {
+      const box = boxOf(view, quads.x0[i]!, quads.x1[i]!, quads.y0[i]!, quads.y1[i]!);
+      if (box === null) continue;
+      const right = box.left + box.width;
+      const bottom = box.top + box.height;
+      for (const y of [box.top, bottom - width]) this.overlay.rect({ left: box.left, top: y, width: box.width, height: width }, color);
+      if (i === first) this.overlay.rect({ left: box.left, top: box.top, width, height: box.height }, color);
+      if (i === last - 1) this.overlay.rect({ left: right - width, top: box.top, width, height: box.height }, color);
+    }
+  }
+
+  private outlineRange(x0: number, x1: number, view: Viewport): void {
+    const { top, height } = view.box;
+    this.overlay.hatch({ left: x0, top, width: x1 - x0, height }, this.theme.accent);
+    this.overlay.line(x0, top, x0, top + height, this.theme.accent, []);
+    this.overlay.line(x1, top, x1, top + height, this.theme.accent, []);
+  }
+
+  private drawDragged(view: Viewport): void {
+    const { dragged } = this;
+    if (dragged === null) return;
+    const [left, right] = [Math.min(dragged.x0, dragged.x1), Math.max(dragged.x0, dragged.x1)];
+    if (dragged.kind === 'measure') {
+      this.outlineRange(left, right, view);
+      return;
+    }
+    const top = Math.min(dragged.y0, dragged.y1);
+    this.overlay.outline({ left, top, width: right - left, height: Math.abs(dragged.y1 - dragged.y0) }, this.theme.accent, 1.5);
+  }
+}
+
+function needsPicture(state: State, old: State): boolean {
+  return state.cursor === old.cursor && state.base === old.base && state.selection === old.selection
+    ? true
+    : state.range !== old.range || state.band !== old.band || state.filter !== old.filter || state.colorBy !== old.colorBy;
+}

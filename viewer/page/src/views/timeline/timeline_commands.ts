@@ -1,0 +1,67 @@
+// What the timeline does by key, beside what the page does.
+
+import { formatBytes } from '../../base/format_bytes';
+import { NO_ROW } from '../../data/protocol';
+import type { Command } from '../../state/commands';
+import { cursorEvent } from '../../state/scope';
+import type { ColorBy } from '../../state/state';
+import type { ViewProps } from '../view';
+import { clampBand, zoomBytes } from './pointer';
+import type { Shown, TimelineCanvas } from './timeline_canvas';
+
+const COLORS: readonly ColorBy[] = ['category', 'stack', 'size', 'age', 'stream', 'thread'];
+
+export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 'announce'>, timeline: TimelineCanvas, shown: () => Shown | null): Command[] {
+  const { store, navigator, announce } = props;
+  const group = 'Timeline';
+  const middle = (): number => {
+    const { low, high } = timeline.view();
+    return (low + high) / 2;
+  };
+  const climb = (share: number): void => {
+    const { low, high } = timeline.view();
+    const by = share * (high - low);
+    store.update({ band: clampBand({ low: low + by, high: high + by }, timeline.top(store.get())) });
+  };
+  // Up and down the blocks that are live at the cursor.
+  const nextBlock = (by: 1 | -1): void => {
+    const picture = shown()?.picture;
+    const position = navigator.positionOf(cursorEvent(store.get()));
+    if (picture === undefined || position === null) return;
+    const rows = timeline.itemsAt(position).map((item) => picture.blocks.row[item]!).filter((row) => row !== NO_ROW);
+    if (rows.length === 0) return;
+    const { selection } = store.get();
+    const at = selection.kind === 'block' ? rows.indexOf(selection.row) : -1;
+    const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
+    store.update({ selection: { kind: 'block', row: rows[next]! } });
+    const size = picture.blocks.size[picture.blocks.row.indexOf(rows[next]!)]!;
+    announce(`Block ${next + 1} of ${rows.length} at the cursor: ${formatBytes(size)}`);
+  };
+  return [
+    { id: 'timeline.layout', title: 'Timeline: stacked or by address', group, hotkeys: ['L'], run: () => store.update((old) => ({ layout: old.layout === 'stacked' ? 'address' : 'stacked', band: null })) },
+    { id: 'timeline.color', title: 'Timeline: next colouring', group, hotkeys: ['C'], run: () => store.update((old) => ({ colorBy: COLORS[(COLORS.indexOf(old.colorBy) + 1) % COLORS.length]! })) },
+    { id: 'timeline.up', title: 'Timeline: block above, at the cursor', group, hotkeys: ['K', ']'], run: () => nextBlock(1) },
+    { id: 'timeline.down', title: 'Timeline: block below, at the cursor', group, hotkeys: ['J', '['], run: () => nextBlock(-1) },
+    { id: 'timeline.bytes_in', title: 'Timeline: zoom in in bytes', group, hotkeys: ['Shift+W'], run: () => zoomBytes(timeline, store, 0.7, middle()) },
+    { id: 'timeline.bytes_out', title: 'Timeline: zoom out in bytes', group, hotkeys: ['Shift+S'], run: () => zoomBytes(timeline, store, 1 / 0.7, middle()) },
+    { id: 'timeline.higher', title: 'Timeline: go up', group, hotkeys: ['Shift+ArrowUp', 'PageUp'], run: () => climb(0.2) },
+    { id: 'timeline.lower', title: 'Timeline: go down', group, hotkeys: ['Shift+ArrowDown', 'PageDown'], run: () => climb(-0.2) },
+    {
+      id: 'timeline.fit_bytes', title: 'Timeline: fit bytes to the window', group, hotkeys: ['G'],
+      enabled: () => store.get().layout === 'stacked',
+      run: () => {
+        const { range } = store.get();
+        const curve = shown()?.picture.curve;
+        const live = curve?.series.get('live');
+        if (curve === undefined || live === undefined) return;
+        const { from, to, columns } = curve.window;
+        let most = 0;
+        for (let c = 0; c < columns; ++c) {
+          const position = from + ((c + 0.5) * (to - from)) / columns;
+          if (position >= range.from && position <= range.to && live.max[c]! > most) most = live.max[c]!;
+        }
+        store.update({ band: clampBand({ low: 0, high: most * 1.06 }, timeline.top(store.get())) });
+      },
+    },
+  ];
+}

@@ -1,0 +1,109 @@
+// The timeline: choices on top, the canvases, legend, and the same as a table.
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { formatBytes, formatCount } from '../../base/format_bytes';
+import { NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
+import type { Command } from '../../state/commands';
+import { axesOf } from '../../state/navigator';
+import { fileOf, laneOf } from '../../state/scope';
+import type { ColorBy } from '../../state/state';
+import { Choice } from '../../widgets/choice';
+import { Failed } from '../../widgets/states';
+import type { View, ViewProps } from '../view';
+import { Legend } from './legend';
+import { listenToPointer } from './pointer';
+import { largestItems, ShownTable } from './shown_table';
+import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
+import { timelineCommands } from './timeline_commands';
+import { Tooltip } from './tooltip';
+
+const COLORS: readonly (readonly [ColorBy, string])[] = [
+  ['category', 'category'], ['stack', 'call site'], ['size', 'size'], ['age', 'time held'], ['stream', 'stream'], ['thread', 'thread'],
+];
+const AXES = { time: 'time', event: 'events', step: 'steps' } as const;
+
+function TimelineView(props: ViewProps) {
+  const { state, store, navigator } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const overlay = useRef<HTMLCanvasElement>(null);
+  const [timeline, setTimeline] = useState<TimelineCanvas | null>(null);
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [failure, setFailure] = useState('');
+  const [pointed, setPointed] = useState<{ readonly hover: Hover; readonly dragged: Dragged } | null>(null);
+  const [isTable, setTable] = useState(false);
+  const latest = useRef<Shown | null>(null);
+  latest.current = shown;
+
+  useEffect(() => {
+    const made = new TimelineCanvas(host.current!, base.current!, overlay.current!, props, (next, why) => {
+      setShown(next);
+      setFailure(why);
+    });
+    const rowOf = (item: number): number => latest.current?.picture.blocks.row[item] ?? NO_ROW;
+    const stopPointer = listenToPointer(overlay.current!, made, props, (hover, dragged) => setPointed(hover === null ? null : { hover, dragged }), rowOf);
+    const stopCommands = props.commands.register([...timelineCommands(props, made, () => latest.current), tableCommand(() => setTable((old) => !old))]);
+    setTimeline(made);
+    return () => {
+      stopCommands();
+      stopPointer();
+      made.stop();
+    };
+  }, []);
+
+  const file = fileOf(state);
+  const lane = laneOf(state);
+  const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
+  if (file === null || lane === null) return null;
+  const stackOf = (stack: number) => timeline?.stacks.get(state.file, stack) ?? null;
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <div class="bar">
+        <Choice label="Layout" value={state.layout} options={[['stacked', 'stacked'], ['address', 'by address']]} onChoose={(layout) => store.update({ layout, band: null })} />
+        <Choice label="Axis" value={state.axis} options={axesOf(file).map((axis) => [axis, AXES[axis]] as const)} onChoose={(axis) => void navigator.setAxis(axis)} />
+        <Choice label="Colour" value={state.colorBy} options={COLORS} onChoose={(colorBy) => store.update({ colorBy })} />
+        <button type="button" disabled={navigator.isWhole() && state.band === null} onClick={() => navigator.fit()}>Whole recording</button>
+        <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>As a table</button>
+        <span class="muted readout">{readout(shown)}</span>
+      </div>
+      <div class="plot" ref={host}>
+        <canvas ref={base} role="img" aria-label={sentence} />
+        <canvas ref={overlay} class="overlay" aria-hidden="true" />
+        {pointed !== null && timeline !== null && (
+          <Tooltip {...pointed} picture={shown?.picture ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
+        )}
+        {failure !== '' && <div class="over"><Failed message={failure} /></div>}
+        {shown === null && failure === '' && <div class="over"><p class="muted">Reading…</p></div>}
+      </div>
+      {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} />}
+      {isTable && shown !== null && (
+        <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} /></div>
+      )}
+    </section>
+  );
+}
+
+function tableCommand(run: () => void): Command {
+  return { id: 'timeline.table', title: 'Timeline: show as a table', group: 'Timeline', hotkeys: ['Shift+T'], run };
+}
+
+function readout(shown: Shown | null): string {
+  if (shown === null) return '';
+  const { blocks } = shown.picture;
+  let count = 0;
+  for (const row of blocks.row) if (row !== NO_ROW) ++count;
+  return `${formatCount(count)} blocks drawn alone, ${formatCount(blocks.hidden)} as sums`;
+}
+
+// One sentence for who does not see the canvas: peak, when, what is largest.
+function sentenceOf(file: FileMeta, lane: LaneMeta, shown: Shown | null, timeline: TimelineCanvas | null): string {
+  const peak = `${lane.label}: peak ${formatBytes(lane.peak_bytes)} after event ${formatCount(lane.peak_event)}, ${formatBytes(lane.end_bytes)} at the end, ${formatCount(file.events)} events.`;
+  if (shown === null) return peak;
+  const { picture } = shown;
+  const [largest] = largestItems(picture, picture.curve.window.from, picture.curve.window.to, 1);
+  if (largest === undefined) return peak;
+  const name = timeline?.stacks.get(file.file, picture.blocks.stack[largest]!)?.label ?? '';
+  return `${peak} The largest block shown has ${formatBytes(picture.blocks.size[largest]!)}${name === '' ? '' : `, from ${name}`}.`;
+}
+
+export const TIMELINE_VIEW: View = { title: 'Timeline', component: TimelineView };

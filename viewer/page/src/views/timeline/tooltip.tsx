@@ -1,0 +1,82 @@
+// What lies under the pointer, in words.
+
+import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
+import { formatDuration } from '../../base/format_time';
+import { NO_ROW, type Axis, type FileMeta, type StackInfo } from '../../data/protocol';
+import type { Viewport } from '../../render/renderer';
+import { positionAt } from '../../render/renderer';
+import { axisWords, SERIES_STYLE } from './draw_plot';
+import { wordsOf } from './draw_tracks';
+import type { Picture } from './tiles';
+import type { Dragged, Hover } from './timeline_canvas';
+
+interface TooltipProps {
+  readonly hover: Hover;
+  readonly dragged: Dragged;
+  readonly picture: Picture | null;
+  readonly file: FileMeta;
+  readonly view: Viewport;
+  readonly stackOf: (stack: number) => StackInfo | null;
+}
+
+export function Tooltip({ hover, dragged, picture, file, view, stackOf }: TooltipProps) {
+  const lines = dragged === null ? linesOf(hover, picture, file, view, stackOf) : measured(dragged, picture, view);
+  if (lines.length === 0) return null;
+  const isRight = hover.x > view.box.left + view.box.width / 2;
+  const side = isRight ? { right: `calc(100% - ${hover.x - 14}px)` } : { left: `${hover.x + 14}px` };
+  return (
+    <div class="tooltip" aria-hidden="true" style={{ top: `${hover.y + 14}px`, ...side }}>
+      {lines.map((line, i) => (
+        <div key={i} class={i === 0 ? 'tooltip-head' : undefined}>{line}</div>
+      ))}
+    </div>
+  );
+}
+
+function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Viewport, stackOf: (stack: number) => StackInfo | null): string[] {
+  if (hover.instant !== null) return [wordsOf(hover.instant)];
+  if (picture === null || hover.position < view.from || hover.position > view.to) return [];
+  const resolution = (view.to - view.from) / view.box.width;
+  const moment = axisWords(picture.subject.axis, hover.position, resolution);
+  const { blocks } = picture;
+  const { item } = hover;
+  if (item === null) return [moment, ...countersAt(picture, hover.position)];
+  if (item >= blocks.row.length) return [`small or short: ${file.categories[item - blocks.row.length] ?? 'other'}`, moment];
+  if (blocks.row[item] === NO_ROW) return [moment];
+  const size = blocks.size[item]!;
+  const name = stackOf(blocks.stack[item]!)?.label ?? '';
+  return [
+    `${formatBytes(size)}  ${name}`,
+    formatExactBytes(size),
+    `${file.categories[blocks.category[item]!] ?? 'unknown'}, stream ${file.streams[blocks.stream[item]!] ?? '?'}`,
+    lifeWords(picture.subject.axis, blocks.start[item]!, blocks.end[item]!, resolution),
+    moment,
+  ];
+}
+
+function lifeWords(axis: Axis, start: number, end: number, resolution: number): string {
+  const held = end === Infinity ? 'never freed' : axis === 'time' ? `held ${formatDuration(end - start)}` : axis === 'event' ? `held ${(end - start).toLocaleString('en')} events` : `held ${(end - start).toPrecision(3)} steps`;
+  return `${held}, from ${axisWords(axis, start, resolution)}`;
+}
+
+function columnAt({ curve: { window } }: Picture, position: number): number {
+  return Math.min(window.columns - 1, Math.max(0, Math.floor(((position - window.from) / (window.to - window.from)) * window.columns)));
+}
+
+function countersAt(picture: Picture, position: number): string[] {
+  const c = columnAt(picture, position);
+  return [...picture.curve.series].filter(([, series]) => !Number.isNaN(series.mid[c]!)).map(([name, series]) => `${SERIES_STYLE[name].name} ${formatBytes(series.mid[c]!)}`);
+}
+
+function measured(dragged: NonNullable<Dragged>, picture: Picture | null, view: Viewport): string[] {
+  if (picture === null) return [];
+  const [from, to] = [dragged.x0, dragged.x1].map((x) => positionAt(view, x)).sort((a, b) => a - b) as [number, number];
+  const [a, b] = [columnAt(picture, from), columnAt(picture, to)];
+  const { axis } = picture.subject;
+  const length = axis === 'time' ? formatDuration(to - from) : axis === 'event' ? `${Math.round(to - from).toLocaleString('en')} events` : `${(to - from).toPrecision(3)} steps`;
+  const live = picture.curve.series.get('live');
+  const events = picture.curve.event[b]! - picture.curve.event[a]!;
+  const grown = live === undefined ? '' : `live ${formatDelta(live.mid[b]! - live.mid[a]!)}`;
+  const ns = picture.curve.ns[b]! - picture.curve.ns[a]!;
+  return [length, grown, axis === 'event' ? formatDuration(ns) : `${events.toLocaleString('en')} events`].filter((line) => line !== '');
+}
