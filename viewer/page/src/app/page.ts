@@ -47,6 +47,7 @@ export class Page {
       const meta = await activity.track(this.source.meta());
       this.failure = '';
       this.store.update((old) => settled({ ...old, meta }, old.meta !== null && hasLanes(old), this.linked));
+      if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
       this.store.update({});
@@ -92,6 +93,7 @@ export class Page {
     this.written = location.hash;
     this.linked = readUrl(location.hash);
     this.store.update((old) => settled({ ...old, ...resetOf(old), ...this.linked }, false, this.linked));
+    if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
   }
 }
 

@@ -83,6 +83,8 @@ export function zoomed(range: Range, factor: number, at: number): Range {
 
 export class Navigator {
   private tiles: readonly CurveTile[] = []; // finest first; all of what is looked at
+  // How finely the range in events was worked out: only a finer curve changes it.
+  private settled: { readonly range: Range; readonly width: number } | null = null;
 
   constructor(
     private readonly store: Store,
@@ -109,31 +111,42 @@ export class Navigator {
   learn(tile: CurveTile): void {
     const state = this.store.get();
     if (!belongsTo(tile, state)) return;
-    const width = (each: CurveTile): number => (each.window.to - each.window.from) / each.window.columns;
+    const width = columnWidthOf;
     const overview = this.tiles.filter((each) => belongsTo(each, state)).sort((a, b) => width(b) - width(a))[0];
     this.tiles = [tile, ...(overview === undefined || overview === tile ? [] : [overview])].sort((a, b) => width(a) - width(b));
-    const events = this.eventsOf(state.range);
-    if (events.from !== state.rangeEvents.from || events.to !== state.rangeEvents.to) this.store.update({ rangeEvents: events });
+    const { range, rangeEvents } = state;
+    const { settled } = this;
+    if (settled !== null && sameRange(settled.range, range) && settled.width <= width(tile)) return;
+    this.settled = { range, width: width(tile) };
+    const events = this.eventsOf(range);
+    if (events.from !== rangeEvents.from || events.to !== rangeEvents.to) this.store.update({ rangeEvents: events });
+  }
+
+  /** The range in events comes from a link: no curve knows it better. */
+  keepEvents(): void {
+    this.settled = { range: this.store.get().range, width: 0 };
   }
 
   eventAt(position: number): number {
     const events = this.file()?.events ?? 0;
     const { axis } = this.store.get();
     if (axis === 'event') return Math.min(events, Math.max(0, Math.floor(position)));
-    const tile = this.known().find((each) => each.window.from <= position && position <= each.window.to) ?? this.known().at(-1);
+    const tile = this.tilesHere().find((each) => each.window.from <= position && position <= each.window.to) ?? this.tilesHere().at(-1);
     return tile === undefined ? 0 : Math.min(events, eventOf(tile, position));
   }
 
   /** As near as what is loaded allows; null while nothing is. */
   positionOf(event: number): number | null {
     if (this.store.get().axis === 'event') return event;
-    const tile = this.known().find((each) => each.event[0]! < event && event <= each.event[each.event.length - 1]!) ?? this.known().at(-1);
+    const tile = this.tilesHere().find((each) => each.event[0]! < event && event <= each.event[each.event.length - 1]!) ?? this.tilesHere().at(-1);
     return tile === undefined ? null : positionIn(tile, event);
   }
 
   setRange(range: Range): void {
     const domain = this.domain();
     const clamped = clampRange(range, domain, this.store.get().axis);
+    const finest = this.tilesHere()[0];
+    this.settled = { range: clamped, width: finest === undefined ? Infinity : columnWidthOf(finest) };
     this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped) });
   }
 
@@ -186,6 +199,7 @@ export class Navigator {
     }
     const [from, to] = await Promise.all([this.locate(state.rangeEvents.from, axis), this.locate(state.rangeEvents.to, axis)]);
     this.store.update({ axis, range: clampRange({ from, to }, domain, axis) });
+    this.keepEvents();
   }
 
   /** Position of the moment after `event` on any axis, by narrowing: a few small curves at most. */
@@ -206,7 +220,7 @@ export class Navigator {
     return (from + to) / 2;
   }
 
-  private known(): readonly CurveTile[] {
+  private tilesHere(): readonly CurveTile[] {
     const state = this.store.get();
     return this.tiles.filter((tile) => belongsTo(tile, state));
   }
@@ -221,6 +235,14 @@ export class Navigator {
     const domain = this.domain();
     return range.from === domain.from && range.to === domain.to;
   }
+}
+
+function columnWidthOf({ window }: CurveTile): number {
+  return (window.to - window.from) / window.columns;
+}
+
+function sameRange(a: Range, b: Range): boolean {
+  return a.from === b.from && a.to === b.to;
 }
 
 function belongsTo(tile: CurveTile, state: State): boolean {

@@ -90,3 +90,16 @@ describe('Navigator', () => {
     expect(store.get().range).toEqual({ from: 10, to: 60 });
   });
 });
+
+it('keeps the events of a link whatever curves come, until the window moves', async () => {
+  const { store, source, navigator } = await navigating();
+  const recording = source.recording(0);
+  const overview = await source.curve({ file: 0, lane: 0, axis: 'time', from: 0, to: recording.endNs, columns: 64 });
+  store.update({ range: { from: recording.times[100]!, to: recording.times[200]! }, rangeEvents: { from: 101, to: 201 } });
+  navigator.keepEvents();
+  navigator.learn(overview);
+  expect(store.get().rangeEvents).toEqual({ from: 101, to: 201 });
+  navigator.setRange({ from: recording.times[300]!, to: recording.times[400]! });
+  navigator.learn(await source.curve({ file: 0, lane: 0, axis: 'time', ...store.get().range, columns: 4000 }));
+  expect(Math.abs(store.get().rangeEvents.from - 301)).toBeLessThan(2);
+});

@@ -1,5 +1,21 @@
+// What is selected, in the drawer below every view.
+
 import type { ViewProps } from '../view';
+import { BlockPanel } from './block_panel';
+import { InstantPanel, RangePanel, StackPanel } from './other_panels';
 
 export function Details(props: ViewProps) {
-  return <span hidden>{props.state.view}</span>;
+  const { selection } = props.state;
+  switch (selection.kind) {
+    case 'none':
+      return null;
+    case 'block':
+      return <BlockPanel {...props} row={selection.row} />;
+    case 'stack':
+      return <StackPanel {...props} stack={selection.stack} />;
+    case 'instant':
+      return <InstantPanel {...props} event={selection.event} />;
+    case 'range':
+      return <RangePanel {...props} from={selection.from} to={selection.to} />;
+  }
 }

@@ -47,5 +47,5 @@ function isIn(change: Partial<Filter>, filter: Filter): boolean {
 }
 
 function Swatch({ color }: { readonly color: string }) {
-  return <span class="swatch" aria-hidden="true" style={{ background: color }} />;
+  return <span class="legend-swatch" aria-hidden="true" style={{ background: color }} />;
 }

@@ -1,0 +1,109 @@
+// A block or a stack in words: what is copied into a mail or an issue.
+
+import { formatBytes, formatCount, formatExactBytes } from '../../base/format_bytes';
+import { formatDuration, formatMoment } from '../../base/format_time';
+import { NEVER, NO_ROW, type BlockDetails, type Frame, type Neighbour, type StackInfo } from '../../data/protocol';
+
+export type Fact = readonly [name: string, value: string];
+
+export function frameWords(frame: Frame): string {
+  const where = frame.file === '' ? frame.library : frame.line === 0 ? frame.file : `${frame.file}:${frame.line}`;
+  return where === '' ? frame.function : `${frame.function}  ${where}`;
+}
+
+/** Frames as one shows them: the user's and others by themselves, noise in a row as one. */
+export type FrameGroup = { readonly kind: 'frame'; readonly frame: Frame; readonly index: number } | { readonly kind: 'noise'; readonly first: number; readonly frames: readonly Frame[] };
+
+export function groupFrames(frames: readonly Frame[]): FrameGroup[] {
+  const groups: FrameGroup[] = [];
+  for (const [index, frame] of frames.entries()) {
+    const last = groups.at(-1);
+    if (frame.kind !== 'folded') groups.push({ kind: 'frame', frame, index });
+    else if (last?.kind === 'noise') groups[groups.length - 1] = { ...last, frames: [...last.frames, frame] };
+    else groups.push({ kind: 'noise', first: index, frames: [frame] });
+  }
+  return groups;
+}
+
+/** The frame to show first: the innermost of the program's own, else the innermost with a line. */
+export function chiefFrame(frames: readonly Frame[]): number {
+  const own = frames.findIndex((frame) => frame.kind === 'user' && frame.line > 0);
+  return own >= 0 ? own : frames.findIndex((frame) => frame.line > 0 && frame.kind !== 'folded');
+}
+
+function moment(event: number, ns: number): string {
+  return `${formatMoment(ns, 1e3)}, event ${formatCount(event)}`;
+}
+
+/** How long it lived, and what happened to it. */
+export function lifeFacts(block: BlockDetails): Fact[] {
+  const facts: Fact[] = [['taken', block.birth === 0 ? 'before the recording began' : moment(block.birth, block.birth_ns)]];
+  if (block.death === NEVER || block.death_ns === null) return [...facts, ['freed', 'never']];
+  facts.push(['freed', moment(block.death, block.death_ns)], ['held', formatDuration(block.death_ns - block.birth_ns)]);
+  if (block.completed === NEVER) facts.push(['usable again', 'never: it was still waiting for another stream at the end']);
+  else if (block.completed !== block.death && block.completed_ns !== null) {
+    facts.push(['usable again', `${moment(block.completed, block.completed_ns)}: kept ${formatDuration(block.completed_ns - block.death_ns)} longer by another stream`]);
+  }
+  return facts;
+}
+
+export function blockFacts(block: BlockDetails): Fact[] {
+  const facts: Fact[] = [['size', `${formatBytes(block.size)} (${formatExactBytes(block.size)})`]];
+  if (block.requested !== null && block.requested !== block.size) {
+    facts.push(['asked for', `${formatExactBytes(block.requested)}, ${formatBytes(block.size - block.requested)} more by rounding`]);
+  }
+  facts.push(['address', block.address]);
+  if (block.name !== '') facts.push(['name', block.name]);
+  facts.push(['category', `${block.category}: ${block.reason} (confidence ${block.confidence})`]);
+  if (block.step !== null) facts.push(['step', `${formatCount(block.step)}${block.phase === '' ? '' : `, ${block.phase}`}`]);
+  else if (block.phase !== '') facts.push(['phase', block.phase]);
+  facts.push(...lifeFacts(block));
+  for (const [name, value] of [['stream', block.stream], ['thread', block.thread], ['pool', block.pool]] as const) if (value !== '') facts.push([name, value]);
+  if (block.segment !== null) facts.push(['segment', `${block.segment.address}, ${formatBytes(block.segment.size)}; at ${formatBytes(block.segment.offset)} in it`]);
+  facts.push(['from this stack', `${formatCount(block.same_stack.blocks)} blocks, peak ${formatBytes(block.same_stack.peak_bytes)}, ${formatBytes(block.same_stack.live_bytes)} live at the end`]);
+  return facts;
+}
+
+export function neighbourWords(neighbour: Neighbour | null): string {
+  if (neighbour === null) return 'none: the edge of the segment';
+  return neighbour.row === NO_ROW ? `free, ${formatBytes(neighbour.size)}` : `${formatBytes(neighbour.size)}  ${neighbour.label}`;
+}
+
+function stackLines(title: string, stack: StackInfo | null): string[] {
+  return stack === null || stack.frames.length === 0 ? [] : ['', `${title}:`, ...stack.frames.map((frame) => `  ${frameWords(frame)}`)];
+}
+
+export function blockText(block: BlockDetails): string {
+  const facts = [...blockFacts(block), ['before it', neighbourWords(block.before)], ['after it', neighbourWords(block.after)]] as const;
+  const wide = Math.max(...facts.map(([name]) => name.length)) + 2;
+  return [
+    ...facts.map(([name, value]) => `${name.padEnd(wide)}${value}`),
+    ...stackLines('taken at', block.stack),
+    ...stackLines('its forward call', block.forward_stack),
+    ...stackLines('freed at', block.free_stack),
+    '',
+  ].join('\n');
+}
+
+export function blockMarkdown(block: BlockDetails): string {
+  const rows = blockFacts(block).map(([name, value]) => `| ${name} | ${value.replaceAll('|', '\\|')} |`);
+  const stacks = ([['Taken at', block.stack], ['Its forward call', block.forward_stack], ['Freed at', block.free_stack]] as const).flatMap(([title, stack]) =>
+    stack === null || stack.frames.length === 0 ? [] : ['', `**${title}**`, '', ...stackMarkdown(stack)],
+  );
+  return [`**${formatBytes(block.size)} from ${escapeMarkdown(block.stack.label)}**`, '', '| | |', '|---|---|', ...rows, ...stacks, ''].join('\n');
+}
+
+export function stackText(stack: StackInfo): string {
+  return [...stack.frames.map(frameWords), ''].join('\n');
+}
+
+export function stackMarkdown(stack: StackInfo): string[] {
+  // A fence longer than any run of backticks in it.
+  const longest = Math.max(2, ...stack.frames.map((frame) => Math.max(0, ...(frameWords(frame).match(/`+/g) ?? []).map((run) => run.length))));
+  const fence = '`'.repeat(longest + 1);
+  return [fence, ...stack.frames.map(frameWords), fence];
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replace(/[*_`[\]<>|\\]/g, '\\$&');
+}
