@@ -34,6 +34,10 @@ export class Door {
     private readonly process: ChildProcess,
   ) {}
 
+  get pid(): number {
+    return this.process.pid ?? 0;
+  }
+
   static async open(folder: string, ...files: readonly string[]): Promise<Door> {
     const child = spawn(PROGRAM, ['view', '--no-browser', '--keep', ...files], {
       cwd: folder,
