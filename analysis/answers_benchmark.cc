@@ -1,7 +1,7 @@
 // Loads a recording and asks it everything, and says how long each took and what memory it needed.
 // scripts/bench --answers puts the figures into docs/overhead.md.
 //
-// Usage: answers_benchmark FILE.gmt
+// Usage: answers_benchmark FILE.gmt [ANSWER...]    only these answers, for a profiler
 // Prints one JSON line: events, nanoseconds to load, bytes that the loaded trace takes and that
 // loading took at most, nanoseconds of each answer.
 
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,7 +86,7 @@ std::vector<Answer> Answers(const Trace& trace, const format::Definitions& defin
   };
 }
 
-int Run(const char* path) {
+int Run(const char* path, const std::set<std::string>& only) {
   const uint64_t before = Memory("VmRSS:");
   const auto start = Clock::now();
   auto reader = format::RecordingReader::Open(path);
@@ -108,6 +109,7 @@ int Run(const char* path) {
               trace.steps.size(), load_ns, kept, most);
   const char* separator = "";
   for (const Answer& answer : Answers(trace, (*reader)->definitions())) {
+    if (!only.empty() && !only.contains(answer.name)) continue;
     const auto asked = Clock::now();
     answer.ask();
     std::printf("%s\"%s\": %" PRId64, std::exchange(separator, ", "), answer.name, NsSince(asked));
@@ -120,9 +122,9 @@ int Run(const char* path) {
 }  // namespace gmt::analysis
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: answers_benchmark FILE.gmt\n");
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: answers_benchmark FILE.gmt [ANSWER...]\n");
     return 2;
   }
-  return gmt::analysis::Run(argv[1]);
+  return gmt::analysis::Run(argv[1], {argv + 2, argv + argc});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace gmt::analysis {
@@ -64,25 +65,53 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
   if (group.kind == Kind::kSegment) return group;
   group.life = lives_.Of(row);
   if (group.kind != Kind::kBlock) return group;
-  group.size = rows.size[row];
   group.from_before = rows.birth[row] == 0;
   group.in_private_pool = rows.Pool(row).value_or(0) != 0;
   return group;
 }
 
+// What its size may decide: that it is as big as a gradient or a parameter, and with what else the
+// same code allocated it goes. Asked for too often is slow, too seldom is wrong.
+bool Categorizer::AsksForSize(const Group& group) {
+  if (group.kind != Kind::kBlock) return false;
+  if (group.is_open()) return true;
+  const Life life = group.life.life;
+  const CategoryRule* rule = hints_.Find(group.stack, life, group.life.born).rule;
+  if (rule != nullptr) {
+    return rule->category == Category::kParameters ||
+           (rule->category == Category::kInputs && life == Life::kLong);
+  }
+  if (group.in_private_pool || group.life.born == Born::kOptimizer) return false;
+  return group.life.born == Born::kBackward ? life != Life::kPhase : life == Life::kLong;
+}
+
+uint32_t Categorizer::AddGroup(const Group& group) {
+  groups_.push_back(group);
+  group_rows_.push_back(0);
+  return static_cast<uint32_t>(groups_.size() - 1);
+}
+
 void Categorizer::MakeGroups() {
-  absl::flat_hash_map<GroupKey, uint32_t> known;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, Shape> shapes;        // by stack and traits
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint32_t> of_shapes;  // by shape and size
   row_groups_.reserve(trace_.rows.count());
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Group group = GroupOf(row);
-    const auto [it, is_new] = known.try_emplace({group.size, group.stack, group.Traits()},
-                                                static_cast<uint32_t>(groups_.size()));
+    Group group = GroupOf(row);
+    const auto [shape, is_new] = shapes.try_emplace({group.stack, group.Traits()});
     if (is_new) {
-      groups_.push_back(group);
-      group_rows_.push_back(0);
+      const bool asks = AsksForSize(group);
+      const auto number = asks ? static_cast<uint32_t>(shapes.size()) : AddGroup(group);
+      shape->second = {asks, number};
     }
-    ++group_rows_[it->second];
-    row_groups_.push_back(it->second);
+    uint32_t number = shape->second.number;
+    if (shape->second.asks_for_size) {
+      group.size = trace_.rows.size[row];
+      const auto [of_size, is_first] = of_shapes.try_emplace({number, group.size});
+      if (is_first) of_size->second = AddGroup(group);
+      number = of_size->second;
+    }
+    ++group_rows_[number];
+    row_groups_.push_back(number);
   }
 }
 
@@ -141,16 +170,35 @@ void Categorizer::DecideGroups() {
     }
   };
   decide(false);
+  CountVotesOfSizes();
   decide(true);
 }
 
 // ---- What the same code did before --------------------------------------------------------------
 
 void Categorizer::Vote(const Group& group, const Decision& decision, uint64_t rows) {
-  if (group.kind != Kind::kBlock || group.stack == 0) return;
-  const auto category = static_cast<size_t>(decision.category);
-  votes_of_sizes_[{group.stack, group.size}][category] += rows;
-  votes_of_stacks_[group.stack][category] += rows;
+  if (HasVote(group)) votes_of_stacks_[group.stack][static_cast<size_t>(decision.category)] += rows;
+}
+
+void Categorizer::CountVotesOfSizes() {
+  absl::flat_hash_set<uint32_t> stacks;
+  for (const Group& group : groups_) {
+    if (!group.is_open() || group.from_before || !HasVote(group)) continue;
+    votes_of_sizes_.try_emplace({group.stack, group.size});
+    stacks.insert(group.stack);
+  }
+  if (stacks.empty()) return;
+  std::vector<bool> votes(groups_.size());
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    votes[i] = HasVote(groups_[i]) && !groups_[i].is_open() && stacks.contains(groups_[i].stack);
+  }
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const uint32_t group = row_groups_[row];
+    if (!votes[group]) continue;
+    const auto of = votes_of_sizes_.find({groups_[group].stack, trace_.rows.size[row]});
+    if (of == votes_of_sizes_.end()) continue;
+    ++of->second[static_cast<size_t>(decisions_[group].category)];
+  }
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -180,7 +228,7 @@ void Categorizer::AssignRowsFromBefore() {
     const Group& group = groups_[row_groups_[row]];
     if (!group.from_before || group.kind != Kind::kBlock || group.stack != 0) continue;
     if (group.life.life != Life::kLong && !group.is_open()) continue;
-    if (sizes_.GradientsOf(group.size) > 0) by_size[group.size].push_back(row);
+    if (sizes_.GradientsOf(rows.size[row]) > 0) by_size[rows.size[row]].push_back(row);
   }
   for (auto& [size, held] : by_size) {
     std::sort(held.begin(), held.end(),

@@ -1,14 +1,17 @@
 // analysis/categories/categorizer.h
 //
-// Categorizer: how Categorize() comes to its answer. Rows that cannot be told apart - of one stack and
-// size, born and freed in the same phases - are a group, and groups are decided, in this order:
+// Categorizer: how Categorize() comes to its answer. Rows that cannot be told apart - of one stack,
+// born and freed in the same phases, of one size where a decision asks for it - are a group, and
+// groups are decided, in this order:
 //
 //   1  the rules of stacks, each with the lives that it asks for
 //   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
 //   3  what the recording does not see the end of goes with what the same code allocated before
 //   4  what was held from before goes by the number of gradients of its size
 //
-// Thread safety: one thread at a time. Cost: two walks over rows, one over steps.
+// Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for each
+// row, among as many groups as stacks live in different ways. Sizes are left out where they decide
+// nothing: the groups of a recording whose sizes vary would be nearly as many as its rows.
 
 #ifndef GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
 #define GMT_ANALYSIS_CATEGORIES_CATEGORIZER_H_
@@ -36,7 +39,7 @@ class Categorizer {
  private:
   enum class Kind : uint8_t { kBlock, kSegment, kDriver, kHost, kRegion };
   struct Group {
-    uint64_t size = 0;
+    uint64_t size = 0;  // 0 where AsksForSize() is false
     uint32_t stack = 0;
     Kind kind = Kind::kBlock;
     RowLife life{};
@@ -53,21 +56,18 @@ class Categorizer {
     std::string reason;
     bool is_made = false;
   };
-  struct GroupKey {
-    uint64_t size;
-    uint32_t stack, traits;
-
-    bool operator==(const GroupKey&) const = default;
-    template <typename H>
-    friend H AbslHashValue(H h, const GroupKey& k) {
-      return H::combine(std::move(h), k.size, k.stack, k.traits);
-    }
+  // What rows of one stack and the same traits have, of any size.
+  struct Shape {
+    bool asks_for_size = false;
+    uint32_t number = 0;  // of its group; where it asks for sizes, of the shape
   };
   using Votes = std::array<uint64_t, kCategories>;
 
   Lives FindLives();
   Group GroupOf(RowId row) const;
+  bool AsksForSize(const Group& group);
   void MakeGroups();
+  uint32_t AddGroup(const Group& group);
   void CountSizes();
 
   Decision ByRule(const Group& group);
@@ -80,7 +80,9 @@ class Categorizer {
   Decision WithoutTraining(const Group& group) const;
   Decision OfOpen(const Group& group) const;
   Decision ByVotes(const Group& group) const;
+  static bool HasVote(const Group& group) { return group.kind == Kind::kBlock && group.stack != 0; }
   void Vote(const Group& group, const Decision& decision, uint64_t rows);
+  void CountVotesOfSizes();
   void DecideGroups();
   void AssignRows();
   void AssignRowsFromBefore();
@@ -98,9 +100,10 @@ class Categorizer {
   Sizes sizes_;
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
-  std::vector<Decision> decisions_;                                           // by group
-  std::vector<uint32_t> row_groups_;                                          // by row
-  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;  // by stack and size
+  std::vector<Decision> decisions_;   // by group
+  std::vector<uint32_t> row_groups_;  // by row
+  // By stack and size, of those that open groups have.
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Votes> votes_of_sizes_;
   absl::flat_hash_map<uint32_t, Votes> votes_of_stacks_;
   std::map<std::string, uint16_t> reason_ids_;
   std::vector<std::string> reasons_;

@@ -204,10 +204,11 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) const {
 Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
   if (group.kind != Kind::kBlock || group.stack == 0) return {};
   const Votes* votes = nullptr;
-  if (const auto of = votes_of_sizes_.find({group.stack, group.size});
-      of != votes_of_sizes_.end()) {
-    votes = &of->second;
-  } else if (const auto any = votes_of_stacks_.find(group.stack); any != votes_of_stacks_.end()) {
+  const auto of_size = votes_of_sizes_.find({group.stack, group.size});
+  const auto any = votes_of_stacks_.find(group.stack);
+  if (of_size != votes_of_sizes_.end() && of_size->second != Votes{}) {
+    votes = &of_size->second;
+  } else if (any != votes_of_stacks_.end()) {
     votes = &any->second;
   }
   if (votes == nullptr) return {};
