@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "analysis/cycle_anchor.h"
 #include "analysis/cycle_births.h"
 
@@ -14,15 +13,19 @@ namespace {
 // Who called the optimizer: the frames outside its own, as one number; 0 where there is no optimizer.
 class OptimizerSites {
  public:
-  explicit OptimizerSites(const format::Definitions& definitions) : definitions_(definitions) {}
+  explicit OptimizerSites(const format::Definitions& definitions)
+      : definitions_(definitions), sites_(definitions.stack_count() + size_t{1}, kNotAsked) {}
 
   uint64_t Of(uint32_t stack) {
-    const auto [known, is_new] = sites_.try_emplace(stack, 0);
-    if (is_new) known->second = Find(stack);
-    return known->second;
+    if (stack >= sites_.size()) return 0;  // never defined
+    uint64_t& site = sites_[stack];
+    if (site == kNotAsked) site = Find(stack);
+    return site;
   }
 
  private:
+  static constexpr uint64_t kNotAsked = UINT64_MAX;
+
   uint64_t Find(uint32_t stack) const {
     const std::vector<uint32_t> frames = definitions_.StackFrames(stack);
     size_t outside = 0;
@@ -33,11 +36,11 @@ class OptimizerSites {
     if (outside == 0) return 0;
     uint64_t site = 1469598103934665603u;  // FNV-1a
     for (size_t i = outside; i < frames.size(); ++i) site = (site ^ frames[i]) * 1099511628211u;
-    return std::max<uint64_t>(site, 1);
+    return std::clamp<uint64_t>(site, 1, kNotAsked - 1);
   }
 
   const format::Definitions& definitions_;
-  absl::flat_hash_map<uint32_t, uint64_t> sites_;
+  std::vector<uint64_t> sites_;  // by stack
 };
 
 }  // namespace
@@ -47,16 +50,15 @@ InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions&
   OptimizerSites sites(definitions);
   std::map<uint64_t, std::vector<Step>> ends;  // of bursts, by call site
   uint64_t bursting = 0;
-  for (Step step = 1; step <= trace.last_step(); ++step) {
-    const auto record = trace.steps[step - 1];
-    if (record.row == kNoRow || record.is_death || !births.Counts(record.row)) continue;
-    const uint64_t site = sites.Of(trace.rows.stack[record.row]);
+  ForEachBirth(trace, [&](Step step, RowId row) {
+    if (!births.Counts(row)) return;
+    const uint64_t site = sites.Of(trace.rows.stack[row]);
     if (site != 0) {
       std::vector<Step>& of = ends[site];
       site == bursting ? void(of.back() = step) : of.push_back(step);
     }
     bursting = site;
-  }
+  });
   InferredCycles found;
   for (auto& [site, of] : ends) {
     const bool later = of.size() == found.ends.size() && of.back() > found.ends.back();

@@ -22,8 +22,7 @@ class SpanFinder {
     FromRanges();
     found_.backward_told = !backward_.empty();
     found_.optimizer_told = !optimizer_.empty();
-    if (!found_.backward_told) FromStacks(Phase::kBackward, backward_);
-    if (!found_.optimizer_told) FromStacks(Phase::kOptimizer, optimizer_);
+    if (!found_.backward_told || !found_.optimizer_told) FromStacks();
     Unite(backward_);
     Unite(optimizer_);
     found_.passes = static_cast<uint32_t>(backward_.size());
@@ -53,19 +52,24 @@ class SpanFinder {
     }
   }
 
-  // From the first allocation of a phase to the last one before an allocation of another phase. What
-  // has no stack belongs to whatever it stands in.
-  void FromStacks(Phase phase, std::vector<Interval>& intervals) {
-    bool inside = false;
-    for (Step step = 1; step <= trace_.last_step(); ++step) {
-      const StepRecord record = trace_.steps[step - 1];
-      if (record.row == kNoRow || record.is_death) continue;
-      if (trace_.rows.heap[record.row] <= kHostHeap || trace_.rows.stack[record.row] == 0) continue;
-      const bool is_of_phase = PhaseOf(trace_.rows.stack[record.row]) == phase;
-      if (is_of_phase && !inside) intervals.push_back({step - 1, step});
-      if (is_of_phase) intervals.back().end = step;
-      inside = is_of_phase;
-    }
+  // Of phases that no range told: from the first allocation of one to the last before an allocation of
+  // another. What has no stack belongs to whatever it stands in.
+  void FromStacks() {
+    std::vector<Interval> backward, optimizer;
+    Phase inside = Phase::kOther;
+    ForEachBirth(trace_, [&](Step step, RowId row) {
+      const uint32_t stack = trace_.rows.stack[row];
+      if (trace_.rows.heap[row] <= kHostHeap || stack == 0) return;
+      const Phase phase = PhaseOf(stack);
+      if (phase != Phase::kOther) {
+        std::vector<Interval>& intervals = phase == Phase::kBackward ? backward : optimizer;
+        if (phase != inside) intervals.push_back({step - 1, step});
+        intervals.back().end = step;
+      }
+      inside = phase;
+    });
+    if (!found_.backward_told) backward_ = std::move(backward);
+    if (!found_.optimizer_told) optimizer_ = std::move(optimizer);
   }
 
   Phase PhaseOf(uint32_t stack) {

@@ -67,10 +67,9 @@ StackPhase StackPhases::OfFrame(uint32_t frame) {
   return static_cast<StackPhase>(known);
 }
 
-StackPhase StackPhases::Of(uint32_t stack) {
+StackPhase StackPhases::Find(uint32_t stack) {
   if (stack == 0 || stack > definitions_.stack_count()) return StackPhase::kNone;
   if (stack >= by_stack_.size()) by_stack_.resize(stack + size_t{1}, kNotAsked);
-  if (by_stack_[stack] != kNotAsked) return static_cast<StackPhase>(by_stack_[stack]);
   StackPhase phase = StackPhase::kNone;
   for (const uint32_t frame : definitions_.StackFrames(stack)) {
     phase = OfFrame(frame);

@@ -30,9 +30,13 @@ class StackPhases {
   explicit StackPhases(const format::Definitions& definitions);
 
   // kNone for 0 and for ids that were never defined.
-  StackPhase Of(uint32_t stack);
+  StackPhase Of(uint32_t stack) {
+    const bool is_known = stack < by_stack_.size() && by_stack_[stack] != kNotAsked;
+    return is_known ? static_cast<StackPhase>(by_stack_[stack]) : Find(stack);
+  }
 
  private:
+  StackPhase Find(uint32_t stack);
   StackPhase OfFrame(uint32_t frame);
 
   static constexpr uint8_t kNotAsked = 0xff;

@@ -340,6 +340,9 @@ class Steps {
 struct Trace {
   std::vector<std::string> heaps = {"driver", "host"};
   Rows rows;
+  // Rows stand in the order of their births, those from before between them; all but the few whose
+  // events a snapshot ran ahead of, and then this is false.
+  bool rows_by_birth = true;
 
   Steps steps;
 
@@ -374,6 +377,23 @@ struct Trace {
   Step last_step() const { return static_cast<Step>(steps.size()); }
   int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps.TimeOf(step - 1); }
 };
+
+// Calls visit(step, row) for each birth behind step 0, in order. Twice as fast as a walk over all steps:
+// nobody can foretell which of those are deaths.
+template <typename Visit>
+void ForEachBirth(const Trace& trace, Visit visit) {
+  if (trace.rows_by_birth) {
+    const Column<Step>& births = trace.rows.birth;
+    for (RowId row = 0; row < trace.rows.count(); ++row) {
+      if (births[row] != 0) visit(births[row], row);
+    }
+    return;
+  }
+  for (Step step = 1; step <= trace.last_step(); ++step) {
+    const StepRecord record = trace.steps[step - 1];
+    if (record.row != kNoRow && !record.is_death) visit(step, record.row);
+  }
+}
 
 }  // namespace gmt::analysis
 

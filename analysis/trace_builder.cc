@@ -131,6 +131,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
       --trace_.unknowns.rows_from_before;
       trace_.steps.push_back({old, false, event.t_ns});
       rows.birth[old] = trace_.last_step();
+      trace_.rows_by_birth = false;
       Count(old);
       if (rows.heap[old] > kHostHeap) OnBlockBorn(old, event);
       return;
