@@ -29,6 +29,14 @@ LeakDetector::Site LeakDetector::SiteOf(SiteKey key, uint64_t size) {
   return site;
 }
 
+size_t LeakDetector::FindDevice(int32_t device) {
+  const auto at = std::lower_bound(devices_.begin(), devices_.end(), device,
+                                   [](const OfDevice& of, int32_t d) { return of.device < d; });
+  last_device_ = static_cast<size_t>(at - devices_.begin());
+  if (at == devices_.end() || at->device != device) devices_.insert(at, {device, {}});
+  return last_device_;
+}
+
 void LeakDetector::OnBirth(Site site, uint64_t size) {
   Watched& watched = sites_[site];
   watched.history.Birth(grid_, size);

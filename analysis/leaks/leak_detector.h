@@ -106,12 +106,21 @@ class LeakDetector {
     uint64_t awaiting_bytes = 0;
   };
   std::vector<double> FreedFromBefore(const Watched& site) const;
-  SiteHistory& DeviceOf(int32_t device) { return devices_[device]; }
+  struct OfDevice {
+    int32_t device = 0;
+    SiteHistory history;
+  };
+  SiteHistory& DeviceOf(int32_t device) {
+    const bool is_last = last_device_ < devices_.size() && devices_[last_device_].device == device;
+    return devices_[is_last ? last_device_ : FindDevice(device)].history;
+  }
+  size_t FindDevice(int32_t device);
 
   ChunkGrid grid_;
   absl::flat_hash_map<SiteKey, Site> site_ids_;
   std::vector<Watched> sites_;
-  std::map<int32_t, SiteHistory> devices_;   // all that is held
+  std::vector<OfDevice> devices_;            // all that is held; in order
+  size_t last_device_ = 0;                   // index, of the last asked for
   std::map<Size, SiteHistory> from_before_;  // births: frees of blocks whose birth nobody saw
 };
 

@@ -38,6 +38,12 @@ class Walker {
     uint32_t cycle = 0;
   };
   static constexpr LeakDetector::Site kNobody = UINT32_MAX;
+  struct Last {
+    SiteKey key;
+    LeakDetector::Site site = kNobody;
+  };
+  // Ids that were never defined are any numbers.
+  static constexpr uint32_t kMostKnownStacks = 1 << 20;
 
   Counted CountedAs(RowId row) const {
     if (rows_.IsRegion(row) || (device_ && rows_.device[row] != *device_)) return kNot;
@@ -89,10 +95,21 @@ class Walker {
     key.heap = rows_.heap[row];
     key.stack = rows_.stack[row];
     key.forward_stack = rows_.forward_stack[row];
-    const LeakDetector::Site site = out_.detector.SiteOf(key, rows_.size[row]);
+    const LeakDetector::Site site = SiteOf(key, rows_.size[row]);
     held_[row] = {site, out_.detector.cycle()};
     out_.detector.OnBirth(site, rows_.size[row]);
     NoteLive(row, rows_.size[row], false);
+  }
+
+  // Most of a stack's births have all of its last one's key.
+  LeakDetector::Site SiteOf(const SiteKey& key, uint64_t size) {
+    if (key.stack == 0 || key.stack > kMostKnownStacks) return out_.detector.SiteOf(key, size);
+    if (key.stack >= last_of_stacks_.size()) last_of_stacks_.resize(key.stack + size_t{1});
+    Last& last = last_of_stacks_[key.stack];
+    if (last.site == kNobody || !(last.key == key)) {
+      last = {key, out_.detector.SiteOf(key, size)};
+    }
+    return last.site;
   }
 
   void Await(RowId row) {
@@ -120,11 +137,15 @@ class Walker {
   }
 
   void NoteLive(RowId row, uint64_t bytes, bool is_death) {
-    uint64_t& live = live_[rows_.device[row]];
-    live += is_death ? -bytes : bytes;
+    const int32_t device = rows_.device[row];
+    if (live_ == nullptr || device != live_device_) {
+      live_ = &live_of_devices_[device];
+      live_device_ = device;
+    }
+    *live_ += is_death ? -bytes : bytes;
     if (!is_recent_) return;
-    uint64_t& peak = out_.recent_peaks[rows_.device[row]];
-    peak = std::max(peak, live);
+    uint64_t& peak = out_.recent_peaks[device];
+    peak = std::max(peak, *live_);
   }
   SiteHistory& Segments(RowId row) { return out_.segments[rows_.device[row]]; }
 
@@ -134,7 +155,10 @@ class Walker {
   const std::optional<int32_t> device_;
   LeakWalk out_;
   std::vector<Held> held_;  // by row
-  std::map<int32_t, uint64_t> live_;
+  std::vector<Last> last_of_stacks_;
+  std::map<int32_t, uint64_t> live_of_devices_;
+  uint64_t* live_ = nullptr;  // of live_device_, the last asked for
+  int32_t live_device_ = 0;
   size_t completion_ = 0;
   bool is_recent_ = false;
 };

@@ -77,6 +77,18 @@ SiteHistory::Chunk& SiteHistory::Now(const ChunkGrid& grid) {
   return chunks_.back();
 }
 
+// Without a chunk in which nothing happened an index is a place; with some it is that many places
+// too far.
+SiteHistory::Chunk* SiteHistory::Find(uint32_t index) {
+  if (chunks_.empty() || index < chunks_.front().index) return nullptr;
+  const size_t furthest = std::min<size_t>(index - chunks_.front().index, chunks_.size() - 1);
+  if (chunks_[furthest].index == index) return &chunks_[furthest];
+  const auto end = chunks_.begin() + static_cast<std::ptrdiff_t>(furthest);
+  const auto found = std::lower_bound(chunks_.begin(), end, index,
+                                      [](const Chunk& c, uint32_t i) { return c.index < i; });
+  return found != end && found->index == index ? &*found : nullptr;
+}
+
 void SiteHistory::Birth(const ChunkGrid& grid, uint64_t bytes) {
   Chunk& now = Now(grid);
   if (births_ == 0) first_birth_ = grid.cycle();
@@ -103,10 +115,8 @@ void SiteHistory::Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cyc
   now.least = std::min(now.least, live_);
   const uint32_t cycle = std::min(birth_cycle, grid.cycle());
   lifetimes_.Add(grid.cycle() - cycle);
-  const auto born =
-      std::lower_bound(chunks_.begin(), chunks_.end(), grid.ChunkOf(cycle),
-                       [](const Chunk& c, uint32_t index) { return c.index < index; });
-  if (born == chunks_.end() || born->index != grid.ChunkOf(cycle) || born->alive == 0) return;
+  Chunk* born = Find(grid.ChunkOf(cycle));
+  if (born == nullptr || born->alive == 0) return;
   --born->alive;
   born->alive_bytes -= std::min(bytes, born->alive_bytes);
 }

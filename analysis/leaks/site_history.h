@@ -88,6 +88,7 @@ class SiteHistory {
 
  private:
   Chunk& Now(const ChunkGrid& grid);
+  Chunk* Find(uint32_t index);  // null: nothing happened in it
   void Merge(uint32_t level);
 
   std::vector<Chunk> chunks_;
