@@ -49,6 +49,8 @@ class ActionFinder {
 
   std::vector<AllocatorAction> Find() && {
     for (Step step = 1; step <= trace_.last_step(); ++step) {
+      if (open_.empty()) step = std::max(step, NextTaken());
+      if (step > trace_.last_step()) break;
       TakeUntil(step);
       const RowId row = trace_.steps[step - 1].row;
       if (row == kNoRow || !IsBlock(trace_, row)) continue;
@@ -65,6 +67,17 @@ class ActionFinder {
 
  private:
   using Calls = std::vector<const DriverCall*>;
+
+  // The first step that TakeUntil() takes anything for. Up to there no block event closes anything,
+  // which is most of a recording.
+  Step NextTaken() const {
+    Step next = kNever;
+    if (next_call_ < trace_.driver_calls.size()) next = trace_.driver_calls[next_call_].step;
+    if (next_failed_ < trace_.failed.size()) {
+      next = std::min(next, trace_.failed[next_failed_].step);
+    }
+    return next == kNever ? kNever : next + 1;
+  }
 
   // Driver calls and failed blocks that lie before `step`.
   void TakeUntil(Step step) {
@@ -97,7 +110,7 @@ class ActionFinder {
     const auto open = open_.find(device);
     const bool any = open != open_.end() && !open->second.empty();
     if (any || closer.kind == Closer::kOom) Interpret(device, any ? open->second : Calls(), closer);
-    if (any) open->second.clear();
+    if (any) open_.erase(open);
   }
 
   // Calls of other threads came while the lock was released around a malloc, or are no allocator's.
@@ -215,7 +228,8 @@ class ActionFinder {
   const format::Definitions& definitions_;
   const bool may_collect_;
   size_t next_call_ = 0, next_failed_ = 0;
-  std::map<int32_t, Calls> open_;                      // by device, since its last block event
+  // By device, since its last block event; devices with any.
+  std::map<int32_t, Calls> open_;
   absl::flat_hash_map<uint32_t, bool> empties_cache_;  // by stack
   std::vector<AllocatorAction> actions_;
 };

@@ -67,13 +67,38 @@ void Place(uint64_t address, uint64_t size, bool live, std::vector<Piece>& piece
   }
 }
 
-// Every block that was ever in the piece tells its stream.
-void NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
-  if ((rows.flags[block] & kRowHasStream) == 0) return;
+// The stream of pieces that had none yet, by a block that was ever in them; returns how many.
+size_t NoteStream(const Rows& rows, RowId block, std::vector<Piece>& pieces) {
+  size_t noted = 0;
   const uint64_t end = rows.address[block] + rows.size[block];
   for (auto it = PieceAt(rows.address[block], pieces); it != pieces.end() && it->address < end;
        ++it) {
-    if (rows.birth[block] >= it->birth) it->stream = rows.stream[block];
+    if (it->stream || rows.birth[block] < it->birth) continue;
+    it->stream = rows.stream[block];
+    ++noted;
+  }
+  return noted;
+}
+
+// The last block in a piece tells its stream. From the end on, because that is near it.
+void NoteStreams(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
+  const Rows& rows = trace.rows;
+  size_t untold = pieces.size();
+  for (RowId row = rows.count(); row-- > 0 && untold > 0;) {
+    const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
+    if (!is_block || rows.device[row] != device || rows.birth[row] > step) continue;
+    if ((rows.flags[row] & kRowHasStream) != 0) untold -= NoteStream(rows, row, pieces);
+  }
+}
+
+// Blocks that are held or pending after `step`.
+void PlaceBlocks(const Trace& trace, int32_t device, Step step, std::vector<Piece>& pieces) {
+  const Rows& rows = trace.rows;
+  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
+    const bool live = rows.HeldAfter(row, step);
+    if (!live && !rows.PendingAfter(row, step)) continue;
+    if (rows.heap[row] <= kHostHeap || rows.IsRegion(row) || rows.device[row] != device) continue;
+    Place(rows.address[row], rows.size[row], live, pieces);
   }
 }
 
@@ -86,14 +111,7 @@ std::string_view NameOf(PoolState::Kind kind) {
 
 std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step) {
   std::vector<Piece> pieces = Pieces(trace, device, step);
-  const Rows& rows = trace.rows;
-  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
-    if (rows.heap[row] <= kHostHeap || rows.IsRegion(row) || rows.device[row] != device) continue;
-    const bool live = rows.HeldAfter(row, step);
-    if (live || rows.PendingAfter(row, step)) {
-      Place(rows.address[row], rows.size[row], live, pieces);
-    }
-  }
+  PlaceBlocks(trace, device, step, pieces);
   std::array<PoolState, 3> pools;
   for (const Piece& piece : pieces) {
     PoolState& pool = pools[piece.pool];
@@ -115,16 +133,8 @@ std::vector<PoolState> PoolsAfter(const Trace& trace, int32_t device, Step step)
 
 std::vector<StreamMemory> MemoryByStream(const Trace& trace, int32_t device, Step step) {
   std::vector<Piece> pieces = Pieces(trace, device, step);
-  const Rows& rows = trace.rows;
-  for (RowId row = 0; row < rows.count() && !pieces.empty(); ++row) {
-    const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
-    if (!is_block || rows.device[row] != device || rows.birth[row] > step) continue;
-    NoteStream(rows, row, pieces);
-    const bool live = rows.HeldAfter(row, step);
-    if (live || rows.PendingAfter(row, step)) {
-      Place(rows.address[row], rows.size[row], live, pieces);
-    }
-  }
+  NoteStreams(trace, device, step, pieces);
+  PlaceBlocks(trace, device, step, pieces);
   std::map<uint64_t, StreamMemory> streams;
   for (const Piece& piece : pieces) {
     if (!piece.stream) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -35,7 +36,10 @@ class ReportMaker {
         definitions_(examination.definitions()),
         options_(options),
         heap_(heap),
-        replay_(examination.trace(), options.window) {}
+        of_window_(IsAll(options.window)
+                       ? std::nullopt
+                       : std::optional<Replay>(std::in_place, trace_, options.window)),
+        replay_(of_window_ ? *of_window_ : examination.replay()) {}
 
   absl::StatusOr<Report> Make() {
     report_.by = options_.by;
@@ -81,6 +85,10 @@ class ReportMaker {
     std::map<uint32_t, uint64_t> by_stack;
     CategoryTotals by_category;
   };
+
+  static bool IsAll(const Window& window) {
+    return window.from_ns == INT64_MIN && window.to_ns == INT64_MAX;
+  }
 
   // GPUs first, host memory last.
   std::vector<int32_t> SelectedDevices() const {
@@ -385,7 +393,8 @@ class ReportMaker {
   const format::Definitions& definitions_;
   const ReportOptions& options_;
   const uint32_t heap_;
-  const Replay replay_;
+  const std::optional<Replay> of_window_;  // where that is not all
+  const Replay& replay_;
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
