@@ -286,8 +286,10 @@ absl::StatusOr<std::string> ServedRecording::AnswerOf(const std::string& verb) {
   if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
   if (const auto known = answers_.find(verb); known != answers_.end()) return known->second;
   const auto answer = backend_.answer(verb, All());
-  absl::StatusOr<std::string> body = answer.status();
-  if (answer.ok()) {
+  absl::StatusOr<std::string> body = std::string();
+  if (!answer.ok()) {
+    body = answer.status();
+  } else {
     body = Dump(Json{{"name", verb},
                      {"headline", FirstLine(answer->text)},
                      {"text", answer->text},
@@ -306,8 +308,10 @@ absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
     return known->second;
   }
   const auto diff = base.backend_.diff(base.All(), changed.All());
-  absl::StatusOr<std::string> body = diff.status();
-  if (diff.ok()) {
+  absl::StatusOr<std::string> body = std::string();
+  if (!diff.ok()) {
+    body = diff.status();
+  } else {
     body = Dump(CompareJson(Align(*base.examination_, *changed.examination_), FirstLine(diff->text),
                             ParseJson(diff->json)));
   }
