@@ -149,7 +149,7 @@ void AddByAddress(const IndexParts& parts, std::vector<Candidate> candidates,
 
 BlockTile SelectBlocksOf(const IndexParts& parts, const BlockQuery& query,
                          const SelectLimits& limits, bool with_categories) {
-  const ColumnEvents columns = FindColumnEvents(parts, query.window);
+  const ColumnEvents columns = FindColumnMiddles(parts, query.window);
   CandidateQuery wanted;
   wanted.axis = query.window.axis;
   wanted.lane = query.window.lane;

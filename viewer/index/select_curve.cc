@@ -124,6 +124,17 @@ double EndOfAxis(const IndexParts& parts, Axis axis) {
 
 }  // namespace
 
+ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window) {
+  const double width = (window.to - window.from) / window.columns;
+  ColumnEvents columns;
+  columns.width = width;
+  columns.first_middle = window.from + width / 2;
+  columns.middle = parts.axes.EventsAt(window.axis, columns.first_middle, width, window.columns);
+  columns.first = {parts.axes.EventAt(window.axis, window.from)};
+  columns.last = {parts.axes.EventAt(window.axis, std::nextafter(window.to, -INFINITY))};
+  return columns;
+}
+
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   const AxisMap& axes = parts.axes;
   const double width = (window.to - window.from) / window.columns;

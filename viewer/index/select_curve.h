@@ -26,6 +26,8 @@ struct ColumnEvents {
 };
 
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window);
+// Only what layouts of blocks need: the middles, `first` of the first column and `last` of the last.
+ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window);
 
 CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with_categories);
 

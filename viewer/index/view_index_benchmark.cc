@@ -2,8 +2,9 @@
 // millionth of it: what a page asks while one zooms. scripts/bench --viewer puts the figures into
 // docs/viewer.md.
 //
-// Usage: view_index_benchmark FILE.gmt [COLUMNS ROWS]
-// Prints one JSON line: blocks, nanoseconds to load and to each stage of the index, bytes of the index
+// Usage: view_index_benchmark [--cached] FILE.gmt
+// Windows are of 1,600 columns and 900 rows. --cached: only them, from the cache that a run left beside
+// the file. Prints one JSON line: blocks, nanoseconds to load and to each stage of the index, bytes of the index
 // a block, nanoseconds to save and to load its cache, and for each zoom the CPU nanoseconds of curve
 // and blocks (median, worst) and the most shapes that came.
 
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <random>
@@ -35,6 +37,7 @@ namespace gmt::viewer {
 namespace {
 
 constexpr int kWindows = 20;  // at each zoom
+constexpr uint32_t kColumns = 1600, kRows = 900;
 
 int64_t CpuNs() {
   timespec now;
@@ -76,8 +79,7 @@ int64_t Percentile(std::vector<int64_t> values, double share) {
 
 class Windows {
  public:
-  Windows(const ViewIndex& index, uint32_t columns, uint32_t rows)
-      : index_(index), columns_(columns), rows_(rows) {}
+  explicit Windows(const ViewIndex& index) : index_(index) {}
 
   Cost Measure(const Zoom& zoom) {
     Cost cost;
@@ -107,12 +109,12 @@ class Windows {
     const double end = index_.PositionOf(zoom.axis, index_.events());
     const double width = end / zoom.x;
     const double from = Fraction() * (end - width);
-    query.window = {0, zoom.axis, from, from + width, columns_};
+    query.window = {0, zoom.axis, from, from + width, kColumns};
     const double top = zoom.layout == Layout::kStacked ? static_cast<double>(lane.peak_bytes)
                                                        : AddressesOf(index_);
     query.low = Fraction() * (top - top / zoom.y);
     query.high = query.low + top / zoom.y;
-    query.rows = rows_;
+    query.rows = kRows;
     return query;
   }
   static double AddressesOf(const ViewIndex& index) {
@@ -121,13 +123,12 @@ class Windows {
   }
 
   const ViewIndex& index_;
-  const uint32_t columns_, rows_;
   std::mt19937 random_{1};
 };
 
-void PrintZooms(const ViewIndex& index, uint32_t columns, uint32_t rows) {
+void PrintZooms(const ViewIndex& index) {
   constexpr const char* kAxisNames[] = {"time", "event", "step"};
-  Windows windows(index, columns, rows);
+  Windows windows(index);
   const char* separator = "";
   std::vector<int64_t> all;
   std::printf(", \"zooms\": [");
@@ -163,7 +164,20 @@ uint64_t BytesOfIndex(const ViewIndex& index) {
   return writer.data_bytes() + writer.outline().size();
 }
 
-int Run(const char* path, uint32_t columns, uint32_t rows) {
+int RunCached(const char* path) {
+  const Stopwatch watch;
+  const CachedIndex cached = LoadIndex(path);
+  if (cached.index == nullptr) {
+    std::fprintf(stderr, "%s has no cache\n", path);
+    return 1;
+  }
+  std::printf("{\"load_cache_ns\": %" PRId64, watch.ns());
+  PrintZooms(*cached.index);
+  std::printf("}\n");
+  return 0;
+}
+
+int Run(const char* path) {
   const Stopwatch load_watch;
   auto reader = format::RecordingReader::Open(path);
   if (!reader.ok()) {
@@ -212,7 +226,7 @@ int Run(const char* path, uint32_t columns, uint32_t rows) {
     return 1;
   }
   std::printf(", \"save_ns\": %" PRId64 ", \"load_cache_ns\": %" PRId64, save_ns, cache_watch.ns());
-  PrintZooms(*cached.index, columns, rows);
+  PrintZooms(*cached.index);
   std::printf(", \"bytes_at_most\": %" PRIu64 "}\n", MemoryAtMost());
   return 0;
 }
@@ -221,12 +235,8 @@ int Run(const char* path, uint32_t columns, uint32_t rows) {
 }  // namespace gmt::viewer
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 4) {
-    std::fprintf(stderr, "usage: view_index_benchmark FILE.gmt [COLUMNS ROWS]\n");
-    return 2;
-  }
-  const auto number = [&](int i, uint32_t otherwise) {
-    return argc == 4 ? static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
-  };
-  return gmt::viewer::Run(argv[1], number(2, 1600), number(3, 900));
+  if (argc == 2) return gmt::viewer::Run(argv[1]);
+  if (argc == 3 && std::strcmp(argv[1], "--cached") == 0) return gmt::viewer::RunCached(argv[2]);
+  std::fprintf(stderr, "usage: view_index_benchmark [--cached] FILE.gmt\n");
+  return 2;
 }
