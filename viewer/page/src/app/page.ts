@@ -19,7 +19,7 @@ export class Page {
   readonly navigator: Navigator;
   failure = '';
   private linked: Partial<LinkedState>;
-  private writing: ReturnType<typeof setTimeout> | null = null;
+  private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
   private written = '';
 
   constructor(readonly source: DataSource) {
@@ -74,13 +74,16 @@ export class Page {
     if (state.theme !== old.theme) applyTheme(state.theme);
     if (state.meta === null || !hasLanes(state)) return;
     if (state.view !== old.view && old.meta !== null) this.writeAddress(true);
-    else this.writing ??= setTimeout(() => this.writeAddress(false), WRITE_URL_MS);
+    else this.writing ??= { timer: setTimeout(() => this.writeAddress(false), WRITE_URL_MS), end: activity.begin() };
   }
 
   // Another view is a step back of the browser; everything else changes the entry that is there.
   private writeAddress(isStep: boolean): void {
-    if (this.writing !== null) clearTimeout(this.writing);
-    this.writing = null;
+    if (this.writing !== null) {
+      clearTimeout(this.writing.timer);
+      this.writing.end();
+      this.writing = null;
+    }
     const address = writeUrl(linkedPart(this.store.get(), this.navigator.isWhole()));
     if (address === this.written) return;
     this.written = address;

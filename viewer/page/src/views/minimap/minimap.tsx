@@ -6,9 +6,9 @@ import { formatBytes } from '../../base/format_bytes';
 import type { CurveTile } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { mix } from '../../render/palette';
-import { readTheme } from '../../render/theme';
-import { xOf, positionAt, type Viewport } from '../../render/renderer';
-import { domainOf } from '../../state/navigator';
+import { positionAt, xOf, type Renderer, type Viewport } from '../../render/renderer';
+import { readTheme, type Theme } from '../../render/theme';
+import { domainOf, type Range } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { ViewProps } from '../view';
@@ -45,9 +45,14 @@ export function Minimap({ state, source, navigator }: ViewProps) {
     media.addEventListener('change', change);
     return () => media.removeEventListener('change', change);
   }, []);
+  const [theme, setTheme] = useState<Theme | null>(null);
+  useEffect(() => setTheme(readTheme(canvas.current!.parentElement!)), [state.theme, scheme]);
+  const renderer = useRef<Canvas2dRenderer | null>(null);
   useEffect(() => {
-    if (canvas.current !== null && width > 0) draw(canvas.current, curve, view(), state.range, width);
-  }, [curve, width, state.range, state.theme, scheme]);
+    if (canvas.current === null || theme === null || width === 0) return;
+    renderer.current ??= new Canvas2dRenderer(canvas.current, () => theme.font);
+    draw(renderer.current, curve, view(), state.range, width, theme);
+  }, [curve, width, state.range, theme]);
 
   const at = (event: PointerEvent): number => positionAt(view(), event.clientX - canvas.current!.getBoundingClientRect().left);
   const onPointerDown = (event: PointerEvent): void => {
@@ -75,9 +80,7 @@ export function Minimap({ state, source, navigator }: ViewProps) {
   );
 }
 
-function draw(canvas: HTMLCanvasElement, curve: CurveTile | null, view: Viewport, range: { readonly from: number; readonly to: number }, width: number): void {
-  const theme = readTheme(canvas.parentElement!);
-  const renderer = new Canvas2dRenderer(canvas, () => theme.font);
+function draw(renderer: Renderer, curve: CurveTile | null, view: Viewport, range: Range, width: number, theme: Theme): void {
   renderer.begin(width, HEIGHT, theme.panel);
   const live = curve?.series.get('live');
   if (curve !== null && live !== undefined) {

@@ -19,6 +19,15 @@ export function largestItems({ blocks }: Picture, from: number, to: number, coun
   return shown.sort((a, b) => blocks.size[b]! - blocks.size[a]!).slice(0, count);
 }
 
+/** The item of the largest block; null: none is shown. One pass: tiles come often. */
+export function largestItem({ blocks }: Picture): number | null {
+  let largest: number | null = null;
+  for (let i = 0; i < blocks.row.length; ++i) {
+    if (blocks.row[i] !== NO_ROW && (largest === null || blocks.size[i]! > blocks.size[largest]!)) largest = i;
+  }
+  return largest;
+}
+
 interface ShownTableProps {
   readonly picture: Picture;
   readonly file: FileMeta;

@@ -12,7 +12,7 @@ import { Failed } from '../../widgets/states';
 import type { View, ViewProps } from '../view';
 import { Legend } from './legend';
 import { listenToPointer } from './pointer';
-import { largestItems, ShownTable } from './shown_table';
+import { largestItem, ShownTable } from './shown_table';
 import { TimelineCanvas, type Dragged, type Hover, type Shown } from './timeline_canvas';
 import { timelineCommands } from './timeline_commands';
 import { Tooltip } from './tooltip';
@@ -100,8 +100,8 @@ function sentenceOf(file: FileMeta, lane: LaneMeta, shown: Shown | null, timelin
   const peak = `${lane.label}: peak ${formatBytes(lane.peak_bytes)} after event ${formatCount(lane.peak_event)}, ${formatBytes(lane.end_bytes)} at the end, ${formatCount(file.events)} events.`;
   if (shown === null) return peak;
   const { picture } = shown;
-  const [largest] = largestItems(picture, picture.curve.window.from, picture.curve.window.to, 1);
-  if (largest === undefined) return peak;
+  const largest = largestItem(picture);
+  if (largest === null) return peak;
   const name = timeline?.stacks.get(file.file, picture.blocks.stack[largest]!)?.label ?? '';
   return `${peak} The largest block shown has ${formatBytes(picture.blocks.size[largest]!)}${name === '' ? '' : `, from ${name}`}.`;
 }
