@@ -9,6 +9,7 @@ import { StackedLayout, type LaidOut } from './stacked_layout';
 import { covers, wantedTile, type Looked } from './wanted';
 
 const SLICE_MS = 5;
+const AGAIN_MS = 2000;
 
 export interface Subject {
   readonly file: number;
@@ -29,21 +30,26 @@ export interface Picture {
 export class Tiles {
   picture: Picture | null = null;
   failure = '';
+  private failedAt = -Infinity;
   private asked: { readonly subject: Subject; readonly window: ReturnType<typeof wantedTile> } | null = null;
   private abort = new AbortController();
 
   constructor(
     private readonly source: DataSource,
     private readonly onChange: () => void,
+    private readonly now: () => number = () => performance.now(),
   ) {}
 
   /** Asks for what the view needs and is not there or on its way. */
   look(subject: Subject, looked: Looked): void {
-    if (this.asked !== null && same(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
+    // What failed is asked again after a while: every frame looks.
+    const isFailed = this.failure !== '' && this.now() - this.failedAt > AGAIN_MS;
+    if (!isFailed && this.asked !== null && same(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
     const window = wantedTile(looked);
     this.abort.abort();
     this.abort = new AbortController();
     this.asked = { subject, window };
+    this.failedAt = Infinity; // not before this one has failed too
     if (this.picture !== null && !drawable(this.picture.subject, subject)) this.picture = null;
     void activity.track(this.load(subject, window, this.abort.signal));
   }
@@ -69,7 +75,7 @@ export class Tiles {
       this.picture = { subject, curve, blocks, laidOut };
     } catch (error) {
       if (signal.aborted) return;
-      this.asked = null;
+      this.failedAt = this.now();
       this.failure = error instanceof Error ? error.message : String(error);
     }
     this.onChange();

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
 import { GeneratedSource } from '../../data/generated_source';
+import type { Window } from '../../data/protocol';
 import { Tiles, type Subject } from './tiles';
 import type { Looked } from './wanted';
 
@@ -68,15 +69,29 @@ it('asks for no blocks while only curves are known', async () => {
   expect(tiles.picture!.blocks.row.length).toBeGreaterThan(0);
 });
 
-it('says why there is nothing, and asks again when one looks again', async () => {
+it('says why there is nothing, and asks again after a while, not at every look', async () => {
   let isDown = true;
-  const real = new GeneratedSource();
-  const { tiles, settle } = watched({ curve: (window) => (isDown ? Promise.reject(new Error('gone')) : real.curve(window)) });
+  let time = 0;
+  let asked = 0;
+  const source = new GeneratedSource();
+  const failing = Object.assign(Object.create(source) as GeneratedSource, {
+    curve: (window: Window) => {
+      ++asked;
+      return isDown ? Promise.reject(new Error('gone')) : source.curve(window);
+    },
+  });
+  const tiles = new Tiles(failing, () => undefined, () => time);
+  const settle = (): Promise<void> => activity.idle(() => new Promise((resolve) => setTimeout(resolve, 0)));
   tiles.look(SUBJECT, looking(0, 1200));
   await settle();
   expect(tiles.failure).toBe('gone');
   isDown = false;
+  for (let look = 0; look < 10; ++look) tiles.look(SUBJECT, looking(0, 1200));
+  await settle();
+  expect(asked).toBe(1);
+  time = 3000;
+  tiles.look(SUBJECT, looking(0, 1200));
   tiles.look(SUBJECT, looking(0, 1200));
   await settle();
-  expect([tiles.failure, tiles.picture === null]).toEqual(['', false]);
+  expect([asked, tiles.failure, tiles.picture === null]).toEqual([2, '', false]);
 });
