@@ -17,6 +17,9 @@ interface Expectation {
 
 const span = (state: State): number => state.range.to - state.range.from;
 const cursor = (state: State): number => state.cursor ?? state.meta!.files[state.file]!.lanes[state.lane]!.peak_event;
+const selected = (state: State): number => (state.selection.kind === 'block' ? state.selection.row : -1);
+const low = (state: State): number => state.band?.low ?? 0;
+const height = (state: State): number => (state.band === null ? Infinity : state.band.high - state.band.low);
 const hasDialog = async (_before: State, _after: State, test: TestPage): Promise<boolean> => (await test.page.locator('dialog[open]').count()) === 1;
 
 const EXPECTED: Readonly<Record<string, Expectation>> = {
@@ -47,6 +50,16 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'page.help': { done: hasDialog, restore: ['Escape'] },
   'page.theme': { done: (before, after) => after.theme !== before.theme, restore: ['T', 'T'] },
   'page.lane': { done: (before, after) => after.lane !== before.lane, restore: ['H'] },
+  'timeline.layout': { done: (before, after) => after.layout !== before.layout, restore: ['L'] },
+  'timeline.color': { done: (before, after) => after.colorBy !== before.colorBy, restore: ['C', 'C', 'C', 'C', 'C'] },
+  'timeline.up': { prepare: ['Escape', 'P'], done: (_, after) => after.selection.kind === 'block', restore: ['Escape'] },
+  'timeline.down': { prepare: ['P', 'K', 'K', 'K'], done: (before, after) => selected(after) !== selected(before), restore: ['Escape'] },
+  'timeline.bytes_in': { done: (_, after) => after.band !== null, restore: ['G'] },
+  'timeline.bytes_out': { prepare: ['Shift+W', 'Shift+W'], done: (before, after) => height(after) > height(before), restore: ['G'] },
+  'timeline.higher': { prepare: ['Shift+W', 'Shift+W'], done: (before, after) => low(after) > low(before), restore: ['G'] },
+  'timeline.lower': { prepare: ['Shift+W', 'Shift+W', 'PageUp'], done: (before, after) => low(after) < low(before), restore: ['G'] },
+  'timeline.fit_bytes': { prepare: ['Shift+W'], done: (before, after) => before.band !== null && after.band === null },
+  'timeline.table': { done: async (_before, _after, test) => (await test.page.locator('main table').count()) > 0, restore: ['Shift+T'] },
   'flame.invert': { done: (before, after) => after.flame.inverted !== before.flame.inverted, restore: ['I'] },
   'flame.root': { done: (before, after) => after.flame.icicle !== before.flame.icicle, restore: ['O'] },
   'flame.fold': { done: (before, after) => after.flame.folded !== before.flame.folded, restore: ['J'] },
