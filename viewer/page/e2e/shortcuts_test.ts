@@ -22,6 +22,11 @@ const low = (state: State): number => state.band?.low ?? 0;
 const height = (state: State): number => (state.band === null ? Infinity : state.band.high - state.band.low);
 const hasDialog = async (_before: State, _after: State, test: TestPage): Promise<boolean> => (await test.page.locator('dialog[open]').count()) === 1;
 
+const isCopied = async (_before: State, _after: State, test: TestPage): Promise<boolean> =>
+  (await test.page.locator('#announcements').textContent())?.startsWith('Copied') ?? false;
+/** Nothing selected or filtered; then the uppermost block at the peak, which does not live long. */
+const ofBlock = { prepare: ['Escape', 'Escape', '0', 'P', 'J'], restore: ['Escape', 'Escape'] };
+
 const EXPECTED: Readonly<Record<string, Expectation>> = {
   ...Object.fromEntries(
     (Object.keys(VIEWS) as ViewName[]).map((view) => [`view.${view}`, { done: (_: State, after: State) => after.view === view }]),
@@ -60,6 +65,10 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'timeline.lower': { prepare: ['Shift+W', 'Shift+W', 'PageUp'], done: (before, after) => low(after) < low(before), restore: ['G'] },
   'timeline.fit_bytes': { prepare: ['Shift+W'], done: (before, after) => before.band !== null && after.band === null },
   'timeline.table': { done: async (_before, _after, test) => (await test.page.locator('main table').count()) > 0, restore: ['Shift+T'] },
+  'details.copy': { ...ofBlock, done: isCopied },
+  'details.copy_markdown': { ...ofBlock, done: isCopied },
+  'details.stack': { ...ofBlock, done: (before, after) => before.filter.stack === null && after.filter.stack !== null },
+  'details.life': { ...ofBlock, done: (before, after) => after.range.from !== before.range.from || after.range.to !== before.range.to },
   'flame.invert': { done: (before, after) => after.flame.inverted !== before.flame.inverted, restore: ['I'] },
   'flame.root': { done: (before, after) => after.flame.icicle !== before.flame.icicle, restore: ['O'] },
   'flame.fold': { done: (before, after) => after.flame.folded !== before.flame.folded, restore: ['J'] },
@@ -87,6 +96,30 @@ async function pressAll(test: TestPage, keys: readonly string[]): Promise<void> 
   }
 }
 
+/** Presses the keys of the commands that there are now; what is wrong, in words. */
+async function tryAll(test: TestPage, view: string, isTried: (id: string) => boolean): Promise<string[]> {
+  const failed: string[] = [];
+  for (const { id, hotkeys } of await test.commands()) {
+    const expectation = EXPECTED[id];
+    if (expectation === undefined) {
+      failed.push(`${id} has no expectation`);
+      continue;
+    }
+    if (!isTried(id)) continue;
+    for (const hotkey of hotkeys) {
+      await test.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+      await pressAll(test, expectation.prepare ?? []);
+      const before = await test.state();
+      await test.press(keyOf(hotkey));
+      if (!(await expectation.done(before, await test.state(), test))) failed.push(`${id}: ${hotkey}`);
+      await pressAll(test, expectation.restore ?? []);
+      if (id.startsWith('view.')) await test.page.goto(`${generatedUrl()}#v=1&view=${view}`);
+      await test.idle();
+    }
+  }
+  return failed;
+}
+
 describe.skipIf(noBrowser !== '')('keys', () => {
   let browser: Browser;
   beforeAll(async () => {
@@ -97,26 +130,17 @@ describe.skipIf(noBrowser !== '')('keys', () => {
   // Those of the page are the same in every view: tried in the first one.
   it.each(Object.keys(VIEWS).map((view, i) => [view, i === 0] as const))('%s: each does what it says', async (view, isFirst) => {
     const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=${view}` });
-    const failed: string[] = [];
-    for (const { id, hotkeys } of await test.commands()) {
-      const expectation = EXPECTED[id];
-      if (expectation === undefined) {
-        failed.push(`${id} has no expectation`);
-        continue;
-      }
-      if (!isFirst && !id.startsWith(`${view}.`)) continue;
-      for (const hotkey of hotkeys) {
-        await test.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-        await pressAll(test, expectation.prepare ?? []);
-        const before = await test.state();
-        await test.press(keyOf(hotkey));
-        if (!(await expectation.done(before, await test.state(), test))) failed.push(`${id}: ${hotkey}`);
-        await pressAll(test, expectation.restore ?? []);
-        if (id.startsWith('view.')) await test.page.goto(`${generatedUrl()}#v=1&view=${view}`);
-        await test.idle();
-      }
-    }
-    expect(failed).toEqual([]);
+    expect(await tryAll(test, view, (id) => isFirst || id.startsWith(`${view}.`))).toEqual([]);
+    expect(test.errors).toEqual([]);
+    await test.close();
+  });
+
+  it('a block that is selected: each does what it says', async () => {
+    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=timeline` });
+    await test.page.context().grantPermissions(['clipboard-write', 'clipboard-read']);
+    await pressAll(test, ofBlock.prepare);
+    expect((await test.commands()).some(({ id }) => id.startsWith('details.'))).toBe(true);
+    expect(await tryAll(test, 'timeline', (id) => id.startsWith('details.'))).toEqual([]);
     expect(test.errors).toEqual([]);
     await test.close();
   });
