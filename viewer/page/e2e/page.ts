@@ -19,6 +19,7 @@ const ARGS = [
   '--disable-lcd-text',
   '--hide-scrollbars',
   '--js-flags=--expose-gc',
+  '--enable-precise-memory-info', // else sizes of the heap are rounded, and stay what they were for minutes
 ];
 
 export function launch(): Promise<Browser> {

@@ -13,6 +13,8 @@ mkdirSync(folder, { recursive: true });
 const browser = await launch();
 for (const colorScheme of ['light', 'dark'] as const) {
   const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 720 });
+  await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready') ?? false);
+  await test.idle();
   const links = test.page.getByRole('navigation').getByRole('link');
   for (let i = 0; i < (await links.count()); i++) {
     const title = (await links.nth(i).textContent()) ?? String(i);
