@@ -12,7 +12,8 @@ using session::Memory;
 namespace {
 
 // Once for each device, before the first context on it: numbers mean nothing outside of a process
-// with CUDA_VISIBLE_DEVICES, names and UUIDs do.
+// with CUDA_VISIBLE_DEVICES, names and UUIDs do. Nobody waits for the thread that asks the driver:
+// calls of others may come in front of what it records (docs/session.md).
 void RecordDevice(Process* p, uint8_t device, const session::Record& like) {
   const uint64_t bit = uint64_t{1} << (device % 64);
   std::atomic<uint64_t>& known = p->known_devices[device / 64];
