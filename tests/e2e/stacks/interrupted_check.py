@@ -15,6 +15,7 @@ import tempfile
 
 import sites_check
 from expectations import PROGRAMS, Expectations, comments
+from recorded import WITH_ALL_NAMES
 
 PROGRAM = PROGRAMS / "interrupted.py"
 CALLED = re.compile(r"called ([\w.<>]+): (.*)$")
@@ -66,7 +67,7 @@ def check(rig, python, count):
         folder = pathlib.Path(folder)
         (folder / "sessions").mkdir(mode=0o700)
         command = [python.path, "-B", PROGRAM, library, count]
-        recording = rig.run(folder, command, ["--quiet"], simulated=False)
+        recording = rig.run(folder, command, WITH_ALL_NAMES, simulated=False)
         if recording.done.returncode != 0:
             print(f"{python.name}: exit code {recording.done.returncode}", flush=True)
             return False
