@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/diff/file_renames.h"
 #include "symbols/demangle.h"
 
 namespace gmt::analysis {
@@ -16,13 +17,6 @@ constexpr int kTiers = 4;
 // has as forward_frames, too.
 constexpr std::string_view kForwardCall = "backward of this forward call:";
 constexpr char kEnd = '\n';  // of a frame, of a key's part: in no name
-
-// Without arguments; of Python without the classes around it, which older interpreters and PyTorch's
-// own recorder do not tell.
-std::string BareFunction(const FrameText& frame) {
-  if (!frame.is_python()) return symbols::BareName(frame.function);
-  return frame.function.substr(frame.function.rfind('.') + 1);
-}
 
 // Addresses in modules are of one build, and those in no module of one process.
 std::string FunctionOrModule(const FrameText& frame) {
@@ -37,35 +31,32 @@ void AddExact(const std::vector<FrameText>& frames, std::string& key) {
   }
 }
 
-void AddMoved(const std::vector<FrameText>& frames, std::string& key) {
-  for (const FrameText& frame : frames) {
-    absl::StrAppend(&key, FunctionOrModule(frame), "\t", frame.FileName(), "\n");
-  }
-}
-
 bool IsSeenByAll(const FrameText& frame) {
   return !frame.is_noise() && (frame.is_python() || frame.role == symbols::FrameRole::kOwn);
 }
 
-// Of native code some recorders say the file, others the module.
-void AddBare(const FrameText& frame, std::string& key) {
-  absl::StrAppend(&key, BareFunction(frame), "\t", frame.is_python() ? frame.FileName() : "", "\n");
-}
+// What stacks of one recording are matched by.
+class Keys {
+ public:
+  // `renames`: its files' new names to their old ones; empty of the older recording. It must outlive
+  // this.
+  explicit Keys(const FileRenames& renames) : renames_(renames) {}
 
-void AddShared(const std::vector<FrameText>& frames, std::string& key) {
-  for (const FrameText& frame : frames) {
-    if (frame.function == kForwardCall) return;
-    if (IsSeenByAll(frame)) AddBare(frame, key);
+  // Empty where the stack has nothing to be matched by.
+  std::string Of(const StackToMatch& stack, int tier) const {
+    if (stack.frames.empty() && tier > 1) return "";
+    std::string frames;
+    Add(stack.frames, tier, frames);
+    frames += kEnd;
+    Add(stack.forward_frames, tier, frames);
+    if (frames.size() == 1 && tier > 1) return "";
+    const std::string category =
+        tier == kTiers ? std::string(NameOf(stack.category)) : std::string();
+    return absl::StrCat(stack.heap, "\n", category, "\n", frames);
   }
-}
 
-void AddOwn(const std::vector<FrameText>& frames, std::string& key) {
-  if (const int own = OwnFrame(frames); own >= 0) AddBare(frames[static_cast<size_t>(own)], key);
-}
-
-// Empty where the stack has nothing to be matched by.
-std::string KeyOf(const StackToMatch& stack, int tier) {
-  const auto add = [&](const std::vector<FrameText>& frames, std::string& key) {
+ private:
+  void Add(const std::vector<FrameText>& frames, int tier, std::string& key) const {
     switch (tier) {
       case 1:
         return AddExact(frames, key);
@@ -76,16 +67,39 @@ std::string KeyOf(const StackToMatch& stack, int tier) {
       default:
         return AddOwn(frames, key);
     }
-  };
-  if (stack.frames.empty() && tier > 1) return "";
-  std::string frames;
-  add(stack.frames, frames);
-  frames += kEnd;
-  add(stack.forward_frames, frames);
-  if (frames.size() == 1 && tier > 1) return "";
-  const std::string category = tier == kTiers ? std::string(NameOf(stack.category)) : std::string();
-  return absl::StrCat(stack.heap, "\n", category, "\n", frames);
-}
+  }
+
+  std::string FileName(const FrameText& frame) const {
+    std::string name = frame.FileName();
+    const auto renamed = renames_.find(name);
+    return renamed == renames_.end() ? name : renamed->second;
+  }
+
+  void AddMoved(const std::vector<FrameText>& frames, std::string& key) const {
+    for (const FrameText& frame : frames) {
+      absl::StrAppend(&key, FunctionOrModule(frame), "\t", FileName(frame), "\n");
+    }
+  }
+
+  // Of native code some recorders say the file, others the module.
+  void AddBare(const FrameText& frame, std::string& key) const {
+    absl::StrAppend(&key, BareFunction(frame), "\t", frame.is_python() ? FileName(frame) : "",
+                    "\n");
+  }
+
+  void AddShared(const std::vector<FrameText>& frames, std::string& key) const {
+    for (const FrameText& frame : frames) {
+      if (frame.function == kForwardCall) return;
+      if (IsSeenByAll(frame)) AddBare(frame, key);
+    }
+  }
+
+  void AddOwn(const std::vector<FrameText>& frames, std::string& key) const {
+    if (const int own = OwnFrame(frames); own >= 0) AddBare(frames[static_cast<size_t>(own)], key);
+  }
+
+  const FileRenames& renames_;
+};
 
 std::vector<uint32_t> LinesOf(const StackToMatch& stack) {
   std::vector<uint32_t> lines;
@@ -97,7 +111,11 @@ std::vector<uint32_t> LinesOf(const StackToMatch& stack) {
 class Matcher {
  public:
   Matcher(const std::vector<StackToMatch>& base, const std::vector<StackToMatch>& changed)
-      : base_(base), changed_(changed), base_done_(base.size()), changed_done_(changed.size()) {}
+      : base_(base),
+        changed_(changed),
+        renames_(FindFileRenames(base, changed)),
+        base_done_(base.size()),
+        changed_done_(changed.size()) {}
 
   std::vector<StackMatch> Run() {
     for (int tier = 1; tier <= kTiers; ++tier) {
@@ -119,11 +137,12 @@ class Matcher {
     Candidates candidates;
     for (size_t i = 0; i < base_.size(); ++i) {
       if (base_done_[i]) continue;
-      if (std::string key = KeyOf(base_[i], tier); !key.empty()) candidates[key].base.push_back(i);
+      const std::string key = base_keys_.Of(base_[i], tier);
+      if (!key.empty()) candidates[key].base.push_back(i);
     }
     for (size_t i = 0; i < changed_.size(); ++i) {
       if (changed_done_[i]) continue;
-      const std::string key = KeyOf(changed_[i], tier);
+      const std::string key = changed_keys_.Of(changed_[i], tier);
       if (key.empty()) continue;
       if (const auto it = candidates.find(key); it != candidates.end()) {
         it->second.changed.push_back(i);
@@ -182,11 +201,18 @@ class Matcher {
   }
 
   const std::vector<StackToMatch>&base_, &changed_;
+  const FileRenames none_, renames_;
+  const Keys base_keys_{none_}, changed_keys_{renames_};
   std::vector<bool> base_done_, changed_done_;
   std::vector<StackMatch> matches_;
 };
 
 }  // namespace
+
+std::string BareFunction(const FrameText& frame) {
+  if (!frame.is_python()) return symbols::BareName(frame.function);
+  return frame.function.substr(frame.function.rfind('.') + 1);
+}
 
 std::vector<StackMatch> MatchStacks(const std::vector<StackToMatch>& base,
                                     const std::vector<StackToMatch>& changed) {

@@ -8,6 +8,7 @@
 //   tier 3  the same, of the program's own and Python's frames alone, by their bare names
 //   tier 4  the same own frame, of the same category
 //
+// From tier 2 on a file that was renamed (file_renames.h) goes by its old name.
 // Each tier matches what is left of the tier before it, and only within a heap. Never are two matched
 // with one: where several have the same key, those of the same bytes and count come first, then they
 // are paired in the order of their lines.
@@ -34,6 +35,10 @@ struct StackToMatch {
   Category category = Category::kUnknown;
   uint64_t bytes = 0, count = 0;
 };
+
+// Without arguments; of Python without the classes around it, which older interpreters and PyTorch's
+// own recorder do not tell.
+std::string BareFunction(const FrameText& frame);
 
 struct StackMatch {
   size_t base = 0, changed = 0;  // indices

@@ -63,6 +63,38 @@ TEST_F(StackMatchingTest, SameStackIsTheSame) {
   EXPECT_THAT(Matches(), ElementsAre("0>0:1"));
 }
 
+TEST_F(StackMatchingTest, RenamedFileIsTheSame) {
+  base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)}),
+           Stack({Python("loss", "/a/model.py", 18), Python("main", "/a/train.py", 4)})};
+  new_ = {Stack({Python("loss", "/a/network.py", 21), Python("main", "/a/train.py", 4)}),
+          Stack({Python("forward", "/a/network.py", 11), Python("main", "/a/train.py", 3)})};
+  EXPECT_THAT(Matches(), ElementsAre("0>1:2", "1>0:2"));
+}
+
+TEST_F(StackMatchingTest, FilesThatAreRenamedAtOnceAreToldApartByTheirNeighbours) {
+  base_ = {Stack({Python("forward", "/a/encoder.py", 8), Python("encode", "/a/train.py", 3)}),
+           Stack({Python("forward", "/a/decoder.py", 8), Python("decode", "/a/train.py", 4)})};
+  new_ = {Stack({Python("forward", "/a/unpacker.py", 9), Python("decode", "/a/train.py", 4)}),
+          Stack({Python("forward", "/a/packer.py", 9), Python("encode", "/a/train.py", 3)})};
+  EXPECT_THAT(Matches(), ElementsAre("0>1:2", "1>0:2"));
+}
+
+TEST_F(StackMatchingTest, RenamedFilesThatNothingTellsApartAreNotMatched) {
+  base_ = {Stack({Python("forward", "/a/encoder.py", 8), Python("main", "/a/train.py", 3)}),
+           Stack({Python("forward", "/a/decoder.py", 8), Python("main", "/a/train.py", 3)})};
+  new_ = {Stack({Python("forward", "/a/unpacker.py", 9), Python("main", "/a/train.py", 3)}),
+          Stack({Python("forward", "/a/packer.py", 9), Python("main", "/a/train.py", 3)})};
+  EXPECT_THAT(Matches(), IsEmpty());
+}
+
+TEST_F(StackMatchingTest, FunctionThatMovedToAFileThatWasThereIsAnotherOne) {
+  base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)}),
+           Stack({Python("loss", "/a/losses.py", 5), Python("main", "/a/train.py", 4)})};
+  new_ = {Stack({Python("forward", "/a/losses.py", 30), Python("main", "/a/train.py", 3)}),
+          Stack({Python("loss", "/a/losses.py", 5), Python("main", "/a/train.py", 4)})};
+  EXPECT_THAT(Matches(), ElementsAre("1>1:1"));
+}
+
 TEST_F(StackMatchingTest, MovedLinesAndOtherFoldersAreTheSame) {
   base_ = {Stack({Python("forward", "/a/model.py", 8), Python("main", "/a/train.py", 3)})};
   new_ = {Stack({Python("forward", "/b/c/model.py", 12), Python("main", "/b/c/train.py", 5)})};
