@@ -13,6 +13,8 @@
 #include "viewer/html/lane_series.h"
 #include "viewer/html/lane_walk.h"
 #include "viewer/html/varint_columns.h"
+#include "viewer/index/block_table.h"
+#include "viewer/index/index_parts.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
@@ -57,7 +59,7 @@ uint64_t CodeOf(const Codes& codes, uint64_t value) {
 
 class BlockColumns {
  public:
-  BlockColumns(const MailedFile& file, const std::vector<AddressSpace>& spaces,
+  BlockColumns(const MailedFile& file, const std::vector<Space>& spaces,
                absl::flat_hash_set<uint32_t>* stacks)
       : trace_(file.examination->trace()),
         categories_(*file.categories),
@@ -66,7 +68,7 @@ class BlockColumns {
         spaces_(spaces),
         stacks_(*stacks) {
     std::sort(spaces_.begin(), spaces_.end(),
-              [](const AddressSpace& a, const AddressSpace& b) { return a.address < b.address; });
+              [](const Space& a, const Space& b) { return a.address < b.address; });
   }
 
   // In the order of births.
@@ -103,9 +105,13 @@ class BlockColumns {
     }
     writer->AddField("pools", pool_names_);
     auto spaces = nlohmann::ordered_json::array();
-    for (const AddressSpace& space : spaces_) {
+    for (const Space& space : spaces_) {
       auto lives = nlohmann::ordered_json::array();
-      for (const auto& [from, to] : space.lives) lives.push_back({from, to});
+      for (const Life& life : space.lives) {
+        nlohmann::ordered_json end = nullptr;  // never
+        if (life.death != kNeverFreed) end = life.death;
+        lives.push_back(nlohmann::ordered_json::array({life.birth, std::move(end)}));
+      }
       spaces.push_back({{"place", space.place},
                         {"size", space.size},
                         {"address", absl::StrCat("0x", absl::Hex(space.address))},
@@ -155,7 +161,7 @@ class BlockColumns {
     if (last_space_ >= spaces_.size() || !Contains(spaces_[last_space_], address)) {
       const auto after = std::upper_bound(
           spaces_.begin(), spaces_.end(), address,
-          [](uint64_t value, const AddressSpace& space) { return value < space.address; });
+          [](uint64_t value, const Space& space) { return value < space.address; });
       last_space_ = after == spaces_.begin() ? spaces_.size()
                                              : static_cast<size_t>(after - spaces_.begin()) - 1;
       if (last_space_ < spaces_.size() && !Contains(spaces_[last_space_], address)) {
@@ -167,14 +173,14 @@ class BlockColumns {
     offset_.Add(known ? address - spaces_[last_space_].address : address);
   }
 
-  static bool Contains(const AddressSpace& space, uint64_t address) {
-    return address >= space.address && address - space.address < static_cast<uint64_t>(space.size);
+  static bool Contains(const Space& space, uint64_t address) {
+    return address >= space.address && address - space.address < space.size;
   }
 
   const Trace& trace_;
   const analysis::Categories& categories_;
   const Codes streams_, threads_;
-  std::vector<AddressSpace> spaces_;
+  std::vector<Space> spaces_;
   absl::flat_hash_set<uint32_t>& stacks_;
   size_t last_space_ = 0;
 
@@ -187,24 +193,13 @@ class BlockColumns {
   std::array<VarintColumn, kKindParts> kind_parts_;
 };
 
-std::vector<AddressSpace> SpacesOf(const ViewIndex& index, uint32_t lane) {
-  BlockQuery query;
-  query.window = {
-      .lane = lane, .axis = Axis::kEvent, .from = 0, .to = index.events() + 1.0, .columns = 1};
-  query.layout = Layout::kAddress;
-  query.high = 1;
-  query.rows = 1;
-  auto tile = index.SelectBlocks(query);
-  return tile.ok() ? std::move(tile->spaces) : std::vector<AddressSpace>{};
-}
-
 }  // namespace
 
 LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
                       absl::flat_hash_set<uint32_t>* stacks) {
   const Trace& trace = file.examination->trace();
   slab::Writer writer("lane");
-  BlockColumns blocks(file, SpacesOf(*file.index, lane), stacks);
+  BlockColumns blocks(file, file.index->parts().spaces[lane].spaces, stacks);
   LaneOmissions omissions(file, lane);
   WalkLane(trace, file.index->lanes()[lane], [&](RowId row, bool is_death, Step step) {
     const bool left_out = trace.rows.size[row] < smaller_than;

@@ -8,6 +8,7 @@ import { blockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
 import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
 import { placeOf } from './embedded/lane_data';
+import type { Positions } from './embedded/positions';
 import { EmbeddedRecording, type LoadedLane } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
 import { segmentsAfter } from './embedded/segments';
@@ -68,16 +69,12 @@ export class EmbeddedSource implements DataSource {
       query.layout === 'stacked'
         ? selectStacked(query, lane.data, index)
         : withoutRuns(selectPlaces(query, lane.data, index, (block) => placeOf(lane.data, block)));
-    const spaces = lane.data.spaces.map((space) => ({
-      ...space,
-      lives: space.lives.map(([from, to]): readonly [number, number] => [positions.of(from), to === Infinity ? Infinity : positions.of(to)]),
-    }));
     return tileOf(query, items, lane, {
       start: index.start,
       end: index.end,
       keyOf: (stack) => stacks.keyOf(stack),
       visible: index.countIn(query.from, query.to),
-      spaces: query.layout === 'address' ? spaces : [],
+      spaces: query.layout === 'address' ? spacesIn(query, lane, positions) : [],
     });
   }
 
@@ -229,6 +226,25 @@ function withoutRuns(blocks: readonly number[]): StackedItems {
   return { item: [...blocks], runBegin: new Array<number>(blocks.length + 1).fill(0), runColumn: [], runBytes: [] };
 }
 
+/** The lane's segments with what the window shows of their lives; what is less than a column apart looks like one. */
+function spacesIn(query: p.BlockQuery, lane: LoadedLane, positions: Positions): p.AddressSpace[] {
+  const width = (query.to - query.from) / query.columns;
+  const first = positions.eventAt(query.from);
+  const last = Math.max(first, positions.eventsBefore(query.to) - 1);
+  return lane.data.spaces.map((space) => {
+    const lives: [number, number][] = [];
+    for (const [birth, death] of space.lives) {
+      if (birth > last || death <= first) continue;
+      const from = positions.of(birth);
+      const to = death === Infinity ? Infinity : positions.of(death);
+      const before = lives.at(-1);
+      if (before !== undefined && from - before[1] < width) before[1] = to;
+      else lives.push([from, to]);
+    }
+    return { ...space, lives };
+  });
+}
+
 interface TileContext {
   readonly start: Float64Array;
   readonly end: Float64Array;
@@ -248,7 +264,7 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
     start: Float64Array.from(column((block) => context.start[block]!)),
     end: Float64Array.from(column((block) => context.end[block]!)),
     size: Float64Array.from(column((_, k) => kinds.size[k]!)),
-    place: Float64Array.from(column((block) => placeOf(lane.data, block))),
+    place: Float64Array.from(column((block) => (query.layout === 'address' ? placeOf(lane.data, block) : 0))),
     stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),
     key: Uint32Array.from(column((_, k) => context.keyOf(kinds.stack[k]!))),
     category: Uint8Array.from(column((_, k) => kinds.category[k]!)),

@@ -1,0 +1,158 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { archiveFrom } from './embedded/archive';
+import { EmbeddedSource } from './embedded_source';
+import type { FileMeta, Filter, Meta, Scope } from './protocol';
+import { encodeSlab } from './slab_writer';
+
+const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
+
+// As viewer/html/varint_columns.h writes them.
+function varints(values: readonly number[]): Uint8Array {
+  const bytes: number[] = [];
+  for (let value of values) {
+    for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
+    bytes.push(value);
+  }
+  return Uint8Array.from(bytes);
+}
+
+function deltas(values: readonly number[]): Uint8Array {
+  return varints(values.map((value, i) => value - (values[i - 1] ?? 0)).map((d) => (d < 0 ? -2 * d - 1 : 2 * d)));
+}
+
+const base64 = (bytes: Uint8Array | string): string[] => [gzipSync(bytes).toString('base64')];
+const json = (value: unknown): string[] => base64(JSON.stringify(value));
+
+// Events: 1 A born (stack 1, 1000 B), 2 B born (stack 2, 300 B), 3 A dies, 4 C born (as A), end. A small
+// block of 10 B lives from 2 on and is not in the file.
+function source(omitted: boolean): EmbeddedSource {
+  const arrays = {
+    row: deltas([0, 1, 3]),
+    birth: deltas([1, 2, 4]),
+    life: varints([2, 0, 0]),
+    'wait.block': deltas([0]),
+    'wait.events': varints([2]), // A could be used again after event 4
+    kind: varints([0, 0, 1]),
+    space: varints([1, 1, 1]),
+    offset: deltas([0, 4096, 0]),
+    'kind.size': varints([1000, 300]),
+    'kind.rounding': varints([0, 89]), // 300 less 44
+    'kind.stack': varints([1, 2]),
+    'kind.forward': varints([0, 0]),
+    'kind.free': varints([0, 0]),
+    'kind.category': varints([1, 0]),
+    'kind.confidence': varints([2, 0]),
+    'kind.reason': varints([0, 0]),
+    'kind.stream': varints([1, 0]),
+    'kind.thread': varints([0, 0]),
+    'kind.pool': varints([0, 0]),
+    'kind.name': varints([0, 0]),
+    border: deltas(omitted ? [0, 2, 4] : []),
+    'omitted.bytes': deltas(omitted ? [0, 0, 0, 0, 10, 10] : []), // category 1
+    'omitted.blocks': deltas(omitted ? [0, 1, 1] : []),
+    'total.min': deltas(omitted ? [0, 310, 1310] : []),
+    'total.max': deltas(omitted ? [1000, 1310, 1310] : []),
+  };
+  const fields = {
+    blocks: 3, waits: 1, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], series: [],
+    spaces: [{ place: 0, size: 1 << 20, address: '0x7f0000000000', label: 'large', lives: [[1, null]] }],
+    omitted: omitted ? [{ event: 4, entries: [[2, 1, 10, 1]] }] : [],
+  };
+  const lane = encodeSlab('lane', fields, new Map(Object.entries(arrays)));
+  const clock = encodeSlab('clock', { events: 4, points: 2 }, new Map([['event', deltas([0, 4])], ['ns', deltas([0, 400])]]));
+  const frame = (name: string, line: number): readonly [string, string, number, string, number] => [name, '/src/train.py', line, '', 2];
+  const stacks = {
+    frames: [frame('forward', 41), frame('main', 9), frame('load', 5)],
+    ids: [1, 2], keys: [77, 78], labels: ['train.py:41 forward', 'train.py:5 load'], stacks: [[0, 1], [2, 1]],
+    own: [['forward', 'train.py:41', 'forward (train.py)', '/src/train.py'], ['load', 'train.py:5', 'load (train.py)', '/src/train.py']],
+  };
+  const parts = new Map<string, readonly string[]>([
+    ['meta', json({ protocol: 1, version: '1', door: 'file', files: [META] } satisfies Meta)],
+    ['0/lane/0', base64(new Uint8Array(lane))],
+    ['0/clock', base64(new Uint8Array(clock))],
+    ['0/stacks', json(stacks)],
+    ['0/texts', json({ names: {}, reasons: ['a guess'], confidences: ['low', 'medium', 'high'] })],
+    ['0/answers', json({ oom: { headline: 'no', text: 'no\n', json: {} } })],
+    ['0/segments', json({ '0': [['0x7f0000000000', 1 << 20, 0, 0xffffffff, 0, null, 0, 2]] })],
+    ['0/sources', json({})],
+  ]);
+  return new EmbeddedSource(archiveFrom(new Map(parts)));
+}
+
+const META: FileMeta = {
+  file: 0, name: 'run.gmt', path: 'run.gmt', imported_from: '', pid: 1, rank: null, argv: [], start_unix_ns: '0', end_ns: 400, events: 4,
+  lanes: [{ lane: 0, device: 0, heap: 'pytorch', label: 'GPU 0', blocks: 3, peak_bytes: 1310, peak_event: 2, end_bytes: 1310, capacity_bytes: null, has_segments: true, series: ['live'] }],
+  categories: ['unknown', 'activations'], streams: ['unknown', '0x7f00'], threads: ['unknown'],
+  steps: { source: '', inferred: false, begin: [], end: [], begin_ns: [], end_ns: [] },
+  phases: [], ranges: [], marks: [], snapshots: [], ooms: [], retries: [], losses: [], lacks: [], omitted: null,
+};
+
+const scope = (change: Partial<Scope>): Scope => ({ file: 0, lane: 0, filter: NO_FILTER, of: 'live', from: 0, to: 4, ...change });
+
+describe('EmbeddedSource', () => {
+  it('tells curves with what the file left out', async () => {
+    const window = { file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5 } as const;
+    expect([...(await source(false).curve(window)).series.get('live')!.mid]).toEqual([0, 1000, 1300, 300, 1300]);
+    const tile = await source(true).curve(window);
+    expect([...tile.series.get('live')!.mid]).toEqual([0, 1000, 1310, 310, 1310]);
+    expect([...tile.categories]).toEqual([0, 0, 300, 300, 300, 0, 1000, 1010, 10, 1010]);
+    expect([...tile.ns]).toEqual([0, 100, 200, 300, 400]);
+  });
+
+  it('stacks what lives longest below', async () => {
+    const tile = await source(false).blocks({ file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5, layout: 'stacked', low: 0, high: 2000, rows: 200 });
+    expect([...tile.row]).toEqual([1, 3, 0]);
+    expect([...tile.end]).toEqual([Infinity, Infinity, 3]);
+    expect([...tile.key]).toEqual([78, 77, 77]);
+    expect(tile.hidden).toBe(0);
+  });
+
+  it('has rows of a table add up to the total, left out blocks among them', async () => {
+    const table = await source(true).table({ ...scope({}), by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 10, sparkline: 0 });
+    expect(table.rows.map((row) => [row.id, row.bytes])).toEqual([['stack/1', 1000], ['stack/2', 300], ['omitted', 10]]);
+    expect(table.total_bytes).toBe(1310);
+  });
+
+  it('knows the stacks of what was left out where people ask', async () => {
+    const flame = await source(true).flame({ ...scope({}), inverted: false, folded: false, other: null });
+    const byName = new Map([...flame.name].map((name, i) => [flame.names[name]!.split('\t')[0], flame.bytes[i]]));
+    expect(Object.fromEntries(byName)).toEqual({ all: 1310, main: 1310, forward: 1000, load: 310 });
+    const earlier = await source(true).flame({ ...scope({ to: 2 }), inverted: false, folded: false, other: null });
+    expect(earlier.total).toBe(1310);
+    expect(earlier.names.some((name) => name.startsWith('left out of this file'))).toBe(true);
+  });
+
+  it('finds blocks by text, address and stream', async () => {
+    const rows = async (filter: Partial<Scope['filter']>): Promise<readonly number[]> =>
+      (await source(false).find(scope({ of: 'born', filter: { ...NO_FILTER, ...filter } }), 0xffffffff, 10)).rows;
+    expect(await rows({ text: 'TRAIN.py:41' })).toEqual([0, 3]);
+    expect(await rows({ text: '/^lo.d$/' })).toEqual([1]);
+    expect(await rows({ text: '0x7f0000001010' })).toEqual([1]);
+    expect(await rows({ stream: '0x7f00' })).toEqual([0, 3]);
+    await expect(rows({ text: '/(/' })).rejects.toThrow('no regular expression');
+  });
+
+  it('shows what waits for a stream in its segment', async () => {
+    const { segments, live_bytes } = await source(false).segments(0, 0, 3);
+    expect(segments[0]!.offset).toEqual([0, 4096]);
+    expect(segments[0]!.pending).toEqual([1, 0]);
+    expect(live_bytes).toBe(300);
+  });
+
+  it('knows a block, and says of others why not', async () => {
+    const block = await source(false).block(0, 1);
+    expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'train.py:5 load' } });
+    await expect(source(false).block(0, 2)).rejects.toThrow('not in this file');
+  });
+
+  it('says which answer it was made without', async () => {
+    expect((await source(false).answer(0, 'oom')).headline).toBe('no');
+    await expect(source(false).answer(0, 'leaks')).rejects.toThrow('gpumemtrace leaks');
+  });
+
+  it('calls a file that was cut off damaged', async () => {
+    const cut = archiveFrom(new Map([['meta', ['H4sIAAAA']]]));
+    await expect(new EmbeddedSource(cut).meta()).rejects.toThrow('damaged');
+  });
+});
