@@ -1,0 +1,223 @@
+// Both doors give the same answers: the server's, from C++ over the recording, and the mailed file's,
+// from TypeScript over what is in it. Pictures agree to a quarter of a row, numbers exactly.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../src/base/random';
+import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
+import { NO_FILTER } from '../src/state/state';
+import { writeRandomLog } from './random_log';
+import { noProgram, TwoDoors } from './two_doors';
+
+const SEED = Number(process.env['GMT_SEED'] ?? 7);
+
+describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})`, () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-log-'));
+  const random = new Random(SEED);
+  let doors: TwoDoors;
+  let file: FileMeta;
+
+  beforeAll(async () => {
+    const log = path.join(folder, 'run.jsonl');
+    writeRandomLog(log, random, 12_000);
+    doors = await TwoDoors.open([log]);
+    file = (await doors.server.meta()).files[0]!;
+  });
+  afterAll(() => {
+    doors.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const lengthOn = (axis: Axis): number => (axis === 'time' ? file.end_ns : axis === 'event' ? file.events : file.steps.begin.length + 2);
+  const windows = function* (): Generator<{ file: 0; lane: number; axis: Axis; from: number; to: number; columns: number }> {
+    for (const { lane } of file.lanes) {
+      for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
+        if (axis === 'step' && file.steps.source === '') continue;
+        for (const zoom of [1, 4, 37, 900]) {
+          const length = lengthOn(axis) / zoom;
+          const from = random.next() * (lengthOn(axis) - length);
+          yield { file: 0, lane, axis, from, to: from + length, columns: 40 + random.below(300) };
+        }
+      }
+    }
+  };
+
+  it('has the same meta but for the door', async () => {
+    const { files } = await doors.file.meta();
+    expect({ ...files[0]!, omitted: null }).toEqual({ ...file, omitted: null });
+    expect(files[0]!.omitted).toBeNull();
+  });
+
+  it('has the same curves', async () => {
+    for (const window of windows()) {
+      expect(numbersOf(await doors.file.curve(window))).toEqual(numbersOf(await doors.server.curve(window)));
+    }
+  });
+
+  it('lays blocks where the server lays them', async () => {
+    let compared = 0;
+    for (const window of windows()) {
+      const peak = file.lanes[window.lane]!.peak_bytes;
+      for (const [low, high] of [[0, peak * 1.05], [peak * 0.3, peak * 0.4]] as const) {
+        const query: BlockQuery = { ...window, layout: 'stacked', low, high, rows: 300 };
+        compared += comparePictures(await doors.server.blocks(query), await doors.file.blocks(query), query);
+      }
+    }
+    expect(compared).toBeGreaterThan(1000);
+  });
+
+  it('has the same blocks by address', async () => {
+    for (const window of windows()) {
+      const query: BlockQuery = { ...window, layout: 'address', low: 0, high: 2 ** 31, rows: 4000 };
+      expect(placesOf(await doors.file.blocks(query))).toEqual(placesOf(await doors.server.blocks(query)));
+    }
+  });
+
+  const scopes = (): Scope[] => {
+    const filters: Partial<Filter>[] = [{}, { text: 'layer_3' }, { text: '/model_[12]/' }, { stream: '0x7f00' }, { min_size: 5000 }, { text: '0x7f00000' }];
+    return file.lanes.flatMap(({ lane }) =>
+      filters.flatMap((filter) =>
+        (['live', 'growth', 'born', 'kept'] as const).map((of) => {
+          const from = random.below(file.events);
+          return { file: 0, lane, filter: { ...NO_FILTER, ...filter }, of, from, to: from + random.below(file.events - from) };
+        }),
+      ),
+    );
+  };
+
+  it('has the same tables', async () => {
+    for (const scope of scopes()) {
+      for (const by of ['stack', 'function', 'file', 'category', 'size', 'stream', 'thread', 'block'] as const) {
+        for (const sort of ['bytes', 'peak', 'lifetime', 'rate', 'name'] as const) {
+          const query: TableQuery = { ...scope, by, sort, descending: random.below(2) === 0, offset: random.below(5), limit: 20, sparkline: 9 };
+          expect(await doors.file.table(query), JSON.stringify(query)).toEqual(await doors.server.table(query));
+        }
+      }
+    }
+  });
+
+  it('has the same flame graphs', async () => {
+    for (const scope of scopes()) {
+      for (const inverted of [false, true]) {
+        const query = { ...scope, inverted, folded: random.below(2) === 0, other: scope.of === 'live' ? { file: 0, lane: scope.lane, to: scope.from } : null };
+        expect(pathsOf(await doors.file.flame(query))).toEqual(pathsOf(await doors.server.flame(query)));
+      }
+    }
+  });
+
+  it('finds the same blocks', async () => {
+    for (const scope of scopes()) {
+      const first = await doors.server.find(scope, NO_ROW, 7);
+      expect(await doors.file.find(scope, NO_ROW, 7)).toEqual(first);
+      const last = first.rows.at(-1);
+      if (last !== undefined) expect(await doors.file.find(scope, last, 7)).toEqual(await doors.server.find(scope, last, 7));
+    }
+  });
+
+  it('knows the same of a block and its stacks', async () => {
+    const rows = (await doors.server.find({ file: 0, lane: 0, filter: NO_FILTER, of: 'born', from: 0, to: file.events }, NO_ROW, 500)).rows;
+    for (let i = 0; i < 60; i++) {
+      const row = random.pick(rows);
+      const block = await doors.server.block(0, row);
+      expect(await doors.file.block(0, row)).toEqual(block);
+      expect(await doors.file.stacks(0, [block.stack.stack])).toEqual([block.stack]);
+    }
+  });
+
+  it('has the same segments', async () => {
+    for (const { lane, has_segments: has } of file.lanes) {
+      if (!has) continue;
+      for (let i = 0; i < 30; i++) {
+        const event = random.below(file.events + 1);
+        expect(await doors.file.segments(0, lane, event)).toEqual(await doors.server.segments(0, lane, event));
+      }
+    }
+  });
+
+  it('has the same answers', async () => {
+    for (const name of ['report', 'oom', 'leaks', 'ledger', 'frag'] as const) {
+      const [ofServer, ofFile] = await Promise.allSettled([doors.server.answer(0, name), doors.file.answer(0, name)]);
+      expect(ofFile.status).toBe(ofServer.status);
+      if (ofServer.status === 'fulfilled' && ofFile.status === 'fulfilled') expect(ofFile.value).toEqual(ofServer.value);
+    }
+  });
+});
+
+function numbersOf(tile: CurveTile): object {
+  return { ...tile, series: [...tile.series].sort(([a], [b]) => a.localeCompare(b)) };
+}
+
+/** Bottoms of the shown blocks by row and column. */
+function bottomsOf(tile: BlockTile, query: BlockQuery): Map<number, Float64Array> {
+  const width = (query.to - query.from) / query.columns;
+  const height = new Float64Array(query.columns);
+  const bottoms = new Map<number, Float64Array>();
+  for (let i = 0; i < tile.row.length; i++) {
+    if (tile.row[i] === NO_ROW) {
+      let k = tile.run_begin[i]!;
+      let bytes = 0;
+      for (let c = 0; c < query.columns; c++) {
+        if (k < tile.run_begin[i + 1]! && tile.run_column[k] === c) bytes = tile.run_bytes[k++]!;
+        height[c]! += bytes;
+      }
+      continue;
+    }
+    const own = new Float64Array(query.columns).fill(NaN);
+    for (let c = 0; c < query.columns; c++) {
+      const middle = query.from + (c + 0.5) * width;
+      if (tile.start[i]! > middle || middle >= tile.end[i]!) continue;
+      own[c] = height[c]!;
+      height[c]! += tile.size[i]!;
+    }
+    bottoms.set(tile.row[i]!, own);
+  }
+  return bottoms;
+}
+
+/** Each is to a quarter of a row where it should be, so two of them to a half. */
+function comparePictures(one: BlockTile, other: BlockTile, query: BlockQuery): number {
+  const row = (query.high - query.low) / query.rows;
+  const left = bottomsOf(one, query);
+  const right = bottomsOf(other, query);
+  expect([...right.keys()].sort((a, b) => a - b)).toEqual([...left.keys()].sort((a, b) => a - b));
+  expect(other.hidden).toBe(one.hidden);
+  let compared = 0;
+  let worst = 0;
+  for (const [id, bottoms] of left) {
+    bottoms.forEach((y, c) => {
+      const twin = right.get(id)![c]!;
+      if (Number.isNaN(y) && Number.isNaN(twin)) return;
+      const error = Math.abs(y - twin) / row;
+      if (!(error <= worst)) worst = error;
+      compared++;
+    });
+  }
+  expect(worst).toBeLessThanOrEqual(0.5 + 1e-9);
+  for (const name of ['stack', 'key', 'category', 'stream', 'thread', 'flags', 'start', 'end'] as const) {
+    const of = (tile: BlockTile): Map<number, number> => new Map([...tile.row].map((id, i): [number, number] => [id, tile[name][i]!]).filter(([id]) => id !== NO_ROW));
+    expect(of(other)).toEqual(of(one));
+  }
+  return compared;
+}
+
+function placesOf(tile: BlockTile): object {
+  const order = [...tile.row.keys()].sort((a, b) => tile.row[a]! - tile.row[b]!);
+  return {
+    blocks: order.map((i) => [tile.row[i], tile.start[i], tile.end[i], tile.size[i], tile.place[i]]),
+    spaces: tile.spaces,
+    hidden: tile.hidden,
+  };
+}
+
+/** Nodes by their path from the root. */
+function pathsOf(tree: FlameTree): Map<string, readonly number[]> {
+  const paths: string[] = [];
+  const out = new Map<string, readonly number[]>();
+  for (let i = 0; i < tree.parent.length; i++) {
+    paths[i] = i === 0 ? '' : `${paths[tree.parent[i]!]!} > ${tree.names[tree.name[i]!]!}`;
+    out.set(paths[i]!, [tree.bytes[i]!, tree.blocks[i]!, tree.before[i] ?? 0]);
+  }
+  return out;
+}

@@ -1,0 +1,84 @@
+// An event log of a made-up training run: an allocator's blocks in its segments, several streams and
+// threads, steps, ranges, memory that is never freed, pinned memory, a failed allocation.
+
+import { writeFileSync } from 'node:fs';
+import type { Random } from '../src/base/random';
+
+const SEGMENT = 64 << 20;
+const STEP = 400; // events
+
+interface Held {
+  readonly address: number;
+  readonly size: number;
+}
+
+export function writeRandomLog(path: string, random: Random, events: number): void {
+  const lines: object[] = [
+    { kind: 'header', schema: 'gpumemtrace.events/1', start_unix_ns: 1_700_000_000_000_000_000, argv: ['train.py'], devices: [{ index: 0, name: 'GPU', total_bytes: 8 * 2 ** 30 }] },
+  ];
+  for (let id = 1; id <= 40; id++) lines.push({ kind: 'stack', id, frames: framesOf(id) });
+  const run = new Run(random);
+  while (lines.length < events) lines.push(...run.next());
+  writeFileSync(path, lines.map((line) => JSON.stringify(line)).join('\n') + '\n');
+}
+
+function framesOf(id: number): object[] {
+  const own = { function: `layer_${id % 13}`, file: `/src/model_${id % 5}.py`, line: 10 + id, language: 'python' };
+  const below = id % 3 === 0 ? [{ function: 'at::native::linear', module: '/lib/libtorch_cuda.so', language: 'c++' }] : [];
+  return [...below, own, { function: 'train', file: '/src/train.py', line: 40 + (id % 2), language: 'python' }, { function: '<module>', file: '/src/train.py', line: 99, language: 'python' }];
+}
+
+class Run {
+  private time = 1000;
+  private events = 0;
+  private step = 0;
+  private readonly segments: number[] = [];
+  private readonly held: Held[] = [];
+  private readonly free: number[] = [];
+  private pinned = 0;
+
+  constructor(private readonly random: Random) {}
+
+  next(): object[] {
+    this.time += this.random.below(5) === 0 ? 0 : this.random.below(20_000);
+    this.events++;
+    if (this.events % STEP === 0) return [{ kind: 'mark', t_ns: this.time, name: 'step', index: ++this.step, thread: 11 }];
+    if (this.events % 1999 === 0) {
+      return [{ kind: 'alloc_failed', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, size: 2 ** 33, stack: 3, thread: 11, result: 2 }];
+    }
+    if (this.events % 97 === 0) return [this.pin()];
+    const frees = this.held.length > 20 && this.random.next() < 0.49;
+    return frees ? [this.freeBlock()] : this.allocBlock();
+  }
+
+  private pin(): object {
+    this.pinned += 1 << 16;
+    return { kind: 'alloc', t_ns: this.time, heap: 'host', memory: 'pinned', address: 0x7e0000000000 + this.pinned, size: 4096, stack: 5, thread: 12, api: 'cudaHostAlloc' };
+  }
+
+  private freeBlock(): object {
+    // The young die first, mostly.
+    const at = this.held.length - 1 - Math.floor(this.random.next() ** 3 * this.held.length);
+    const [block] = this.held.splice(at, 1);
+    this.free.push(block!.address);
+    return { kind: 'free', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address: block!.address, size: block!.size, thread: 11 };
+  }
+
+  private allocBlock(): object[] {
+    const lines: object[] = [];
+    if (this.free.length === 0) lines.push(this.segment());
+    const address = this.free.splice(this.random.below(this.free.length), 1)[0]!;
+    const size = 512 * Math.ceil(2 ** (this.random.next() * 12));
+    const stack = 1 + this.random.below(40);
+    this.held.push({ address, size });
+    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), thread: this.random.pick([11, 11, 12]) });
+    return lines;
+  }
+
+  private segment(): object {
+    const address = 0x7f0000000000 + this.segments.length * 2 * SEGMENT;
+    this.segments.push(address);
+    for (let offset = 0; offset < SEGMENT; offset += 2 << 20) this.free.push(address + offset);
+    return { kind: 'alloc', t_ns: this.time, heap: 'driver', memory: 'device', device: 0, address, size: SEGMENT, stack: 2, thread: 11, api: 'cudaMalloc' };
+  }
+}
