@@ -59,7 +59,7 @@ struct Lane {
 // How much work one question may be; what exceeds it is left in the rest.
 struct SelectLimits {
   uint32_t blocks = kMaxBlocks;          // items that are blocks
-  uint32_t candidates = 100'000;         // blocks that are looked at
+  uint32_t candidates = 60'000;          // blocks that are looked at
   uint64_t column_updates = 15'000'000;  // of the stack's height
 };
 
