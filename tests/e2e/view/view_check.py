@@ -7,8 +7,9 @@ Usage: view_check.py --build DIR [NAME...]
 """
 
 import argparse
-import hashlib
 import base64
+import hashlib
+import inspect
 import json
 import os
 import pathlib
@@ -381,9 +382,8 @@ def port_that_is_asked_for_is_taken(place):
         assert view.port == port
 
 
-CASES = [value for name, value in list(globals().items())
-         if callable(value) and getattr(value, "__module__", "") == "__main__" and value.__code__.co_varnames[:1] == ("place",)
-         ] if __name__ == "__main__" else []
+CASES = [value for value in list(globals().values())
+         if inspect.isfunction(value) and value.__code__.co_varnames[:1] == ("place",)]
 
 
 def main():
