@@ -67,14 +67,14 @@ class Viewing:
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
 
-    def ask(self, name, headers=None, **parameters):
+    def ask(self, name, /, headers=None, **parameters):
         """Status and body of a question: JSON, or (fields, arrays) of a slab."""
         query = urllib.parse.urlencode(parameters)
         status, got, body = self.request(f"/{self.token}/api/{name}?{query}", headers=headers)
         is_slab = got["Content-Type"] == "application/octet-stream"
         return status, read_slab(body) if is_slab else json.loads(body)
 
-    def answer(self, name, **parameters):
+    def answer(self, name, /, **parameters):
         status, body = self.ask(name, **parameters)
         assert status == 200, f"{name} {parameters}: {status} {body}"
         return body
