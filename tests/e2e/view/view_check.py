@@ -243,7 +243,9 @@ def cut_recording_says_so(place):
     (place.folder / "cut.gmt").write_bytes(whole[:len(whole) * 2 // 3])
     with place.view("cut.gmt") as view:
         assert view.wait_ready()[0]["state"] == "ready"
-        assert any("repair" in lack for lack in view.answer("meta")["files"][0]["lacks"])
+        lacks = view.answer("meta")["files"][0]["lacks"]
+        said = place.run("oom", "cut.gmt")[2]
+        assert lacks and all(f"gpumemtrace: {lack}\n" in said for lack in lacks), f"{lacks} {said}"
 
 
 def second_time_says_the_same(place):
