@@ -69,7 +69,7 @@ TEST_F(FramesTest, LeadingFrameIsTheInnermostThatIsNoNoise) {
   EXPECT_EQ(LeadingFrame(frames_), 2);
   Describe({Named("cudaMalloc", "", 0)});
   EXPECT_EQ(LeadingFrame(frames_), 0);
-  EXPECT_EQ(LeadingFrame({}), -1);
+  EXPECT_EQ(LeadingFrame(std::vector<FrameText>{}), -1);
 }
 
 // A stack as the roles of its frames, innermost first: L library, O operator, P profiler, S own,
@@ -115,7 +115,7 @@ TEST(Headline, OwnFrameIsTheProgramsOwnPythonLineFirst) {
   EXPECT_EQ(OwnFrame(Frames("PLDS")), 3);
   EXPECT_EQ(OwnFrame(Frames("PLDL")), 1);
   EXPECT_EQ(OwnFrame(Frames("PD")), 0);
-  EXPECT_EQ(OwnFrame({}), -1);
+  EXPECT_EQ(OwnFrame(std::vector<FrameText>{}), -1);
 }
 
 TEST(Headline, OwnFrameIsNeverFurtherInThanTheLeadingOne) {
