@@ -35,7 +35,7 @@ LIBC_ONLY = {"session", "preload"}
 # The collector's side of the session, which the preloaded library does not compile.
 NOT_PRELOADED = "session/arena_reader"
 FOREIGN_LIBRARY = re.compile(
-    r"(absl|google|fmt|spdlog|CLI|nlohmann|elfutils|boost|sqlite3|zstd|libelf|dwarf|httplib)\b")
+    r"(absl|google|fmt|spdlog|CLI|nlohmann|elfutils|boost|sqlite3|zstd|libelf|dwarf|event2|re2)\b")
 FOREIGN_STANDARD = {
     "condition_variable", "deque", "exception", "filesystem", "fstream", "functional", "future",
     "iostream", "iomanip", "istream", "list", "locale", "map", "memory_resource", "mutex", "ostream",
