@@ -1,20 +1,36 @@
-// Sizes for people: binary units, three significant digits; exact bytes where space is no matter.
+// Sizes for people, as the command line prints them (analysis/text.h): binary units, three significant
+// digits; exact bytes where space is no matter.
 
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
+const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
-/** 3.42 GiB; -1.5 MiB; 17 B. */
+/** 3.42 GiB; -1.50 MiB; 17 B. */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes)) return '–';
-  let value = Math.abs(bytes);
+  const sign = bytes < 0 ? '-' : '';
+  const whole = Math.round(Math.abs(bytes));
+  if (whole < 1024) return `${whole === 0 ? '' : sign}${whole} B`;
+  let value = whole / 1024;
   let unit = 0;
-  // 1023.6 KiB would be written as 1024 KiB.
-  while (unit < UNITS.length - 1 && Math.round(value) >= 1024) {
+  // 999.5 and above would round to four digits.
+  while (value >= 999.5 && unit + 1 < UNITS.length) {
     value /= 1024;
     ++unit;
   }
-  const sign = bytes < 0 ? '-' : '';
-  const digits = unit === 0 || value >= 1000 ? value.toFixed(0) : trimZeros(value.toPrecision(3));
-  return `${sign}${digits} ${UNITS[unit]!}`;
+  return `${sign}${threeDigits(value)} ${UNITS[unit]!}`;
+}
+
+function threeDigits(value: number): string {
+  return toDecimals(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+}
+
+/** As printf does: of two that are equally near, the even one. 1.125 is 1.12; toFixed says 1.13. */
+function toDecimals(value: number, decimals: number): string {
+  const scale = 10 ** decimals;
+  const scaled = value * scale;
+  const below = Math.floor(scaled);
+  const isBetween = scaled - below === 0.5 && scaled / scale === value;
+  if (!isBetween) return value.toFixed(decimals);
+  return ((below % 2 === 0 ? below : below + 1) / scale).toFixed(decimals);
 }
 
 /** 3,670,016 bytes */

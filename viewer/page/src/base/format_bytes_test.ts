@@ -5,13 +5,31 @@ describe('formatBytes', () => {
   it('has three significant digits in binary units', () => {
     expect(formatBytes(0)).toBe('0 B');
     expect(formatBytes(1023)).toBe('1023 B');
-    expect(formatBytes(1024)).toBe('1 KiB');
-    expect(formatBytes(3.42 * 1024 ** 3)).toBe('3.42 GiB');
-    expect(formatBytes(100 * 1024 ** 2)).toBe('100 MiB');
-    expect(formatBytes(1000 * 1024 ** 2)).toBe('1000 MiB');
-    expect(formatBytes(-1536)).toBe('-1.5 KiB');
+    expect(formatBytes(1024)).toBe('1.00 KiB');
+    expect(formatBytes(119_808)).toBe('117 KiB');
+    expect(formatBytes(64_277_709)).toBe('61.3 MiB');
+    expect(formatBytes(3_672_196_301)).toBe('3.42 GiB');
+    expect(formatBytes(-1536)).toBe('-1.50 KiB');
+    expect(formatBytes(2 ** 64)).toBe('16.0 EiB');
   });
-  it('never writes 1024 of a unit that has a next one', () => expect(formatBytes(1024 ** 3 - 1)).toBe('1 GiB'));
+  it('takes the next unit rather than a fourth digit', () => {
+    expect(formatBytes(1000 * 1024 ** 2)).toBe('0.98 GiB');
+    expect(formatBytes(999 * 1024 ** 2)).toBe('999 MiB');
+    expect(formatBytes(1_048_000)).toBe('1.00 MiB');
+    expect(formatBytes(1024 ** 3 - 1)).toBe('1.00 GiB');
+  });
+  it('rounds what lies between two to the even one', () => {
+    expect(formatBytes(1.125 * 1024)).toBe('1.12 KiB');
+    expect(formatBytes(1.375 * 1024)).toBe('1.38 KiB');
+    expect(formatBytes(10.25 * 1024)).toBe('10.2 KiB');
+    expect(formatBytes(100.5 * 1024)).toBe('100 KiB');
+    expect(formatBytes(101.5 * 1024)).toBe('102 KiB');
+  });
+  it('has no parts of a byte', () => {
+    expect(formatBytes(0.4)).toBe('0 B');
+    expect(formatBytes(-0.4)).toBe('0 B');
+    expect(formatBytes(1023.6)).toBe('1.00 KiB');
+  });
   it('has no number for what is not known', () => expect(formatBytes(NaN)).toBe('–'));
 });
 
@@ -22,7 +40,7 @@ describe('other figures', () => {
     expect(formatExactBytes(1)).toBe('1 byte');
   });
   it('signs differences', () => {
-    expect(formatDelta(1024)).toBe('+1 KiB');
+    expect(formatDelta(1024)).toBe('+1.00 KiB');
     expect(formatDelta(0)).toBe('±0');
   });
   it('has no share of nothing', () => {

@@ -22,6 +22,6 @@ it('shows every field that is set, zeros too', () => {
     'stream 0x0',
     'thread 11',
     'at least 0 B',
-    'at most 1 MiB',
+    'at most 1.00 MiB',
   ]);
 });

@@ -5,7 +5,7 @@ import { upperBound } from '../../base/binary_search';
 import { hex } from './block_filter';
 import type { FileTexts, StackTable } from './file_data';
 import { addressOf, type Lane } from './lane_data';
-import type { PackedPiece } from './segments';
+import { type SegmentMap, segmentAt } from './segments';
 
 export interface DetailsContext {
   readonly meta: FileMeta;
@@ -14,7 +14,7 @@ export interface DetailsContext {
   readonly stacks: StackTable;
   readonly texts: FileTexts;
   readonly ns: Float64Array;
-  readonly pieces: readonly PackedPiece[];
+  readonly segments: readonly SegmentMap[]; // after its birth
 }
 
 export function detailsOf(block: number, context: DetailsContext): BlockDetails {
@@ -25,8 +25,9 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
   const death = blocks.death[block]!;
   const completed = blocks.completed[block]!;
   const address = addressOf(lane, block);
-  const segment = segmentOf(context, address, birth);
+  const segment = segmentAt(context.segments, address);
   const pool = kinds.pool[k]!;
+  const segmentPool = segment === null ? '' : poolOf(segment);
   return {
     row: blocks.row[block]!,
     lane: context.laneNumber,
@@ -39,7 +40,7 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     confidence: texts.confidences[kinds.confidence[k]!] ?? '',
     stream: meta.streams[kinds.stream[k]!] ?? 'unknown',
     thread: meta.threads[kinds.thread[k]!] ?? 'unknown',
-    pool: pool === 0 ? '' : lane.pools[pool - 1]!,
+    pool: pool === 0 ? segmentPool : lane.pools[pool - 1]!,
     birth,
     birth_ns: ns[birth]!,
     death,
@@ -47,11 +48,11 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     completed,
     completed_ns: completed === NEVER ? null : ns[Math.min(completed, ns.length - 1)]!,
     step: stepOf(meta, birth),
-    phase: meta.phases.find((phase) => phase.begin < birth && birth <= phase.end)?.kind ?? '',
+    phase: phaseOf(meta, birth),
     stack: stacks.info(kinds.stack[k]!),
     free_stack: stackOrNull(stacks, kinds.free[k]!),
     forward_stack: stackOrNull(stacks, kinds.forward[k]!),
-    segment: segment === null ? null : { address: hex(segment.begin), size: segment.size, offset: Number(address - segment.begin) },
+    segment: segment === null ? null : { address: hex(segment.address), size: Number(segment.end - segment.address), offset: Number(address - segment.address) },
     ...neighbours(context, block, address, segment),
     same_stack: sameStack(lane, kinds.stack[k]!, birth),
   };

@@ -26,7 +26,7 @@ describe('out of memory', () => {
 
   it('tells the verdict and who asked', () => {
     const facts = Object.fromEntries(page.facts.map(([name, cell]) => [name, cell.text]));
-    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Asked for': '3 GiB', When: '3.48 s, step 2', Where: 'GPU 0' });
+    expect(facts).toMatchObject({ Verdict: 'fragmentation', Confidence: 'high', 'Asked for': '3.00 GiB', When: '3.48 s, step 2', Where: 'GPU 0' });
   });
 
   it('adds up to what the device has', () => {
@@ -56,7 +56,7 @@ describe('leaks', () => {
     const page = leaksPage(load('leaks'));
     expect(page.tone).toBe('finding');
     expect(rowsOf(page, /^Suspects/)[0]).toEqual([
-      'leak: tensor kept', 'loss_of (train.py:37)', '+48 MiB', '12.4 GiB', '264', '1', '2.82 s', '1 block of every step kept, none ever freed',
+      'leak: tensor kept', 'loss_of (train.py:37)', '+48.0 MiB', '12.4 GiB', '264', '1', '2.82 s', '1 block of every step kept, none ever freed',
     ]);
     const link = page.sections[0]!.rows[0]![3]!.link;
     expect(link).toMatchObject({ view: 'timeline', stack: 25, device: 0, heap: 'pytorch' });

@@ -46,8 +46,8 @@ describe('a block in words', () => {
   });
   it('names its neighbours', () => {
     expect(neighbourWords(null)).toContain('edge');
-    expect(neighbourWords({ row: NO_ROW, size: 1024, label: '' })).toBe('free, 1 KiB');
-    expect(neighbourWords({ row: 4, size: 1024, label: 'f.py:1 g' })).toBe('1 KiB  f.py:1 g');
+    expect(neighbourWords({ row: NO_ROW, size: 1024, label: '' })).toBe('free, 1.00 KiB');
+    expect(neighbourWords({ row: 4, size: 1024, label: 'f.py:1 g' })).toBe('1.00 KiB  f.py:1 g');
   });
   it('has all stacks as text', async () => {
     const one = await block();

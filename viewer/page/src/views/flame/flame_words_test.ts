@@ -19,20 +19,20 @@ it('names a frame with its place', () => {
 });
 
 it('tells bytes, share and blocks', () => {
-  expect(words(TREE, 1, false)).toBe('forward (model.py:88): 3 KiB, 75 % of 4 KiB, 3 blocks');
-  expect(words(TREE, 0, false)).toBe('all: 4 KiB, 4 blocks');
+  expect(words(TREE, 1, false)).toBe('forward (model.py:88): 3.00 KiB, 75 % of 4.00 KiB, 3 blocks');
+  expect(words(TREE, 0, false)).toBe('all: 4.00 KiB, 4 blocks');
 });
 
 it('tells a change between two moments', () => {
   const tree = { ...TREE, before: Float64Array.of(2048, 4096, 0, 0, 0) };
-  expect(words(tree, 1, false)).toBe('forward (model.py:88): -1 KiB, from 4 KiB to 3 KiB');
-  expect(words(TREE, 1, true)).toBe('forward (model.py:88): +3 KiB of +4 KiB');
+  expect(words(tree, 1, false)).toBe('forward (model.py:88): -1.00 KiB, from 4.00 KiB to 3.00 KiB');
+  expect(words(TREE, 1, true)).toBe('forward (model.py:88): +3.00 KiB of +4.00 KiB');
 });
 
 it('counts the bytes of a match within a match once', () => {
   const matches = findMatches(TREE, 'FORWARD')!;
   expect([...matches.nodes]).toEqual([0, 1, 0, 1, 0]);
-  expect(matchWords(TREE, 'FORWARD', matches)).toBe('2 frames match: 3 KiB, 75 %');
+  expect(matchWords(TREE, 'FORWARD', matches)).toBe('2 frames match: 3.00 KiB, 75 %');
 });
 
 it('searches by regular expression between slashes', () => {

@@ -84,6 +84,6 @@ describe('colours', () => {
     expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
     expect(legend.find((entry) => entry.name === 'parameters')!.change).toEqual({ category: 'parameters' });
     const sizes = colorItems(tile, laidOut.items, 'size', await fileMeta(), THEME, null).legend;
-    expect(sizes.find((entry) => entry.name === '16 MiB to 64 MiB')!.change).toEqual({ min_size: 16 * 1024 ** 2, max_size: 64 * 1024 ** 2 - 1 });
+    expect(sizes.find((entry) => entry.name === '16.0 MiB to 64.0 MiB')!.change).toEqual({ min_size: 16 * 1024 ** 2, max_size: 64 * 1024 ** 2 - 1 });
   });
 });
