@@ -150,11 +150,12 @@ nlohmann::ordered_json SegmentTable(const MailedFile& file) {
   const auto hex = [](uint64_t value) { return absl::StrCat("0x", absl::Hex(value)); };
   const auto add = [&](analysis::RowId row, uint64_t address, uint64_t size, Step birth, Step death,
                        bool is_page, std::optional<uint64_t> stream, uint32_t stack) {
-    nlohmann::ordered_json no_stream = nullptr;
+    const nlohmann::ordered_json none = nullptr;
     devices[std::to_string(rows.device[row])].push_back(
         {hex(address), size, birth, death, is_page ? 1 : 0,
-         stream.has_value() ? nlohmann::ordered_json(hex(*stream)) : no_stream,
-         rows.Pool(row).value_or(0) != 0 ? 1 : 0, stack});
+         stream.has_value() ? nlohmann::ordered_json(hex(*stream)) : none,
+         rows.Pool(row).value_or(0) != 0 ? nlohmann::ordered_json(hex(*rows.Pool(row))) : none,
+         stack});
   };
   for (analysis::RowId row = 0; row < rows.count(); ++row) {
     const uint16_t flags = rows.flags[row];

@@ -80,11 +80,12 @@ class SegmentsMaker {
         segment.stream ? absl::StrCat("0x", absl::Hex(*segment.stream)) : std::string(kUnknownName);
     state.expandable = segment.is_expandable;
     state.stack = rows_.stack[segment.row];
+    uint64_t hole = 0;
     for (const Piece& piece : segment.pieces) {
-      if (piece.is_free()) {
-        made_.largest_hole = std::max(made_.largest_hole, piece.size);
-        continue;
-      }
+      // Free memory may be in several pieces, of which some could be given back: it is one hole.
+      hole = piece.is_free() ? hole + piece.size : 0;
+      made_.largest_hole = std::max(made_.largest_hole, hole);
+      if (piece.is_free()) continue;
       const bool pending = piece.kind == Piece::kAwaiting;
       // A block of another heap's allocator in this segment is none of this lane's.
       if (!recording_.IsIn(lane_, piece.row)) continue;

@@ -35,7 +35,7 @@ describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})
     for (const { lane } of file.lanes) {
       for (const axis of ['time', 'event', 'step'] satisfies Axis[]) {
         if (axis === 'step' && file.steps.source === '') continue;
-        for (const zoom of [1, 4, 37, 900]) {
+        for (const zoom of [0.8, 1, 4, 37, 900]) {
           const length = lengthOn(axis) / zoom;
           const from = random.next() * (lengthOn(axis) - length);
           yield { file: 0, lane, axis, from, to: from + length, columns: 40 + random.below(300) };

@@ -11,7 +11,7 @@ import { placeOf } from './embedded/lane_data';
 import type { Positions } from './embedded/positions';
 import { EmbeddedRecording, type LoadedLane } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
-import { segmentsAfter } from './embedded/segments';
+import { isAllocators, segmentsAfter } from './embedded/segments';
 import { selectPlaces, selectStacked, type StackedItems } from './embedded/select_blocks';
 import { selectCurve } from './embedded/select_curve';
 import { makeTable } from './embedded/table';
@@ -55,7 +55,10 @@ export class EmbeddedSource implements DataSource {
     const file = await this.file(window.file);
     const [lane, positions, clock] = await Promise.all([file.lane(window.lane), file.positionsOn(window.axis), file.clock()]);
     signal?.throwIfAborted();
-    return selectCurve(window, lane.totals(), lane.meta.series, positions, (event) => clock[event]!, file.meta.categories.length);
+    // Where the axis ends nothing is known; the last event still has its place on the axis of events.
+    const last = clock.length - 1;
+    const end = window.axis === 'time' ? file.meta.end_ns : positions.of(last) + (window.axis === 'event' ? 1 : 0);
+    return selectCurve(window, { totals: lane.totals(), series: lane.meta.series, positions, end, clock, categories: file.meta.categories.length });
   }
 
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
@@ -85,8 +88,9 @@ export class EmbeddedSource implements DataSource {
       signal?.throwIfAborted();
       const block = lane.blockOf(row);
       if (block < 0) continue;
-      const [stacks, texts, ns, pieces] = await Promise.all([file.stacks(), file.texts(), file.clock(), file.pieces(lane.meta.device)]);
-      return detailsOf(block, { meta: file.meta, laneNumber: number, lane: lane.data, stacks, texts, ns, pieces });
+      const [stacks, texts, ns] = await Promise.all([file.stacks(), file.texts(), file.clock()]);
+      const segments = isAllocators(lane) ? await file.segments(lane.meta.device, lane.data.blocks.birth[block]!) : [];
+      return detailsOf(block, { meta: file.meta, laneNumber: number, lane: lane.data, stacks, texts, ns, segments });
     }
     const { omitted } = file.meta;
     const smaller = omitted === null || omitted.blocks === 0 ? '' : `: blocks smaller than ${omitted.smaller_than} bytes were left out`;
@@ -129,10 +133,11 @@ export class EmbeddedSource implements DataSource {
 
   async segments(fileNumber: number, laneNumber: number, event: number, signal?: AbortSignal): Promise<p.Segments> {
     const file = await this.file(fileNumber);
-    const [lane, stacks, ns] = await Promise.all([file.lane(laneNumber), file.stacks(), file.clock()]);
-    const pieces = await file.pieces(lane.meta.device);
+    const [lane, lanes, stacks, ns] = await Promise.all([file.lane(laneNumber), file.lanes(), file.stacks(), file.clock()]);
+    if (!(event >= 0 && event < ns.length)) throw new DataError(`events go from 0 to ${ns.length - 1}`);
+    const segments = await file.segments(lane.meta.device, event);
     signal?.throwIfAborted();
-    return segmentsAfter(event, pieces, { meta: file.meta, laneMeta: lane.meta, lane: lane.data, stacks, ns });
+    return segmentsAfter(event, { meta: file.meta, lane, lanes, segments, stacks, ns });
   }
 
   async answer(fileNumber: number, name: p.AnswerName): Promise<p.Answer> {
@@ -153,8 +158,10 @@ export class EmbeddedSource implements DataSource {
     const context = await this.filterContext(scope.file, scope.lane);
     signal?.throwIfAborted();
     const { row, birth, death, kind } = context.lane.blocks;
-    const found: number[] = [];
+    let found: number[] = [];
     forEachBlock(context.lane, scope, blockTest(scope.filter, context), (block) => found.push(block));
+    // Of growth what went comes behind what came.
+    if (scope.of === 'growth') found = [...Uint32Array.from(found).sort()];
     const begin = after === p.NO_ROW ? 0 : found.findIndex((block) => row[block] === after) + 1;
     const page = found.slice(begin, begin + limit);
     return {

@@ -74,7 +74,7 @@ function source(omitted: boolean): EmbeddedSource {
     ['0/stacks', json(stacks)],
     ['0/texts', json({ names: {}, reasons: ['a guess'], confidences: ['low', 'medium', 'high'] })],
     ['0/answers', json({ oom: { headline: 'no', text: 'no\n', json: {} } })],
-    ['0/segments', json({ '0': [['0x7f0000000000', 1 << 20, 0, 0xffffffff, 0, null, 0, 2]] })],
+    ['0/segments', json({ '0': [['0x7f0000000000', 1 << 20, 0, 0xffffffff, 0, null, null, 2]] })],
     ['0/sources', json({})],
   ]);
   return new EmbeddedSource(archiveFrom(new Map(parts)));

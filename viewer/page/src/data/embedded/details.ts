@@ -5,7 +5,7 @@ import { upperBound } from '../../base/binary_search';
 import { hex } from './block_filter';
 import type { FileTexts, StackTable } from './file_data';
 import { addressOf, type Lane } from './lane_data';
-import { type SegmentMap, segmentAt } from './segments';
+import { type PlacedBlock, poolOf, type SegmentMap, segmentAt } from './segment_map';
 
 export interface DetailsContext {
   readonly meta: FileMeta;
@@ -53,7 +53,7 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     free_stack: stackOrNull(stacks, kinds.free[k]!),
     forward_stack: stackOrNull(stacks, kinds.forward[k]!),
     segment: segment === null ? null : { address: hex(segment.address), size: Number(segment.end - segment.address), offset: Number(address - segment.address) },
-    ...neighbours(context, block, address, segment),
+    ...neighbours(block, segment, context),
     same_stack: sameStack(lane, kinds.stack[k]!, birth),
   };
 }
@@ -62,65 +62,37 @@ function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {
   return stack === 0 ? null : stacks.info(stack);
 }
 
+function phaseOf({ phases }: FileMeta, birth: number): string {
+  if (birth === 0) return '';
+  return phases.find((phase) => phase.begin < birth && birth <= phase.end)?.kind ?? 'other';
+}
+
 function stepOf({ steps }: FileMeta, birth: number): number | null {
   if (birth === 0) return null;
   const step = upperBound(steps.begin, birth - 1) - 1;
   return step >= 0 && birth <= steps.end[step]! ? step + 1 : null;
 }
 
-interface SegmentSpan {
-  readonly begin: bigint;
-  readonly end: bigint;
-  readonly size: number;
-}
-
-/** The piece of driver memory that the block was born in. */
-function segmentOf({ pieces }: DetailsContext, address: bigint, birth: number): SegmentSpan | null {
-  for (const [begin, size, from, to] of pieces) {
-    const first = BigInt(begin);
-    if (from <= birth && birth < to && address >= first && address - first < BigInt(size)) {
-      return { begin: first, end: first + BigInt(size), size };
-    }
-  }
-  return null;
-}
-
 /** What lay beside the block in its segment when it was born. */
-function neighbours(
-  context: DetailsContext,
-  block: number,
-  address: bigint,
-  segment: SegmentSpan | null,
-): { before: Neighbour | null; after: Neighbour | null } {
-  if (segment === null) return { before: null, after: null };
-  const { lane, stacks } = context;
-  const { birth, completed, kind, row } = lane.blocks;
-  const sizeOf = (i: number): number => lane.kinds.size[kind[i]!]!;
-  const event = birth[block]!;
-  const end = address + BigInt(sizeOf(block));
-  let below = -1;
-  let belowEnd = segment.begin;
-  let above = -1;
-  let aboveBegin = segment.end;
-  for (let i = 0, born = upperBound(birth, event); i < born; i++) {
-    if (i === block || completed[i]! <= event) continue;
-    const begin = addressOf(lane, i);
-    const to = begin + BigInt(sizeOf(i));
-    if (to <= address && to > belowEnd) {
-      below = i;
-      belowEnd = to;
-    }
-    if (begin >= end && begin < aboveBegin) {
-      above = i;
-      aboveBegin = begin;
-    }
-  }
-  const neighbour = (other: number, hole: bigint): Neighbour | null => {
-    if (hole > 0n) return { row: NO_ROW, size: Number(hole), label: 'free' };
-    if (other < 0) return null;
-    return { row: row[other]!, size: sizeOf(other), label: stacks.info(lane.kinds.stack[kind[other]!]!).label };
+function neighbours(block: number, segment: SegmentMap | null, { lane, stacks }: DetailsContext): { before: Neighbour | null; after: Neighbour | null } {
+  const placed = segment?.blocks ?? [];
+  const index = placed.findIndex((one) => one.lane.data === lane && one.block === block);
+  const own = placed[index];
+  if (segment === null || own === undefined) return { before: null, after: null };
+  const before = placed[index - 1];
+  const after = placed[index + 1];
+  return {
+    before: neighbour(own.begin - (before?.end ?? segment.address), before, stacks),
+    after: neighbour((after?.begin ?? segment.end) - own.end, after, stacks),
   };
-  return { before: neighbour(below, address - belowEnd), after: neighbour(above, aboveBegin - end) };
+}
+
+function neighbour(hole: bigint, other: PlacedBlock | undefined, stacks: StackTable): Neighbour | null {
+  if (hole > 0n) return { row: NO_ROW, size: Number(hole), label: 'hole' };
+  if (other === undefined) return null;
+  const { blocks, kinds } = other.lane.data;
+  const { label } = stacks.info(kinds.stack[blocks.kind[other.block]!]!);
+  return { row: blocks.row[other.block]!, size: Number(other.end - other.begin), label: other.pending ? `${label}, freed and waiting` : label };
 }
 
 /** Of the blocks of the lane from one stack: how many, what they hold at an event, and at most. */

@@ -9,7 +9,8 @@ import { type Lane, readLane } from './lane_data';
 import { LaneIndex } from './lane_index';
 import { type Positions, positionsOf } from './positions';
 import { LaneTotals } from './select_curve';
-import type { PackedPiece, SegmentTable } from './segments';
+import { mapSegments, type SegmentMap, type SegmentTable } from './segment_map';
+import { isAllocators } from './segments';
 
 type PackedAnswer = Omit<Answer, 'name'>;
 
@@ -65,9 +66,14 @@ export class EmbeddedRecording {
   sources(): Promise<Readonly<Record<string, SourceText>>> {
     return this.once('sources', async () => (await this.json('sources')) as Record<string, SourceText>);
   }
-  async pieces(device: number): Promise<readonly PackedPiece[]> {
-    const table = await this.once('segments', async () => (await this.json('segments')) as SegmentTable);
-    return table[String(device)] ?? [];
+  /** The driver memory of a device's allocators after an event. */
+  async segments(device: number, event: number): Promise<readonly SegmentMap[]> {
+    const [table, lanes] = await Promise.all([this.once('segments', async () => (await this.json('segments')) as SegmentTable), this.lanes()]);
+    const own = lanes.filter((lane) => lane.meta.device === device && isAllocators(lane));
+    return mapSegments(event, { pieces: table[String(device)] ?? [], lanes: own, streams: this.meta.streams, imported: this.meta.imported_from !== '' });
+  }
+  lanes(): Promise<readonly LoadedLane[]> {
+    return Promise.all(this.meta.lanes.map(({ lane }) => this.lane(lane)));
   }
   lane(number: number): Promise<LoadedLane> {
     const meta = this.meta.lanes[number];

@@ -1,133 +1,83 @@
-// What lay where in the driver memory of an allocator after an event, put together from the pieces and
-// blocks of a mailed file; the rules are those of analysis/fragmentation/segment_map.h.
+// The allocator's state after an event, of a mailed file, as viewer/questions/segments.cc tells it.
 
-import type { FileMeta, LaneMeta, Segments, SegmentState } from '../protocol';
+import { NO_ROW, type FileMeta, type Segments, type SegmentState } from '../protocol';
 import { hex } from './block_filter';
 import type { StackTable } from './file_data';
-import { addressOf, type Lane } from './lane_data';
+import { addressOf } from './lane_data';
+import type { LoadedLane } from './recording';
+import { byAddress, type PlacedBlock, poolOf, type SegmentMap } from './segment_map';
+import { formatBytes } from '../../base/format_bytes';
 import { upperBound } from '../../base/binary_search';
-
-/** Address, size, birth, death, whether it is a page, stream, whether of a private pool, stack. */
-export type PackedPiece = readonly [string, number, number, number, number, string | null, number, number];
-
-export interface SegmentTable {
-  /** By device. */
-  readonly [device: string]: readonly PackedPiece[];
-}
-
-const SMALL_BLOCK = 1 << 20; // c10/cuda/CUDACachingAllocator.cpp: kSmallSize
-const SMALL_SEGMENT = 2 << 20; // kSmallBuffer
-const LARGE_PAGE = 20 << 20; // kLargeBuffer
-
-interface Segment {
-  readonly address: bigint;
-  end: bigint;
-  stream: string | null;
-  isSmall: boolean;
-  isPrivate: boolean;
-  readonly expandable: boolean;
-  readonly stack: number;
-  readonly blocks: { readonly block: number; readonly begin: bigint; readonly end: bigint; readonly pending: boolean }[];
-}
 
 export interface SegmentContext {
   readonly meta: FileMeta;
-  readonly laneMeta: LaneMeta;
-  readonly lane: Lane;
+  readonly lane: LoadedLane;
+  readonly lanes: readonly LoadedLane[]; // all of the file
+  readonly segments: readonly SegmentMap[]; // of the lane's device, after the event
   readonly stacks: StackTable;
   readonly ns: Float64Array;
 }
 
-export function segmentsAfter(event: number, pieces: readonly PackedPiece[], context: SegmentContext): Segments {
-  const segments = joinPieces(event, pieces, context.meta.imported_from !== '');
-  placeBlocks(segments, event, context);
-  const states = segments.sort(bySegmentOrder).map((segment) => stateOf(segment, context));
+interface Shown {
+  readonly address: bigint;
+  readonly state: SegmentState;
+}
+
+export function segmentsAfter(event: number, context: SegmentContext): Segments {
+  const { lane, segments, ns } = context;
+  const held = heldAfter(event, lane);
+  const mapped = isAllocators(lane) ? segments : [];
+  const shown = mapped.map((segment) => ({ address: segment.address, state: stateOf(segment, context) }));
+  shown.push(...(isAllocators(lane) ? unplaced(held, mapped, context) : piecesOf(held, context)));
+  shown.sort((a, b) => compare(a.state.pool, b.state.pool) || compare(a.state.stream, b.state.stream) || byAddress(a.address, b.address));
+  const reserved = isAllocators(lane) ? mapped.map(({ address, end }) => Number(end - address)) : held.map((block) => sizeOf(lane, block));
   return {
     event,
-    ns: context.ns[Math.min(event, context.ns.length - 1)]!,
+    ns: ns[event]!,
     ...eventInWords(event, context),
-    segments: states,
-    live_bytes: sum(states.map((s) => sum(s.bytes.filter((_, i) => s.pending[i] === 0)))),
-    reserved_bytes: sum(states.map((s) => s.size)),
-    largest_hole: Math.max(0, ...states.map(largestHole)),
+    segments: shown.map(({ state }) => state),
+    live_bytes: sum(held.map((block) => sizeOf(lane, block))),
+    reserved_bytes: sum(reserved),
+    largest_hole: mapped.reduce((most, segment) => Math.max(most, largestHole(segment)), 0),
   };
 }
 
-function joinPieces(event: number, pieces: readonly PackedPiece[], imported: boolean): Segment[] {
-  const chunks = pieces
-    .filter(([, size, birth, death]) => size > 0 && birth <= event && event < death)
-    .map(([address, size, , , page, stream, isPrivate, stack]) => ({
-      address: BigInt(address),
-      size: BigInt(size),
-      isPage: page === 1,
-      stream,
-      isPrivate: isPrivate === 1,
-      stack,
-    }));
-  chunks.sort((a, b) => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0));
-  const segments: Segment[] = [];
-  let reached = 0n;
-  for (const chunk of chunks) {
-    const end = chunk.address + chunk.size;
-    const address = chunk.address < reached ? reached : chunk.address; // what overlaps is the first one's
-    if (end > reached) reached = end;
-    if (end <= address) continue;
-    const size = Number(end - address);
-    // A snapshot of PyTorch's own recorder says what one call mapped, which may be many pages.
-    const unit = chunk.isPage && imported ? Math.min(size, size % LARGE_PAGE === 0 ? LARGE_PAGE : SMALL_SEGMENT) : size;
-    const isSmall = unit <= SMALL_SEGMENT;
-    const last = segments.at(-1);
-    if (chunk.isPage && last?.expandable === true && last.end === address && last.stream === chunk.stream && last.isPrivate === chunk.isPrivate) {
-      last.end = end;
-      last.isSmall = last.isSmall && isSmall;
-      continue;
-    }
-    segments.push({ address, end, stream: chunk.stream, isSmall, isPrivate: chunk.isPrivate, expandable: chunk.isPage, stack: chunk.stack, blocks: [] });
-  }
-  return segments;
+/** Their blocks lie in segments; the driver's and the host's pieces are their own. */
+export function isAllocators({ meta }: LoadedLane): boolean {
+  return meta.heap !== 'driver' && meta.heap !== 'host';
 }
 
-/** Lays the blocks that are held or awaited into the segments; who they are of is told by them, too. */
-function placeBlocks(segments: Segment[], event: number, { lane, meta }: SegmentContext): void {
-  const { birth, death, completed, kind } = lane.blocks;
-  const held: { block: number; begin: bigint; end: bigint; pending: boolean }[] = [];
-  for (let i = 0, born = upperBound(birth, event); i < born; i++) {
-    if (completed[i]! <= event) continue;
-    const begin = addressOf(lane, i);
-    held.push({ block: i, begin, end: begin + BigInt(lane.kinds.size[kind[i]!]!), pending: death[i]! <= event });
-  }
-  held.sort((a, b) => (a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0));
-  let next = 0;
-  for (const segment of segments) {
-    while (next < held.length && held[next]!.end <= segment.address) next++;
-    for (let i = next; i < held.length && held[i]!.begin < segment.end; i++) {
-      const { block, begin, end, pending } = held[i]!;
-      const from = begin < segment.address ? segment.address : begin;
-      const to = end > segment.end ? segment.end : end;
-      if (to > from) segment.blocks.push({ block, begin: from, end: to, pending });
-      const k = kind[block]!;
-      if (lane.kinds.size[k]! > SMALL_BLOCK) segment.isSmall = false;
-      if (lane.kinds.pool[k]! !== 0 && lane.pools[lane.kinds.pool[k]! - 1] !== '0x0') segment.isPrivate = true;
-      const stream = meta.streams[lane.kinds.stream[k]!];
-      if (segment.stream === null && stream !== undefined && stream !== 'unknown') segment.stream = stream;
-    }
-  }
+function heldAfter(event: number, { data }: LoadedLane): number[] {
+  const { birth, death } = data.blocks;
+  const held: number[] = [];
+  for (let i = 0, born = upperBound(birth, event); i < born; i++) if (event < death[i]!) held.push(i);
+  return held;
 }
 
-function poolOf(segment: Segment): string {
-  return segment.isPrivate ? 'private' : segment.isSmall ? 'small' : 'large';
+function sizeOf({ data }: LoadedLane, block: number): number {
+  return data.kinds.size[data.blocks.kind[block]!]!;
 }
 
-function bySegmentOrder(a: Segment, b: Segment): number {
-  const left = `${poolOf(a)} ${a.stream ?? ''}`;
-  const right = `${poolOf(b)} ${b.stream ?? ''}`;
-  if (left !== right) return left < right ? -1 : 1;
-  return a.address < b.address ? -1 : a.address > b.address ? 1 : 0;
+type Part = Pick<PlacedBlock, 'block' | 'pending'> & { readonly offset: number; readonly bytes: number };
+
+function partsState(parts: readonly Part[], { lane: { data }, stacks }: SegmentContext): Omit<SegmentState, 'address' | 'size' | 'pool' | 'stream' | 'expandable' | 'stack'> {
+  const { kinds, blocks } = data;
+  const of = <T>(value: (kind: number, block: number) => T): T[] => parts.map(({ block }) => value(blocks.kind[block]!, block));
+  return {
+    offset: parts.map(({ offset }) => offset),
+    bytes: parts.map(({ bytes }) => bytes),
+    requested: of((k) => kinds.requested[k]!),
+    row: of((_, block) => blocks.row[block]!),
+    pending: parts.map(({ pending }) => (pending ? 1 : 0)),
+    category: of((k) => kinds.category[k]!),
+    key: of((k) => stacks.keyOf(kinds.stack[k]!)),
+  };
 }
 
-function stateOf(segment: Segment, { lane, stacks }: SegmentContext): SegmentState {
-  const { kinds, blocks } = lane;
-  const of = <T>(value: (kind: number, block: number) => T): T[] => segment.blocks.map(({ block }) => value(blocks.kind[block]!, block));
+function stateOf(segment: SegmentMap, context: SegmentContext): SegmentState {
+  // A block of another heap's allocator in this segment is none of this lane's.
+  const own = segment.blocks.filter(({ lane }) => lane === context.lane);
+  const parts = own.map(({ block, pending, begin, end }) => ({ block, pending, offset: Number(begin - segment.address), bytes: Number(end - begin) }));
   return {
     address: hex(segment.address),
     size: Number(segment.end - segment.address),
@@ -135,42 +85,85 @@ function stateOf(segment: Segment, { lane, stacks }: SegmentContext): SegmentSta
     stream: segment.stream ?? 'unknown',
     expandable: segment.expandable,
     stack: segment.stack,
-    offset: segment.blocks.map(({ begin }) => Number(begin - segment.address)),
-    bytes: segment.blocks.map(({ begin, end }) => Number(end - begin)),
-    requested: of((k) => kinds.requested[k]!),
-    row: of((_, block) => blocks.row[block]!),
-    pending: segment.blocks.map(({ pending }) => (pending ? 1 : 0)),
-    category: of((k) => kinds.category[k]!),
-    key: of((k) => stacks.keyOf(kinds.stack[k]!)),
+    ...partsState(parts, context),
   };
 }
 
-function largestHole(segment: SegmentState): number {
-  let reached = 0;
-  let largest = 0;
-  segment.offset.forEach((offset, i) => {
-    largest = Math.max(largest, offset - reached);
-    reached = Math.max(reached, offset + segment.bytes[i]!);
+/** What is held and in no segment that is known, end to end. */
+function unplaced(held: readonly number[], segments: readonly SegmentMap[], context: SegmentContext): Shown[] {
+  const rest = new Map(held.map((block) => [block, sizeOf(context.lane, block)]));
+  for (const { blocks } of segments) {
+    for (const { lane, block, pending, begin, end } of blocks) {
+      if (lane === context.lane && !pending) rest.set(block, rest.get(block)! - Number(end - begin));
+    }
+  }
+  const parts: Part[] = [];
+  let size = 0;
+  for (const [block, bytes] of byRow(rest, context.lane)) {
+    if (bytes <= 0) continue;
+    parts.push({ block, pending: false, offset: size, bytes });
+    size += bytes;
+  }
+  if (parts.length === 0) return [];
+  const state = { address: '0x0', size, pool: 'in no segment that is known', stream: '', expandable: false, stack: 0, ...partsState(parts, context) };
+  return [{ address: 0n, state }];
+}
+
+function byRow(blocks: ReadonlyMap<number, number>, { data }: LoadedLane): [number, number][] {
+  return [...blocks].sort(([a], [b]) => data.blocks.row[a]! - data.blocks.row[b]!);
+}
+
+function piecesOf(held: readonly number[], context: SegmentContext): Shown[] {
+  const { lane, meta } = context;
+  const { blocks, kinds } = lane.data;
+  return held.map((block) => {
+    const address = addressOf(lane.data, block);
+    const k = blocks.kind[block]!;
+    const size = kinds.size[k]!;
+    const parts = partsState([{ block, pending: false, offset: 0, bytes: size }], context);
+    return { address, state: { address: hex(address), size, pool: lane.meta.heap, stream: meta.streams[kinds.stream[k]!] ?? 'unknown', expandable: false, stack: kinds.stack[k]!, ...parts } };
   });
-  return Math.max(largest, segment.size - reached);
+}
+
+function largestHole({ address, end, blocks }: SegmentMap): number {
+  let reached = address;
+  let largest = 0n;
+  for (const block of blocks) {
+    if (block.begin - reached > largest) largest = block.begin - reached;
+    reached = block.end;
+  }
+  return Number(end - reached > largest ? end - reached : largest);
+}
+
+function eventInWords(event: number, { lane, lanes, meta, stacks }: SegmentContext): { readonly what: string; readonly row: number } {
+  if (event === 0) return { what: 'before the first event', row: NO_ROW };
+  for (const one of lanes) {
+    const found = changeAt(event, one);
+    if (found === null) continue;
+    const { blocks, kinds } = one.data;
+    const k = blocks.kind[found.block]!;
+    // Another heap's event changes nothing here, and a person should know whose it is.
+    const whose = one === lane ? '' : ` of ${one.meta.heap}`;
+    const place = stacks.ownOf(kinds.stack[k]!)?.place ?? '';
+    const where = place === '' ? '' : ` (${place})`;
+    return { what: `${found.verb} ${formatBytes(kinds.size[k]!)} at ${hex(addressOf(one.data, found.block))}${whose}${where}`, row: blocks.row[found.block]! };
+  }
+  const isWhole = (meta.omitted?.blocks ?? 0) === 0;
+  return { what: isWhole ? 'a free that the driver refused' : 'an event of a block that this file lacks', row: NO_ROW };
+}
+
+function changeAt(event: number, { data }: LoadedLane): { readonly block: number; readonly verb: string } | null {
+  const { birth, death } = data.blocks;
+  const born = upperBound(birth, event) - 1;
+  if (born >= 0 && birth[born] === event) return { block: born, verb: 'alloc' };
+  const died = death.indexOf(event);
+  return died < 0 ? null : { block: died, verb: 'free' };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function sum(values: readonly number[]): number {
   return values.reduce((a, b) => a + b, 0);
-}
-
-function eventInWords(event: number, { lane, stacks }: SegmentContext): { readonly what: string; readonly row: number } {
-  const { birth, death, kind, row, count } = lane.blocks;
-  const describe = (block: number, verb: string): { what: string; row: number } => {
-    const k = kind[block]!;
-    const own = stacks.ownOf(lane.kinds.stack[k]!);
-    const where = own === null || own.place === '' ? '' : ` (${own.place})`;
-    return { what: `${verb} ${lane.kinds.size[k]!} bytes at ${hex(addressOf(lane, block))}${where}`, row: row[block]! };
-  };
-  if (event > 0) {
-    const born = upperBound(birth, event) - 1;
-    if (born >= 0 && birth[born] === event) return describe(born, 'alloc');
-    for (let i = 0; i < count; i++) if (death[i] === event) return describe(i, 'free');
-  }
-  return { what: event === 0 ? 'before the first event' : 'an event of other memory', row: 0xffffffff };
 }

@@ -153,14 +153,17 @@ export function selectPlaces(
   index: LaneIndex,
   placeOf: (block: number) => number,
 ): number[] {
-  const width = (query.to - query.from) / query.columns;
+  const columns = { count: query.columns, from: query.from, width: (query.to - query.from) / query.columns };
   const rowBytes = (query.high - query.low) / query.rows;
   const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
-  const shown: number[] = [];
-  index.forEach(query.from, query.to, width, (block) => {
+  const shown: { readonly block: number; readonly area: number }[] = [];
+  index.forEach(query.from, query.to, columns.width, (block) => {
     const size = sizeOf(block);
     const place = placeOf(block);
-    if (size >= rowBytes && place < query.high && place + size > query.low) shown.push(block);
+    if (size < rowBytes || !(place < query.high && place + size > query.low)) return;
+    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    if (from < to) shown.push({ block, area: size * (to - from) });
   });
-  return shown.length <= MAX_BLOCKS ? shown : [...limitToLargest(shown, sizeOf)];
+  if (shown.length > MAX_BLOCKS) shown.sort((a, b) => b.area - a.area);
+  return shown.slice(0, MAX_BLOCKS).map(({ block }) => block);
 }

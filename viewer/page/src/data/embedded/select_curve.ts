@@ -137,7 +137,16 @@ function sampled({ event, value }: Changes): TotalCurve {
   return new TotalCurve([0, ...event], Float64Array.from([NaN, ...value]));
 }
 
-export function selectCurve(window: Window, totals: LaneTotals, series: readonly Series[], positions: Positions, nsOf: (event: number) => number, categories: number): CurveTile {
+export interface CurveContext {
+  readonly totals: LaneTotals;
+  readonly series: readonly Series[];
+  readonly positions: Positions;
+  readonly end: number; // of the axis
+  readonly clock: Float64Array;
+  readonly categories: number;
+}
+
+export function selectCurve(window: Window, { totals, series, positions, end, clock, categories }: CurveContext): CurveTile {
   const { columns, from, to } = window;
   const width = (to - from) / columns;
   const event = new Uint32Array(columns);
@@ -145,11 +154,13 @@ export function selectCurve(window: Window, totals: LaneTotals, series: readonly
   const byCategory = new Float64Array(categories * columns);
   const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
   for (let c = 0; c < columns; c++) {
-    const middle = positions.eventAt(from + (c + 0.5) * width);
+    const position = from + width / 2 + width * c;
+    const middle = positions.eventAt(position);
     const first = positions.eventAt(from + c * width);
-    const last = Math.max(first, positions.eventsBefore(from + (c + 1) * width) - 1);
+    const last = Math.max(first, middle, positions.eventsBefore(from + (c + 1) * width) - 1);
     event[c] = middle;
-    ns[c] = nsOf(middle);
+    ns[c] = window.axis === 'time' ? position : clock[middle]!;
+    if (position < positions.of(0) || position > end) continue;
     totals.categoriesAt(middle, byCategory, columns, c);
     for (const [name, values] of out) {
       const curve = totals.seriesOf(name);
@@ -163,5 +174,6 @@ export function selectCurve(window: Window, totals: LaneTotals, series: readonly
 }
 
 function emptySeries(columns: number): CurveSeries {
-  return { min: new Float64Array(columns), max: new Float64Array(columns), mid: new Float64Array(columns) };
+  const unknown = (): Float64Array => new Float64Array(columns).fill(NaN);
+  return { min: unknown(), max: unknown(), mid: unknown() };
 }
