@@ -39,7 +39,8 @@ class Recordings {
     for (const std::string& path : paths) {
       const auto file = static_cast<uint32_t>(recordings_.size());
       recordings_.push_back(std::make_unique<ServedRecording>(file, path, backend_, [] {}));
-      recordings_.back()->Load();
+      // A file to mail leaves nothing behind but itself.
+      recordings_.back()->Load(ServedRecording::Keep::kNothing);
       const absl::Status status = Take(*recordings_.back());
       if (!status.ok()) return status;
     }

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "viewer/html/file_parts.h"
 #include "viewer/html/lane_slab.h"
@@ -24,6 +25,13 @@ constexpr uint64_t kMegabyte = 1'000'000;
 // What an event's time may cost, as a share of the file; and how much coarser each try is.
 constexpr double kClockShare = 0.2;
 constexpr int64_t kClockDivisor = 4'000'000;
+
+// With two decimals, rounded up: so much is enough.
+std::string MegabytesUp(uint64_t bytes) {
+  constexpr uint64_t kHundredth = kMegabyte / 100;
+  const uint64_t hundredths = (bytes + kHundredth - 1) / kHundredth;
+  return absl::StrFormat("%d.%02d", hundredths / 100, hundredths % 100);
+}
 
 DataPart JsonPart(std::string name, const ordered_json& json) {
   return {std::move(name), Gzip(Dump(json))};
@@ -180,7 +188,7 @@ class MailedPageMaker {
 
   absl::Status TooSmall(uint64_t size) const {
     return absl::ResourceExhaustedError(
-        absl::StrCat("even without blocks the page needs ", (size + kMegabyte - 1) / kMegabyte,
+        absl::StrCat("even without blocks the page needs ", MegabytesUp(size),
                      " MB; allow that with --max-mb, export fewer files, or look at them with: "
                      "gpumemtrace view"));
   }

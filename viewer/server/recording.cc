@@ -42,10 +42,10 @@ ServedRecording::ServedRecording(uint32_t file, std::string path, const Backend&
   meta_ = EmptyMeta();
 }
 
-void ServedRecording::Load() {
+void ServedRecording::Load(Keep keep) {
   absl::Status status;
   try {
-    status = LoadOrFail();
+    status = LoadOrFail(keep);
   } catch (const std::bad_alloc&) {
     status =
         absl::ResourceExhaustedError(absl::StrCat(path_, ": there is not enough memory for it"));
@@ -60,7 +60,7 @@ void ServedRecording::Load() {
   Tell(State::kFailed, "", 0);
 }
 
-absl::Status ServedRecording::LoadOrFail() {
+absl::Status ServedRecording::LoadOrFail(Keep keep) {
   index_was_kept_ = UseKeptIndex();
   if (absl::Status status = ReadFile(); !status.ok()) return status;
   if (!index_was_kept_) BuildIndex();
@@ -70,7 +70,9 @@ absl::Status ServedRecording::LoadOrFail() {
   AddCategories();
   Tell(State::kReady, "", 1);
   // Where it cannot be kept it is built again the next time.
-  if (!index_was_kept_) (void)SaveIndex(path_, *owned_index_, Dump(meta()));
+  if (keep == Keep::kIndex && !index_was_kept_) {
+    (void)SaveIndex(path_, *owned_index_, Dump(meta()));
+  }
   return absl::OkStatus();
 }
 

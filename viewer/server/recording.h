@@ -80,7 +80,9 @@ class ServedRecording {
   ServedRecording(uint32_t file, std::string path, const Backend& backend,
                   std::function<void()> changed);
 
-  void Load();
+  // Whether the index is kept for another time (viewer/index/index_cache.h).
+  enum class Keep { kIndex, kNothing };
+  void Load(Keep keep = Keep::kIndex);
 
   // FileProgress and FileMeta.
   nlohmann::ordered_json progress() const;
@@ -108,7 +110,7 @@ class ServedRecording {
  private:
   enum class State { kLoading, kCoarse, kBlocks, kReady, kFailed };
 
-  absl::Status LoadOrFail();
+  absl::Status LoadOrFail(Keep keep);
   bool UseKeptIndex();
   absl::Status ReadFile();
   void BuildIndex();
