@@ -134,7 +134,7 @@ function quantile(values: readonly number[], share: number): number {
 const server = createServer((request, response) => void answer(new URL(request.url ?? '', 'http://127.0.0.1'), response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const browser = await launch();
-const test = await TestPage.open(browser, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token/`, width: 1600, height: 900 });
+const test = await TestPage.open(browser, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token/#v=1&axis=time`, width: 1600, height: 900 });
 await test.page.evaluate(() => {
   const timed = { frames: [] as number[], scripts: [] as number[] };
   (window as unknown as TimedWindow).gmtFrames = timed;

@@ -6,7 +6,7 @@ import type { DataSource } from '../data/data_source';
 import { Commands } from '../state/commands';
 import { axesOf, clampRange, domainOf, Navigator } from '../state/navigator';
 import { fileOf, laneOf } from '../state/scope';
-import type { State } from '../state/state';
+import { INITIAL_STATE, type State } from '../state/state';
 import { Store } from '../state/store';
 import { readUrl, writeUrl, type LinkedState } from '../state/url_state';
 
@@ -63,7 +63,7 @@ export class Page {
     }
     const meta = old.meta?.files[file];
     if (meta === undefined) return;
-    const axis = axesOf(meta).includes(old.axis) ? old.axis : 'time';
+    const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
     this.store.update({
       file, lane, axis, band: null, cursor: null, base: null, selection: { kind: 'none' },
       range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
@@ -121,7 +121,7 @@ function settled(state: State, keep: boolean, linked: Partial<LinkedState>): Sta
   if (file === null) return state;
   const lane = file.lanes.find((each) => each.lane === state.lane) ?? file.lanes[0];
   if (lane === undefined) return { ...state, file: file.file };
-  const axis = axesOf(file).includes(state.axis) ? state.axis : 'time';
+  const axis = axesOf(file).includes(state.axis) ? state.axis : INITIAL_STATE.axis;
   const domain = domainOf(file, axis);
   const isLinked = linked.range !== undefined && axis === state.axis;
   const range = keep || isLinked ? clampRange(state.range, domain, axis) : domain;

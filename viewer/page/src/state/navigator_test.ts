@@ -9,7 +9,7 @@ async function navigating(): Promise<{ store: Store; source: GeneratedSource; na
   const store = new Store();
   const meta = await source.meta();
   const range = domainOf(meta.files[0]!, 'time');
-  store.update({ meta, range, rangeEvents: { from: 0, to: meta.files[0]!.events } });
+  store.update({ meta, axis: 'time', range, rangeEvents: { from: 0, to: meta.files[0]!.events } });
   return { store, source, navigator: new Navigator(store, source) };
 }
 

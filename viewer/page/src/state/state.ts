@@ -76,7 +76,7 @@ export const INITIAL_STATE: State = {
   file: 0,
   other: null,
   lane: 0,
-  axis: 'time',
+  axis: 'event', // idle time, as of a start, leaves the steps no room on the other one
   layout: 'stacked',
   colorBy: 'category',
   range: { from: 0, to: 1 },
