@@ -38,6 +38,10 @@ export function Shell({ page }: { readonly page: Page }) {
         document.getElementById('main')?.focus();
       }}>Go to the view</a>
       <TopBar page={page} state={state} onHelp={() => setDialog('help')} onPalette={() => setDialog('palette')} />
+      <div class="bar subject">
+        <FileChoice page={page} state={state} />
+        {laneOf(state) !== null && <FilterBar state={state} store={store} />}
+      </div>
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
       {dialog === 'help' && <Help commands={commands} onClose={close} />}
@@ -47,12 +51,11 @@ export function Shell({ page }: { readonly page: Page }) {
 }
 
 function Loaded({ props }: { readonly props: ViewProps }) {
-  const { state, store } = props;
+  const { state } = props;
   const view: View | undefined = VIEWS[state.view];
   const Component = view?.component;
   return (
     <>
-      <FilterBar state={state} store={store} />
       <ProgressLine state={state} />
       <Minimap {...props} />
       <main id="main" tabIndex={-1} aria-label={view?.title ?? 'View'}>
@@ -78,7 +81,6 @@ function TopBar({ page, state, onHelp, onPalette }: TopBarProps) {
   return (
     <header class="top">
       <h1>gpumemtrace</h1>
-      <FileChoice page={page} state={state} />
       <nav aria-label="Views">
         {Object.entries(VIEWS).map(([name, view], i) => (
           <a

@@ -38,7 +38,7 @@ export function FilterBar({ state, store }: FilterBarProps) {
   const set = (change: Partial<Filter>): void => store.update((old) => ({ filter: { ...old.filter, ...change } }));
   const isSet = chips.length > 0 || state.filter.text !== '';
   return (
-    <div class="bar filter-bar" role="search" aria-label="Filter">
+    <div class="filter-bar" role="search" aria-label="Filter">
       <input
         id="filter-text"
         type="search"
