@@ -4,9 +4,11 @@
 import { formatBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
+import type { Quads } from '../../render/quads';
 import { colorOfCategory, colorOfIndex, indexOfKey, mix, OTHER, SEQUENTIAL, SITES } from '../../render/palette';
 import type { Theme } from '../../render/theme';
 import type { ColorBy } from '../../state/state';
+import type { LaidOut } from './stacked_layout';
 
 export interface LegendEntry {
   readonly name: string;
@@ -29,7 +31,7 @@ interface Kinds {
 }
 
 /** `passes` null: there is no filter. */
-export function colorItems(tile: BlockTile, items: number, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
+export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
   const kinds = kindsOf(tile, by, file);
   const pale = kinds.colors.length;
   const rest = pale * 2;
@@ -43,11 +45,22 @@ export function colorItems(tile: BlockTile, items: number, by: ColorBy, file: Fi
     bytes[kind]! += tile.size[i]!;
   }
   for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + (i - tile.row.length);
+  if (by === 'category') addRest(bytes, tile.row.length, quads);
   const legend = kinds.names
     .map((name, kind) => ({ name, color: kinds.colors[kind]!, bytes: bytes[kind]!, change: kinds.change(kind) }))
     .filter((entry) => entry.bytes > 0 && entry.name !== '');
   const faded = kinds.colors.map((color) => mix(color, theme.bg, 0.78));
   return { colors: [...kinds.colors, ...faded, ...restColors], ofItem, legend: by === 'size' || by === 'age' ? legend : legend.sort((a, b) => b.bytes - a.bytes) };
+}
+
+// A window may be all sums: their colours are category colours too, and want their names.
+function addRest(bytes: Float64Array, rows: number, quads: Quads): void {
+  const most = new Float64Array(bytes.length);
+  for (let i = 0; i < quads.count; ++i) {
+    const category = quads.item[i]! - rows;
+    if (category >= 0) most[category] = Math.max(most[category]!, quads.y1[i]! - quads.y0[i]!);
+  }
+  for (const [category, tallest] of most.entries()) bytes[category]! += tallest;
 }
 
 function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta): Kinds {

@@ -68,22 +68,28 @@ describe('filter', () => {
 
 describe('colours', () => {
   it.each<ColorBy>(['category', 'stack', 'size', 'age', 'stream', 'thread'])('by %s are there for every item', async (by) => {
-    const { colors, ofItem } = colorItems(tile, laidOut.items, by, await fileMeta(), THEME, null);
+    const { colors, ofItem } = colorItems(tile, laidOut, by, await fileMeta(), THEME, null);
     expect(ofItem.length).toBe(laidOut.items);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
   });
   it('are paler for what the filter does not let through', async () => {
-    const { colors, ofItem } = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
-    const plain = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, null);
+    const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
+    const plain = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
     for (const [i, row] of tile.row.entries()) {
       if (row !== NO_ROW) expect(luminance(colors[ofItem[i]!]!)).toBeGreaterThan(luminance(plain.colors[plain.ofItem[i]!]!));
     }
   });
+  it('have a legend in a window that is all sums', async () => {
+    const none = { ...tile, row: tile.row.slice(0, 0) };
+    const rests = layoutStacked(none, selectCurve(recording, QUERY), 0);
+    const { legend } = colorItems(none, rests, 'category', await fileMeta(), THEME, null);
+    expect(legend.map((entry) => entry.name)).toContain('parameters');
+  });
   it('have a legend with what is shown, largest first, each with its filter', async () => {
-    const { legend } = colorItems(tile, laidOut.items, 'category', await fileMeta(), THEME, null);
+    const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);
     expect(legend.map((entry) => entry.bytes)).toEqual(legend.map((entry) => entry.bytes).sort((a, b) => b - a));
     expect(legend.find((entry) => entry.name === 'parameters')!.change).toEqual({ category: 'parameters' });
-    const sizes = colorItems(tile, laidOut.items, 'size', await fileMeta(), THEME, null).legend;
+    const sizes = colorItems(tile, laidOut, 'size', await fileMeta(), THEME, null).legend;
     expect(sizes.find((entry) => entry.name === '16.0 MiB to 64.0 MiB')!.change).toEqual({ min_size: 16 * 1024 ** 2, max_size: 64 * 1024 ** 2 - 1 });
   });
 });

@@ -36,7 +36,7 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
     store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
   };
   return (
-    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${formatBytes(bytes)} in the blocks shown here`} onClick={toggle}>
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${formatBytes(bytes)} in what is shown here`} onClick={toggle}>
       <Swatch color={color} /> {name}
     </button>
   );

@@ -224,7 +224,7 @@ export class TimelineCanvas {
     this.coloredBy = hangsOn;
     if (state.filter.text !== '') this.stacks.want(state.file, new Set(picture.blocks.stack));
     const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack));
-    const coloring = colorItems(picture.blocks, picture.laidOut.items, state.colorBy, file, this.theme, passes);
+    const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, this.theme, passes);
     this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
     this.shown = { picture, coloring };
     this.onShown(this.shown, this.tiles.failure);
@@ -288,7 +288,8 @@ export class TimelineCanvas {
     this.drawMoment(cursorEvent(state), view, whole, theme.accent, state.cursor === null ? [2, 5] : []);
     if (this.hovered !== null && this.dragged === null) {
       overlay.line(this.hovered.x, areas.counters.top, this.hovered.x, plot.top + plot.height, theme.muted, [1, 3]);
-      if (this.hovered.item !== null) this.outlineItem(this.hovered.item, view, theme.fg, 1);
+      const rows = this.shown?.picture.blocks.row.length ?? 0;
+      if (this.hovered.item !== null && this.hovered.item < rows) this.outlineItem(this.hovered.item, view, theme.fg, 1);
     }
     this.drawDragged(view);
     overlay.unclip();

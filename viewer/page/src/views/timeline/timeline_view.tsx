@@ -92,6 +92,7 @@ function readout(shown: Shown | null): string {
   const { blocks } = shown.picture;
   let count = 0;
   for (const row of blocks.row) if (row !== NO_ROW) ++count;
+  if (count === 0 && blocks.hidden > 0) return `${formatCount(blocks.hidden)} blocks, all as sums: zoom in to see them`;
   return `${formatCount(count)} blocks drawn alone, ${formatCount(blocks.hidden)} as sums`;
 }
 

@@ -41,7 +41,13 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   const { blocks } = picture;
   const { item } = hover;
   if (item === null) return [moment, ...countersAt(picture, hover.position)];
-  if (item >= blocks.row.length) return [`small or short: ${file.categories[item - blocks.row.length] ?? 'other'}`, moment];
+  if (item >= blocks.row.length) {
+    const name = file.categories[item - blocks.row.length] ?? 'other';
+    const { categories, window } = picture.curve;
+    const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(picture, hover.position)];
+    const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
+    return [`${name}: too small or short here`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+  }
   if (blocks.row[item] === NO_ROW) return [moment];
   const size = blocks.size[item]!;
   const name = stackOf(blocks.stack[item]!)?.label ?? '';
