@@ -38,7 +38,7 @@ function deviceRows(device: Json): Section {
     bytes(row.number('bytes'), linkOf(row)),
     text(formatPercent(row.number('bytes'), used)),
     text(row.text('known_by')),
-    text([row.text('detail'), row.flag('releasable') ? 'empty_cache() would give it back' : ''].filter((part) => part !== '').join('; ')),
+    text([...new Set([row.text('detail'), row.flag('releasable') ? 'empty_cache() would give it back' : ''])].filter((part) => part !== '').join('; ')),
   ]);
   const source = device.text('source');
   return {
