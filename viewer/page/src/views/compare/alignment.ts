@@ -8,15 +8,26 @@ import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
 export interface Alignment {
   readonly from: number; // of the common axis
   readonly to: number;
+  /** Where its axis has words: at both ends, and in the middles of steps or of equal parts. */
+  readonly ticks: readonly number[];
   /** Position on `side`'s own axis. */
   readonly own: (position: number, side: 0 | 1) => number;
+}
+
+const PARTS = 6;
+const MOST_STEPS = 12; // with words
+
+function stepTicks(steps: number): number[] {
+  const every = Math.ceil(steps / MOST_STEPS);
+  return Array.from({ length: Math.ceil(steps / every) }, (_, i) => i * every + 0.5);
 }
 
 export function align(compare: Pick<Compare, 'aligned_by' | 'steps'>, files: readonly [FileMeta, FileMeta]): Alignment {
   const { steps } = compare;
   if (compare.aligned_by !== 'step' || steps.length === 0) {
     const length = (file: FileMeta): number => (compare.aligned_by === 'event' ? file.events : file.end_ns);
-    return { from: 0, to: Math.max(1, length(files[0]), length(files[1])), own: (position) => position };
+    const to = Math.max(1, length(files[0]), length(files[1]));
+    return { from: 0, to, ticks: Array.from({ length: PARTS + 1 }, (_, i) => (to * i) / PARTS), own: (position) => position };
   }
   const knots = ([0, 1] as const).map((side) => {
     const begins = steps.map((pair) => pair[side]);
@@ -25,6 +36,7 @@ export function align(compare: Pick<Compare, 'aligned_by' | 'steps'>, files: rea
   return {
     from: -1,
     to: steps.length + 1,
+    ticks: [-1, ...stepTicks(steps.length), steps.length + 1],
     own: (position, side) => {
       const at = Math.min(Math.max(Math.floor(position), -1), steps.length);
       const begin = knots[side]![at + 1]!;

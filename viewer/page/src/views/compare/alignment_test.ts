@@ -25,6 +25,12 @@ describe('steps that are aligned', () => {
     expect([-1, 0, 1, 2, 3].map((position) => alignment.own(position, 1))).toEqual([0, 20, 30, 50, 50]);
   });
 
+  it('are named in their middles, and not all where they are many', () => {
+    expect(alignment.ticks).toEqual([-1, 0.5, 1.5, 3]);
+    const many = align({ aligned_by: 'step', steps: Array.from({ length: 100 }, () => [10, 20] as const) }, [A, B]);
+    expect(many.ticks.slice(0, 3)).toEqual([-1, 0.5, 9.5]);
+  });
+
   it('are stretched between', () => {
     expect(alignment.own(0.5, 0)).toBe(15);
     expect(alignment.own(0.5, 1)).toBe(25);

@@ -40,10 +40,9 @@ export function CompareChart(props: CompareChartProps) {
         context.fillText(formatBytes(tick), 4, Math.max(6, y(tick)));
       }
       context.fillStyle = theme.muted;
-      for (let i = 0; i <= 6; i++) {
-        const position = alignment.from + ((alignment.to - alignment.from) * i) / 6;
-        context.textAlign = i === 0 ? 'left' : i === 6 ? 'right' : 'center';
-        context.fillText(wordsOf(position), x((columns * i) / 6), height - BOTTOM / 2);
+      for (const position of alignment.ticks) {
+        context.textAlign = position === alignment.from ? 'left' : position === alignment.to ? 'right' : 'center';
+        context.fillText(wordsOf(position), x((columns * (position - alignment.from)) / (alignment.to - alignment.from)), height - BOTTOM / 2);
       }
       context.textAlign = 'left';
       curves.forEach((curve, side) => drawCurve(context, curve, COLORS[side]!, side === 1, x, y));
