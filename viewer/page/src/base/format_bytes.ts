@@ -50,7 +50,9 @@ export function formatCount(count: number): string {
 }
 
 export function formatPercent(part: number, whole: number): string {
-  return whole === 0 ? '–' : `${trimZeros(((100 * part) / whole).toPrecision(2))} %`;
+  if (whole === 0) return '–';
+  if (part > 0 && part < whole / 10_000) return '< 0.01 %';
+  return `${trimZeros(((100 * part) / whole).toPrecision(2))} %`;
 }
 
 /** '64M', '1.5 GiB', '4096' in bytes; null: not a size. */

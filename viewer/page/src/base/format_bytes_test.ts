@@ -46,6 +46,8 @@ describe('other figures', () => {
   it('has no share of nothing', () => {
     expect(formatPercent(1, 0)).toBe('–');
     expect(formatPercent(1, 8)).toBe('13 %');
+    expect(formatPercent(1, 20_000)).toBe('< 0.01 %');
+    expect(formatPercent(0, 20_000)).toBe('0 %');
     expect(formatPercent(8, 8)).toBe('100 %');
   });
 });

@@ -174,7 +174,9 @@ export function drawPositions(renderer: Renderer, axis: Axis, box: Box, view: Vi
   for (const position of ticks) {
     const x = xOf(view, position);
     renderer.line(x, box.top, x, box.top + 4, theme.muted, []);
-    renderer.text(axisWords(axis, position, step), x, box.top + 12, theme.muted, 'center');
+    // At the right edge half of the words would be cut off.
+    const isLast = x > box.left + box.width - 36;
+    renderer.text(axisWords(axis, position, step), isLast ? box.left + box.width : x, box.top + 12, theme.muted, isLast ? 'right' : 'center');
   }
 }
 

@@ -37,7 +37,8 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   if (hover.instant !== null) return [wordsOf(hover.instant)];
   if (picture === null || hover.position < view.from || hover.position > view.to) return [];
   const resolution = (view.to - view.from) / view.box.width;
-  const moment = axisWords(picture.subject.axis, hover.position, resolution);
+  const words = axisWords(picture.subject.axis, hover.position, resolution);
+  const moment = picture.subject.axis === 'event' ? `event ${words}` : words;
   const { blocks } = picture;
   const { item } = hover;
   if (item === null) return [moment, ...countersAt(picture, hover.position)];
@@ -62,7 +63,7 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
 
 function lifeWords(axis: Axis, start: number, end: number, resolution: number): string {
   const held = end === Infinity ? 'never freed' : axis === 'time' ? `held ${formatDuration(end - start)}` : axis === 'event' ? `held ${(end - start).toLocaleString('en')} events` : `held ${(end - start).toPrecision(3)} steps`;
-  return `${held}, from ${axisWords(axis, start, resolution)}`;
+  return `${held}, from ${axis === 'event' ? 'event ' : ''}${axisWords(axis, start, resolution)}`;
 }
 
 function columnAt({ curve: { window } }: Picture, position: number): number {
