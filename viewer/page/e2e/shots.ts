@@ -10,6 +10,26 @@ if (place === undefined || folder === undefined) throw new Error('usage: shots.t
 const url = /^https?:/.test(place) ? place : pathToFileURL(path.resolve(place)).href;
 mkdirSync(folder, { recursive: true });
 
+async function shoot(test: TestPage, name: string): Promise<void> {
+  await test.page.screenshot({ path: path.join(folder!, `${name}.png`) });
+}
+
+// The other layout, and the details of a block.
+async function shootTimeline(test: TestPage): Promise<void> {
+  await test.press('l');
+  await shoot(test, 'by_address');
+  await test.press('l');
+  const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
+  for (let down = 0.4; down < 0.95 && (await test.state()).selection.kind !== 'block'; down += 0.03) {
+    await test.page.mouse.click(x + width * 0.35, y + height * down);
+    await test.idle();
+  }
+  await test.page.mouse.move(0, 0);
+  await test.idle();
+  await shoot(test, 'details');
+  await test.press('Escape');
+}
+
 const browser = await launch();
 for (const colorScheme of ['light', 'dark'] as const) {
   const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 720 });
@@ -21,8 +41,10 @@ for (const colorScheme of ['light', 'dark'] as const) {
     const name = title.trim().toLowerCase().replaceAll(/[^a-z]+/g, '_');
     if (colorScheme === 'dark' && i > 0) break;
     await links.nth(i).click();
+    await test.page.mouse.move(0, 0);
     await test.idle();
-    await test.page.screenshot({ path: path.join(folder, `${name}${colorScheme === 'dark' ? '_dark' : ''}.png`) });
+    await shoot(test, `${name}${colorScheme === 'dark' ? '_dark' : ''}`);
+    if (colorScheme === 'light' && i === 0) await shootTimeline(test);
   }
   await test.close();
 }
