@@ -32,7 +32,7 @@ async function shootTimeline(test: TestPage): Promise<void> {
 
 const browser = await launch();
 for (const colorScheme of ['light', 'dark'] as const) {
-  const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 720 });
+  const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 680 });
   await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready') ?? false);
   await test.idle();
   const links = test.page.getByRole('navigation').getByRole('link');

@@ -73,7 +73,8 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
     else renderer.triangle(x, row.top + 8, 5, color);
     // Words where they do not run into those before.
     if (instant.kind === 'oom' && x > free) {
-      renderer.text('OOM', x + 8, row.top + 8, color, 'left');
+      const isLeft = x > row.left + row.width - 36;
+      renderer.text('OOM', x + (isLeft ? -8 : 8), row.top + 8, color, isLeft ? 'right' : 'left');
       free = x + 36;
     }
   }

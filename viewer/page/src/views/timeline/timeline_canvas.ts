@@ -264,7 +264,11 @@ export class TimelineCanvas {
     const isLeft = x > view.box.left + view.box.width - 130;
     this.base.line(x, y - 8, x, y + 6, this.theme.fg, []);
     this.base.triangle(x, y - 8, 4, this.theme.fg);
-    this.base.text(`peak ${formatBytes(lane.peak_bytes)}`, x + (isLeft ? -8 : 8), y - 4, this.theme.fg, isLeft ? 'right' : 'left');
+    const words = `peak ${formatBytes(lane.peak_bytes)}`;
+    const width = words.length * 6.2 + 6;
+    // Over blocks of any colour, where they lie by address.
+    if (state.layout === 'address') this.base.rect({ left: isLeft ? x - 5 - width : x + 5, top: y - 11, width, height: 14 }, this.theme.bg);
+    this.base.text(words, x + (isLeft ? -8 : 8), y - 4, this.theme.fg, isLeft ? 'right' : 'left');
   }
 
   // Beside the tile: on its way.
