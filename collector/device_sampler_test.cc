@@ -93,7 +93,7 @@ TEST_F(DeviceSamplerTest, HangingSourceIsLeftBehind) {
   machine_->AwaitReading();
   sampler.reset();
   machine_->Hang(false);
-  machine_->AwaitReads(1);  // it ends, with all that it uses
+  machine_->AwaitReadsInAll(1);  // it ends, with all that it uses
 }
 
 TEST_F(DeviceSamplerTest, SourceThatDoesNotOpenSaysWhy) {

@@ -44,6 +44,11 @@ struct FakeMachine {
     const int wanted = reads + more;
     changed.wait(lock, [&] { return reads >= wanted; });
   }
+  // Returns when Read() has ended so many times since the beginning.
+  void AwaitReadsInAll(int wanted) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return reads >= wanted; });
+  }
   // Returns when Read() has begun.
   void AwaitReading() {
     std::unique_lock lock(mutex);
