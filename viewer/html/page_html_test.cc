@@ -13,7 +13,6 @@ namespace gmt::viewer {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // What stands between <script ...> and </script>, all of them.
 std::string Scripts(std::string_view page) {
@@ -58,6 +57,16 @@ TEST_F(PageHtmlTest, LoadsNothing) {
   const std::string page(PageHtml());
   EXPECT_FALSE(std::regex_search(page, match, loads)) << match.str();
   EXPECT_TRUE(std::regex_search(std::string(R"(<link href="x.css">)"), loads));
+}
+
+TEST_F(PageHtmlTest, SaysWhoseCodeIsInIt) {
+  const std::string page(PageHtml());
+  const size_t notice = page.find("This page contains:\n\npreact");
+  ASSERT_NE(notice, std::string::npos);
+  EXPECT_LT(notice, page.find("<head>"));
+  const std::string terms = page.substr(notice, page.find("-->", notice) - notice);
+  EXPECT_THAT(terms, HasSubstr("Copyright (c) 2015-present Jason Miller"));
+  EXPECT_THAT(terms, HasSubstr("Permission is hereby granted"));
 }
 
 TEST(PageMissingTest, SaysHowToGetIt) {
