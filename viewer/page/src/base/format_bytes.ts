@@ -33,6 +33,14 @@ function toDecimals(value: number, decimals: number): string {
   return ((below % 2 === 0 ? below : below + 1) / scale).toFixed(decimals);
 }
 
+/** Marks of an axis: where all would read alike, the lowest whole and the others by what they lie above it. */
+export function formatByteTicks(ticks: readonly number[]): string[] {
+  const words = ticks.map(formatBytes);
+  const [base] = ticks;
+  if (base === undefined || new Set(words).size === words.length) return words;
+  return ticks.map((bytes, i) => (i === 0 ? words[0]! : formatDelta(bytes - base)));
+}
+
 /** 3,670,016 bytes */
 export function formatExactBytes(bytes: number): string {
   return `${formatCount(bytes)} ${Math.abs(bytes) === 1 ? 'byte' : 'bytes'}`;

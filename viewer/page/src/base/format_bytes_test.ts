@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatCount, formatDelta, formatExactBytes, formatPercent, parseBytes } from './format_bytes';
+import { formatBytes, formatByteTicks, formatCount, formatDelta, formatExactBytes, formatPercent, parseBytes } from './format_bytes';
 
 describe('formatBytes', () => {
   it('has three significant digits in binary units', () => {
@@ -64,4 +64,13 @@ describe('parseBytes', () => {
     expect(parseBytes('M')).toBeNull();
     expect(parseBytes('-3')).toBeNull();
   });
+});
+
+describe('marks of an axis', () => {
+  it('are sizes while these differ', () => expect(formatByteTicks([0, 1024, 2048])).toEqual(['0 B', '1 KiB', '2 KiB']));
+  it('are what they lie above the lowest in a narrow band', () => {
+    const low = 350 * 1024 ** 2;
+    expect(formatByteTicks([low, low + 512, low + 1024])).toEqual(['350 MiB', '+512 B', '+1 KiB']);
+  });
+  it('may be none', () => expect(formatByteTicks([])).toEqual([]));
 });

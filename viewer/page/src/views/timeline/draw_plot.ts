@@ -1,6 +1,6 @@
 // Counters, the plot with its blocks, and the axes.
 
-import { formatBytes, formatCount } from '../../base/format_bytes';
+import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
 import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type Series, type StackInfo } from '../../data/protocol';
@@ -159,9 +159,11 @@ export function drawLabels(renderer: Renderer, picture: Picture, coloring: Color
 
 export function drawAxes(renderer: Renderer, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
   const { plot, axis: bottom } = areas;
-  for (const bytes of byteTicks(view.low, view.high, Math.max(2, plot.height / 48))) {
+  const ticks = byteTicks(view.low, view.high, Math.max(2, plot.height / 48));
+  const words = formatByteTicks(ticks);
+  for (const [i, bytes] of ticks.entries()) {
     const y = yOf(view, bytes);
-    renderer.text(formatBytes(bytes), GUTTER - 8, y, theme.muted, 'right');
+    renderer.text(words[i]!, GUTTER - 8, y, theme.muted, 'right');
     renderer.line(plot.left - 4, y, plot.left, y, theme.muted, []);
   }
   drawPositions(renderer, axis, bottom, view, theme);
