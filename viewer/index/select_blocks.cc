@@ -1,6 +1,7 @@
 #include "viewer/index/select_blocks.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 #include <utility>
@@ -41,14 +42,16 @@ class TileBuilder {
     tile_.flags.push_back(flags);
     tile_.run_begin.push_back(static_cast<uint32_t>(tile_.run_column.size()));
   }
-  void AddRun(std::span<const uint16_t> columns, std::span<const double> bytes) {
+  // `hidden`: what the run is made of.
+  void AddRun(std::span<const uint16_t> columns, std::span<const double> bytes,
+              std::span<const Candidate> hidden) {
     tile_.row.push_back(kNoRow);
     for (std::vector<double>* column : {&tile_.start, &tile_.end, &tile_.size, &tile_.place}) {
       column->push_back(0);
     }
     tile_.stack.push_back(0);
     tile_.key.push_back(0);
-    tile_.category.push_back(0);
+    tile_.category.push_back(MainCategory(hidden));
     tile_.stream.push_back(0);
     tile_.thread.push_back(0);
     tile_.flags.push_back(0);
@@ -66,6 +69,14 @@ class TileBuilder {
     if (!with_categories_) return 0;
     const uint64_t code = parts_.row_category[row];
     return code < parts_.category_count ? static_cast<uint8_t>(code) : uint8_t{0};
+  }
+  // The one with most bytes times columns; of equals the lowest code.
+  uint8_t MainCategory(std::span<const Candidate> blocks) const {
+    std::array<double, 256> weight{};
+    for (const Candidate& block : blocks) {
+      weight[CategoryOf(block.row)] += block.bytes * (block.last - block.first);
+    }
+    return static_cast<uint8_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
   }
 
   const IndexParts& parts_;
@@ -113,14 +124,18 @@ void AddStacked(std::span<const Candidate> candidates, const BlockQuery& query,
   const StackedView view = {query.window.columns, query.low, query.high,
                             (query.high - query.low) / query.rows};
   const StackedItems items = LayOutStacked(candidates, view, limits);
+  size_t hidden = 0;  // the first candidate above the last block
   for (size_t i = 0; i < items.candidate.size(); ++i) {
     if (items.candidate[i] != StackedItems::kRun) {
       tile.AddBlock(candidates[items.candidate[i]].row, 0);
+      hidden = items.candidate[i] + 1;
       continue;
     }
+    const size_t next = items.candidate[i + 1];  // a run lies below a block
     const size_t begin = items.run_begin[i], count = items.run_begin[i + 1] - begin;
     tile.AddRun(std::span(items.run_column).subspan(begin, count),
-                std::span(items.run_bytes).subspan(begin, count));
+                std::span(items.run_bytes).subspan(begin, count),
+                candidates.subspan(hidden, next - hidden));
   }
 }
 

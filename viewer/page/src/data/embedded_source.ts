@@ -230,7 +230,7 @@ function checkEvents({ from, to }: p.Scope, last: number): void {
 }
 
 function withoutRuns(blocks: readonly number[]): StackedItems {
-  return { item: [...blocks], runBegin: new Array<number>(blocks.length + 1).fill(0), runColumn: [], runBytes: [] };
+  return { item: [...blocks], category: [], runBegin: new Array<number>(blocks.length + 1).fill(0), runColumn: [], runBytes: [] };
 }
 
 /** The lane's segments with what the window shows of their lives; what is less than a column apart looks like one. */
@@ -274,7 +274,7 @@ function tileOf(query: p.BlockQuery, items: StackedItems, lane: LoadedLane, cont
     place: Float64Array.from(column((block) => (query.layout === 'address' ? placeOf(lane.data, block) : 0))),
     stack: Uint32Array.from(column((_, k) => kinds.stack[k]!)),
     key: Uint32Array.from(column((_, k) => context.keyOf(kinds.stack[k]!))),
-    category: Uint8Array.from(column((_, k) => kinds.category[k]!)),
+    category: Uint8Array.from(item, (block, i) => (block < 0 ? items.category[i]! : kinds.category[blocks.kind[block]!]!)),
     stream: Uint16Array.from(column((_, k) => kinds.stream[k]!)),
     thread: Uint16Array.from(column((_, k) => kinds.thread[k]!)),
     flags: Uint8Array.from(column((block) => flags[block]!)),

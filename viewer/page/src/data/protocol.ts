@@ -191,7 +191,7 @@ export interface BlockTile {
   readonly place: Float64Array; // address: position in the lane's address space
   readonly stack: Uint32Array;
   readonly key: Uint32Array; // of the call site: the same in every file and run; colours hang on it
-  readonly category: Uint8Array; // code
+  readonly category: Uint8Array; // code; of a run that of which it has most, in bytes times columns
   readonly stream: Uint16Array; // code
   readonly thread: Uint16Array; // code
   readonly flags: Uint8Array; // BLOCK_* bits

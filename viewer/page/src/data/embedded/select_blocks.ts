@@ -10,6 +10,8 @@ import type { LaneIndex } from './lane_index';
 export interface StackedItems {
   /** Index of a block; -1: a run. */
   readonly item: number[];
+  /** Of a run: the category of which it has most, in bytes times columns; of equals the lowest code. */
+  readonly category: number[];
   readonly runBegin: number[];
   readonly runColumn: number[];
   readonly runBytes: number[];
@@ -45,7 +47,8 @@ export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex): 
     candidates.filter(shownBetween(query, columns, rowBytes, index, sizeOf)),
     sizeOf,
   );
-  return withRuns(candidates, shown, columns, rowBytes, index, sizeOf);
+  const categoryOf = (block: number): number => lane.kinds.category[lane.blocks.kind[block]!]!;
+  return withRuns(candidates, shown, columns, rowBytes, index, sizeOf, categoryOf);
 }
 
 /** Tells of each block, asked in stack order, whether it is high enough and lies in the window somewhere. */
@@ -79,21 +82,25 @@ function withRuns(
   rowBytes: number,
   index: LaneIndex,
   sizeOf: (block: number) => number,
+  categoryOf: (block: number) => number,
 ): StackedItems {
-  const out: StackedItems = { item: [], runBegin: [0], runColumn: [], runBytes: [] };
+  const out: StackedItems = { item: [], category: [], runBegin: [0], runColumn: [], runBytes: [] };
   const run = new Run(columns.count, rowBytes / 4);
   for (const block of candidates) {
     const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
     if (from >= to) continue;
     if (!shown.has(block)) {
-      run.add(from, to, sizeOf(block));
+      run.add(from, to, sizeOf(block), categoryOf(block));
       continue;
     }
+    const category = run.mainCategory();
     if (run.flush(out)) {
       out.item.push(-1);
+      out.category.push(category);
       out.runBegin.push(out.runColumn.length);
     }
     out.item.push(block);
+    out.category.push(categoryOf(block));
     out.runBegin.push(out.runColumn.length);
   }
   // What is left lies on top of the last block: it is part of the rest.
@@ -107,6 +114,7 @@ function withRuns(
 class Run {
   private readonly change: Float64Array; // of bytes from a column to the next
   private readonly error: Float64Array; // by column: written so far, less what is
+  private readonly weight = new Float64Array(256); // bytes times columns by category
   private empty = true;
 
   constructor(
@@ -117,10 +125,15 @@ class Run {
     this.error = new Float64Array(columns);
   }
 
-  add(from: number, to: number, bytes: number): void {
+  add(from: number, to: number, bytes: number, category: number): void {
+    this.weight[category]! += bytes * (to - from);
     this.change[from]! += bytes;
     this.change[to]! -= bytes;
     this.empty = false;
+  }
+
+  mainCategory(): number {
+    return this.empty ? 0 : this.weight.indexOf(Math.max(...this.weight));
   }
 
   /** Writes what was added and forgets it; false: nothing was worth it. */
@@ -141,6 +154,7 @@ class Run {
       this.error[c] = error;
     }
     this.change.fill(0);
+    this.weight.fill(0);
     this.empty = true;
     return out.runColumn.length > begin;
   }

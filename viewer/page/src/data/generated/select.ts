@@ -138,6 +138,7 @@ function selectStacked(query: BlockQuery, placed: readonly Placed[], writer: Til
   const row = (query.high - query.low) / query.rows;
   const top = new Float64Array(query.columns);
   const run = new Float64Array(query.columns);
+  const weight = new Float64Array(256); // of the run, by category
   for (const { each } of ordered) {
     const { size } = each.block;
     let shown = false;
@@ -146,14 +147,16 @@ function selectStacked(query: BlockQuery, placed: readonly Placed[], writer: Til
       top[c]! += size;
     }
     if (shown && size >= row) {
-      writer.run(run);
+      writer.run(run, weight);
       run.fill(0);
+      weight.fill(0);
       writer.block(each);
     } else {
       for (let c = each.first; c < each.last; ++c) run[c]! += size;
+      weight[each.block.category]! += size * (each.last - each.first);
     }
   }
-  writer.run(run);
+  writer.run(run, weight);
 }
 
 function selectAddress(query: BlockQuery, placed: readonly Placed[], writer: TileWriter): void {
@@ -179,6 +182,7 @@ function spacesOf(recording: Recording, axis: Axis): AddressSpace[] {
 class TileWriter {
   private readonly items: (Placed | null)[] = [];
   private readonly runBegin: number[] = [0];
+  private readonly runCategory = new Map<number, number>(); // by item
   private readonly runColumn: number[] = [];
   private readonly runBytes: number[] = [];
 
@@ -192,7 +196,7 @@ class TileWriter {
     this.runBegin.push(this.runColumn.length);
   }
 
-  run(bytes: Float64Array): void {
+  run(bytes: Float64Array, weight: Float64Array): void {
     if (bytes.every((each) => each === 0)) return;
     for (let c = 0; c < bytes.length; ++c) {
       if (c > 0 ? bytes[c] === bytes[c - 1] : bytes[c] === 0) continue;
@@ -200,6 +204,7 @@ class TileWriter {
       this.runBytes.push(bytes[c]!);
     }
     this.items.push(null);
+    this.runCategory.set(this.items.length - 1, weight.indexOf(Math.max(...weight)));
     this.runBegin.push(this.runColumn.length);
   }
 
@@ -215,7 +220,7 @@ class TileWriter {
       place: Float64Array.from(of((item) => item.block.place)),
       stack: Uint32Array.from(of((item) => item.block.stack)),
       key: Uint32Array.from(of((item) => this.recording.stacks[item.block.stack]!.key)),
-      category: Uint8Array.from(of((item) => item.block.category)),
+      category: Uint8Array.from(this.items, (item, i) => item?.block.category ?? this.runCategory.get(i) ?? 0),
       stream: Uint16Array.from(of((item) => item.block.stream)),
       thread: Uint16Array.from(of((item) => item.block.thread)),
       flags: Uint8Array.from(of((item) => flagsOf(item.block))),

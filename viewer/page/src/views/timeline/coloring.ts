@@ -39,7 +39,10 @@ export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: Color
   const ofItem = new Uint16Array(items);
   const bytes = new Float64Array(kinds.names.length);
   for (let i = 0; i < tile.row.length; ++i) {
-    if (tile.row[i] === NO_ROW) continue;
+    if (tile.row[i] === NO_ROW) {
+      ofItem[i] = rest + Math.min(tile.category[i]!, Math.max(0, file.categories.length - 1));
+      continue;
+    }
     const kind = kinds.of(i);
     ofItem[i] = passes === null || passes[i] === 1 ? kind : pale + kind;
     bytes[kind]! += tile.size[i]!;

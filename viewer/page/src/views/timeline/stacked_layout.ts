@@ -72,6 +72,12 @@ export class StackedLayout {
     const last = firstColumn(tile.query, tile.end[item]!);
     if (first >= last) return;
     const size = tile.size[item]!;
+    this.addQuads(item, first, last, size);
+    this.count(tile.category[item]!, first, last, size);
+  }
+
+  // Puts `size` bytes on what there is.
+  private addQuads(item: number, first: number, last: number, size: number): void {
     let begin = first;
     let place = NaN;
     this.heights.walk(first, last, (from, _to, height) => {
@@ -83,19 +89,26 @@ export class StackedLayout {
     });
     this.quad(item, begin, last, place, place + size);
     this.heights.raise(first, last, size);
-    const steps = this.ofItems[tile.category[item]!];
-    if (steps !== undefined) {
-      steps[first]! += size;
-      steps[last]! -= size;
-    }
+  }
+
+  private count(category: number, first: number, last: number, size: number): void {
+    const steps = this.ofItems[category];
+    if (steps === undefined) return;
+    steps[first]! += size;
+    steps[last]! -= size;
   }
 
   private addRun(item: number): void {
     const { run_begin: begin, run_column: column, run_bytes: bytes } = this.tile;
     for (let k = begin[item]!; k < begin[item + 1]!; ++k) {
       const last = k + 1 < begin[item + 1]! ? column[k + 1]! : this.heights.columns;
-      if (bytes[k] !== 0) this.heights.raise(column[k]!, last, bytes[k]!);
+      if (bytes[k] !== 0) this.addRunPart(item, column[k]!, last, bytes[k]!);
     }
+  }
+
+  private addRunPart(item: number, first: number, last: number, bytes: number): void {
+    this.addQuads(item, first, last, bytes);
+    this.count(this.tile.category[item]!, first, last, bytes);
   }
 
   // What is above the items, shared out as their categories are in what is no item: exact where no run

@@ -49,7 +49,10 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
     return [`${name}: too small or short here`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
   }
-  if (blocks.row[item] === NO_ROW) return [moment];
+  if (blocks.row[item] === NO_ROW) {
+    const name = file.categories[blocks.category[item]!] ?? 'other';
+    return [`mostly ${name}: too small here`, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
+  }
   const size = blocks.size[item]!;
   const name = stackOf(blocks.stack[item]!)?.label ?? '';
   return [
