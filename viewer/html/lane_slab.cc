@@ -65,8 +65,14 @@ class BlockColumns {
         categories_(*file.categories),
         streams_(StreamCodes(*file.index)),
         threads_(ThreadCodes(*file.index)),
+        places_(file.index->parts().blocks.place),
         spaces_(spaces),
         stacks_(*stacks) {
+    for (const analysis::Completion& completion : trace_.completions) {
+      if (trace_.rows.completed[completion.row] == completion.step) {
+        completed_ns_.emplace(completion.row, completion.t_ns);
+      }
+    }
     std::sort(spaces_.begin(), spaces_.end(),
               [](const Space& a, const Space& b) { return a.address < b.address; });
   }
@@ -78,12 +84,8 @@ class BlockColumns {
     row_.Add(row);
     birth_.Add(birth);
     life_.Add(death == analysis::kNever ? 0 : death - birth);
-    if (const Step completed = rows.completed[row]; completed != death) {
-      wait_block_.Add(count_);
-      wait_events_.Add(completed == analysis::kNever ? 0 : completed - death + 1);
-      ++waits_;
-    }
-    AddPlace(rows.address[row]);
+    AddWait(row);
+    AddPlace(rows.address[row], places_[row]);
     AddKind(KindOf(row));
     ++count_;
   }
@@ -97,6 +99,10 @@ class BlockColumns {
     writer->AddArray("life", life_.bytes());
     writer->AddArray("wait.block", wait_block_.bytes());
     writer->AddArray("wait.events", wait_events_.bytes());
+    writer->AddArray("wait.ns", wait_ns_.bytes());
+    writer->AddField("mapped", mapped_);
+    writer->AddArray("mapped.block", mapped_block_.bytes());
+    writer->AddArray("mapped.place", mapped_place_.bytes());
     writer->AddArray("kind", kind_.bytes());
     writer->AddArray("space", space_.bytes());
     writer->AddArray("offset", offset_.bytes());
@@ -156,7 +162,21 @@ class BlockColumns {
     for (size_t part = 0; part < kKindParts; ++part) kind_parts_[part].Add(kind[part]);
   }
 
-  void AddPlace(uint64_t address) {
+  // A wait ends between two events, at a time of its own.
+  void AddWait(RowId row) {
+    const Step death = trace_.rows.death[row], completed = trace_.rows.completed[row];
+    const auto told = completed_ns_.find(row);
+    if (completed == death && told == completed_ns_.end()) return;
+    wait_block_.Add(count_);
+    wait_events_.Add(completed == analysis::kNever ? 0 : completed - death + 1);
+    const int64_t since = told == completed_ns_.end() ? -1 : told->second - trace_.TimeOf(death);
+    wait_ns_.Add(static_cast<uint64_t>(std::max<int64_t>(since, -1) + 1));
+    ++waits_;
+  }
+
+  // `place`: in the lane's address space, + 1; 0: in none. Physical memory lies where it is mapped,
+  // which its own address, a handle, does not say.
+  void AddPlace(uint64_t address, uint64_t place) {
     // Blocks of one step lie where those of the step before lay: the last space is a good guess.
     if (last_space_ >= spaces_.size() || !Contains(spaces_[last_space_], address)) {
       const auto after = std::upper_bound(
@@ -169,6 +189,13 @@ class BlockColumns {
       }
     }
     const bool known = last_space_ < spaces_.size();
+    const uint64_t own =
+        known ? spaces_[last_space_].place + (address - spaces_[last_space_].address) + 1 : 0;
+    if (own != place) {
+      mapped_block_.Add(count_);
+      mapped_place_.Add(place);
+      ++mapped_;
+    }
     space_.Add(known ? last_space_ + 1 : 0);
     offset_.Add(known ? address - spaces_[last_space_].address : address);
   }
@@ -180,13 +207,15 @@ class BlockColumns {
   const Trace& trace_;
   const analysis::Categories& categories_;
   const Codes streams_, threads_;
+  const PackedColumn& places_;
+  absl::flat_hash_map<RowId, int64_t> completed_ns_;
   std::vector<Space> spaces_;
   absl::flat_hash_set<uint32_t>& stacks_;
   size_t last_space_ = 0;
 
-  uint64_t count_ = 0, waits_ = 0;
-  VarintDeltas row_, birth_, offset_, wait_block_;
-  VarintColumn life_, kind_, space_, wait_events_;
+  uint64_t count_ = 0, waits_ = 0, mapped_ = 0;
+  VarintDeltas row_, birth_, offset_, wait_block_, mapped_block_;
+  VarintColumn life_, kind_, space_, wait_events_, wait_ns_, mapped_place_;
   absl::flat_hash_map<Kind, uint64_t> kinds_;
   absl::flat_hash_map<uint64_t, uint64_t> pools_;
   std::vector<std::string> pool_names_;

@@ -1,11 +1,16 @@
 // An event log of a made-up training run: an allocator's blocks in its segments, several streams and
-// threads, steps, ranges, memory that is never freed, pinned memory, a failed allocation.
+// threads, private pools, expandable segments of pages, blocks that wait for a stream after they were
+// freed, steps, memory that is never freed, pinned memory, a failed allocation.
 
 import { writeFileSync } from 'node:fs';
 import type { Random } from '../src/base/random';
 
 const SEGMENT = 64 << 20;
+const BASE = 0x7f0000000000;
 const STEP = 400; // events
+
+const PAGE = 20 << 20;
+const PRIVATE_POOL = 0x77;
 
 interface Held {
   readonly address: number;
@@ -28,6 +33,11 @@ function framesOf(id: number): object[] {
   return [...below, own, { function: 'train', file: '/src/train.py', line: 40 + (id % 2), language: 'python' }, { function: '<module>', file: '/src/train.py', line: 99, language: 'python' }];
 }
 
+/** Each third segment is one of a private pool. */
+function poolOf(address: number): number {
+  return Math.floor((address - BASE) / (2 * SEGMENT)) % 3 === 2 ? PRIVATE_POOL : 0;
+}
+
 class Run {
   private time = 1000;
   private events = 0;
@@ -35,6 +45,8 @@ class Run {
   private readonly segments: number[] = [];
   private readonly held: Held[] = [];
   private readonly free: number[] = [];
+  private readonly awaiting: number[] = [];
+  private pages = 0;
   private pinned = 0;
 
   constructor(private readonly random: Random) {}
@@ -47,6 +59,7 @@ class Run {
       return [{ kind: 'alloc_failed', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, size: 2 ** 33, stack: 3, thread: 11, result: 2 }];
     }
     if (this.events % 97 === 0) return [this.pin()];
+    if (this.awaiting.length > 0 && this.random.below(8) === 0) return [this.endWait()];
     const frees = this.held.length > 20 && this.random.next() < 0.49;
     return frees ? [this.freeBlock()] : this.allocBlock();
   }
@@ -60,25 +73,45 @@ class Run {
     // The young die first, mostly.
     const at = this.held.length - 1 - Math.floor(this.random.next() ** 3 * this.held.length);
     const [block] = this.held.splice(at, 1);
-    this.free.push(block!.address);
+    // Some could be used again only later, when other streams are done with them.
+    (this.random.below(10) === 0 ? this.awaiting : this.free).push(block!.address);
     return { kind: 'free', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address: block!.address, size: block!.size, thread: 11 };
+  }
+
+  private endWait(): object {
+    const address = this.awaiting.shift()!;
+    this.free.push(address);
+    return { kind: 'free_done', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, thread: 11 };
   }
 
   private allocBlock(): object[] {
     const lines: object[] = [];
-    if (this.free.length === 0) lines.push(this.segment());
+    if (this.free.length === 0) lines.push(...this.segment());
     const address = this.free.splice(this.random.below(this.free.length), 1)[0]!;
     const size = 512 * Math.ceil(2 ** (this.random.next() * 12));
     const stack = 1 + this.random.below(40);
     this.held.push({ address, size });
-    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), thread: this.random.pick([11, 11, 12]) });
+    lines.push({ kind: 'alloc', t_ns: this.time, heap: 'pytorch', memory: 'block', device: 0, address, size, requested: size - this.random.below(512), stack, stream: this.random.pick([0, 0, 0, 0x7f00]), pool: poolOf(address), thread: this.random.pick([11, 11, 12]) });
     return lines;
   }
 
-  private segment(): object {
-    const address = 0x7f0000000000 + this.segments.length * 2 * SEGMENT;
+  private segment(): object[] {
+    const address = BASE + this.segments.length * 2 * SEGMENT;
     this.segments.push(address);
+    if (this.segments.length % 4 === 0) return this.expandable(address);
     for (let offset = 0; offset < SEGMENT; offset += 2 << 20) this.free.push(address + offset);
-    return { kind: 'alloc', t_ns: this.time, heap: 'driver', memory: 'device', device: 0, address, size: SEGMENT, stack: 2, thread: 11, api: 'cudaMalloc' };
+    return [{ kind: 'alloc', t_ns: this.time, heap: 'driver', memory: 'device', device: 0, address, size: SEGMENT, stack: 2, pool: poolOf(address), thread: 11, api: 'cudaMalloc' }];
+  }
+
+  /** Addresses with pages mapped side by side. */
+  private expandable(address: number): object[] {
+    const common = { t_ns: this.time, heap: 'driver', memory: 'vmm', device: 0, stack: 2, thread: 11 };
+    const lines: object[] = [{ ...common, kind: 'reserve', address, size: SEGMENT }];
+    for (let at = address; at + PAGE <= address + SEGMENT; at += PAGE) {
+      const handle = 0x5000 + ++this.pages;
+      lines.push({ ...common, kind: 'create', handle, size: PAGE }, { ...common, kind: 'map', address: at, size: PAGE, handle });
+      for (let offset = 0; offset + (2 << 20) <= PAGE; offset += 2 << 20) this.free.push(at + offset);
+    }
+    return lines;
   }
 }

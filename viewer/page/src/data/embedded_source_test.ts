@@ -33,6 +33,9 @@ function source(omitted: boolean): EmbeddedSource {
     life: varints([2, 0, 0]),
     'wait.block': deltas([0]),
     'wait.events': varints([2]), // A could be used again after event 4
+    'wait.ns': varints([91]), // and 90 ns after its death
+    'mapped.block': deltas([]),
+    'mapped.place': varints([]),
     kind: varints([0, 0, 1]),
     space: varints([1, 1, 1]),
     offset: deltas([0, 4096, 0]),
@@ -55,7 +58,7 @@ function source(omitted: boolean): EmbeddedSource {
     'total.max': deltas(omitted ? [1000, 1310, 1310] : []),
   };
   const fields = {
-    blocks: 3, waits: 1, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], series: [],
+    blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], series: [],
     spaces: [{ place: 0, size: 1 << 20, address: '0x7f0000000000', label: 'large', lives: [[1, null]] }],
     omitted: omitted ? [{ event: 4, entries: [[2, 1, 10, 1]] }] : [],
   };
@@ -143,6 +146,7 @@ describe('EmbeddedSource', () => {
   it('knows a block, and says of others why not', async () => {
     const block = await source(false).block(0, 1);
     expect(block).toMatchObject({ address: '0x7f0000001000', requested: 256, birth_ns: 200, death: 0xffffffff, category: 'unknown', stack: { label: 'train.py:5 load' } });
+    expect(await source(false).block(0, 0)).toMatchObject({ death_ns: 300, completed: 4, completed_ns: 390 });
     await expect(source(false).block(0, 2)).rejects.toThrow('not in this file');
   });
 

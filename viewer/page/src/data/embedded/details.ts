@@ -46,7 +46,7 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     death,
     death_ns: death === NEVER ? null : ns[death]!,
     completed,
-    completed_ns: completed === NEVER ? null : ns[Math.min(completed, ns.length - 1)]!,
+    completed_ns: completedNs(block, context),
     step: stepOf(meta, birth),
     phase: phaseOf(meta, birth),
     stack: stacks.info(kinds.stack[k]!),
@@ -60,6 +60,14 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
 
 function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {
   return stack === 0 ? null : stacks.info(stack);
+}
+
+/** A wait ends between two events, at a time of its own. */
+function completedNs(block: number, { lane, ns }: DetailsContext): number | null {
+  const completed = lane.blocks.completed[block]!;
+  const waited = lane.waited.get(block);
+  if (waited !== undefined) return ns[lane.blocks.death[block]!]! + waited;
+  return completed === NEVER ? null : ns[Math.min(completed, ns.length - 1)]!;
 }
 
 function phaseOf({ phases }: FileMeta, birth: number): string {

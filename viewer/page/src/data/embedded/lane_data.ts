@@ -61,6 +61,10 @@ export interface Lane {
   readonly blocks: Blocks;
   readonly kinds: Kinds;
   readonly flags: Uint8Array; // by block: BLOCK_*
+  /** By block that waited: ns from its death to when it could be used again, where that was seen. */
+  readonly waited: ReadonlyMap<number, number>;
+  /** By block that does not lie at its own address (physical memory): its place and 1; 0: none. */
+  readonly mapped: ReadonlyMap<number, number>;
   readonly omissions: Omissions;
   readonly series: ReadonlyMap<string, Changes>; // beside live
   readonly pools: readonly string[]; // code 1 is [0]
@@ -96,12 +100,14 @@ export class PackedColumns {
 export function readLane(slab: Slab): Lane {
   const columns = new PackedColumns(slab);
   const kinds = readKinds(columns);
-  const { blocks, flags } = readBlocks(columns, kinds.size.length);
+  const { blocks, flags, waited } = readBlocks(columns, kinds.size.length);
   const spaces = spacesOf(slab.fields['spaces']);
   return {
     blocks,
     kinds,
     flags,
+    waited,
+    mapped: readMapped(columns),
     omissions: readOmissions(columns, slab),
     series: readSeries(columns, slab),
     pools: textsOf(slab.fields['pools']),
@@ -136,7 +142,7 @@ function readKinds(columns: PackedColumns): Kinds {
   };
 }
 
-function readBlocks(columns: PackedColumns, kinds: number): { blocks: Blocks; flags: Uint8Array } {
+function readBlocks(columns: PackedColumns, kinds: number): Pick<Lane, 'blocks' | 'flags' | 'waited'> {
   const count = columns.count('blocks');
   const birth = Uint32Array.from(columns.deltas('birth', count));
   const life = columns.numbers('life', count);
@@ -146,10 +152,13 @@ function readBlocks(columns: PackedColumns, kinds: number): { blocks: Blocks; fl
   const completed = death.slice();
   const waits = columns.count('waits');
   const waiting = columns.deltas('wait.block', waits);
-  const waited = columns.numbers('wait.events', waits); // 0: to the end
+  const waitedEvents = columns.numbers('wait.events', waits); // 0: to the end
+  const waitedNs = columns.numbers('wait.ns', waits); // and 1; 0: not seen
+  const waited = new Map<number, number>();
   for (let i = 0; i < waits; i++) {
     const block = waiting[i]!;
-    completed[block] = waited[i] === 0 ? NEVER : death[block]! + waited[i]! - 1;
+    if (waitedNs[i]! > 0) waited.set(block, waitedNs[i]! - 1);
+    completed[block] = waitedEvents[i] === 0 ? NEVER : death[block]! + waitedEvents[i]! - 1;
   }
 
   // 0 is the next kind that did not come before.
@@ -178,7 +187,14 @@ function readBlocks(columns: PackedColumns, kinds: number): { blocks: Blocks; fl
     space: Uint32Array.from(columns.numbers('space', count)),
     offset: columns.deltas('offset', count),
   };
-  return { blocks, flags };
+  return { blocks, flags, waited };
+}
+
+function readMapped(columns: PackedColumns): Map<number, number> {
+  const count = columns.count('mapped');
+  const block = columns.deltas('mapped.block', count);
+  const place = columns.numbers('mapped.place', count);
+  return new Map(Array.from(block, (b, i) => [b, place[i]!]));
 }
 
 function readOmissions(columns: PackedColumns, slab: Slab): Omissions {
@@ -220,6 +236,8 @@ function readSeries(columns: PackedColumns, slab: Slab): Map<string, Changes> {
 
 /** Where a block lies in the lane's address space; NaN: not known. */
 export function placeOf(lane: Lane, block: number): number {
+  const mapped = lane.mapped.get(block);
+  if (mapped !== undefined) return mapped === 0 ? NaN : mapped - 1;
   const space = lane.blocks.space[block]!;
   return space === 0 ? NaN : lane.spaces[space - 1]!.place + lane.blocks.offset[block]!;
 }
