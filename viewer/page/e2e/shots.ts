@@ -14,20 +14,10 @@ async function shoot(test: TestPage, name: string): Promise<void> {
   await test.page.screenshot({ path: path.join(folder!, `${name}.png`) });
 }
 
-// The other layout, and the details of a block.
-async function shootTimeline(test: TestPage): Promise<void> {
+async function shootByAddress(test: TestPage): Promise<void> {
   await test.press('l');
   await shoot(test, 'by_address');
   await test.press('l');
-  const { x, y, width, height } = (await test.page.locator('.plot').boundingBox())!;
-  for (let down = 0.4; down < 0.95 && (await test.state()).selection.kind !== 'block'; down += 0.03) {
-    await test.page.mouse.click(x + width * 0.35, y + height * down);
-    await test.idle();
-  }
-  await test.page.mouse.move(0, 0);
-  await test.idle();
-  await shoot(test, 'details');
-  await test.press('Escape');
 }
 
 const browser = await launch();
@@ -44,7 +34,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await test.page.mouse.move(0, 0);
     await test.idle();
     await shoot(test, `${name}${colorScheme === 'dark' ? '_dark' : ''}`);
-    if (colorScheme === 'light' && i === 0) await shootTimeline(test);
+    if (colorScheme === 'light' && i === 0) await shootByAddress(test);
   }
   await test.close();
 }
