@@ -67,10 +67,10 @@ describe('parseBytes', () => {
 });
 
 describe('marks of an axis', () => {
-  it('are sizes while these differ', () => expect(formatByteTicks([0, 1024, 2048])).toEqual(['0 B', '1 KiB', '2 KiB']));
+  it('are sizes while these differ', () => expect(formatByteTicks([0, 1024, 2048])).toEqual(['0 B', '1.00 KiB', '2.00 KiB']));
   it('are what they lie above the lowest in a narrow band', () => {
     const low = 350 * 1024 ** 2;
-    expect(formatByteTicks([low, low + 512, low + 1024])).toEqual(['350 MiB', '+512 B', '+1 KiB']);
+    expect(formatByteTicks([low, low + 512, low + 1024])).toEqual(['350 MiB', '+512 B', '+1.00 KiB']);
   });
   it('may be none', () => expect(formatByteTicks([])).toEqual([]));
 });
