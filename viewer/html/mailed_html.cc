@@ -35,6 +35,7 @@ std::string OpeningTag(const std::string& name) {
                       "\">");
 }
 
+constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>", kIndent = "\n    ";
 constexpr const char kClosingTag[] = "</script>\n";
 
 void AppendPart(const DataPart& part, std::string* out) {
@@ -78,10 +79,15 @@ std::string Gzip(std::string_view bytes) {
   return out;
 }
 
-uint64_t MailedSize(std::string_view page, const std::vector<DataPart>& parts) {
-  uint64_t size = page.size() + Policy(page).size();
+uint64_t MailedSize(std::string_view page, std::string_view title,
+                    const std::vector<DataPart>& parts) {
+  const size_t begin = page.find(kTitle), end = page.find(kTitleEnd);
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return 0;
+  const size_t own_title = end - begin - kTitle.size();
+  uint64_t size =
+      page.size() - own_title + Escaped(title).size() + kIndent.size() + Policy(page).size() + 1;
   for (const DataPart& part : parts) {
-    const uint64_t elements = part.gzipped.size() / kElementBytes + 1;
+    const uint64_t elements = (part.gzipped.size() + kElementBytes - 1) / kElementBytes;
     size += (part.gzipped.size() + 2) / 3 * 4 +
             elements * (OpeningTag(part.name).size() + (sizeof(kClosingTag) - 1));
   }
@@ -90,9 +96,9 @@ uint64_t MailedSize(std::string_view page, const std::vector<DataPart>& parts) {
 
 std::string MailedHtml(std::string_view page, std::string_view title,
                        const std::vector<DataPart>& parts) {
-  constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>", kBody = "<body>";
+  constexpr std::string_view kBody = "<body>";
   std::string out;
-  out.reserve(MailedSize(page, parts));
+  out.reserve(MailedSize(page, title, parts));
   // The policy comes before anything that it is for. A script may speak of a body, too: the last one
   // is meant.
   const size_t begin = page.find(kTitle), end = page.find(kTitleEnd), body = page.rfind(kBody);
@@ -101,7 +107,7 @@ std::string MailedHtml(std::string_view page, std::string_view title,
     return out;
   }
   const size_t head = page.find("<head>") + std::string_view("<head>").size();
-  out.append(page, 0, head).append("\n    ").append(Policy(page));
+  out.append(page, 0, head).append(kIndent).append(Policy(page));
   out.append(page, head, begin + kTitle.size() - head).append(Escaped(title));
   out.append(page, end, body + kBody.size() - end).append("\n");
   for (const DataPart& part : parts) AppendPart(part, &out);

@@ -30,8 +30,9 @@ struct DataPart {
 // The same bytes for the same input, whenever and wherever.
 std::string Gzip(std::string_view bytes);
 
-// How long the file is that MailedHtml makes of them.
-uint64_t MailedSize(std::string_view page, const std::vector<DataPart>& parts);
+// How long the file is that MailedHtml makes of them, to the byte. REQUIRES: `page` is one.
+uint64_t MailedSize(std::string_view page, std::string_view title,
+                    const std::vector<DataPart>& parts);
 
 // `page`: PageHtml(). `title` is for a person and may hold anything.
 std::string MailedHtml(std::string_view page, std::string_view title,

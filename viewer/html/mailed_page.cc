@@ -53,7 +53,7 @@ class MailedPageMaker {
     uint64_t smaller_than = ThresholdFor(max_bytes_ / kLeastBytesPerBlock);
     for (;;) {
       std::vector<DataPart> parts = Parts(smaller_than);
-      const uint64_t size = MailedSize(page_, parts);
+      const uint64_t size = MailedSize(page_, Title(), parts);
       if (size <= max_bytes_) return Finish(std::move(parts), smaller_than);
       if (KeptBlocks(smaller_than) == 0) return TooSmall(size);
       smaller_than = NextThreshold(smaller_than, size, SizeWithoutBlocks());
@@ -182,7 +182,7 @@ class MailedPageMaker {
 
   // Asked once, since it costs a try.
   uint64_t SizeWithoutBlocks() {
-    if (!size_without_blocks_) size_without_blocks_ = MailedSize(page_, Parts(UINT64_MAX));
+    if (!size_without_blocks_) size_without_blocks_ = MailedSize(page_, Title(), Parts(UINT64_MAX));
     return size_without_blocks_;
   }
 
@@ -193,12 +193,15 @@ class MailedPageMaker {
                      "gpumemtrace view"));
   }
 
-  absl::StatusOr<MailedPage> Finish(std::vector<DataPart> parts, uint64_t smaller_than) const {
+  std::string Title() const {
     std::vector<std::string> names;
     for (const MailedFile& file : files_) names.push_back(file.meta.value("name", ""));
+    return absl::StrCat(absl::StrJoin(names, ", "), " - gpumemtrace");
+  }
+
+  absl::StatusOr<MailedPage> Finish(std::vector<DataPart> parts, uint64_t smaller_than) const {
     MailedPage made;
-    made.html =
-        MailedHtml(page_, absl::StrCat(absl::StrJoin(names, ", "), " - gpumemtrace"), parts);
+    made.html = MailedHtml(page_, Title(), parts);
     if (made.html.empty()) return absl::InternalError("the page in this program is no page");
     made.blocks = KeptBlocks(smaller_than);
     made.omitted_blocks = omitted_blocks_;
