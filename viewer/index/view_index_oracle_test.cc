@@ -144,8 +144,11 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
   }
   static int ClassOf(Axis axis, double start, double end) {
     if (std::isinf(end)) return 63;
-    const double units = (end - start) * (axis == Axis::kStep ? 4096 : 1);
-    return units < 1 ? 0 : static_cast<int>(std::floor(std::log2(units)));
+    // Halved until it is below two: a logarithm may round up to the next class.
+    double units = (end - start) * (axis == Axis::kStep ? 4096 : 1);
+    int halvings = 0;
+    for (; units >= 2; units /= 2) ++halvings;
+    return halvings;
   }
 
   struct Slow {

@@ -11,7 +11,9 @@ const FOREVER = CLASSES - 1;
 export function durationClass(start: number, end: number, units: number): number {
   if (end === Infinity) return FOREVER;
   const duration = (end - start) * units;
-  return duration < 1 ? 0 : Math.min(FOREVER - 1, Math.floor(Math.log2(duration)));
+  if (duration < 1) return 0;
+  const near = Math.floor(Math.log2(duration)); // may have been rounded up
+  return Math.min(FOREVER - 1, 2 ** near > duration ? near - 1 : near);
 }
 
 export class LaneIndex {
