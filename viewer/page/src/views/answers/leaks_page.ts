@@ -1,5 +1,6 @@
 // What grows from step to step.
 
+import { words } from '../../base/words';
 import { formatDuration } from '../../base/format_time';
 import type { Json } from '../../base/json';
 import {
@@ -13,7 +14,6 @@ import {
   oneFrame,
   stackNumber,
   text,
-  words,
   type Link,
   type Page,
   type Section,

@@ -1,5 +1,6 @@
 // Why memory ran out.
 
+import { words } from '../../base/words';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
@@ -13,7 +14,6 @@ import {
   oneFrame,
   stackNumber,
   text,
-  words,
   type Cell,
   type Link,
   type Page,

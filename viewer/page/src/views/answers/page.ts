@@ -78,8 +78,3 @@ export function oneFrame(frame: Json): string {
 export function deviceName(device: number | null): string {
   return device === null || device < 0 ? 'host memory' : `GPU ${device}`;
 }
-
-/** 'optimizer_state' is 'optimizer state'. */
-export function words(name: string): string {
-  return name.replaceAll('_', ' ');
-}

@@ -3,7 +3,8 @@
 
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
-import { bytes, delta, deviceName, frameWords, named, NO_LINK, numbers, stackNumber, text, words, type Link, type Page, type Section } from '../answers/page';
+import { words } from '../../base/words';
+import { bytes, delta, deviceName, frameWords, named, NO_LINK, numbers, stackNumber, text, type Link, type Page, type Section } from '../answers/page';
 
 export function comparePage(json: Json): Page {
   const devices = json.list('devices');

@@ -1,5 +1,6 @@
 // A block or a stack in words: what is copied into a mail or an issue.
 
+import { words } from '../../base/words';
 import { formatBytes, formatCount, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration, formatMoment } from '../../base/format_time';
 import { NEVER, NO_ROW, type BlockDetails, type Frame, type Neighbour, type StackInfo } from '../../data/protocol';
@@ -54,7 +55,7 @@ export function blockFacts(block: BlockDetails): Fact[] {
   }
   facts.push(['address', block.address]);
   if (block.name !== '') facts.push(['name', block.name]);
-  facts.push(['category', `${block.category}: ${block.reason} (confidence ${block.confidence})`]);
+  facts.push(['category', `${words(block.category)}: ${block.reason} (confidence ${block.confidence})`]);
   if (block.step !== null) facts.push(['step', `${formatCount(block.step)}${block.phase === '' ? '' : `, ${block.phase}`}`]);
   else if (block.phase !== '') facts.push(['phase', block.phase]);
   facts.push(...lifeFacts(block));

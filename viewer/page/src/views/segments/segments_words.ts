@@ -1,5 +1,6 @@
 // What is said of segments and of what lies in them.
 
+import { words } from '../../base/words';
 import { formatBytes, formatPercent } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
 import type { SegmentState } from '../../data/protocol';
@@ -26,7 +27,7 @@ export function segmentWords(segment: SegmentState): string {
 export function pieceWords(segment: SegmentState, piece: Piece, categories: readonly string[]): string {
   const at = `at ${segment.address}+${formatBytes(piece.offset)}`;
   if (piece.kind === 'hole') return `Hole of ${formatBytes(piece.bytes)} ${at}`;
-  const category = categories[segment.category[piece.index] ?? 0] ?? 'unknown';
+  const category = words(categories[segment.category[piece.index] ?? 0] ?? 'unknown');
   const rounding = roundingOf(segment, piece.index);
   const parts = [
     `${piece.kind === 'pending' ? 'Freed block, waiting for a stream,' : 'Block'} of ${formatBytes(piece.bytes)} ${at}`,

@@ -3,6 +3,7 @@
 
 import { formatBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
+import { words } from '../../base/words';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
 import { colorOfCategory, colorOfIndex, indexOfKey, mix, OTHER, SEQUENTIAL, SITES } from '../../render/palette';
@@ -70,7 +71,7 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta): Kinds {
   switch (by) {
     case 'category':
       return {
-        names: file.categories, colors: file.categories.map(colorOfCategory), of: (i) => tile.category[i]!,
+        names: file.categories.map(words), colors: file.categories.map(colorOfCategory), of: (i) => tile.category[i]!,
         change: (kind) => ({ category: file.categories[kind]! }),
       };
     case 'stream':

@@ -1,6 +1,7 @@
 // The largest blocks of the picture as a table: what the canvas shows, for those who do not see it
 // and for the keyboard.
 
+import { words } from '../../base/words';
 import { formatBytes, formatCount } from '../../base/format_bytes';
 import { NO_ROW, type FileMeta, type StackInfo } from '../../data/protocol';
 import type { State } from '../../state/state';
@@ -58,7 +59,7 @@ export function ShownTable({ picture, file, state, store, stackOf }: ShownTableP
               </button>
             </td>
             <td>{stackOf(blocks.stack[item]!)?.label ?? `stack ${blocks.stack[item]!}`}</td>
-            <td>{file.categories[blocks.category[item]!] ?? 'unknown'}</td>
+            <td>{words(file.categories[blocks.category[item]!] ?? 'unknown')}</td>
             <td>{axisWords(subject.axis, blocks.start[item]!, resolution)}</td>
             <td>{blocks.end[item] === Infinity ? 'never freed' : axisWords(subject.axis, blocks.end[item]!, resolution)}</td>
           </tr>

@@ -2,6 +2,7 @@
 
 import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
+import { words } from '../../base/words';
 import { NO_ROW, type Axis, type FileMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
@@ -37,20 +38,20 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   if (hover.instant !== null) return [wordsOf(hover.instant)];
   if (picture === null || hover.position < view.from || hover.position > view.to) return [];
   const resolution = (view.to - view.from) / view.box.width;
-  const words = axisWords(picture.subject.axis, hover.position, resolution);
-  const moment = picture.subject.axis === 'event' ? `event ${words}` : words;
+  const position = axisWords(picture.subject.axis, hover.position, resolution);
+  const moment = picture.subject.axis === 'event' ? `event ${position}` : position;
   const { blocks } = picture;
   const { item } = hover;
   if (item === null) return [moment, ...countersAt(picture, hover.position)];
   if (item >= blocks.row.length) {
-    const name = file.categories[item - blocks.row.length] ?? 'other';
+    const name = words(file.categories[item - blocks.row.length] ?? 'other');
     const { categories, window } = picture.curve;
     const bytes = categories[(item - blocks.row.length) * window.columns + columnAt(picture, hover.position)];
     const all = bytes === undefined ? [] : [`all ${name} ${formatBytes(bytes)}`];
     return [`${name}: too small or short here`, ...all, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
   }
   if (blocks.row[item] === NO_ROW) {
-    const name = file.categories[blocks.category[item]!] ?? 'other';
+    const name = words(file.categories[blocks.category[item]!] ?? 'other');
     return [`mostly ${name}: too small here`, ...countersAt(picture, hover.position), moment, 'zoom in to see the blocks'];
   }
   const size = blocks.size[item]!;
@@ -58,7 +59,7 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
   return [
     `${formatBytes(size)}  ${name}`,
     formatExactBytes(size),
-    `${file.categories[blocks.category[item]!] ?? 'unknown'}, stream ${file.streams[blocks.stream[item]!] ?? '?'}`,
+    `${words(file.categories[blocks.category[item]!] ?? 'unknown')}, stream ${file.streams[blocks.stream[item]!] ?? '?'}`,
     lifeWords(picture.subject.axis, blocks.start[item]!, blocks.end[item]!, resolution),
     moment,
   ];
