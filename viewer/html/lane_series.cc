@@ -72,21 +72,6 @@ class Changes {
   std::vector<double> events_, values_;
 };
 
-// As in protocol.ts.
-std::string_view SeriesName(Series series) {
-  switch (series) {
-    case Series::kLive:
-      return "live";
-    case Series::kReserved:
-      return "reserved";
-    case Series::kDriverUsed:
-      return "driver_used";
-    case Series::kProcessUsed:
-      return "process_used";
-  }
-  return "";
-}
-
 }  // namespace
 
 void WriteSeries(const MailedFile& file, uint32_t lane, slab::Writer* writer) {
@@ -95,8 +80,8 @@ void WriteSeries(const MailedFile& file, uint32_t lane, slab::Writer* writer) {
     if (series == Series::kLive) continue;
     Changes changes(*file.index, lane, series);
     changes.Look(0, static_cast<double>(file.index->events()) + 1);
-    changes.Write(SeriesName(series), writer);
-    names.push_back(SeriesName(series));
+    changes.Write(NameOf(series), writer);
+    names.push_back(NameOf(series));
   }
   writer->AddField("series", std::move(names));
 }

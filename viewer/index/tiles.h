@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,21 @@ struct BlockQuery {
 };
 
 enum class Series : uint8_t { kLive, kReserved, kDriverUsed, kProcessUsed };
+
+// As in protocol.ts.
+constexpr std::string_view NameOf(Series series) {
+  switch (series) {
+    case Series::kLive:
+      return "live";
+    case Series::kReserved:
+      return "reserved";
+    case Series::kDriverUsed:
+      return "driver_used";
+    case Series::kProcessUsed:
+      return "process_used";
+  }
+  return "";
+}
 
 struct CurveSeries {
   Series series = Series::kLive;

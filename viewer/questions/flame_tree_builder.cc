@@ -14,20 +14,6 @@ using analysis::FrameText;
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-const char* TextOf(Frame::Kind kind) {
-  switch (kind) {
-    case Frame::kPython:
-      return "python";
-    case Frame::kNative:
-      return "native";
-    case Frame::kUser:
-      return "user";
-    case Frame::kFolded:
-      return "folded";
-  }
-  return "";
-}
-
 // A name is three fields with tabs between them, so that it must have none itself.
 std::string WithoutTabs(std::string text) {
   std::replace_if(

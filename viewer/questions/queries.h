@@ -53,6 +53,21 @@ struct Frame {
   Kind kind = kNative;
 };
 
+// As in protocol.ts.
+constexpr const char* TextOf(Frame::Kind kind) {
+  switch (kind) {
+    case Frame::kPython:
+      return "python";
+    case Frame::kNative:
+      return "native";
+    case Frame::kUser:
+      return "user";
+    case Frame::kFolded:
+      return "folded";
+  }
+  return "";
+}
+
 struct StackInfo {
   uint32_t stack = 0, key = 0;
   std::string label;

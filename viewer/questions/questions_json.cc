@@ -15,20 +15,6 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-const char* TextOf(Frame::Kind kind) {
-  switch (kind) {
-    case Frame::kPython:
-      return "python";
-    case Frame::kNative:
-      return "native";
-    case Frame::kUser:
-      return "user";
-    case Frame::kFolded:
-      return "folded";
-  }
-  return "";
-}
-
 Json FrameJson(const Frame& frame) {
   return {{"function", frame.function},
           {"file", frame.file},

@@ -32,20 +32,6 @@ Json SpacesJson(const std::vector<AddressSpace>& spaces) {
 
 }  // namespace
 
-std::string_view NameOf(Series series) {
-  switch (series) {
-    case Series::kLive:
-      return "live";
-    case Series::kReserved:
-      return "reserved";
-    case Series::kDriverUsed:
-      return "driver_used";
-    case Series::kProcessUsed:
-      return "process_used";
-  }
-  return "";
-}
-
 std::string CurveSlab(const CurveTile& tile) {
   slab::Writer writer("curve");
   writer.AddArray("event", tile.event);

@@ -9,7 +9,6 @@
 #define GMT_VIEWER_SERVER_TILE_SLABS_H_
 
 #include <string>
-#include <string_view>
 
 #include "viewer/index/tiles.h"
 #include "viewer/questions/queries.h"
@@ -19,9 +18,6 @@ namespace gmt::viewer {
 std::string CurveSlab(const CurveTile& tile);
 std::string BlockSlab(const BlockTile& tile);
 std::string FlameSlab(const FlameTree& tree);
-
-// "live", "driver_used".
-std::string_view NameOf(Series series);
 
 }  // namespace gmt::viewer
 
