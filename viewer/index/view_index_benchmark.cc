@@ -1,6 +1,5 @@
 // Loads a recording, builds its index, and asks it what windows show, from the whole recording to a
-// millionth of it: what a page asks while one zooms. scripts/bench --viewer puts the figures into
-// docs/viewer.md.
+// millionth of it: what a page asks while one zooms. docs/viewer.md has figures.
 //
 // Usage: view_index_benchmark [--cached] FILE.gmt
 // Windows are of 1,600 columns and 900 rows. --cached: only them, from the cache that a run left beside

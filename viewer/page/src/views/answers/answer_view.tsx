@@ -59,16 +59,7 @@ function AnswerPage({ answer, page, go }: { readonly answer: Answer; readonly pa
           ))}
         </dl>
       )}
-      {page.notes.length > 0 && (
-        <ul class="notes">
-          {page.notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
-      {page.sections.map((section) => (
-        <SectionTable key={section.title} section={section} go={go} />
-      ))}
+      <NotesAndTables page={page} go={go} />
       <details>
         <summary>As the program prints it</summary>
         <pre tabIndex={0}>{answer.text}</pre>
@@ -88,7 +79,25 @@ function HowFar({ have, need, what }: { readonly have: number; readonly need: nu
   );
 }
 
-export function SectionTable({ section, go }: { readonly section: Section; readonly go: Follow }) {
+/** What follows the headline of an answer and of a comparison. */
+export function NotesAndTables({ page, go }: { readonly page: Page; readonly go: Follow }) {
+  return (
+    <>
+      {page.notes.length > 0 && (
+        <ul class="notes">
+          {page.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      {page.sections.map((section) => (
+        <SectionTable key={section.title} section={section} go={go} />
+      ))}
+    </>
+  );
+}
+
+function SectionTable({ section, go }: { readonly section: Section; readonly go: Follow }) {
   return (
     <section class="answer-section" aria-label={section.title}>
       <h3>{section.title}</h3>

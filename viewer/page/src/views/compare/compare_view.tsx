@@ -11,7 +11,7 @@ import type { State } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Answered, Empty } from '../../widgets/states';
 import { keyOf, useQuestion } from '../../widgets/use_question';
-import { SectionTable, type Follow } from '../answers/answer_view';
+import { NotesAndTables, type Follow } from '../answers/answer_view';
 import { follow } from '../answers/follow';
 import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
@@ -119,16 +119,7 @@ function Compared({ both, file, other, store, source }: ComparedProps) {
           wordsOf={(position) => positionWords(compare, [file, other], position)}
         />
       )}
-      {page.notes.length > 0 && (
-        <ul class="notes">
-          {page.notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
-      {page.sections.map((section) => (
-        <SectionTable key={section.title} section={section} go={go} />
-      ))}
+      <NotesAndTables page={page} go={go} />
     </article>
   );
 }
