@@ -19,6 +19,7 @@
 #include "cli/frame_options.h"
 #include "cli/load_trace.h"
 #include "cli/output_file.h"
+#include "cli/strip_options.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "cli/window_options.h"
@@ -40,6 +41,7 @@ struct Options {
   bool force = false;
   WindowOptions window;
   FrameOptions frames;
+  StripOptions strip;
 };
 
 absl::StatusOr<TorchSelection> Selection(const Options& options) {
@@ -177,12 +179,31 @@ absl::StatusOr<int> RunTorch(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> RunExport(Options& options) {
-  if (options.format.empty()) return UsageError("--format: which? torch or html");
-  if (options.format == "html") return RunHtml(options);
-  if (options.files.size() != 1) return UsageError("--format torch takes one FILE");
+absl::StatusOr<int> RunStripped(const Options& options) {
+  if (!options.strip.any()) {
+    return UsageError(
+        "--format gmt is a copy without what is private: --strip-paths, --strip-args or both");
+  }
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  if (absl::Status status = options.strip.Copy(options.file, output->path()); !status.ok())
+    return status;
+  if (absl::Status status = output->Commit(); !status.ok()) return status;
+  return kDone;
+}
+
+absl::StatusOr<int> RunExport(const Options& given) {
+  Options options = given;
+  if (options.format.empty()) return UsageError("--format: which? torch, html or gmt");
+  if (options.format != "html" && options.files.size() != 1)
+    return UsageError(absl::StrCat("--format ", options.format, " takes one FILE"));
   options.file = options.files.front();
-  return RunTorch(options);
+  if (options.format == "gmt") return RunStripped(options);
+  auto stripped = StrippedFiles::Make(options.strip, options.files);
+  if (!stripped.ok()) return stripped.status();
+  options.files = stripped->files();
+  options.file = options.files.front();
+  return options.format == "html" ? RunHtml(options) : RunTorch(options);
 }
 
 }  // namespace
@@ -192,9 +213,9 @@ void AddExport(Program& program) {
   Command command = program.AddVerb("export", "Give the recording to another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
   command.Arguments("FILE", &options->files, "recording; of html several");
-  command.Choice("--format", &options->format, {"torch", "html"},
+  command.Choice("--format", &options->format, {"torch", "html", "gmt"},
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz; html: the page of "
-                 "`view` as one file that opens anywhere");
+                 "`view` as one file that opens anywhere; gmt: a recording to give away");
   command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
   command.Option("--device", &options->device, "N", "this GPU only");
   options->window.AddTo(command, "the history from here on", "up to here, and the state then");
@@ -205,6 +226,7 @@ void AddExport(Program& program) {
   command.Option(
       "--max-mb", &options->max_mb, "N",
       "html: as large as that at most; the smallest blocks stay out (5 to 20, by events)");
+  options->strip.AddTo(command);
   command.Flag("--force", &options->force, "overwrite an existing FILE");
   options->frames.AddTo(command);
 }

@@ -37,6 +37,7 @@ constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 struct Options {
   std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait;
   bool free_stacks = false, no_follow_fork = false, quiet = false;
+  bool strip_paths = false, strip_args = false;
   std::vector<std::string> command;
 };
 
@@ -62,6 +63,11 @@ absl::StatusOr<std::string> OptionText(const Options& o) {
   if (o.free_stacks) pairs.push_back("free_stacks");
   if (o.no_follow_fork) pairs.push_back("follow_fork=off");
   if (o.quiet) pairs.push_back("quiet");
+  if (o.strip_paths || o.strip_args) {
+    pairs.push_back(absl::StrCat("strip=", o.strip_paths ? "paths" : "",
+                                 o.strip_paths && o.strip_args ? "+" : "",
+                                 o.strip_args ? "args" : ""));
+  }
   return absl::StrJoin(pairs, ",");
 }
 
@@ -276,6 +282,10 @@ void AddRun(Program& program) {
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",
                  "how long a normal exit waits for the collector (default 1s)");
+  command.Flag("--strip-paths", &options->strip_paths,
+               "write no private folder into the recording: of files only what is everybody's");
+  command.Flag("--strip-args", &options->strip_args,
+               "write of the command line only the program into the recording");
   command.Flag("--quiet", &options->quiet, "print no report and not where the recording is");
   command.CommandLine(&options->command);
 }

@@ -52,8 +52,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
                                                             std::unique_ptr<OutputFile> output) {
   SessionInfo info = ReadSessionInfo(around.session);
   OutputFile* file = output.get();
+  const session::Options options = ParseOptions(info.options);
+  format::WriterOptions how;
+  how.strip = {options.strip_paths, options.strip_args, info.cwd};
   auto writer = format::RecordingWriter::Create(std::move(output),
-                                                MakeHeader(around.session.header(), info), {});
+                                                MakeHeader(around.session.header(), info), how);
   if (!writer.ok()) return writer.status();
   std::unique_ptr<Collector> collector(
       new Collector(around, std::move(info), file, *std::move(writer)));

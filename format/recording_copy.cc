@@ -22,8 +22,9 @@ absl::Status NotWhole(absl::string_view path) {
 
 class Copier {
  public:
-  Copier(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions)
-      : path_(path), sink_(std::move(sink)), additions_(additions) {}
+  Copier(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions,
+         const Strip& strip)
+      : path_(path), sink_(std::move(sink)), additions_(additions), strip_(strip) {}
 
   absl::Status Take(const FrameRecord& record) {
     switch (record.kind) {
@@ -58,6 +59,7 @@ class Copier {
     segment_bytes_ = 0;
     next_seq_ = 0;
     last_t_ns_ = 0;
+    chunk_offsets_.clear();
     index_.reset();
     definitions_.BeginSegment();
     return Append(std::string(kFileMagic));
@@ -72,8 +74,23 @@ class Copier {
     }
     ++next_seq_;
     last_t_ns_ = chunk.last_t_ns();
+    chunk_offsets_.push_back(segment_bytes_);
     absl::Status status = Learn(chunk);
+    if (status.ok() && strip_.any() &&
+        (chunk.kind() == Chunk::DEFINITIONS || chunk.kind() == Chunk::FACTS))
+      return AppendStripped(&chunk);
     return status.ok() ? Append(Frame(FrameTag::kChunk, bytes)) : status;
+  }
+
+  absl::Status AppendStripped(Chunk* chunk) {
+    gmt::Body body;
+    if (!UnpackBody(*chunk, &body).ok()) return NotWhole(path_);
+    StripBody(&strip_, &body);
+    chunk->clear_crc32c();
+    chunk->clear_body();
+    chunk->clear_payload();
+    absl::Status status = packer_.Pack(&body, kZstdLevel, chunk);
+    return status.ok() ? Append(Frame(FrameTag::kChunk, chunk->SerializeAsString())) : status;
   }
 
   absl::Status Learn(const Chunk& chunk) {
@@ -103,6 +120,9 @@ class Copier {
       if (!status.ok()) return status;
     }
     in_segment_ = false;
+    if (static_cast<size_t>(index_->entry_size()) != chunk_offsets_.size()) return NotWhole(path_);
+    for (int i = 0; i < index_->entry_size(); ++i)
+      index_->mutable_entry(i)->set_offset(chunk_offsets_[static_cast<size_t>(i)]);
     index_->clear_crc32c();
     const uint64_t index_offset = segment_bytes_;
     return Append(Frame(FrameTag::kIndex, index_->SerializeAsString()) + Footer(index_offset));
@@ -119,7 +139,7 @@ class Copier {
     if (!status.ok()) return status;
     Index::Entry* entry = index_->add_entry();
     entry->set_kind(chunk.kind());
-    entry->set_offset(segment_bytes_);
+    chunk_offsets_.push_back(segment_bytes_);
     entry->set_first_t_ns(last_t_ns_);
     entry->set_last_t_ns(last_t_ns_);
     return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
@@ -128,6 +148,7 @@ class Copier {
   const absl::string_view path_;
   const std::unique_ptr<Sink> sink_;
   const Additions& additions_;
+  Strip strip_;
   ChunkPacker packer_{Chunk::ZSTD};
   Definitions definitions_;
   std::unique_ptr<gmt::Index> index_;  // of the segment, once it was read
@@ -135,24 +156,35 @@ class Copier {
   uint64_t source_begin_ = 0, index_offset_ = 0;
   bool in_segment_ = false;
   uint64_t segment_bytes_ = 0;
+  std::vector<uint64_t> chunk_offsets_;  // in the copy's segment
   uint32_t next_seq_ = 0;
   int64_t last_t_ns_ = 0;
 };
 
-}  // namespace
-
-absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
-                           const Additions& additions) {
+absl::Status Copy(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions,
+                  const Strip& strip) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
   if (!source.ok()) return source.status();
   FrameStream stream(source->get());
-  Copier copier(path, std::move(sink), additions);
+  Copier copier(path, std::move(sink), additions, strip);
   for (;;) {
     const absl::StatusOr<FrameRecord> record = stream.Next();
     if (!record.ok()) return record.status();
     absl::Status status = copier.Take(*record);
     if (!status.ok() || record->kind == FrameRecord::Kind::kEnd) return status;
   }
+}
+
+}  // namespace
+
+absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
+                           const Additions& additions) {
+  return Copy(path, std::move(sink), additions, Strip());
+}
+
+absl::Status CopyStripped(absl::string_view path, std::unique_ptr<Sink> sink, const Strip& strip) {
+  const Additions nothing = [](const Definitions&) { return std::vector<gmt::Body>(); };
+  return Copy(path, std::move(sink), nothing, strip);
 }
 
 }  // namespace gmt::format

@@ -1,8 +1,8 @@
 // format/recording_copy.h
 //
-// A copy of a recording with something added at its end, for what is learnt later: names of frames.
-// Every chunk of the original stands in the copy byte for byte; what is added stands behind the
-// last one of each file segment, before its index.
+// A copy of a recording with something added at its end, for what is learnt later: names of frames;
+// or without what is private. Every other chunk of the original stands in the copy byte for byte; what
+// is added stands behind the last one of each file segment, before its index.
 //
 // Thread safety: pure function.
 
@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
 #include "format/recording_writer.h"
+#include "format/strip.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -30,6 +31,7 @@ using Additions =
 // Fails, with the command that mends it, where the recording at `path` is cut or damaged.
 absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
                            const Additions& additions);
+absl::Status CopyStripped(absl::string_view path, std::unique_ptr<Sink> sink, const Strip& strip);
 
 }  // namespace gmt::format
 

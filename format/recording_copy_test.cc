@@ -102,6 +102,31 @@ TEST_F(RecordingCopyTest, NothingToAddIsAnExactCopy) {
   EXPECT_EQ(copy, bytes_);
 }
 
+TEST_F(RecordingCopyTest, StrippedCopyIsWholeAndHasEverythingButThePaths) {
+  const auto strip = [this](const std::string& bytes) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    std::string copy;
+    status_ = CopyStripped(path_, std::make_unique<StringSink>(&copy), {true, true, "/lost"});
+    return copy;
+  };
+  bytes_.clear();
+  StartRecording();
+  ModuleInfo module;
+  module.path = "/home/ann/libmodel.so";
+  writer_->definitions().AddModule(module);
+  Add(Alloc(0x1000, 512));
+  gmt::Snapshot snapshot;
+  snapshot.set_name("exit");
+  ASSERT_TRUE(writer_->Add(snapshot).ok());
+  Finish();
+  const std::string copy = strip(bytes_ + bytes_);
+  ASSERT_TRUE(status_.ok()) << status_;
+  EXPECT_EQ(Read(copy).events.size(), 2u);
+  EXPECT_TRUE(reader_->complete()) << "its index says where chunks stand now";
+  EXPECT_EQ(reader_->definitions().module(1).path, "libmodel.so");
+  EXPECT_EQ(strip(copy), copy) << "there is nothing more to take";
+}
+
 TEST_F(RecordingCopyTest, CutRecordingIsRefusedWithTheCommandThatMendsIt) {
   for (size_t size = 0; size < bytes_.size(); ++size) {
     EXPECT_EQ(Copy(bytes_.substr(0, size)), "") << size;

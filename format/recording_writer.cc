@@ -128,6 +128,7 @@ class RecordingWriter::Impl {
                           const std::string& snapshot) {
     chunk.set_sync(SyncWord(kChunkSync));
     chunk.set_seq(next_seq_);
+    if (options_.strip.any()) StripBody(&options_.strip, body);
     const int level =
         chunk.kind() == Chunk::EVENTS ? options_.zstd_level_of_events : options_.zstd_level;
     absl::Status packed = packer_.Pack(body, level, &chunk);

@@ -27,6 +27,7 @@
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
 #include "format/event.h"
+#include "format/strip.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -54,6 +55,7 @@ struct WriterOptions {
   uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
   // Of events, which come by the million: a third of the time for a twentieth more bytes.
   int zstd_level_of_events = 1;
+  Strip strip;  // of everything that is written
 };
 
 class RecordingWriter {

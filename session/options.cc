@@ -130,6 +130,23 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
   return nullptr;
 }
 
+const char* TakeStrip(std::string_view value, Options* o) {
+  bool paths = false, args = false;
+  while (!value.empty()) {
+    const std::string_view item = Cut(&value, '+');
+    if (item == "paths") {
+      paths = true;
+    } else if (item == "args") {
+      args = true;
+    } else {
+      return "not one of paths, args";
+    }
+  }
+  o->strip_paths = paths;
+  o->strip_args = args;
+  return nullptr;
+}
+
 const char* TakeExitWait(std::string_view value, Options* o) {
   return ParseDuration(value, &o->exit_wait_ns) ? nullptr : "not a time such as 1s";
 }
@@ -147,13 +164,12 @@ struct Key {
   std::string_view key;
   const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
 };
-constexpr Key kKeys[] = {{"output", TakeOutput},     {"stacks", TakeStacks},
-                         {"heap", TakeHeap},         {"cupti", TakeCupti},
-                         {"ring", TakeRing},         {"snapshot", TakeSnapshot},
-                         {"exit_wait", TakeExitWait}};
+constexpr Key kKeys[] = {{"output", TakeOutput},      {"stacks", TakeStacks},
+                         {"heap", TakeHeap},          {"cupti", TakeCupti},
+                         {"ring", TakeRing},          {"snapshot", TakeSnapshot},
+                         {"exit_wait", TakeExitWait}, {"strip", TakeStrip}};
 
-constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate",
-                                       "listen",   "strip",    "dormant"};
+constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate", "listen", "dormant"};
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');

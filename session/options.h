@@ -45,6 +45,7 @@ struct Options {
   bool follow_fork = true;
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;
+  bool strip_paths = false, strip_args = false;  // of the recording
 };
 
 // Why one pair of the text was not taken.

@@ -52,6 +52,16 @@ TEST_F(OptionsTest, ListItemsAreSeparatedByPlus) {
   EXPECT_FALSE(options_.snapshot_at_exit);
 }
 
+TEST_F(OptionsTest, WhatToStripIsAList) {
+  Parse("strip=paths");
+  EXPECT_TRUE(options_.strip_paths);
+  EXPECT_FALSE(options_.strip_args);
+  Parse("strip=args+paths");
+  EXPECT_TRUE(options_.strip_args);
+  Parse("strip=host");
+  EXPECT_THAT(errors_, ElementsAre("strip=host: not one of paths, args"));
+}
+
 TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersHold) {
   Parse("colour=red,quiet");
   EXPECT_THAT(errors_, ElementsAre("colour=red: unknown option"));

@@ -1,0 +1,77 @@
+#include "cli/strip_options.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "format/byte_source.h"
+#include "format/framing.h"
+#include "format/recording_copy.h"
+
+namespace gmt::cli {
+namespace {
+
+absl::Status CheckIsRecording(const std::string& path) {
+  auto source = format::OpenFile(path);
+  if (!source.ok()) return source.status();
+  std::string head;
+  absl::Status status = (*source)->Read(0, format::kFileMagic.size(), &head);
+  if (!status.ok() ||
+      absl::StartsWith(head, {format::kFileMagic.data(), format::kFileMagic.size()}))
+    return status;
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      " is no recording, and only from one paths and arguments can be taken; make one of it "
+      "first: gpumemtrace import ",
+      path, " -o FILE.gmt"));
+}
+
+}  // namespace
+
+void StripOptions::AddTo(Command& command) {
+  command.Flag("--strip-paths", &paths,
+               "without private folders: of files only what is everybody's");
+  command.Flag("--strip-args", &args, "of the command line only the program");
+}
+
+absl::Status StripOptions::Copy(const std::string& from, const std::string& to) const {
+  if (absl::Status status = CheckIsRecording(from); !status.ok()) return status;
+  auto sink = format::FileSink(to, format::IfExists::kOverwrite);
+  if (!sink.ok()) return sink.status();
+  return format::CopyStripped(from, *std::move(sink), {paths, args, ""});
+}
+
+absl::StatusOr<StrippedFiles> StrippedFiles::Make(const StripOptions& options,
+                                                  const std::vector<std::string>& files) {
+  StrippedFiles stripped;
+  stripped.files_ = files;
+  if (!options.any()) return stripped;
+  std::error_code none;
+  std::string folder = std::filesystem::temp_directory_path(none) / "gpumemtrace.XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr)
+    return absl::UnavailableError(absl::StrCat(folder, ": ", std::strerror(errno)));
+  stripped.folder_ = folder;
+  for (size_t i = 0; i < files.size(); ++i) {
+    // In a folder of its own, so that it keeps its name.
+    const std::filesystem::path place = std::filesystem::path(folder) / std::to_string(i);
+    std::filesystem::create_directory(place, none);
+    stripped.files_[i] = place / std::filesystem::path(files[i]).filename();
+    if (absl::Status status = options.Copy(files[i], stripped.files_[i]); !status.ok())
+      return status;
+  }
+  return stripped;
+}
+
+StrippedFiles::StrippedFiles(StrippedFiles&& other) noexcept
+    : files_(std::move(other.files_)), folder_(std::exchange(other.folder_, "")) {}
+
+StrippedFiles::~StrippedFiles() {
+  std::error_code none;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, none);
+}
+
+}  // namespace gmt::cli
