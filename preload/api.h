@@ -34,6 +34,18 @@ const char* gpumemtrace_cupti_status();
 // Takes the loader's lock. Thread safety: any thread.
 int gpumemtrace_start(char* text, size_t capacity);
 
+// For who attaches to this process from outside: opens the door of attach (session/layout.h), through
+// which recordings are begun and ended as often as wanted. Nothing is recorded by this alone. Where
+// this library was not preloaded, calls are caught from now on, as gpumemtrace_start has it.
+// `options`: as in GPUMEMTRACE; nullptr: none. They hold for every attach. `text` gets the path of the
+// session's file, and behind a newline what is to be known, in sentences. Returns
+//   1  the door is open from now on
+//   0  the process has its session already, with a door (Control.attach_door) or, recorded from its
+//      beginning, without; text is the same
+//  -1  there will be none; text says why
+// Takes the loader's lock. Thread safety: any thread.
+int gpumemtrace_attach(const char* options, char* text, size_t capacity);
+
 // 1 where it is this copy of the library that calls of the GPU come to, else 0. How several copies in
 // one process agree on one.
 int gpumemtrace_catching();

@@ -44,7 +44,7 @@ namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
 inline constexpr uint32_t kAbiMajor = 4;
-inline constexpr uint32_t kAbiMinor = 0;
+inline constexpr uint32_t kAbiMinor = 1;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -294,6 +294,13 @@ enum class ExitKind : uint32_t {
   kSignalled = 2,
 };
 
+// Whether a process can be attached to, and how it came to that.
+enum class AttachDoor : uint32_t {
+  kNone = 0,     // it is recorded from its first GPU call to its end
+  kDormant = 1,  // GPUMEMTRACE=dormant
+  kBrought = 2,  // the library was brought into the running process (gpumemtrace_attach)
+};
+
 struct Control {
   // The next ticket. Alone on its cache line: every event of every thread touches it.
   alignas(64) std::atomic<uint64_t> tail;
@@ -324,7 +331,29 @@ struct Control {
   // the array's length. A reader that finds its ticket here need not wait for it.
   alignas(64) std::atomic<uint64_t> abandoned_tickets[256];
 
-  uint8_t unused[4096 - 384 - 2048];
+  // Attach and detach (docs/session.md, "Attach"). A session with a door is recorded to only while
+  // somebody wants it. Until then, and between two attaches, what lies behind the info section has
+  // no memory: nobody may touch it while attach_now is 0.
+  alignas(64) std::atomic<AttachDoor> attach_door;  // constant since the session has its name
+  // 0: nobody; n: the n-th attach, counted from 1 up. Raised by who attaches, with the session's
+  // file locked (flock) and after attach_options; put back to 0 by who detaches.
+  std::atomic<uint32_t> attach_wanted;
+  // Written by the shim at hooked calls of the GPU: the attach that is recorded for; 0: none, and
+  // nothing will be written before the next one.
+  std::atomic<uint32_t> attach_now;
+  // Why attach number attach_refused was not begun; it is not tried again.
+  std::atomic<uint32_t> attach_errno;
+  std::atomic<uint32_t> attach_refused;
+  std::atomic<uint32_t> attach_last;  // the newest one that was begun
+  // Where the history of attach_last begins, and what the counters were then.
+  std::atomic<uint64_t> attach_first_ticket;
+  std::atomic<uint64_t> attach_begin_ns;
+  std::atomic<uint64_t> attach_counters[16];
+  // As in GPUMEMTRACE, without a zero at its end; they come on top of the process's own.
+  std::atomic<uint32_t> attach_options_size;
+  char attach_options[1020];
+
+  uint8_t unused[4096 - 384 - 2048 - 1192];
 };
 static_assert(offsetof(Control, counters) == 64);
 static_assert(offsetof(Control, module_count) == 192);
@@ -333,6 +362,10 @@ static_assert(offsetof(Control, facts) == 224);
 static_assert(offsetof(Control, collector_pid) == 256);
 static_assert(offsetof(Control, exit_kind) == 320);
 static_assert(offsetof(Control, abandoned_tickets) == 384);
+static_assert(offsetof(Control, attach_door) == 2432);
+static_assert(offsetof(Control, attach_wanted) == 2436);
+static_assert(offsetof(Control, attach_first_ticket) == 2456);
+static_assert(offsetof(Control, attach_options) == 2604);
 static_assert(sizeof(Control) == 4096);
 static_assert(kCounterCount <= 16 && kFactCount <= 8);
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
