@@ -56,6 +56,26 @@ session::Record MakeRecord(const Place& place, const LiveValue& live) {
   return record;
 }
 
+void LiveModel::Replace(const Place& place, LiveValue* entry, bool is_new, const LiveValue& live) {
+  if (observer_ != nullptr) {
+    if (!is_new) observer_->OnEnded(place, *entry);
+    observer_->OnBorn(place, live);
+  }
+  *entry = live;
+}
+
+void LiveModel::Insert(const Place& place, const LiveValue& live) {
+  const auto [it, is_new] = entries_.try_emplace(place);
+  Replace(place, &it->second, is_new, live);
+}
+
+void LiveModel::Erase(const Place& place) {
+  const auto it = entries_.find(place);
+  if (it == entries_.end()) return;
+  if (observer_ != nullptr) observer_->OnEnded(place, it->second);
+  entries_.erase(it);
+}
+
 const LiveValue* LiveModel::Find(const Place& place) const {
   const auto it = entries_.find(place);
   return it == entries_.end() ? nullptr : &it->second;
@@ -67,8 +87,10 @@ std::optional<LiveValue> LiveModel::Apply(const session::Record& record, uint64_
   if (record.space == session::Space::kNone) return std::nullopt;
   switch (EffectOf(record.kind)) {
     case Effect::kAcquires: {
-      LiveValue& live = entries_[{record.space, record.value}];
-      if (live.ticket <= ticket) live = MakeLive(record, ticket);
+      const Place place = {record.space, record.value};
+      const auto [it, is_new] = entries_.try_emplace(place);
+      if (is_new || it->second.ticket <= ticket)
+        Replace(place, &it->second, is_new, MakeLive(record, ticket));
       return std::nullopt;
     }
     case Effect::kReturns:
@@ -87,6 +109,7 @@ std::optional<LiveValue> LiveModel::Return(const session::Record& record, uint64
     if (being_freed_.size() >= kMaxBeingFreed) being_freed_.clear();
     being_freed_.insert_or_assign(it->first, ended);
   }
+  if (observer_ != nullptr) observer_->OnEnded(it->first, ended);
   entries_.erase(it);
   return ended;
 }
@@ -105,13 +128,18 @@ void LiveModel::FinishFree(const session::Record& record, uint64_t ticket) {
   LiveValue restored = it->second;
   being_freed_.erase(it);
   restored.ticket = ticket;
-  LiveValue& live = entries_[place];
-  if (live.ticket <= ticket) live = restored;
+  const auto [entry, is_new] = entries_.try_emplace(place);
+  if (!is_new && entry->second.ticket > ticket) return;
+  if (!is_new && observer_ != nullptr) observer_->OnEnded(place, entry->second);
+  entry->second = restored;
+  if (observer_ != nullptr) observer_->OnRestored(place, restored);
 }
 
 void LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
   absl::erase_if(entries_, [&](const auto& entry) {
-    return entry.second.context == record.context && entry.second.ticket <= ticket;
+    const bool gone = entry.second.context == record.context && entry.second.ticket <= ticket;
+    if (gone && observer_ != nullptr) observer_->OnEnded(entry.first, entry.second);
+    return gone;
   });
 }
 

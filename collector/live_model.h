@@ -42,17 +42,28 @@ struct Place {
   }
 };
 
+// Hears of everything that changes a live model, in order.
+class LiveObserver {
+ public:
+  virtual ~LiveObserver() = default;
+  virtual void OnBorn(const Place& place, const session::LiveValue& live) = 0;
+  virtual void OnEnded(const Place& place, const session::LiveValue& live) = 0;
+  // The driver refused the free that ended it.
+  virtual void OnRestored(const Place& place, const session::LiveValue& live) = 0;
+};
+
 class LiveModel {
  public:
   using Entries = absl::flat_hash_map<Place, session::LiveValue>;
 
+  // From now on; must outlive this. A copy of the model has the same one.
+  void set_observer(LiveObserver* observer) { observer_ = observer; }
+
   // Applies one event. Returns the entry that it ended, if it ended one that was known.
   std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
 
-  void Insert(const Place& place, const session::LiveValue& live) {
-    entries_.insert_or_assign(place, live);
-  }
-  void Erase(const Place& place) { entries_.erase(place); }
+  void Insert(const Place& place, const session::LiveValue& live);
+  void Erase(const Place& place);
   const session::LiveValue* Find(const Place& place) const;
 
   // True once after a failed free whose allocation is not known here: the live table knows it.
@@ -65,6 +76,10 @@ class LiveModel {
   void FinishFree(const session::Record& record, uint64_t ticket);
   void ResetContext(const session::Record& record, uint64_t ticket);
 
+  void Replace(const Place& place, session::LiveValue* entry, bool is_new,
+               const session::LiveValue& live);
+
+  LiveObserver* observer_ = nullptr;
   Entries entries_;
   Entries being_freed_;  // by frees whose result is not known yet
   bool unknown_undo_ = false;

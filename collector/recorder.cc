@@ -66,7 +66,9 @@ Recorder::Recorder(const session::SessionMap& session, const SessionInfo& info,
       writer_(std::move(writer)),
       stacks_(session, &writer_->definitions(), info.shim),
       translator_(session, info.apis, &writer_->definitions(), &stacks_),
-      newest_ns_(session.header().monotonic_ns) {}
+      newest_ns_(session.header().monotonic_ns) {
+  live_.set_observer(&tally_);
+}
 
 void Recorder::Keep(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
@@ -75,6 +77,7 @@ void Recorder::Keep(absl::Status status) {
 void Recorder::Note(const Record& record) {
   newest_ns_ = std::max(newest_ns_, record.time_ns);
   seen_memory_ |= 1u << static_cast<int>(record.memory);
+  tally_.Note(record);
   if (record.device == session::kNoDevice) return;
   devices_.set(record.device);
   if (record.kind == session::Kind::kSample) {

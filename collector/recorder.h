@@ -36,6 +36,7 @@
 #include "collector/recovery.h"
 #include "collector/session_info.h"
 #include "collector/stack_translator.h"
+#include "collector/tally.h"
 #include "collector/target.h"
 #include "format/recording_writer.h"
 #include "session/ring.h"
@@ -78,6 +79,7 @@ class Recorder {
   absl::Status Finish();
 
   LiveModel& live() { return live_; }
+  const Tally& tally() const { return tally_; }
   StackTranslator& stacks() { return stacks_; }
   const EventTranslator& translator() const { return translator_; }
   format::DefinitionsBuilder* definitions() { return &writer_->definitions(); }
@@ -106,6 +108,7 @@ class Recorder {
   std::unique_ptr<format::RecordingWriter> writer_;
   StackTranslator stacks_;
   EventTranslator translator_;
+  Tally tally_;
   LiveModel live_;
   absl::Status status_;
   uint64_t newest_ns_;
