@@ -132,6 +132,7 @@ absl::Status Definitions::Add(const gmt::Symbols& chunk) {
 }
 
 void Definitions::BeginSegment() {
+  previous_base_ = base_;
   base_ = {string_count(), module_count(), frame_count(), stack_count()};
 }
 

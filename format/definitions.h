@@ -98,6 +98,8 @@ class Definitions {
   // Ids in what is added from now on count from 1 again (another file segment follows); they are
   // looked up as id + base.
   void BeginSegment();
+  // The segment that began last is the next part of the one before it: it states the same ids again.
+  void ContinueSegment() { base_ = previous_base_; }
   struct Base {
     uint32_t string = 0, module = 0, frame = 0, stack = 0;
     bool none() const { return (string | module | frame | stack) == 0; }
@@ -126,7 +128,7 @@ class Definitions {
   void AddFrames(const gmt::Frames& columns, size_t at);
   void AddStacks(const gmt::Stacks& columns, size_t at);
 
-  Base base_;
+  Base base_, previous_base_;
   uint64_t undefined_ = 0;  // ids left out so far
   std::vector<std::string> strings_;
   std::vector<ModuleInfo> modules_;
@@ -154,7 +156,14 @@ class DefinitionsBuilder {
   uint64_t new_bytes() const { return new_bytes_; }  // about as many as TakeNew() will serialise to
   gmt::Definitions TakeNew();
 
+  // From now on all that is taken is also kept, to be stated again in another file.
+  void KeepAll() { keeps_ = true; }
+  // All that was taken since, in order, in chunks of a few MiB.
+  std::vector<gmt::Definitions> TakenSoFar() const;
+
  private:
+  void KeepTaken(const gmt::Definitions& taken);
+
   absl::flat_hash_map<std::string, uint32_t> string_ids_;
   absl::flat_hash_map<FrameInfo, uint32_t> frame_ids_;
   absl::flat_hash_map<ModuleInfo, uint32_t> module_ids_;
@@ -162,6 +171,9 @@ class DefinitionsBuilder {
   uint32_t module_count_ = 0;
   uint64_t new_bytes_ = 0;
   gmt::Definitions new_;
+  bool keeps_ = false;
+  std::vector<gmt::Definitions> kept_;  // columns as long as their rows
+  uint64_t kept_bytes_ = 0;             // of the last of them
 };
 
 }  // namespace gmt::format

@@ -17,6 +17,9 @@ std::pair<uint32_t, bool> IdOf(Map* map, const Key& key) {
   return {place->second, is_new};
 }
 
+// When what is kept begins another chunk.
+constexpr uint64_t kBytesOfKept = 4u << 20;
+
 void TrimFrames(gmt::Frames* columns) {
   TrimColumn(columns->mutable_module());
   TrimColumn(columns->mutable_address());
@@ -122,9 +125,47 @@ bool DefinitionsBuilder::has_new() const {
 
 gmt::Definitions DefinitionsBuilder::TakeNew() {
   gmt::Definitions taken = std::exchange(new_, gmt::Definitions());
+  if (keeps_) KeepTaken(taken);
   new_bytes_ = 0;
   if (taken.has_frames()) TrimFrames(taken.mutable_frames());
   if (taken.has_stacks()) TrimStacks(taken.mutable_stacks());
+  return taken;
+}
+
+void DefinitionsBuilder::KeepTaken(const gmt::Definitions& taken) {
+  if (kept_.empty() || kept_bytes_ + new_bytes_ > kBytesOfKept) {
+    kept_.emplace_back();
+    kept_bytes_ = 0;
+  }
+  kept_bytes_ += new_bytes_;
+  gmt::Definitions& last = kept_.back();
+  const gmt::Definitions before = [&] {  // what a merge overwrites
+    gmt::Definitions numbers;
+    numbers.set_first_string(last.first_string());
+    numbers.set_first_module(last.first_module());
+    numbers.set_first_frame(last.first_frame());
+    numbers.set_first_stack(last.first_stack());
+    numbers.mutable_frames()->set_count(last.frames().count());
+    numbers.mutable_stacks()->set_count(last.stacks().count());
+    return numbers;
+  }();
+  last.MergeFrom(taken);
+  if (before.first_string() != 0) last.set_first_string(before.first_string());
+  if (before.first_module() != 0) last.set_first_module(before.first_module());
+  if (before.first_frame() != 0) last.set_first_frame(before.first_frame());
+  if (before.first_stack() != 0) last.set_first_stack(before.first_stack());
+  if (taken.has_frames())
+    last.mutable_frames()->set_count(before.frames().count() + taken.frames().count());
+  if (taken.has_stacks())
+    last.mutable_stacks()->set_count(before.stacks().count() + taken.stacks().count());
+}
+
+std::vector<gmt::Definitions> DefinitionsBuilder::TakenSoFar() const {
+  std::vector<gmt::Definitions> taken = kept_;
+  for (gmt::Definitions& chunk : taken) {
+    if (chunk.has_frames()) TrimFrames(chunk.mutable_frames());
+    if (chunk.has_stacks()) TrimStacks(chunk.mutable_stacks());
+  }
   return taken;
 }
 

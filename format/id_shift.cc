@@ -35,4 +35,10 @@ void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot) {
   }
 }
 
+void ShiftIds(const Definitions::Base& base, gmt::Aggregates* aggregates) {
+  if (!aggregates->has_sites()) return;
+  Shift(base.stack, aggregates->mutable_sites()->mutable_stack());
+  Shift(base.stack, aggregates->mutable_sites()->mutable_forward_stack());
+}
+
 }  // namespace gmt::format

@@ -17,6 +17,7 @@ namespace gmt::format {
 // Shift every id but 0 ("none").
 void ShiftIds(const Definitions::Base& base, Event* event);
 void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot);
+void ShiftIds(const Definitions::Base& base, gmt::Aggregates* aggregates);
 
 }  // namespace gmt::format
 

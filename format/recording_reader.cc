@@ -9,6 +9,7 @@
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/id_shift.h"
+#include "format/parts.h"
 #include "format/read_ahead.h"
 
 namespace gmt::format {
@@ -52,7 +53,7 @@ class RecordingReader::Impl {
   absl::Status Take(const SegmentBegins&);
   absl::Status Take(const DamageFound& damage);
   absl::Status Take(const GapEnds& gap);
-  absl::Status Take(const Header& header) { return visitor_->OnHeader(header); }
+  absl::Status Take(const Header& header);
   absl::Status Take(const std::unique_ptr<ChunkRead>& read);
   absl::Status Take(const RecordingEnds& end);
   absl::Status TakeEvents(ChunkRead& read);
@@ -63,7 +64,8 @@ class RecordingReader::Impl {
   RecordingVisitor* visitor_ = nullptr;
   bool read_ = false;
 
-  Header header_;  // the first
+  Header header_;       // the first
+  Header last_header_;  // of the segment that is read
   Definitions definitions_;
   std::vector<Damage> damage_;
   uint32_t chunks_ = 0;
@@ -150,6 +152,12 @@ absl::Status RecordingReader::Impl::Take(const SegmentBegins&) {
   return absl::OkStatus();
 }
 
+absl::Status RecordingReader::Impl::Take(const Header& header) {
+  if (IsNextPart(last_header_, header)) definitions_.ContinueSegment();
+  last_header_ = header;
+  return visitor_->OnHeader(header);
+}
+
 absl::Status RecordingReader::Impl::Take(const DamageFound& damage) {
   NoteDamage(damage.offset, damage.bytes, damage.what);
   return absl::OkStatus();
@@ -183,6 +191,10 @@ absl::Status RecordingReader::Impl::Take(const std::unique_ptr<ChunkRead>& read)
     status = visitor_->OnSnapshot(body.snapshot());
   }
   if (status.ok() && body.has_losses()) status = visitor_->OnLosses(body.losses());
+  if (status.ok() && body.has_aggregates()) {
+    if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_aggregates());
+    status = visitor_->OnAggregates(body.aggregates());
+  }
   return status;
 }
 
@@ -208,7 +220,7 @@ void RecordingReader::Impl::NoteDamage(uint64_t offset, uint64_t bytes, std::str
 // ---- The public class ---------------------------------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::Open(absl::string_view path) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenWithParts(path);
   if (!source.ok()) return source.status();
   return FromSource(*std::move(source), path);
 }

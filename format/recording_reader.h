@@ -43,6 +43,7 @@ class RecordingVisitor {
   virtual absl::Status OnSnapshot(const Snapshot&) { return absl::OkStatus(); }
   virtual absl::Status OnFacts(const Facts&) { return absl::OkStatus(); }
   virtual absl::Status OnLosses(const Losses&) { return absl::OkStatus(); }
+  virtual absl::Status OnAggregates(const Aggregates&) { return absl::OkStatus(); }
 };
 
 struct Damage {
@@ -54,8 +55,9 @@ struct Damage {
 
 class RecordingReader {
  public:
-  // Fails with a message that names the file where it does not exist, cannot be read, or is no
-  // recording.
+  // With the older parts that lie beside it (format/parts.h), which are read before it as one
+  // recording. Fails with a message that names the file where it does not exist, cannot be read, or
+  // is no recording.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(absl::string_view path);
   // Reads from memory; `name` stands for the path in messages.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> FromBytes(std::string bytes,
@@ -67,7 +69,8 @@ class RecordingReader {
   // several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
-  const Header& header() const;  // the first; empty where it is damaged
+  // The first, of the oldest part; empty where it is damaged.
+  const Header& header() const;
   const Definitions& definitions() const;
   // After Read(): index and footer are there and right, and nothing is damaged.
   bool complete() const;

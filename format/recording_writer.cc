@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
@@ -31,6 +32,7 @@ class RecordingWriter::Impl {
       : sink_(std::move(sink)), options_(options), packer_(options.codec) {
     options_.chunk_events = std::clamp(options_.chunk_events, 1u, kMaxEventsOfChunk);
     index_.set_sync(SyncWord(kIndexSync));
+    if (options_.parts) definitions_.KeepAll();
   }
 
   absl::Status Begin(const Header& header) {
@@ -73,14 +75,34 @@ class RecordingWriter::Impl {
     return WriteChunk(std::move(chunk), &body, 0, snapshot);
   }
 
+  absl::Status WriteSymbols(const gmt::Symbols& symbols) {
+    if (options_.parts) symbols_.push_back(symbols);
+    gmt::Body body;
+    *body.mutable_symbols() = symbols;
+    return WriteBody(Chunk::SYMBOLS, std::move(body), last_t_ns_);
+  }
+
   absl::Status Finish() {
-    absl::Status status = Flush();
-    if (!status.ok()) return status;
-    const uint64_t index_offset = bytes_written_;
-    status = Append(Frame(FrameTag::kIndex, index_.SerializeAsString()) + Footer(index_offset));
+    absl::Status status = Close();
     if (status.ok()) status = Keep(sink_->Sync());
     if (status.ok()) status_ = absl::FailedPreconditionError("the recording is finished");
     return status;
+  }
+
+  absl::StatusOr<std::unique_ptr<Sink>> BeginPart(std::unique_ptr<Sink> sink,
+                                                  const Header& header) {
+    absl::Status status = Close();
+    if (!status.ok()) return status;
+    sink_.swap(sink);
+    index_.clear_entry();
+    next_seq_ = 0;
+    bytes_written_ = 0;
+    history_ = AcquisitionHistory();
+    encoder_.Clear();
+    status = Begin(header);
+    if (status.ok()) status = Restate();
+    if (!status.ok()) return status;
+    return sink;
   }
 
   int64_t last_t_ns() const { return last_t_ns_; }
@@ -88,6 +110,28 @@ class RecordingWriter::Impl {
   uint64_t events_written() const { return events_written_; }
 
  private:
+  absl::Status Close() {
+    absl::Status status = Flush();
+    if (!status.ok()) return status;
+    const uint64_t index_offset = bytes_written_;
+    return Append(Frame(FrameTag::kIndex, index_.SerializeAsString()) + Footer(index_offset));
+  }
+
+  absl::Status Restate() {
+    absl::Status status;
+    for (gmt::Definitions& definitions : definitions_.TakenSoFar()) {
+      gmt::Body body;
+      body.mutable_definitions()->Swap(&definitions);
+      if (status.ok()) status = WriteBody(Chunk::DEFINITIONS, std::move(body), last_t_ns_);
+    }
+    for (const gmt::Symbols& symbols : symbols_) {
+      gmt::Body body;
+      *body.mutable_symbols() = symbols;
+      if (status.ok()) status = WriteBody(Chunk::SYMBOLS, std::move(body), last_t_ns_);
+    }
+    return status;
+  }
+
   absl::Status FlushDefinitions() {
     if (!status_.ok() || !definitions_.has_new()) return status_;
     gmt::Body body;
@@ -157,14 +201,15 @@ class RecordingWriter::Impl {
     return status;
   }
 
-  const std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Sink> sink_;
   WriterOptions options_;
   absl::Status status_;
   DefinitionsBuilder definitions_;
   AcquisitionHistory history_;
   EventEncoder encoder_{&history_};
   ChunkPacker packer_;
-  uint64_t detail_bytes_ = 0;  // of the batch's samples, snapshots, gaps and others
+  std::vector<gmt::Symbols> symbols_;  // of all parts
+  uint64_t detail_bytes_ = 0;          // of the batch's samples, snapshots, gaps and others
   gmt::Index index_;
   uint32_t next_seq_ = 0;
   int64_t last_t_ns_ = 0;
@@ -239,16 +284,23 @@ absl::Status RecordingWriter::Add(const Facts& facts) {
   return impl_->WriteBody(Chunk::FACTS, std::move(body), impl_->last_t_ns());
 }
 
-absl::Status RecordingWriter::Add(const Symbols& symbols) {
-  gmt::Body body;
-  *body.mutable_symbols() = symbols;
-  return impl_->WriteBody(Chunk::SYMBOLS, std::move(body), impl_->last_t_ns());
-}
+absl::Status RecordingWriter::Add(const Symbols& symbols) { return impl_->WriteSymbols(symbols); }
 
 absl::Status RecordingWriter::Add(const Losses& losses) {
   gmt::Body body;
   *body.mutable_losses() = losses;
   return impl_->WriteBody(Chunk::LOSSES, std::move(body), impl_->last_t_ns());
+}
+
+absl::Status RecordingWriter::Add(const Aggregates& aggregates) {
+  gmt::Body body;
+  *body.mutable_aggregates() = aggregates;
+  return impl_->WriteBody(Chunk::AGGREGATES, std::move(body), aggregates.t_ns());
+}
+
+absl::StatusOr<std::unique_ptr<Sink>> RecordingWriter::BeginPart(std::unique_ptr<Sink> sink,
+                                                                 const Header& header) {
+  return impl_->BeginPart(std::move(sink), header);
 }
 
 absl::Status RecordingWriter::Flush() { return impl_->Flush(); }

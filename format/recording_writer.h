@@ -56,6 +56,8 @@ struct WriterOptions {
   // Of events, which come by the million: a third of the time for a twentieth more bytes.
   int zstd_level_of_events = 1;
   Strip strip;  // of everything that is written
+  // Whether BeginPart() may come: then definitions and names are kept in memory, too.
+  bool parts = false;
 };
 
 class RecordingWriter {
@@ -83,14 +85,21 @@ class RecordingWriter {
   absl::Status Add(const Facts& facts);
   absl::Status Add(const Symbols& symbols);
   absl::Status Add(const Losses& losses);
+  absl::Status Add(const Aggregates& aggregates);
+
+  // Completes the file as Finish() does and goes on in another, the next part of the same recording:
+  // its header, and all definitions and names so far under the ids that they have. Returns the sink
+  // of the completed part, which may have bytes to write still.
+  // REQUIRES: WriterOptions::parts.
+  absl::StatusOr<std::unique_ptr<Sink>> BeginPart(std::unique_ptr<Sink> sink, const Header& header);
 
   // Writes what was added so far: after it, a reader of the growing file sees all of it.
   absl::Status Flush();
   // Flush, index, footer, Sync. The writer takes nothing more.
   absl::Status Finish();
 
-  uint64_t bytes_written() const;
-  uint64_t events_written() const;
+  uint64_t bytes_written() const;   // of this part
+  uint64_t events_written() const;  // of all parts
 
  private:
   class Impl;
