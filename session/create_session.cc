@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/attach.h"
 #include "session/session_file.h"
 
 namespace gmt::session {
@@ -20,7 +21,6 @@ namespace {
 
 constexpr long kTmpfsMagic = 0x01021994;
 constexpr uint64_t kPage = 4096;
-constexpr int kAttempts = 100;
 
 // Lays the sections out behind one another, each on a page of its own. The one that grows is the
 // last. Returns the file's size.
@@ -77,11 +77,12 @@ void FillHeader(Header* header, uint64_t file_size) {
   header->monotonic_ns = Now(CLOCK_MONOTONIC);
 }
 
-// Bytes that have memory from the start: all but what the last section may grow by.
-uint64_t ReservedBytes(const SessionSizes& sizes, const Section* sections) {
-  const uint64_t bytes = sections[kArena].offset + sizes.arena * sizeof(uint64_t);
-  return (bytes + kPage - 1) / kPage * kPage;
-}
+// What is asked for: the sizes, what the info section says, and whether memory comes with an attach.
+struct Wish {
+  SessionSizes sizes;
+  std::string_view info;
+  AttachDoor door;
+};
 
 // A file size limit (ulimit -f) must be looked at before: the kernel signals who steps over it.
 bool WithinFileSizeLimit(uint64_t size) {
@@ -110,20 +111,29 @@ void* MapShared(int fd, uint64_t size, uint64_t reserved) {
   return touched;
 }
 
+// Whether an attach would find its memory now. A file system without a limit says 0 blocks.
+bool HasRoom(int fd, uint64_t bytes) {
+  struct statfs fs;
+  return fstatfs(fd, &fs) != 0 || fs.f_blocks == 0 ||
+         fs.f_bavail * static_cast<uint64_t>(fs.f_bsize) >= bytes;
+}
+
 // Reserves, maps and fills the file behind fd. 0 or errno.
-int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+int Fill(int fd, const Wish& wish, CreatedSession* session) {
   Section sections[kSectionCount];
+  const SessionSizes& sizes = wish.sizes;
   const uint64_t size = LayOut(sizes, sections);
-  const uint64_t reserved = ReservedBytes(sizes, sections);
-  if (reserved < size && !MayGrow(fd, size, reserved)) {
-    SessionSizes fixed = sizes;
-    fixed.arena_growth = 0;
-    return Fill(fd, fixed, info, session);
+  const uint64_t recorded_to = ReservedBytes(sections, sizes.arena);
+  if (recorded_to < size && !MayGrow(fd, size, recorded_to)) {
+    Wish fixed = wish;
+    fixed.sizes.arena_growth = 0;
+    return Fill(fd, fixed, session);
   }
   if (!WithinFileSizeLimit(size)) return EFBIG;
-  int failed = EINTR;  // a stop and its continuation interrupt it, for one
-  for (int attempt = 0; attempt < kAttempts && failed == EINTR; ++attempt)
-    failed = posix_fallocate(fd, 0, static_cast<off_t>(reserved));
+  const bool has_door = wish.door != AttachDoor::kNone;
+  if (has_door && !HasRoom(fd, recorded_to)) return ENOSPC;
+  const uint64_t reserved = has_door ? sections[kRing].offset : recorded_to;
+  const int failed = ReserveFile(fd, 0, reserved);
   if (failed != 0) return failed;
   if (reserved < size && ftruncate(fd, static_cast<off_t>(size)) != 0) return errno;
   void* base = MapShared(fd, size, reserved);
@@ -131,14 +141,18 @@ int Fill(int fd, const SessionSizes& sizes, std::string_view info, CreatedSessio
   auto* header = static_cast<Header*>(base);
   memcpy(header->sections, sections, sizeof(sections));
   FillHeader(header, size);
+  const std::string_view info = wish.info;
   memcpy(static_cast<char*>(base) + sections[kInfo].offset, info.data(),
          info.size() < sizes.info_bytes ? info.size() : sizes.info_bytes);
   session->base = base;
   session->size = size;
+  session->arena_words = sizes.arena;
   session->map =
       SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
   session->fd = fd;
-  session->map.control().arena_backed.store(sizes.arena, std::memory_order_release);
+  Control& control = session->map.control();
+  control.attach_door.store(wish.door, std::memory_order_relaxed);
+  control.arena_backed.store(has_door ? 0 : sizes.arena, std::memory_order_release);
   return 0;
 }
 
@@ -148,11 +162,10 @@ bool TooBig(int error) {
 }
 
 // Fill at the largest of four sizes that fits.
-int FillShrinking(int fd, const SessionSizes& sizes, std::string_view info,
-                  CreatedSession* session) {
+int FillShrinking(int fd, const Wish& wish, CreatedSession* session) {
   int error = 0;
   for (int halvings = 0; halvings <= 3; ++halvings) {
-    error = Fill(fd, Shrink(sizes, halvings), info, session);
+    error = Fill(fd, {Shrink(wish.sizes, halvings), wish.info, wish.door}, session);
     if (!TooBig(error)) return error;
     if (ftruncate(fd, 0) != 0) return errno;
   }
@@ -192,8 +205,8 @@ void NameOf(const Header& header, char (&name)[96]) {
 // file system cannot do that, from a hidden one.
 enum class Naming { kLink, kRename };
 
-int CreateIn(const char* directory, int dir, Naming naming, const SessionSizes& sizes,
-             std::string_view info, CreatedSession* session) {
+int CreateIn(const char* directory, int dir, Naming naming, const Wish& wish,
+             CreatedSession* session) {
   char hidden[64];
   snprintf(hidden, sizeof(hidden), ".%d-%llu", getpid(),
            static_cast<unsigned long long>(Now(CLOCK_MONOTONIC)));
@@ -203,7 +216,7 @@ int CreateIn(const char* directory, int dir, Naming naming, const SessionSizes& 
           : openat(dir, hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return errno;
 
-  int error = FillShrinking(fd, sizes, info, session);
+  int error = FillShrinking(fd, wish, session);
   if (error == 0) {
     char name[96], self[32];
     NameOf(session->map.header(), name);
@@ -223,10 +236,10 @@ int CreateIn(const char* directory, int dir, Naming naming, const SessionSizes& 
   return error;
 }
 
-int CreateUnnamed(const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+int CreateUnnamed(const Wish& wish, CreatedSession* session) {
   const int fd = memfd_create("gpumemtrace", MFD_CLOEXEC);
   if (fd < 0) return errno;
-  const int error = FillShrinking(fd, sizes, info, session);
+  const int error = FillShrinking(fd, wish, session);
   if (error != 0) close(fd);
   return error;
 }
@@ -260,18 +273,24 @@ bool SessionDirectory(int n, char (&path)[PATH_MAX]) {
   return false;
 }
 
-int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session) {
+int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session,
+                  AttachDoor door) {
+  const Wish wish = {sizes, info, door};
+  int error = ENOENT;
   char directory[PATH_MAX];
   for (int n = 0; SessionDirectory(n, directory); ++n) {
     if (directory[0] == '\0') continue;
     const int dir = OpenDirectory(directory, /*must_be_tmpfs=*/n != 0);
-    if (dir < 0) continue;
-    int error = CreateIn(directory, dir, Naming::kLink, sizes, info, session);
-    if (error != 0) error = CreateIn(directory, dir, Naming::kRename, sizes, info, session);
+    if (dir < 0) {
+      error = -dir;
+      continue;
+    }
+    error = CreateIn(directory, dir, Naming::kLink, wish, session);
+    if (error != 0) error = CreateIn(directory, dir, Naming::kRename, wish, session);
     close(dir);
     if (error == 0) return 0;
   }
-  return CreateUnnamed(sizes, info, session);
+  return door == AttachDoor::kNone ? CreateUnnamed(wish, session) : error;
 }
 
 bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 100]) {

@@ -158,7 +158,8 @@ struct Flag {
 };
 constexpr Flag kFlags[] = {{"free_stacks", &Options::free_stacks},
                            {"follow_fork", &Options::follow_fork},
-                           {"quiet", &Options::quiet}};
+                           {"quiet", &Options::quiet},
+                           {"dormant", &Options::dormant}};
 
 struct Key {
   std::string_view key;
@@ -169,7 +170,7 @@ constexpr Key kKeys[] = {{"output", TakeOutput},      {"stacks", TakeStacks},
                          {"ring", TakeRing},          {"snapshot", TakeSnapshot},
                          {"exit_wait", TakeExitWait}, {"strip", TakeStrip}};
 
-constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate", "listen", "dormant"};
+constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate", "listen"};
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');

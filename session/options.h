@@ -46,6 +46,7 @@ struct Options {
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;
   bool strip_paths = false, strip_args = false;  // of the recording
+  bool dormant = false;  // only while somebody has attached
 };
 
 // Why one pair of the text was not taken.

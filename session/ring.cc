@@ -57,12 +57,13 @@ RingReader::Lost RingReader::SkipPending() {
 RingLosses RingReader::losses() const {
   RingLosses losses;
   const uint64_t written = tail();
-  losses.written = written < next_ ? next_ : written;  // a tail that went back was scribbled over
+  // A tail that went back was scribbled over.
+  losses.written = (written < next_ ? next_ : written) - first_;
   losses.delivered = delivered_;
   losses.overrun = overrun_;
   losses.holes = holes_;
   losses.abandoned = abandoned_;
-  losses.backlog = losses.written - next_;
+  losses.backlog = losses.written - (next_ - first_);
   return losses;
 }
 

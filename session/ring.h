@@ -21,7 +21,7 @@
 //   R3  The live table is updated between Reserve() and Commit(): when all tickets below S are
 //       committed, the table
 //       reflects all of them.
-//   R4  tail == delivered + overrun + holes + abandoned + backlog, at every instant.
+//   R4  tail - the reader's first ticket == delivered + overrun + holes + abandoned + backlog, at every instant.
 //
 // Thread safety: RingWriter from any thread and from signal handlers; one RingReader at a time.
 // Neither takes a lock.
@@ -117,8 +117,9 @@ class RingReader {
     Loss why;
   };
 
-  RingReader(const Control* control, const Slot* slots, uint64_t capacity)
-      : control_(control), slots_(slots), capacity_(capacity) {}
+  // `first`: the ticket to begin with.
+  RingReader(const Control* control, const Slot* slots, uint64_t capacity, uint64_t first = 0)
+      : control_(control), slots_(slots), capacity_(capacity), first_(first), next_(first) {}
 
   // Moves by one record or one loss.
   Outcome Next(Record* record, uint64_t* ticket, Lost* lost);
@@ -146,7 +147,8 @@ class RingReader {
   const Control* control_;
   const Slot* slots_;
   uint64_t capacity_;
-  uint64_t next_ = 0;
+  uint64_t first_;
+  uint64_t next_;
   // Read again only when it is reached: writers change its cache line with every event, and reading
   // it makes them fetch it back.
   uint64_t known_tail_ = 0;

@@ -10,6 +10,9 @@
 // because a tmpfs that fills up later would end the traced process with SIGBUS; where there is too
 // little, the session is made smaller, down to an eighth.
 //
+// A session with a door (session/attach.h) is made with memory behind its first three sections alone.
+// It must have a name, for it is found by that.
+//
 // The arena alone may grow (session/arena.h), and only in a directory with room to
 // spare: what is left of a small one is the traced program's.
 //
@@ -74,12 +77,14 @@ struct CreatedSession {
   SessionMap map;
   void* base = nullptr;
   size_t size = 0;
+  uint64_t arena_words = 0;        // that the arena begins with
   int fd = -1;                     // open, close-on-exec; the caller closes it
   char path[PATH_MAX + 100] = {};  // empty for a memfd
 };
 
 // 0, or the errno of the last directory tried, with nothing left behind.
-int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session);
+int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session,
+                  AttachDoor door = AttachDoor::kNone);
 
 // Finds the directories that sessions live in, in order; writes the n-th (from 0) into `path`.
 // False past the last.

@@ -24,6 +24,13 @@
 
 namespace gmt::session {
 
+// A counter since the recording began.
+inline uint64_t CountOf(const Control& control, Counter counter) {
+  const uint64_t now = control.counters[counter].load(std::memory_order_acquire);
+  const uint64_t before = control.attach_counters[counter].load(std::memory_order_acquire);
+  return now < before ? 0 : now - before;
+}
+
 class SessionMap {
  public:
   constexpr SessionMap() = default;
@@ -43,7 +50,14 @@ class SessionMap {
     return RingWriter(control_, section<Slot>(kRing), count(kRing));
   }
   RingReader ring_reader() const {
-    return RingReader(control_, section<Slot>(kRing), count(kRing));
+    return RingReader(control_, section<Slot>(kRing), count(kRing), first_ticket());
+  }
+  bool has_door() const {
+    return control_->attach_door.load(std::memory_order_relaxed) != AttachDoor::kNone;
+  }
+  // Where the history begins that is being recorded, or was last.
+  uint64_t first_ticket() const {
+    return has_door() ? control_->attach_first_ticket.load(std::memory_order_acquire) : 0;
   }
   LiveTable live() const {
     return LiveTable(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries),

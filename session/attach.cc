@@ -1,0 +1,97 @@
+#include "session/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace gmt::session {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr int kAttempts = 100;
+
+char* SectionsOf(const SessionMap& session) { return session.section<char>(kRing); }
+
+uint64_t BytesOf(const SessionMap& session) {
+  return session.header().file_size - session.header().sections[kRing].offset;
+}
+
+int ReserveByName(const char* path, uint64_t offset, uint64_t bytes) {
+  const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return errno;
+  const int error = ReserveFile(fd, offset, bytes);
+  close(fd);
+  return error;
+}
+
+}  // namespace
+
+uint64_t ReservedBytes(const Section* sections, uint64_t arena_words) {
+  const uint64_t bytes = sections[kArena].offset + arena_words * sizeof(uint64_t);
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+int ReserveFile(int fd, uint64_t offset, uint64_t bytes) {
+  int failed = EINTR;  // a stop and its continuation interrupt it, for one
+  for (int attempt = 0; attempt < kAttempts && failed == EINTR; ++attempt)
+    failed = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  return failed;
+}
+
+int BackSections(const SessionMap& session, uint64_t arena_words, const char* path) {
+  const bool empty = DropSections(session);  // of what a reader that was killed has left
+  const Section* sections = session.header().sections;
+  const uint64_t offset = sections[kRing].offset;
+  const uint64_t bytes = ReservedBytes(sections, arena_words) - offset;
+  int error = madvise(SectionsOf(session), bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+  if (error == EINVAL) error = ReserveByName(path, offset, bytes);
+  if (error == EFAULT) error = ENOSPC;  // how populating says that the file system is full
+  if (error != 0) {
+    DropSections(session);
+  } else if (!empty) {
+    memset(SectionsOf(session), 0, bytes);
+  }
+  return error;
+}
+
+// Refused for memory that the program has locked (mlockall).
+bool DropSections(const SessionMap& session) {
+  return madvise(SectionsOf(session), BytesOf(session), MADV_REMOVE) == 0;
+}
+
+uint32_t AskForAttach(Control* control, std::string_view options) {
+  if (control->attach_door.load(std::memory_order_relaxed) == AttachDoor::kNone ||
+      control->attach_wanted.load(std::memory_order_acquire) != 0 ||
+      control->attach_now.load(std::memory_order_acquire) != 0 ||
+      options.size() > sizeof(control->attach_options)) {
+    return 0;
+  }
+  memcpy(control->attach_options, options.data(), options.size());
+  control->attach_options_size.store(static_cast<uint32_t>(options.size()),
+                                     std::memory_order_relaxed);
+  const uint32_t last = control->attach_last.load(std::memory_order_relaxed);
+  const uint32_t refused = control->attach_refused.load(std::memory_order_relaxed);
+  uint32_t number = (last > refused ? last : refused) + 1;
+  if (number == 0) number = 1;
+  control->attach_wanted.store(number, std::memory_order_release);
+  return number;
+}
+
+bool ReleaseSections(int fd, const SessionMap& session) {
+  if (!session.has_door() || session.control().attach_now.load() != 0 ||
+      session.control().attach_wanted.load() != 0) {
+    return false;
+  }
+  return syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                 session.header().sections[kRing].offset, BytesOf(session)) == 0;
+}
+
+}  // namespace gmt::session
