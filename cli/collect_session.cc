@@ -84,6 +84,10 @@ absl::Status CheckCollectable(const SessionSummary& s, const CollectWish& wish) 
                        ": its process belongs to another PID namespace (a container), so whether "
                        "it lives cannot "
                        "be told from here. Collect it there, or what it holds now with: --once"));
+    case SessionState::kDormant:
+      return absl::FailedPreconditionError(
+          absl::StrCat(s.path, ": its process is dormant, and nothing is recorded of it. ",
+                       "Record it with: gpumemtrace attach ", s.pid));
     case SessionState::kDamaged:
       return absl::DataLossError(absl::StrCat(s.path, ": ", s.damage));
     case SessionState::kUnattended:

@@ -34,6 +34,8 @@ const char* InWords(SessionState state) {
       return "recording";
     case SessionState::kUnattended:
       return "live without a collector";
+    case SessionState::kDormant:
+      return "dormant";
     case SessionState::kOrphaned:
       return "orphaned";
     case SessionState::kCollected:

@@ -70,6 +70,7 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
       info_(std::move(info)),
       options_(ParseOptions(info_.options)),
       output_(output),
+      attach_(around.session.control().attach_now.load(std::memory_order_acquire)),
       drain_(around.session, around.clock),
       recorder_(around.session, info_, around.target, std::move(writer)),
       files_(around.target->IsAlive() ? around.target->pid() : 0),
@@ -78,6 +79,11 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
       flushed_ns_(around.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {}
+
+bool Collector::IsDetached() const {
+  return around_.session.has_door() &&
+         around_.session.control().attach_wanted.load(std::memory_order_acquire) != attach_;
+}
 
 bool Collector::TargetHasEnded() { return LookAtTarget() != TargetState::kRunning; }
 
@@ -92,7 +98,8 @@ absl::Status Collector::Run() {
   uint64_t wait = kBusyWait;
   while (true) {
     // Asked before the ring is read: what was written before the end is then read as well.
-    const bool ending = TargetHasEnded() || stop_.load(std::memory_order_relaxed) || IsCut();
+    const bool ending =
+        TargetHasEnded() || IsDetached() || stop_.load(std::memory_order_relaxed) || IsCut();
     const uint64_t position = drain_.position();
     const bool more = Round();
     if (ending) return Finish();
@@ -268,7 +275,7 @@ bool Collector::MayBeRetried(const session::Record& refused) {
 
 Exactness Collector::ExactnessNow() const {
   const auto count = [&](session::Counter counter) {
-    return around_.session.control().counters[counter].load(std::memory_order_acquire);
+    return session::CountOf(around_.session.control(), counter);
   };
   const std::pair<bool, const char*> reasons[] = {
       {IsCut(), "the session was cut while it was read"},

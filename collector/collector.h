@@ -5,8 +5,8 @@
 //   session --SessionDrain--> records --Recovery--> records and corrections --Recorder--> recording
 //
 // The end
-//   E1  The target is dead, says that it is ending (Control.closing), or the collector is told to
-//       stop (SIGTERM).
+//   E1  The target is dead, says that it is ending (Control.closing), nobody is attached to it any
+//       more (Control.attach_wanted), or the collector is told to stop (SIGTERM).
 //   E2  Everything written so far is drained; a snapshot of the live set, losses and facts follow.
 //       All of it is flushed: whatever happens from here on, the file can be read.
 //   E3  Names that are still missing are looked up: as long as it takes when the target is dead,
@@ -100,6 +100,8 @@ class Collector {
             std::unique_ptr<format::RecordingWriter> writer);
 
   TargetState LookAtTarget();
+  bool IsDetached() const;
+  void WaitUntilLetGo();
   bool IsCut() const { return around_.is_cut && around_.is_cut(); }
   absl::Status CheckOutputIfDue();
   absl::Status CheckOutput();
@@ -130,7 +132,8 @@ class Collector {
   Surroundings around_;
   SessionInfo info_;
   session::Options options_;
-  OutputFile* output_;  // owned by the writer
+  OutputFile* output_;     // owned by the writer
+  const uint32_t attach_;  // the attach that this records; 0 where there is no door
   SessionDrain drain_;
   Recovery recovery_;
   Recorder recorder_;

@@ -19,6 +19,7 @@ constexpr uint64_t kSettleAtEnd = kSecond / 5;
 constexpr uint64_t kNamingAfterDeath = 60 * kSecond;
 constexpr uint64_t kNamingAfterStop = 2 * kSecond;
 constexpr uint64_t kDevicePatience = kSecond / 10;
+constexpr uint64_t kDetachPatience = kSecond / 4;
 constexpr uint64_t kDiskPatience = 10 * kSecond;
 
 }  // namespace
@@ -41,6 +42,7 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
     libraries["python"] = python;
   AddLibraries(libraries, &facts);
   *facts.mutable_exit() = exit;
+  if (IsDetached()) facts.set_ended_by("detach");
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
   devices_.TakeChanged();
@@ -93,7 +95,18 @@ uint64_t Collector::NamingBudget(TargetState state) const {
   return state == TargetState::kEnding ? options_.exit_wait_ns / 10 * 6 : kNamingAfterStop;
 }
 
+// A process that is between two GPU calls lets go at the next one, however late that comes.
+void Collector::WaitUntilLetGo() {
+  const uint64_t began = around_.clock->NowNs();
+  while (around_.session.control().attach_now.load(std::memory_order_acquire) == attach_ &&
+         around_.target->IsAlive() && around_.clock->NowNs() - began < kDetachPatience) {
+    around_.clock->Wait(kBusyWait);
+  }
+}
+
 absl::Status Collector::Finish() {
+  const bool detached = IsDetached();
+  if (detached) WaitUntilLetGo();
   const TargetState state = LookAtTarget();
   // A target that goes on may write for ever: what came before now is enough.
   const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;
@@ -123,7 +136,11 @@ absl::Status Collector::Finish() {
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
   devices_.WriteSamples(&recorder_, /*drained=*/true);
-  if (options_.snapshot_at_exit) recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
+  if (detached) {
+    recorder_.AddSnapshot("detach", "detach", exactness, drain_.losses());
+  } else if (options_.snapshot_at_exit) {
+    recorder_.AddSnapshot("exit", "exit", exactness, drain_.losses());
+  }
   recorder_.Flush();
   AddLateFacts(ExitOfTarget(state));
   AskForNames();

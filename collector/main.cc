@@ -172,16 +172,23 @@ absl::Status Collect(const Arguments& arguments) {
   HandleSignals();
   auto claim = SessionClaim::Take(fds.session);
   if (!claim.ok()) return claim.status();
-  if (absl::Status status = OpenOutput(arguments, &fds); !status.ok()) return status;
   const session::SessionMap session = (*claim)->session();
   const bool has_pidfd = fcntl(fds.target, F_GETFD) >= 0;
   Target target(session.header(), has_pidfd ? fds.target : -1);
+  if (session.has_door()) {
+    SystemClock clock(target.pidfd());
+    absl::Status status = (*claim)->WaitUntilRecorded(
+        &target, &clock, [&] { return arguments.once || stop_requested.load(); });
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = OpenOutput(arguments, &fds); !status.ok()) return status;
   const bool was_alive = target.IsAlive();
   Recording recording(claim->get(), &target, fds.output);
   Log(absl::StrCat("recording process ", target.pid()));
   absl::Status status = recording.Run(arguments.once);
   // The session has all of it still; but what was recorded of a living process it may have lost.
   if (!status.ok() && !was_alive && !arguments.output.empty()) unlink(arguments.output.c_str());
+  if (status.ok()) (*claim)->ReleaseAtEnd();
   if (status.ok() && recording.target_has_ended() && MayRemove(session, has_pidfd))
     status = (*claim)->RemoveName();
   return status;

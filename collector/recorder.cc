@@ -224,9 +224,7 @@ absl::Status Recorder::Finish() {
 }
 
 gmt::Losses MakeLosses(const session::Control& control, const session::RingLosses& ring) {
-  const auto count = [&](session::Counter counter) {
-    return control.counters[counter].load(std::memory_order_acquire);
-  };
+  const auto count = [&](session::Counter counter) { return session::CountOf(control, counter); };
   gmt::Losses losses;
   losses.set_written(ring.written);
   losses.set_delivered(ring.delivered);

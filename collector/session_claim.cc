@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/bus_guard.h"
+#include "session/attach.h"
 
 namespace gmt::collector {
 namespace {
@@ -54,11 +55,40 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
 }
 
 SessionClaim::~SessionClaim() {
-  opened_.map.control().collector_pid.store(0, std::memory_order_release);
+  // Sequentially consistent: a process that stops recording sees this, or is seen to have stopped.
+  opened_.map.control().collector_pid.store(0, std::memory_order_seq_cst);
+  if (release_) session::ReleaseSections(fd_, opened_.map);
   BusGuard::Forget(opened_.base, opened_.size);
   BusGuard::Forget(opened_.control, sizeof(session::Control));
   session::CloseSession(&opened_);
   close(fd_);
+}
+
+absl::Status SessionClaim::WaitUntilRecorded(Target* target, Clock* clock,
+                                             const std::function<bool()>& stop) {
+  constexpr uint64_t kBetween = 20 * kMillisecond;
+  const session::Control& control = opened_.map.control();
+  while (control.attach_now.load(std::memory_order_acquire) == 0) {
+    const uint32_t wanted = control.attach_wanted.load(std::memory_order_acquire);
+    if (wanted == 0 || stop()) return absl::CancelledError("nobody is attached to the process");
+    if (control.attach_refused.load(std::memory_order_acquire) == wanted) {
+      const auto error = static_cast<int>(control.attach_errno.load(std::memory_order_relaxed));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the process cannot record: no shared memory for it: ", std::strerror(error),
+                       "; a smaller ring takes less (ring=1MiB)"));
+    }
+    if (!target->IsAlive())
+      return absl::FailedPreconditionError("the process ended before its next GPU call");
+    clock->Wait(kBetween);
+  }
+  // The page is private to this process (session::OpenSession).
+  auto* header = static_cast<session::Header*>(opened_.base);
+  const uint64_t begin = control.attach_begin_ns.load(std::memory_order_acquire);
+  if (begin > header_.monotonic_ns) {
+    header->monotonic_ns = begin;
+    header->realtime_ns = header_.realtime_ns + (begin - header_.monotonic_ns);
+  }
+  return absl::OkStatus();
 }
 
 bool SessionClaim::IsCut() const {
@@ -77,7 +107,7 @@ std::string SessionClaim::Path() const {
 // A session's directory is where this process looks for sessions, or wherever the caller has opened
 // it by name.
 bool SessionClaim::FindName(char (&path)[kPathSize]) const {
-  if (session::FindSessionName(fd_, opened_.map.header(), path)) return true;
+  if (session::FindSessionName(fd_, header_, path)) return true;
   const ssize_t n = readlink(absl::StrCat("/proc/self/fd/", fd_).c_str(), path, sizeof(path) - 1);
   if (n < 0) return false;
   path[n] = '\0';

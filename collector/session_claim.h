@@ -5,16 +5,22 @@
 // the claim, keeps the second one out. The lock goes with its process, so a collector that was
 // killed leaves no trace of it.
 //
+// What lies behind the info section of a session with a door may be read from WaitUntilRecorded() on;
+// the claim's end takes that memory away again, once the process writes to it no more.
+//
 // Thread safety: one thread at a time.
 
 #ifndef GMT_COLLECTOR_SESSION_CLAIM_H_
 #define GMT_COLLECTOR_SESSION_CLAIM_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/clock.h"
+#include "collector/target.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {
@@ -38,13 +44,24 @@ class SessionClaim {
   // The session's name; empty for one without, or where it is gone.
   std::string Path() const;
 
+  // Whether its process is recorded only while somebody has attached to it.
+  bool has_door() const { return opened_.map.has_door(); }
+  // Of a session with a door: waits until its process records for somebody, and has the recording's
+  // time begin then. CANCELLED where nobody wants it (any more), or stop() says so; FAILED_PRECONDITION
+  // where the process could not, or has ended.
+  absl::Status WaitUntilRecorded(Target* target, Clock* clock, const std::function<bool()>& stop);
+
+  // Has the claim's end take away the memory that is not needed any more: all of it was read.
+  void ReleaseAtEnd() { release_ = true; }
+
   // Removes the session's name, if it has one and it is still this session's.
   absl::Status RemoveName();
 
  private:
   static constexpr size_t kPathSize = sizeof(session::CreatedSession::path);
 
-  SessionClaim(int fd, const session::OpenedSession& opened) : fd_(fd), opened_(opened) {}
+  SessionClaim(int fd, const session::OpenedSession& opened)
+      : fd_(fd), opened_(opened), header_(opened.map.header()) {}
 
   bool FindName(char (&path)[kPathSize]) const;
 
@@ -52,6 +69,8 @@ class SessionClaim {
   // process.
   int fd_;
   session::OpenedSession opened_;
+  const session::Header header_;  // as it is in the file
+  bool release_ = false;
 };
 
 }  // namespace gmt::collector

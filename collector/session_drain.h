@@ -39,7 +39,10 @@ class SessionDrain {
 
   // `clock` must outlive this.
   SessionDrain(const session::SessionMap& session, Clock* clock)
-      : control_(&session.control()), reader_(session.ring_reader()), clock_(clock) {}
+      : control_(&session.control()),
+        reader_(session.ring_reader()),
+        clock_(clock),
+        abandoned_seen_(session.control().attach_counters[session::kAbandoned].load()) {}
 
   // As RingReader::Next(); what has waited long enough comes as kLost.
   Outcome Next(TargetState target, session::Record* record, uint64_t* ticket, Lost* lost);
@@ -65,7 +68,7 @@ class SessionDrain {
   session::RingReader reader_;
   Clock* clock_;
   std::vector<Watched> watched_;
-  uint64_t abandoned_seen_ = 0;
+  uint64_t abandoned_seen_;
   uint64_t pending_since_ns_ = 0;  // 0: nothing is pending
   uint64_t pending_tail_ = 0;      // tickets below it were taken before pending_since_ns_
 };

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "format/version.h"
 #include "session/session_file.h"
 
@@ -56,6 +57,16 @@ void SetNumber(const std::string& text, void (gmt::Facts::*set)(int32_t), gmt::F
   if (absl::SimpleAtoi(text, &value)) (facts->*set)(value);
 }
 
+// They come behind the process's own, and so in front of them where both say something.
+void AddOptionsOfAttach(const session::Control& control, SessionInfo* info) {
+  const uint32_t size = control.attach_options_size.load(std::memory_order_acquire);
+  const std::string text(control.attach_options,
+                         std::min<size_t>(size, sizeof(control.attach_options)));
+  for (const std::string& pair :
+       std::vector<std::string>(absl::StrSplit(text, ',', absl::SkipEmpty())))
+    info->options.push_back(Split(pair, '='));
+}
+
 }  // namespace
 
 SessionInfo ReadSessionInfo(const session::SessionMap& session) {
@@ -71,6 +82,10 @@ SessionInfo ReadSessionInfo(const session::SessionMap& session) {
     if (name == "setting") info.settings.push_back(Split(value, '='));
     if (name == "source") info.sources.push_back(Split(value, '='));
   });
+  if (session.has_door()) {
+    info.started_by = "attach";
+    AddOptionsOfAttach(session.control(), &info);
+  }
   return info;
 }
 
@@ -102,6 +117,7 @@ gmt::Facts MakeStartFacts(const session::Header& session, const SessionInfo& inf
   SetNumber(info.node_rank, &gmt::Facts::set_node_rank, &facts);
   SetNumber(info.restart_count, &gmt::Facts::set_restart_count, &facts);
   if (!info.job.empty()) facts.set_job(info.job);
+  if (!info.started_by.empty()) facts.set_started_by(info.started_by);
   facts.mutable_exit()->set_kind(gmt::Exit::RUNNING);
   return facts;
 }

@@ -22,6 +22,7 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 struct SessionInfo {
   std::string output, run_id, exe, cwd, hostname, shim, version, rank, local_rank, job, unwinder;
   std::string world_size, node_rank, restart_count;
+  std::string started_by;  // "attach"; empty: from its beginning
   std::vector<std::string> argv;
   std::vector<std::string> apis;  // by api number; empty strings where a number has no name
   Pairs options, settings, sources;

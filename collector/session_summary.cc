@@ -104,9 +104,14 @@ SessionState StateOf(int fd, const Header& header) {
   if (header.abi_major != session::kAbiMajor) return SessionState::kOtherRelease;
   const bool collected =
       ReadControl<session::Handshake>(fd, offsetof(Control, finished)) == session::Handshake::kDone;
-  if (!ProcessIsGone(header))
-    return IsThisPidNamespace(header) ? SessionState::kUnattended : SessionState::kElsewhere;
-  if (collected) return SessionState::kCollected;
+  const bool dormant = ReadControl<session::AttachDoor>(fd, offsetof(Control, attach_door)) !=
+                           session::AttachDoor::kNone &&
+                       ReadControl<uint32_t>(fd, offsetof(Control, attach_now)) == 0;
+  if (!ProcessIsGone(header)) {
+    if (!IsThisPidNamespace(header)) return SessionState::kElsewhere;
+    return dormant ? SessionState::kDormant : SessionState::kUnattended;
+  }
+  if (collected || dormant) return SessionState::kCollected;
   return IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
 }
 
@@ -137,6 +142,8 @@ const char* StateName(SessionState state) {
       return "recording";
     case SessionState::kUnattended:
       return "unattended";
+    case SessionState::kDormant:
+      return "dormant";
     case SessionState::kOrphaned:
       return "orphaned";
     case SessionState::kCollected:

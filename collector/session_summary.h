@@ -27,6 +27,7 @@ namespace gmt::collector {
 enum class SessionState {
   kRecording,     // a collector is at work on it
   kUnattended,    // its process lives, but no collector reads it
+  kDormant,       // its process waits to be attached to
   kOrphaned,      // its process is gone and it has not been collected
   kCollected,     // its recording is complete; only the name is still there
   kOtherBoot,     // from before the machine restarted, not collected

@@ -48,6 +48,7 @@ bool IsDead(int fd, const struct stat& st, const char* name, uint64_t keep_ns) {
       return !ProcessOfNameLives(name) && SinceChange(st) >= keep_ns;
     case SessionState::kRecording:
     case SessionState::kUnattended:
+    case SessionState::kDormant:
     case SessionState::kElsewhere:
     case SessionState::kOtherRelease:
       return false;
