@@ -6,8 +6,10 @@
 #include "preload/python/python_walk.h"
 #include "preload/route.h"
 #include "preload/start_late.h"
+#include "preload/writing.h"
 
 using gmt::preload::Process;
+using gmt::preload::Writing;
 
 GMT_EXPORT const char* gpumemtrace_python_status() {
   static constinit gmt::preload::Interpreter python;
@@ -26,6 +28,10 @@ GMT_EXPORT int gpumemtrace_start(char* text, size_t capacity) {
   return gmt::preload::StartLate(text, capacity);
 }
 
+GMT_EXPORT int gpumemtrace_attach(const char* options, char* text, size_t capacity) {
+  return gmt::preload::AttachFromInside(options, text, capacity);
+}
+
 GMT_EXPORT int InitializeInjection() {
   if (gmt::preload::RouteTaken() == gmt::preload::Route::kNone)
     gmt::preload::BeginLate(gmt::preload::Route::kInjection);
@@ -35,22 +41,22 @@ GMT_EXPORT int InitializeInjection() {
 GMT_EXPORT int gpumemtrace_recording() { return Process::IfRecording() != nullptr ? 1 : 0; }
 
 GMT_EXPORT void gpumemtrace_mark(const char* name, uint64_t index) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   if (p != nullptr && name != nullptr) gmt::preload::RecordMark(p, name, index);
 }
 
 GMT_EXPORT uint64_t gpumemtrace_range_begin(const char* name) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   return p == nullptr || name == nullptr ? 0 : gmt::preload::BeginRange(p, name);
 }
 
 GMT_EXPORT void gpumemtrace_range_end(uint64_t range) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   if (p != nullptr && range != 0) gmt::preload::EndRange(p, range);
 }
 
 GMT_EXPORT int gpumemtrace_snapshot(const char* name) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   if (p == nullptr || name == nullptr) return 0;
   gmt::preload::AskForSnapshot(p, name);
   return p->collector_started ? 1 : 0;

@@ -13,6 +13,7 @@
 #include "preload/record_event.h"
 #include "preload/unwind/loaded_module.h"
 #include "preload/unwind/rule_cache.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {
@@ -29,7 +30,7 @@ int CloseAndForget(Dlclose real, void* handle) {
     rules.NothingHasGone();
     return result;
   }
-  if (const Process* p = Process::IfRecording(); p != nullptr) {
+  if (const Writing p(Process::IfRecording()); p != nullptr) {
     ListModules();
     NoteGoneModules(*p);
   }

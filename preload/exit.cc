@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/aside.h"
+#include "preload/attach.h"
 #include "preload/hook.h"
 #include "preload/loader.h"
 #include "preload/message.h"
@@ -87,6 +88,7 @@ void NoteStatus(int status, void*) {
 // Runs when the loader takes the library down: after the target's own exit handlers and most
 // destructors.
 __attribute__((destructor)) void WaitForCollector() {
+  RemoveDormantSession();
   Process* p = Process::IfRecording();
   if (p == nullptr) return SayIfNothingCouldBeSeen();
   if (!p->collector_started) return;
@@ -108,6 +110,8 @@ __attribute__((destructor)) void WaitForCollector() {
 }
 
 }  // namespace
+
+const char* SessionPath() { return session_path; }
 
 void WatchExit(const char* session) {
   snprintf(session_path, sizeof(session_path), "%s", session);

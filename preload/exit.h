@@ -17,6 +17,9 @@ namespace gmt::preload {
 // the line that says where to find it when its collector has died; it is copied.
 void WatchExit(const char* session);
 
+// The path that was given to that; "" before, and for a session without a name.
+const char* SessionPath();
+
 }  // namespace gmt::preload
 
 #endif  // GMT_PRELOAD_EXIT_H_

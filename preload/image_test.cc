@@ -50,7 +50,8 @@ std::set<std::string> ExpectedExports() {
                                  "gpumemtrace_range_end",
                                  "gpumemtrace_recording",
                                  "gpumemtrace_snapshot",
-                                 "gpumemtrace_start"};
+                                 "gpumemtrace_start",
+                                 "gpumemtrace_attach"};
   std::set<std::string> runtime;
 #define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);

@@ -6,9 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/attach.h"
 #include "preload/cupti/attention.h"
 #include "preload/early_streams.h"
 #include "preload/nvtx/injection.h"
+#include "preload/record_event.h"
 #include "preload/record_source.h"
 #include "preload/route.h"
 #include "preload/start.h"
@@ -73,23 +75,11 @@ Process* Process::StartOrWait() {
   Process* p = GetPage();
   if (p == nullptr) return nullptr;
   uint32_t seen = p->status.load(std::memory_order_acquire);
-  if (seen == kOff) return nullptr;
+  if (seen != kIdle && seen != kStarting) return seen == kRecording ? p : nullptr;
   const uint32_t self = static_cast<uint32_t>(syscall(SYS_gettid));
   if (seen == kIdle && p->status.compare_exchange_strong(seen, kStarting)) {
     p->starter.store(self, std::memory_order_relaxed);
-    p->identity = static_cast<uint32_t>(getpid());
-    const Nesting nesting;
-    const bool started = StartSession(p);
-    p->skipped_heaps.store(started ? ~p->options.heaps : ~uint32_t{0});
-    p->status.store(started ? kRecording : kOff);
-    if (started) {
-      CountUncounted(*p);
-      TellEarlyStreams(p);
-      TellNvtx(p);
-      TellRoute(p);
-      BeginCuptiEarly(p);
-    }
-    return started ? p : nullptr;
+    return Start(p);
   }
   for (int step = 0; seen == kStarting && step < kWaitSteps; ++step) {
     // A signal handler on the starting thread would wait for itself.
@@ -101,6 +91,58 @@ Process* Process::StartOrWait() {
   if (seen == kRecording) return p;
   if (seen == kStarting) CountEver(session::kBeforeSession);
   return nullptr;
+}
+
+Process* Process::Start(Process* p) {
+  const Nesting nesting;
+  p->door.Close();
+  p->BeginAnew(0);
+  const Begun begun = StartSession(p);
+  p->skipped_heaps.store(begun == Begun::kRecording ? ~p->options.heaps : ~uint32_t{0});
+  p->status.store(begun == Begun::kRecording ? kRecording
+                  : begun == Begun::kDormant ? kDormant
+                                             : kOff);
+  if (begun != Begun::kRecording) return nullptr;
+  p->TellFirst();
+  return p;
+}
+
+Process* Process::OpenDoor() {
+  StartOrWait();
+  Process* p = page_.load(std::memory_order_acquire);
+  if (p == nullptr) return nullptr;
+  const uint32_t status = p->status.load(std::memory_order_acquire);
+  return status == kIdle || status == kStarting || status == kOff ? nullptr : p;
+}
+
+Process* Process::Turn(Process* p) {
+  const KeepErrno keep;
+  uint32_t status = p->status.load(std::memory_order_acquire);
+  if (status == kTurning || !p->status.compare_exchange_strong(status, kTurning)) return nullptr;
+  const Nesting nesting;
+  p->status.store(status == kDormant ? BeginAttach(p) : EndAttach(p, status == kRecording));
+  if (status != kDormant || p->status.load() != kRecording) return nullptr;
+  p->TellFirst();
+  return p;
+}
+
+// A pid has 22 bits.
+void Process::BeginAnew(uint32_t attach) {
+  identity = static_cast<uint32_t>(getpid()) | attach << 22;
+  first_range = last_range.load(std::memory_order_relaxed);
+  python_source.store(nullptr, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& known : known_devices) known.store(0, std::memory_order_relaxed);
+  if (attach == 0) return;  // the page is new
+  torch.Forget();
+  nvtx.Forget();
+}
+
+void Process::TellFirst() {
+  CountUncounted(*this);
+  TellEarlyStreams(this);
+  TellNvtx(this);
+  TellRoute(this);
+  BeginCuptiEarly(this);
 }
 
 void Process::CountEver(session::Counter counter) {

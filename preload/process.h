@@ -4,6 +4,10 @@
 // allocates, reserves, maps or registers memory; before that there is no thread, no file, no
 // descriptor and no allocated page.
 //
+//   idle --first call--> starting --> recording                         to the end, or
+//                                 --> dormant <---> recording           while somebody has attached
+//                                 --> off                               (preload/attach.h)
+//
 // Its state lives in a page that the kernel empties in a fork child (MADV_WIPEONFORK), as it leaves
 // the session out of the child's memory (MADV_DONTFORK). A child therefore finds itself not
 // recording, at the cost of the one load that every hook makes anyway, and starts a session of its
@@ -17,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "preload/door.h"
 #include "preload/nvtx/nvtx_state.h"
 #include "preload/python/interpreter.h"
 #include "preload/stack_capture.h"
@@ -28,14 +33,27 @@ namespace gmt::preload {
 
 // Zero bytes are an idle process: a fresh page, or one that a fork has emptied.
 struct Process {
-  enum Status : uint32_t { kIdle = 0, kStarting = 1, kRecording = 2, kOff = 3 };
+  // kTurning: a thread is beginning or ending what is recorded for an attach. kEnding: the end has to
+  // wait for writers.
+  enum Status : uint32_t {
+    kIdle = 0,
+    kStarting = 1,
+    kRecording = 2,
+    kOff = 3,
+    kDormant = 4,
+    kTurning = 5,
+    kEnding = 6,
+  };
 
   std::atomic<uint32_t> status;
   // What hooks pass through without a further look, as bits of session::Heaps: all when off, none
   // while idle. One load and a test on the way of every hooked call.
   std::atomic<uint32_t> skipped_heaps;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
-  uint32_t identity;  // changes with the process: tells a thread's cached tid from its parent's
+  // Of this recording: changes with the process and with each attach. Tells what threads and tables
+  // remember of another one: the parent's tid, ids in another session's tables.
+  uint32_t identity;
+  Door door;
 
   session::SessionMap map;
   session::RingWriter ring;
@@ -51,6 +69,7 @@ struct Process {
   std::atomic<uint64_t> known_devices[4];  // by number, a bit each
   NvtxState nvtx;
   std::atomic<uint32_t> last_range;  // number of the last range that was begun
+  uint32_t first_range;              // the last one when this recording began
   bool collector_started;
 
   void Count(session::Counter counter) const {
@@ -71,10 +90,12 @@ struct Process {
     const bool host = memory == session::Memory::kPinned || memory == session::Memory::kRegistered;
     return host ? session::kHostHeap : session::kDriverHeap;
   }
-  // True where a call about these heaps surely needs no look: off, or none of them is recorded.
+  // True where a call about these heaps surely needs no look: off, or none of them is recorded, and
+  // nobody has attached or detached since.
   static bool Skips(uint32_t heaps) {
     const Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heaps) == heaps;
+    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heaps) == heaps &&
+           !p->door.IsTurned();
   }
 
   // The process's state if it is being recorded, else nullptr. One or two loads.
@@ -83,14 +104,46 @@ struct Process {
     return p != nullptr && p->status.load(std::memory_order_acquire) == kRecording ? p : nullptr;
   }
 
+  // The process's state if it waits to be attached to, else nullptr.
+  static Process* IfDormant() {
+    Process* p = page_.load(std::memory_order_acquire);
+    return p != nullptr && p->status.load(std::memory_order_acquire) == kDormant ? p : nullptr;
+  }
+
+  // The same as IfRecording() at a hooked call of the GPU: there what is asked for by attach and detach is done.
+  static Process* IfRecordingCalls() {
+    Process* p = page_.load(std::memory_order_acquire);
+    if (p == nullptr) return nullptr;
+    const uint32_t seen = p->status.load(std::memory_order_acquire);
+    const bool has_begun = seen == kRecording || seen == kDormant || seen == kEnding;
+    if (has_begun && p->door.IsTurned()) [[unlikely]]
+      return Turn(p);
+    return seen == kRecording ? p : nullptr;
+  }
+
   // The same, and starts recording if nobody has tried yet.
   static Process* StartRecording() {
-    Process* p = IfRecording();
+    Process* p = IfRecordingCalls();
     return p != nullptr ? p : StartOrWait();
   }
 
+  static bool HasBegun() {
+    const Process* p = page_.load(std::memory_order_acquire);
+    return p != nullptr && p->status.load(std::memory_order_acquire) > kStarting;
+  }
+  // Has this process dormant, or finds it begun already: for who attaches to it. nullptr where there
+  // will be nothing, for what StartSession has said.
+  static Process* OpenDoor();
+
+  // Fills in what is new with each recording. REQUIRES: nobody records.
+  void BeginAnew(uint32_t attach);
+  // What the first records of a recording tell.
+  void TellFirst();
+
  private:
   static Process* StartOrWait();
+  static Process* Start(Process* p);
+  static Process* Turn(Process* p);
   static Process* GetPage();
 
   static constinit std::atomic<Process*> page_;

@@ -94,7 +94,7 @@ bool BeginLate(Route route) {
   const Nesting nesting;
   FindLoaderFunctions();
   // The driver that is being initialised must not be asked.
-  if (route == Route::kStart && AnyLibraryIsNamed("libcuda.so"))
+  if (route != Route::kInjection && AnyLibraryIsNamed("libcuda.so"))
     after_the_driver.store(DriverIsInitialized(), std::memory_order_relaxed);
   PatchNewModules();
   // Now, and not later: what comes after this has the driver's functions by way of our hooks, and
@@ -105,11 +105,13 @@ bool BeginLate(Route route) {
 
 bool DescribeLateRoute(char* text, size_t capacity) {
   const Route route = RouteTaken();
-  if (route != Route::kInjection && route != Route::kStart) return false;
+  if (route == Route::kPreload || route == Route::kNone) return false;
   const bool kept = *KeptByOthers() != '\0';
   const int n = snprintf(
       text, capacity, "on: %s%s%s%s",
-      route == Route::kInjection ? "injected by the driver" : "begun by the program",
+      route == Route::kInjection ? "injected by the driver"
+      : route == Route::kAttach  ? "brought in by attach"
+                                 : "begun by the program",
       BeganAfterTheDriver() ? "; what was allocated before is not known" : "",
       kept ? "; not seen is what has addresses of the driver's functions from before: " : "",
       KeptByOthers());

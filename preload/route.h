@@ -6,6 +6,7 @@
 //   LD_PRELOAD              from the start; nothing is to be done
 //   CUDA_INJECTION64_PATH   the driver opens the library while it is initialised (InitializeInjection)
 //   gpumemtrace_start       the program opens it (gpumemtrace.start() in Python)
+//   gpumemtrace_attach      somebody else brings it in while the program runs (gpumemtrace attach)
 //
 // Where several copies are in one process, of one file or of several, one catches: the first that is
 // preloaded, else the first that begins. The others step back: their hooks pass everything through.
@@ -22,7 +23,7 @@
 
 namespace gmt::preload {
 
-enum class Route : uint32_t { kNone, kPreload, kInjection, kStart };
+enum class Route : uint32_t { kNone, kPreload, kInjection, kStart, kAttach };
 
 // kNone: this copy was opened late and has not begun, or has stepped back.
 Route RouteTaken();

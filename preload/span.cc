@@ -107,7 +107,7 @@ void AcquisitionSpan::Finish(uint32_t result) {
 // cudaFree(nullptr) is how programs initialise the runtime: no event.
 Process* ReturnSpan::Wanted(const Return& what) {
   if (what.value == 0) return nullptr;
-  Process* p = Process::IfRecording();
+  Process* p = Process::IfRecordingCalls();
   return p != nullptr && p->Records(what.memory) ? p : nullptr;
 }
 

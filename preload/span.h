@@ -67,7 +67,7 @@ class ReturnSpan {
 // from those that its library records for others.
 class ActivitySpan {
  public:
-  static Process* Wanted(const Activity&) { return Process::IfRecording(); }
+  static Process* Wanted(const Activity&) { return Process::IfRecordingCalls(); }
 
   ActivitySpan(Process* process, ApiId api, const Activity& what);
   void Finish(uint32_t result);
@@ -85,7 +85,7 @@ class ActivitySpan {
 // A sample of the current device.
 class MeasurementSpan {
  public:
-  static Process* Wanted(const Measurement&) { return Process::IfRecording(); }
+  static Process* Wanted(const Measurement&) { return Process::IfRecordingCalls(); }
 
   MeasurementSpan(Process* process, ApiId api, const Measurement& what);
   void Finish(uint32_t result);
@@ -99,7 +99,7 @@ class MeasurementSpan {
 
 class ContextStartSpan {
  public:
-  static Process* Wanted(const ContextStart&) { return Process::IfRecording(); }
+  static Process* Wanted(const ContextStart&) { return Process::IfRecordingCalls(); }
 
   ContextStartSpan(Process* process, ApiId api, const ContextStart& what);
   void Finish(uint32_t result);
@@ -116,7 +116,7 @@ class ContextStartSpan {
 // back as an import.
 class ReferenceSpan {
  public:
-  static Process* Wanted(const Reference&) { return Process::IfRecording(); }
+  static Process* Wanted(const Reference&) { return Process::IfRecordingCalls(); }
 
   ReferenceSpan(Process* process, ApiId api, const Reference& what);
   void Finish(uint32_t result);

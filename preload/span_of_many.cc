@@ -69,7 +69,7 @@ void EndedParts::Add(const Part& part) {
 }
 
 Process* ReturnOfManySpan::Wanted(const ReturnOfMany& what) {
-  Process* p = Process::IfRecording();
+  Process* p = Process::IfRecordingCalls();
   return p != nullptr && p->Records(what.memory) ? p : nullptr;
 }
 
@@ -115,7 +115,7 @@ void ReturnOfManySpan::Finish(uint32_t result) {
 
 Process* ContextEndSpan::Wanted(const ContextEnd& what) {
   const KeepErrno keep;
-  Process* p = Process::IfRecording();
+  Process* p = Process::IfRecordingCalls();
   if (p == nullptr || what.which != ContextEnd::Which::kPrimaryOfThisThread) return p;
   return CurrentDevice() == session::kNoDevice ? nullptr : p;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/aside.h"
+#include "preload/attach.h"
 #include "preload/exit.h"
 #include "preload/hook.h"
 #include "preload/launcher.h"
@@ -20,6 +21,7 @@
 #include "preload/own_image.h"
 #include "preload/route.h"
 #include "preload/spawn_collector.h"
+#include "preload/start_late.h"
 #include "session/session_file.h"
 
 #ifndef SYS_pidfd_open
@@ -44,6 +46,11 @@ void ReportOption(void*, const session::OptionError& e) {
 const char* EnvironmentOr(const char* name, const char* otherwise) {
   const char* value = getenv(name);
   return value == nullptr ? otherwise : value;
+}
+
+// Where the library was brought in, the environment is not about it.
+const char* OptionsText() {
+  return RouteTaken() == Route::kAttach ? BroughtOptions() : EnvironmentOr("GPUMEMTRACE", "");
 }
 
 // Memory for texts that are too big for a thread's stack: the first GPU call may come from a thread
@@ -119,11 +126,11 @@ void AddApis(session::InfoWriter* info) {
   }
 }
 
-void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
-                 const char* unwinder, session::InfoWriter* info) {
+void ComposeInfo(const char* output, const char* run_id, const char* shim, const char* unwinder,
+                 session::InfoWriter* info) {
   char buffer[4096];
   info->Add("version", GMT_VERSION);
-  info->Add("output", output.path);
+  info->Add("output", output);
   info->Add("run_id", run_id);
   const ssize_t exe = readlink("/proc/self/exe", buffer, sizeof(buffer));
   info->Add("exe", std::string_view(buffer, exe < 0 ? 0 : static_cast<size_t>(exe)));
@@ -134,7 +141,7 @@ void ComposeInfo(const OutputFile& output, const char* run_id, const char* shim,
   AddLauncher(info);
   info->Add("unwinder", unwinder);
   AddCommandLine(info);
-  AddOptions(EnvironmentOr("GPUMEMTRACE", ""), info);
+  AddOptions(OptionsText(), info);
   AddRoute(info);
   AddSettings(info);
   AddApis(info);
@@ -184,6 +191,22 @@ void Announce(const Process& p, const session::CreatedSession& session, const Ou
   }
 }
 
+session::SessionSizes SizesFor(const session::Options& options) {
+  session::SessionSizes sizes;
+  sizes.ring = options.ring_bytes / sizeof(session::Slot);
+  return sizes;
+}
+
+void Use(Process* p, const session::CreatedSession& session) {
+  madvise(session.base, session.size, MADV_DONTFORK);
+  p->map = session.map;
+  p->ring = session.map.ring_writer();
+  p->live = session.map.live();
+  p->stacks = session.map.stacks();
+  p->in_flight = session.map.in_flight();
+  p->contexts = session.map.contexts();
+}
+
 // Closes output's descriptor before anything is said: it may have got the number of a closed stderr.
 bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   const char* run_id = EnvironmentOr("GPUMEMTRACE_RUN_ID", "");
@@ -194,24 +217,16 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
     return false;
   }
   session::InfoWriter info(scratch.data(), Scratch::kSize);
-  ComposeInfo(output, run_id, shim, unwinder, &info);
+  ComposeInfo(output.path, run_id, shim, unwinder, &info);
 
-  session::SessionSizes sizes;
-  sizes.ring = p->options.ring_bytes / sizeof(session::Slot);
   session::CreatedSession session;
-  const int error = session::CreateSession(sizes, info.text(), &session);
+  const int error = session::CreateSession(SizesFor(p->options), info.text(), &session);
   if (error != 0) {
     close(output.fd);
     Say("not recording: no shared memory for the session: %s", strerror(error));
     return false;
   }
-  madvise(session.base, session.size, MADV_DONTFORK);
-  p->map = session.map;
-  p->ring = session.map.ring_writer();
-  p->live = session.map.live();
-  p->stacks = session.map.stacks();
-  p->in_flight = session.map.in_flight();
-  p->contexts = session.map.contexts();
+  Use(p, session);
   const int collector_error = StartCollector(p, session, output, shim);
   if (collector_error != 0) unlink(output.path);  // empty, and nobody is there to fill it
   close(session.fd);
@@ -240,15 +255,39 @@ bool FollowedHere(const session::Options& options) {
   return options.follow_fork || first_process == getpid();
 }
 
-bool Start(Process* p) {
+// A session and nothing else: no recording, no collector, no word.
+bool CreateDormant(Process* p) {
+  const Scratch scratch;
+  if (!scratch) return false;
+  session::InfoWriter info(scratch.data(), Scratch::kSize);
+  ComposeInfo("", EnvironmentOr("GPUMEMTRACE_RUN_ID", ""), OwnPath(), "", &info);
+  session::CreatedSession session;
+  const auto door = RouteTaken() == Route::kAttach ? session::AttachDoor::kBrought
+                                                   : session::AttachDoor::kDormant;
+  const int error = session::CreateSession(SizesFor(p->options), info.text(), &session, door);
+  if (error != 0) {
+    Say("nobody can attach to process %d: no shared memory for its session: %s", getpid(),
+        strerror(error));
+    return false;
+  }
+  Use(p, session);
+  close(session.fd);
+  OpenDoorOf(p, session);
+  WatchExit(session.path);
+  return true;
+}
+
+Begun Start(Process* p) {
   p->options = session::Options();
-  session::ParseOptions(EnvironmentOr("GPUMEMTRACE", ""), &p->options, ReportOption, nullptr);
-  if (!FollowedHere(p->options) || RouteTaken() == Route::kNone) return false;
+  session::ParseOptions(OptionsText(), &p->options, ReportOption, nullptr);
+  if (!FollowedHere(p->options) || RouteTaken() == Route::kNone) return Begun::kNothing;
+  if (p->options.dormant || RouteTaken() == Route::kAttach)
+    return CreateDormant(p) ? Begun::kDormant : Begun::kNothing;
 
   OutputFile output = CreateOutputFile(p->options.output, EnvironmentOr("GPUMEMTRACE_RUN_ID", ""));
   if (output.fd < 0) {
     Say("not recording: %s cannot be written: %s", output.path, strerror(output.error));
-    return false;
+    return Begun::kNothing;
   }
   const char* unwinder;
   p->capture = StackCapture::Find(p->options, &unwinder);
@@ -256,25 +295,32 @@ bool Start(Process* p) {
   const bool created = Create(p, output, unwinder);
   if (!created) unlink(output.path);
   dlerror();  // what was looked for and not found is no business of the target's
-  return created;
+  return created ? Begun::kRecording : Begun::kNothing;
 }
 
 struct Started {
   Process* process;
-  bool recording;
+  Begun begun;
 };
 
 }  // namespace
 
-bool StartSession(Process* p) {
-  if (Privileged()) return false;
-  Started started = {p, false};
+Begun StartSession(Process* p) {
+  if (Privileged()) return Begun::kNothing;
+  Started started = {p, Begun::kNothing};
   const auto start = [](void* argument) {
     auto* s = static_cast<Started*>(argument);
-    s->recording = Start(s->process);
+    s->begun = Start(s->process);
   };
   if (!RunAside(start, &started)) Say("not recording: no memory to start with");
-  return started.recording;
+  return started.begun;
+}
+
+bool IsToBeDormant() {
+  session::Options options;
+  session::ParseOptions(
+      OptionsText(), &options, [](void*, auto&) {}, nullptr);
+  return options.dormant || RouteTaken() == Route::kAttach;
 }
 
 }  // namespace gmt::preload

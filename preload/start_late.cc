@@ -3,11 +3,14 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/exit.h"
 #include "preload/got_patch.h"
 #include "preload/record_event.h"
 #include "preload/route.h"
+#include "preload/start.h"
 
 namespace gmt::preload {
 namespace {
@@ -50,6 +53,47 @@ void Describe(Text* text) {
     text->Add("; there are more libraries than can be watched: %u were left out", patched.overflow);
 }
 
+// As long as the process: fork children have them, too.
+constinit char brought_options[1024] = {};
+
+// Which session, and what is to be known of it.
+void DescribeDoor(const Process& p, Text* text) {
+  text->Add("%s\n", SessionPath());
+  const bool has_door = p.map.has_door();
+  switch (RouteTaken()) {
+    case Route::kPreload:
+      text->Add("preloaded, %s", has_door ? "dormant" : "recorded from its first GPU call on");
+      break;
+    case Route::kAttach:
+      Describe(text);
+      break;
+    default:
+      text->Add("%s", has_door ? "dormant" : "recorded since this library was opened");
+  }
+}
+
+// Whether the calls of this process come here, which they are made to do where they did not.
+bool IsCatching(const char* options, Text* text, bool* is_new) {
+  if (RouteTaken() != Route::kNone) return true;
+  if (getauxval(AT_SECURE) != 0) {
+    text->Add("the program runs with more rights than who started it");
+    return false;
+  }
+  if (options != nullptr && strlen(options) >= sizeof(brought_options)) {
+    text->Add("the options are longer than %zu bytes", sizeof(brought_options) - 1);
+    return false;
+  }
+  char path[PATH_MAX] = "";
+  if (AnotherCopyCatches(path, sizeof(path))) {
+    text->Add("another copy of this library is in the process: %s", path);
+    return false;
+  }
+  if (options != nullptr) strcpy(brought_options, options);
+  *is_new = BeginLate(Route::kAttach);
+  if (!*is_new) text->Add("its calls cannot be caught");
+  return *is_new;
+}
+
 }  // namespace
 
 int StartLate(char* memory, size_t capacity) {
@@ -64,6 +108,9 @@ int StartLate(char* memory, size_t capacity) {
       return 0;
     case Route::kStart:
       text.Add("begun before");
+      return 0;
+    case Route::kAttach:
+      text.Add("brought in by gpumemtrace attach, which says when to record");
       return 0;
     case Route::kNone:
       break;
@@ -80,5 +127,27 @@ int StartLate(char* memory, size_t capacity) {
   Describe(&text);
   return 1;
 }
+
+int AttachFromInside(const char* options, char* memory, size_t capacity) {
+  const KeepErrno keep;
+  Text text(memory, capacity);
+  bool is_new = false;
+  if (!IsCatching(options, &text, &is_new)) return -1;
+  const bool was_begun = Process::HasBegun();
+  // Preloaded, and without a GPU call so far: that will be recorded as it was asked for.
+  if (!was_begun && RouteTaken() != Route::kAttach && !IsToBeDormant()) {
+    text.Add("it has made no GPU call, and will be recorded from its first one on");
+    return -1;
+  }
+  const Process* p = Process::OpenDoor();
+  if (p == nullptr || SessionPath()[0] == '\0') {
+    text.Add("it has no session: there is no shared memory for it, or its options turn it off");
+    return -1;
+  }
+  DescribeDoor(*p, &text);
+  return was_begun ? 0 : 1;
+}
+
+const char* BroughtOptions() { return brought_options; }
 
 }  // namespace gmt::preload

@@ -10,6 +10,11 @@ namespace gmt::preload {
 // gpumemtrace_start (preload/api.h).
 int StartLate(char* text, size_t capacity);
 
+// gpumemtrace_attach (preload/api.h).
+int AttachFromInside(const char* options, char* text, size_t capacity);
+// What that was given as options; "" else.
+const char* BroughtOptions();
+
 }  // namespace gmt::preload
 
 #endif  // GMT_PRELOAD_START_LATE_H_

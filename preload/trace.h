@@ -13,6 +13,7 @@
 #include "preload/hook.h"
 #include "preload/span.h"
 #include "preload/span_of_many.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 
@@ -58,7 +59,8 @@ requires requires(Process* p, const What& what) { OpenSpan(p, 0, what); }
 __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*real)(Arguments...),
                                        Arguments... arguments) {
   Process* process = decltype(OpenSpan(nullptr, api, what))::Wanted(what);
-  if (process == nullptr) {
+  Writing opening(process);
+  if (opening == nullptr) {
     const Result result = real(arguments...);
     if constexpr (std::is_same_v<What, Activity>) {
       if (what.kind == Kind::kStream && static_cast<int>(result) == 0) NoteEarlyStream(api, what);
@@ -66,8 +68,12 @@ __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*rea
     return result;
   }
   auto span = OpenSpan(process, api, what);
+  const uint32_t recording = process->identity;
+  opening.Leave();
   const Result result = real(arguments...);
-  span.Finish(static_cast<uint32_t>(result));
+  // Not in the recording of a later attach, whose tables do not know what this call began with.
+  if (const Writing closing(process, recording); closing != nullptr)
+    span.Finish(static_cast<uint32_t>(result));
   GiveCuptiAttention(process);
   return result;
 }

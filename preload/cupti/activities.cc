@@ -14,6 +14,7 @@
 #include "preload/cupti/turn.h"
 #include "preload/record_event.h"
 #include "preload/thread_state.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {
@@ -149,7 +150,7 @@ void CUPTIAPI OnComplete(CUcontext context, uint32_t stream, uint8_t* buffer, si
   const Nesting nesting;
   const KeepErrno keep;
   const CuptiLibrary* library = activities_of.load(std::memory_order_acquire);
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   const Taken turn(&reading, kReadingMs);
   if (p != nullptr && library != nullptr) {
     if (turn) {
@@ -220,7 +221,7 @@ void DisableActivities(const CuptiLibrary& library) {
                                  &host_pinned_before);
     host_pinned_set = false;
   }
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   const Taken turn(&reading, kReadingMs);
   if (p != nullptr && turn) RecordOldSyncs(p, ~uint64_t{0});
 }

@@ -23,6 +23,8 @@ inline void GiveCuptiAttention(Process* p) {
 
 // A context exists, so CUPTI may be begun.
 inline void CuptiMayBegin() { cupti_wants_attention.store(true, std::memory_order_relaxed); }
+// What CUPTI was asked to tell is not wanted any more, until it is begun anew.
+void EndCupti(Process* p);
 // What takes effect only before the first context is asked for now, where that is wanted.
 void BeginCuptiEarly(Process* p);
 

@@ -6,6 +6,7 @@
 #include "preload/record_event.h"
 #include "preload/record_stack.h"
 #include "preload/thread_state.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {
@@ -145,7 +146,7 @@ void OnSynchronized(Process* p, const CuptiLibrary& library, CUpti_CallbackId id
 
 void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const void* data) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   const CuptiLibrary* library = OurCupti();
   if (p == nullptr || library == nullptr || data == nullptr) return;
   const KeepErrno keep;

@@ -15,6 +15,7 @@
 #include "preload/record_event.h"
 #include "preload/record_source.h"
 #include "preload/thread_state.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 
@@ -108,7 +109,7 @@ void TellOn(Process* p) {
 // What CUPTI still holds when the process ends. Registered after libcupti was loaded, so that it
 // comes before libcupti's own end.
 void GiveUpAtExit(int, void*) {
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   if (p == nullptr || begun_by.load() != p->identity) return;
   const Taken turn(&changing, kChangeMs);
   if (!turn || holder.load() != Holder::kOurs) return;
@@ -172,13 +173,14 @@ void Attend(void* argument) {
   free_since_ns.store(0);  // not before: who yields would think that it is another's still
 }
 
-void AttendNow(Process* p) {
+void AttendNow(Process* process) {
   const KeepErrno keep;
   const Taken turn(&changing, 0);
-  if (!turn) return;
+  const Writing p(process);
+  if (!turn || p == nullptr) return;
   cupti_wants_attention.store(false, std::memory_order_relaxed);
   const Nesting nesting;
-  RunAside(Attend, p, kStack);
+  RunAside(Attend, process, kStack);
 }
 
 // A child of a process that had begun: nothing of CUPTI's works here.
@@ -187,9 +189,17 @@ bool IsInherited(const Process& p) {
   return begun != 0 && begun != p.identity;
 }
 
+// REQUIRES: `changing` is taken.
+void Unsubscribe(void*) {
+  DisableActivities(library);
+  library.Unsubscribe(subscriber);
+}
+
 }  // namespace
 
-void AttendToCupti(Process* p) {
+void AttendToCupti(Process* process) {
+  const Writing p(process);
+  if (p == nullptr) return;
   if (thread_state.depth > 1) return;  // inside another hooked call, or a callback
   const Holder now = holder.load(std::memory_order_acquire);
   if (IsInherited(*p)) {
@@ -202,6 +212,18 @@ void AttendToCupti(Process* p) {
   if (now == Holder::kAnothers && IsFree()) return;  // not yet
   cupti_wants_attention.store(false, std::memory_order_relaxed);
   if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) TellTaken(p, anothers_name);
+}
+
+// Who has been refused once is refused the next time, too; but an option may be another one then.
+void EndCupti(Process* p) {
+  const KeepErrno keep;
+  const Nesting nesting;
+  const Taken turn(&changing, kChangeMs);
+  cupti_wants_attention.store(false, std::memory_order_relaxed);
+  if (!turn || begun_by.load() != p->identity) return;
+  if (holder.load() == Holder::kOurs && !RunAside(Unsubscribe, nullptr, kStack)) return;
+  if (holder.load() != Holder::kAnothers) holder.store(Holder::kNotBegun);
+  begun_by.store(0);
 }
 
 // Not before the driver is there: a libcupti that looks for it itself may not find it where the
@@ -228,7 +250,7 @@ void YieldCupti(const char* to) {
   if (before == Holder::kOffForGood) return;
   snprintf(anothers_name, sizeof(anothers_name), "%s", to);
   holder.store(Holder::kAnothers, std::memory_order_release);
-  Process* p = Process::IfRecording();
+  const Writing p(Process::IfRecording());
   if (p == nullptr || IsInherited(*p)) return;
   if (before == Holder::kOurs) {
     DisableActivities(library);
@@ -243,7 +265,7 @@ void CuptiIsFree(bool finalised) {
   const KeepErrno keep;
   const bool was_free = free_since_ns.exchange(NowNs()) != 0;
   cupti_wants_attention.store(true, std::memory_order_relaxed);
-  if (Process* p = Process::IfRecording(); p != nullptr && !was_free) {
+  if (const Writing p(Process::IfRecording()); p != nullptr && !was_free) {
     char status[kName + 32];
     snprintf(status, sizeof(status), "off: given back by %s", anothers_name);
     Tell(p, status);

@@ -88,7 +88,7 @@ const char* Status(const Process& p) {
 
 void TellWasAsked() {
   const bool is_news = !was_asked.exchange(true);
-  Process* p = IfRecordingNvtx();
+  const Writing p = IfRecordingNvtx();
   if (is_news && p != nullptr) ChangeSource(p, Status(*p));
 }
 

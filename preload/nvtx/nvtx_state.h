@@ -17,6 +17,13 @@
 namespace gmt::preload {
 
 struct NvtxState {
+  // REQUIRES: nobody uses it.
+  void Forget() {
+    names.store(0, std::memory_order_relaxed);
+    name_bytes.store(0, std::memory_order_relaxed);
+    open_ranges.Forget();
+  }
+
   // Names that NVTX has brought into the session's table of texts, and their bytes. The table is
   // Python's too: a loop that makes a new name each time must not fill it.
   std::atomic<uint32_t> names, name_bytes;

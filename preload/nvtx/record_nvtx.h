@@ -20,6 +20,7 @@
 #include "preload/nvtx/push_stacks.h"
 #include "preload/nvtx/tables.h"
 #include "preload/process.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 
@@ -28,8 +29,8 @@ inline constexpr uint32_t kNvtxNames = 8192;
 inline constexpr uint32_t kNvtxNameBytes = 512 << 10;
 
 // nullptr where NVTX is not recorded now. One or two loads.
-inline Process* IfRecordingNvtx() {
-  return Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording();
+inline Writing IfRecordingNvtx() {
+  return Writing(Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording());
 }
 
 // Ids of texts in the session; 0: none, or no room.

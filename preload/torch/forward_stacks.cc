@@ -56,6 +56,12 @@ std::atomic<uint64_t>* ForwardStacks::Table() {
   return table;
 }
 
+void ForwardStacks::Forget() {
+  std::atomic<uint64_t>* table = table_.load(std::memory_order_acquire);
+  if (table == nullptr || madvise(table, kBytes, MADV_DONTNEED) == 0) return;
+  for (uint64_t i = 0; i < kEntries; ++i) table[i].store(0, std::memory_order_relaxed);
+}
+
 void ForwardStacks::Remember(uint64_t thread, uint64_t sequence, uint32_t stack) {
   std::atomic<uint64_t>* table = Table();
   if (table == nullptr) return;

@@ -35,6 +35,9 @@ namespace gmt::preload {
 
 class ForwardStacks {
  public:
+  // Empties the table. REQUIRES: nobody uses it.
+  void Forget();
+
   // `thread` is PyTorch's number of it (at::RecordFunction::currentThreadId).
   void Remember(uint64_t thread, uint64_t sequence, uint32_t stack);
 

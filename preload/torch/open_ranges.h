@@ -16,6 +16,11 @@ namespace gmt::preload {
 
 class OpenRanges {
  public:
+  // REQUIRES: nobody uses it.
+  void Forget() {
+    for (Place& place : places_) place.object.store(0, std::memory_order_relaxed);
+  }
+
   // `object`: an address. False where there is no room.
   bool Add(uint64_t object, uint64_t range) {
     for (Place& place : places_) {

@@ -6,6 +6,7 @@
 #include "preload/scope.h"
 #include "preload/thread_state.h"
 #include "preload/torch/caching_allocator.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {
@@ -22,14 +23,16 @@ using session::Space;
 
 // nullptr where it is not to be recorded. The first GPU call that is recorded may be this one: where
 // the driver's heap is not wanted.
-Process* Wanted(TorchDevice device, const void* caller) {
+Process* Wanted(TorchDevice device) {
   if (!device.is_cuda() || Process::Skips(session::kPytorchHeap)) return nullptr;
   Process* p = Process::StartRecording();
-  if (p == nullptr || !p->Records(Memory::kBlock)) return nullptr;
+  return p != nullptr && p->Records(Memory::kBlock) ? p : nullptr;
+}
+
+void SeeBlock(Process* p, const void* caller) {
   if (!p->torch.has_blocks.load(std::memory_order_relaxed)) [[unlikely]]
     SeeFirstBlock(p);
   CachingAllocator::LearnFrom(caller);
-  return p;
 }
 
 // The stack of the forward pass that the memory of this thread belongs to, where a backward pass is
@@ -66,8 +69,9 @@ void AddOrigin(Process* p, const void* caller, session::Record* r) {
 void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, TorchDevice device,
                  const void* caller) {
   const KeepErrno keep;
-  Process* p = Wanted(device, caller);
+  const Writing p(Wanted(device));
   if (p == nullptr) return;
+  SeeBlock(p, caller);
   p->ring.PrepareToReserve();
   p->live.Prepare(Space::kBlock, address);
   if (size >= 0) {
@@ -90,8 +94,9 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
 void RecordOutOfMemory(int64_t size, const TorchTotals& totals, TorchDevice device,
                        const void* caller) {
   const KeepErrno keep;
-  Process* p = Wanted(device, caller);
+  const Writing p(Wanted(device));
   if (p == nullptr) return;
+  SeeBlock(p, caller);
   session::Record r = NewRecord(p, Kind::kAllocFailed, static_cast<uint64_t>(size), totals, device);
   AddOrigin(p, caller, &r);
   CommitAlone(p, r);

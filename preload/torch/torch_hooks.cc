@@ -10,13 +10,15 @@
 #include "preload/scope.h"
 #include "preload/torch/record_block.h"
 #include "preload/torch/torch_function.h"
+#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {
 
-Process* IfRecordingBlocks() {
+// Not to be held while PyTorch's function runs.
+Writing IfRecordingBlocks() {
   Process* p = Process::IfRecording();
-  return p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr;
+  return Writing(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
 }
 
 // std::vector<at::Tensor>, which is given back as it was made.
@@ -83,7 +85,7 @@ void RememberForward(Process* p, uint64_t sequence, const void* caller) {
 
 uint64_t SequenceNumber::operator()() const {
   const uint64_t sequence = real()();
-  Process* p = IfRecordingBlocks();
+  const Writing p = IfRecordingBlocks();
   if (p != nullptr && p->WantsStacks()) RememberForward(p, sequence, caller);
   return sequence;
 }
@@ -108,14 +110,16 @@ uint64_t SequenceNumber::operator()() const {
 
 void EvaluateFunction::operator()(void* engine, void* graph_task, void* node, void* inputs,
                                   const void* ready_queue) const {
-  Process* p = IfRecordingBlocks();
-  if (p == nullptr) return real()(engine, graph_task, node, inputs, ready_queue);
-  if (p->WantsStacks() && p->torch.forward.Learn(node)) TellWhatWasLearnt(p);
+  {
+    const Writing p = IfRecordingBlocks();
+    if (p == nullptr) return real()(engine, graph_task, node, inputs, ready_queue);
+    if (p->WantsStacks() && p->torch.forward.Learn(node)) TellWhatWasLearnt(p);
+  }
   EvaluateInScope(real(), engine, graph_task, node, inputs, ready_queue);
 }
 
 void EndBackward(Scope* scope) {
-  if (Process* p = Process::IfRecording(); p != nullptr) EndRange(p, scope->range);
+  if (const Writing p(Process::IfRecording()); p != nullptr) EndRange(p, scope->range);
 }
 
 [[gnu::noinline]] VariableList ExecuteInScope(uint64_t range, RealExecute real, void* engine,
@@ -134,11 +138,12 @@ void EndBackward(Scope* scope) {
 VariableList Execute::operator()(void* engine, const void* roots, const void* inputs,
                                  bool keep_graph, bool create_graph, bool accumulate_grad,
                                  const void* outputs) const {
-  Process* p = IfRecordingBlocks();
-  if (p == nullptr)
+  uint64_t range = 0;
+  if (const Writing p = IfRecordingBlocks(); p != nullptr) range = BeginRange(p, "backward");
+  if (range == 0)
     return real()(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
-  return ExecuteInScope(BeginRange(p, "backward"), real(), engine, roots, inputs, keep_graph,
-                        create_graph, accumulate_grad, outputs);
+  return ExecuteInScope(range, real(), engine, roots, inputs, keep_graph, create_graph,
+                        accumulate_grad, outputs);
 }
 
 // ---- record_function ----------------------------------------------------------------------------
@@ -149,7 +154,7 @@ constexpr uint8_t kUserScope = 7;
 void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
   real()(self, scope);
   if (scope != kUserScope) return;
-  Process* p = IfRecordingBlocks();
+  const Writing p = IfRecordingBlocks();
   if (p == nullptr) return;
   const auto object = reinterpret_cast<uint64_t>(self);
   p->torch.open_ranges.Remove(object);  // one whose end was not seen
@@ -158,7 +163,7 @@ void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
 }
 
 void EndRecordFunction::operator()(void* self) const {
-  if (Process* p = IfRecordingBlocks(); p != nullptr) {
+  if (const Writing p = IfRecordingBlocks(); p != nullptr) {
     const uint64_t range = p->torch.open_ranges.Remove(reinterpret_cast<uint64_t>(self));
     if (range != 0) EndRange(p, range);
   }

@@ -14,6 +14,13 @@
 namespace gmt::preload {
 
 struct TorchState {
+  // What belongs to the recording before. How nodes are laid out stays known.
+  void Forget() {
+    has_blocks.store(false, std::memory_order_relaxed);
+    forward.Forget();
+    open_ranges.Forget();
+  }
+
   std::atomic<bool> has_blocks;  // its caching allocator has reported one
   ForwardStacks forward;
   OpenRanges open_ranges;

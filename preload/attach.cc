@@ -1,0 +1,137 @@
+#include "preload/attach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/aside.h"
+#include "preload/clock.h"
+#include "preload/cupti/attention.h"
+#include "preload/exit.h"
+#include "preload/loader.h"
+#include "preload/record_source.h"
+#include "session/attach.h"
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint64_t kWaitForWritersNs = 20000000;
+
+// Nobody reads what was written here: there is no reason to keep what an option text of an attach has
+// wrong, for who attaches has checked it.
+void IgnoreError(void*, const session::OptionError&) {}
+
+void TakeOptions(Process* p) {
+  const session::Control& control = p->map.control();
+  char text[sizeof(control.attach_options)];
+  size_t size = control.attach_options_size.load(std::memory_order_acquire);
+  if (size > sizeof(text)) size = sizeof(text);
+  memcpy(text, control.attach_options, size);
+  p->options = p->door.options;
+  session::ParseOptions(std::string_view(text, size), &p->options, IgnoreError, nullptr);
+}
+
+// As in a session that has just been made.
+void EmptyTables(Process* p) {
+  session::Control& control = p->map.control();
+  control.arena_used.store(0, std::memory_order_relaxed);
+  control.arena_backed.store(p->door.arena_words, std::memory_order_relaxed);
+  control.arena_errno.store(0, std::memory_order_relaxed);
+  control.module_count.store(0, std::memory_order_relaxed);
+  control.module_lock.store(0, std::memory_order_relaxed);
+  control.context_count.store(0, std::memory_order_relaxed);
+  for (auto& fact : control.facts) fact.store(0, std::memory_order_relaxed);
+}
+
+void NoteBeginning(Process* p, uint32_t attach) {
+  session::Control& control = p->map.control();
+  for (size_t i = 0; i < session::kCounterCount; ++i) {
+    control.attach_counters[i].store(control.counters[i].load(std::memory_order_relaxed),
+                                     std::memory_order_relaxed);
+  }
+  control.attach_first_ticket.store(control.tail.load(std::memory_order_relaxed),
+                                    std::memory_order_relaxed);
+  control.attach_begin_ns.store(NowNs(), std::memory_order_relaxed);
+  control.attach_last.store(attach, std::memory_order_relaxed);
+}
+
+void FindWhatStacksTake(void* argument) {
+  auto* p = static_cast<Process*>(argument);
+  const char* unwinder = "";
+  p->capture = StackCapture::Find(p->options, &unwinder);
+  if (p->options.python_stacks) p->python.Find();
+  dlerror();  // what was looked for and not found is no business of the target's
+}
+
+void Refuse(Process* p, uint32_t attach, int error) {
+  session::Control& control = p->map.control();
+  control.attach_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+  control.attach_refused.store(attach, std::memory_order_release);
+}
+
+bool WaitForWriters(const Door& door) {
+  const uint64_t begin = NowNs();
+  while (door.AnybodyInside()) {
+    if (NowNs() - begin > kWaitForWritersNs) return false;
+    const timespec moment = {0, 50000};
+    syscall(SYS_nanosleep, &moment, nullptr);  // not a place where a thread is cancelled
+  }
+  return true;
+}
+
+}  // namespace
+
+Process::Status BeginAttach(Process* p) {
+  const uint32_t attach = p->door.wanted->load(std::memory_order_acquire);
+  p->door.seen.store(attach, std::memory_order_relaxed);
+  if (attach == 0) return Process::kDormant;
+  const int error = session::BackSections(p->map, p->door.arena_words, SessionPath());
+  if (error != 0) {
+    Refuse(p, attach, error);
+    return Process::kDormant;
+  }
+  TakeOptions(p);
+  EmptyTables(p);
+  p->BeginAnew(attach);
+  if (!RunAside(FindWhatStacksTake, p)) {
+    session::DropSections(p->map);
+    Refuse(p, attach, ENOMEM);
+    return Process::kDormant;
+  }
+  NoteBeginning(p, attach);
+  p->skipped_heaps.store(~p->options.heaps);
+  p->map.control().attach_now.store(attach, std::memory_order_release);
+  return Process::kRecording;
+}
+
+Process::Status EndAttach(Process* p, bool first) {
+  p->skipped_heaps.store(~uint32_t{0});
+  if (first) EndCupti(p);
+  if (!WaitForWriters(p->door)) return Process::kEnding;
+  p->torch.forward.Forget();
+  session::Control& control = p->map.control();
+  // Its reader takes the memory away. Where there is none (or it has just gone, which it says before it
+  // looks whether we have ended), nobody else would.
+  control.attach_now.store(0, std::memory_order_seq_cst);
+  if (control.collector_pid.load(std::memory_order_seq_cst) == 0) session::DropSections(p->map);
+  p->door.seen.store(0, std::memory_order_relaxed);
+  return Process::kDormant;
+}
+
+void OpenDoorOf(Process* p, const session::CreatedSession& session) {
+  p->door.options = p->options;
+  p->door.arena_words = session.arena_words;
+  p->door.Open(&p->map.control());
+}
+
+void RemoveDormantSession() {
+  const Process* p = Process::IfDormant();
+  if (p == nullptr || SessionPath()[0] == '\0') return;
+  session::Control& control = p->map.control();
+  // Somebody who attaches at this moment finds that the process has gone, as it will be.
+  if (control.attach_now.load() == 0 && control.collector_pid.load() == 0) unlink(SessionPath());
+}
+
+}  // namespace gmt::preload
