@@ -1,0 +1,263 @@
+"""A dormant process is attached to and detached from, again and again, under load: each recording must
+hold exactly what was taken since, and nothing must be left in the process.
+
+The attaching side is played by hand, so that nothing but the process and the collector is tried.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as rigs  # noqa: E402
+
+import door as doors  # noqa: E402
+
+
+def attach(rig, load, door, output, options=""):
+    number = door.raise_wish(options)
+    load.tell("poke", "poked")
+    door.wait_begun(number)
+    return doors.Collector(rig.build, door.path, output).wait_until_at_work(door)
+
+
+def recorded_live(rig, path):
+    """What the snapshot at the detach holds: {address: size}, of the driver's heap."""
+    recording = rigs.Recording(rig, path.parent, None)
+    live = {}
+    for event in recording.events(path):
+        if event.get("heap") != "driver":
+            continue
+        if event["kind"] == "alloc":
+            live[event["address"]] = event["size"]
+        elif event["kind"] == "free":
+            live.pop(event["address"], None)
+    return live
+
+
+def check_live(rig, path, held, begin_ns):
+    live = recorded_live(rig, path)
+    held_at = {address: size for address, size, _, _ in held}
+    must = {a: s for a, s, before, _ in held if before > begin_ns}
+    may_not = {a for a, _, _, after in held if after < begin_ns}
+    for address, size in must.items():
+        assert live.get(address) == size, f"{address:#x}: {size} bytes held, {live.get(address)}"
+    for address, size in live.items():
+        assert held_at.get(address) == size, f"{address:#x}: {size} bytes recorded, not held"
+        assert address not in may_not, f"{address:#x} was taken before the attach"
+    return len(must)
+
+
+def check_complete(rig, path, whole=True):
+    info = rigs.Recording(rig, path.parent, None).info(path)
+    assert info["complete"], info
+    losses = info["losses"]
+    lost = losses["overrun"] + losses["holes"] + losses["abandoned"] + losses["backlog"]
+    assert losses["written"] == losses["delivered"] + lost, losses
+    assert not whole or lost == 0, losses
+    names = [snapshot["name"] for snapshot in info["snapshots"]]
+    assert "detach" in names, names
+    return info
+
+
+# ---- Cases --------------------------------------------------------------------------------------
+
+
+def leaves_next_to_nothing(rig, folder, seed):
+    """Before an attach: a file with a few pages, no output, no word, no collector."""
+    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    door = doors.find_door(folder / "sessions", load.pid)
+    assert doors.state_of(rig, folder, door.path) == "dormant"
+    assert door.blocks() * 512 <= 256 << 10, door.blocks()
+    assert door.word(doors.DOOR) == 1
+    children = pathlib.Path(f"/proc/{load.pid}/task/{load.pid}/children").read_text()
+    assert children.strip() == "", children
+    path = door.path
+    door.close()
+    code, errors = load.end()
+    assert code == 0 and errors == "", (code, errors)
+    assert not path.exists(), "the session of a process that ended is still there"
+    assert not list(folder.glob("*.gmt"))
+
+
+def cpu_only_leaves_nothing(rig, folder, _):
+    done = rig.preload(folder, ["true"], simulated=False, GPUMEMTRACE="dormant")
+    assert done.done.returncode == 0 and done.done.stderr == ""
+    assert not (folder / "sessions").exists()
+
+
+def children_have_their_own(rig, folder, seed):
+    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    own = doors.find_door(folder / "sessions", load.pid)
+    load.pause()
+    # Of a process that has used CUDA, so that the child's call fails; but it is one.
+    assert load.tell("fork", "child").split()[1] == "1"
+    sessions = sorted(p.name for p in (folder / "sessions").glob("*.session"))
+    assert len(sessions) == 2, sessions
+    assert own.path.name in sessions
+    number = own.raise_wish()
+    load.tell("poke", "poked")
+    own.wait_begun(number)
+    assert load.tell("fork", "child").split()[1] == "1", "a child of a process that is recorded"
+    collector = doors.Collector(rig.build, own.path, folder / "parent.gmt")
+    collector.wait_until_at_work(own)
+    own.lower()
+    load.tell("poke", "poked")
+    assert collector.wait() == 0, collector.errors
+    check_complete(rig, folder / "parent.gmt")
+    assert load.end()[0] == 0
+
+
+def options_hold_for_an_attach(rig, folder, seed):
+    load = doors.Load(
+        rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant,stacks=none"
+    )
+    door = doors.find_door(folder / "sessions", load.pid)
+    for name, options, with_stacks in (
+        ("first", "stacks=native", True),
+        ("second", "", False),
+    ):
+        collector = attach(rig, load, door, folder / f"{name}.gmt", options)
+        load.tell("poke", "poked")
+        door.lower()
+        load.tell("poke", "poked")
+        assert collector.wait() == 0, collector.errors
+        events = rigs.Recording(rig, folder, None).events(folder / f"{name}.gmt")
+        stacks = [e for e in events if e["kind"] == "alloc" and e.get("stack", 0) != 0]
+        assert bool(stacks) == with_stacks, (name, len(stacks))
+    assert load.end()[0] == 0
+
+
+def idle_process_is_let_go(rig, folder, seed):
+    """Detached while it makes no call: the recording ends all the same, the memory goes at the next."""
+    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    door = doors.find_door(folder / "sessions", load.pid)
+    collector = attach(rig, load, door, folder / "run.gmt")
+    held = load.pause()
+    begin_ns = door.quad(doors.BEGIN_NS)
+    door.lower()
+    assert collector.wait() == 0, collector.errors
+    check_complete(rig, folder / "run.gmt")
+    check_live(rig, folder / "run.gmt", held, begin_ns)
+    load.tell("poke", "poked")
+    door.wait_ended()
+    doors.wait_for("the memory to be given back", lambda: door.blocks() * 512 <= 256 << 10)
+    assert load.end()[0] == 0
+
+
+def no_memory_is_said(rig, folder, seed):
+    """A session whose memory cannot be had: the process goes on, who attached is told."""
+    load = doors.Load(
+        rig, folder, "--seed", seed, LD_PRELOAD=rig.library(),
+        GPUMEMTRACE="dormant,ring=4GiB",
+    )  # fmt: skip
+    sessions = list((folder / "sessions").glob("*.session"))
+    if sessions:  # a file system that has room for that
+        door = doors.find_door(folder / "sessions", load.pid)
+        collector = doors.Collector(rig.build, door.path, folder / "run.gmt")
+        assert collector.wait() == 1
+        assert "nobody is attached" in collector.errors, collector.errors
+    code, errors = load.end()
+    assert code == 0, (code, errors)
+    assert sessions or "nobody can attach to process" in errors, errors
+
+
+def rounds_leave_no_growth(rig, folder, seed):
+    rounds = int(os.environ.get("GMT_ATTACH_ROUNDS", "100"))
+    chance = random.Random(seed)
+    load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
+    load.tell("slow 300", "slow")
+    door = doors.find_door(folder / "sessions", load.pid)
+    empty_blocks = door.blocks()
+    before = None
+    exact = killed = compared = 0
+    for n in range(rounds):
+        output = folder / f"{n}.gmt"
+        collector = attach(rig, load, door, output)
+        begin_ns = door.quad(doors.BEGIN_NS)
+        time.sleep(chance.uniform(0, 0.05))
+        kind = chance.choice(["paused", "running", "running", "killed"])
+        if kind == "killed":
+            collector.kill()
+            killed += 1
+            door.lower()
+            load.tell("poke", "poked")
+            door.wait_ended()
+        elif kind == "running":
+            door.lower()
+            load.tell("poke", "poked")
+            assert collector.wait() == 0, collector.errors
+            check_complete(rig, output)
+        else:
+            held = load.pause()
+            door.lower()
+            load.tell("poke", "poked")
+            assert collector.wait() == 0, collector.errors
+            load.tell("go", "going")
+            check_complete(rig, output)
+            compared += check_live(rig, output, held, begin_ns)
+            exact += 1
+        output.unlink(missing_ok=True)
+        door.wait_ended()
+        if kind != "killed":
+            doors.wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+        if n == min(10, rounds // 2):
+            before = doors.resources(load.pid)
+    # One that is not killed, so that what the last killed one has left is gone, too.
+    collector = attach(rig, load, door, folder / "last.gmt")
+    door.lower()
+    load.tell("poke", "poked")
+    assert collector.wait() == 0, collector.errors
+    after = doors.resources(load.pid)
+    doors.wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+    print(f"{rounds} rounds: {exact} compared ({compared} blocks), {killed} with a killed collector;"
+          f" before {before}, after {after}, {empty_blocks * 512} bytes of session")  # fmt: skip
+    assert after[0] <= before[0], ("descriptors", before, after)
+    assert after[1] <= before[1] + 2, ("mappings", before, after)  # a heap of malloc's may come
+    assert after[2] <= before[2] + 2048, ("resident memory", before, after)
+    code, errors = load.end()
+    assert code == 0 and errors == "", (code, errors)
+
+
+CASES = [
+    leaves_next_to_nothing,
+    cpu_only_leaves_nothing,
+    children_have_their_own,
+    options_hold_for_an_attach,
+    idle_process_is_let_go,
+    no_memory_is_said,
+    rounds_leave_no_growth,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 20))
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}: again with --seed {arguments.seed}")
+    rig = rigs.Rig(arguments.build, None)
+    failed = 0
+    for case in CASES:
+        if arguments.cases and case.__name__ not in arguments.cases:
+            continue
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            try:
+                case(rig, pathlib.Path(folder), arguments.seed)
+                print(f"ok    {case.__name__}", flush=True)
+            except Exception as error:  # the other cases are of interest all the same
+                failed += 1
+                failed += 1
+                print(f"FAIL  {case.__name__}: {type(error).__name__}: {error}", flush=True)
+                traceback.print_exc()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
