@@ -55,6 +55,17 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
   const session::Options options = ParseOptions(info.options);
   format::WriterOptions how;
   how.strip = {options.strip_paths, options.strip_args, info.cwd};
+  if (around.desk != nullptr) {
+    control::NameChunk first;
+    first.begins_anew = true;
+    around.desk->Open();
+    around.desk->AddNames(std::move(first));
+    how.on_definitions = [desk = around.desk](const gmt::Definitions& definitions) {
+      control::NameChunk names;
+      names.definitions = definitions;
+      desk->AddNames(std::move(names));
+    };
+  }
   auto writer = format::RecordingWriter::Create(std::move(output),
                                                 MakeHeader(around.session.header(), info), how);
   if (!writer.ok()) return writer.status();
@@ -78,7 +89,9 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
       devices_(MakeDeviceSource(around), around.target->pid(),
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
       flushed_ns_(around.clock->NowNs()),
-      facts_due_ns_(flushed_ns_ + kFlushEvery) {}
+      facts_due_ns_(flushed_ns_ + kFlushEvery) {
+  policy_.Follow(options_, flushed_ns_);
+}
 
 bool Collector::IsDetached() const {
   return around_.session.has_door() &&
@@ -116,8 +129,11 @@ bool Collector::Round() {
     DrainSome(LookAtTarget(), &more);
     if (!more) AskForNames();
     devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
+    SnapshotIfDue();
     FlushIfDue();
   }
+  LookAtTrends();
+  ServeDesk(/*drained=*/!more && !output_->stalled());
   return more;
 }
 
@@ -261,10 +277,11 @@ DeviceIdentity Collector::MakeIdentity(const session::Record& record) const {
   return identity;
 }
 
-void Collector::AddSnapshot(const std::string& name, const std::string& reason) {
+std::string Collector::AddSnapshot(const std::string& name, const std::string& reason) {
   devices_.ShowInSnapshot(&recorder_);
-  recorder_.AddSnapshot(name, reason, ExactnessNow(), drain_.losses());
+  const std::string given = recorder_.AddSnapshot(name, reason, ExactnessNow(), drain_.losses());
   recorder_.Flush();
+  return given;
 }
 
 bool Collector::MayBeRetried(const session::Record& refused) {
@@ -308,7 +325,12 @@ void Collector::AskForNames() {
 
 void Collector::WriteNames() {
   const gmt::Symbols names = namer_.TakeNames(recorder_.definitions());
-  if (names.count() > 0) recorder_.AddSymbols(names);
+  if (names.count() == 0) return;
+  recorder_.AddSymbols(names);
+  if (around_.desk == nullptr) return;
+  control::NameChunk chunk;
+  chunk.symbols = names;
+  around_.desk->AddNames(std::move(chunk));
 }
 
 void Collector::FlushIfDue() {

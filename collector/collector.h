@@ -36,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "collector/clock.h"
+#include "collector/control/desk.h"
 #include "collector/devices.h"
 #include "collector/frame_namer.h"
 #include "collector/oom_watch.h"
@@ -44,8 +45,10 @@
 #include "collector/recovery.h"
 #include "collector/session_drain.h"
 #include "collector/session_info.h"
+#include "collector/snapshot_policy.h"
 #include "collector/target.h"
 #include "collector/target_files.h"
+#include "collector/trend.h"
 #include "session/options.h"
 #include "session/session_map.h"
 
@@ -69,6 +72,10 @@ struct Surroundings {
   // Makes what is asked for the memory of devices; may be empty: nobody is. Called once, of a target
   // that lives.
   std::function<std::unique_ptr<DeviceSource>()> device_source = nullptr;
+  // Where clients are told how things stand and ask for snapshots; null: there is no such place.
+  control::Desk* desk = nullptr;
+  // The recording's path, for whoever asks; may be empty.
+  std::string output_path = {};
 };
 
 class Collector {
@@ -113,11 +120,21 @@ class Collector {
   void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
   DeviceIdentity MakeIdentity(const session::Record& record) const;
-  void AddSnapshot(const std::string& name, const std::string& reason);
+  std::string AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
   void Release(const std::vector<HeldRecord>& held);
   void WriteGaps(uint64_t to_ns);
   Exactness ExactnessNow() const;
+
+  void LookAtTrends();
+  void SnapshotIfDue();
+  void ServeDesk(bool drained);
+  void Publish(uint32_t wishes, bool drained);
+  control::Status MakeStatus(uint64_t now_ns, bool drained);
+  void AddDevices(control::Status* status) const;
+  std::vector<control::SiteRow> CopySites();
+  control::Reply Carry(const control::Request& request, bool drained);
+  absl::Status ChangeOptions(const std::string& text, uint64_t now_ns);
 
   void AskForNames();
   void WriteNames();
@@ -141,6 +158,10 @@ class Collector {
   FrameNamer namer_;
   OomWatch oom_;
   Devices devices_;
+  SnapshotPolicy policy_;
+  RateMeter rate_;
+  Trend trend_;
+  uint64_t copies_ = 0, copy_ns_ = 0;  // that were made for clients, and what they took
 
   std::vector<session::RingReader::Lost> gaps_;  // not written yet
   bool recovered_ = false;  // the live set came from the live table at least once

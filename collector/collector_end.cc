@@ -107,6 +107,7 @@ void Collector::WaitUntilLetGo() {
 absl::Status Collector::Finish() {
   const bool detached = IsDetached();
   if (detached) WaitUntilLetGo();
+  if (around_.desk != nullptr) around_.desk->Close("the recording is being completed");
   const TargetState state = LookAtTarget();
   // A target that goes on may write for ever: what came before now is enough.
   const TargetState drained_as = state == TargetState::kDead ? state : TargetState::kEnding;

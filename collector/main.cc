@@ -24,12 +24,15 @@
 #include "collector/arguments.h"
 #include "collector/bus_guard.h"
 #include "collector/collector.h"
+#include "collector/control/framing.h"
+#include "collector/control/server.h"
 #include "collector/libraries.h"
 #include "collector/log.h"
 #include "collector/nvml.h"
 #include "collector/session_claim.h"
 #include "collector/session_summary.h"
 #include "collector/session_sweep.h"
+#include "format/version.h"
 
 namespace gmt::collector {
 namespace {
@@ -92,6 +95,7 @@ class Recording {
       : claim_(claim), target_(target), clock_(target->pidfd()), output_(output) {}
 
   absl::Status Run(bool once) {
+    if (!once) Serve();
     auto file = std::make_unique<OutputFile>(output_);
     absl::Status status;
     for (int n = 0; n < kMaxOutputs && file != nullptr; ++n) {
@@ -119,6 +123,8 @@ class Recording {
     around.is_cut = [this] { return claim_->IsCut(); };
     around.next_output = [this] { return NextOutput(); };
     around.output_note = note_;
+    around.desk = server_ == nullptr ? nullptr : &desk_;
+    around.output_path = PathOfDescriptor(output_);
     around.device_source = [this] {
       const char* nvml = std::getenv("GPUMEMTRACE_NVML");
       return std::make_unique<Nvml>(nvml == nullptr ? "" : nvml,
@@ -141,6 +147,20 @@ class Recording {
     return std::make_unique<OutputFile>(output_);
   }
 
+  // Who cannot be served does not keep the recording from being made.
+  void Serve() {
+    control::ServerOptions options;
+    options.session = claim_->Path();
+    options.hello.set_version(control::kVersion);
+    options.hello.set_pid(target_->pid());
+    options.hello.set_collector_pid(static_cast<uint64_t>(getpid()));
+    options.hello.set_release(std::string(format::ToolVersion()));
+    options.hello.set_recording(PathOfDescriptor(output_));
+    auto server = control::Server::Start(options, &desk_);
+    if (!server.ok()) return Log(absl::StrCat("no control socket: ", server.status().message()));
+    server_ = *std::move(server);
+  }
+
   void Sweep() {
     const std::string own = claim_->Path();
     if (own.empty()) return;
@@ -154,6 +174,8 @@ class Recording {
   int output_;
   std::string note_;
   bool target_has_ended_ = false;
+  control::Desk desk_;
+  std::unique_ptr<control::Server> server_;
 };
 
 // By hand a process is known by its pid, which says nothing in another PID namespace.

@@ -182,8 +182,22 @@ std::string Recorder::NewSnapshotName(const std::string& wanted) {
   return name;
 }
 
-void Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
-                           const Exactness& exactness, const session::RingLosses& losses) {
+void Recorder::AddMark(uint64_t time_ns, const std::string& name, std::optional<uint64_t> index) {
+  format::Event event;
+  event.kind = gmt::MARK;
+  newest_ns_ = std::max(newest_ns_, time_ns);
+  event.t_ns = translator_.Time(newest_ns_);
+  event.present = format::kHasTime;
+  event.name = writer_->definitions().InternString(name);
+  if (index.has_value()) {
+    event.index = *index;
+    event.present |= format::kHasIndex;
+  }
+  Keep(writer_->Add(event));
+}
+
+std::string Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
+                                  const Exactness& exactness, const session::RingLosses& losses) {
   const std::string name = NewSnapshotName(wanted);
   format::Event event;
   event.kind = gmt::SNAPSHOT_TAKEN;
@@ -212,6 +226,7 @@ void Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
   *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
   AddInFlight(session_, &translator_, &stacks_, &snapshot);
   Keep(writer_->Add(snapshot));
+  return name;
 }
 
 void Recorder::AddLosses(const session::RingLosses& losses) {

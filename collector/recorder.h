@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -68,10 +69,12 @@ class Recorder {
   void AddGap(const session::RingReader::Lost& lost, uint64_t to_ns);
   void AddCorrections(const Corrections& corrections, uint64_t to_ns);
 
-  // A name that was taken before gets a number.
-  void AddSnapshot(const std::string& wanted, const std::string& reason, const Exactness& exactness,
-                   const session::RingLosses& losses);
+  // A name that was taken before gets a number. Returns the name.
+  std::string AddSnapshot(const std::string& wanted, const std::string& reason,
+                          const Exactness& exactness, const session::RingLosses& losses);
   void AddFacts(const gmt::Facts& facts) { Keep(writer_->Add(facts)); }
+  // What somebody beside the target says happened now.
+  void AddMark(uint64_t time_ns, const std::string& name, std::optional<uint64_t> index);
   void AddSymbols(const gmt::Symbols& symbols) { Keep(writer_->Add(symbols)); }
   void AddLosses(const session::RingLosses& losses);
 
@@ -92,6 +95,11 @@ class Recorder {
     return (seen_memory_ & 1u << static_cast<int>(memory)) != 0;
   }
   const std::bitset<256>& devices() const { return devices_; }
+  // The last of each device and source.
+  using Samples = std::map<std::pair<uint32_t, std::string>, gmt::Sample>;
+  const Samples& samples() const { return samples_; }
+  uint64_t snapshots() const { return snapshot_names_.size(); }
+  uint64_t bytes_written() const { return writer_->bytes_written(); }
 
  private:
   struct Totals {  // bytes, as a framework's allocator says
@@ -117,8 +125,7 @@ class Recorder {
   uint32_t last_thread_ = 0;
   absl::flat_hash_set<uint32_t> threads_;
   std::bitset<256> devices_;
-  // The last of each device and source.
-  std::map<std::pair<uint32_t, std::string>, gmt::Sample> samples_;
+  Samples samples_;
   std::map<uint8_t, Totals> totals_;
   std::set<std::string> snapshot_names_;
 };

@@ -69,6 +69,8 @@ bool RemoveIfDead(int dir, const char* name, uint64_t keep_ns) {
       fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == st.st_ino &&
       named.st_dev == st.st_dev) {
     removed = unlinkat(dir, name, 0) == 0;
+    // Its collector's socket, where that was killed.
+    unlinkat(dir, absl::StrCat(name, ".sock").c_str(), 0);
   }
   close(fd);
   return removed;

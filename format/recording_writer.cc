@@ -136,6 +136,7 @@ class RecordingWriter::Impl {
     if (!status_.ok() || !definitions_.has_new()) return status_;
     gmt::Body body;
     *body.mutable_definitions() = definitions_.TakeNew();
+    if (options_.on_definitions) options_.on_definitions(body.definitions());
     Chunk chunk;
     chunk.set_kind(Chunk::DEFINITIONS);
     chunk.set_first_t_ns(last_t_ns_);

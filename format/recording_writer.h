@@ -20,6 +20,7 @@
 #define GMT_FORMAT_RECORDING_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -58,6 +59,8 @@ struct WriterOptions {
   Strip strip;  // of everything that is written
   // Whether BeginPart() may come: then definitions and names are kept in memory, too.
   bool parts = false;
+  // Sees each chunk of definitions that is new, in order, before it is written; may be empty.
+  std::function<void(const gmt::Definitions&)> on_definitions = nullptr;
 };
 
 class RecordingWriter {

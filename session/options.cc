@@ -114,19 +114,39 @@ const char* TakeRing(std::string_view value, Options* o) {
 }
 
 const char* TakeSnapshot(std::string_view value, Options* o) {
+  constexpr uint64_t kLeastEvery = 1000000000, kLeastGrowth = 1 << 20;
   bool oom = false, exit = false;
+  uint64_t every = 0, growth = 0;
   while (!value.empty()) {
-    const std::string_view item = Cut(&value, '+');
-    if (item == "oom") {
+    std::string_view item = Cut(&value, '+');
+    const std::string_view what = Cut(&item, ':');
+    if (what == "oom" && item.empty()) {
       oom = true;
-    } else if (item == "exit") {
+    } else if (what == "exit" && item.empty()) {
       exit = true;
+    } else if (what == "every") {
+      if (!ParseDuration(item, &every) || every < kLeastEvery)
+        return "every is not a time of a second or more, such as every:10m";
+    } else if (what == "growth") {
+      if (!ParseSize(item, &growth) || growth < kLeastGrowth)
+        return "growth is not a size of a mebibyte or more, such as growth:1GiB";
     } else {
-      return "not one of oom, exit; other snapshots are not in this release";
+      return "not one of oom, exit, every:TIME, growth:SIZE";
     }
   }
   o->snapshot_at_oom = oom;
   o->snapshot_at_exit = exit;
+  o->snapshot_every_ns = every;
+  o->snapshot_growth_bytes = growth;
+  return nullptr;
+}
+
+// The collector says what is wrong with an address: it alone tries to listen there.
+const char* TakeListen(std::string_view value, Options* o) {
+  if (value.empty()) return "no address";
+  if (value.size() >= sizeof(o->listen)) return "the address is too long";
+  memcpy(o->listen, value.data(), value.size());
+  o->listen[value.size()] = '\0';
   return nullptr;
 }
 
@@ -168,7 +188,8 @@ struct Key {
 constexpr Key kKeys[] = {{"output", TakeOutput},      {"stacks", TakeStacks},
                          {"heap", TakeHeap},          {"cupti", TakeCupti},
                          {"ring", TakeRing},          {"snapshot", TakeSnapshot},
-                         {"exit_wait", TakeExitWait}, {"strip", TakeStrip}};
+                         {"exit_wait", TakeExitWait}, {"strip", TakeStrip},
+                         {"listen", TakeListen}};
 
 constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate", "listen"};
 

@@ -42,6 +42,9 @@ struct Options {
   uint64_t ring_bytes = 16 << 20;  // a power of two
   bool snapshot_at_oom = true;
   bool snapshot_at_exit = true;
+  uint64_t snapshot_every_ns = 0;      // 0: not by time
+  uint64_t snapshot_growth_bytes = 0;  // 0: not by growth
+  char listen[256] = {};               // "127.0.0.1:9400", "unix:PATH"; empty: nowhere
   bool follow_fork = true;
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;

@@ -1,0 +1,69 @@
+// collector/control/control_fixture.h
+//
+// For tests: a client that knows nothing of the protocol and sends what it is told to.
+
+#ifndef GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
+#define GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+#include "collector/control/framing.h"
+#include "collector/control/unix_socket.h"
+#include "proto/control.pb.h"
+
+namespace gmt::control {
+
+// How long a test waits for what must come; never a measure of speed.
+inline constexpr int kHangMs = 60'000;
+
+class RawClient {
+ public:
+  explicit RawClient(const std::string& session) {
+    if (const auto fd = ConnectTo(SocketPathOf(session)); fd.ok()) fd_ = *fd;
+  }
+  ~RawClient() { Leave(); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  bool connected() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  void Leave() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  // As much as the other side takes at once.
+  void Send(std::string_view bytes) {
+    (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  // False where the other side has closed.
+  bool Read(std::string* message) {
+    while (!reader_.Next(message)) {
+      pollfd polled = {fd_, POLLIN, 0};
+      char buffer[4096];
+      if (poll(&polled, 1, kHangMs) <= 0) return false;
+      const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
+      if (count <= 0) return false;
+      reader_.Feed({buffer, static_cast<size_t>(count)});
+    }
+    return true;
+  }
+  Reply ReadReply() {
+    std::string message;
+    Reply reply;
+    if (!Read(&message) || !reply.ParseFromString(message)) reply.set_error("(closed)");
+    return reply;
+  }
+
+ private:
+  int fd_ = -1;
+  FrameReader reader_{kMaxReplyBytes};
+};
+
+}  // namespace gmt::control
+
+#endif  // GMT_COLLECTOR_CONTROL_CONTROL_FIXTURE_H_

@@ -1,0 +1,46 @@
+#include "collector/control/copy_waiters.h"
+
+#include <utility>
+
+namespace gmt::control {
+
+void CopyWaiters::Add(uint32_t needs, Done done) {
+  waiters_.push_back({needs, Clock::now() + kPatience, std::move(done)});
+  desk_.Want(needs);
+}
+
+bool CopyWaiters::Has(const Copy& copy, uint32_t needs) {
+  return ((needs & Desk::kSites) == 0 || copy.sites.has_value()) &&
+         ((needs & Desk::kLeaks) == 0 || copy.leaks.has_value());
+}
+
+std::shared_ptr<const Copy> CopyWaiters::LastWith(uint32_t needs) const {
+  if ((needs & Desk::kLeaks) != 0) return last_with_leaks_;
+  return (needs & Desk::kSites) != 0 ? last_with_sites_ : last_;
+}
+
+// Whoever is told may add a waiter: the list is taken first.
+void CopyWaiters::Take(std::shared_ptr<const Copy> copy) {
+  last_ = copy;
+  if (copy->sites.has_value()) last_with_sites_ = copy;
+  if (copy->leaks.has_value()) last_with_leaks_ = copy;
+  for (Waiter& waiter : std::exchange(waiters_, {})) {
+    if (Has(*copy, waiter.needs)) {
+      waiter.done(copy);
+    } else {
+      waiters_.push_back(std::move(waiter));
+    }
+  }
+}
+
+void CopyWaiters::GiveUpOn(Clock::time_point now) {
+  for (Waiter& waiter : std::exchange(waiters_, {})) {
+    if (waiter.until <= now) {
+      waiter.done(LastWith(waiter.needs));
+    } else {
+      waiters_.push_back(std::move(waiter));
+    }
+  }
+}
+
+}  // namespace gmt::control

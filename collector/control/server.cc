@@ -1,0 +1,398 @@
+#include "collector/control/server.h"
+
+#include <event2/listener.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "collector/control/copy_waiters.h"
+#include "collector/control/event_owned.h"
+#include "collector/control/framing.h"
+#include "collector/control/request.h"
+#include "collector/control/site_book.h"
+#include "collector/control/unix_socket.h"
+
+namespace gmt::control {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{250};
+constexpr size_t kMaxUnread = 1 << 20;  // bytes of replies; nothing is read from who leaves more
+constexpr int kBacklog = 64;
+
+uint64_t Nanoseconds(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(time.tv_usec) * 1'000;
+}
+
+// What the drain need not be asked for.
+void AddOwnUse(Status* status) {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  status->set_collector_cpu_ns(Nanoseconds(usage.ru_utime) + Nanoseconds(usage.ru_stime));
+  uint64_t pages = 0, resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident)
+    status->set_collector_rss_bytes(resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+}
+
+class ThreadedServer;
+
+struct Connection {
+  ThreadedServer* server = nullptr;
+  uint64_t id = 0;
+  EventOwned<bufferevent> buffer;
+  FrameReader reader{kMaxRequestBytes};
+  std::optional<Request> subscription;
+  EventOwned<event> tick;
+  CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
+  bool is_owed = false;  // a turn of the subscription waits for its copy
+  bool is_over = false;  // what is left is written, then it is closed
+};
+
+class ThreadedServer : public Server {
+ public:
+  ThreadedServer(const ServerOptions& options, Desk* desk)
+      : options_(options), desk_(*desk), waiters_(desk) {}
+  ~ThreadedServer() override;
+
+  absl::Status Open();
+
+ private:
+  absl::Status Listen();
+  void Serve();
+  void OnWake();
+  void OnTick();
+  void OnAccept(int fd);
+  void OnRead(Connection* connection);
+  void OnTurn(uint64_t id);
+  void Answer(Connection* connection, const std::string& message);
+  void TellStatus(uint64_t id, uint64_t request);
+  void TellTurn(uint64_t id, const std::shared_ptr<const Copy>& copy);
+  void Subscribe(Connection* connection, Request request);
+  void Send(Connection* connection, const google::protobuf::MessageLite& message);
+  void SendError(Connection* connection, uint64_t request, const std::string& error);
+  void Close(uint64_t id) { connections_.erase(id); }
+  void MakeRoom();
+  Connection* Find(uint64_t id);
+  Status Completed(const Status& status) const;
+
+  const ServerOptions options_;
+  Desk& desk_;
+  int stop_fd_ = -1;
+  EventOwned<event_base> base_;
+  EventOwned<event> wake_, stop_, tick_;
+  evconnlistener* listener_ = nullptr;
+  CopyWaiters waiters_;
+  SiteBook sites_;
+  std::map<uint64_t, Connection> connections_;
+  uint64_t next_id_ = 1;
+  std::thread thread_;
+};
+
+absl::Status ThreadedServer::Open() {
+  event_set_log_callback([](int, const char*) {});
+  base_.reset(event_base_new());
+  stop_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (base_ == nullptr || stop_fd_ < 0 || desk_.wake_fd() < 0)
+    return absl::UnavailableError("no event loop can be made");
+  wake_.reset(event_new(
+      base_.get(), desk_.wake_fd(), EV_READ | EV_PERSIST,
+      [](int, short, void* self) { static_cast<ThreadedServer*>(self)->OnWake(); }, this));
+  stop_.reset(event_new(
+      base_.get(), stop_fd_, EV_READ,
+      [](int, short, void* self) {
+        event_base_loopbreak(static_cast<ThreadedServer*>(self)->base_.get());
+      },
+      this));
+  tick_.reset(event_new(
+      base_.get(), -1, EV_PERSIST,
+      [](int, short, void* self) { static_cast<ThreadedServer*>(self)->OnTick(); }, this));
+  const timeval every = TimeOf(kTick);
+  if (event_add(wake_.get(), nullptr) != 0 || event_add(stop_.get(), nullptr) != 0 ||
+      event_add(tick_.get(), &every) != 0) {
+    return absl::UnavailableError("no event loop can be made");
+  }
+  if (absl::Status status = Listen(); !status.ok()) return status;
+  // Signals are the drain's: one that this thread took would not end the drain's sleep.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { Serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return absl::OkStatus();
+}
+
+absl::Status ThreadedServer::Listen() {
+  if (options_.session.empty()) return absl::OkStatus();
+  absl::StatusOr<int> fd = ListenAt(SocketPathOf(options_.session), kBacklog);
+  if (!fd.ok()) return fd.status();
+  listener_ = evconnlistener_new(
+      base_.get(),
+      [](evconnlistener*, evutil_socket_t accepted, sockaddr*, int, void* self) {
+        static_cast<ThreadedServer*>(self)->OnAccept(accepted);
+      },
+      this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, *fd);
+  if (listener_ == nullptr) {
+    close(*fd);
+    return absl::UnavailableError("no event loop can be made");
+  }
+  // Without room for one more descriptor, who comes waits in the kernel's queue until the next tick.
+  evconnlistener_set_error_cb(
+      listener_, [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
+  return absl::OkStatus();
+}
+
+ThreadedServer::~ThreadedServer() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    (void)!write(stop_fd_, &one, sizeof one);
+    thread_.join();
+  }
+  if (listener_ != nullptr) {
+    RemoveSocket(SocketPathOf(options_.session));
+    evconnlistener_free(listener_);
+  }
+  connections_.clear();
+  if (stop_fd_ >= 0) close(stop_fd_);
+}
+
+void ThreadedServer::Serve() {
+  pthread_setname_np(pthread_self(), "gmt-control");
+  event_base_dispatch(base_.get());
+  OnWake();  // what was answered last
+  for (auto& [id, connection] : connections_) {
+    const int fd = bufferevent_getfd(connection.buffer.get());
+    evbuffer_unfreeze(bufferevent_get_output(connection.buffer.get()), 1);
+    evbuffer_write(bufferevent_get_output(connection.buffer.get()), fd);
+  }
+}
+
+Connection* ThreadedServer::Find(uint64_t id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+void ThreadedServer::OnWake() {
+  uint64_t count;
+  (void)!read(desk_.wake_fd(), &count, sizeof count);
+  for (NameChunk& chunk : desk_.TakeNames()) sites_.AddNames(std::move(chunk));
+  if (std::shared_ptr<const Copy> copy = desk_.TakeCopy(); copy != nullptr) {
+    sites_.Take(copy);
+    waiters_.Take(std::move(copy));
+  }
+  for (const Desk::Answered& answered : desk_.TakeAnswers()) {
+    if (Connection* connection = Find(answered.client)) Send(connection, answered.reply);
+  }
+}
+
+void ThreadedServer::OnTick() {
+  if (listener_ != nullptr) evconnlistener_enable(listener_);
+  waiters_.GiveUpOn(CopyWaiters::Clock::now());
+}
+
+void ThreadedServer::OnAccept(int fd) {
+  const uid_t peer = PeerOf(fd);
+  if (peer != geteuid() && peer != 0) {
+    Reply reply;
+    reply.set_error("this collector belongs to another user");
+    const std::string frame = Framed(reply.SerializeAsString());
+    (void)!send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+    return;
+  }
+  MakeRoom();
+  const uint64_t id = next_id_++;
+  Connection& connection = connections_[id];
+  connection.server = this;
+  connection.id = id;
+  connection.buffer.reset(bufferevent_socket_new(base_.get(), fd, BEV_OPT_CLOSE_ON_FREE));
+  if (connection.buffer == nullptr) {
+    close(fd);
+    return Close(id);
+  }
+  bufferevent_setcb(
+      connection.buffer.get(),
+      [](bufferevent*, void* of) {
+        Connection* read = static_cast<Connection*>(of);
+        read->server->OnRead(read);
+      },
+      [](bufferevent*, void* of) {  // everything is written
+        Connection* written = static_cast<Connection*>(of);
+        if (written->is_over) return written->server->Close(written->id);
+        bufferevent_enable(written->buffer.get(), EV_READ);
+        written->server->OnRead(written);
+      },
+      [](bufferevent*, short, void* of) {
+        const Connection* ended = static_cast<Connection*>(of);
+        ended->server->Close(ended->id);
+      },
+      &connection);
+  const timeval silence = TimeOf(options_.silence);
+  bufferevent_set_timeouts(connection.buffer.get(), nullptr, &silence);
+  bufferevent_setwatermark(connection.buffer.get(), EV_READ, 0, kMaxRequestBytes + kLengthBytes);
+  bufferevent_enable(connection.buffer.get(), EV_READ | EV_WRITE);
+  Send(&connection, options_.hello);
+}
+
+void ThreadedServer::MakeRoom() {
+  while (connections_.size() >= options_.max_clients) {
+    auto quietest = connections_.begin();
+    for (auto it = connections_.begin(); it != connections_.end(); ++it) {
+      const auto rank = [](const Connection& c) {
+        return std::pair(c.subscription.has_value(), c.heard);
+      };
+      if (rank(it->second) < rank(quietest->second)) quietest = it;
+    }
+    connections_.erase(quietest);
+  }
+}
+
+void ThreadedServer::OnRead(Connection* connection) {
+  evbuffer* input = bufferevent_get_input(connection->buffer.get());
+  std::string bytes(evbuffer_get_length(input), '\0');
+  evbuffer_remove(input, bytes.data(), bytes.size());
+  connection->reader.Feed(bytes);
+  const uint64_t id = connection->id;
+  std::string message;
+  while (connection != nullptr && !connection->is_over) {
+    // The rest waits in the client's own buffers.
+    if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > kMaxUnread) {
+      bufferevent_disable(connection->buffer.get(), EV_READ);
+      return;
+    }
+    if (!connection->reader.Next(&message)) break;
+    connection->heard = CopyWaiters::Clock::now();
+    Answer(connection, message);
+    connection = Find(id);
+  }
+  if (connection != nullptr && connection->reader.broken() && !connection->is_over) {
+    connection->is_over = true;
+    SendError(connection, 0, "a request is longer than 64 KiB");
+  }
+}
+
+void ThreadedServer::Answer(Connection* connection, const std::string& message) {
+  uint64_t request_id = 0;
+  bool other_version = false;
+  absl::StatusOr<Request> request = ParseRequest(message, &request_id, &other_version);
+  if (!request.ok()) {
+    connection->is_over = other_version;
+    return SendError(connection, request_id, std::string(request.status().message()));
+  }
+  switch (request->what_case()) {
+    case Request::kStatus:
+      return TellStatus(connection->id, request_id);
+    case Request::kSubscribe:
+      return Subscribe(connection, *std::move(request));
+    default:
+      if (std::string error = desk_.Ask(connection->id, *std::move(request)); !error.empty())
+        SendError(connection, request_id, error);
+  }
+}
+
+void ThreadedServer::TellStatus(uint64_t id, uint64_t request) {
+  waiters_.Add(Desk::kStatus, [this, id, request](const std::shared_ptr<const Copy>& copy) {
+    Connection* connection = Find(id);
+    if (connection == nullptr) return;
+    if (copy == nullptr) return SendError(connection, request, "the collector is busy; ask again");
+    Reply reply;
+    reply.set_id(request);
+    *reply.mutable_status() = Completed(copy->status);
+    Send(connection, reply);
+  });
+}
+
+Status ThreadedServer::Completed(const Status& status) const {
+  Status completed = status;
+  AddOwnUse(&completed);
+  completed.set_clients(connections_.size());
+  return completed;
+}
+
+void ThreadedServer::Subscribe(Connection* connection, Request request) {
+  const uint64_t id = connection->id;
+  const timeval every = TimeOf(std::chrono::milliseconds(request.subscribe().interval_ms()));
+  connection->subscription = std::move(request);
+  connection->tick.reset(event_new(
+      base_.get(), -1, EV_PERSIST,
+      [](int, short, void* of) {
+        const Connection* turn = static_cast<Connection*>(of);
+        turn->server->OnTurn(turn->id);
+      },
+      connection));
+  event_add(connection->tick.get(), &every);
+  OnTurn(id);
+}
+
+// A client that has not read the last turn misses this one.
+void ThreadedServer::OnTurn(uint64_t id) {
+  Connection* connection = Find(id);
+  if (connection == nullptr || connection->is_owed) return;
+  if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > 0) return;
+  connection->is_owed = true;
+  const auto what = connection->subscription->subscribe().what();
+  const uint32_t needs = what == Subscribe::TOP     ? Desk::kSites
+                         : what == Subscribe::LEAKS ? Desk::kLeaks
+                                                    : Desk::kStatus;
+  waiters_.Add(needs, [this, id](const std::shared_ptr<const Copy>& copy) { TellTurn(id, copy); });
+}
+
+void ThreadedServer::TellTurn(uint64_t id, const std::shared_ptr<const Copy>& copy) {
+  Connection* connection = Find(id);
+  if (connection == nullptr || !connection->subscription.has_value()) return;
+  connection->is_owed = false;
+  const Request& wish = *connection->subscription;
+  if (copy == nullptr) {
+    const bool leaks = wish.subscribe().what() == Subscribe::LEAKS;
+    return SendError(connection, wish.id(),
+                     leaks ? "this collector does not search for leaks" : "the collector is busy");
+  }
+  Reply reply;
+  reply.set_id(wish.id());
+  switch (wish.subscribe().what()) {
+    case Subscribe::TOP:
+      *reply.mutable_top() = sites_.MakeTop(wish.subscribe());
+      *reply.mutable_top()->mutable_status() = Completed(reply.top().status());
+      break;
+    case Subscribe::LEAKS:
+      *reply.mutable_leaks() = *copy->leaks;
+      break;
+    default:
+      *reply.mutable_status() = Completed(copy->status);
+  }
+  Send(connection, reply);
+}
+
+void ThreadedServer::SendError(Connection* connection, uint64_t request, const std::string& error) {
+  Reply reply;
+  reply.set_id(request);
+  reply.set_error(error);
+  reply.set_version(kVersion);
+  Send(connection, reply);
+}
+
+void ThreadedServer::Send(Connection* connection, const google::protobuf::MessageLite& message) {
+  const std::string frame = Framed(message.SerializeAsString());
+  bufferevent_write(connection->buffer.get(), frame.data(), frame.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Desk* desk) {
+  auto server = std::make_unique<ThreadedServer>(options, desk);
+  if (absl::Status status = server->Open(); !status.ok()) return status;
+  return server;
+}
+
+}  // namespace gmt::control

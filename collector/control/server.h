@@ -1,0 +1,48 @@
+// collector/control/server.h
+//
+// Server: the control socket of a running collector (proto/control.proto, docs/control.md), in a
+// thread of its own. It sees nothing of the session, only what the drain puts on the desk.
+//
+// Invariants
+//   S1  The drain never waits for a client, whatever that does (collector/control/desk.h, D1).
+//   S2  Only the collector's own user and root are served (SO_PEERCRED).
+//   S3  What a client can make the server keep is bounded: kMaxClients connections, a request of 64
+//       KiB, and of what it does not read no more than kMaxUnread and one reply; who takes nothing for
+//       kSilence is dropped, and the one that has been quiet longest when another one comes.
+//
+// Thread safety: made and destroyed in one thread, which must be that of nobody's signal handlers.
+
+#ifndef GMT_COLLECTOR_CONTROL_SERVER_H_
+#define GMT_COLLECTOR_CONTROL_SERVER_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "collector/control/desk.h"
+#include "proto/control.pb.h"
+
+namespace gmt::control {
+
+struct ServerOptions {
+  std::string session;  // path of its file; empty: no socket
+  Hello hello;          // the first words to each client
+  size_t max_clients = 16;
+  std::chrono::milliseconds silence{30'000};
+};
+
+class Server {
+ public:
+  // `desk` must outlive it. Takes the place of a socket that a collector left that was killed.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Desk* desk);
+  // Says what is left to say, closes and removes the socket.
+  virtual ~Server() = default;
+};
+
+}  // namespace gmt::control
+
+#endif  // GMT_COLLECTOR_CONTROL_SERVER_H_

@@ -1,0 +1,325 @@
+// The socket as clients see it, with a drain that the test plays.
+
+#include "collector/control/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collector/control/client.h"
+#include "collector/control/control_fixture.h"
+
+namespace gmt::control {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() {
+    folder_ = fs::temp_directory_path() / ("gmt_control_test." + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    session_ = (folder_ / "1-2-3.session").string();
+    StartServer();
+    drain_ = std::thread([this] { Drain(); });
+  }
+  ~ServerTest() override {
+    stop_ = true;
+    drain_.join();
+    server_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void StartServer() {
+    server_.reset();
+    ServerOptions options;
+    options.session = session_;
+    options.hello.set_version(kVersion);
+    options.hello.set_pid(42);
+    options.silence = std::chrono::milliseconds(200);
+    auto server = Server::Start(options, &desk_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // Publishes what is wanted and carries requests out, as a collector's rounds do.
+  void Drain() {
+    while (!stop_) {
+      const auto now =
+          static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+      if (const uint32_t wishes = desk_.Wishes(now); wishes != 0 && !silent_) {
+        Copy copy;
+        copy.status.set_t_ns(static_cast<int64_t>(++copies_));
+        copy.status.add_heaps()->set_heap(std::string(heap_name_size_, 'h'));
+        if ((wishes & Desk::kSites) != 0) copy.sites.emplace(1, SiteRow{0, 1, 5, 1, 1, 5, false});
+        desk_.Publish(std::move(copy));
+      }
+      if (desk_.has_requests()) {
+        for (const Desk::Asked& asked : desk_.TakeRequests()) {
+          ++carried_;
+          Reply reply;
+          reply.set_id(asked.request.id());
+          reply.mutable_snapshot()->set_name(asked.request.snapshot().name());
+          desk_.Answer(asked.client, std::move(reply));
+        }
+      }
+      usleep(1000);
+    }
+  }
+
+  std::unique_ptr<Client> Connect() {
+    auto client = Client::Connect(session_);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return client.ok() ? *std::move(client) : nullptr;
+  }
+  static Request StatusRequest() {
+    Request request;
+    request.mutable_status();
+    return request;
+  }
+  static Request SnapshotRequest(const std::string& name) {
+    Request request;
+    request.mutable_snapshot()->set_name(name);
+    return request;
+  }
+  static std::string Bytes(Request request, uint32_t version = kVersion) {
+    request.set_version(version);
+    request.set_id(1);
+    return Framed(request.SerializeAsString());
+  }
+
+  fs::path folder_;
+  std::string session_;
+  Desk desk_;
+  std::unique_ptr<Server> server_;
+  std::thread drain_;
+  std::atomic<bool> stop_{false}, silent_{false};
+  std::atomic<uint64_t> copies_{0}, carried_{0};
+  std::atomic<size_t> heap_name_size_{6};
+};
+
+TEST_F(ServerTest, SocketIsForItsUserAlone) {
+  struct stat st;
+  ASSERT_EQ(stat(SocketPathOf(session_).c_str(), &st), 0);
+  EXPECT_TRUE(S_ISSOCK(st.st_mode));
+  EXPECT_EQ(st.st_mode & 0777, 0600u);
+}
+
+TEST_F(ServerTest, StatusIsOfACopyMadeAfterItWasAskedFor) {
+  const auto client = Connect();
+  ASSERT_NE(client, nullptr);
+  EXPECT_EQ(client->hello().pid(), 42u);
+  int64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto reply = client->Ask(StatusRequest());
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_GT(reply->status().t_ns(), last);
+    EXPECT_GT(reply->status().collector_rss_bytes(), 0u);
+    last = reply->status().t_ns();
+  }
+}
+
+TEST_F(ServerTest, NothingIsCopiedWhileNobodyAsks) {
+  const auto client = Connect();
+  ASSERT_TRUE(client->Ask(StatusRequest()).ok());
+  const uint64_t copies = copies_;
+  usleep(400'000);
+  EXPECT_EQ(copies_, copies);
+}
+
+TEST_F(ServerTest, RequestsAreCarriedOutInOrder) {
+  const auto client = Connect();
+  for (int i = 0; i < 100; ++i) {
+    const auto reply = client->Ask(SnapshotRequest(std::to_string(i)));
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_EQ(reply->snapshot().name(), std::to_string(i));
+  }
+  EXPECT_EQ(carried_, 100u);
+}
+
+TEST_F(ServerTest, SubscriptionComesUntilTheClientLeaves) {
+  const auto client = Connect();
+  Subscribe wish;
+  wish.set_what(Subscribe::TOP);
+  wish.set_interval_ms(100);
+  int turns = 0;
+  EXPECT_TRUE(client
+                  ->Subscribe(wish,
+                              [&](const Reply& reply) {
+                                EXPECT_EQ(reply.top().sites_size(), 1);
+                                return ++turns < 4;
+                              })
+                  .ok());
+  EXPECT_EQ(turns, 4);
+}
+
+TEST_F(ServerTest, WhoAsksForLeaksOfACollectorThatSearchesNoneIsTold) {
+  const auto client = Connect();
+  Subscribe wish;
+  wish.set_what(Subscribe::LEAKS);
+  std::string error;
+  EXPECT_TRUE(client
+                  ->Subscribe(wish,
+                              [&](const Reply& reply) {
+                                error = reply.error();
+                                return false;
+                              })
+                  .ok());
+  EXPECT_THAT(error, HasSubstr("does not search for leaks"));
+}
+
+TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
+  const auto client = Connect();
+  const auto first = client->Ask(StatusRequest());
+  ASSERT_TRUE(first.ok());
+  silent_ = true;
+  const auto second = client->Ask(StatusRequest());
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->status().t_ns(), first->status().t_ns());
+}
+
+TEST_F(ServerTest, DrainThatNeverAnsweredIsSaidToBeBusy) {
+  silent_ = true;
+  const auto client = Connect();
+  const auto reply = client->Ask(StatusRequest());
+  EXPECT_THAT(std::string(reply.status().message()), HasSubstr("busy"));
+}
+
+TEST_F(ServerTest, AnotherVersionIsToldOursAndShownOut) {
+  RawClient client(session_);
+  std::string hello;
+  ASSERT_TRUE(client.Read(&hello));
+  client.Send(Bytes(StatusRequest(), 99));
+  const Reply reply = client.ReadReply();
+  EXPECT_EQ(reply.version(), kVersion);
+  EXPECT_THAT(reply.error(), HasSubstr("version 99"));
+  EXPECT_FALSE(client.Read(&hello));
+}
+
+TEST_F(ServerTest, RequestAfterTheEndIsRefusedWithTheReason) {
+  desk_.Close("the recording is being completed");
+  const auto client = Connect();
+  const auto reply = client->Ask(SnapshotRequest("late"));
+  EXPECT_THAT(std::string(reply.status().message()), HasSubstr("being completed"));
+}
+
+TEST_F(ServerTest, EndOfTheServerEndsItsClientsAndItsName) {
+  const auto client = Connect();
+  server_.reset();
+  EXPECT_TRUE(client->WaitForEnd(std::chrono::milliseconds(kHangMs)).ok());
+  EXPECT_FALSE(fs::exists(SocketPathOf(session_)));
+  EXPECT_TRUE(absl::IsNotFound(Client::Connect(session_).status()));
+}
+
+TEST_F(ServerTest, SocketThatAKilledCollectorLeftIsReplaced) {
+  server_.reset();
+  const auto left = ListenAt(SocketPathOf(session_), 1);
+  ASSERT_TRUE(left.ok());
+  close(*left);  // the name stays
+  EXPECT_TRUE(absl::IsNotFound(Client::Connect(session_).status()));
+  StartServer();
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
+}
+
+TEST_F(ServerTest, FileThatIsNoSocketIsNotReplaced) {
+  const std::string path = (folder_ / "precious").string();
+  std::filesystem::create_directory(path);
+  EXPECT_FALSE(ListenAt(path, 1).ok());
+  EXPECT_TRUE(fs::is_directory(path));
+}
+
+TEST_F(ServerTest, FolderMayLieDeeperThanASocketsAddressIsLong) {
+  server_.reset();
+  fs::path deep = folder_;
+  for (int i = 0; i < 5; ++i) deep /= std::string(40, 'd');
+  fs::create_directories(deep);
+  session_ = (deep / "1-2-3.session").string();
+  StartServer();
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
+}
+
+// ---- Hostile clients ----------------------------------------------------------------------------
+
+TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  std::vector<std::unique_ptr<RawClient>> crowd;
+  for (int i = 0; i < 300; ++i) {
+    crowd.push_back(std::make_unique<RawClient>(session_));
+    std::string bytes = Bytes(random() % 2 == 0 ? StatusRequest() : SnapshotRequest("x"));
+    switch (random() % 5) {
+      case 0:  // garbage
+        for (char& c : bytes) c = static_cast<char>(random());
+        break;
+      case 1:  // half a message
+        bytes.resize(bytes.size() / 2);
+        break;
+      case 2:  // a length without an end
+        bytes = std::string("\xff\xff\xff\xff", 4) + bytes;
+        break;
+      case 3:  // a good one, damaged
+        bytes[kLengthBytes + random() % (bytes.size() - kLengthBytes)] ^= 0x55;
+        break;
+      default:
+        break;
+    }
+    crowd.back()->Send(bytes);
+    if (random() % 3 == 0) crowd.back()->Leave();
+  }
+  const auto client = Connect();
+  ASSERT_NE(client, nullptr);
+  EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+  EXPECT_TRUE(client->Ask(SnapshotRequest("after")).ok());
+}
+
+TEST_F(ServerTest, ClientThatNeverReadsIsDropped) {
+  heap_name_size_ = 4000;
+  RawClient deaf(session_);
+  for (int i = 0; i < 2000; ++i) deaf.Send(Bytes(StatusRequest()));
+  const auto client = Connect();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+  // It takes nothing and is closed all the same.
+  pollfd polled = {deaf.fd(), 0, 0};
+  EXPECT_EQ(poll(&polled, 1, kHangMs), 1);
+  EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+}
+
+TEST_F(ServerTest, FloodOfRequestsIsBoundedAndTheDrainGoesOn) {
+  RawClient flood(session_);
+  const std::string request = Bytes(SnapshotRequest("flood"));
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += request;
+  std::thread sender([&] {
+    for (int i = 0; i < 50; ++i) flood.Send(many);
+  });
+  const auto client = Connect();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+  sender.join();
+  EXPECT_GT(copies_, 0u);
+}
+
+TEST_F(ServerTest, NewcomerTakesThePlaceOfTheQuietest) {
+  std::vector<std::unique_ptr<RawClient>> quiet;
+  for (int i = 0; i < 40; ++i) {
+    quiet.push_back(std::make_unique<RawClient>(session_));
+    std::string hello;
+    EXPECT_TRUE(quiet.back()->Read(&hello)) << i;
+  }
+  std::string message;
+  EXPECT_FALSE(quiet.front()->Read(&message));
+}
+
+}  // namespace
+}  // namespace gmt::control

@@ -1,0 +1,106 @@
+#include "collector/control/unix_socket.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace gmt::control {
+namespace {
+
+// The folder of a path, held open, and the name that the kernel takes for the rest.
+class Place {
+ public:
+  explicit Place(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+    fd_ = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const std::string through = absl::StrCat("/proc/self/fd/", fd_, "/", name_);
+    if (fd_ < 0) {
+      errno_ = errno;
+    } else if (name_.empty() || through.size() >= sizeof address_.sun_path) {
+      errno_ = ENAMETOOLONG;
+    } else {
+      address_.sun_family = AF_UNIX;
+      std::memcpy(address_.sun_path, through.c_str(), through.size() + 1);
+    }
+  }
+  ~Place() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  int error() const { return errno_; }
+  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  static constexpr socklen_t kSize = sizeof(sockaddr_un);
+  bool IsSocket() const {
+    struct stat st;
+    return fstatat(fd_, name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+  }
+  void Remove() const { unlinkat(fd_, name_.c_str(), 0); }
+
+ private:
+  int fd_ = -1, errno_ = 0;
+  std::string name_;
+  sockaddr_un address_ = {};
+};
+
+absl::Status Failed(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat(path));
+}
+
+}  // namespace
+
+absl::StatusOr<int> ListenAt(const std::string& path, int backlog) {
+  const Place place(path);
+  if (place.error() != 0) return Failed(path, place.error());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Failed(path, errno);
+  // A socket's name gets the mode that the socket has.
+  fchmod(fd, 0600);
+  int result = bind(fd, place.address(), Place::kSize);
+  if (result != 0 && errno == EADDRINUSE && place.IsSocket()) {
+    place.Remove();
+    result = bind(fd, place.address(), Place::kSize);
+  }
+  if (result != 0 || listen(fd, backlog) != 0) {
+    const int error = errno;
+    close(fd);
+    return Failed(path, error);
+  }
+  return fd;
+}
+
+absl::StatusOr<int> ConnectTo(const std::string& path) {
+  const Place place(path);
+  if (place.error() != 0) return Failed(path, place.error());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Failed(path, errno);
+  if (connect(fd, place.address(), Place::kSize) == 0) return fd;
+  const int error = errno == ECONNREFUSED ? ENOENT : errno;  // it is the name of one that is gone
+  close(fd);
+  return Failed(path, error);
+}
+
+void RemoveSocket(const std::string& path) {
+  const Place place(path);
+  if (place.error() == 0 && place.IsSocket()) place.Remove();
+}
+
+uid_t PeerOf(int fd) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return static_cast<uid_t>(-1);
+  return peer.uid;
+}
+
+}  // namespace gmt::control

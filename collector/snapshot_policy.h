@@ -1,0 +1,62 @@
+// collector/snapshot_policy.h
+//
+// SnapshotPolicy: when a snapshot is due that nobody asked for at that moment: every so often, and
+// when some device's heap holds so much more than at the last snapshot of this kind.
+//
+// Growth is counted from the most that was live at the last one, heap by heap, so that a program that
+// allocates and frees the same again and again is not photographed each time. The first step of a
+// heap is counted from nothing.
+//
+// Thread safety: one thread at a time. Cost: a comparison for each heap.
+
+#ifndef GMT_COLLECTOR_SNAPSHOT_POLICY_H_
+#define GMT_COLLECTOR_SNAPSHOT_POLICY_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/tally.h"
+#include "session/options.h"
+
+namespace gmt::collector {
+
+class SnapshotPolicy {
+ public:
+  // May be called again with others; what was counted stays.
+  void Follow(const session::Options& options, uint64_t now_ns) {
+    every_ns_ = options.snapshot_every_ns;
+    growth_bytes_ = options.snapshot_growth_bytes;
+    next_ns_ = now_ns + every_ns_;
+  }
+
+  // "interval" or "growth": the reason, which is the name as well; null: none is due.
+  const char* Due(uint64_t now_ns, const std::vector<HeapCounts>& heaps) {
+    if (growth_bytes_ != 0 && HasGrown(heaps)) return "growth";
+    if (every_ns_ == 0 || now_ns < next_ns_) return nullptr;
+    // Not one for each that was missed while nobody read.
+    next_ns_ = std::max(next_ns_ + every_ns_, now_ns + every_ns_ / 2);
+    return "interval";
+  }
+
+ private:
+  bool HasGrown(const std::vector<HeapCounts>& heaps) {
+    levels_.resize(heaps.size(), 0);
+    bool grown = false;
+    for (size_t i = 0; i < heaps.size(); ++i) {
+      grown = grown || (heaps[i].live_bytes > levels_[i] &&
+                        heaps[i].live_bytes - levels_[i] >= growth_bytes_);
+    }
+    for (size_t i = 0; grown && i < heaps.size(); ++i)
+      levels_[i] = std::max(levels_[i], heaps[i].live_bytes);
+    return grown;
+  }
+
+  uint64_t every_ns_ = 0, growth_bytes_ = 0, next_ns_ = 0;
+  std::vector<uint64_t> levels_;  // by heap: the most that was live at a snapshot
+};
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_SNAPSHOT_POLICY_H_
