@@ -11,6 +11,9 @@
   VERB(Run) \
   VERB(List) \
   VERB(Collect) \
+  VERB(Status) \
+  VERB(Snapshot) \
+  VERB(Mark) \
   VERB(Report) \
   VERB(Oom) \
   VERB(Frag) \
