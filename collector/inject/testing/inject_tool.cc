@@ -1,0 +1,47 @@
+// The injector by hand, for tests: brings a library into a process and prints what was answered.
+//
+//   inject_tool --pid PID --library FILE [--function NAME] [--options TEXT] [--search MS]
+//               [--call MS] [--end-at STAGE]
+//
+// --end-at: is killed (SIGKILL) at that moment. Prints "RESULT THREAD TRIES TEXT" and exits with 0, or
+// the error on stderr and 1.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "collector/inject/inject.h"
+
+int main(int argc, char** argv) {
+  gmt::inject::Request request;
+  request.function = "probe_attach";
+  int end_at = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    const char* value = argv[i + 1];
+    if (name == "--pid") request.pid = std::atoi(value);
+    if (name == "--library") request.library = value;
+    if (name == "--function") request.function = value;
+    if (name == "--options") request.options = value;
+    if (name == "--search") request.search = std::chrono::milliseconds(std::atoi(value));
+    if (name == "--call") request.call = std::chrono::milliseconds(std::atoi(value));
+    if (name == "--end-at") end_at = std::atoi(value);
+  }
+  if (end_at != 0) {
+    request.on_stage = [end_at](gmt::inject::Stage stage) {
+      if (static_cast<int>(stage) == end_at) kill(getpid(), SIGKILL);
+    };
+  }
+  const auto reply = gmt::inject::Inject(request);
+  if (!reply.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(reply.status().message()).c_str());
+    return 1;
+  }
+  std::printf("%d %d %d %s\n", reply->result, reply->thread, reply->tries, reply->text.c_str());
+  return 0;
+}

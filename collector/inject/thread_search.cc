@@ -1,0 +1,208 @@
+#include "collector/inject/thread_search.h"
+
+#include <dirent.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/inject/proc_file.h"
+#include "collector/inject/safe_point.h"
+
+namespace gmt::inject {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kStopPatience(100);
+
+std::vector<pid_t> Threads(pid_t pid) {
+  std::vector<pid_t> threads;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(
+      opendir(absl::StrCat("/proc/", pid, "/task").c_str()), closedir);
+  if (dir == nullptr) return threads;
+  while (const dirent* entry = readdir(dir.get())) {
+    pid_t thread;
+    if (absl::SimpleAtoi(entry->d_name, &thread)) threads.push_back(thread);
+  }
+  return threads;
+}
+
+std::string TaskFile(pid_t pid, pid_t thread, const char* name) {
+  return absl::StrCat("/proc/", pid, "/task/", thread, "/", name);
+}
+
+// The letter in /proc/PID/task/TID/stat, behind the name, which may hold anything.
+char StateOf(pid_t pid, pid_t thread) {
+  const absl::StatusOr<std::string> stat = ReadProcFile(TaskFile(pid, thread, "stat"));
+  if (!stat.ok()) return 0;
+  const size_t name_end = stat->rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat->size() ? (*stat)[name_end + 2] : 0;
+}
+
+// The system call that a thread sleeps in, without disturbing it; kNoSyscall where it runs, or the
+// kernel does not tell.
+int64_t SleepsIn(pid_t pid, pid_t thread) {
+  const absl::StatusOr<std::string> text = ReadProcFile(TaskFile(pid, thread, "syscall"));
+  if (!text.ok()) return kNoSyscall;
+  int64_t number;
+  return absl::SimpleAtoi(text->substr(0, text->find(' ')), &number) ? number : kNoSyscall;
+}
+
+// Smaller is looked at earlier; negative never: it could not be stopped, or is gone.
+int Rank(pid_t pid, pid_t thread) {
+  const char state = StateOf(pid, thread);
+  if (state == 0 || state == 'D' || state == 'Z' || state == 'X' || state == 't') return -1;
+  const int64_t number = SleepsIn(pid, thread);
+  if (number == kNoSyscall) return 2;
+  if (!IsWaiting(number)) return 3;
+  return IsFutex(number) ? 1 : 0;
+}
+
+std::vector<pid_t> ThreadsInOrder(pid_t pid) {
+  std::vector<std::pair<int, pid_t>> ranked;
+  for (const pid_t thread : Threads(pid)) {
+    const int rank = Rank(pid, thread);
+    if (rank >= 0) ranked.emplace_back(rank, thread);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<pid_t> threads;
+  for (const auto& [rank, thread] : ranked) threads.push_back(thread);
+  return threads;
+}
+
+// In the middle of a sequence that the kernel restarts when the thread is interrupted: it would
+// forget that while another call runs. Layouts of linux/ptrace.h and linux/rseq.h (5.13).
+bool IsInRestartableSequence(pid_t thread, const RemoteMemory& memory) {
+  constexpr int kGetConfiguration = 0x420f;  // PTRACE_GET_RSEQ_CONFIGURATION
+  struct {
+    uint64_t pointer;
+    uint32_t size, signature, flags, pad;
+  } configuration = {};
+  if (ptrace(static_cast<__ptrace_request>(kGetConfiguration), thread, sizeof(configuration),
+             &configuration) != sizeof(configuration)) {
+    return false;
+  }
+  constexpr uint64_t kCriticalSection = 8;
+  uint64_t section = 0;
+  return configuration.pointer != 0 &&
+         memory.Read(configuration.pointer + kCriticalSection, &section) && section != 0;
+}
+
+class Search {
+ public:
+  Search(pid_t pid, const RemoteMemory& memory, const RemoteImage& libc,
+         const std::function<void(Stage)>& on_stage)
+      : pid_(pid), memory_(memory), libc_(libc), on_stage_(on_stage) {}
+
+  absl::StatusOr<FoundThread> Run(milliseconds patience) {
+    const auto deadline = steady_clock::now() + patience;
+    std::minstd_rand random(static_cast<unsigned>(getpid()));
+    do {
+      for (const pid_t thread : ThreadsInOrder(pid_)) {
+        absl::StatusOr<bool> found = Try(thread);
+        if (!found.ok()) return found.status();
+        if (*found) return std::move(found_);
+        if (steady_clock::now() > deadline) break;
+      }
+      if (Threads(pid_).empty())
+        return absl::NotFoundError(absl::StrCat("process ", pid_, " has ended"));
+      found_.LetGoOfUnstopped();
+      usleep(50 + random() % 1000);
+    } while (steady_clock::now() < deadline);
+    return absl::DeadlineExceededError(absl::StrCat(
+        "process ", pid_, ": no safe moment in ",
+        std::chrono::duration_cast<std::chrono::seconds>(patience).count(), " s (", found_.tries,
+        " looks",
+        last_why_.empty()
+            ? ""
+            : absl::StrCat("; at the last its thread ", last_thread_, " was ", last_why_),
+        "). Nothing was changed"));
+  }
+
+ private:
+  absl::StatusOr<bool> Try(pid_t id) {
+    absl::StatusOr<std::unique_ptr<TracedThread>> thread = TracedThread::Seize(id);
+    if (absl::IsNotFound(thread.status())) return false;
+    if (!thread.ok()) return thread.status();
+    on_stage_(Stage::kSeized);
+    ++found_.tries;
+    last_thread_ = id;
+    if (!(*thread)->Stop(kStopPatience)) {
+      last_why_ = "not to be stopped";
+      found_.unstopped.push_back(*std::move(thread));
+      return false;
+    }
+    on_stage_(Stage::kStopped);
+    if (!IsSafe(id)) return false;
+    found_.thread = *std::move(thread);
+    return true;
+  }
+
+  bool IsSafe(pid_t id) {
+    if (!ReadRegisters(id, &found_.registers)) return No("gone");
+    // What a busy process has mapped seldom changes; what decides is looked at with a fresh map.
+    if (found_.map.empty() && !ReadMap()) return No("gone");
+    SafePoint point = CheckRegisters(found_.registers, found_.map);
+    if (!point.safe) {
+      found_.map.clear();
+      return No(point.why_not);
+    }
+    if (!ReadMap()) return No("gone");
+    point = CheckRegisters(found_.registers, found_.map);
+    if (point.safe && IsInRestartableSequence(id, memory_)) return No("in a restartable sequence");
+    if (point.safe) point = CheckFrames(pid_, id, found_.registers, found_.map, libc_);
+    return point.safe || No(point.why_not);
+  }
+
+  bool ReadMap() {
+    absl::StatusOr<MemoryMap> map = ReadMemoryMap(pid_);
+    if (!map.ok()) return false;
+    found_.map = *std::move(map);
+    return true;
+  }
+
+  bool No(std::string why) {
+    last_why_ = std::move(why);
+    return false;
+  }
+
+  const pid_t pid_;
+  const RemoteMemory& memory_;
+  const RemoteImage& libc_;
+  const std::function<void(Stage)>& on_stage_;
+  FoundThread found_;
+  pid_t last_thread_ = 0;
+  std::string last_why_;
+};
+
+}  // namespace
+
+absl::StatusOr<FoundThread> FindSafeThread(pid_t pid, const RemoteMemory& memory,
+                                           const RemoteImage& libc, milliseconds patience,
+                                           const std::function<void(Stage)>& on_stage) {
+  return Search(pid, memory, libc, on_stage).Run(patience);
+}
+
+void FoundThread::LetGoOfUnstopped() {
+  std::erase_if(unstopped, [](const auto& t) { return t->Stop(milliseconds(0)); });
+}
+
+std::string WhatThreadDoes(pid_t pid, pid_t thread) {
+  const char state = StateOf(pid, thread);
+  if (state == 0) return "gone";
+  if (state == 'T') return "stopped by a signal (SIGCONT lets it go on)";
+  if (state == 'D') return "waiting in the kernel, where nothing can interrupt it";
+  if (state == 't') return "stopped by another tracer";
+  if (state == 'R') return "running";
+  const int64_t number = SleepsIn(pid, thread);
+  return number == kNoSyscall ? "sleeping" : absl::StrCat("sleeping in system call ", number);
+}
+
+}  // namespace gmt::inject
