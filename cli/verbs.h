@@ -9,6 +9,8 @@
 // clang-format off
 #define GMT_VERBS(VERB) \
   VERB(Run) \
+  VERB(Attach) \
+  VERB(Detach) \
   VERB(List) \
   VERB(Collect) \
   VERB(Status) \

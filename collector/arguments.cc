@@ -1,5 +1,6 @@
 #include "collector/arguments.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace gmt::collector {
@@ -10,6 +11,11 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
     const std::string name = argv[i];
     if (name == "--once") {
       arguments.once = true;
+      continue;
+    }
+    if (name == "--target-fd") {
+      if (i + 1 == argc || !absl::SimpleAtoi(argv[++i], &arguments.target_fd))
+        return absl::InvalidArgumentError("--target-fd needs a descriptor's number");
       continue;
     }
     std::string* value = name == "--session"  ? &arguments.session

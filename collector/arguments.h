@@ -18,6 +18,7 @@ namespace gmt::collector {
 struct Arguments {
   std::string session;  // a session's file; empty: inherited
   std::string output;   // the recording to create; empty: inherited
+  int target_fd = -1;   // a pidfd of its process, inherited; -1: known by what the session says
   bool once = false;    // record what there is now, and do not wait for a living process's end
 };
 
@@ -27,8 +28,8 @@ struct Descriptors {
   int output = session::kOutputFd;
 };
 
-// INVALID_ARGUMENT for anything but --session FILE, --output FILE and --once, and for one of the
-// files without the other.
+// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --target-fd N and --once, and
+// for one of the files without the other.
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace gmt::collector

@@ -3,7 +3,9 @@
 // The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
 // arguments. By hand, and by `gpumemtrace collect` of any release:
 //
-//   gpumemtrace-collector --session FILE --output FILE [--once]
+//   gpumemtrace-collector --session FILE --output FILE [--once] [--target-fd N]
+//
+// N: a pidfd of the process, which has another number in its session where it lives in a container.
 //
 // Started by the library it says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file
 // to append to. By hand it says on stderr why it failed. Exit code: 0 when the recording is
@@ -189,7 +191,7 @@ absl::Status Collect(const Arguments& arguments) {
   if (!arguments.session.empty()) {
     fds.session = open(arguments.session.c_str(), O_RDWR | O_CLOEXEC);
     if (fds.session < 0) return Errno(arguments.session);
-    fds.target = -1;
+    fds.target = arguments.target_fd;
   }
   HandleSignals();
   auto claim = SessionClaim::Take(fds.session);

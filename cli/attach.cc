@@ -1,0 +1,150 @@
+// gpumemtrace attach: records a process that runs already, from now on until it is detached or ends.
+//
+//   1. The process has a session with a door: it was started with GPUMEMTRACE=dormant, or was attached to
+//      before. Else the library is brought into it (collector/inject).
+//   2. It is asked, by a word of that session, to be recorded from its next call of the GPU on.
+//   3. A collector is started, which goes on when this program has ended.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/attach_check.h"
+#include "cli/attach_options.h"
+#include "cli/attach_recording.h"
+#include "cli/command.h"
+#include "cli/verbs.h"
+#include "collector/inject/target_info.h"
+
+namespace gmt::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+volatile sig_atomic_t interrupted = 0;
+void NoteInterrupt(int) { interrupted = 1; }
+
+void CatchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = NoteInterrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+void Say(const AttachOptions& options, const std::string& note) {
+  if (!options.quiet) PrintNote(note);
+}
+
+// Until it records. It does so at its next call of the GPU, which may be far.
+absl::Status AwaitBegin(const AttachOptions& options, AttachRecording* recording) {
+  const auto begin = steady_clock::now();
+  bool said = false;
+  while (!recording->HasBegun()) {
+    absl::Status problem = recording->Problem();
+    if (problem.ok() && interrupted != 0)
+      problem = absl::CancelledError(
+          absl::StrCat("process ", recording->pid(), " is not recorded: interrupted"));
+    if (!problem.ok()) {
+      recording->Cancel();
+      return problem;
+    }
+    if (!said && steady_clock::now() - begin > milliseconds(1000)) {
+      Say(options, fmt::format("waiting for the next GPU call of process {}; ^C gives up",
+                               recording->pid()));
+      said = true;
+    }
+    usleep(5000);
+  }
+  if (!options.quiet) fmt::print("recording {} to {}\n", recording->pid(), recording->output());
+  return absl::OkStatus();
+}
+
+// ---- Which processes ---------------------------------------------------------------------------
+
+// Launchers and shells use no GPU themselves.
+absl::StatusOr<std::vector<pid_t>> Targets(const AttachOptions& options, pid_t pid) {
+  const bool uses_gpu = inject::UsesGpu(pid);
+  if (uses_gpu && !options.all_ranks) return std::vector<pid_t>{pid};
+  std::vector<pid_t> children = inject::DescendantsThatUseGpu(pid);
+  if (options.all_ranks) {
+    if (uses_gpu) children.insert(children.begin(), pid);
+    if (!children.empty()) return children;
+    return absl::FailedPreconditionError(
+        absl::StrCat("neither process ", pid, " nor a child of it uses a GPU now"));
+  }
+  if (children.empty()) return std::vector<pid_t>{pid};
+  std::string offer =
+      absl::StrCat("process ", pid, " (", inject::CommandLineOf(pid, 40), ") uses no GPU, but ",
+                   children.size() == 1 ? "a child" : "children", " of it ",
+                   children.size() == 1 ? "does" : "do", ":");
+  for (const pid_t child : children) {
+    absl::StrAppend(&offer, "\n  gpumemtrace attach ", child, "    # ",
+                    inject::CommandLineOf(child, 60));
+  }
+  if (children.size() > 1)
+    absl::StrAppend(&offer, "\nAll of them: gpumemtrace attach ", pid, " --all-ranks");
+  return absl::FailedPreconditionError(offer);
+}
+
+absl::StatusOr<int> RecordAll(const AttachOptions& options, const std::vector<pid_t>& pids) {
+  absl::StatusOr<std::string> text = OptionText(options);
+  if (!text.ok()) return text.status();
+  std::vector<std::unique_ptr<AttachRecording>> recordings;
+  absl::Status failure;
+  for (const pid_t pid : pids) {
+    auto recording = AttachRecording::Begin(options, *text, pid);
+    if (recording.ok()) {
+      recordings.push_back(*std::move(recording));
+    } else if (pids.size() == 1) {
+      return recording.status();
+    } else {
+      failure = recording.status();
+      PrintNote(std::string(failure.message()));
+    }
+  }
+  for (const auto& recording : recordings) {
+    if (absl::Status status = AwaitBegin(options, recording.get()); !status.ok()) {
+      if (pids.size() == 1) return status;
+      failure = status;
+      PrintNote(std::string(status.message()));
+    }
+  }
+  if (failure.ok())
+    Say(options,
+        fmt::format("it is recorded until it ends, or: gpumemtrace detach {}", pids.front()));
+  return failure.ok() ? kDone : kFailed;
+}
+
+absl::StatusOr<int> Attach(const AttachOptions& options) {
+  pid_t pid;
+  if (!absl::SimpleAtoi(options.pid, &pid) || pid <= 0)
+    return UsageError(absl::StrCat("attach: '", options.pid, "' is no process's number"));
+  if (options.check) return CheckAttach(pid, options.json);
+  CatchInterrupts();
+  absl::StatusOr<std::vector<pid_t>> pids = Targets(options, pid);
+  if (!pids.ok()) return pids.status();
+  if (pids->size() > 1 && !options.output.empty() && options.output.find('%') == std::string::npos)
+    return UsageError(
+        "--output: several recordings need a pattern: -o run.%p.gmt, or %r for the rank");
+  return RecordAll(options, *pids);
+}
+
+}  // namespace
+
+void AddAttach(Program& program) {
+  auto options = std::make_shared<AttachOptions>();
+  Command command = program.AddVerb("attach", "Record a process that runs already",
+                                    [options](const Terminal&) { return Attach(*options); });
+  AddAttachOptions(&command, options.get());
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,162 @@
+#include "cli/attached_session.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "collector/inject/proc_file.h"
+#include "collector/session_summary.h"
+#include "session/layout.h"
+
+namespace gmt::cli {
+namespace {
+
+using collector::SessionSummary;
+
+// Sessions that a process has mapped, as this program sees their files.
+std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
+  std::vector<std::string> paths;
+  for (const inject::Mapping& m : target.map) {
+    if (!m.shared) continue;
+    std::string path;
+    if (absl::EndsWith(m.path, ".session"))
+      path =
+          target.own_mount_namespace ? m.path : absl::StrCat("/proc/", target.pid, "/root", m.path);
+    // One without a name can be opened by the machine's root alone.
+    if (absl::StartsWith(m.path, "/memfd:gpumemtrace")) {
+      path = absl::StrCat("/proc/", target.pid, "/map_files/", absl::Hex(m.start), "-",
+                          absl::Hex(m.end));
+    }
+    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
+      paths.push_back(path);
+  }
+  return paths;
+}
+
+// Where its mappings cannot be looked at, the folders of this user's sessions tell.
+std::vector<std::string> ListedSessions(const inject::TargetInfo& target) {
+  std::vector<std::string> paths;
+  if (target.inner_pid != target.pid) return paths;
+  for (const SessionSummary& s : collector::FindSessions()) {
+    if (s.pid == static_cast<uint64_t>(target.pid)) paths.push_back(s.path);
+  }
+  return paths;
+}
+
+bool IsOf(const session::Header& header, const inject::TargetInfo& target) {
+  return header.pid == static_cast<uint64_t>(target.inner_pid) &&
+         header.start_ticks == session::StartTicks(static_cast<uint64_t>(target.pid)) &&
+         (header.pid_namespace == 0 || target.pid_namespace == 0 ||
+          header.pid_namespace == target.pid_namespace);
+}
+
+absl::Status CannotOpen(const std::string& path, int error) {
+  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
+  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
+  return absl::NotFoundError(message);
+}
+
+// The value behind `name` in the command line of a process.
+std::string ArgumentOf(pid_t pid, const char* name) {
+  const absl::StatusOr<std::string> words =
+      inject::ReadProcFile(absl::StrCat("/proc/", pid, "/cmdline"));
+  if (!words.ok()) return {};
+  const std::string wanted = absl::StrCat(std::string(1, '\0'), name, std::string(1, '\0'));
+  const size_t at = words->find(wanted);
+  return at == std::string::npos ? "" : std::string(words->c_str() + at + wanted.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::Open(
+    const std::string& path, const inject::TargetInfo& target) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return CannotOpen(path, errno);
+  session::OpenedSession opened = session::OpenSession(fd);
+  if (!opened.map || !IsOf(opened.map.header(), target)) {
+    const std::string why =
+        opened.error != nullptr ? opened.error : "it is the session of another process";
+    if (opened.map) session::CloseSession(&opened);
+    close(fd);
+    return absl::FailedPreconditionError(absl::StrCat(path, ": ", why));
+  }
+  return std::unique_ptr<AttachedSession>(new AttachedSession(path, fd, opened, target.pid));
+}
+
+absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::OfProcess(
+    const inject::TargetInfo& target) {
+  std::vector<std::string> paths = MappedSessions(target);
+  const std::vector<std::string> listed = ListedSessions(target);
+  paths.insert(paths.end(), listed.begin(), listed.end());
+  absl::Status problem =
+      absl::NotFoundError(absl::StrCat("process ", target.pid, " has no session"));
+  for (const std::string& path : paths) {
+    auto session = Open(path, target);
+    if (session.ok()) return session;
+    if (!absl::IsNotFound(session.status())) problem = session.status();
+  }
+  return problem;
+}
+
+AttachedSession::~AttachedSession() {
+  session::CloseSession(&session_);
+  close(fd_);
+}
+
+bool AttachedSession::has_door() const {
+  return control().attach_door.load() != session::AttachDoor::kNone;
+}
+
+bool AttachedSession::is_attached() const { return control().attach_wanted.load() != 0; }
+
+bool AttachedSession::is_taken() const {
+  const int own = open(absl::StrCat("/proc/self/fd/", fd_).c_str(), O_RDWR | O_CLOEXEC);
+  if (own < 0) return false;
+  const bool taken = collector::IsClaimed(own);
+  close(own);
+  return taken;
+}
+
+std::string AttachedSession::Recording() const {
+  const auto collector = static_cast<pid_t>(control().collector_pid.load());
+  const std::string named = collector > 0 ? ArgumentOf(collector, "--output") : "";
+  if (!named.empty()) return named;
+  const auto summary = collector::SummariseFile(path_);
+  return summary.ok() ? summary->output : "";
+}
+
+absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
+  session::Control& c = control();
+  if (options.size() > sizeof(c.attach_options))
+    return absl::InvalidArgumentError(
+        absl::StrCat("options longer than ", sizeof(c.attach_options), " bytes"));
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", pid_, ": another program is at work on its session ", path_));
+  }
+  const uint32_t number = std::max(c.attach_last.load(), c.attach_refused.load()) + 1;
+  const bool is_free = c.attach_wanted.load() == 0 && c.attach_now.load() == 0;
+  if (is_free) {
+    std::memcpy(c.attach_options, options.data(), options.size());
+    c.attach_options_size.store(static_cast<uint32_t>(options.size()));
+    c.attach_wanted.store(number, std::memory_order_release);
+  }
+  flock(fd_, LOCK_UN);
+  if (is_free) return number;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "process ", pid_,
+      " has not let go of its last recording yet: it does so at its next call of the GPU"));
+}
+
+void AttachedSession::Withdraw() { control().attach_wanted.store(0, std::memory_order_release); }
+
+}  // namespace gmt::cli

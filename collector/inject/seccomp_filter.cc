@@ -1,0 +1,246 @@
+#include "collector/inject/seccomp_filter.h"
+
+#include <linux/audit.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "collector/inject/traced_thread.h"
+
+namespace gmt::inject {
+namespace {
+
+#if defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#endif
+
+// What a filter can do, by the kernel's own rules for them (kernel/seccomp.c, seccomp_check_filter):
+// words of the call at fixed places, arithmetic, jumps forward.
+class Machine {
+ public:
+  Machine(const SeccompFilter& filter, const seccomp_data& call) : filter_(filter), call_(call) {}
+
+  uint32_t Run() {
+    while (at_ < filter_.size()) {
+      const sock_filter& i = filter_[at_++];
+      switch (BPF_CLASS(i.code)) {
+        case BPF_LD:
+          a_ = Load(i);
+          break;
+        case BPF_LDX:
+          x_ = Load(i);
+          break;
+        case BPF_ST:
+          memory_[i.k % BPF_MEMWORDS] = a_;
+          break;
+        case BPF_STX:
+          memory_[i.k % BPF_MEMWORDS] = x_;
+          break;
+        case BPF_ALU:
+          Compute(i);
+          break;
+        case BPF_JMP:
+          Jump(i);
+          break;
+        case BPF_RET:
+          return BPF_RVAL(i.code) == BPF_A ? a_ : i.k;
+        case BPF_MISC:
+          (BPF_MISCOP(i.code) == BPF_TAX ? x_ : a_) = BPF_MISCOP(i.code) == BPF_TAX ? a_ : x_;
+          break;
+      }
+    }
+    return SECCOMP_RET_KILL_PROCESS;
+  }
+
+ private:
+  uint32_t Load(const sock_filter& i) const {
+    switch (BPF_MODE(i.code)) {
+      case BPF_ABS: {
+        uint32_t word = 0;
+        if (i.k + sizeof(word) <= sizeof(call_))
+          std::memcpy(&word, reinterpret_cast<const char*>(&call_) + i.k, sizeof(word));
+        return word;
+      }
+      case BPF_MEM:
+        return memory_[i.k % BPF_MEMWORDS];
+      case BPF_LEN:
+        return sizeof(call_);
+      default:
+        return i.k;
+    }
+  }
+
+  void Compute(const sock_filter& i) {
+    const uint32_t b = BPF_SRC(i.code) == BPF_X ? x_ : i.k;
+    switch (BPF_OP(i.code)) {
+      case BPF_ADD:
+        a_ += b;
+        break;
+      case BPF_SUB:
+        a_ -= b;
+        break;
+      case BPF_MUL:
+        a_ *= b;
+        break;
+      case BPF_DIV:
+        a_ = b == 0 ? 0 : a_ / b;
+        break;
+      case BPF_OR:
+        a_ |= b;
+        break;
+      case BPF_AND:
+        a_ &= b;
+        break;
+      case BPF_XOR:
+        a_ ^= b;
+        break;
+      case BPF_LSH:
+        a_ = b < 32 ? a_ << b : 0;
+        break;
+      case BPF_RSH:
+        a_ = b < 32 ? a_ >> b : 0;
+        break;
+      case BPF_NEG:
+        a_ = 0 - a_;
+        break;
+    }
+  }
+
+  void Jump(const sock_filter& i) {
+    const uint32_t b = BPF_SRC(i.code) == BPF_X ? x_ : i.k;
+    bool taken = false;
+    switch (BPF_OP(i.code)) {
+      case BPF_JA:
+        at_ += i.k;
+        return;
+      case BPF_JEQ:
+        taken = a_ == b;
+        break;
+      case BPF_JGT:
+        taken = a_ > b;
+        break;
+      case BPF_JGE:
+        taken = a_ >= b;
+        break;
+      case BPF_JSET:
+        taken = (a_ & b) != 0;
+        break;
+    }
+    at_ += taken ? i.jt : i.jf;
+  }
+
+  const SeccompFilter& filter_;
+  const seccomp_data& call_;
+  size_t at_ = 0;
+  uint32_t a_ = 0, x_ = 0;
+  uint32_t memory_[BPF_MEMWORDS] = {};
+};
+
+// The strictest answer holds; the kernel compares them as signed numbers.
+uint32_t AskAll(const std::vector<SeccompFilter>& filters, const seccomp_data& call) {
+  uint32_t strictest = SECCOMP_RET_ALLOW;
+  for (const SeccompFilter& filter : filters) {
+    const uint32_t answer = AskFilter(filter, call);
+    if (static_cast<int32_t>(answer & SECCOMP_RET_ACTION_FULL) <
+        static_cast<int32_t>(strictest & SECCOMP_RET_ACTION_FULL)) {
+      strictest = answer;
+    }
+  }
+  return strictest & SECCOMP_RET_ACTION_FULL;
+}
+
+struct NeededCall {
+  const char* name;
+  int number;
+  uint64_t third_argument;  // of mmap and mprotect: protection
+};
+
+// Without these nothing is loaded, and the call of the injector does not end well.
+constexpr NeededCall kNeeded[] = {
+    {"openat", SYS_openat, 0},
+    {"read", SYS_read, 0},
+    {"fstat", SYS_fstat, 0},
+    {"mmap", SYS_mmap, PROT_READ},
+    {"mmap of code", SYS_mmap, PROT_READ | PROT_EXEC},
+    {"mprotect", SYS_mprotect, PROT_READ},
+    {"munmap", SYS_munmap, 0},
+    {"close", SYS_close, 0},
+    {"rt_sigprocmask", SYS_rt_sigprocmask, 0},
+    {"sched_yield", SYS_sched_yield, 0},
+    {"clock_gettime", SYS_clock_gettime, 0},
+};
+// The library asks for these and does without where they fail; a filter may not end the process for it.
+constexpr NeededCall kWanted[] = {
+    {"ftruncate", SYS_ftruncate, 0},   {"fallocate", SYS_fallocate, 0},
+    {"linkat", SYS_linkat, 0},         {"unlinkat", SYS_unlinkat, 0},
+    {"mkdirat", SYS_mkdirat, 0},       {"newfstatat", SYS_newfstatat, 0},
+    {"fstatfs", SYS_fstatfs, 0},       {"flock", SYS_flock, 0},
+    {"madvise", SYS_madvise, 0},       {"getpid", SYS_getpid, 0},
+    {"gettid", SYS_gettid, 0},         {"uname", SYS_uname, 0},
+    {"getrandom", SYS_getrandom, 0},   {"memfd_create", SYS_memfd_create, 0},
+    {"write", SYS_write, 0},           {"readlinkat", SYS_readlinkat, 0},
+    {"getdents64", SYS_getdents64, 0}, {"prctl", SYS_prctl, 0},
+};
+
+seccomp_data CallOf(const NeededCall& needed) {
+  seccomp_data call = {};
+  call.nr = needed.number;
+  call.arch = kArchitecture;
+  call.args[1] = 4096;  // a size, where there is one
+  call.args[2] = needed.third_argument;
+  return call;
+}
+
+bool EndsSomething(uint32_t action) {
+  return action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
+         action == SECCOMP_RET_TRAP;
+}
+
+}  // namespace
+
+uint32_t AskFilter(const SeccompFilter& filter, const seccomp_data& call) {
+  return Machine(filter, call).Run();
+}
+
+std::string WhatFiltersForbid(const std::vector<SeccompFilter>& filters) {
+  for (const NeededCall& needed : kNeeded) {
+    const uint32_t action = AskAll(filters, CallOf(needed));
+    if (EndsSomething(action)) return absl::StrCat(needed.name, " would end it");
+    if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
+      return absl::StrCat(needed.name, " is refused");
+  }
+  for (const NeededCall& wanted : kWanted) {
+    if (EndsSomething(AskAll(filters, CallOf(wanted))))
+      return absl::StrCat(wanted.name, " would end it");
+  }
+  return {};
+}
+
+absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid) {
+  constexpr int kGetFilter = 0x420c;  // PTRACE_SECCOMP_GET_FILTER
+  constexpr auto kPatience = std::chrono::milliseconds(200);
+  auto thread = TracedThread::Seize(pid);
+  if (!thread.ok()) return thread.status();
+  if (!(*thread)->Stop(kPatience)) return absl::UnavailableError("it cannot be stopped");
+  std::vector<SeccompFilter> filters;
+  while (true) {
+    const auto request = static_cast<__ptrace_request>(kGetFilter);
+    const long size = ptrace(request, pid, filters.size(), nullptr);
+    if (size < 0 && errno == ENOENT) return filters;  // there are no more
+    if (size < 0) return absl::PermissionDeniedError(std::strerror(errno));
+    SeccompFilter filter(static_cast<size_t>(size));
+    if (ptrace(request, pid, filters.size(), filter.data()) < 0)
+      return absl::UnavailableError(std::strerror(errno));
+    filters.push_back(std::move(filter));
+  }
+}
+
+}  // namespace gmt::inject
