@@ -11,7 +11,6 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kMostNamed = 20;
-constexpr double kPoolGrowth = 0.05;  // of what the pool held after burn-in
 
 uint64_t CycleNumber(double cycle) { return Whole(cycle) + 1; }
 
@@ -58,29 +57,11 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
   return "";
 }
 
-// An allocator that takes ever more for what stays the same is fragmented, and no leak.
-void AddPools(const LeakWalk& walk, std::vector<BenignGrowth>& named) {
-  const ChunkGrid& grid = walk.detector.grid();
-  const size_t burn_in = BurnInOf(grid.cycle()) / grid.cycles_per_chunk();
-  for (const auto& [device, segments] : walk.segments) {
-    const std::vector<double> reserved = segments.SeriesOn(grid).least;
-    if (reserved.size() <= burn_in) continue;
-    const double grown = reserved.back() - reserved[burn_in];
-    if (grown <= kPoolGrowth * reserved[burn_in]) continue;
-    for (const DeviceMinima& minima : walk.detector.Minima()) {
-      if (minima.device != device || minima.bytes_per_cycle.low > 0) continue;
-      named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt,
-                       0, Whole(grown)});
-    }
-  }
-}
-
 }  // namespace
 
-std::vector<BenignGrowth> NameBenign(const std::vector<SiteGrowth>& grown, const LeakWalk& walk,
-                                     StackTexts& texts) {
+std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& texts) {
   std::vector<BenignGrowth> named;
-  for (const SiteGrowth& site : grown) {
+  for (const SiteGrowth& site : evidence.grown) {
     const uint32_t stack = TellingStack(site.key);
     std::string label = LabelOf(site, texts.Frames(stack));
     if (label.empty()) continue;
@@ -88,7 +69,11 @@ std::vector<BenignGrowth> NameBenign(const std::vector<SiteGrowth>& grown, const
     named.push_back({std::move(label), own != nullptr ? std::optional(*own) : std::nullopt,
                      site.key.stack, site.verdict.bytes});
   }
-  AddPools(walk, named);
+  // An allocator that takes ever more for what stays the same is fragmented, and no leak.
+  for (const PoolGrowth& pool : evidence.pools) {
+    named.push_back({"the allocator's pool grew, what it holds did not: see frag", std::nullopt, 0,
+                     pool.bytes});
+  }
   std::stable_sort(named.begin(), named.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   // The same line with the same name is one piece of growth.

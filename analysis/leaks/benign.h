@@ -9,15 +9,12 @@
 
 #include <vector>
 
-#include "analysis/examination.h"
-#include "analysis/leaks/leak_walk.h"
-#include "analysis/leaks/leaks.h"
+#include "analysis/leaks/leak_evidence.h"
 
 namespace gmt::analysis {
 
 // Most bytes first.
-std::vector<BenignGrowth> NameBenign(const std::vector<SiteGrowth>& grown, const LeakWalk& walk,
-                                     StackTexts& texts);
+std::vector<BenignGrowth> NameBenign(const LeakEvidence& evidence, StackTexts& texts);
 
 }  // namespace gmt::analysis
 

@@ -9,7 +9,6 @@
 
 #include <string>
 
-#include "analysis/leaks/leak_walk.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/leaks/suspects.h"
 

@@ -1,104 +1,47 @@
 #include "analysis/leaks/leaks.h"
 
 #include <algorithm>
-#include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/leaks/benign.h"
-#include "analysis/leaks/leak_cycles.h"
+#include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_kind.h"
 #include "analysis/leaks/leak_outlook.h"
-#include "analysis/leaks/leak_walk.h"
 #include "analysis/leaks/suspects.h"
-#include "analysis/leaks/untracked.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kMostLoopStacks = 2000;
-
-class Finder {
+class Conclusion {
  public:
-  Finder(const Examination& examination, const LeakOptions& options)
-      : examination_(examination),
-        trace_(examination.trace()),
-        options_(options),
-        cycles_(CyclesForLeaks(examination, options.window)) {}
+  Conclusion(const LeakEvidence& evidence, StackTexts& texts)
+      : evidence_(evidence), texts_(texts) {}
 
-  LeakReport Find() && {
-    DescribeCycles();
-    if (cycles_.cycles.empty()) return std::move(report_);
-    const LeakWalk walk = WatchCycles(trace_, cycles_.cycles, options_.device);
-    DescribeMinima(walk);
+  LeakReport Draw() && {
+    report_.cycles = evidence_.cycles;
+    report_.cycles_needed = kCyclesForLikely;
+    report_.enough = evidence_.cycles.count >= kCyclesForLikely;
+    report_.watched_ns = evidence_.watched_ns;
+    report_.minima = evidence_.minima;
+    report_.before = evidence_.before;
     if (!report_.enough) return std::move(report_);
-    const std::vector<SiteGrowth> grown = walk.detector.Evaluate();
-    AddSuspects(grown, walk);
-    AddUntracked(walk);
+    AddSuspects();
+    AddUntracked();
     Rank();
-    report_.benign = NameBenign(grown, walk, examination_.stacks());
+    report_.benign = NameBenign(evidence_, texts_);
     return std::move(report_);
   }
 
  private:
-  void DescribeCycles() {
-    const std::vector<Cycle>& cycles = cycles_.cycles;
-    report_.cycles.count = cycles.size();
-    report_.cycles.source = cycles_.source;
-    report_.cycles.inferred = cycles_.inferred;
-    report_.cycles.clear = cycles_.clear;
-    report_.cycles_needed = kCyclesForLikely;
-    report_.enough = cycles.size() >= kCyclesForLikely;
-    std::vector<int64_t> periods;
-    for (const Cycle& cycle : cycles)
-      periods.push_back(Saturated(cycle.begin_t_ns, cycle.end_t_ns));
-    if (periods.empty()) return;
-    const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
-    std::nth_element(periods.begin(), middle, periods.end());
-    report_.cycles.period_ns = *middle;
-    report_.watched_ns = Saturated(cycles.front().begin_t_ns, cycles.back().end_t_ns);
-  }
-  // Times of a damaged or hostile recording are any numbers.
-  static int64_t Saturated(int64_t from, int64_t to) {
-    int64_t difference = 0;
-    if (__builtin_sub_overflow(to, from, &difference)) return std::numeric_limits<int64_t>::max();
-    return std::max<int64_t>(difference, 0);
-  }
-
-  void DescribeMinima(const LeakWalk& walk) {
-    const ChunkGrid& grid = walk.detector.grid();
-    for (const DeviceMinima& minima : walk.detector.Minima()) {
-      const size_t burn_in =
-          std::min<size_t>(BurnInOf(grid.cycle()) / grid.cycles_per_chunk(), minima.least.size());
-      if (minima.least.empty()) continue;
-      CycleMinima& of = report_.minima.emplace_back();
-      of.device = minima.device;
-      of.first_bytes = Whole(minima.least[std::min(burn_in, minima.least.size() - 1)]);
-      of.first_cycle = burn_in * grid.cycles_per_chunk() + 1;
-      of.last_bytes = Whole(minima.least.back());
-      of.bytes_per_cycle = minima.bytes_per_cycle.slope;
-      of.low_bytes_per_cycle = minima.bytes_per_cycle.low;
-      of.high_bytes_per_cycle = minima.bytes_per_cycle.high;
-    }
-  }
-
-  // Stacks that allocate in most cycles: what they share is the loop.
-  std::vector<SiteKey> LoopStacks(const LeakWalk& walk) const {
-    std::vector<SiteKey> keys = walk.detector.SitesWith(cycles_.cycles.size() / 2);
-    if (keys.size() > kMostLoopStacks) keys.resize(kMostLoopStacks);
-    return keys;
-  }
-
-  void AddSuspects(const std::vector<SiteGrowth>& grown, const LeakWalk& walk) {
+  void AddSuspects() {
     std::vector<SiteGrowth> leaking;
-    for (const SiteGrowth& site : grown) {
+    for (const SiteGrowth& site : evidence_.grown) {
       if (site.verdict.is_leak()) leaking.push_back(site);
     }
-    const std::vector<SiteGroup> groups =
-        MergeLeaks(leaking, LoopStacks(walk), examination_.stacks());
+    const std::vector<SiteGroup> groups = MergeLeaks(leaking, evidence_.loop, texts_);
     for (const SiteGroup& group : groups) {
-      AddSuspect(group, walk);
+      AddSuspect(group);
       const auto first = std::find_if(groups.begin(), groups.end(), [&](const SiteGroup& other) {
         return &other == &group || GrowInLockStep(other, group);
       });
@@ -106,15 +49,15 @@ class Finder {
     }
   }
 
-  void AddSuspect(const SiteGroup& group, const LeakWalk& walk) {
+  void AddSuspect(const SiteGroup& group) {
     const SiteGrowth& first = *group.front();
     LeakSuspect& suspect = report_.suspects.emplace_back();
     suspect.device = first.key.device;
-    suspect.heap = trace_.heaps[std::min<size_t>(first.key.heap, trace_.heaps.size() - 1)];
-    suspect.kind = KindOf(group, examination_.stacks());
-    suspect.reason = ReasonOf(group, suspect.kind, cycles_.cycles.size());
+    suspect.heap = evidence_.heaps[std::min<size_t>(first.key.heap, evidence_.heaps.size() - 1)];
+    suspect.kind = KindOf(group, texts_);
+    suspect.reason = ReasonOf(group, suspect.kind, evidence_.cycles.count);
     suspect.since_cycle = Whole(first.verdict.onset) + 1;
-    suspect.common_frame = CommonFrame(group, examination_.stacks());
+    suspect.common_frame = CommonFrame(group, texts_);
     if (first.key.heap == kDriverHeap) suspect.library = LibraryOf(first);
     bool certain = false;
     for (const SiteGrowth* site : group) {
@@ -130,11 +73,11 @@ class Finder {
     std::stable_sort(suspect.stacks.begin(), suspect.stacks.end(),
                      [](const LeakStack& a, const LeakStack& b) { return a.bytes > b.bytes; });
     suspect.tier = TierOf(certain);
-    SetEta(MostHeld(walk, suspect.device), suspect);
+    SetEta(suspect);
   }
   // "" where it is the program itself.
   std::string LibraryOf(const SiteGrowth& site) const {
-    const std::string& library = examination_.stacks().Library(site.key.stack);
+    const std::string& library = texts_.Library(site.key.stack);
     return library == "the program" ? "" : library;
   }
   static void AddStack(const SiteGrowth& site, LeakSuspect& suspect) {
@@ -150,22 +93,17 @@ class Finder {
   }
 
   LeakTier TierOf(bool certain) const {
-    if (!certain || !cycles_.clear) return LeakTier::kPossible;
-    return cycles_.cycles.size() >= kCyclesForLeak ? LeakTier::kLeak : LeakTier::kLikely;
+    if (!certain || !evidence_.cycles.clear) return LeakTier::kPossible;
+    return evidence_.cycles.count >= kCyclesForLeak ? LeakTier::kLeak : LeakTier::kLikely;
   }
-  static uint64_t MostHeld(const LeakWalk& walk, int32_t device) {
-    const auto most = walk.recent_peaks.find(device);
-    return most != walk.recent_peaks.end() ? most->second : 0;
-  }
-  void SetEta(uint64_t most_held, LeakSuspect& suspect) const {
-    if (suspect.device == kHostDevice) return;
-    const auto room = RoomOn(trace_, suspect.device, most_held);
-    if (room) SetOutlook(*room, report_.cycles.period_ns, suspect);
+  void SetEta(LeakSuspect& suspect) const {
+    const auto room = evidence_.rooms.find(suspect.device);
+    if (suspect.device == kHostDevice || room == evidence_.rooms.end()) return;
+    SetOutlook(room->second, report_.cycles.period_ns, suspect);
   }
 
-  void AddUntracked(const LeakWalk& walk) {
-    for (const UntrackedGrowth& growth : FindUntracked(trace_, cycles_.cycles)) {
-      if (options_.device && growth.device != *options_.device) continue;
+  void AddUntracked() {
+    for (const UntrackedGrowth& growth : evidence_.untracked) {
       LeakSuspect& suspect = report_.suspects.emplace_back();
       suspect.kind = LeakKind::kUntracked;
       suspect.device = growth.device;
@@ -179,7 +117,7 @@ class Finder {
           " uses ever more, and no allocation does",
           growth.of_process ? "" : "; it may be another process");
       suspect.tier = TierOf(growth.of_process);
-      SetEta(MostHeld(walk, suspect.device), suspect);
+      SetEta(suspect);
     }
   }
 
@@ -199,10 +137,8 @@ class Finder {
     }
   }
 
-  const Examination& examination_;
-  const Trace& trace_;
-  const LeakOptions& options_;
-  const LeakCycles cycles_;
+  const LeakEvidence& evidence_;
+  StackTexts& texts_;
   LeakReport report_;
 };
 
@@ -242,8 +178,12 @@ std::string_view NameOf(LeakKind kind) {
   return "untracked";
 }
 
+LeakReport ConcludeLeaks(const LeakEvidence& evidence, StackTexts& texts) {
+  return Conclusion(evidence, texts).Draw();
+}
+
 LeakReport FindLeaks(const Examination& examination, const LeakOptions& options) {
-  return Finder(examination, options).Find();
+  return ConcludeLeaks(CollectEvidence(examination, options), examination.stacks());
 }
 
 }  // namespace gmt::analysis

@@ -85,20 +85,37 @@ struct CycleMinima {
   double bytes_per_cycle = 0, low_bytes_per_cycle = 0, high_bytes_per_cycle = 0;
 };
 
+// The cycles that were compared.
+struct WatchedCycles {
+  uint64_t count = 0;
+  std::string source;  // analysis/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
+  int64_t period_ns = 0;  // the median
+  bool inferred = false;  // nothing said where a cycle ends
+  bool clear = true;      // false: parts of equal length, which no loop made
+};
+
+// Memory of a heap on a device that was there before the recording began ("before attach").
+struct HeldBefore {
+  int32_t device = 0;
+  std::string heap;
+  uint64_t bytes = 0, blocks = 0;              // that somebody told of when the recording began
+  uint64_t freed_bytes = 0, freed_blocks = 0;  // of them, since
+  // Freed since, and nobody had told of them.
+  uint64_t unknown_freed_bytes = 0, unknown_freed_blocks = 0;
+};
+
 struct LeakReport {
-  struct {
-    uint64_t count = 0;
-    std::string source;  // analysis/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
-    int64_t period_ns = 0;  // the median
-    bool inferred = false;  // nothing said where a cycle ends
-    bool clear = true;      // false: parts of equal length, which no loop made
-  } cycles;
+  WatchedCycles cycles;
   bool enough = false;                // cycles for a verdict
   uint64_t cycles_needed = 0;         // for one
   int64_t watched_ns = 0;             // from the first cycle's beginning to the last one's end
   std::vector<LeakSuspect> suspects;  // highest tier first, then most bytes per cycle
   std::vector<BenignGrowth> benign;
   std::vector<CycleMinima> minima;  // by device
+  std::vector<HeldBefore> before;   // by device and heap
+  // Of more cycles than there are events of: what the program's collector had found out is in the
+  // recording, and events from then on.
+  std::optional<int64_t> details_from_ns;
 };
 
 // Cycles that a verdict needs: of tier `likely`, of tier `leak`.
