@@ -28,6 +28,7 @@ struct Recurring {
   uint32_t stack = 0;
   std::vector<Step> firings;
   double period = 0;
+  Step burst_gap = 0;  // those that came after fewer steps are left out
 };
 
 constexpr double kNormalTenths = 2.563;  // standard deviations from the one tenth to the other
@@ -89,7 +90,7 @@ class AnchorFinder {
     });
     for (size_t stack = 1; stack < firings.size(); ++stack) {
       if (firings[stack].empty()) continue;
-      Consider({static_cast<uint32_t>(stack), std::move(firings[stack]), 0});
+      Consider({static_cast<uint32_t>(stack), std::move(firings[stack]), 0, 0});
     }
   }
   template <typename Visit>
@@ -102,8 +103,8 @@ class AnchorFinder {
     });
   }
   void Consider(Recurring of) {
-    Recurring bursts{of.stack, of.firings, 0};
-    LeaveFirstOfBursts(bursts.firings);
+    Recurring bursts{of.stack, of.firings, 0, 0};
+    bursts.burst_gap = LeaveFirstOfBursts(bursts.firings);
     if (bursts.firings.size() < of.firings.size()) AddIfRegular(std::move(bursts));
     AddIfRegular(std::move(of));
   }
@@ -120,7 +121,7 @@ class AnchorFinder {
     for (size_t i = 1; i < firings.size(); ++i) gaps.push_back(firings[i] - firings[i - 1]);
     return gaps;
   }
-  static void LeaveFirstOfBursts(std::vector<Step>& firings) {
+  static Step LeaveFirstOfBursts(std::vector<Step>& firings) {
     std::vector<Step> gaps = GapsOf(firings);
     // The hundredth part that is longest is kept in a heap: most gaps are compared with one of it.
     const size_t longer = gaps.size() - gaps.size() * 99 / 100;
@@ -134,6 +135,7 @@ class AnchorFinder {
       last = firings[i];
     }
     firings.resize(kept);
+    return static_cast<Step>(least);
   }
 
   void GroupByPeriod() {
@@ -209,6 +211,8 @@ class AnchorFinder {
     found.source =
         absl::StrCat("stack ", lowest->stack, " and ", loop.size() - 1, " more that recur with it");
     for (const Step firing : lowest->firings) found.ends.push_back(firing - 1);
+    found.stack = lowest->stack;
+    found.burst_gap = lowest->burst_gap;
     return found;
   }
 

@@ -31,6 +31,10 @@ namespace gmt::analysis {
 struct InferredCycles {
   std::string source;      // "memory of Optimizer.step", "stack 7 and 31 others that recur"
   std::vector<Step> ends;  // of cycles, in order; fewer than two: none were found
+  // Of anchors: a cycle ends before a birth of this stack that comes more than so many steps after the
+  // one before.
+  uint32_t stack = 0;
+  Step burst_gap = 0;
 };
 
 InferredCycles CyclesOfOptimizers(const Trace& trace, const format::Definitions& definitions);

@@ -60,20 +60,6 @@ std::vector<std::string> KindsOf(const Trace& trace, const format::Definitions& 
   return kinds;
 }
 
-// "Train_Step #12" -> "train_step"; empty where the name is not one of a step.
-std::string NameOfStep(std::string_view name) {
-  constexpr std::string_view kNames[] = {"step",          "iteration",          "iter",
-                                         "train_step",    "train_iteration",    "train_iter",
-                                         "training_step", "training_iteration", "global_step"};
-  name = name.substr(0, name.find_last_not_of("0123456789)]") + 1);
-  name = name.substr(0, name.find_last_not_of(" _-#:=/.([") + 1);
-  std::string plain(name);
-  absl::AsciiStrToLower(&plain);
-  std::replace(plain.begin(), plain.end(), ' ', '_');
-  const bool is_known = std::find(std::begin(kNames), std::end(kNames), plain) != std::end(kNames);
-  return is_known ? plain : "";
-}
-
 class CycleFinder {
  public:
   CycleFinder(const Trace& trace, const format::Definitions& definitions)
@@ -322,6 +308,19 @@ std::string KindOfRange(const Range& range, const format::Definitions& definitio
   if (StartsWith(range.name, "ProfilerStep#")) return "ProfilerStep";
   if (StartsWith(range.name, "enumerate(DataLoader)#")) return kLoaderNext;
   return range.name;
+}
+
+std::string NameOfStep(std::string_view name) {
+  constexpr std::string_view kNames[] = {"step",          "iteration",          "iter",
+                                         "train_step",    "train_iteration",    "train_iter",
+                                         "training_step", "training_iteration", "global_step"};
+  name = name.substr(0, name.find_last_not_of("0123456789)]") + 1);
+  name = name.substr(0, name.find_last_not_of(" _-#:=/.([") + 1);
+  std::string plain(name);
+  absl::AsciiStrToLower(&plain);
+  std::replace(plain.begin(), plain.end(), ' ', '_');
+  const bool is_known = std::find(std::begin(kNames), std::end(kNames), plain) != std::end(kNames);
+  return is_known ? plain : "";
 }
 
 Cycles FindCycles(const Trace& trace, const format::Definitions& definitions) {

@@ -42,6 +42,10 @@ std::string_view NameOf(Phase phase);
 // "ProfilerStep", "FUNCTION (FILE:LINE)" of a record_function of the program's own, else its name.
 std::string KindOfRange(const Range& range, const format::Definitions& definitions);
 
+// What a range that is named for a step is called, without its number: "Train_Step #12" -> "train_step".
+// Empty where the name is not one of a step.
+std::string NameOfStep(std::string_view name);
+
 // A device in one phase of one step.
 struct PhaseUse {
   bool present = false;

@@ -9,7 +9,6 @@ namespace {
 constexpr size_t kEpochs = 200;
 constexpr Step kLeastEventsOfEpoch = 20;
 constexpr uint64_t kLifetimesOfEpoch = 50;
-constexpr size_t kLeastLowWaters = 100;
 constexpr double kLow = 0.05, kHigh = 0.5;  // of the way from the least to the most of a stretch
 constexpr size_t kStretches = 20;           // in which low water is looked for, each for itself
 
@@ -40,6 +39,8 @@ Cycle Between(const Trace& trace, Step begin, Step end) {
   return {begin, end, trace.TimeOf(begin), trace.TimeOf(end)};
 }
 
+}  // namespace
+
 // A server holds least between two requests: a cycle ends where, after it was high, the level comes
 // down to about the least of its stretch of the recording.
 std::vector<Cycle> LowWaters(const Trace& trace) {
@@ -69,7 +70,6 @@ std::vector<Cycle> LowWaters(const Trace& trace) {
   return cycles;
 }
 
-// Parts with equally many births and deaths, each many lifetimes of a block long.
 std::vector<Cycle> EqualParts(const Trace& trace) {
   std::vector<Step> lifetimes;
   for (RowId row = 0; row < trace.rows.count(); ++row) {
@@ -87,8 +87,6 @@ std::vector<Cycle> EqualParts(const Trace& trace) {
     cycles.push_back(Between(trace, static_cast<Step>(end - length), static_cast<Step>(end)));
   return cycles;
 }
-
-}  // namespace
 
 LeakCycles CyclesForLeaks(const Examination& examination, Window window) {
   const Cycles& found = examination.cycles();

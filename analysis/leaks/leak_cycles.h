@@ -23,6 +23,13 @@ struct LeakCycles {
   bool inferred = false, clear = true;
 };
 
+// From one low-water mark to the next; fewer than kLeastLowWaters are none.
+std::vector<Cycle> LowWaters(const Trace& trace);
+inline constexpr size_t kLeastLowWaters = 100;
+
+// Parts with equally many births and deaths, each many lifetimes of a block long.
+std::vector<Cycle> EqualParts(const Trace& trace);
+
 LeakCycles CyclesForLeaks(const Examination& examination, Window window);
 
 }  // namespace gmt::analysis

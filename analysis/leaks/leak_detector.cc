@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace gmt::analysis {
 namespace {
@@ -19,22 +20,25 @@ LeakDetector::Site LeakDetector::SiteOf(SiteKey key, uint64_t size) {
   if (key.stack == 0) key.size_class = SizeClassOf(size);
   const auto known = site_ids_.find(key);
   if (known != site_ids_.end()) return known->second;
-  if (sites_.size() >= kMaxSites) {
+  if (sites_.size() >= max_sites_) {
     key = {key.device, key.heap, kOtherStacks, 0, 0};
     if (const auto others = site_ids_.find(key); others != site_ids_.end()) return others->second;
   }
   const auto site = static_cast<Site>(sites_.size());
   site_ids_.emplace(key, site);
-  sites_.push_back({key, {}, 0});
+  sites_.push_back({key, SiteHistory(), 0});
   return site;
 }
 
-size_t LeakDetector::FindDevice(int32_t device) {
+void LeakDetector::FindDevice(int32_t device) {
   const auto at = std::lower_bound(devices_.begin(), devices_.end(), device,
                                    [](const OfDevice& of, int32_t d) { return of.device < d; });
   last_device_ = static_cast<size_t>(at - devices_.begin());
-  if (at == devices_.end() || at->device != device) devices_.insert(at, {device, {}});
-  return last_device_;
+  if (at == devices_.end() || at->device != device) {
+    OfDevice of;
+    of.device = device;
+    devices_.insert(at, std::move(of));
+  }
 }
 
 void LeakDetector::OnBirth(Site site, uint64_t size) {
@@ -47,6 +51,24 @@ void LeakDetector::OnFree(Site site, uint64_t size, uint32_t birth_cycle) {
   Watched& watched = sites_[site];
   watched.history.Free(grid_, size, birth_cycle);
   DeviceOf(watched.key.device).Free(grid_, size, birth_cycle);
+}
+
+void LeakDetector::TakeBack(Site site, uint64_t size, uint32_t birth_cycle) {
+  Watched& watched = sites_[site];
+  watched.history.TakeBack(grid_, size, birth_cycle);
+  DeviceOf(watched.key.device).TakeBack(grid_, size, birth_cycle);
+}
+
+void LeakDetector::TakeBackHeldBefore(int32_t device, uint64_t bytes) {
+  DeviceOf(device).TakeBack(grid_, bytes, grid_.cycle());
+}
+
+void LeakDetector::BeginAnew() {
+  grid_ = {};
+  for (Watched& site : sites_) site = {site.key, SiteHistory(), 0};
+  devices_.clear();
+  last_device_ = 0;
+  from_before_.clear();
 }
 
 void LeakDetector::OnHeldBefore(int32_t device, uint64_t bytes) {
@@ -100,10 +122,12 @@ std::vector<SiteKey> LeakDetector::SitesWith(uint64_t births) const {
 std::vector<DeviceMinima> LeakDetector::Minima() const {
   std::vector<DeviceMinima> minima;
   const double cycles = grid_.cycles_per_chunk();
-  for (const auto& [device, history] : devices_) {
+  for (const auto& [device, history, untold] : devices_) {
     DeviceMinima& of = minima.emplace_back();
     of.device = device;
     of.least = history.SeriesOn(grid_).least;
+    const double shore = static_cast<double>(kSeaLevel) - static_cast<double>(untold);
+    for (double& least : of.least) least = std::max(0.0, least - shore);
     const size_t burn_in = BurnInOf(grid_.cycle()) / grid_.cycles_per_chunk();
     if (of.least.size() <= burn_in) continue;
     const Trend trend =

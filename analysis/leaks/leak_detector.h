@@ -14,7 +14,7 @@
 // A site is a stack on a device and in a heap; where no stack is known, blocks of about the same size.
 //
 // Invariants
-//   Memory: kMaxSites sites at most, each of bounded size; those beyond share one site. kMaxSizes sizes
+//   Memory: kMaxSites sites at most, or as many as who makes it says, each of bounded size; those beyond share one site. kMaxSizes sizes
 //   of blocks from before.
 // Thread safety: one thread at a time. Cost: constant per event.
 
@@ -68,6 +68,8 @@ class LeakDetector {
       UINT32_MAX;  // of the site that sites beyond kMaxSites share
   using Site = uint32_t;
 
+  explicit LeakDetector(size_t max_sites = kMaxSites) : max_sites_(max_sites) {}
+
   // `size`: of the block; it counts where the key has no stack.
   Site SiteOf(SiteKey key, uint64_t size);
   void OnBirth(Site site, uint64_t size);
@@ -76,10 +78,22 @@ class LeakDetector {
   // as held up to OnFree.
   void OnAwaits(Site site, uint64_t size) { sites_[site].awaiting_bytes += size; }
   void OnAwaited(Site site, uint64_t size) { sites_[site].awaiting_bytes -= size; }
+  // What was born at the site is no memory of its own: a framework's segment.
+  void TakeBack(Site site, uint64_t size, uint32_t birth_cycle);
   // Memory from before.
   void OnHeldBefore(int32_t device, uint64_t bytes);
+  void TakeBackHeldBefore(int32_t device, uint64_t bytes);
+  // What is freed now was held from the beginning on, and nobody had told.
+  void OnHeldAllAlong(int32_t device, uint64_t bytes) {
+    DeviceOf(device);
+    devices_[last_device_].untold += bytes;
+  }
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size);
   void OnCycleEnd() { grid_.EndCycle(); }
+  // Before the first cycle again. Sites stay what they are.
+  void BeginAnew();
+
+  const SiteKey& KeyOf(Site site) const { return sites_[site].key; }
 
   uint32_t cycle() const {
     return grid_.cycle();
@@ -102,20 +116,26 @@ class LeakDetector {
   };
   struct Watched {
     SiteKey key;
-    SiteHistory history;
+    SiteHistory history = SiteHistory();
     uint64_t awaiting_bytes = 0;
   };
   std::vector<double> FreedFromBefore(const Watched& site) const;
+  // A device gives back memory that nobody had told of: its history counts from here, so that it
+  // never comes below 0.
+  static constexpr uint64_t kSeaLevel = uint64_t{1} << 50;
   struct OfDevice {
     int32_t device = 0;
-    SiteHistory history;
+    SiteHistory history{kSeaLevel};
+    uint64_t untold = 0;  // bytes held at first
   };
   SiteHistory& DeviceOf(int32_t device) {
     const bool is_last = last_device_ < devices_.size() && devices_[last_device_].device == device;
-    return devices_[is_last ? last_device_ : FindDevice(device)].history;
+    if (!is_last) FindDevice(device);
+    return devices_[last_device_].history;
   }
-  size_t FindDevice(int32_t device);
+  void FindDevice(int32_t device);
 
+  size_t max_sites_;
   ChunkGrid grid_;
   absl::flat_hash_map<SiteKey, Site> site_ids_;
   std::vector<Watched> sites_;

@@ -121,6 +121,26 @@ void SiteHistory::Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cyc
   born->alive_bytes -= std::min(bytes, born->alive_bytes);
 }
 
+void SiteHistory::TakeBack(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle) {
+  Chunk& now = Now(grid);
+  live_ -= std::min(bytes, live_);
+  live_count_ -= live_count_ > 0 ? 1 : 0;
+  births_ -= births_ > 0 ? 1 : 0;
+  now.at_end = live_;
+  now.least = std::min(now.least, live_);
+  const uint32_t born = grid.ChunkOf(std::min(birth_cycle, grid.cycle()));
+  for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend() && chunk->index >= born; ++chunk) {
+    if (chunk->index == born) {
+      chunk->births -= chunk->births > 0 ? 1 : 0;
+      chunk->alive -= chunk->alive > 0 ? 1 : 0;
+      chunk->alive_bytes -= std::min(bytes, chunk->alive_bytes);
+    } else if (&*chunk != &now) {
+      chunk->least -= std::min(bytes, chunk->least);
+      chunk->at_end -= std::min(bytes, chunk->at_end);
+    }
+  }
+}
+
 SiteHistory::Series SiteHistory::SeriesOn(const ChunkGrid& grid) const {
   SiteHistory merged;
   merged.chunks_ = chunks_;
@@ -130,7 +150,7 @@ SiteHistory::Series SiteHistory::SeriesOn(const ChunkGrid& grid) const {
   Series series;
   for (auto* column : {&series.births, &series.alive, &series.alive_bytes, &series.least})
     column->assign(count, 0);
-  uint64_t held = 0;
+  uint64_t held = held_at_first_;
   size_t next = 0;
   for (const Chunk& chunk : merged.chunks_) {
     if (chunk.index >= count) break;

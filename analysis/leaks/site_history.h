@@ -70,8 +70,13 @@ class SiteHistory {
     std::vector<double> births, alive, alive_bytes, least;
   };
 
+  // `held`: bytes from the beginning on.
+  explicit SiteHistory(uint64_t held = 0) : held_at_first_(held), live_(held) {}
+
   void Birth(const ChunkGrid& grid, uint64_t bytes);
   void Free(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle);
+  // What was born turned out to be none of this: as if it had not been, but for the sizes seen.
+  void TakeBack(const ChunkGrid& grid, uint64_t bytes, uint32_t birth_cycle);
 
   uint64_t live() const { return live_; }
   uint64_t live_count() const { return live_count_; }
@@ -93,6 +98,7 @@ class SiteHistory {
 
   std::vector<Chunk> chunks_;
   uint32_t level_ = 0, first_birth_ = 0;
+  uint64_t held_at_first_ = 0;
   uint64_t live_ = 0, live_count_ = 0, most_ = 0, births_ = 0;
   uint64_t min_size_ = UINT64_MAX, max_size_ = 0;
   uint32_t new_maxima_ = 0;

@@ -11,7 +11,6 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kParts = 40;       // of the cycles, each with its least value
 constexpr size_t kLeastParts = 12;  // with samples, behind burn-in
 constexpr double kRising = 0.35, kFalls = 0.2, kLaterHalf = 0.4;
 constexpr double kLeastGrowth = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
@@ -31,18 +30,18 @@ class Watcher {
     Collect();
     std::vector<UntrackedGrowth> found;
     for (const auto& [of, parts] : unrecorded_) {
-      UntrackedGrowth growth;
-      growth.device = of.first;
-      growth.source = of.second;
-      growth.of_process = by_process_[of];
-      if (Grows(parts, growth)) found.push_back(std::move(growth));
+      std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(parts, cycles_.size());
+      if (!growth) continue;
+      growth->device = of.first;
+      growth->source = of.second;
+      growth->of_process = by_process_[of];
+      found.push_back(std::move(*growth));
     }
     return found;
   }
 
  private:
   using Of = std::pair<int32_t, std::string>;  // device, source
-  using Parts = std::map<size_t, double>;      // part -> least bytes
 
   // A sample beside an allocation under way is too high or too low by it; the least of many is not.
   void Collect() {
@@ -67,52 +66,54 @@ class Watcher {
       const double value = static_cast<double>(sample.process_bytes.value_or(sample.used_bytes)) -
                            static_cast<double>(recorded[sample.device]);
       by_process_[of] = sample.process_bytes.has_value();
-      const size_t part = cycle * kParts / cycles_.size();
+      const size_t part = cycle * kUntrackedParts / cycles_.size();
       const auto [known, is_new] = unrecorded_[of].try_emplace(part, value);
       if (!is_new) known->second = std::min(known->second, value);
     }
   }
 
-  bool Grows(const Parts& parts, UntrackedGrowth& growth) const {
-    const double cycles_per_part = static_cast<double>(cycles_.size()) / kParts;
-    const auto burn_in = static_cast<size_t>(
-        std::ceil(BurnInOf(static_cast<uint32_t>(cycles_.size())) / cycles_per_part));
-    std::vector<double> late;
-    for (const auto& [part, value] : parts) {
-      if (part >= burn_in) late.push_back(value);
-    }
-    if (late.size() < kLeastParts) return false;
-    const Rises rises = RisesOf(late);
-    const double grown = late.back() - late.front();
-    const double later = late.back() - late[late.size() / 2];
-    if (grown < kLeastGrowth || rises.down > kFalls * rises.up ||
-        rises.rising < kRising * rises.pairs || later < kLaterHalf * (grown - later))
-      return false;
-    // Parts without a sample are left out, so an index is a little more than one part.
-    const double parts_per_index =
-        static_cast<double>(parts.rbegin()->first - burn_in) / static_cast<double>(late.size() - 1);
-    const double cycles = cycles_per_part * std::max(parts_per_index, 1e-9);
-    const Trend trend = TheilSen(late);
-    if (trend.low <= 0) return false;
-    growth.bytes_per_cycle = {trend.slope / cycles, trend.low / cycles, trend.high / cycles};
-    const double least = parts.begin()->second;
-    size_t since = parts.begin()->first;
-    for (const auto& [part, value] : parts) {
-      if (value > least + 0.02 * (late.back() - least)) break;
-      since = part;
-    }
-    growth.bytes = Whole(late.back() - least);
-    growth.since_cycle = Whole(static_cast<double>(since) * cycles_per_part);
-    return true;
-  }
-
   const Trace& trace_;
   const std::vector<Cycle>& cycles_;
-  std::map<Of, Parts> unrecorded_;
+  std::map<Of, UntrackedParts> unrecorded_;
   std::map<Of, bool> by_process_;
 };
 
 }  // namespace
+
+std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, size_t cycles) {
+  const double cycles_per_part = static_cast<double>(cycles) / kUntrackedParts;
+  const auto burn_in =
+      static_cast<size_t>(std::ceil(BurnInOf(static_cast<uint32_t>(cycles)) / cycles_per_part));
+  std::vector<double> late;
+  for (const auto& [part, value] : parts) {
+    if (part >= burn_in) late.push_back(value);
+  }
+  if (late.size() < kLeastParts) return std::nullopt;
+  const Rises rises = RisesOf(late);
+  const double grown = late.back() - late.front();
+  const double later = late.back() - late[late.size() / 2];
+  if (grown < kLeastGrowth || rises.down > kFalls * rises.up ||
+      rises.rising < kRising * rises.pairs || later < kLaterHalf * (grown - later))
+    return std::nullopt;
+  // Parts without a sample are left out, so an index is a little more than one part.
+  const double parts_per_index =
+      static_cast<double>(parts.rbegin()->first - burn_in) / static_cast<double>(late.size() - 1);
+  const double cycles_per_index = cycles_per_part * std::max(parts_per_index, 1e-9);
+  const Trend trend = TheilSen(late);
+  if (trend.low <= 0) return std::nullopt;
+  UntrackedGrowth growth;
+  growth.bytes_per_cycle = {trend.slope / cycles_per_index, trend.low / cycles_per_index,
+                            trend.high / cycles_per_index};
+  const double least = parts.begin()->second;
+  size_t since = parts.begin()->first;
+  for (const auto& [part, value] : parts) {
+    if (value > least + 0.02 * (late.back() - least)) break;
+    since = part;
+  }
+  growth.bytes = Whole(late.back() - least);
+  growth.since_cycle = Whole(static_cast<double>(since) * cycles_per_part);
+  return growth;
+}
 
 std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles) {
   return Watcher(trace, cycles).Find();

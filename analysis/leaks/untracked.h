@@ -10,6 +10,9 @@
 #ifndef GMT_ANALYSIS_LEAKS_UNTRACKED_H_
 #define GMT_ANALYSIS_LEAKS_UNTRACKED_H_
 
+#include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,12 @@ struct UntrackedGrowth {
   uint64_t bytes = 0;        // grown since `since_cycle`
   uint64_t since_cycle = 0;  // from 0
 };
+
+// The least that a device used and nobody had recorded, in each of kUntrackedParts equal parts of the
+// cycles; parts without a sample are left out. What grows of it all the time, if it does.
+using UntrackedParts = std::map<size_t, double>;
+inline constexpr size_t kUntrackedParts = 40;
+std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, size_t cycles);
 
 // Of the devices where it grows all the time.
 std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles);

@@ -46,6 +46,7 @@ class RecordedProgram {
   std::vector<Truth> TruthOf(uint32_t cycles) const;
   const Habit* HabitOf(uint32_t stack) const;
   const Habits& habits() const { return habits_; }
+  analysis::EventScript& script() { return machine_.script; }
 
  private:
   void AddHabits(const Plan& plan);

@@ -1,0 +1,141 @@
+// The search for leaks beside a program (analysis/leaks/leak_watcher.h) comes to the conclusions that a
+// search in the recording of all events comes to: on made-up programs with leaks and benign habits.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/leaks/leak_watcher.h"
+#include "tests/evaluate/leaks/program.h"
+
+namespace gmt::evaluate {
+namespace {
+
+using analysis::LeakReport;
+using analysis::LeakSuspect;
+
+uint64_t Seed() {
+  const char* given = std::getenv("GMT_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
+}
+
+LeakReport Watch(RecordedProgram& program) {
+  const format::Definitions& definitions = program.script().definitions();
+  analysis::LeakWatcher watcher(definitions, program.script().pid);
+  const format::EventBatch& batch = program.script().batch();
+  for (const format::Event& event : batch.events) {
+    event.kind == SAMPLE ? watcher.OnSample(event, batch.samples[event.detail])
+                         : watcher.OnEvent(event);
+  }
+  analysis::StackTexts texts(definitions);
+  return analysis::ConcludeLeaks(watcher.Evidence(), texts);
+}
+
+std::string TextOf(const LeakSuspect& suspect) {
+  std::string text = absl::StrCat(std::string(NameOf(suspect.tier)), " ",
+                                  std::string(NameOf(suspect.kind)), " device ", suspect.device);
+  for (const analysis::LeakStack& stack : suspect.stacks) absl::StrAppend(&text, " ", stack.id);
+  return text;
+}
+std::multiset<std::string> TextsOf(const LeakReport& report) {
+  std::multiset<std::string> texts;
+  for (const LeakSuspect& suspect : report.suspects) texts.insert(TextOf(suspect));
+  return texts;
+}
+
+class WatcherTest : public ::testing::Test {
+ protected:
+  // Both of them, on the same events.
+  void Compare(const Plan& plan) {
+    SCOPED_TRACE(absl::StrCat("seed ", plan.seed, ": GMT_SEED=", first_, " to repeat"));
+    RecordedProgram program(plan);
+    const LeakReport recorded = analysis::FindLeaks(program.examination());
+    const LeakReport watched = Watch(program);
+    // How many stacks recur is counted when an anchor is looked for.
+    const auto anchor = [](const std::string& source) {
+      return source.substr(0, source.find(" and "));
+    };
+    EXPECT_EQ(anchor(watched.cycles.source), anchor(recorded.cycles.source));
+    EXPECT_EQ(watched.cycles.count, recorded.cycles.count);
+    EXPECT_EQ(watched.cycles.inferred, recorded.cycles.inferred);
+    EXPECT_EQ(watched.enough, recorded.enough);
+    EXPECT_EQ(TextsOf(watched), TextsOf(recorded));
+    suspects_ += recorded.suspects.size();
+    for (const LeakSuspect& suspect : recorded.suspects) CompareNumbers(suspect, watched);
+    ASSERT_EQ(watched.minima.size(), recorded.minima.size());
+    for (size_t i = 0; i < watched.minima.size(); ++i) {
+      EXPECT_EQ(watched.minima[i].device, recorded.minima[i].device);
+      EXPECT_EQ(watched.minima[i].last_bytes, recorded.minima[i].last_bytes);
+      EXPECT_EQ(watched.minima[i].first_bytes, recorded.minima[i].first_bytes);
+    }
+  }
+  void CompareNumbers(const LeakSuspect& suspect, const LeakReport& watched) {
+    for (const LeakSuspect& other : watched.suspects) {
+      if (TextOf(other) != TextOf(suspect)) continue;
+      // What samples show is kept in coarser parts.
+      const bool coarse = suspect.kind == analysis::LeakKind::kUntracked;
+      EXPECT_NEAR(other.bytes_per_cycle, suspect.bytes_per_cycle,
+                  (coarse ? 0.1 : 0.001) * std::abs(suspect.bytes_per_cycle))
+          << TextOf(suspect);
+      if (!coarse) {
+        EXPECT_EQ(other.bytes, suspect.bytes) << TextOf(suspect);
+      }
+      EXPECT_EQ(other.eta_ns.has_value(), suspect.eta_ns.has_value());
+      return;
+    }
+  }
+
+  const uint64_t first_ = Seed();
+  size_t suspects_ = 0;
+};
+
+TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereMarksTellCycles) {
+  for (uint64_t i = 0; i < 12; ++i) {
+    Plan plan;
+    plan.seed = (first_ + i * 2) % 1'000'000;
+    plan.cycles = 100 + static_cast<uint32_t>((first_ + i * 97) % 400);
+    plan.long_queues = i % 3 == 0;
+    Compare(plan);
+  }
+  EXPECT_GT(suspects_, 0u);
+}
+
+TEST_F(WatcherTest, SaysWhatTheRecordingSaysOfAProgramThatRanBefore) {
+  for (uint64_t i = 0; i < 8; ++i) {
+    Plan plan;
+    plan.seed = (first_ + i * 2 + 1) % 1'000'000;
+    plan.attach_at = 200;
+    plan.cycles = 100 + static_cast<uint32_t>((first_ + i * 31) % 300);
+    Compare(plan);
+  }
+}
+
+TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereCyclesAreInferred) {
+  for (uint64_t i = 0; i < 6; ++i) {
+    Plan plan;
+    plan.seed = (first_ + i * 2) % 1'000'000;
+    plan.cycles = 300;
+    plan.marks = false;
+    Compare(plan);
+  }
+}
+
+TEST_F(WatcherTest, NoVerdictBelowAHundredCycles) {
+  Plan plan;
+  plan.seed = first_ % 1'000'000;
+  plan.cycles = 99;
+  RecordedProgram program(plan);
+  const LeakReport watched = Watch(program);
+  EXPECT_EQ(watched.cycles.count, 99u);
+  EXPECT_FALSE(watched.enough);
+  EXPECT_TRUE(watched.suspects.empty());
+}
+
+}  // namespace
+}  // namespace gmt::evaluate
