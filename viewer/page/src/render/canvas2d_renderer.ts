@@ -1,23 +1,27 @@
 // A Renderer on Canvas 2D. Edges of quads lie on whole device pixels: neighbours then meet without a
 // seam, and rectangles need no smoothing.
 
+import { QuadPixels, QuadRaster } from './quad_raster';
 import type { ColoredQuads } from './quads';
 import { xOf, yOf, type Align, type Box, type Renderer, type Viewport } from './renderer';
 
-const GAP_FROM = 4; // device pixels: from that height on bands keep one pixel apart
+const MANY = 4000; // quads of a view: from there on they are painted here and handed over as one image
 
 export class Canvas2dRenderer implements Renderer {
   private readonly context: CanvasRenderingContext2D;
   private ratio = 1;
   private readonly hatches = new Map<string, CanvasPattern>();
+  private readonly raster = new QuadRaster();
+  private readonly layer: CanvasRenderingContext2D;
+  private image: ImageData | null = null;
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly font: () => string,
   ) {
-    const context = canvas.getContext('2d', { alpha: true });
-    if (context === null) throw new Error('This browser draws no canvas.');
-    this.context = context;
+    this.context = contextOf(canvas, false);
+    // Never read from the screen, so that its pixels need not be fetched from a graphics card.
+    this.layer = contextOf(document.createElement('canvas'), true);
   }
 
   begin(width: number, height: number, background: string): void {
@@ -50,32 +54,39 @@ export class Canvas2dRenderer implements Renderer {
     this.context.restore();
   }
 
-  quads({ quads, order, colors, begin }: ColoredQuads, view: Viewport): void {
+  quads(batch: ColoredQuads, view: Viewport): void {
     const { context, ratio } = this;
-    const { box } = view;
-    const scaleX = (box.width / (view.to - view.from)) * ratio;
-    const scaleY = (box.height / (view.high - view.low)) * ratio;
-    const left = box.left * ratio;
-    const bottom = (box.top + box.height) * ratio;
-    const [minX, maxX] = [Math.floor(left), Math.ceil((box.left + box.width) * ratio)];
-    const [minY, maxY] = [Math.floor(box.top * ratio), Math.ceil(bottom)];
+    const place = new QuadPixels(batch.quads, view, ratio);
     context.setTransform(1, 0, 0, 1, 0, 0);
+    if (hasMany(batch, view)) this.paintQuads(batch, place);
+    else this.fillQuads(batch, place);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  private fillQuads(batch: ColoredQuads, place: QuadPixels): void {
+    const { context } = this;
+    const { colors, begin } = batch;
     for (let color = 0; color < colors.length; ++color) {
       const end = begin[color + 1]!;
       if (begin[color] === end) continue;
       context.fillStyle = colors[color]!;
       for (let k = begin[color]!; k < end; ++k) {
-        const i = order[k]!;
-        const x0 = Math.max(minX, Math.round(left + (quads.x0[i]! - view.from) * scaleX));
-        const x1 = Math.min(maxX, Math.round(left + (quads.x1[i]! - view.from) * scaleX));
-        if (x1 <= x0) continue;
-        const y0 = Math.max(minY, Math.round(bottom - (quads.y1[i]! - view.low) * scaleY));
-        const y1 = Math.min(maxY, Math.round(bottom - (quads.y0[i]! - view.low) * scaleY));
-        const height = y1 - y0;
-        if (height > 0) context.fillRect(x0, height >= GAP_FROM ? y0 + 1 : y0, x1 - x0, height >= GAP_FROM ? height - 1 : height);
+        if (place.place(k)) context.fillRect(place.x0, place.y0, place.x1 - place.x0, place.y1 - place.y0);
       }
     }
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  private paintQuads(batch: ColoredQuads, place: QuadPixels): void {
+    const { raster, layer } = this;
+    raster.paint(batch, place);
+    const { width, height } = raster;
+    if (this.image?.data !== raster.pixels()) {
+      this.image = new ImageData(raster.pixels(), width, height);
+      [layer.canvas.width, layer.canvas.height] = [width, height];
+    }
+    layer.putImageData(this.image, 0, 0);
+    // Over what is drawn already: pixels that are put there themselves would hide it.
+    this.context.drawImage(layer.canvas, place.left, place.top);
   }
 
   columns(from: number, to: number, low: ArrayLike<number> | number, high: ArrayLike<number>, view: Viewport, color: string): void {
@@ -193,6 +204,21 @@ export class Canvas2dRenderer implements Renderer {
     this.hatches.set(color, drawn);
     return drawn;
   }
+}
+
+function contextOf(canvas: HTMLCanvasElement, willReadFrequently: boolean): CanvasRenderingContext2D {
+  const context = canvas.getContext('2d', { alpha: true, willReadFrequently });
+  if (context === null) throw new Error('This browser draws no canvas.');
+  return context;
+}
+
+function hasMany({ quads }: ColoredQuads, view: Viewport): boolean {
+  if (quads.count < MANY) return false;
+  let seen = 0;
+  for (let i = 0; i < quads.count && seen < MANY; ++i) {
+    if (quads.x1[i]! > view.from && quads.x0[i]! < view.to && quads.y1[i]! > view.low && quads.y0[i]! < view.high) ++seen;
+  }
+  return seen >= MANY;
 }
 
 function shownColumns(from: number, width: number, columns: number, view: Viewport): readonly [number, number] {

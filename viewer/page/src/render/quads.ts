@@ -52,20 +52,28 @@ export class QuadWriter {
 
 /** Quads in the order of their colours: changing the colour costs more than drawing a rectangle. */
 export interface ColoredQuads {
-  readonly quads: Quads;
-  readonly order: Uint32Array; // indices of quads
+  readonly quads: Quads; // copies: read one after the other in every frame
   readonly colors: readonly string[];
-  readonly begin: Uint32Array; // colour i has order[begin[i] .. begin[i + 1])
+  readonly begin: Uint32Array; // colour i has the quads [begin[i], begin[i + 1])
 }
 
 export function sortByColor(quads: Quads, colors: readonly string[], colorOfItem: ArrayLike<number>): ColoredQuads {
+  const { count, item } = quads;
   const begin = new Uint32Array(colors.length + 1);
-  for (let i = 0; i < quads.count; ++i) ++begin[colorOfItem[quads.item[i]!]! + 1]!;
+  for (let i = 0; i < count; ++i) ++begin[colorOfItem[item[i]!]! + 1]!;
   for (let c = 0; c < colors.length; ++c) begin[c + 1]! += begin[c]!;
   const next = begin.slice();
-  const order = new Uint32Array(quads.count);
-  for (let i = 0; i < quads.count; ++i) order[next[colorOfItem[quads.item[i]!]!]!++] = i;
-  return { quads, order, colors, begin };
+  const column = (): Float64Array => new Float64Array(count);
+  const sorted = { count, x0: column(), x1: column(), y0: column(), y1: column(), item: new Uint32Array(count) };
+  for (let i = 0; i < count; ++i) {
+    const at = next[colorOfItem[item[i]!]!]!++;
+    sorted.x0[at] = quads.x0[i]!;
+    sorted.x1[at] = quads.x1[i]!;
+    sorted.y0[at] = quads.y0[i]!;
+    sorted.y1[at] = quads.y1[i]!;
+    sorted.item[at] = item[i]!;
+  }
+  return { quads: sorted, colors, begin };
 }
 
 /** First quad of each item, and one more entry; REQUIRES quads in the order of items. */

@@ -14,7 +14,8 @@ it('keeps all of many', () => {
 
 it('sorts by colour and keeps the order within one', () => {
   const sorted = sortByColor(quads([0, 1, 1, 2, 3]), ['a', 'b', 'c'], [2, 0, 2, 0]);
-  expect([...sorted.order]).toEqual([1, 2, 4, 0, 3]);
+  expect([...sorted.quads.item]).toEqual([1, 1, 3, 0, 2]);
+  expect([...sorted.quads.x0]).toEqual([1, 2, 4, 0, 3]);
   expect([...sorted.begin]).toEqual([0, 3, 3, 5]);
 });
 
