@@ -1,7 +1,7 @@
 // A question to the DataSource as a component asks it: asked anew when its key changes, the one
 // before it aborted. While it is under way the last answer stays, so that nothing flickers.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { activity } from '../base/activity';
 
 export interface Asked<T> {
@@ -15,7 +15,8 @@ export function useQuestion<T>(key: string | null, ask: (signal: AbortSignal) =>
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, loading: key !== null, failure: '' });
   const latest = useRef(ask);
   latest.current = ask;
-  useEffect(() => {
+  // Asked in the task that changed the key: an effect would wait for a frame to be drawn first.
+  useLayoutEffect(() => {
     if (key === null) {
       setAsked({ answer: null, loading: false, failure: '' });
       return undefined;

@@ -40,11 +40,16 @@ export class Tiles {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
+  /** Whether what was asked for last shows this, in whatever window. */
+  isOf(subject: Subject): boolean {
+    return this.asked !== null && same(this.asked.subject, subject);
+  }
+
   /** Asks for what the view needs and is not there or on its way. */
   look(subject: Subject, looked: Looked): void {
     // What failed is asked again after a while: every frame looks.
     const isFailed = this.failure !== '' && this.now() - this.failedAt > AGAIN_MS;
-    if (!isFailed && this.asked !== null && same(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
+    if (!isFailed && this.asked !== null && this.isOf(subject) && covers(this.asked.window, looked)) return;
     const window = wantedTile(looked);
     this.abort.abort();
     this.abort = new AbortController();

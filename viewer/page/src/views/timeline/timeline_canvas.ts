@@ -22,6 +22,7 @@ import { passingItems } from './passing';
 import { Tiles, type Picture } from './tiles';
 
 const NOT_KNOWN_YET = 2 ** 50;
+const SIZE_RESTS_MS = 150;
 
 export interface Hover {
   readonly x: number;
@@ -59,6 +60,8 @@ export class TimelineCanvas {
   private dragged: Dragged = null;
   private placesTop = new Map<string, number>();
   private stacksKnown = 0;
+  private size = ''; // of the host, when it was drawn last
+  private sizing: { readonly end: () => void } | null = null;
 
   constructor(
     private readonly host: HTMLElement,
@@ -82,7 +85,7 @@ export class TimelineCanvas {
     }));
     const resize = new ResizeObserver(() => this.invalidate());
     resize.observe(host);
-    this.ends.push(() => resize.disconnect());
+    this.ends.push(() => resize.disconnect(), () => this.sizing?.end());
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     const rescheme = (): void => this.takeTheme();
     scheme.addEventListener('change', rescheme);
@@ -170,6 +173,33 @@ export class TimelineCanvas {
     });
   }
 
+  // Another height wants other tiles, but what was clicked to open the drawer is wanted more, and an
+  // edge that is dragged has many heights: the picture is stretched until the size has come to rest.
+  private noteSize(): void {
+    const { clientWidth, clientHeight } = this.host;
+    const size = `${clientWidth} ${clientHeight}`;
+    if (size === this.size) return;
+    const isFirst = this.size === '';
+    this.size = size;
+    this.sizing?.end();
+    this.sizing = isFirst ? null : this.restOfSize();
+  }
+
+  private restOfSize(): { readonly end: () => void } {
+    const ended = activity.begin();
+    const timer = setTimeout(() => {
+      this.sizing = null;
+      this.invalidate();
+      ended();
+    }, SIZE_RESTS_MS);
+    return {
+      end: () => {
+        clearTimeout(timer);
+        ended();
+      },
+    };
+  }
+
   private takeTheme(): void {
     this.theme = readTheme(this.host);
     this.invalidate();
@@ -195,12 +225,13 @@ export class TimelineCanvas {
   private draw(isWhole: boolean): void {
     const { state, file, lane } = this.current();
     if (laneOf(state) === null || this.host.clientWidth === 0) return;
+    this.noteSize();
     const areas = this.areas();
     const view = this.view();
-    this.tiles.look(
-      { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: state.progress?.files[state.file]?.state ?? '' },
-      { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height },
-    );
+    const subject = { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: state.progress?.files[state.file]?.state ?? '' };
+    if (this.sizing === null || !this.tiles.isOf(subject)) {
+      this.tiles.look(subject, { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height });
+    }
     if (isWhole) {
       this.prepare(state, file);
       this.drawBase(state, file, lane, areas, view);
