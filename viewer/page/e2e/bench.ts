@@ -1,9 +1,10 @@
 // What the page costs: bench.ts OUT.json NAME=RECORDING... The program is GMT_PROGRAM. Prints one line per
 // recording and leaves all figures in OUT.json, for scripts/bench --viewer.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { clicks, frames, quantile, residentBytes } from './measures';
 import { launch, noBrowser, TestPage } from './page';
 import { Door, noDoor } from './program';
 
@@ -24,65 +25,6 @@ export interface Figures {
   readonly program_bytes: number; // resident
 }
 
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
-}
-
-/** Durations of frames while keys zoom in and out and pan, one key per frame. */
-function frames(test: TestPage): Promise<number[]> {
-  return test.page.evaluate(async (count) => {
-    const keys = ['KeyW', 'KeyW', 'KeyW', 'KeyD', 'KeyD', 'KeyS', 'KeyA', 'KeyS', 'KeyS', 'KeyA'];
-    const durations: number[] = [];
-    let last = await new Promise<number>((resolve) => requestAnimationFrame(resolve));
-    for (let i = 0; i < count; i++) {
-      const code = keys[Math.floor(i / 4) % keys.length]!;
-      window.dispatchEvent(new KeyboardEvent('keydown', { code, key: code.slice(3).toLowerCase(), bubbles: true, cancelable: true }));
-      const now = await new Promise<number>((resolve) => requestAnimationFrame(resolve));
-      durations.push(now - last);
-      last = now;
-    }
-    return durations;
-  }, FRAMES);
-}
-
-/** Times from a click on the plot until the details show a stack, of those clicks that hit a block. */
-async function clicks(test: TestPage): Promise<number[]> {
-  const times: number[] = [];
-  const plot = await test.page.locator('main canvas').first().boundingBox();
-  if (plot === null) return times;
-  for (let i = 0; i < CLICKS; i++) {
-    await test.press('Escape');
-    const wait = test.page.evaluate(
-      () =>
-        new Promise<number>((resolve) => {
-          window.addEventListener(
-            'pointerdown',
-            () => {
-              const begin = performance.now();
-              const look = (): void => {
-                const isThere = document.querySelector('.drawer-body li, .drawer-body table, .drawer-body pre') !== null;
-                if (isThere || performance.now() - begin > 3000) resolve(isThere ? performance.now() - begin : NaN);
-                else requestAnimationFrame(look);
-              };
-              requestAnimationFrame(look);
-            },
-            { once: true, capture: true },
-          );
-        }),
-    );
-    await test.page.mouse.click(plot.x + plot.width * (0.2 + (0.6 * i) / CLICKS), plot.y + plot.height * 0.85);
-    const time = await wait;
-    if (!Number.isNaN(time)) times.push(time);
-  }
-  return times;
-}
-
-function residentBytes(pid: number): number {
-  const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Number(line?.[1] ?? NaN) * 1024;
-}
-
 async function measure(name: string, recording: string, cache: string): Promise<Figures> {
   const browser = await launch();
   const begin = performance.now();
@@ -101,9 +43,10 @@ async function measure(name: string, recording: string, cache: string): Promise<
   await test.idle();
   const ready_ms = performance.now() - begin;
   await test.press('Digit1');
-  const durations = await frames(test);
+  const durations = await frames(test, FRAMES);
   await test.press('Digit0');
-  const times = await clicks(test);
+  const times = await clicks(test, CLICKS);
+  if (times.length === 0) throw new Error(`${name}: no click hit a block`);
   const state = await test.state();
   const figures: Figures = {
     name,

@@ -44,6 +44,8 @@ export class Door {
       env: { ...process.env, XDG_CACHE_HOME: folder },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    // It would outlive a test that fails, and hold what it inherited open.
+    process.once('exit', () => child.kill());
     // Its first line is the address, alone.
     for await (const line of createInterface({ input: child.stdout })) return new Door(line.trim(), child);
     throw new Error('gpumemtrace view ended without an address');
