@@ -4,6 +4,35 @@
 #include <cmath>
 
 namespace gmt::viewer {
+namespace {
+
+// The last chunk from `from` on that begins at or before a time, and `from` where none does.
+uint64_t LastChunkAt(const PackedColumn& times, double time, uint64_t from, uint64_t guess) {
+  const uint64_t chunks = times.chunks().size();
+  const auto begins = [&](uint64_t chunk) {
+    return static_cast<double>(times.BaseOf(chunk)) <= time;
+  };
+  uint64_t low = from, high = chunks;
+  if (guess >= chunks) guess = from;
+  if (begins(guess)) {
+    low = guess;
+    uint64_t ahead = 1;
+    for (; low + ahead < chunks && begins(low + ahead); ahead *= 2) low += ahead;
+    high = std::min(low + ahead, chunks);
+  } else {
+    high = guess;
+    uint64_t back = 1;
+    for (; high > low + back && !begins(high - back); back *= 2) high -= back;
+    low = high > low + back ? high - back : low;
+  }
+  while (high > low + 1) {
+    const uint64_t middle = low + (high - low) / 2;
+    (begins(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
 
 void AxisMap::SetSteps(const std::vector<analysis::Cycle>& cycles) {
   knots_.clear();
@@ -64,8 +93,12 @@ uint32_t AxisMap::EventAtTime(double time) const {
                                         return value < static_cast<double>(chunk.base);
                                       });
   if (after == chunks.begin()) return 0;
-  const auto chunk = static_cast<uint32_t>(after - chunks.begin() - 1);
-  uint32_t low = chunk * static_cast<uint32_t>(PackedColumn::kChunk);
+  return EventInChunk(static_cast<uint64_t>(after - chunks.begin() - 1), time);
+}
+
+// The last event of the chunk at or before a time. REQUIRES: its first one is.
+uint32_t AxisMap::EventInChunk(uint64_t chunk, double time) const {
+  auto low = static_cast<uint32_t>(chunk * PackedColumn::kChunk);
   uint32_t high = std::min(low + static_cast<uint32_t>(PackedColumn::kChunk), events() + 1);
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
@@ -103,8 +136,25 @@ uint32_t AxisMap::EventAt(Axis axis, double position) const {
   return 0;
 }
 
+// Looked for around where it would be if events went on as evenly as before: a few chunks that lie
+// together, instead of twenty that are far from each other.
+std::vector<uint32_t> AxisMap::EventsAtTimes(double first, double step, uint32_t count) const {
+  std::vector<uint32_t> result(count);
+  uint64_t chunk = 0, stride = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const double time = first + step * static_cast<double>(i);
+    const uint64_t found = LastChunkAt(times_, time, chunk, chunk + stride);
+    if (i > 0) stride = found - chunk;
+    chunk = found;
+    const bool is_before = static_cast<double>(times_.BaseOf(chunk)) > time;
+    result[i] = is_before ? 0 : EventInChunk(chunk, time);
+  }
+  return result;
+}
+
 std::vector<uint32_t> AxisMap::EventsAt(Axis axis, double first, double step,
                                         uint32_t count) const {
+  if (axis == Axis::kTime) return EventsAtTimes(first, step, count);
   std::vector<uint32_t> result(count);
   for (uint32_t i = 0; i < count; ++i) {
     const double position = first + step * static_cast<double>(i);

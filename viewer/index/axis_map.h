@@ -64,6 +64,8 @@ class AxisMap {
  private:
   double StepOf(uint32_t event) const;
   uint32_t EventAtTime(double time) const;
+  uint32_t EventInChunk(uint64_t chunk, double time) const;
+  std::vector<uint32_t> EventsAtTimes(double first, double step, uint32_t count) const;
   uint32_t EventAtStep(double step) const;
 
   PackedColumn times_;

@@ -64,6 +64,21 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
   return stretches;
 }
 
+constexpr uint32_t kAhead = 32;  // blocks that are fetched at a time
+
+// The rows of the entries from `next` on; what is asked of them next is on its way.
+void ReadRows(const BlockTable& blocks, const PackedColumn& order, uint32_t next,
+              std::span<uint32_t> rows) {
+  const std::array<const PackedColumn*, 3> columns = {&blocks.birth, &blocks.death, &blocks.size};
+  for (uint32_t& row : rows) {
+    row = static_cast<uint32_t>(order[next++]);
+    for (const PackedColumn* column : columns) column->PrefetchChunk(row);
+  }
+  for (const uint32_t row : rows) {
+    for (const PackedColumn* column : columns) column->PrefetchWord(row);
+  }
+}
+
 // Leaves out the cells whose blocks have least area on the screen, until there are no more than
 // `most` blocks. What is left out is in no item: it stays in the rest.
 void KeepLargest(std::vector<Stretch>& stretches, uint32_t most, uint8_t longest) {
@@ -182,27 +197,34 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   }
   std::vector<Candidate> candidates, scratch;
   size_t class_begin = 0;
+  std::array<uint32_t, kAhead> rows;
   for (size_t s = 0; s < stretches.size(); ++s) {
     const Stretch& stretch = stretches[s];
     const uint8_t duration = stretch.cell->duration;
     auto first = begin;
-    for (uint32_t i = stretch.begin; i < stretch.end; ++i) {
-      const auto row = static_cast<uint32_t>(order.rows[i]);
-      const auto death = static_cast<uint32_t>(blocks.death[row]);
-      if (death <= query.events.front()) continue;
-      const auto birth = static_cast<uint32_t>(blocks.birth[row]);
-      const auto bytes = static_cast<double>(blocks.size[row]);
-      if (bytes < query.least_bytes) continue;
-      if (duration == exact_class && duration != kNeverClass &&
-          axes.PositionOf(query.axis, death) - axes.PositionOf(query.axis, birth) < query.column) {
-        continue;
+    for (uint32_t next = stretch.begin; next < stretch.end; next += kAhead) {
+      const uint32_t count = std::min(stretch.end - next, kAhead);
+      ReadRows(blocks, order.rows, next, std::span(rows).first(count));
+      for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t row = rows[i];
+        const auto death = static_cast<uint32_t>(blocks.death[row]);
+        if (death <= query.events.front()) continue;
+        const auto birth = static_cast<uint32_t>(blocks.birth[row]);
+        const auto bytes = static_cast<double>(blocks.size[row]);
+        if (bytes < query.least_bytes) continue;
+        if (duration == exact_class && duration != kNeverClass &&
+            axes.PositionOf(query.axis, death) - axes.PositionOf(query.axis, birth) <
+                query.column) {
+          continue;
+        }
+        // Births ascend, so that the search goes on where it was.
+        while (first != query.events.end() && *first < birth) ++first;
+        const auto last =
+            death > query.events.back() ? query.events.end() : column_of(death, first);
+        if (first >= last) continue;
+        candidates.push_back({row, birth, static_cast<uint16_t>(first - query.events.begin()),
+                              static_cast<uint16_t>(last - query.events.begin()), bytes});
       }
-      // Births ascend, so that the search goes on where it was.
-      while (first != query.events.end() && *first < birth) ++first;
-      const auto last = death > query.events.back() ? query.events.end() : column_of(death, first);
-      if (first >= last) continue;
-      candidates.push_back({row, birth, static_cast<uint16_t>(first - query.events.begin()),
-                            static_cast<uint16_t>(last - query.events.begin()), bytes});
     }
     if (s + 1 < stretches.size() && stretches[s + 1].cell->duration == duration) continue;
     SortByBirth(std::span(candidates).subspan(class_begin), scratch);

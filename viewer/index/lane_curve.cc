@@ -66,58 +66,78 @@ LaneCurve LaneCurveBuilder::Finish() {
   return std::move(curve_);
 }
 
-CurveReader::CurveReader(const EventColumns& events, const LaneCurve& curve, uint32_t id, Of of)
-    : events_(events), curve_(curve), sign_(1 + 2 * events.groups.size()) {
-  for (size_t i = 0; i < events.groups.size(); ++i) {
-    const EventColumns::Group& group = events.groups[i];
-    if ((of == Of::kLive ? group.live : group.reserved) != id) continue;
+const LeafCache::Leaf& LeafCache::Read(uint32_t number) {
+  for (const Leaf& leaf : leaves_) {
+    if (leaf.number == number) return leaf;
+  }
+  Leaf& leaf = leaves_[next_];
+  next_ = (next_ + 1) % leaves_.size();
+  leaf.number = number;
+  events_.code.Read(number, leaf.codes);
+  events_.size.Read(number, leaf.sizes);
+  return leaf;
+}
+
+void LeafCache::PrefetchChunk(uint32_t number) const {
+  events_.code.PrefetchChunk(uint64_t{number} * kLeaf);
+  events_.size.PrefetchChunk(uint64_t{number} * kLeaf);
+}
+
+void LeafCache::PrefetchWords(uint32_t number) const {
+  events_.code.PrefetchWord(uint64_t{number} * kLeaf);
+  events_.size.PrefetchWord(uint64_t{number} * kLeaf);
+}
+
+CurveReader::CurveReader(LeafCache& leaves, const LaneCurve& curve, uint32_t id, Of of)
+    : leaves_(leaves), curve_(curve), sign_(1 + 2 * leaves.events().groups.size()) {
+  const std::vector<EventColumns::Group>& groups = leaves.events().groups;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if ((of == Of::kLive ? groups[i].live : groups[i].reserved) != id) continue;
     sign_[1 + 2 * i] = 1;
     sign_[2 + 2 * i] = -1;
   }
 }
 
-void CurveReader::ReadLeaf(uint32_t leaf) {
-  if (leaf == leaf_) return;
-  leaf_ = leaf;
-  events_.code.Read(leaf, codes_);
-  events_.size.Read(leaf, sizes_);
-  uint64_t live = curve_.at_leaf_[leaf];
-  live_[0] = live;
-  for (uint32_t i = 1; i < kLeaf; ++i) {
-    const int sign = codes_[i] < sign_.size() ? sign_[codes_[i]] : 0;
-    live += sign > 0 ? sizes_[i] : sign < 0 ? uint64_t{0} - sizes_[i] : 0;
-    live_[i] = live;
+const PackedColumn::Values& CurveReader::LiveIn(uint32_t leaf) {
+  for (const States& states : states_) {
+    if (states.leaf == leaf) return states.live;
   }
+  States& states = states_[older_];
+  older_ = 1 - older_;
+  states.leaf = leaf;
+  const LeafCache::Leaf& read = leaves_.Read(leaf);
+  uint64_t live = curve_.at_leaf_[leaf];
+  states.live[0] = live;
+  for (uint32_t i = 1; i < kLeaf; ++i) {
+    const int sign = read.codes[i] < sign_.size() ? sign_[read.codes[i]] : 0;
+    live += sign > 0 ? read.sizes[i] : sign < 0 ? uint64_t{0} - read.sizes[i] : 0;
+    states.live[i] = live;
+  }
+  return states.live;
 }
 
 uint64_t CurveReader::At(uint32_t event) {
   if (event % kLeaf == 0) return curve_.at_leaf_[event / kLeaf];
-  ReadLeaf(event / kLeaf);
-  return live_[event % kLeaf];
+  return LiveIn(event / kLeaf)[event % kLeaf];
 }
 
-uint64_t CurveReader::BirthsUntil(uint32_t event) {
-  ReadLeaf(event / kLeaf);
-  uint64_t count = curve_.births_[event / kLeaf];
+uint64_t CurveReader::CountUntil(const PackedColumn& at_leaf, uint32_t event, int sign) {
+  const LeafCache::Leaf& leaf = leaves_.Read(event / kLeaf);
+  uint64_t count = at_leaf[event / kLeaf];
   for (uint32_t i = 1; i <= event % kLeaf; ++i) {
-    count += codes_[i] < sign_.size() && sign_[codes_[i]] > 0 ? 1 : 0;
+    count += leaf.codes[i] < sign_.size() && sign_[leaf.codes[i]] == sign ? 1 : 0;
   }
   return count;
 }
 
-uint64_t CurveReader::DeathsUntil(uint32_t event) {
-  ReadLeaf(event / kLeaf);
-  uint64_t count = curve_.deaths_[event / kLeaf];
-  for (uint32_t i = 1; i <= event % kLeaf; ++i) {
-    count += codes_[i] < sign_.size() && sign_[codes_[i]] < 0 ? 1 : 0;
-  }
-  return count;
-}
+uint64_t CurveReader::BirthsUntil(uint32_t event) { return CountUntil(curve_.births_, event, 1); }
+
+uint64_t CurveReader::DeathsUntil(uint32_t event) { return CountUntil(curve_.deaths_, event, -1); }
 
 LaneCurve::Extremes CurveReader::OverEvents(uint32_t first, uint32_t last) {
   LaneCurve::Extremes extremes;
-  ReadLeaf(first / kLeaf);
-  for (uint32_t i = first % kLeaf; i <= last % kLeaf; ++i) extremes.Add(live_[i]);
+  const PackedColumn::Values& live = LiveIn(first / kLeaf);
+  for (uint32_t i = first % kLeaf; i <= last % kLeaf; ++i) extremes.Add(live[i]);
   return extremes;
 }
 

@@ -116,13 +116,35 @@ class LaneCurveBuilder {
   PackedColumnBuilder at_leaf_, births_column_, deaths_column_, min_, max_;
 };
 
-// Reads a curve, best in ascending order: it keeps the leaf that it read last. For one thread.
+// The leaves of the events that were read last, for all who read along the same window. For one thread.
+class LeafCache {
+ public:
+  struct Leaf {
+    uint32_t number = UINT32_MAX;
+    PackedColumn::Values codes, sizes;
+  };
+  // `events` must outlive it.
+  explicit LeafCache(const EventColumns& events) : events_(events) {}
+
+  // Good until three others have been read.
+  const Leaf& Read(uint32_t number);
+  void PrefetchChunk(uint32_t number) const;
+  void PrefetchWords(uint32_t number) const;  // some time after its chunk
+  const EventColumns& events() const { return events_; }
+
+ private:
+  const EventColumns& events_;
+  std::array<Leaf, 4> leaves_;
+  size_t next_ = 0;
+};
+
+// Reads a curve, best in ascending order: it keeps the leaves that it read last. For one thread.
 class CurveReader {
  public:
   // Which of a group's curves.
   enum class Of { kLive, kReserved };
-  // `events` and `curve` must outlive it. `curve` has the number `id` in the groups.
-  CurveReader(const EventColumns& events, const LaneCurve& curve, uint32_t id, Of of);
+  // `leaves` and `curve` must outlive it. `curve` has the number `id` in the groups.
+  CurveReader(LeafCache& leaves, const LaneCurve& curve, uint32_t id, Of of);
 
   // After the event.
   uint64_t At(uint32_t event);
@@ -133,15 +155,21 @@ class CurveReader {
   uint64_t DeathsUntil(uint32_t event);
 
  private:
-  void ReadLeaf(uint32_t leaf);
+  // What is live after each event of a leaf.
+  struct States {
+    uint32_t leaf = UINT32_MAX;
+    PackedColumn::Values live;
+  };
+  const PackedColumn::Values& LiveIn(uint32_t leaf);
+  uint64_t CountUntil(const PackedColumn& at_leaf, uint32_t event, int sign);
   LaneCurve::Extremes OverLeaves(uint32_t first, uint32_t last) const;
   LaneCurve::Extremes OverEvents(uint32_t first, uint32_t last);
 
-  const EventColumns& events_;
+  LeafCache& leaves_;
   const LaneCurve& curve_;
   std::vector<int8_t> sign_;  // by code
-  uint32_t leaf_ = UINT32_MAX;
-  PackedColumn::Values codes_, sizes_, live_;
+  std::array<States, 2> states_;
+  size_t older_ = 0;  // of the states
 };
 
 }  // namespace gmt::viewer

@@ -46,6 +46,17 @@ class PackedColumn {
   }
   // The values of a chunk; zeros behind the last one.
   void Read(uint64_t index, Values& values) const;
+  // Has the value's chunk, then its word brought near, for a later operator[]: reading at places far from
+  // each other costs a miss for each, and they can all be under way at once.
+  void PrefetchChunk(uint64_t index) const {
+    if (index / kChunk < chunks_.size()) __builtin_prefetch(&chunks_[index / kChunk]);
+  }
+  void PrefetchWord(uint64_t index) const {
+    if (index / kChunk >= chunks_.size()) return;
+    const uint64_t place = chunks_[index / kChunk].place;
+    const uint64_t word = (place >> 16) + index % kChunk * (place & 0xff) / 64;
+    if (word < words_.size()) __builtin_prefetch(&words_[word]);
+  }
   // The least value of a chunk; of ascending values the first.
   uint64_t BaseOf(uint64_t chunk) const { return chunk < chunks_.size() ? chunks_[chunk].base : 0; }
 

@@ -87,7 +87,8 @@ class TileBuilder {
 
 // Blocks of the lane that are live at some moment of the window.
 uint64_t BlocksInWindow(const IndexParts& parts, uint32_t lane, const ColumnEvents& columns) {
-  CurveReader reader(parts.changes, parts.curves[lane], lane, CurveReader::Of::kLive);
+  LeafCache leaves(parts.changes);
+  CurveReader reader(leaves, parts.curves[lane], lane, CurveReader::Of::kLive);
   const uint64_t born = reader.BirthsUntil(columns.last.back());
   const uint64_t dead = reader.DeathsUntil(columns.first.front());
   return born > dead ? born - dead : 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,17 +19,18 @@ CurveSeries EmptySeries(Series kind, size_t columns) {
           std::vector<double>(columns, kUnknown)};
 }
 
-CurveSeries LiveSeries(Series kind, CurveReader reader, const ColumnEvents& columns) {
-  CurveSeries series = EmptySeries(kind, columns.count());
-  for (size_t c = 0; c < columns.count(); ++c) {
-    if (!columns.is_known[c]) continue;
-    const LaneCurve::Extremes extremes = reader.Over(columns.first[c], columns.last[c]);
-    series.min[c] = static_cast<double>(extremes.min);
-    series.max[c] = static_cast<double>(extremes.max);
-    series.mid[c] = static_cast<double>(reader.At(columns.middle[c]));
+// What is counted event by event.
+struct CountedSeries {
+  CurveSeries series;
+  CurveReader reader;
+
+  void Take(size_t column, const ColumnEvents& columns) {
+    const LaneCurve::Extremes extremes = reader.Over(columns.first[column], columns.last[column]);
+    series.min[column] = static_cast<double>(extremes.min);
+    series.max[column] = static_cast<double>(extremes.max);
+    series.mid[column] = static_cast<double>(reader.At(columns.middle[column]));
   }
-  return series;
-}
+};
 
 // What was said last holds until something else is.
 CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const ColumnEvents& columns) {
@@ -66,56 +68,121 @@ CurveSeries SampledSeries(Series kind, const DeviceSamples& device, const Column
 // Goes along the events of a lane and adds up by category.
 class CategoryReader {
  public:
-  CategoryReader(const IndexParts& parts, uint32_t lane)
-      : parts_(parts), lane_(lane), live_(parts.category_count) {}
+  CategoryReader(const IndexParts& parts, uint32_t lane, LeafCache& leaves)
+      : parts_(parts), lane_(lane), leaves_(leaves), live_(parts.category_count) {}
 
   const std::vector<uint64_t>& At(uint32_t event) {
     if (event / kLeaf != leaf_ || event < at_) StartLeaf(event / kLeaf);
-    for (; at_ < event; ++at_) Apply((at_ + 1) % kLeaf);
+    const LeafCache::Leaf& leaf = leaves_.Read(leaf_);
+    for (; at_ < event; ++at_) Apply(leaf, (at_ + 1) % kLeaf);
     return live_;
+  }
+  void PrefetchChunk(uint32_t leaf) const {
+    for (const PackedColumn& column : AtLeaf()) column.PrefetchChunk(leaf);
+    parts_.event_category.PrefetchChunk(uint64_t{leaf} * kLeaf);
+  }
+  void PrefetchWords(uint32_t leaf) const {
+    for (const PackedColumn& column : AtLeaf()) column.PrefetchWord(leaf);
+    parts_.event_category.PrefetchWord(uint64_t{leaf} * kLeaf);
   }
 
  private:
+  const std::vector<PackedColumn>& AtLeaf() const { return parts_.categories[lane_].at_leaf; }
   void StartLeaf(uint32_t leaf) {
     leaf_ = leaf;
     at_ = leaf * kLeaf;
-    const std::vector<PackedColumn>& columns = parts_.categories[lane_].at_leaf;
+    const std::vector<PackedColumn>& columns = AtLeaf();
     for (size_t code = 0; code < live_.size(); ++code) {
       live_[code] = code < columns.size() ? columns[code][leaf] : 0;
     }
-    parts_.changes.code.Read(leaf, changes_);
-    parts_.changes.size.Read(leaf, sizes_);
     parts_.event_category.Read(leaf, codes_);
   }
-  void Apply(uint32_t i) {
-    const uint64_t change = changes_[i];
+  void Apply(const LeafCache::Leaf& leaf, uint32_t i) {
+    const uint64_t change = leaf.codes[i];
     const auto& groups = parts_.changes.groups;
     if (change == 0 || (change - 1) / 2 >= groups.size()) return;
     if (groups[(change - 1) / 2].live != lane_ || codes_[i] >= live_.size()) return;
     uint64_t& bytes = live_[codes_[i]];
-    bytes = (change - 1) % 2 == 0 ? bytes + sizes_[i] : bytes - sizes_[i];
+    bytes = (change - 1) % 2 == 0 ? bytes + leaf.sizes[i] : bytes - leaf.sizes[i];
   }
 
   const IndexParts& parts_;
   const uint32_t lane_;
+  LeafCache& leaves_;
   uint32_t leaf_ = UINT32_MAX, at_ = 0;
   std::vector<uint64_t> live_;
-  PackedColumn::Values changes_, sizes_, codes_;
+  PackedColumn::Values codes_;
 };
 
-std::vector<double> CategoriesOf(const IndexParts& parts, uint32_t lane,
-                                 const ColumnEvents& columns) {
-  std::vector<double> result(parts.category_count * columns.count(), 0);
-  CategoryReader reader(parts, lane);
-  for (size_t c = 0; c < columns.count(); ++c) {
-    if (!columns.is_known[c]) continue;
-    const std::vector<uint64_t>& live = reader.At(columns.middle[c]);
-    for (size_t code = 0; code < live.size(); ++code) {
-      result[code * columns.count() + c] = static_cast<double>(live[code]);
+// What is counted in a lane, all of it in one go along the columns: the leaves of a column are read once
+// for all who want them, while those of columns to come are on their way.
+class Counted {
+ public:
+  Counted(const IndexParts& parts, const ColumnEvents& columns, uint32_t lane)
+      : parts_(parts), columns_(columns), lane_(lane), leaves_(parts.changes) {}
+
+  void AddSeries(Series kind) {
+    const bool is_live = kind == Series::kLive;
+    const uint32_t curve = is_live ? lane_ : parts_.reserved_curve[lane_];
+    if (curve >= parts_.curves.size()) return;
+    const auto of = is_live ? CurveReader::Of::kLive : CurveReader::Of::kReserved;
+    series_.push_back({EmptySeries(kind, columns_.count()),
+                       CurveReader(leaves_, parts_.curves[curve], curve, of)});
+  }
+  void AddCategories() {
+    categories_.emplace(parts_, lane_, leaves_);
+    bytes_.assign(parts_.category_count * columns_.count(), 0);
+  }
+
+  void Count() {
+    for (size_t c = 0; c < columns_.count(); ++c) {
+      Prefetch(c);
+      if (!columns_.is_known[c]) continue;
+      for (CountedSeries& series : series_) series.Take(c, columns_);
+      if (categories_) TakeCategories(c);
     }
   }
-  return result;
-}
+
+  std::vector<double> TakeBytes() { return std::move(bytes_); }
+  CurveSeries* Find(Series kind) {
+    for (CountedSeries& counted : series_) {
+      if (counted.series.series == kind) return &counted.series;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kAhead = 4;
+
+  void Prefetch(size_t column) const {
+    if (column + 2 * kAhead < columns_.count()) {
+      const uint32_t leaf = columns_.middle[column + 2 * kAhead] / kLeaf;
+      leaves_.PrefetchChunk(leaf);
+      leaves_.PrefetchChunk(columns_.last[column + 2 * kAhead] / kLeaf);
+      if (categories_) categories_->PrefetchChunk(leaf);
+    }
+    if (column + kAhead < columns_.count()) {
+      const uint32_t leaf = columns_.middle[column + kAhead] / kLeaf;
+      leaves_.PrefetchWords(leaf);
+      leaves_.PrefetchWords(columns_.last[column + kAhead] / kLeaf);
+      if (categories_) categories_->PrefetchWords(leaf);
+    }
+  }
+  void TakeCategories(size_t column) {
+    const std::vector<uint64_t>& live = categories_->At(columns_.middle[column]);
+    for (size_t code = 0; code < live.size(); ++code) {
+      bytes_[code * columns_.count() + column] = static_cast<double>(live[code]);
+    }
+  }
+
+  const IndexParts& parts_;
+  const ColumnEvents& columns_;
+  const uint32_t lane_;
+  LeafCache leaves_;
+  std::vector<CountedSeries> series_;
+  std::optional<CategoryReader> categories_;
+  std::vector<double> bytes_;  // by category, then column
+};
 
 double EndOfAxis(const IndexParts& parts, Axis axis) {
   if (axis == Axis::kTime) return static_cast<double>(parts.end_ns);
@@ -169,14 +236,15 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
                           ? columns.first_middle + columns.width * static_cast<double>(c)
                           : parts.axes.PositionOf(Axis::kTime, columns.middle[c]));
   }
+  Counted counted(parts, columns, window.lane);
   for (const Series series : lane.series) {
-    const uint32_t curve =
-        series == Series::kReserved ? parts.reserved_curve[window.lane] : window.lane;
+    if (series == Series::kLive || series == Series::kReserved) counted.AddSeries(series);
+  }
+  if (with_categories) counted.AddCategories();
+  counted.Count();
+  for (const Series series : lane.series) {
     if (series == Series::kLive || series == Series::kReserved) {
-      if (curve >= parts.curves.size()) continue;
-      const auto of = series == Series::kLive ? CurveReader::Of::kLive : CurveReader::Of::kReserved;
-      tile.series.push_back(
-          LiveSeries(series, CurveReader(parts.changes, parts.curves[curve], curve, of), columns));
+      if (CurveSeries* found = counted.Find(series)) tile.series.push_back(std::move(*found));
       continue;
     }
     for (const DeviceSamples& device : parts.samples) {
@@ -184,7 +252,7 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
       tile.series.push_back(SampledSeries(series, device, columns));
     }
   }
-  if (with_categories) tile.categories = CategoriesOf(parts, window.lane, columns);
+  if (with_categories) tile.categories = counted.TakeBytes();
   tile.event = columns.middle;
   return tile;
 }
