@@ -16,6 +16,7 @@
   VERB(Status) \
   VERB(Snapshot) \
   VERB(Mark) \
+  VERB(Top) \
   VERB(Report) \
   VERB(Oom) \
   VERB(Frag) \

@@ -1,0 +1,59 @@
+#include "cli/top/top_feed.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "collector/control/client.h"
+
+namespace gmt::cli {
+
+TopFeed::TopFeed(std::string session, uint32_t interval_ms, control::TopOrder order)
+    : session_(std::move(session)),
+      interval_ms_(interval_ms),
+      order_(order),
+      thread_([this] { Follow(); }) {}
+
+TopFeed::~TopFeed() {
+  stop_ = true;
+  thread_.join();
+}
+
+std::optional<control::Top> TopFeed::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(last_, std::nullopt);
+}
+
+std::string TopFeed::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void TopFeed::End(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = why;
+}
+
+void TopFeed::Follow() {
+  while (!stop_) {
+    auto client = control::Client::Connect(session_);
+    if (!client.ok()) return End(std::string(client.status().message()));
+    const std::string recording = (*client)->hello().recording();
+    control::Subscribe wish;
+    wish.set_what(control::Subscribe::TOP);
+    wish.set_interval_ms(interval_ms_);
+    wish.set_rows(kRows);
+    wish.set_order(order_);
+    const absl::Status status = (*client)->Subscribe(wish, [&](const control::Reply& reply) {
+      const std::lock_guard lock(mutex_);
+      if (reply.has_top()) last_ = reply.top();
+      if (!reply.error().empty()) trouble_ = reply.error();
+      return !stop_ && order_ == wish.order();
+    });
+    if (absl::IsUnavailable(status)) {
+      return End(recording.empty() ? "its recording has ended" : "ended; recording: " + recording);
+    }
+    if (!status.ok()) return End(std::string(status.message()));
+  }
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,62 @@
+// cli/top/top_model.h
+//
+// TopModel: what `gpumemtrace top` knows of the processes that are being recorded: what each of their
+// collectors told last, and how much was live in the last minute.
+//
+//   collector --control socket--> Top --Take()--> TopModel --DrawTop()--> lines (cli/top/top_screen.h)
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_CLI_TOP_TOP_MODEL_H_
+#define GMT_CLI_TOP_TOP_MODEL_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "proto/control.pb.h"
+
+namespace gmt::cli {
+
+// Of a heap: nothing for a device is host memory, which has number -1.
+struct TopHeapKey {
+  int32_t device = 0;
+  std::string heap;
+
+  bool operator<(const TopHeapKey& other) const {
+    return std::tie(device, heap) < std::tie(other.device, other.heap);
+  }
+};
+TopHeapKey KeyOf(const control::HeapStatus& heap);
+
+struct TopProcess {
+  uint64_t pid = 0;
+  std::string command;  // its command line
+  std::string trouble;  // why there is nothing newer; empty: it is recorded
+  control::Top last;    // nothing before the first answer
+  std::map<TopHeapKey, std::deque<uint64_t>> live;  // bytes, a sample an interval, oldest first
+};
+
+class TopModel {
+ public:
+  static constexpr size_t kSamples = 60;
+
+  // Adds it where it is not known. The reference holds until the next Add().
+  TopProcess& Add(uint64_t pid, const std::string& command);
+  void Take(uint64_t pid, const control::Top& top);
+  void Lose(uint64_t pid, const std::string& why);
+
+  const std::vector<TopProcess>& processes() const { return processes_; }
+
+ private:
+  TopProcess* Find(uint64_t pid);
+
+  std::vector<TopProcess> processes_;  // by pid
+};
+
+}  // namespace gmt::cli
+
+#endif  // GMT_CLI_TOP_TOP_MODEL_H_

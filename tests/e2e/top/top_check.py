@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""`gpumemtrace top` as somebody at a terminal uses it: in tmux at 80x24, beside programs on the simulated
+device. Every key, a resize, programs that begin and end, and the terminal as it was afterwards.
+
+Usage: top_check.py --build build/dev [NAME...]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as recording_rig  # noqa: E402
+
+HOLD_MIB = 96
+PATIENCE = 30
+
+
+class Tmux:
+    """A terminal that can be read."""
+
+    def __init__(self, folder, command, environment, columns=80, rows=24):
+        self.socket = str(folder / "tmux")
+        self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", environment=environment)
+        # Else tmux shrinks a window to what a client of another size shows.
+        self.tmux("set-option", "-g", "window-size", "manual", check=False)
+        self.type(command, "Enter")
+
+    def tmux(self, *words, environment=None, check=True):
+        done = subprocess.run(
+            ["tmux", "-u", "-f", "/dev/null", "-S", self.socket, *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0 or not check, f"tmux {words}: {done.stderr}"
+        return done.stdout
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def text(self):
+        return self.tmux("capture-pane", "-p")
+
+    def until(self, wanted, absent=False):
+        """Waits for a text on the screen, or until it is gone; returns the screen."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            text = self.text()
+            if (wanted in text) != absent:
+                return text
+            assert time.monotonic() < deadline, f"{'still' if absent else 'no'} {wanted!r} in:\n{text}"
+            time.sleep(0.05)
+
+    def close(self):
+        self.tmux("kill-server", check=False)
+
+
+@contextlib.contextmanager
+def held(rig, folder, name="one", mib=HOLD_MIB):
+    """A recorded program that holds memory until the block ends."""
+    program = rig.build / "tests" / "devices" / "hold"
+    environment = rig.environment(
+        folder,
+        {"LD_PRELOAD": rig.library(), "GPUMEMTRACE": f"quiet,output={folder}/{name}.gmt"},
+    )
+    process = subprocess.Popen(
+        rig.simulated([program, "120000", f"0:{mib}"]), env=environment, cwd=folder, stdout=subprocess.PIPE
+    )
+    try:
+        process.stdout.readline()
+        yield process
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+@contextlib.contextmanager
+def terminal(rig, folder, words="", **size):
+    environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions"), "LC_ALL": "C.UTF-8", "PS1": "prompt: "}
+    tmux = Tmux(folder, f"{rig.program} top {words}", environment, **size)
+    try:
+        yield tmux
+    finally:
+        tmux.close()
+
+
+def shows_what_is_held_and_gives_the_terminal_back(rig, folder):
+    with held(rig, folder) as process, terminal(rig, folder, "--interval 0.2") as screen:
+        text = screen.until("96.0 MiB")
+        lines = text.splitlines()
+        assert lines[0].startswith("gpumemtrace top: 96.0 MiB in 1 process"), lines[0]
+        assert len(lines) == 24 and max(map(len, lines)) <= 80, text
+        assert str(process.pid) in text and "driver" in text, text
+        assert "q leave" in lines[-1], text
+        screen.type("q")
+        screen.until("gpumemtrace top:", absent=True)
+        screen.type("echo alive-$((40+2))", "Enter")
+        screen.until("alive-42")
+
+
+def every_key_does_what_help_says(rig, folder):
+    with held(rig, folder), terminal(rig, folder, "--interval 0.2") as screen:
+        screen.until("Take (hold.cc")
+        screen.type("?")
+        screen.until("choose a stack")
+        screen.type("x")
+        screen.until("Take (hold.cc")
+        for order in ("by growth", "by rate", "by live"):
+            screen.type("s")
+            screen.until(order)
+        screen.type("Enter")
+        screen.until("main (hold.cc")
+        screen.type("Escape")
+        screen.type("/")
+        screen.type("nowhere")
+        screen.until("no stack has that text")
+        screen.type("Escape")
+        screen.until("Take (hold.cc")
+        screen.type("f")
+        screen.until("FROZEN")
+        screen.type("f")
+        screen.until("FROZEN", absent=True)
+        screen.type("p")
+        screen.until("snapshot/")
+        screen.type("m")
+        screen.until("name of the mark:")
+        screen.type("here", "Enter")
+        screen.until('mark "here" is in the recording')
+        screen.type("q")
+        screen.until("gpumemtrace top:", absent=True)
+    recording = recording_rig.Recording(rig, folder, None)
+    deadline = time.monotonic() + PATIENCE
+    while not recording.info(folder / "one.gmt")["complete"]:
+        assert time.monotonic() < deadline, "the recording never ended"
+        time.sleep(0.05)
+    events = recording.events(folder / "one.gmt")
+    assert any(e["kind"] == "mark" and e["name"] == "here" for e in events), "the mark is not in the recording"
+    assert recording.info(folder / "one.gmt")["snapshots"], "no snapshot"
+
+
+def follows_a_resize(rig, folder):
+    with held(rig, folder), terminal(rig, folder, "--interval 0.2") as screen:
+        screen.until("96.0 MiB")
+        for columns, rows in ((120, 40), (60, 12), (80, 24)):
+            screen.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                lines = screen.text().splitlines()
+                if len(lines) == rows and "q leave" in lines[-1][:columns]:
+                    break
+                assert time.monotonic() < deadline, f"{columns}x{rows}:\n" + "\n".join(lines)
+                time.sleep(0.05)
+            assert max(map(len, lines)) <= columns
+
+
+def processes_come_and_go(rig, folder):
+    with terminal(rig, folder, "--interval 0.2") as screen:
+        screen.until("No process is being recorded")
+        with held(rig, folder, "one", 64) as one:
+            screen.until("64.0 MiB in 1 process")
+            with held(rig, folder, "two", 32) as two:
+                screen.until("96.0 MiB in 2 processes")
+                screen.type("Tab")
+                screen.until(f"STACK of {max(one.pid, two.pid)}")
+            screen.until("two.gmt")  # what became of it
+            assert "64.0 MiB" in screen.text()
+
+
+def printed_once_for_programs(rig, folder):
+    environment = rig.environment(folder, {})
+    with held(rig, folder) as process:
+        done = subprocess.run(
+            [rig.program, "top", "--json", str(process.pid)], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        out = json.loads(done.stdout)
+        assert out["schema"] == "gpumemtrace.top/1"
+        (row,) = out["processes"]
+        assert row["pid"] == process.pid
+        assert sum(heap["live_bytes"] for heap in row["heaps"]) == HOLD_MIB << 20, row["heaps"]
+        assert sum(stack["bytes"] for stack in row["stacks"]) == HOLD_MIB << 20, row["stacks"]
+        plain = subprocess.run([rig.program, "top"], env=environment, capture_output=True, text=True)
+        assert plain.returncode == 0 and "Take (hold.cc" in plain.stdout, plain.stdout + plain.stderr
+    for words, code in ((["999999999"], 1), (["nonsense"], 2), (["--interval", "0"], 2)):
+        done = subprocess.run([rig.program, "top", *words], env=environment, capture_output=True, text=True)
+        assert done.returncode == code and done.stderr, f"{words}: {done.returncode}: {done.stderr}"
+
+
+def collector_that_is_stopped_holds_nobody_up(rig, folder):
+    with held(rig, folder) as process, terminal(rig, folder, "--interval 0.2") as screen:
+        screen.until("96.0 MiB")
+        sessions = json.loads(
+            subprocess.run(
+                [rig.program, "list", "--json"], env=rig.environment(folder, {}), capture_output=True, check=True
+            ).stdout
+        )["sessions"]
+        collector = next(s["collector_pid"] for s in sessions if s["pid"] == process.pid)
+        os.kill(collector, signal.SIGSTOP)
+        try:
+            screen.type("?")
+            screen.until("choose a stack")
+            screen.type("x")
+            screen.until("96.0 MiB")
+        finally:
+            os.kill(collector, signal.SIGCONT)
+
+
+CASES = [
+    shows_what_is_held_and_gives_the_terminal_back,
+    every_key_does_what_help_says,
+    follows_a_resize,
+    processes_come_and_go,
+    printed_once_for_programs,
+    collector_that_is_stopped_holds_nobody_up,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    if shutil.which("tmux") is None:
+        sys.exit("tmux is missing: run scripts/setup --test")
+    rig = recording_rig.Rig(args.build.resolve(), None)
+    chosen = [(case.__name__, case) for case in CASES if not args.names or case.__name__ in args.names]
+    return recording_rig.run_cases(rig, chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
