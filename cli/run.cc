@@ -35,7 +35,8 @@ namespace {
 constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 
 struct Options {
-  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait;
+  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait, max_size, max_time,
+      rotate;
   bool free_stacks = false, no_follow_fork = false, quiet = false;
   bool strip_paths = false, strip_args = false;
   std::vector<std::string> command;
@@ -60,6 +61,9 @@ absl::StatusOr<std::string> OptionText(const Options& o) {
   add("ring", o.ring_size);
   add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
   add("exit_wait", o.exit_wait);
+  add("max_size", o.max_size);
+  add("max_time", o.max_time);
+  add("rotate", o.rotate);
   if (o.free_stacks) pairs.push_back("free_stacks");
   if (o.no_follow_fork) pairs.push_back("follow_fork=off");
   if (o.quiet) pairs.push_back("quiet");
@@ -282,6 +286,12 @@ void AddRun(Program& program) {
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",
                  "how long a normal exit waits for the collector (default 1s)");
+  command.Option("--max-size", &options->max_size, "SIZE",
+                 "keep no more than that on disk: of the oldest time only sums");
+  command.Option("--max-time", &options->max_time, "TIME",
+                 "keep no events that are older, only sums");
+  command.Option("--rotate", &options->rotate, "N",
+                 "in how many files the history is kept (default 8, with one of the limits)");
   command.Flag("--strip-paths", &options->strip_paths,
                "write no private folder into the recording: of files only what is everybody's");
   command.Flag("--strip-args", &options->strip_args,

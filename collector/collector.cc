@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
   const session::Options options = ParseOptions(info.options);
   format::WriterOptions how;
   how.strip = {options.strip_paths, options.strip_args, info.cwd};
+  how.parts = around.parts != nullptr && LimitsOf(options).bounded();
   if (around.desk != nullptr) {
     control::NameChunk first;
     first.begins_anew = true;
@@ -90,6 +91,8 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
                SettingOf(info_, "CUDA_VISIBLE_DEVICES")),
       flushed_ns_(around.clock->NowNs()),
       facts_due_ns_(flushed_ns_ + kFlushEvery) {
+  if (around_.parts != nullptr && LimitsOf(options_).bounded())
+    history_.emplace(LimitsOf(options_), flushed_ns_);
   policy_.Follow(options_, flushed_ns_);
 }
 
@@ -125,12 +128,13 @@ absl::Status Collector::Run() {
 
 bool Collector::Round() {
   bool more = false;
-  if (!output_->stalled() || output_->Retry().ok()) {
+  if (OutputIsWritable()) {
     DrainSome(LookAtTarget(), &more);
     if (!more) AskForNames();
     devices_.WriteSamples(&recorder_, /*drained=*/!more && !recovery_.active());
     SnapshotIfDue();
     FlushIfDue();
+    EndPartIfDue();
   }
   LookAtTrends();
   ServeDesk(/*drained=*/!more && !output_->stalled());

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,10 @@
 #include "collector/control/desk.h"
 #include "collector/devices.h"
 #include "collector/frame_namer.h"
+#include "collector/history.h"
 #include "collector/oom_watch.h"
 #include "collector/output_file.h"
+#include "collector/part_files.h"
 #include "collector/recorder.h"
 #include "collector/recovery.h"
 #include "collector/session_drain.h"
@@ -76,6 +79,9 @@ struct Surroundings {
   control::Desk* desk = nullptr;
   // The recording's path, for whoever asks; may be empty.
   std::string output_path = {};
+  // Where the history is bounded (docs/long-runs.md): the files of its parts, the output's among
+  // them. Null: it is not bounded, whatever the options say.
+  PartFiles* parts = nullptr;
 };
 
 class Collector {
@@ -110,6 +116,8 @@ class Collector {
   bool IsDetached() const;
   void WaitUntilLetGo();
   bool IsCut() const { return around_.is_cut && around_.is_cut(); }
+  bool OutputIsWritable();
+  absl::Status RetryOutput();
   absl::Status CheckOutputIfDue();
   absl::Status CheckOutput();
   bool ReleaseUnrecovered();
@@ -135,6 +143,13 @@ class Collector {
   std::vector<control::SiteRow> CopySites();
   control::Reply Carry(const control::Request& request, bool drained);
   absl::Status ChangeOptions(const std::string& text, uint64_t now_ns);
+
+  // The parts of a bounded history (collector_parts.cc).
+  void EndPartIfDue();
+  void EndPart(const char* why);
+  bool DropOldestPart();
+  void DropParts();
+  absl::Status PublishPart();
 
   void AskForNames();
   void WriteNames();
@@ -169,7 +184,13 @@ class Collector {
   uint64_t flushed_ns_ = 0;
   uint64_t facts_due_ns_ = 0;
   uint64_t checked_ns_ = 0;
-  std::string taken_away_;  // what was done to the output that is written on
+  std::optional<History> history_;
+  std::unique_ptr<format::Sink> ending_;  // of the part before, while it is not written whole
+  OutputFile* ending_file_ = nullptr;
+  bool unpublished_ = false;     // the newest part does not have the recording's name yet
+  uint64_t parts_retry_ns_ = 0;  // when to try again what failed
+  std::string parts_problem_;    // why the history could not be bounded, the last time
+  std::string taken_away_;       // what was done to the output that is written on
   std::unique_ptr<OutputFile> next_output_;
   std::atomic<bool> stop_{false};
 };

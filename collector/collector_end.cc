@@ -42,7 +42,11 @@ void Collector::AddLateFacts(const gmt::Exit& exit) {
     libraries["python"] = python;
   AddLibraries(libraries, &facts);
   *facts.mutable_exit() = exit;
-  if (IsDetached()) facts.set_ended_by("detach");
+  if (IsDetached()) {
+    facts.set_ended_by("detach");
+  } else if (history_.has_value() && LookAtTarget() != TargetState::kRunning) {
+    facts.set_ended_by("exit");  // the parts before say why each of them ended
+  }
   facts.set_end_t_ns(static_cast<int64_t>(std::max(recorder_.newest_ns(), alive_ns_) - start_ns));
   *facts.mutable_losses() = MakeLosses(around_.session.control(), drain_.losses());
   devices_.TakeChanged();
@@ -83,6 +87,8 @@ std::string Collector::OutputNote() const {
   std::vector<std::string> notes;
   if (!around_.output_note.empty()) notes.push_back(around_.output_note);
   if (!taken_away_.empty()) notes.push_back(absl::StrCat("the file ", taken_away_));
+  if (!parts_problem_.empty())
+    notes.push_back(absl::StrCat("its size is not bounded: ", parts_problem_));
   if (output_->stalls() > 0) {
     notes.push_back(absl::StrCat("writing failed ", output_->stalls(), " time(s), last: ",
                                  output_->stall_reason(), "; events from then may be missing"));
@@ -137,6 +143,7 @@ absl::Status Collector::Finish() {
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
   devices_.WriteSamples(&recorder_, /*drained=*/true);
+  if (history_.has_value()) recorder_.AddAggregates();
   if (detached) {
     recorder_.AddSnapshot("detach", "detach", exactness, drain_.losses());
   } else if (options_.snapshot_at_exit) {
@@ -149,8 +156,10 @@ absl::Status Collector::Finish() {
   WriteNames();
 
   absl::Status status = recorder_.Finish();
-  for (uint64_t waited = 0; output_->stalled() && waited < kDiskPatience; waited += kIdleWait) {
-    status = output_->Retry();
+  parts_retry_ns_ = 0;
+  if (unpublished_) status = RetryOutput();
+  for (uint64_t waited = 0; !status.ok() && waited < kDiskPatience; waited += kIdleWait) {
+    status = RetryOutput();
     if (!status.ok()) around_.clock->Wait(kIdleWait);
   }
   if (absl::Status output = CheckOutput(); !output.ok()) return output;

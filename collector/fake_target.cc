@@ -178,6 +178,10 @@ std::map<uint64_t, uint64_t> Recording::LiveOf(const gmt::Snapshot& snapshot) {
   return live;
 }
 
+int64_t Recording::TimeOf(const gmt::Snapshot& snapshot, size_t row) {
+  return format::DecodeLive(snapshot.live())->at(row).t_ns;
+}
+
 const gmt::Snapshot* Recording::FindSnapshot(const std::string& name) const {
   for (const gmt::Snapshot& snapshot : snapshots) {
     if (snapshot.name() == name) return &snapshot;
@@ -206,6 +210,10 @@ class Everything : public format::RecordingVisitor {
   }
   absl::Status OnSnapshot(const gmt::Snapshot& snapshot) override {
     recording_->snapshots.push_back(snapshot);
+    return absl::OkStatus();
+  }
+  absl::Status OnAggregates(const gmt::Aggregates& aggregates) override {
+    recording_->aggregates.push_back(aggregates);
     return absl::OkStatus();
   }
   absl::Status OnFacts(const gmt::Facts& facts) override {

@@ -98,12 +98,15 @@ struct Recording {
   std::vector<format::Event> events;
   std::vector<gmt::Gap> gaps;
   std::vector<gmt::Snapshot> snapshots;
+  std::vector<gmt::Aggregates> aggregates;
   std::unique_ptr<format::RecordingReader> reader;
 
   std::string String(uint32_t id) const { return std::string(reader->definitions().string(id)); }
   // What is live after the last event, by address: sizes of device memory.
   std::map<uint64_t, uint64_t> LiveByEvents() const;
   static std::map<uint64_t, uint64_t> LiveOf(const gmt::Snapshot& snapshot);
+  // When a row of it was allocated.
+  static int64_t TimeOf(const gmt::Snapshot& snapshot, size_t row);
   const gmt::Snapshot* FindSnapshot(const std::string& name) const;
   size_t Count(gmt::Kind kind) const;
 };

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "collector/arguments.h"
@@ -94,11 +95,13 @@ std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rf
 class Recording {
  public:
   Recording(SessionClaim* claim, Target* target, int output)
-      : claim_(claim), target_(target), clock_(target->pidfd()), output_(output) {}
+      : claim_(claim), target_(target), clock_(target->pidfd()) {
+    parts_ = std::make_unique<PartFiles>(output);
+  }
 
   absl::Status Run(bool once) {
     if (!once) Serve();
-    auto file = std::make_unique<OutputFile>(output_);
+    auto file = std::make_unique<OutputFile>(parts_->fd());
     absl::Status status;
     for (int n = 0; n < kMaxOutputs && file != nullptr; ++n) {
       auto collector = Collector::Start(MakeSurroundings(), std::move(file));
@@ -111,7 +114,7 @@ class Recording {
       target_has_ended_ = (*collector)->TargetHasEnded();
       file = (*collector)->TakeNextOutput();
     }
-    if (status.ok()) status = OutputFile(output_).SyncToDisk();
+    if (status.ok()) status = OutputFile(parts_->fd()).SyncToDisk();
     return status;
   }
   bool target_has_ended() const { return target_has_ended_; }
@@ -126,7 +129,8 @@ class Recording {
     around.next_output = [this] { return NextOutput(); };
     around.output_note = note_;
     around.desk = server_ == nullptr ? nullptr : &desk_;
-    around.output_path = PathOfDescriptor(output_);
+    around.output_path = PathOfDescriptor(parts_->fd());
+    around.parts = parts_.get();
     around.device_source = [this] {
       const char* nvml = std::getenv("GPUMEMTRACE_NVML");
       return std::make_unique<Nvml>(nvml == nullptr ? "" : nvml,
@@ -136,17 +140,18 @@ class Recording {
   }
 
   absl::StatusOr<std::unique_ptr<OutputFile>> NextOutput() {
-    const std::string before = PathOfDescriptor(output_);
-    auto next = CreateNextOutput(output_);
+    const std::string before = PathOfDescriptor(parts_->fd());
+    auto next = CreateNextOutput(parts_->fd());
     if (!next.ok()) {
       Log(std::string(next.status().message()));
       return next.status();
     }
-    output_ = next->fd;  // the old one stays open: its collector has not let go of it yet
+    // The old one stays open: its collector has not let go of it yet.
+    former_parts_.push_back(std::exchange(parts_, std::make_unique<PartFiles>(next->fd)));
     note_ = absl::StrCat("began anew: ", before, " was deleted or cut while it was written");
     Log(absl::StrCat(note_, "; going on in ", next->path));
     EnterRunLog(target_->pid(), claim_->Path(), next->path);
-    return std::make_unique<OutputFile>(output_);
+    return std::make_unique<OutputFile>(next->fd);
   }
 
   // Who cannot be served does not keep the recording from being made.
@@ -157,7 +162,7 @@ class Recording {
     options.hello.set_pid(target_->pid());
     options.hello.set_collector_pid(static_cast<uint64_t>(getpid()));
     options.hello.set_release(std::string(format::ToolVersion()));
-    options.hello.set_recording(PathOfDescriptor(output_));
+    options.hello.set_recording(PathOfDescriptor(parts_->fd()));
     auto server = control::Server::Start(options, &desk_);
     if (!server.ok()) return Log(absl::StrCat("no control socket: ", server.status().message()));
     server_ = *std::move(server);
@@ -173,7 +178,8 @@ class Recording {
   SessionClaim* claim_;
   Target* target_;
   SystemClock clock_;
-  int output_;
+  std::unique_ptr<PartFiles> parts_;
+  std::vector<std::unique_ptr<PartFiles>> former_parts_;
   std::string note_;
   bool target_has_ended_ = false;
   control::Desk desk_;

@@ -64,6 +64,9 @@ class OutputFile : public format::Sink {
   int stalls() const { return stalls_; }
   const std::string& stall_reason() const { return stall_reason_; }
 
+  // All that was appended, whether it is written or kept back.
+  uint64_t size() const { return written_ + kept_.size(); }
+
   // DATA_LOSS where the file has lost its name or bytes that were written: what was done to it.
   absl::Status Check();
   // Makes what was written durable.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/aggregates.h"
 #include "collector/snapshot.h"
 
 namespace gmt::collector {
@@ -208,10 +209,17 @@ std::string Recorder::AddSnapshot(const std::string& wanted, const std::string& 
   taken.set_reason(reason);
   Keep(writer_->Add(event, taken));
 
-  gmt::Snapshot snapshot;
+  gmt::Snapshot snapshot = MakeSnapshot(exactness, losses);
   snapshot.set_name(name);
   snapshot.set_reason(reason);
-  snapshot.set_t_ns(event.t_ns);
+  Keep(writer_->Add(snapshot));
+  return name;
+}
+
+gmt::Snapshot Recorder::MakeSnapshot(const Exactness& exactness,
+                                     const session::RingLosses& losses) {
+  gmt::Snapshot snapshot;
+  snapshot.set_t_ns(translator_.Time(newest_ns_));
   snapshot.set_exact(exactness.inexact_because.empty());
   snapshot.set_inexact_because(exactness.inexact_because);
   *snapshot.mutable_live() = MakeLiveRows(live_, &translator_);
@@ -225,8 +233,35 @@ std::string Recorder::AddSnapshot(const std::string& wanted, const std::string& 
   }
   *snapshot.mutable_losses() = MakeLosses(session_.control(), losses);
   AddInFlight(session_, &translator_, &stacks_, &snapshot);
+  return snapshot;
+}
+
+void Recorder::AddAggregates() {
+  gmt::Aggregates aggregates = MakeAggregates(tally_, translator_, &stacks_);
+  aggregates.set_t_ns(translator_.Time(newest_ns_));
+  aggregates.set_events(writer_->events_written());
+  Keep(writer_->Add(aggregates));
+}
+
+std::unique_ptr<format::Sink> Recorder::BeginPart(std::unique_ptr<format::Sink> sink,
+                                                  const gmt::Header& header,
+                                                  const gmt::Facts& facts,
+                                                  const Exactness& exactness,
+                                                  const session::RingLosses& losses) {
+  auto ended = writer_->BeginPart(std::move(sink), header);
+  Keep(ended.status());
+  if (!ended.ok()) return nullptr;
+  events_before_part_ = writer_->events_written();
+  threads_.clear();  // a part names its threads itself
+  last_thread_ = 0;
+  AddFacts(facts);
+  AddAggregates();
+  gmt::Snapshot snapshot = MakeSnapshot(exactness, losses);
+  snapshot.set_name(NewSnapshotName(absl::StrCat("part-", header.part())));
+  snapshot.set_reason("part");
   Keep(writer_->Add(snapshot));
-  return name;
+  Flush();
+  return *std::move(ended);
 }
 
 void Recorder::AddLosses(const session::RingLosses& losses) {

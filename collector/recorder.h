@@ -78,6 +78,16 @@ class Recorder {
   void AddSymbols(const gmt::Symbols& symbols) { Keep(writer_->Add(symbols)); }
   void AddLosses(const session::RingLosses& losses);
 
+  // Goes on in the next part of the recording, which begins with what is known of all before it: sums
+  // and live set. Returns what the part before was written to; null where that failed.
+  std::unique_ptr<format::Sink> BeginPart(std::unique_ptr<format::Sink> sink,
+                                          const gmt::Header& header, const gmt::Facts& facts,
+                                          const Exactness& exactness,
+                                          const session::RingLosses& losses);
+  void AddAggregates();
+  uint64_t bytes_of_part() const { return writer_->bytes_written(); }
+  bool has_events_of_part() const { return writer_->events_written() > events_before_part_; }
+
   void Flush() { Keep(writer_->Flush()); }
   absl::Status Finish();
 
@@ -106,6 +116,7 @@ class Recorder {
     uint64_t allocated, reserved;
   };
 
+  gmt::Snapshot MakeSnapshot(const Exactness& exactness, const session::RingLosses& losses);
   std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
   void Note(const session::Record& record);
@@ -128,6 +139,7 @@ class Recorder {
   Samples samples_;
   std::map<uint8_t, Totals> totals_;
   std::set<std::string> snapshot_names_;
+  uint64_t events_before_part_ = 0;
 };
 
 // The session's counters and the reader's, as the file has them.

@@ -86,7 +86,10 @@ TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small = {4096, before.rlim_max};
   auto sink = FileSink(Path("a.gmt"), IfExists::kFail);
-  auto writer = RecordingWriter::Create(*std::move(sink), Header(), {Chunk::NONE, 3, 10});
+  WriterOptions options;
+  options.codec = Chunk::NONE;
+  options.chunk_events = 10;
+  auto writer = RecordingWriter::Create(*std::move(sink), Header(), options);
   ASSERT_TRUE(writer.ok());
   setrlimit(RLIMIT_FSIZE, &small);
   absl::Status status;

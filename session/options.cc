@@ -171,6 +171,29 @@ const char* TakeExitWait(std::string_view value, Options* o) {
   return ParseDuration(value, &o->exit_wait_ns) ? nullptr : "not a time such as 1s";
 }
 
+const char* TakeMaxSize(std::string_view value, Options* o) {
+  constexpr uint64_t kLeast = 16 << 20;  // less does not hold what one part begins with
+  uint64_t bytes;
+  if (!ParseSize(value, &bytes) || bytes < kLeast) return "not a size of 16MiB or more";
+  o->max_bytes = bytes;
+  return nullptr;
+}
+
+const char* TakeMaxTime(std::string_view value, Options* o) {
+  constexpr uint64_t kLeast = 1000000000;
+  uint64_t ns;
+  if (!ParseDuration(value, &ns) || ns < kLeast) return "not a time of 1s or more, such as 24h";
+  o->max_ns = ns;
+  return nullptr;
+}
+
+const char* TakeRotate(std::string_view value, Options* o) {
+  uint64_t parts;
+  if (!ParseSize(value, &parts) || parts < 2 || parts > 1000) return "not a number from 2 to 1000";
+  o->parts = static_cast<uint32_t>(parts);
+  return nullptr;
+}
+
 using TakeFlag = bool Options::*;
 struct Flag {
   std::string_view key;
@@ -185,13 +208,11 @@ struct Key {
   std::string_view key;
   const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
 };
-constexpr Key kKeys[] = {{"output", TakeOutput},      {"stacks", TakeStacks},
-                         {"heap", TakeHeap},          {"cupti", TakeCupti},
-                         {"ring", TakeRing},          {"snapshot", TakeSnapshot},
-                         {"exit_wait", TakeExitWait}, {"strip", TakeStrip},
-                         {"listen", TakeListen}};
-
-constexpr std::string_view kLater[] = {"max_size", "max_time", "rotate", "listen"};
+constexpr Key kKeys[] = {
+    {"output", TakeOutput},      {"stacks", TakeStacks},    {"heap", TakeHeap},
+    {"cupti", TakeCupti},        {"ring", TakeRing},        {"snapshot", TakeSnapshot},
+    {"exit_wait", TakeExitWait}, {"strip", TakeStrip},      {"listen", TakeListen},
+    {"max_size", TakeMaxSize},   {"max_time", TakeMaxTime}, {"rotate", TakeRotate}};
 
 const char* TakePair(std::string_view pair, Options* options) {
   const size_t equals = pair.find('=');
@@ -206,9 +227,6 @@ const char* TakePair(std::string_view pair, Options* options) {
   }
   for (const Key& known : kKeys) {
     if (key == known.key) return has_value ? known.take(value, options) : "it needs a value";
-  }
-  for (const std::string_view later : kLater) {
-    if (key == later) return "not in this release";
   }
   return "unknown option";
 }

@@ -49,7 +49,11 @@ struct Options {
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;
   bool strip_paths = false, strip_args = false;  // of the recording
-  bool dormant = false;  // only while somebody has attached
+  bool dormant = false;                          // only while somebody has attached
+  // Bounds of what stays on disk (docs/long-runs.md); 0: none.
+  uint64_t max_bytes = 0;
+  uint64_t max_ns = 0;  // how old events may become
+  uint32_t parts = 0;
 };
 
 // Why one pair of the text was not taken.

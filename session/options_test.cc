@@ -68,9 +68,17 @@ TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersHold) {
   EXPECT_TRUE(options_.quiet);
 }
 
-TEST_F(OptionsTest, OptionOfALaterReleaseIsNotIgnored) {
-  Parse("listen=:9400");
-  EXPECT_THAT(errors_, ElementsAre("listen=:9400: not in this release"));
+TEST_F(OptionsTest, HistoryIsBoundedBySizeAgeAndNumberOfFiles) {
+  EXPECT_EQ(options_.max_bytes + options_.max_ns + options_.parts, 0u);
+  Parse("max_size=1GiB,max_time=24h,rotate=4");
+  EXPECT_EQ(options_.max_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(options_.max_ns, 86400000000000u);
+  EXPECT_EQ(options_.parts, 4u);
+  Parse("max_size=1MiB,max_time=10ms,rotate=1,rotate=1001");
+  EXPECT_THAT(errors_, ElementsAre("max_size=1MiB: not a size of 16MiB or more",
+                                   "max_time=10ms: not a time of 1s or more, such as 24h",
+                                   "rotate=1: not a number from 2 to 1000",
+                                   "rotate=1001: not a number from 2 to 1000"));
 }
 
 TEST_F(OptionsTest, CuptiIsOneOfThree) {
