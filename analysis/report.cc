@@ -58,6 +58,7 @@ class ReportMaker {
     FinishRows();
     std::map<int32_t, Step> instants;
     for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
+    report_.all_time = FindAllTime(examination_);
     report_.allocator = MakeAllocatorReport(examination_, instants, options_.window);
     report_.streams =
         MakeStreamReport(trace_, definitions_, instants, options_.window, examination_.rules());

@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "analysis/all_time.h"
 #include "analysis/allocator_report.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/step_profile.h"
@@ -122,6 +123,7 @@ struct Report {
   StreamReport streams;
   std::vector<DeviceUse> uses;        // of the devices above
   std::vector<StepProfile> profiles;  // of those that have a loop
+  std::optional<AllTime> all_time;    // where events of the start are kept no more
 };
 
 // NOT_FOUND where `at`, `device` or `heap` is not in the recording.

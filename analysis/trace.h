@@ -80,6 +80,8 @@ enum RowFlags : uint16_t {
   kRowHasPool = 1u << 10,
   kRowFreedInOrder =
       1u << 11,  // of a stream-ordered allocator: the stream comes to it when it does
+  // From before the first part that is kept: its birth is known, its event is not kept.
+  kRowBornBefore = 1u << 12,
 };
 
 // Memory that was held, by row.
@@ -101,6 +103,7 @@ struct Rows {
   Column<uint64_t> requested_column, pool_column;
   Column<uint32_t> free_stack_column, name_column, scope_column;
   Column<int64_t> done_column;
+  Column<int64_t> born_column;  // of rows of step 0 whose birth a part's snapshot tells
 
   RowId count() const { return static_cast<RowId>(size.size()); }
   // Memory that the program itself says it uses, wherever it has it from (docs/nvtx.md). No
@@ -126,6 +129,11 @@ struct Rows {
   std::optional<int64_t> DoneAt(RowId row) const {
     if (row >= done_column.size() || done_column[row] == kNotDone) return std::nullopt;
     return done_column[row];
+  }
+  // When a row of step 0 was allocated, before the events that are kept begin.
+  std::optional<int64_t> BornBefore(RowId row) const {
+    if ((flags[row] & kRowBornBefore) == 0) return std::nullopt;
+    return born_column[row];
   }
   // Ids of a stack and of strings; 0: none.
   uint32_t FreeStack(RowId row) const { return At(free_stack_column, row); }
@@ -373,6 +381,9 @@ struct Trace {
   uint64_t pid = 0;           // of the process; 0: not known
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
+  // Of a recording whose older parts are gone: what it came to before its first event here, at
+  // before->t_ns() (docs/long-runs.md).
+  std::optional<Aggregates> before;
 
   Step last_step() const { return static_cast<Step>(steps.size()); }
   int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps.TimeOf(step - 1); }

@@ -38,6 +38,7 @@ absl::Status TraceBuilder::OnHeader(const Header& header) {
 }
 
 absl::Status TraceBuilder::OnEvents(const format::EventBatch& batch) {
+  has_events_ = true;
   for (const Event& event : batch.events) OnEvent(event, batch);
   return absl::OkStatus();
 }
@@ -67,11 +68,38 @@ absl::Status TraceBuilder::OnLosses(const Losses& losses) {
   return absl::OkStatus();
 }
 
+// Those of later parts repeat what the events before them say.
+absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
+  if (!has_events_ && !trace_.before.has_value() && aggregates.events() > 0)
+    trace_.before = aggregates;
+  return absl::OkStatus();
+}
+
+// The live set that a part begins with is exact there, and is known as if its events were here. The
+// parts before a later one have told it already.
+void TraceBuilder::OnPartBegins(const std::vector<Event>& held, int64_t t_ns) {
+  if (has_events_) return;
+  trace_.end_t_ns = std::max(trace_.end_t_ns, t_ns);
+  Rows& rows = trace_.rows;
+  for (const Event& event : held) {
+    const RowId row = AddFromSnapshot(event);
+    if (row == kNoRow || !event.has(format::kHasTime)) continue;
+    --trace_.unknowns.rows_from_before;
+    rows.flags[row] |= kRowBornBefore;
+    rows.born_column.GrowTo(size_t{row} + 1);
+    rows.born_column[row] = event.t_ns;
+  }
+}
+
 // A snapshot knows allocations whose events were lost or never seen. It does not end rows: its
 // place between the events is exact only to the collector's interval.
 absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
   const auto held = format::DecodeLive(snapshot.live());
   if (!held.ok()) return held.status();
+  if (snapshot.reason() == "part") {
+    OnPartBegins(*held, snapshot.t_ns());
+    return absl::OkStatus();
+  }
   for (const Event& event : *held) AddFromSnapshot(event);
   last_snapshot_t_ns_ = std::max(last_snapshot_t_ns_, snapshot.t_ns());
   trace_.end_t_ns = std::max(trace_.end_t_ns, snapshot.t_ns());
@@ -371,24 +399,28 @@ void TraceBuilder::ReleaseAll(std::vector<std::pair<RowId, Place>> held, int64_t
   }
 }
 
-void TraceBuilder::AddFromSnapshot(const Event& held) {
+RowId TraceBuilder::AddFromSnapshot(const Event& held) {
   if (held.kind == MAP) {
     if (!IsForeign(held.memory) && !mappings_.contains(held.address)) OnMap(held);
-    return;
+    return kNoRow;
   }
   if ((held.kind != ALLOC && held.kind != CREATE && held.kind != REGISTER) ||
       IsForeign(held.memory)) {
-    return;
+    return kNoRow;
   }
   const Place place = PlacesOf(held).front();
-  if (held_.contains(place)) return;
+  if (held_.contains(place)) return kNoRow;
   const RowId row = AddRow(held, 0, kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
   // What the live set knows ahead of the events is not in an allocator's totals yet.
   if (!held.has(format::kHasTime) || held.t_ns <= trace_.end_t_ns) Count(row);
-  if (trace_.rows.IsRegion(row)) return MarkIfUnbacked(row);
-  if (trace_.rows.heap[row] > kHostHeap) MarkSegments(row);
+  if (trace_.rows.IsRegion(row)) {
+    MarkIfUnbacked(row);
+  } else if (trace_.rows.heap[row] > kHostHeap) {
+    MarkSegments(row);
+  }
+  return row;
 }
 
 uint32_t TraceBuilder::HeapOf(const Event& event) {

@@ -43,6 +43,7 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::Status OnSnapshot(const Snapshot& snapshot) override;
   absl::Status OnFacts(const Facts& facts) override;
   absl::Status OnLosses(const Losses& losses) override;
+  absl::Status OnAggregates(const Aggregates& aggregates) override;
 
   Trace Build() &&;
 
@@ -146,7 +147,8 @@ class TraceBuilder : public format::RecordingVisitor {
   void AddOptionalColumns(const format::Event& event, RowId row);
   bool MarkMappings(uint64_t start, uint64_t end);
   Reservation* ReservationOf(uint64_t address);
-  void AddFromSnapshot(const format::Event& held);
+  void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns);
+  RowId AddFromSnapshot(const format::Event& held);
 
   const format::Definitions& definitions_;
   Trace trace_;
@@ -162,6 +164,7 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::btree_map<uint64_t, uint32_t> mappings_;
   absl::btree_map<uint64_t, Reservation> reservations_;
   int64_t last_snapshot_t_ns_ = INT64_MIN;
+  bool has_events_ = false;
 
   StreamLog streams_;
   CrossCheck cross_check_;

@@ -111,6 +111,14 @@ Json HeapsJson(const InfoSummary& summary) {
   return heaps;
 }
 
+Json HistoryJson(const InfoSummary& summary) {
+  const bool dropped = summary.before.has_value();
+  return {{"files", summary.parts},
+          {"details_from_t_ns", dropped ? Json(summary.before->t_ns()) : Json()},
+          {"events_before", dropped ? Json(summary.before->events()) : Json(0)},
+          {"ended_by", summary.facts.ended_by().empty() ? Json() : Json(summary.facts.ended_by())}};
+}
+
 Json SnapshotsJson(const InfoSummary& summary) {
   Json snapshots = Json::array();
   for (const InfoSummary::SnapshotInfo& snapshot : summary.snapshots) {
@@ -149,6 +157,7 @@ void PrintInfoJson(const std::string& path, InfoSummary& summary, const interop:
   info["losses"] = LossesJson(summary);
   info["devices"] = DevicesJson(summary.facts);
   info["heaps"] = HeapsJson(summary);
+  info["history"] = HistoryJson(summary);
   info["snapshots"] = SnapshotsJson(summary);
   info["libraries"] = SettingsJson(summary.facts.libraries(), kLibraries);
   info["sources"] = SettingsJson(summary.facts.sources(), kSources);
@@ -195,6 +204,16 @@ std::string EventsText(const InfoSummary& summary) {
   return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {} other",
                      Count(summary.alloc), Count(summary.free), Count(summary.free_failed),
                      Count(summary.alloc_failed), Count(summary.other));
+}
+
+// Empty where everything is there, in one file.
+std::string HistoryText(const InfoSummary& summary) {
+  std::string text;
+  if (summary.parts > 1) text = fmt::format("in {} files", summary.parts);
+  if (!summary.before.has_value()) return text;
+  return fmt::format("{}{}events from {} on; of {} before only sums", text,
+                     text.empty() ? "" : "; ", Duration(summary.before->t_ns()),
+                     Plural(summary.before->events(), "event"));
 }
 
 std::string LossesText(const InfoSummary& summary) {
@@ -249,6 +268,7 @@ void PrintInfoText(const std::string& path, InfoSummary& summary, const interop:
   Row(terminal, "of a job", RankText(summary.facts));
   Row(terminal, "duration", Duration(summary.duration_ns()));
   Row(terminal, "events", EventsText(summary));
+  Row(terminal, "history", HistoryText(summary));
   Row(terminal, "losses", LossesText(summary));
   Row(terminal, "devices", Join(summary.facts.devices(), DeviceText));
   Row(terminal, "heaps", Join(summary.heaps, [](const auto& heap) {

@@ -21,6 +21,8 @@ void Merge(const Facts& later, Facts* facts) {
 
 absl::Status InfoSummary::OnHeader(const Header& value) {
   if (!std::exchange(has_header_, true)) header = value;
+  facts.clear_ended_by();  // of the part before
+  ++parts;
   return absl::OkStatus();
 }
 
@@ -54,9 +56,16 @@ absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
 
 absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
   last_t_ns = std::max(last_t_ns, value.t_ns());
+  if (value.has_losses()) losses = value.losses();
+  if (value.reason() == "part") return absl::OkStatus();  // repeats what the events say
   snapshots.push_back(
       {value.name(), value.reason(), value.t_ns(), value.exact(), value.live().count()});
-  if (value.has_losses()) losses = value.losses();
+  return absl::OkStatus();
+}
+
+absl::Status InfoSummary::OnAggregates(const Aggregates& value) {
+  if (parts == 1 && alloc + free + free_failed + alloc_failed + other == 0 && value.events() > 0)
+    before = value;
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ class InfoSummary : public format::RecordingVisitor {
   absl::Status OnSnapshot(const Snapshot& value) override;
   absl::Status OnFacts(const Facts& value) override;
   absl::Status OnLosses(const Losses& value) override;
+  absl::Status OnAggregates(const Aggregates& value) override;
 
   uint64_t pid() const { return facts.has_pid() ? facts.pid() : header.pid(); }
   int64_t duration_ns() const;
@@ -56,6 +58,8 @@ class InfoSummary : public format::RecordingVisitor {
   int64_t last_t_ns = 0;
   std::map<std::string, HeapCounts> heaps;
   std::vector<SnapshotInfo> snapshots;
+  uint32_t parts = 0;                // files that were read
+  std::optional<Aggregates> before;  // of what is kept no more
 
  private:
   const format::Definitions& definitions_;

@@ -39,6 +39,11 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   AddIf(unknowns.rows_from_before,
         absl::StrCat(Plural(unknowns.rows_from_before, "allocation"), " from before the recording"),
         lacks);
+  if (trace.before.has_value()) {
+    lacks.push_back(absl::StrCat(Plural(trace.before->events(), "event"), " before ",
+                                 Duration(trace.before->t_ns()),
+                                 " of the recording: only their sums are kept"));
+  }
   AddIf(unknowns.frees_unmatched,
         absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of memory that is not known"),
         lacks);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_all_time.h"
 #include "cli/report_allocator.h"
 #include "cli/report_categories.h"
 #include "cli/report_device_use.h"
@@ -82,6 +83,7 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
                {"reconciliation", ReconciliationJson(report.allocator)},
                {"streams", StreamsJson(report.streams)},
                {"cross_check", CrossCheckJson(report.streams.cross_check)},
+               {"all_time", AllTimeJson(report.all_time, top)},
                {"lacks", lacks}};
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/report_all_time.h"
 #include "cli/report_allocator.h"
 #include "cli/report_categories.h"
 #include "cli/report_device_use.h"
@@ -26,6 +27,7 @@ using analysis::ReportRow;
 
 constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kStreamRows = 3;
+constexpr size_t kAllTimeRows = 5;
 constexpr size_t kIndent = 34;  // where a row's text begins
 constexpr size_t kMinTextWidth = 30;
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
@@ -242,6 +244,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     text += StepProfileText(report.profiles, device.index);
     text += DeviceUseText(report.uses, device.index);
   }
+  text += AllTimeText(report.all_time, std::min(top, kAllTimeRows), width);
   return text + StreamText(report.streams, std::min(top, kStreamRows)) + Unknown(report, lacks);
 }
 
