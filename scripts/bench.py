@@ -203,6 +203,19 @@ class Bench:
                 self.add(f"drained on one core: {names[name]}", f"{rate / 1e6:.1f} M events/s",
                          f"{1e9 / rate:.0f} ns each")
 
+    def beside(self):
+        """What the collector takes beside a program that makes so many events a second, evenly spread."""
+        for rate in (10_000, 200_000):
+            runs = []
+            for _ in range(1 if self.quick else 3):
+                done = subprocess.run([str(self.build / "benchmark" / "long_run"), "cost", str(rate),
+                                       "2" if self.quick else "20", str(self.build / "bin" / "gpumemtrace-collector")],
+                                      capture_output=True, text=True, check=True)
+                runs.append(json.loads(done.stdout))
+            run = sorted(runs, key=lambda run: run["share"])[len(runs) // 2]
+            self.add(f"collector beside {rate:,} events/s", f"{100 * run['share']:.1f} % of a core",
+                     f"{run['rate']:,.0f} events/s made, {run['memory'] / 2**20:.0f} MiB at most")
+
     def recording(self):
         """Bytes per event of a training loop, and the report on it."""
         events = 200_000 if self.quick else 10_000_000
@@ -315,6 +328,7 @@ class Bench:
             self.session(clock)
             self.instructions()
             self.drain()
+            self.beside()
             self.recording()
             self.training()
             self.start_up("true", ["true"], 300)
