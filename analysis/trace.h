@@ -82,7 +82,14 @@ enum RowFlags : uint16_t {
       1u << 11,  // of a stream-ordered allocator: the stream comes to it when it does
   // From before the first part that is kept: its birth is known, its event is not kept.
   kRowBornBefore = 1u << 12,
+  // Of what was held before somebody attached to the program: the program told of it then, or it was
+  // freed since and nobody had told. No stack is known of either.
+  kRowToldBefore = 1u << 12,
+  kRowUntoldBefore = 1u << 13,
 };
+
+// The API of events that tell of memory from before an attach.
+inline constexpr char kBeforeAttachApi[] = "(before attach)";
 
 // Memory that was held, by row.
 struct Rows {
@@ -377,6 +384,10 @@ struct Trace {
   std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;
   Losses losses;
+  // What the program's collector had found out of leaks when it wrote this, and since when there are
+  // events: a recording may have details of its last hour alone.
+  std::optional<LeakState> leak_state;
+  std::optional<int64_t> first_t_ns;  // of the first event
   std::string imported_from;  // empty: recorded
   uint64_t pid = 0;           // of the process; 0: not known
   int64_t start_unix_ns = 0;

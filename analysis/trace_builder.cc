@@ -68,8 +68,9 @@ absl::Status TraceBuilder::OnLosses(const Losses& losses) {
   return absl::OkStatus();
 }
 
-// Those of later parts repeat what the events before them say.
+// Sums of later parts repeat what the events before them say; what is known of leaks grows.
 absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
+  if (aggregates.has_leaks()) trace_.leak_state = aggregates.leaks();
   if (!has_events_ && !trace_.before.has_value() && aggregates.events() > 0)
     trace_.before = aggregates;
   return absl::OkStatus();
@@ -109,6 +110,7 @@ absl::Status TraceBuilder::OnSnapshot(const Snapshot& snapshot) {
 
 void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) {
   trace_.end_t_ns = std::max(trace_.end_t_ns, event.t_ns);
+  if (!trace_.first_t_ns) trace_.first_t_ns = event.t_ns;
   streams_.OnEvent(event);
   cross_check_.OnEvent(event);
   switch (event.kind) {
@@ -155,7 +157,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
     const bool from_snapshot = (rows.flags[old] & kRowFromBefore) != 0 &&
                                event.t_ns <= last_snapshot_t_ns_ && rows.size[old] == event.size;
     if (from_snapshot) {  // the snapshot ran ahead of this event
-      rows.flags[old] &= static_cast<uint8_t>(~kRowFromBefore);
+      rows.flags[old] &= static_cast<uint16_t>(~kRowFromBefore);
       --trace_.unknowns.rows_from_before;
       trace_.steps.push_back({old, false, event.t_ns});
       rows.birth[old] = trace_.last_step();
@@ -170,7 +172,7 @@ void TraceBuilder::OnAlloc(const Event& event) {
     Die(old, event.t_ns);
   }
   if (place.space < kFirstBlockSpace) freed_.erase(place);
-  held->second = Bear(event);
+  held->second = IsToldBefore(event) ? AddToldBefore(event) : Bear(event);
   const RowId row = held->second;
   NotePlace(place, row);
   Count(row);
@@ -178,12 +180,26 @@ void TraceBuilder::OnAlloc(const Event& event) {
   NoteDriverCall(event, row);
 }
 
+// What was held before somebody attached is told as allocations of a call that nobody made.
+bool TraceBuilder::IsToldBefore(const Event& event) {
+  if (event.api == 0 || event.stack != 0) return false;
+  if (event.api == before_attach_) return true;
+  if (definitions_.string(event.api) != kBeforeAttachApi) return false;
+  before_attach_ = event.api;
+  return true;
+}
+
+RowId TraceBuilder::AddToldBefore(const Event& event) {
+  ++trace_.unknowns.rows_from_before;
+  return AddRow(event, 0, kRowFromBefore | kRowToldBefore);
+}
+
 RowId TraceBuilder::Bear(const Event& event) {
   trace_.steps.push_back({trace_.rows.count(), false, event.t_ns});
   return AddRow(event, trace_.last_step(), 0);
 }
 
-RowId TraceBuilder::AddRow(const Event& event, Step birth, uint8_t flags) {
+RowId TraceBuilder::AddRow(const Event& event, Step birth, uint16_t flags) {
   Rows& rows = trace_.rows;
   const RowId row = rows.count();
   const uint32_t heap = HeapOf(event);
@@ -299,7 +315,7 @@ RowId TraceBuilder::FreeOfUnknown(const Event& event) {
     ++trace_.unknowns.frees_unmatched;
     return kNoRow;
   }
-  const RowId row = AddRow(event, 0, kRowFromBefore);
+  const RowId row = AddRow(event, 0, kRowFromBefore | kRowUntoldBefore);
   trace_.rows.stack[row] = 0;  // a stack of a free says nothing about who allocated
   ++trace_.unknowns.rows_from_before;
   const Place place = PlacesOf(event).front();
@@ -410,7 +426,8 @@ RowId TraceBuilder::AddFromSnapshot(const Event& held) {
   }
   const Place place = PlacesOf(held).front();
   if (held_.contains(place)) return kNoRow;
-  const RowId row = AddRow(held, 0, kRowFromBefore);
+  const RowId row =
+      AddRow(held, 0, IsToldBefore(held) ? kRowFromBefore | kRowToldBefore : kRowFromBefore);
   Hold(place, row);
   ++trace_.unknowns.rows_from_before;
   // What the live set knows ahead of the events is not in an allocator's totals yet.

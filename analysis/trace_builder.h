@@ -130,7 +130,9 @@ class TraceBuilder : public format::RecordingVisitor {
   Places PlacesOf(const format::Event& event);
   Place PlaceOf(uint32_t heap, Memory memory, uint64_t value) const;
 
-  RowId AddRow(const format::Event& event, Step birth, uint8_t flags);
+  RowId AddRow(const format::Event& event, Step birth, uint16_t flags);
+  bool IsToldBefore(const format::Event& event);
+  RowId AddToldBefore(const format::Event& event);
   RowId Bear(const format::Event& event);
   void Hold(const Place& place, RowId row);
   void NotePlace(const Place& place, RowId row);
@@ -154,6 +156,7 @@ class TraceBuilder : public format::RecordingVisitor {
   Trace trace_;
   CodedColumn<uint32_t> context_;  // by row
   absl::flat_hash_map<uint32_t, uint32_t> heap_by_string_;
+  uint32_t before_attach_ = 0;  // string, once it is known
   // The last one asked for: most events are of one heap.
   uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
   absl::flat_hash_map<Place, RowId> held_;

@@ -58,6 +58,8 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
       {"eta_ns", OrNull(suspect.eta_ns)},
       {"low_eta_ns", OrNull(suspect.low_eta_ns)},
       {"high_eta_ns", OrNull(suspect.high_eta_ns)},
+      {"before_bytes", suspect.before.bytes},
+      {"before_blocks", suspect.before.blocks},
       {"stacks", Json::array()}};
   for (const analysis::LeakStack& stack : suspect.stacks)
     json["stacks"].push_back(StackJson(stack, stacks));
@@ -95,6 +97,18 @@ std::string LeaksJson(const LeakReport& report, const LeaksShown& shown,
                               {"low_bytes_per_cycle", Slope(minima.low_bytes_per_cycle)},
                               {"high_bytes_per_cycle", Slope(minima.high_bytes_per_cycle)}});
   }
+  json["before"] = Json::array();
+  for (const analysis::HeldBefore& before : report.before) {
+    json["before"].push_back({{"device", DeviceJson(before.device)},
+                              {"heap", before.heap.empty() ? Json() : Json(before.heap)},
+                              {"bytes", before.bytes},
+                              {"blocks", before.blocks},
+                              {"freed_bytes", before.freed_bytes},
+                              {"freed_blocks", before.freed_blocks},
+                              {"unknown_freed_bytes", before.unknown_freed_bytes},
+                              {"unknown_freed_blocks", before.unknown_freed_blocks}});
+  }
+  json["details_from_ns"] = OrNull(report.details_from_ns);
   json["lacks"] = shown.lacks;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

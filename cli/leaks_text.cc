@@ -90,6 +90,7 @@ class Writer {
   std::string Write() && {
     text_ = terminal_.Bold(Cut(Verdict())) + "\n";
     if (report_.cycles.count > 0) Line(Watched());
+    if (report_.details_from_ns) Line(Details());
     for (const CycleMinima& minima : MinimaShown()) Line(MinimaText(minima));
     const size_t count = std::min(shown_.top, report_.suspects.size());
     for (size_t i = 0; i < count; ++i) Suspect(report_.suspects[i]);
@@ -168,6 +169,11 @@ class Writer {
                        cycles.source, Duration(cycles.period_ns));
   }
 
+  std::string Details() const {
+    return fmt::format("of all that time; events are kept from {} on",
+                       Duration(*report_.details_from_ns));
+  }
+
   // " (9.8 MiB - 10.2 MiB)"; "" where both read the same.
   static std::string Interval(const std::string& low, const std::string& high) {
     return low == high ? "" : fmt::format(" ({} - {})", low, high);
@@ -226,6 +232,11 @@ class Writer {
       Indented(fmt::format("fix: {}", Fix(suspect.kind)));
     }
     if (suspect.eta_ns) Indented(Outlook(suspect));
+    if (suspect.before.blocks > 0) {
+      Indented(fmt::format("another {} in {} of the same sizes {} there before attach",
+                           Bytes(suspect.before.bytes), Plural(suspect.before.blocks, "block"),
+                           suspect.before.blocks == 1 ? "was" : "were"));
+    }
   }
   void Indented(const std::string& line) { Line(std::string(kIndent) + line); }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/before_attach.h"
 #include "analysis/trace_builder.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -23,6 +24,27 @@ void AddIf(uint64_t count, const std::string& text, std::vector<std::string>& la
   if (count > 0) lacks.push_back(text);
 }
 
+std::string NameOfHeap(const std::string& heap) {
+  return heap == "pytorch" ? "PyTorch's blocks"
+         : heap == "host"  ? "pinned memory"
+                           : heap + " memory";
+}
+
+// Memory that was there before somebody attached.
+void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lacks) {
+  for (const analysis::HeldBefore& before : analysis::FindHeldBefore(trace)) {
+    std::string text =
+        absl::StrCat("before attach: ", Bytes(before.bytes), " in ", NameOfHeap(before.heap), " (",
+                     Plural(before.blocks, "block"), ")");
+    if (before.device != analysis::kHostDevice) absl::StrAppend(&text, " on GPU ", before.device);
+    absl::StrAppend(&text, ", without stacks; ", Bytes(before.freed_bytes), " of it freed since");
+    if (before.unknown_freed_blocks > 0)
+      absl::StrAppend(&text, ", and ", Bytes(before.unknown_freed_bytes),
+                      " that nobody had told of");
+    lacks.push_back(std::move(text));
+  }
+}
+
 void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   const Losses& losses = trace.losses;
   const uint64_t lost = losses.overrun() + losses.holes() + losses.abandoned();
@@ -36,6 +58,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
         absl::StrCat(Plural(unknowns.frees_lost, "free"),
                      " not seen; the memory ends where its address is used again"),
         lacks);
+  AddBeforeAttach(trace, lacks);
   AddIf(unknowns.rows_from_before,
         absl::StrCat(Plural(unknowns.rows_from_before, "allocation"), " from before the recording"),
         lacks);

@@ -36,9 +36,19 @@ void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot) {
 }
 
 void ShiftIds(const Definitions::Base& base, gmt::Aggregates* aggregates) {
-  if (!aggregates->has_sites()) return;
-  Shift(base.stack, aggregates->mutable_sites()->mutable_stack());
-  Shift(base.stack, aggregates->mutable_sites()->mutable_forward_stack());
+  if (aggregates->has_sites()) {
+    Shift(base.stack, aggregates->mutable_sites()->mutable_stack());
+    Shift(base.stack, aggregates->mutable_sites()->mutable_forward_stack());
+  }
+  if (!aggregates->has_leaks()) return;
+  gmt::LeakState* leaks = aggregates->mutable_leaks();
+  Shift(base.stack, leaks->mutable_loop_stack());
+  Shift(base.stack, leaks->mutable_loop_forward_stack());
+  for (gmt::LeakSite& site : *leaks->mutable_grown()) {
+    const bool is_of_others = site.stack() == UINT32_MAX;
+    if (site.stack() != 0 && !is_of_others) site.set_stack(site.stack() + base.stack);
+    if (site.forward_stack() != 0) site.set_forward_stack(site.forward_stack() + base.stack);
+  }
 }
 
 }  // namespace gmt::format

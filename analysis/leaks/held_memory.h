@@ -34,9 +34,6 @@
 
 namespace gmt::analysis {
 
-// The API of events that tell of memory from before an attach.
-inline constexpr char kBeforeAttachApi[] = "(before attach)";
-
 using PieceId = uint32_t;
 inline constexpr PieceId kNoPiece = UINT32_MAX;
 

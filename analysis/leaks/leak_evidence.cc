@@ -86,6 +86,7 @@ LeakEvidence CollectEvidence(const Examination& examination, const LeakOptions& 
   evidence.cycles.clear = cycles.clear;
   const Trace& trace = examination.trace();
   evidence.heaps = trace.heaps;
+  evidence.before = FindHeldBefore(trace);
   if (cycles.cycles.empty()) return evidence;
   evidence.cycles.period_ns = MedianPeriod(cycles.cycles);
   evidence.watched_ns = Saturated(cycles.cycles.front().begin_t_ns, cycles.cycles.back().end_t_ns);

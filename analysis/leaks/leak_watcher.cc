@@ -24,12 +24,13 @@ bool IsOnDevice(const Piece& piece) {
 
 }  // namespace
 
-LeakWatcher::LeakWatcher(const format::Definitions& definitions, uint64_t pid)
+LeakWatcher::LeakWatcher(const format::Definitions& definitions, uint64_t pid, bool attached)
     : definitions_(definitions),
       pid_(pid),
       memory_(definitions, this),
       told_(definitions),
-      detector_(kMostSites) {}
+      detector_(kMostSites),
+      attached_(attached) {}
 
 void LeakWatcher::OnEvent(const format::Event& event) {
   if (!any_event_) first_t_ns_ = cycle_begin_ns_ = begin_ns_ = event.t_ns;
@@ -64,6 +65,7 @@ void LeakWatcher::OnSample(const format::Event& event, const gmt::Sample& sample
     sampled.bytes = process.bytes();
     source.of_process = true;
   }
+  other_.try_emplace(device, sampled.bytes - std::min(sampled.bytes, devices_[device].recorded));
   if (!journaling_) samples_.clear();
   samples_.push_back(sampled);
   Entry entry;
@@ -96,6 +98,7 @@ void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
   if (piece.from_before) {
     HeldBefore& before = BeforeOf(piece.device, piece.heap);
     if (!piece.is_segment) before.bytes += piece.size, ++before.blocks;
+    if (IsOnDevice(piece)) told_bytes_[piece.device] += piece.size;
     Entry entry = EntryOf(Happened::kHeldBefore, id, piece);
     Happen(entry);
     if (!piece.is_segment) return;
@@ -177,6 +180,25 @@ HeldBefore& LeakWatcher::BeforeOf(int32_t device, uint32_t heap) {
     known->second.heap = memory_.heaps()[std::min<size_t>(heap, memory_.heaps().size() - 1)];
   }
   return known->second;
+}
+
+// Of what a device used at first and nobody told of, nothing but the size is known.
+std::vector<HeldBefore> LeakWatcher::Before() const {
+  std::vector<HeldBefore> all;
+  bool any_told = false;
+  for (const auto& [place, before] : before_) any_told |= before.blocks > 0;
+  for (const auto& [place, before] : before_) {
+    if (any_told || attached_) all.push_back(before);
+  }
+  if (!attached_) return all;
+  for (const auto& [device, bytes] : other_) {
+    const auto told = told_bytes_.find(device);
+    HeldBefore other;
+    other.device = device;
+    other.bytes = bytes - std::min(bytes, told != told_bytes_.end() ? told->second : 0);
+    if (other.bytes > 0) all.push_back(other);
+  }
+  return all;
 }
 
 // ---- What is counted
@@ -558,7 +580,7 @@ LeakEvidence LeakWatcher::Evidence() {
     LookForCycles();
   LeakEvidence evidence;
   evidence.heaps = memory_.heaps();
-  for (const auto& [place, before] : before_) evidence.before.push_back(before);
+  evidence.before = Before();
   evidence.cycles = cycles_;
   if (cycles_.count == 0) return evidence;
   evidence.cycles.period_ns = MedianPeriod();

@@ -41,7 +41,8 @@ class LeakWatcher : private HeldMemory::Listener {
   static constexpr size_t kMostSites = 1 << 14, kJournal = 1 << 18;
 
   // `definitions` must outlive it and grow ahead of the events. `pid`: of the program, in samples.
-  LeakWatcher(const format::Definitions& definitions, uint64_t pid);
+  // `attached`: the program held memory before.
+  LeakWatcher(const format::Definitions& definitions, uint64_t pid, bool attached = false);
 
   void OnEvent(const format::Event& event);
   void OnSample(const format::Event& event, const gmt::Sample& sample);
@@ -132,6 +133,7 @@ class LeakWatcher : private HeldMemory::Listener {
   void CountHeld();
   void WatchForSilence();
 
+  std::vector<HeldBefore> Before() const;
   HeldBefore& BeforeOf(int32_t device, uint32_t heap);
   std::vector<UntrackedGrowth> Untracked() const;
   int64_t MedianPeriod() const;
@@ -172,7 +174,10 @@ class LeakWatcher : private HeldMemory::Listener {
   std::map<int32_t, OfDevice> devices_;
   std::map<int32_t, SiteHistory> segments_;
   std::vector<Source> sources_;
+  const bool attached_;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
+  std::map<int32_t, uint64_t> told_bytes_;  // bytes of the driver's memory from before, by device
+  std::map<int32_t, uint64_t> other_;  // what a device's first sample says, less what was recorded
 };
 
 }  // namespace gmt::analysis

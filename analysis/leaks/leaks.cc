@@ -8,6 +8,7 @@
 #include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_kind.h"
 #include "analysis/leaks/leak_outlook.h"
+#include "analysis/leaks/leak_state.h"
 #include "analysis/leaks/suspects.h"
 
 namespace gmt::analysis {
@@ -182,8 +183,25 @@ LeakReport ConcludeLeaks(const LeakEvidence& evidence, StackTexts& texts) {
   return Conclusion(evidence, texts).Draw();
 }
 
+// What was saved is of more cycles than there are events of; a window is asked of events.
 LeakReport FindLeaks(const Examination& examination, const LeakOptions& options) {
-  return ConcludeLeaks(CollectEvidence(examination, options), examination.stacks());
+  const Trace& trace = examination.trace();
+  LeakEvidence found = CollectEvidence(examination, options);
+  const bool is_whole = options.window.from_ns == Window().from_ns &&
+                        options.window.to_ns == Window().to_ns;
+  std::optional<LeakEvidence> saved;
+  if (trace.leak_state && is_whole) saved = EvidenceOf(*trace.leak_state);
+  const bool use_saved = saved && saved->cycles.count > found.cycles.count;
+  if (use_saved && options.device) saved->Select(*options.device);
+  LeakReport report = ConcludeLeaks(use_saved ? *saved : found, examination.stacks());
+  if (use_saved) report.details_from_ns = trace.first_t_ns;
+  if (report.before.empty()) return report;
+  for (LeakSuspect& suspect : report.suspects) {
+    std::vector<uint32_t> stacks;
+    for (const LeakStack& stack : suspect.stacks) stacks.push_back(stack.stack);
+    suspect.before = FindLikeBefore(trace, stacks);
+  }
+  return report;
 }
 
 }  // namespace gmt::analysis

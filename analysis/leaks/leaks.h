@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/before_attach.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
 #include "analysis/replay.h"
@@ -65,6 +66,8 @@ struct LeakSuspect {
   // "" of itself. They are told apart by where they come from, and may have one cause.
   size_t lock_step = 0;
   std::string lock_step_with;
+  // Held since before an attach, in blocks of the same sizes: perhaps leaked by the same stacks.
+  LikeBefore before;
   // Until the device is full at this rate, from the recording's end.
   std::optional<int64_t> eta_ns, low_eta_ns, high_eta_ns;
 };
@@ -92,16 +95,6 @@ struct WatchedCycles {
   int64_t period_ns = 0;  // the median
   bool inferred = false;  // nothing said where a cycle ends
   bool clear = true;      // false: parts of equal length, which no loop made
-};
-
-// Memory of a heap on a device that was there before the recording began ("before attach").
-struct HeldBefore {
-  int32_t device = 0;
-  std::string heap;
-  uint64_t bytes = 0, blocks = 0;              // that somebody told of when the recording began
-  uint64_t freed_bytes = 0, freed_blocks = 0;  // of them, since
-  // Freed since, and nobody had told of them.
-  uint64_t unknown_freed_bytes = 0, unknown_freed_blocks = 0;
 };
 
 struct LeakReport {

@@ -1,4 +1,5 @@
-// Leaks of a training loop of 500 stacks, with 5,000 blocks held and five million rows.
+// Leaks of a training loop of 500 stacks, with 5,000 blocks held and five million rows; and beside the
+// program, event by event.
 
 #include <benchmark/benchmark.h>
 
@@ -6,6 +7,7 @@
 #include <random>
 
 #include "analysis/event_script.h"
+#include "analysis/leaks/leak_watcher.h"
 #include "analysis/leaks/leaks.h"
 
 namespace gmt::analysis {
@@ -16,7 +18,7 @@ constexpr size_t kHeld = 5000;
 constexpr int64_t kEventsOfCycle = 2000;
 
 // Every stack in its turn, so that they recur; one block of a thousand is kept.
-Trace TrainingLoop(EventScript& script, int64_t events, bool marks) {
+format::EventBatch TrainingLoop(EventScript& script, int64_t events, bool marks) {
   std::vector<uint32_t> stacks;
   for (uint32_t i = 0; i < kStacks; ++i)
     stacks.push_back(script.Stack({"f" + std::to_string(i), "main"}));
@@ -44,14 +46,16 @@ Trace TrainingLoop(EventScript& script, int64_t events, bool marks) {
     }
     batch.events.push_back(block);
   }
-  TraceBuilder builder(script.definitions());
-  builder.OnEvents(batch).IgnoreError();
-  return std::move(builder).Build();
+  return batch;
 }
 
 void FindLeaksIn(benchmark::State& state) {
   EventScript script;
-  const Trace trace = TrainingLoop(script, state.range(0), state.range(1) != 0);
+  TraceBuilder builder(script.definitions());
+  const format::EventBatch batch = TrainingLoop(script, state.range(0), state.range(1) != 0);
+  script.definitions();
+  builder.OnEvents(batch).IgnoreError();
+  const Trace trace = std::move(builder).Build();
   for (auto _ : state) {
     const Examination examination(trace, script.definitions());
     benchmark::DoNotOptimize(FindLeaks(examination));
@@ -63,6 +67,34 @@ BENCHMARK(FindLeaksIn)
     ->Args({10'000'000, 1})
     ->Args({10'000'000, 0})
     ->Unit(benchmark::kMillisecond);
+
+// Per event, the evidence at the end aside.
+void WatchEvents(benchmark::State& state) {
+  EventScript script;
+  const format::EventBatch batch = TrainingLoop(script, state.range(0), state.range(1) != 0);
+  const format::Definitions& definitions = script.definitions();
+  for (auto _ : state) {
+    LeakWatcher watcher(definitions, 1);
+    for (const format::Event& event : batch.events) watcher.OnEvent(event);
+    benchmark::DoNotOptimize(watcher.cycles());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(WatchEvents)
+    ->ArgNames({"events", "marks"})
+    ->Args({1'000'000, 1})
+    ->Args({1'000'000, 0})
+    ->Unit(benchmark::kMillisecond);
+
+// What one answer costs: 500 sites.
+void WatchEvidence(benchmark::State& state) {
+  EventScript script;
+  const format::EventBatch batch = TrainingLoop(script, 1'000'000, true);
+  LeakWatcher watcher(script.definitions(), 1);
+  for (const format::Event& event : batch.events) watcher.OnEvent(event);
+  for (auto _ : state) benchmark::DoNotOptimize(watcher.Evidence());
+}
+BENCHMARK(WatchEvidence)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace gmt::analysis

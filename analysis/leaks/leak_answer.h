@@ -1,0 +1,22 @@
+// analysis/leaks/leak_answer.h
+//
+// What is concluded about leaks, as it is sent to who watches (proto/leaks.proto, LeakAnswer).
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_LEAKS_LEAK_ANSWER_H_
+#define GMT_ANALYSIS_LEAKS_LEAK_ANSWER_H_
+
+#include <string>
+
+#include "analysis/leaks/leaks.h"
+#include "analysis/stack_texts.h"
+#include "proto/leaks.pb.h"
+
+namespace gmt::analysis {
+
+gmt::LeakAnswer AnswerOf(const LeakReport& report, StackTexts& texts, int64_t t_ns);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_LEAK_ANSWER_H_

@@ -1,0 +1,32 @@
+// analysis/leaks/leak_state.h
+//
+// What a search for leaks found out so far, as a recording keeps it (proto/leaks.proto, LeakState).
+//
+// A state that was read is anybody's: enumerations are checked, numbers taken as they are.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANALYSIS_LEAKS_LEAK_STATE_H_
+#define GMT_ANALYSIS_LEAKS_LEAK_STATE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/leaks/leak_evidence.h"
+#include "proto/leaks.pb.h"
+
+namespace gmt::analysis {
+
+inline constexpr uint32_t kLeakStateVersion = 1;
+
+gmt::LeakState StateOf(const LeakEvidence& evidence);
+// Nothing where it is of another version.
+std::optional<LeakEvidence> EvidenceOf(const gmt::LeakState& state);
+
+gmt::LeakCycleInfo InfoOf(const WatchedCycles& cycles, int64_t watched_ns);
+gmt::LeakMinima MessageOf(const CycleMinima& minima);
+gmt::LeakBefore MessageOf(const HeldBefore& before);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_LEAKS_LEAK_STATE_H_

@@ -1,0 +1,118 @@
+#include "analysis/leaks/leak_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "analysis/event_script.h"
+#include "analysis/leaks/leak_answer.h"
+
+namespace gmt::analysis {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+class LeakStateTest : public ::testing::Test {
+ protected:
+  void Run(EventScript& script, uint32_t cycles) {
+    script.Mark("step", 0);
+    for (uint32_t i = 0; i < cycles; ++i) {
+      script.Block(next_ += kMiB << 8, kMiB, {"append", "train"});
+      const uint64_t brief = next_ += kMiB << 8;
+      script.Block(brief, 64 * kMiB, {"forward", "train"});
+      script.FreeBlock(brief);
+      script.Mark("step", i + 1);
+    }
+  }
+  uint64_t next_ = 0;
+};
+
+TEST_F(LeakStateTest, WhatWasSavedLeadsToTheSameConclusions) {
+  EventScript script;
+  Run(script, 250);
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  const LeakEvidence found = CollectEvidence(examination, {});
+  const std::optional<LeakEvidence> loaded = EvidenceOf(StateOf(found));
+  ASSERT_TRUE(loaded.has_value());
+  const LeakReport a = ConcludeLeaks(found, examination.stacks());
+  const LeakReport b = ConcludeLeaks(*loaded, examination.stacks());
+  ASSERT_THAT(a.suspects, SizeIs(1));
+  ASSERT_THAT(b.suspects, SizeIs(1));
+  EXPECT_EQ(b.suspects[0].tier, LeakTier::kLeak);
+  EXPECT_EQ(b.suspects[0].bytes, a.suspects[0].bytes);
+  EXPECT_EQ(b.suspects[0].reason, a.suspects[0].reason);
+  EXPECT_EQ(b.suspects[0].common_frame->function, "append");
+  EXPECT_EQ(b.cycles.count, 250u);
+  EXPECT_EQ(b.cycles.source, a.cycles.source);
+  EXPECT_EQ(b.watched_ns, a.watched_ns);
+  ASSERT_THAT(b.minima, SizeIs(1));
+  EXPECT_EQ(b.minima[0].last_bytes, a.minima[0].last_bytes);
+}
+
+TEST_F(LeakStateTest, ARecordingOfTheLastCyclesAnswersForAll) {
+  EventScript week;
+  Run(week, 900);
+  const Trace whole = week.Build();
+  const LeakEvidence found = CollectEvidence(Examination(whole, week.definitions()), {});
+  EventScript hour;
+  hour.Stack({"append", "train"});  // the ids of a recording are the same in all of its parts
+  Run(hour, 30);
+  Trace last = hour.Build();
+  last.leak_state = StateOf(found);
+  const Examination examination(last, hour.definitions());
+  const LeakReport report = FindLeaks(examination);
+  ASSERT_THAT(report.suspects, SizeIs(1));
+  EXPECT_EQ(report.cycles.count, 900u);
+  EXPECT_GE(report.suspects[0].bytes, 890 * kMiB);  // of the 900 that are held
+  EXPECT_TRUE(report.details_from_ns.has_value());
+  LeakOptions window;
+  window.window.to_ns = last.end_t_ns;
+  EXPECT_FALSE(FindLeaks(examination, window).enough);
+}
+
+TEST_F(LeakStateTest, AnotherVersionIsNotRead) {
+  gmt::LeakState state = StateOf({});
+  state.set_version(kLeakStateVersion + 1);
+  EXPECT_FALSE(EvidenceOf(state).has_value());
+}
+
+TEST_F(LeakStateTest, HostileStatesAreNoUndefinedBehaviour) {
+  gmt::LeakState state;
+  state.set_version(kLeakStateVersion);
+  state.mutable_cycles()->set_count(std::numeric_limits<uint64_t>::max());
+  state.mutable_cycles()->set_period_ns(std::numeric_limits<int64_t>::min());
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(),
+                             std::numeric_limits<double>::infinity(), -1e300, 1e300}) {
+    gmt::LeakSite* site = state.add_grown();
+    site->set_heap(UINT32_MAX);
+    site->set_stack(UINT32_MAX - 1);
+    site->set_growth(UINT32_MAX);
+    site->set_growth(1);
+    site->mutable_bytes_per_cycle()->set_slope(value);
+    site->set_onset(value);
+    site->set_end(value);
+    site->set_bytes(UINT64_MAX);
+    site->set_count(UINT64_MAX);
+    site->add_survivors(value);
+    gmt::LeakMinima* minima = state.add_minima();
+    minima->mutable_bytes_per_cycle()->set_slope(value);
+    minima->set_last_bytes(UINT64_MAX);
+    state.add_untracked()->mutable_bytes_per_cycle()->set_low(value);
+  }
+  state.add_loop_stack(7);  // a column alone
+  const std::optional<LeakEvidence> evidence = EvidenceOf(state);
+  ASSERT_TRUE(evidence.has_value());
+  EventScript script;
+  script.Block(1, 1, {"f"});
+  StackTexts texts(script.definitions());
+  const LeakReport report = ConcludeLeaks(*evidence, texts);
+  EXPECT_THAT(std::string(AnswerOf(report, texts, 0).text()), HasSubstr("leak"));
+}
+
+}  // namespace
+}  // namespace gmt::analysis
