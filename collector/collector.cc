@@ -39,6 +39,13 @@ std::unique_ptr<DeviceSource> MakeDeviceSource(const Surroundings& around) {
   return around.device_source && around.target->IsAlive() ? around.device_source() : nullptr;
 }
 
+// Leaks are looked for beside programs that are attached to, and where events are not kept for ever.
+std::shared_ptr<LiveLeaks> LeaksToWatch(const Surroundings& around, bool forgets) {
+  const bool attached = around.session.control().attach_now.load(std::memory_order_acquire) != 0;
+  if (!attached && !forgets) return nullptr;
+  return std::make_shared<LiveLeaks>(around.session.header().pid, attached);
+}
+
 symbols::SymbolizerOptions HowToName(const TargetFiles& files) {
   symbols::SymbolizerOptions options;
   options.root = files.root();
@@ -67,11 +74,19 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const Surroundings& 
       desk->AddNames(std::move(names));
     };
   }
+  const std::shared_ptr<LiveLeaks> leaks = LeaksToWatch(around, how.parts);
+  if (leaks != nullptr) {
+    how.on_definitions = [leaks, others = how.on_definitions](const gmt::Definitions& names) {
+      leaks->OnDefinitions(names);
+      if (others) others(names);
+    };
+  }
   auto writer = format::RecordingWriter::Create(std::move(output),
                                                 MakeHeader(around.session.header(), info), how);
   if (!writer.ok()) return writer.status();
   std::unique_ptr<Collector> collector(
       new Collector(around, std::move(info), file, *std::move(writer)));
+  collector->recorder_.WatchLeaks(leaks);
   collector->recorder_.AddFacts(MakeStartFacts(around.session.header(), collector->info_));
   return collector;
 }

@@ -141,6 +141,7 @@ class Collector {
   control::Status MakeStatus(uint64_t now_ns, bool drained);
   void AddDevices(control::Status* status) const;
   std::vector<control::SiteRow> CopySites();
+  gmt::LeakAnswer AnswerOfLeaks();
   control::Reply Carry(const control::Request& request, bool drained);
   absl::Status ChangeOptions(const std::string& text, uint64_t now_ns);
 

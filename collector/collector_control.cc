@@ -71,11 +71,21 @@ void Collector::ServeDesk(bool drained) {
   }
 }
 
+gmt::LeakAnswer Collector::AnswerOfLeaks() {
+  if (recorder_.leaks() != nullptr) return recorder_.leaks()->Answer();
+  gmt::LeakAnswer none;
+  none.set_text(
+      "leaks are looked for while a program runs where it was attached to, or where what is kept is "
+      "bounded; ask the recording: gpumemtrace leaks");
+  return none;
+}
+
 void Collector::Publish(uint32_t wishes, bool drained) {
   const uint64_t began = around_.clock->NowNs();
   control::Copy copy;
   copy.status = MakeStatus(began, drained);
   if ((wishes & Desk::kSites) != 0) copy.sites = CopySites();
+  if ((wishes & Desk::kLeaks) != 0) copy.leaks = AnswerOfLeaks();
   around_.desk->Publish(std::move(copy));
   ++copies_;
   copy_ns_ += around_.clock->NowNs() - began;

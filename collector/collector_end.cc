@@ -143,7 +143,7 @@ absl::Status Collector::Finish() {
   if (state != TargetState::kDead)
     devices_.ShowAtEnd(&recorder_, std::min(kDevicePatience, options_.exit_wait_ns / 10));
   devices_.WriteSamples(&recorder_, /*drained=*/true);
-  if (history_.has_value()) recorder_.AddAggregates();
+  if (history_.has_value() || recorder_.leaks() != nullptr) recorder_.AddAggregates();
   if (detached) {
     recorder_.AddSnapshot("detach", "detach", exactness, drain_.losses());
   } else if (options_.snapshot_at_exit) {

@@ -75,6 +75,26 @@ void Recorder::Keep(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
+void Recorder::Write(const format::Event& event) {
+  if (leaks_) leaks_->OnEvent(event);
+  Keep(writer_->Add(event));
+}
+
+void Recorder::Write(const format::Event& event, const gmt::Sample& sample) {
+  if (leaks_) leaks_->OnEvent(event, sample);
+  Keep(writer_->Add(event, sample));
+}
+
+void Recorder::AddSymbols(const gmt::Symbols& symbols) {
+  if (leaks_) leaks_->OnSymbols(symbols);
+  Keep(writer_->Add(symbols));
+}
+
+void Recorder::Flush() {
+  Keep(writer_->Flush());
+  if (leaks_) leaks_->OnFlush();
+}
+
 void Recorder::Note(const Record& record) {
   newest_ns_ = std::max(newest_ns_, record.time_ns);
   seen_memory_ |= 1u << static_cast<int>(record.memory);
@@ -101,7 +121,7 @@ void Recorder::AddThreadName(const Record& record) {
   event.thread = record.thread;
   event.present = format::kHasTime | format::kHasThread;
   event.name = writer_->definitions().InternString(name);
-  Keep(writer_->Add(event));
+  Write(event);
 }
 
 void Recorder::Add(const Record& record, uint64_t ticket) {
@@ -116,8 +136,7 @@ void Recorder::Add(const Record& record, uint64_t ticket) {
     full.memory = ended->memory;
   }
   const format::Event event = translator_.Translate(full);
-  Keep(record.kind == session::Kind::kSample ? writer_->Add(event, MakeSample(record))
-                                             : writer_->Add(event));
+  record.kind == session::Kind::kSample ? Write(event, MakeSample(record)) : Write(event);
 }
 
 void Recorder::AddSample(uint64_t time_ns, const gmt::Sample& sample) {
@@ -131,7 +150,7 @@ void Recorder::AddSample(uint64_t time_ns, const gmt::Sample& sample) {
   }
   newest_ns_ = std::max(newest_ns_, time_ns);
   ShowSample(sample);
-  Keep(writer_->Add(event, sample));
+  Write(event, sample);
 }
 
 void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
@@ -145,6 +164,7 @@ void Recorder::AddGap(const session::RingReader::Lost& lost, uint64_t to_ns) {
   gap.set_reason(NameOf(lost.why));
   gap.set_first_ticket(lost.first);
   gap.set_last_ticket(lost.last);
+  if (leaks_) leaks_->OnEvent(event);
   Keep(writer_->Add(event, gap));
 }
 
@@ -162,7 +182,7 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     event.present &= ~uint64_t{format::kHasThread | format::kHasHandle | format::kHasTotals};
     event.api = writer_->definitions().InternString(kLostApi);
     live_.Erase(place);
-    Keep(writer_->Add(event));
+    Write(event);
   }
   for (const auto& [place, live] : corrections.appeared) {
     const Record record = MakeRecord(place, live);
@@ -172,7 +192,7 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     event.t_ns = std::clamp(event.t_ns, from, to);
     event.present &= ~uint64_t{format::kHasTotals};
     live_.Insert(place, live);
-    Keep(writer_->Add(event));
+    Write(event);
   }
 }
 
@@ -194,7 +214,7 @@ void Recorder::AddMark(uint64_t time_ns, const std::string& name, std::optional<
     event.index = *index;
     event.present |= format::kHasIndex;
   }
-  Keep(writer_->Add(event));
+  Write(event);
 }
 
 std::string Recorder::AddSnapshot(const std::string& wanted, const std::string& reason,
@@ -240,6 +260,7 @@ void Recorder::AddAggregates() {
   gmt::Aggregates aggregates = MakeAggregates(tally_, translator_, &stacks_);
   aggregates.set_t_ns(translator_.Time(newest_ns_));
   aggregates.set_events(writer_->events_written());
+  if (leaks_ != nullptr) *aggregates.mutable_leaks() = leaks_->State();
   Keep(writer_->Add(aggregates));
 }
 

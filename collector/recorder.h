@@ -33,6 +33,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "collector/event_translator.h"
+#include "collector/live_leaks.h"
 #include "collector/live_model.h"
 #include "collector/recovery.h"
 #include "collector/session_info.h"
@@ -75,7 +76,7 @@ class Recorder {
   void AddFacts(const gmt::Facts& facts) { Keep(writer_->Add(facts)); }
   // What somebody beside the target says happened now.
   void AddMark(uint64_t time_ns, const std::string& name, std::optional<uint64_t> index);
-  void AddSymbols(const gmt::Symbols& symbols) { Keep(writer_->Add(symbols)); }
+  void AddSymbols(const gmt::Symbols& symbols);
   void AddLosses(const session::RingLosses& losses);
 
   // Goes on in the next part of the recording, which begins with what is known of all before it: sums
@@ -88,8 +89,13 @@ class Recorder {
   uint64_t bytes_of_part() const { return writer_->bytes_written(); }
   bool has_events_of_part() const { return writer_->events_written() > events_before_part_; }
 
-  void Flush() { Keep(writer_->Flush()); }
+  void Flush();
   absl::Status Finish();
+
+  // From now on leaks are looked for in what is recorded. Definitions reach `leaks` on their own way
+  // (WriterOptions::on_definitions).
+  void WatchLeaks(std::shared_ptr<LiveLeaks> leaks) { leaks_ = std::move(leaks); }
+  LiveLeaks* leaks() { return leaks_.get(); }  // null: nobody looks
 
   LiveModel& live() { return live_; }
   const Tally& tally() const { return tally_; }
@@ -120,6 +126,8 @@ class Recorder {
   std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
   void Note(const session::Record& record);
+  void Write(const format::Event& event);
+  void Write(const format::Event& event, const gmt::Sample& sample);
   void Keep(absl::Status status);
 
   session::SessionMap session_;
@@ -129,6 +137,7 @@ class Recorder {
   EventTranslator translator_;
   Tally tally_;
   LiveModel live_;
+  std::shared_ptr<LiveLeaks> leaks_;
   absl::Status status_;
   uint64_t newest_ns_;
   uint32_t seen_memory_ = 0;
