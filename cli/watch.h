@@ -31,8 +31,8 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
-  std::string recording;     // path
-  int64_t duration_ns = 0;   // 0: until `stopped`
+  std::string recording;    // path
+  int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;
   std::function<bool()> stopped;  // ^C, or the program has ended
   Terminal terminal;
@@ -41,7 +41,7 @@ struct WatchOptions {
 // What a watch prints of the answers that come in. Returns text for stdout, "" for nothing.
 class WatchText {
  public:
-  WatchText(const WatchOptions& options) : options_(options) {}
+  explicit WatchText(const WatchOptions& options) : options_(options) {}
 
   // `elapsed_ns`: since the watch began.
   std::string OnAnswer(const gmt::LeakAnswer& answer, int64_t elapsed_ns);
