@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "analysis/leaks/leak_watcher.h"
 #include "analysis/leaks/leaks.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/leaks/program.h"
@@ -21,6 +22,9 @@ using analysis::LeakTier;
 constexpr uint32_t kWatched[] = {100, 200, 400, 800};
 constexpr uint32_t kAttachAt[] = {0, 150};
 constexpr uint32_t kTooFew = 60;
+// A program that ran before somebody attached, watched for ever longer.
+constexpr uint32_t kRanBefore = 200;
+constexpr uint32_t kWatchedAfterAttach[] = {25, 50, 100, 200, 400, 800};
 constexpr uint32_t kInferred = 400;         // cycles, of programs that do not tell them
 constexpr uint32_t kCyclesOfADay = 10'000;  // of 8.64 s
 
@@ -37,6 +41,18 @@ LeakReport Ask(const RecordedProgram& program, uint32_t cycles) {
   analysis::LeakOptions options;
   options.window.to_ns = all[std::min<size_t>(cycles, all.size()) - 1].end_t_ns;
   return analysis::FindLeaks(program.examination(), options);
+}
+
+LeakReport WatchProgram(RecordedProgram& program) {
+  const format::Definitions& definitions = program.script().definitions();
+  analysis::LeakWatcher watcher(definitions, program.script().pid, /*attached=*/true);
+  const format::EventBatch& batch = program.script().batch();
+  for (const format::Event& event : batch.events) {
+    event.kind == SAMPLE ? watcher.OnSample(event, batch.samples[event.detail])
+                         : watcher.OnEvent(event);
+  }
+  analysis::StackTexts texts(definitions);
+  return analysis::ConcludeLeaks(watcher.Evidence(), texts);
 }
 
 // The habits that a suspect accuses.
@@ -138,6 +154,7 @@ class Evaluator {
   int Run() {
     for (const uint64_t seed : evaluation_.seeds()) {
       for (const uint32_t attach_at : kAttachAt) JudgeProgram(seed, attach_at);
+      JudgeAttach(seed);
       JudgeWithoutMarks(seed);
       if (seed % 16 < 2) JudgeCleanDay(seed);
     }
@@ -158,6 +175,25 @@ class Evaluator {
     }
     const LeakReport early = Ask(program, kTooFew);
     too_early_.Add(!early.enough && early.suspects.empty());
+  }
+
+  // As `attach --watch` sees it: event by event, beside the program.
+  void JudgeAttach(uint64_t seed) {
+    for (const uint32_t watched : kWatchedAfterAttach) {
+      Plan plan;
+      plan.seed = seed;
+      plan.attach_at = kRanBefore;
+      plan.cycles = watched;
+      plan.long_queues = seed / 2 % 3 == 0;
+      RecordedProgram program(plan);
+      const LeakReport report = WatchProgram(program);
+      if (watched < analysis::kCyclesForLikely) {
+        attached_too_early_.Add(!report.enough && report.suspects.empty());
+      } else {
+        Judge(evaluation_, seed, program, watched, attached_[watched], attached_by_kind_)
+            .JudgeReport(report);
+      }
+    }
   }
 
   // The same program, with steps that have to be found.
@@ -200,6 +236,9 @@ class Evaluator {
   Evaluation& evaluation_;
   std::map<std::pair<uint32_t, uint32_t>, Scores> scores_;
   std::map<uint32_t, std::map<std::string, Rate>> by_kind_;
+  std::map<uint32_t, Scores> attached_;
+  std::map<std::string, Rate> attached_by_kind_;
+  Rate attached_too_early_;
   Rate too_early_, cycles_inferred_;
   Scores inferred_;
   std::map<std::string, Rate> inferred_by_kind_;
@@ -243,6 +282,25 @@ void Evaluator::Write() {
     rows.push_back({name, by_kind_[200][name].text(), rate.text(), by_kind_[800][name].text()});
   }
   evaluation_.Table({"leak", "found of 200 cycles", "of 400", "of 800"}, rows);
+  rows.clear();
+  for (const uint32_t watched : kWatchedAfterAttach) {
+    if (watched < analysis::kCyclesForLikely) {
+      rows.push_back({absl::StrFormat("%d", watched), "too early to tell", "", "", "", ""});
+      continue;
+    }
+    const Scores& scores = attached_[watched];
+    rows.push_back({absl::StrFormat("%d", watched), scores.right.text(), scores.found.text(),
+                    scores.first.text(), scores.bytes.text(), absl::StrFormat("%d", scores.apart)});
+  }
+  evaluation_.Table({"attached at cycle 200, watched", "precision", "recall", "first suspect right",
+                     "bytes/cycle within 5 %", "queues too long"},
+                    rows);
+  evaluation_.AtLeast("precision, attached, 400 cycles", attached_[400].right, 0.95);
+  evaluation_.AtLeast("recall, attached, 400 cycles", attached_[400].found, 0.95);
+  evaluation_.AtLeast("precision, attached, 200 cycles", attached_[200].right, 0.91);
+  evaluation_.AtLeast("recall, attached, 200 cycles", attached_[200].found, 0.9);
+  evaluation_.AtLeast("\"too early\" and nothing else, attached, 25 and 50 cycles",
+                      attached_too_early_, 1);
   for (const uint32_t watched : {400u, 800u}) {
     const std::string of = absl::StrFormat(", %d cycles", watched);
     evaluation_.AtLeast("precision" + of, by_watched[watched].right, 0.95);
