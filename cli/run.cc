@@ -35,8 +35,8 @@ namespace {
 constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 
 struct Options {
-  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait, max_size, max_time,
-      rotate;
+  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait, listen, max_size,
+      max_time, rotate;
   bool free_stacks = false, no_follow_fork = false, quiet = false;
   bool strip_paths = false, strip_args = false;
   std::vector<std::string> command;
@@ -60,6 +60,7 @@ absl::StatusOr<std::string> OptionText(const Options& o) {
   add("cupti", o.cupti);
   add("ring", o.ring_size);
   add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
+  add("listen", o.listen);
   add("exit_wait", o.exit_wait);
   add("max_size", o.max_size);
   add("max_time", o.max_time);
@@ -281,7 +282,10 @@ void AddRun(Program& program) {
                  "auto (the default), full: also records of what the device did, or off");
   command.Option("--ring-size", &options->ring_size, "SIZE",
                  "history kept while nobody drains (default 16MiB)");
-  command.Option("--snapshot", &options->snapshot, "WHEN,WHEN", "oom, exit (default: both)");
+  command.Option("--snapshot", &options->snapshot, "WHEN,WHEN",
+                 "oom, exit (default: both), every=TIME, growth=SIZE");
+  command.Option("--listen", &options->listen, "ADDRESS",
+                 "serve /metrics and /debug/pprof/gpu there: 127.0.0.1:9400, unix:PATH");
   command.Flag("--no-follow-fork", &options->no_follow_fork,
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",

@@ -103,6 +103,9 @@ std::string StatusText(const control::Hello& hello, const control::Status& s,
                       hello.collector_pid(), Bytes(s.collector_rss_bytes()),
                       Duration(static_cast<int64_t>(s.collector_cpu_ns())),
                       Plural(s.clients(), "client"));
+  if (!s.listening().empty()) text += fmt::format("  metrics    {}/metrics\n", s.listening());
+  if (!s.listen_problem().empty())
+    text += fmt::format("  metrics    none: {}\n", s.listen_problem());
   return text;
 }
 
@@ -159,6 +162,8 @@ Json StatusJson(const control::Hello& hello, const control::Status& s) {
                       {"cpu_ns", s.collector_cpu_ns()}, {"rss_bytes", s.collector_rss_bytes()},
                       {"clients", s.clients()},         {"copies", s.copies()},
                       {"copy_ns", s.copy_ns()}};
+  out["metrics"] = text_or_null(s.listening());
+  out["metrics_problem"] = text_or_null(s.listen_problem());
   out["session_bytes"] = s.session_bytes();
   return out;
 }

@@ -20,11 +20,14 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
     }
     std::string* value = name == "--session"  ? &arguments.session
                          : name == "--output" ? &arguments.output
+                         : name == "--listen" ? &arguments.listen
                                               : nullptr;
     if (value == nullptr)
       return absl::InvalidArgumentError(absl::StrCat("unknown argument ", name));
     if (i + 1 == argc || *argv[i + 1] == '\0')
-      return absl::InvalidArgumentError(absl::StrCat(name, " needs a file"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, name == "--listen" ? " needs an address, such as 127.0.0.1:9400"
+                                                : " needs a file"));
     *value = argv[++i];
   }
   if (arguments.session.empty() != arguments.output.empty()) {

@@ -19,6 +19,7 @@ struct Arguments {
   std::string session;  // a session's file; empty: inherited
   std::string output;   // the recording to create; empty: inherited
   int target_fd = -1;   // a pidfd of its process, inherited; -1: known by what the session says
+  std::string listen;   // address for HTTP; empty: what the session's options say
   bool once = false;    // record what there is now, and do not wait for a living process's end
 };
 
@@ -28,8 +29,8 @@ struct Descriptors {
   int output = session::kOutputFd;
 };
 
-// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --target-fd N and --once, and
-// for one of the files without the other.
+// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --listen ADDRESS, --target-fd N
+// and --once, and for one of the files without the other.
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace gmt::collector

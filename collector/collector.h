@@ -82,6 +82,8 @@ struct Surroundings {
   // Where the history is bounded (docs/long-runs.md): the files of its parts, the output's among
   // them. Null: it is not bounded, whatever the options say.
   PartFiles* parts = nullptr;
+  // "on at ADDRESS" or "off: " and why, of HTTP; empty: it was not asked for.
+  std::string listen_note = {};
 };
 
 class Collector {

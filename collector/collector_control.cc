@@ -133,6 +133,7 @@ void Collector::AddDevices(control::Status* status) const {
     device->set_uuid(known.uuid());
     device->set_pci_bus_id(known.pci_bus_id());
     if (known.has_total_bytes()) device->set_total_bytes(known.total_bytes());
+    if (known.has_physical_index()) device->set_physical_index(known.physical_index());
     for (const auto& [place, sample] : recorder_.samples()) {
       if (!sample.has_device() || sample.device() != known.index() || !sample.has_used_bytes())
         continue;

@@ -78,6 +78,7 @@ void Collector::AddSources(gmt::Facts* facts) {
   }
   for (const auto& [name, value] : info_.sources) sources[name] = value;
   if (!info_.unwinder.empty()) sources["native_stacks"] = info_.unwinder;
+  if (!around_.listen_note.empty()) sources["metrics"] = around_.listen_note;
   if (const std::string note = OutputNote(); !note.empty()) sources["output"] = note;
   if (IsCut()) sources["session"] = "was cut while it was read; what it held then is missing";
   for (const auto& [name, value] : sources) AddSetting(facts->mutable_sources(), name, value);

@@ -3,7 +3,7 @@
 // The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
 // arguments. By hand, and by `gpumemtrace collect` of any release:
 //
-//   gpumemtrace-collector --session FILE --output FILE [--once] [--target-fd N]
+//   gpumemtrace-collector --session FILE --output FILE [--listen ADDRESS] [--once] [--target-fd N]
 //
 // N: a pidfd of the process, which has another number in its session where it lives in a container.
 //
@@ -91,15 +91,36 @@ void EnterRunLog(uint64_t pid, const std::string& session, const std::string& ou
 
 std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+std::string ListenOption(const SessionInfo& info) {
+  for (auto it = info.options.rbegin(); it != info.options.rend(); ++it) {
+    if (it->first == "listen") return it->second;
+  }
+  return "";
+}
+
+metrics::Identity IdentityOf(const SessionInfo& info) {
+  metrics::Identity identity;
+  identity.hostname = info.hostname;
+  identity.rank = info.rank;
+  identity.local_rank = info.local_rank;
+  identity.train_job = info.job;
+  identity.version = std::string(format::ToolVersion());
+  for (const auto& [name, value] : info.settings) {
+    if (name == "SLURM_JOB_ID") identity.slurm_job_id = value;
+  }
+  return identity;
+}
+
 // One process's session, in as many files as it takes.
 class Recording {
  public:
-  Recording(SessionClaim* claim, Target* target, int output)
-      : claim_(claim), target_(target), clock_(target->pidfd()) {
+  Recording(SessionClaim* claim, Target* target, int output, const Arguments& arguments)
+      : claim_(claim), target_(target), clock_(target->pidfd()), arguments_(arguments) {
     parts_ = std::make_unique<PartFiles>(output);
   }
 
-  absl::Status Run(bool once) {
+  absl::Status Run() {
+    const bool once = arguments_.once;
     if (!once) Serve();
     auto file = std::make_unique<OutputFile>(parts_->fd());
     absl::Status status;
@@ -129,6 +150,7 @@ class Recording {
     around.next_output = [this] { return NextOutput(); };
     around.output_note = note_;
     around.desk = server_ == nullptr ? nullptr : &desk_;
+    around.listen_note = listen_note_;
     around.output_path = PathOfDescriptor(parts_->fd());
     around.parts = parts_.get();
     around.device_source = [this] {
@@ -163,9 +185,20 @@ class Recording {
     options.hello.set_collector_pid(static_cast<uint64_t>(getpid()));
     options.hello.set_release(std::string(format::ToolVersion()));
     options.hello.set_recording(PathOfDescriptor(parts_->fd()));
+    const SessionInfo info = ReadSessionInfo(claim_->session());
+    options.listen = arguments_.listen.empty() ? ListenOption(info) : arguments_.listen;
+    options.identity = IdentityOf(info);
     auto server = control::Server::Start(options, &desk_);
     if (!server.ok()) return Log(absl::StrCat("no control socket: ", server.status().message()));
     server_ = *std::move(server);
+    if (const std::string why = server_->listen_problem(); !why.empty()) {
+      listen_note_ = absl::StrCat("off: ", why);
+      Log(absl::StrCat("no metrics: ", why));
+      if (!arguments_.session.empty())
+        Say(absl::StrCat("no metrics: ", why, "; recording goes on"));
+    } else if (!server_->listening().empty()) {
+      listen_note_ = absl::StrCat("on at ", server_->listening());
+    }
   }
 
   void Sweep() {
@@ -178,9 +211,10 @@ class Recording {
   SessionClaim* claim_;
   Target* target_;
   SystemClock clock_;
+  const Arguments& arguments_;
   std::unique_ptr<PartFiles> parts_;
   std::vector<std::unique_ptr<PartFiles>> former_parts_;
-  std::string note_;
+  std::string note_, listen_note_;
   bool target_has_ended_ = false;
   control::Desk desk_;
   std::unique_ptr<control::Server> server_;
@@ -213,9 +247,9 @@ absl::Status Collect(const Arguments& arguments) {
   }
   if (absl::Status status = OpenOutput(arguments, &fds); !status.ok()) return status;
   const bool was_alive = target.IsAlive();
-  Recording recording(claim->get(), &target, fds.output);
+  Recording recording(claim->get(), &target, fds.output, arguments);
   Log(absl::StrCat("recording process ", target.pid()));
-  absl::Status status = recording.Run(arguments.once);
+  absl::Status status = recording.Run();
   // The session has all of it still; but what was recorded of a living process it may have lost.
   if (!status.ok() && !was_alive && !arguments.output.empty()) unlink(arguments.output.c_str());
   if (status.ok()) (*claim)->ReleaseAtEnd();

@@ -81,6 +81,31 @@ TEST_F(OptionsTest, HistoryIsBoundedBySizeAgeAndNumberOfFiles) {
                                    "rotate=1001: not a number from 2 to 1000"));
 }
 
+TEST_F(OptionsTest, SnapshotsComeByTimeAndByGrowth) {
+  Parse("snapshot=every:10m+growth:1GiB");
+  EXPECT_EQ(options_.snapshot_every_ns, 600'000'000'000u);
+  EXPECT_EQ(options_.snapshot_growth_bytes, 1u << 30);
+  EXPECT_FALSE(options_.snapshot_at_oom);
+  EXPECT_FALSE(options_.snapshot_at_exit);
+  Parse("snapshot=oom+exit");
+  EXPECT_EQ(options_.snapshot_every_ns, 0u);
+  EXPECT_TRUE(options_.snapshot_at_oom);
+}
+
+TEST_F(OptionsTest, SnapshotThatWouldComeAllTheTimeIsRefused) {
+  Parse("snapshot=every:1ms,snapshot=growth:1KiB,snapshot=oom:1,snapshot=every");
+  EXPECT_THAT(errors_, testing::SizeIs(4));
+  EXPECT_EQ(options_.snapshot_every_ns, 0u);
+}
+
+TEST_F(OptionsTest, ListenIsTakenAsItStands) {
+  Parse("listen=127.0.0.1:9400");
+  EXPECT_STREQ(options_.listen, "127.0.0.1:9400");
+  Parse("listen=" + std::string(300, 'x'));
+  EXPECT_THAT(errors_,
+              ElementsAre("listen=" + std::string(300, 'x') + ": the address is too long"));
+}
+
 TEST_F(OptionsTest, CuptiIsOneOfThree) {
   EXPECT_EQ(options_.cupti, Cupti::kAuto);
   Parse("cupti=full");

@@ -23,6 +23,7 @@
 #include "collector/control/request.h"
 #include "collector/control/site_book.h"
 #include "collector/control/unix_socket.h"
+#include "collector/metrics/http_door.h"
 
 namespace gmt::control {
 namespace {
@@ -67,8 +68,11 @@ class ThreadedServer : public Server {
   ~ThreadedServer() override;
 
   absl::Status Open();
+  std::string listening() const override { return listening_; }
+  std::string listen_problem() const override { return listen_problem_; }
 
  private:
+  void OpenHttp();
   absl::Status Listen();
   void Serve();
   void OnWake();
@@ -97,6 +101,8 @@ class ThreadedServer : public Server {
   SiteBook sites_;
   std::map<uint64_t, Connection> connections_;
   uint64_t next_id_ = 1;
+  std::unique_ptr<metrics::HttpDoor> http_;
+  std::string listening_, listen_problem_;
   std::thread thread_;
 };
 
@@ -124,6 +130,7 @@ absl::Status ThreadedServer::Open() {
     return absl::UnavailableError("no event loop can be made");
   }
   if (absl::Status status = Listen(); !status.ok()) return status;
+  OpenHttp();
   // Signals are the drain's: one that this thread took would not end the drain's sleep.
   sigset_t all, before;
   sigfillset(&all);
@@ -131,6 +138,26 @@ absl::Status ThreadedServer::Open() {
   thread_ = std::thread([this] { Serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return absl::OkStatus();
+}
+
+// Who cannot be scraped is recorded all the same.
+void ThreadedServer::OpenHttp() {
+  if (options_.listen.empty()) return;
+  auto address = metrics::ParseListenAddress(options_.listen, options_.identity.local_rank);
+  absl::Status status = address.status();
+  if (status.ok()) {
+    http_ = std::make_unique<metrics::HttpDoor>(
+        metrics::HttpDoor::Behind{base_.get(), &waiters_, &sites_,
+                                  [this](const Status& known) { return Completed(known); }},
+        options_.identity);
+    status = http_->Open(*address);
+  }
+  if (status.ok()) {
+    listening_ = http_->Url();
+  } else {
+    http_.reset();
+    listen_problem_ = std::string(status.message());
+  }
 }
 
 absl::Status ThreadedServer::Listen() {
@@ -164,6 +191,7 @@ ThreadedServer::~ThreadedServer() {
     evconnlistener_free(listener_);
   }
   connections_.clear();
+  http_.reset();
   if (stop_fd_ >= 0) close(stop_fd_);
 }
 
@@ -198,6 +226,7 @@ void ThreadedServer::OnWake() {
 
 void ThreadedServer::OnTick() {
   if (listener_ != nullptr) evconnlistener_enable(listener_);
+  if (http_ != nullptr) http_->Tick();
   waiters_.GiveUpOn(CopyWaiters::Clock::now());
 }
 
@@ -317,6 +346,8 @@ Status ThreadedServer::Completed(const Status& status) const {
   Status completed = status;
   AddOwnUse(&completed);
   completed.set_clients(connections_.size());
+  completed.set_listening(listening_);
+  completed.set_listen_problem(listen_problem_);
   return completed;
 }
 

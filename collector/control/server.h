@@ -1,7 +1,7 @@
 // collector/control/server.h
 //
 // Server: the control socket of a running collector (proto/control.proto, docs/control.md), in a
-// thread of its own. It sees nothing of the session, only what the drain puts on the desk.
+// thread of its own, and HTTP beside it where that is asked for (collector/metrics/http_door.h). It sees nothing of the session, only what the drain puts on the desk.
 //
 // Invariants
 //   S1  The drain never waits for a client, whatever that does (collector/control/desk.h, D1).
@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "collector/control/desk.h"
+#include "collector/metrics/metrics_text.h"
 #include "proto/control.pb.h"
 
 namespace gmt::control {
@@ -31,6 +32,8 @@ namespace gmt::control {
 struct ServerOptions {
   std::string session;  // path of its file; empty: no socket
   Hello hello;          // the first words to each client
+  std::string listen;   // for HTTP as well: the option of that name; empty: nowhere
+  metrics::Identity identity;
   size_t max_clients = 16;
   std::chrono::milliseconds silence{30'000};
 };
@@ -41,6 +44,10 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Desk* desk);
   // Says what is left to say, closes and removes the socket.
   virtual ~Server() = default;
+
+  // "http://127.0.0.1:9400", empty where it is nowhere; and then, where it was asked for, why not.
+  virtual std::string listening() const = 0;
+  virtual std::string listen_problem() const = 0;
 };
 
 }  // namespace gmt::control

@@ -1,0 +1,338 @@
+#include "collector/metrics/http_door.h"
+
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/control/unix_socket.h"
+#include "collector/metrics/live_profile.h"
+
+namespace gmt::metrics {
+namespace {
+
+constexpr size_t kMostHeadBytes = 16 << 10;
+constexpr size_t kMostWaiting = 64;
+constexpr int kMostDescriptors = 256;  // beyond them nobody is let in
+constexpr int kBacklog = 64;
+constexpr char kPlain[] = "text/plain; charset=utf-8";
+
+enum Code {
+  kOk = 200,
+  kBadRequest = 400,
+  kUnauthorized = 401,
+  kForbidden = 403,
+  kNotFound = 404,
+  kNoMethod = 405,
+  kBusy = 503
+};
+
+const char* ReasonOf(int code) {
+  switch (code) {
+    case kOk:
+      return "OK";
+    case kBadRequest:
+      return "Bad Request";
+    case kUnauthorized:
+      return "Unauthorized";
+    case kForbidden:
+      return "Forbidden";
+    case kNotFound:
+      return "Not Found";
+    case kNoMethod:
+      return "Method Not Allowed";
+    default:
+      return "Service Unavailable";
+  }
+}
+
+std::string HeaderOf(evhttp_request* request, const char* name) {
+  const char* value = evhttp_find_header(evhttp_request_get_input_headers(request), name);
+  return value == nullptr ? "" : value;
+}
+
+void Send(evhttp_request* request, int code, const std::string& type, const std::string& body) {
+  evkeyvalq* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", type.c_str());
+  evhttp_add_header(headers, "Cache-Control", "no-store");
+  evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+  if (code == kUnauthorized) evhttp_add_header(headers, "WWW-Authenticate", "Bearer");
+  const control::EventOwned<evbuffer> buffer(evbuffer_new());
+  evbuffer_add(buffer.get(), body.data(), body.size());
+  evhttp_send_reply(request, code, ReasonOf(code), buffer.get());
+}
+
+void SendText(evhttp_request* request, int code, const std::string& text) {
+  Send(request, code, kPlain, absl::StrCat(text, "\n"));
+}
+
+// Takes as long whatever is wrong.
+bool Equal(std::string_view left, std::string_view right) {
+  if (left.size() != right.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < left.size(); ++i)
+    difference |= static_cast<unsigned char>(left[i] ^ right[i]);
+  return difference == 0;
+}
+
+// "127.0.0.1:9400", "localhost", "[::1]:80": no name that anybody could have point here.
+bool IsAddressOrLocalhost(std::string_view host) {
+  if (host.substr(0, 1) == "[") return true;
+  host = host.substr(0, host.find(':'));
+  return host.empty() || host == "localhost" || std::all_of(host.begin(), host.end(), [](char c) {
+           return (c >= '0' && c <= '9') || c == '.';
+         });
+}
+
+}  // namespace
+
+HttpDoor::~HttpDoor() {
+  http_.reset();
+  if (!socket_.empty()) control::RemoveSocket(socket_);
+}
+
+absl::Status HttpDoor::Open(const ListenAddress& address) {
+  address_ = address;
+  if (!address.token_file.empty()) {
+    auto token = ReadToken(address.token_file);
+    if (!token.ok()) return token.status();
+    token_ = *std::move(token);
+  }
+  http_.reset(evhttp_new(behind_.base));
+  if (http_ == nullptr) return absl::UnavailableError("no event loop can be made");
+  evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET);
+  evhttp_set_max_headers_size(http_.get(), kMostHeadBytes);
+  evhttp_set_max_body_size(http_.get(), 0);
+  const timeval silence = control::TimeOf(kSilence);
+  evhttp_set_timeout_tv(http_.get(), &silence);
+  evhttp_set_gencb(
+      http_.get(),
+      [](evhttp_request* request, void* self) { static_cast<HttpDoor*>(self)->OnRequest(request); },
+      this);
+  evhttp_set_bevcb(
+      http_.get(),
+      [](event_base* base, void* of) {
+        HttpDoor* self = static_cast<HttpDoor*>(of);
+        if (!self->HasRoom()) evconnlistener_disable(self->listener_);
+        return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+      },
+      this);
+  return Bind(address);
+}
+
+absl::Status HttpDoor::Bind(const ListenAddress& address) {
+  evhttp_bound_socket* bound = nullptr;
+  if (!address.unix_path.empty()) {
+    absl::StatusOr<int> fd = control::ListenAt(address.unix_path, kBacklog);
+    if (!fd.ok()) return fd.status();
+    socket_ = address.unix_path;
+    bound = evhttp_accept_socket_with_handle(http_.get(), *fd);
+    if (bound == nullptr) close(*fd);
+  } else {
+    bound = evhttp_bind_socket_with_handle(http_.get(), address.host.c_str(), address.port);
+  }
+  if (bound == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat(address.Text(), " cannot be listened at: ", std::strerror(errno)));
+  }
+  listener_ = evhttp_bound_socket_get_listener(bound);
+  evconnlistener_set_error_cb(
+      listener_, [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
+  sockaddr_storage taken = {};
+  socklen_t size = sizeof taken;
+  const int fd = evhttp_bound_socket_get_fd(bound);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  if (address_.port == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&taken), &size) == 0) {
+    if (taken.ss_family == AF_INET)
+      address_.port = ntohs(reinterpret_cast<const sockaddr_in*>(&taken)->sin_port);
+    if (taken.ss_family == AF_INET6)
+      address_.port = ntohs(reinterpret_cast<const sockaddr_in6*>(&taken)->sin6_port);
+  }
+  return absl::OkStatus();
+}
+
+std::string HttpDoor::Url() const {
+  return address_.unix_path.empty() ? absl::StrCat("http://", address_.Text()) : address_.Text();
+}
+
+// The kernel gives the lowest number that is free.
+bool HttpDoor::HasRoom() const {
+  const int probe = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  const int next = probe >= 0 ? probe : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (next >= 0) close(next);
+  return next >= 0 && next < kMostDescriptors;
+}
+
+void HttpDoor::Tick() {
+  if (HasRoom()) evconnlistener_enable(listener_);
+}
+
+int HttpDoor::WhyNot(evhttp_request* request) const {
+  if (!token_.empty()) {
+    constexpr std::string_view kBearer = "Bearer ";
+    const std::string given = HeaderOf(request, "Authorization");
+    const bool is_it = given.compare(0, kBearer.size(), kBearer) == 0 &&
+                       Equal(std::string_view(given).substr(kBearer.size()), token_);
+    if (!is_it) return kUnauthorized;
+  }
+  if (address_.is_loopback && !IsAddressOrLocalhost(HeaderOf(request, "Host"))) return kForbidden;
+  return 0;
+}
+
+void HttpDoor::OnRequest(evhttp_request* request) {
+  if (const int code = WhyNot(request); code != 0) {
+    return SendText(request, code,
+                    code == kUnauthorized ? "a bearer token is needed"
+                                          : "ask by address, or by the name localhost");
+  }
+  if (evhttp_request_get_command(request) != EVHTTP_REQ_GET)
+    return SendText(request, kNoMethod, "GET is all that is answered");
+  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
+  const char* given = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
+  const std::string_view path = given == nullptr ? "" : given;
+  if (path == "/metrics") return AnswerMetrics(request);
+  if (path == "/healthz") return AnswerHealth(request);
+  if (path == "/debug/pprof/gpu") return AnswerProfile(request);
+  SendText(request, kNotFound, "there are /metrics, /healthz and /debug/pprof/gpu");
+}
+
+// While a request waits its connection may go: then libevent frees it.
+uint64_t HttpDoor::Keep(evhttp_request* request) {
+  const uint64_t id = next_id_++;
+  Waiting& waiting = waiting_[id];
+  waiting.door = this;
+  waiting.request = request;
+  evhttp_connection_set_closecb(
+      evhttp_request_get_connection(request),
+      [](evhttp_connection* connection, void* self) {
+        static_cast<HttpDoor*>(self)->OnGone(connection);
+      },
+      this);
+  return id;
+}
+
+HttpDoor::Waiting* HttpDoor::Find(uint64_t id) {
+  const auto found = waiting_.find(id);
+  return found == waiting_.end() ? nullptr : &found->second;
+}
+
+evhttp_request* HttpDoor::TakeBack(uint64_t id) {
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return nullptr;
+  evhttp_request* request = found->second.request;
+  waiting_.erase(found);
+  return request;
+}
+
+void HttpDoor::OnGone(evhttp_connection* connection) {
+  std::erase_if(waiting_, [&](const auto& entry) {
+    evhttp_request* request = entry.second.request;
+    evhttp_connection* its = evhttp_request_get_connection(request);
+    // A request that a failing connection has let go is ours; else it is freed with it.
+    if (its == nullptr) evhttp_request_free(request);
+    return its == nullptr || its == connection;
+  });
+}
+
+void HttpDoor::AnswerMetrics(evhttp_request* request) {
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  const uint64_t id = Keep(request);
+  behind_.waiters->Add(
+      control::Desk::kStatus, [this, id](const std::shared_ptr<const control::Copy>& copy) {
+        evhttp_request* back = TakeBack(id);
+        if (back == nullptr) return;
+        if (copy == nullptr) return SendText(back, kBusy, "the collector is busy");
+        const bool is_open =
+            HeaderOf(back, "Accept").find("application/openmetrics-text") != std::string::npos;
+        Send(back, kOk,
+             is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                     : "text/plain; version=0.0.4; charset=utf-8",
+             MetricsText(behind_.complete(copy->status), identity_,
+                         is_open ? Dialect::kOpenMetrics : Dialect::kPrometheus));
+      });
+}
+
+void HttpDoor::AnswerHealth(evhttp_request* request) {
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  const uint64_t id = Keep(request);
+  behind_.waiters->Add(
+      control::Desk::kStatus, [this, id](const std::shared_ptr<const control::Copy>& copy) {
+        evhttp_request* back = TakeBack(id);
+        if (back == nullptr) return;
+        if (copy == nullptr) return SendText(back, kBusy, "the collector is busy");
+        if (!copy->status.stalled()) return SendText(back, kOk, "ok");
+        SendText(back, kBusy,
+                 absl::StrCat("the recording cannot be written: ", copy->status.stall_reason()));
+      });
+}
+
+void HttpDoor::AnswerProfile(evhttp_request* request) {
+  if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
+  uint32_t seconds = 0;
+  evkeyvalq query = {};
+  const char* text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+  if (text != nullptr && evhttp_parse_query_str(text, &query) == 0) {
+    const char* given = evhttp_find_header(&query, "seconds");
+    const bool is_good =
+        given == nullptr || (absl::SimpleAtoi(given, &seconds) && seconds <= kMostSeconds);
+    evhttp_clear_headers(&query);
+    if (!is_good)
+      return SendText(request, kBadRequest,
+                      absl::StrCat("seconds is a number from 0 to ", kMostSeconds));
+  }
+  const uint64_t id = Keep(request);
+  behind_.waiters->Add(control::Desk::kSites,
+                       [this, id, seconds](const std::shared_ptr<const control::Copy>& copy) {
+                         Waiting* waiting = Find(id);
+                         if (waiting == nullptr) return;
+                         if (seconds == 0 || copy == nullptr) return SendProfile(id, copy);
+                         waiting->before = copy;
+                         waiting->timer.reset(event_new(
+                             behind_.base, -1, 0,
+                             [](int, short, void* of) {
+                               HttpDoor* door = static_cast<Waiting*>(of)->door;
+                               for (const auto& [its, candidate] : door->waiting_) {
+                                 if (&candidate == of) return door->OnSecondsPassed(its);
+                               }
+                             },
+                             waiting));
+                         const timeval after = {static_cast<time_t>(seconds), 0};
+                         event_add(waiting->timer.get(), &after);
+                       });
+}
+
+void HttpDoor::OnSecondsPassed(uint64_t id) {
+  behind_.waiters->Add(
+      control::Desk::kSites,
+      [this, id](const std::shared_ptr<const control::Copy>& copy) { SendProfile(id, copy); });
+}
+
+void HttpDoor::SendProfile(uint64_t id, const std::shared_ptr<const control::Copy>& copy) {
+  Waiting* waiting = Find(id);
+  if (waiting == nullptr) return;
+  const std::shared_ptr<const control::Copy> before = waiting->before;
+  evhttp_request* request = TakeBack(id);
+  if (copy == nullptr) return SendText(request, kBusy, "the collector is busy");
+  const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  auto profile = LiveProfile(*copy, before.get(), behind_.sites->definitions(), now);
+  if (!profile.ok()) return SendText(request, kBusy, std::string(profile.status().message()));
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Disposition",
+                    "attachment; filename=\"gpu.pb.gz\"");
+  Send(request, kOk, "application/octet-stream", *profile);
+}
+
+}  // namespace gmt::metrics

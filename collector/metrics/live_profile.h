@@ -1,0 +1,27 @@
+// collector/metrics/live_profile.h
+//
+// /debug/pprof/gpu: the live set of a running process by stack, or what changed of it between two
+// moments, for `go tool pprof`.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_COLLECTOR_METRICS_LIVE_PROFILE_H_
+#define GMT_COLLECTOR_METRICS_LIVE_PROFILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "collector/control/desk.h"
+#include "format/definitions.h"
+
+namespace gmt::metrics {
+
+// `copy` must have sites. `before`: null, or an earlier copy, of the same recording: then values are
+// differences, and those of what is live may be negative. Gzipped.
+absl::StatusOr<std::string> LiveProfile(const control::Copy& copy, const control::Copy* before,
+                                        const format::Definitions& names, int64_t now_unix_ns);
+
+}  // namespace gmt::metrics
+
+#endif  // GMT_COLLECTOR_METRICS_LIVE_PROFILE_H_

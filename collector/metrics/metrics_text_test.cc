@@ -1,0 +1,112 @@
+#include "collector/metrics/metrics_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace gmt::metrics {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Two devices with two heaps each, and host memory.
+control::Status TwoDevices() {
+  control::Status status;
+  for (uint32_t index = 0; index < 2; ++index) {
+    control::DeviceStatus* device = status.add_devices();
+    device->set_index(index);
+    device->set_physical_index(index + 4);
+    device->set_uuid("GPU-" + std::to_string(index));
+    device->set_pci_bus_id("0000:0" + std::to_string(index) + ":00.0");
+    device->set_total_bytes(100);
+    device->set_used_bytes(60 + index);
+    for (const char* heap : {"driver", "pytorch"}) {
+      control::HeapStatus* added = status.add_heaps();
+      added->set_device(index);
+      added->set_heap(heap);
+      added->set_live_bytes(heap[0] == 'd' ? 50 : 40);
+      added->set_allocations(7);
+      if (heap[0] == 'p') added->set_reserved_bytes(50);
+    }
+  }
+  control::HeapStatus* host = status.add_heaps();
+  host->set_heap("host");
+  host->set_live_bytes(5);
+  status.set_lag_ns(1'500'000'000);
+  return status;
+}
+
+Identity Someone() {
+  Identity identity;
+  identity.hostname = "node\"1\\";
+  identity.rank = "3";
+  identity.version = "1.2.3";
+  return identity;
+}
+
+std::string Text() { return MetricsText(TwoDevices(), Someone(), Dialect::kPrometheus); }
+
+TEST(MetricsTextTest, DevicesAreCalledAsDcgmCallsThem) {
+  EXPECT_THAT(Text(), HasSubstr("gpumemtrace_device_memory_inuse_bytes{gpu=\"5\",UUID=\"GPU-1\","
+                                "pci_bus_id=\"0000:01:00.0\",Hostname=\"node\\\"1\\\\\","
+                                "kind=\"driver\"} 50\n"));
+}
+
+TEST(MetricsTextTest, MemoryInsideDeviceMemoryIsNotCountedAsSuch) {
+  std::istringstream lines(Text());
+  int inuse = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("gpumemtrace_device_memory_inuse_bytes{", 0) != 0) continue;
+    ++inuse;
+    EXPECT_THAT(line, HasSubstr("kind=\"driver\""));
+  }
+  EXPECT_EQ(inuse, 2);
+  EXPECT_THAT(Text(), HasSubstr("gpumemtrace_host_memory_inuse_bytes{"));
+}
+
+TEST(MetricsTextTest, EmptyLabelsAreLeftOut) {
+  EXPECT_THAT(Text(),
+              HasSubstr("gpumemtrace_target_info{Hostname=\"node\\\"1\\\\\",rank=\"3\"} 1"));
+  EXPECT_THAT(MetricsText({}, {}, Dialect::kPrometheus), HasSubstr("gpumemtrace_target_info 1\n"));
+}
+
+TEST(MetricsTextTest, TimesAreSeconds) {
+  EXPECT_THAT(Text(), HasSubstr("gpumemtrace_collector_lag_seconds 1.5\n"));
+}
+
+TEST(MetricsTextTest, OpenMetricsNamesCountersWithoutTheirSuffixAndEnds) {
+  const std::string text = MetricsText(TwoDevices(), Someone(), Dialect::kOpenMetrics);
+  EXPECT_THAT(text, HasSubstr("# TYPE gpumemtrace_allocations counter\n"
+                              "gpumemtrace_allocations_total{"));
+  EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("# EOF")));
+}
+
+TEST(MetricsTextTest, EachFamilyIsWrittenOnceAndEachSeriesToo) {
+  std::istringstream lines(Text());
+  std::set<std::string> seen;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name =
+        line[0] == '#' ? line.substr(0, line.find(' ', 9)) : line.substr(0, line.rfind(' '));
+    EXPECT_TRUE(seen.insert(name).second) << name;
+  }
+}
+
+TEST(MetricsTextTest, ProcessOfOneDeviceHasAtMostFortySeries) {
+  control::Status status = TwoDevices();
+  status.mutable_devices()->RemoveLast();
+  while (status.heaps_size() > 2) status.mutable_heaps()->RemoveLast();
+  const std::string text = MetricsText(status, Someone(), Dialect::kPrometheus);
+  std::istringstream lines(text);
+  int series = 0;
+  for (std::string line; std::getline(lines, line);) series += line[0] != '#';
+  EXPECT_LE(series, 40);
+}
+
+}  // namespace
+}  // namespace gmt::metrics
