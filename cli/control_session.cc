@@ -40,6 +40,10 @@ absl::Status WhyNobodyAnswers(const SessionSummary& s) {
       return absl::FailedPreconditionError(absl::StrCat(
           "process ", s.pid,
           " lives, but no collector records it. Start one with: ", "gpumemtrace collect ", s.pid));
+    case SessionState::kDormant:
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", s.pid, " is dormant, and nothing is recorded of it. Begin with: ",
+                       "gpumemtrace attach ", s.pid));
     case SessionState::kOrphaned:
     case SessionState::kOtherBoot:
       return absl::FailedPreconditionError(absl::StrCat(

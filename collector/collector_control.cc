@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/collector.h"
+#include "session/attach.h"
 #include "session/slice.h"
 
 namespace gmt::collector {
@@ -196,10 +197,15 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
       break;
     }
     default:
+      // The recording ends at the next round, and the socket when it is complete.
+      if (attach_ != 0) {
+        session::EndAttach(&around_.session.control());
+        reply.mutable_done();
+        break;
+      }
       reply.set_error(
-          "the program is recorded from its start by the preloaded library, until it ends; only "
-          "what "
-          "was attached can be detached");
+          "the process is recorded from its start by the preloaded library, until it ends; only what "
+          "was attached to can be detached from");
   }
   return reply;
 }

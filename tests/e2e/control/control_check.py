@@ -1,0 +1,387 @@
+"""A running collector, as those see it who ask it: the verbs status, snapshot and mark, Prometheus,
+and go's pprof.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from rig import MIB, PROGRAMS, ROOT, Recording, Rig, run_cases  # noqa: E402
+
+PATIENCE = 60  # a hang guard, no speed check
+TOKEN = "0123456789abcdef0123456789"
+
+
+def wait_for(what, condition):
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
+
+
+def check_schema(answer):
+    """Where the package is there that does so."""
+    with contextlib.suppress(ImportError):
+        import jsonschema
+
+        verb = answer["schema"].split(".")[1].split("/")[0]
+        jsonschema.validate(answer, json.loads((ROOT / f"docs/schemas/{verb}.schema.json").read_text()))
+
+
+class Run:
+    """growing.py, recorded by preloading, while it runs."""
+
+    def __init__(self, rig, folder, options="", seconds=120, name="run", **environment):
+        self.rig, self.folder, self.path = rig, folder, folder / f"{name}.gmt"
+        self.environment = {
+            **rig.environment(folder, environment),
+            "LD_PRELOAD": rig.library(),
+            "GPUMEMTRACE": f"output={self.path},{options}",
+        }
+        runtime = next((rig.build / "simcuda").glob("libcudart.so.1*"))
+        self.out = open(folder / f"{name}.out", "w+")
+        self.process = subprocess.Popen(
+            rig.simulated([rig.python, PROGRAMS / "growing.py", runtime, seconds]),
+            env=self.environment, stdout=self.out, stderr=subprocess.PIPE, text=True)
+        self.session = wait_for("a session", lambda: next(
+            (s for s in (folder / "sessions").glob(f"{self.process.pid}-*.session")), None))
+        wait_for("a control socket", pathlib.Path(f"{self.session}.sock").exists)
+
+    def made(self):
+        """Allocations so far, as the program counts them."""
+        return len((self.folder / self.out.name).read_text().splitlines())
+
+    def verb(self, *words, code=0):
+        done = subprocess.run([self.rig.program, *map(str, words)], env={
+            **os.environ, "GPUMEMTRACE_DIR": str(self.folder / "sessions")},
+            capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == code, f"{words}: {done.returncode}: {done.stderr}{done.stdout}"
+        return done.stdout if code == 0 else done.stderr
+
+    def json(self, *words):
+        return json.loads(self.verb(*words, "--json"))
+
+    def status(self):
+        answer = self.json("status", self.process.pid)
+        check_schema(answer)
+        return answer
+
+    def driver(self):
+        return next(h for h in self.status()["heaps"] if h["heap"] == "driver")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        wait_for("the end of the recording", lambda: not self.session.exists())
+        assert not pathlib.Path(f"{self.session}.sock").exists(), "the socket is left"
+        return Recording(self.rig, self.folder, self.process)
+
+
+@contextlib.contextmanager
+def running(*args, **kwargs):
+    run = Run(*args, **kwargs)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.process.kill()
+        run.process.wait()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def get(url, **headers):
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        return answer.read()
+
+
+def refusal(url, **headers):
+    try:
+        get(url, **headers)
+    except urllib.error.HTTPError as error:
+        return error.code
+    raise AssertionError("it was answered")
+
+
+def samples(text):
+    """{name: {labels as text: value}} of the text format."""
+    found = {}
+    for line in text.splitlines():
+        if not line or line[0] == "#":
+            continue
+        name, _, value = line.rpartition(" ")
+        name, _, labels = name.partition("{")
+        found.setdefault(name, {})[labels.rstrip("}")] = float(value)
+    return found
+
+
+# ---- The verbs ---------------------------------------------------------------------------------
+
+
+def status_counts_what_the_program_made(rig, folder):
+    with running(rig, folder) as run:
+        wait_for("some allocations", lambda: run.made() > 20)
+        before, heap, after = run.made(), run.driver(), run.made()
+        assert before <= heap["allocations"] <= after + 1, (before, heap, after)
+        assert heap["live_bytes"] == heap["allocations"] * MIB, heap
+        status = run.status()
+        assert status["schema"] == "gpumemtrace.status/1"
+        assert status["pid"] == run.process.pid and status["exact"], status
+        assert status["losses"]["written"] == sum(
+            status["losses"][k] for k in ("delivered", "overrun", "holes", "abandoned", "backlog"))
+        text = run.verb("status", run.process.pid)
+        assert text.startswith(f"Process {run.process.pid} is recorded: "), text
+        assert str(run.path) in text
+
+
+def snapshot_is_in_the_file_when_it_is_answered(rig, folder):
+    with running(rig, folder) as run:
+        wait_for("some allocations", lambda: run.made() > 5)
+        before = run.made()
+        answer = run.json("snapshot", run.process.pid, "--name", "now", "-o", folder / "one.gmt")
+        check_schema(answer)
+        assert answer["name"] == "now" and answer["exact"], answer
+        names = [s["name"] for s in json.loads(run.verb("info", "--json", run.path))["snapshots"]]
+        assert names == ["now"], names
+        report = json.loads(run.verb("report", "--json", "--at", "snapshot:now", folder / "one.gmt"))
+        live = sum(row["bytes"] for row in report["rows"])
+        assert before * MIB <= live <= (run.made() + 1) * MIB, (before, live)
+        assert run.json("snapshot", run.process.pid, "--name", "now")["name"] == "now-2"
+        assert "exists" in run.verb("snapshot", run.process.pid, "-o", folder / "one.gmt", code=1)
+
+
+def marks_are_in_the_recording(rig, folder):
+    with running(rig, folder) as run:
+        for index in range(3):
+            run.verb("mark", run.process.pid, "step", "--index", index)
+        run.verb("mark", run.process.pid, "evening")
+        recording = run.stop()
+        marks = [e for e in recording.events() if e["kind"] == "mark"]
+        assert [(m["name"], m.get("index")) for m in marks] == [
+            ("step", 0), ("step", 1), ("step", 2), ("evening", None)], marks
+
+
+def refusals_say_what_to_do(rig, folder):
+    with running(rig, folder) as run:
+        pid = run.process.pid
+        assert "no process 999999999" in run.verb("status", 999999999, code=1)
+        assert "gpumemtrace list" in run.verb("status", os.getpid(), code=1)
+        assert "control characters" in run.verb("mark", pid, "a\nb", code=1)
+        collector = run.status()["collector"]["pid"]
+        os.kill(collector, signal.SIGKILL)
+        wait_for("its end", lambda: "gpumemtrace collect" in run.verb("status", pid, code=1))
+        assert pathlib.Path(f"{run.session}.sock").exists()
+        with open(folder / "collect.out", "w") as out:
+            second = subprocess.Popen([rig.program, "collect", "-o", folder / "two.gmt", str(pid)],
+                                      env=run.environment | {"LD_PRELOAD": ""}, stdout=out, stderr=out)
+        wait_for("another collector", lambda: second.poll() is not None or subprocess.run(
+            [rig.program, "status", str(pid)], env=run.environment | {"LD_PRELOAD": ""},
+            capture_output=True).returncode == 0)
+        assert run.driver()["live_bytes"] >= MIB
+        run.process.kill()
+        run.process.wait()
+        assert second.wait(timeout=PATIENCE) == 0, (folder / "collect.out").read_text()
+        assert not list((folder / "sessions").iterdir()), "something is left"
+
+
+def snapshots_come_by_time_and_growth(rig, folder):
+    with running(rig, folder, "snapshot=every:1s+growth:20MiB+exit") as run:
+        wait_for("both kinds", lambda: run.status()["snapshots"] >= 4)
+        reasons = {s["reason"] for s in run.stop().info()["snapshots"]}
+        assert {"interval", "growth", "exit"} <= reasons, reasons
+
+
+# ---- HTTP --------------------------------------------------------------------------------------
+
+
+def metrics_are_what_status_says(rig, folder):
+    port = free_port()
+    with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
+        base = f"http://127.0.0.1:{port}"
+        assert run.status()["metrics"] == base
+        before = run.driver()["allocations"]
+        text = get(base + "/metrics").decode()
+        after = run.driver()["allocations"]
+        (made,) = samples(text)["gpumemtrace_allocations_total"].values()
+        (held,) = samples(text)["gpumemtrace_device_memory_inuse_bytes"].values()
+        assert before <= made <= after and held == made * MIB, (before, made, after, held)
+        assert get(base + "/healthz") == b"ok\n"
+        assert len([line for line in text.splitlines() if line[0] != "#"]) <= 40
+        assert refusal(base + "/nothing") == 404
+        assert refusal(base + "/metrics", Host="rebound.example.org") == 403
+        open_metrics = get(base + "/metrics", Accept="application/openmetrics-text")
+        assert open_metrics.endswith(b"# EOF\n")
+        if shutil.which("promtool"):
+            for body in (text,):
+                done = subprocess.run(["promtool", "check", "metrics"], input=body, text=True,
+                                      capture_output=True)
+                assert done.returncode == 0, done.stdout + done.stderr
+        assert run.stop().info()["sources"]["metrics"] == f"on at {base}"
+
+
+def taken_port_ends_nothing(rig, folder):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
+            assert "cannot be listened at" in run.status()["metrics_problem"]
+            info = run.stop().info()
+            assert info["complete"] and "cannot be listened at" in info["sources"]["metrics"]
+
+
+def ranks_listen_side_by_side(rig, folder):
+    port = free_port()
+    with running(rig, folder, f"listen=127.0.0.1:{port}", name="a", LOCAL_RANK="0", RANK="8") as a:
+        with running(rig, folder, f"listen=127.0.0.1:{port}", name="b", LOCAL_RANK="1", RANK="9") as b:
+            for run, offset in ((a, 0), (b, 1)):
+                text = get(f"http://127.0.0.1:{port + offset}/metrics").decode()
+                assert f'rank="{8 + offset}"' in text, text
+                assert run.status()["metrics"].endswith(str(port + offset))
+
+
+def others_need_the_token(rig, folder):
+    port, token = free_port(), folder / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    with running(rig, folder, f"listen=0.0.0.0:{port}+token:{token}") as run:
+        base = f"http://127.0.0.1:{port}"
+        for headers in ({}, {"Authorization": "Bearer " + TOKEN[:-1]}, {"Authorization": TOKEN}):
+            for path in ("/metrics", "/healthz", "/nothing"):
+                assert refusal(base + path, **headers) == 401, (path, headers)
+        assert b"gpumemtrace_build_info" in get(base + "/metrics", Authorization=f"Bearer {TOKEN}")
+        run.stop()
+    with running(rig, folder, f"listen=0.0.0.0:{port}", name="open") as run:
+        assert "needs a token" in run.status()["metrics_problem"]
+
+
+def unix_socket_serves_its_user(rig, folder):
+    path = folder / "metrics.sock"
+    with running(rig, folder, f"listen=unix:{path}") as run:
+        assert path.stat().st_mode & 0o777 == 0o600
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            answer = b""
+            while piece := client.recv(65536):
+                answer += piece
+        assert b"gpumemtrace_build_info" in answer, answer
+        run.stop()
+        assert not path.exists()
+
+
+def pprof_shows_who_holds_it(rig, folder):
+    if shutil.which("go") is None:
+        print("       (no go: its pprof was not asked)")
+        return
+    port = free_port()
+    with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
+        wait_for("some allocations", lambda: run.made() > 20)
+        url = f"http://127.0.0.1:{port}/debug/pprof/gpu"
+        for query, name in (("", "now"), ("?seconds=1", "change")):
+            (folder / name).write_bytes(get(url + query))
+        top = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", folder / "now"],
+                             capture_output=True, text=True, check=True).stdout
+        assert "Type: inuse_space" in top, top
+        grow = next(line for line in top.splitlines() if line.split()[-1].endswith("grow"))
+        assert int(grow.split()[3].rstrip("B")) >= 20 * MIB, top
+        count = subprocess.run(
+            ["go", "tool", "pprof", "-top", "-cum", "-sample_index=alloc_objects", folder / "change"],
+            capture_output=True, text=True, check=True).stdout
+        assert "grow" in count, count
+        assert refusal(url + "?seconds=x") == 400
+
+
+def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
+    port = free_port()
+    with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
+        crowd = []
+        for n in range(400):
+            client = socket.socket()
+            client.settimeout(1)
+            with contextlib.suppress(OSError):
+                client.connect(("127.0.0.1", port))
+                client.sendall((b"GET /metr", b"\x00\xff" * 50, b"GET /debug/pprof/gpu HTTP/1.1\r\n\r\n")[n % 3])
+            crowd.append(client)
+        made = run.made()
+        wait_for("more allocations", lambda: run.driver()["allocations"] > made + 5)
+        for client in crowd:
+            client.close()
+        wait_for("room again", lambda: b"gpumemtrace" in get(f"http://127.0.0.1:{port}/metrics"))
+        run.stop().check_whole()
+
+
+def prometheus_scrapes_it(rig, folder):
+    if shutil.which("prometheus") is None:
+        print("       (no prometheus: nothing was scraped)")
+        return
+    port, own = free_port(), free_port()
+    rules = pathlib.Path(__file__).resolve().parents[3] / "share/prometheus/gpumemtrace.rules.yml"
+    (folder / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+        f"rule_files: ['{rules}']\n"
+        "scrape_configs:\n- job_name: gpumemtrace\n  static_configs:\n"
+        f"  - targets: ['127.0.0.1:{port}']\n")
+    with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
+        with open(folder / "prometheus.log", "w") as log:
+            server = subprocess.Popen(
+                ["prometheus", f"--config.file={folder}/prometheus.yml",
+                 f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address=127.0.0.1:{own}"],
+                stdout=log, stderr=log)
+        try:
+            def query(text):
+                with contextlib.suppress(OSError):
+                    url = f"http://127.0.0.1:{own}/api/v1/query?" + urllib.parse.urlencode({"query": text})
+                    return json.loads(get(url))["data"]["result"]
+                return []
+
+            wait_for("growth in Prometheus", lambda: query("delta(gpumemtrace_device_memory_inuse_bytes[10s]) > 0"))
+            (up,) = query("up")
+            assert up["value"][1] == "1", up
+            (series,) = query("count({__name__=~'gpumemtrace_.*'})")
+            assert int(series["value"][1]) <= 40, series
+            (inuse,) = query("gpumemtrace_device_memory_inuse_bytes")
+            assert int(inuse["value"][1]) % MIB == 0 and inuse["metric"]["kind"] == "driver", inuse
+        finally:
+            server.terminate()
+            server.wait()
+        run.stop().check_whole()
+
+
+CASES = [
+    (f.__name__, f) for f in (
+        status_counts_what_the_program_made, snapshot_is_in_the_file_when_it_is_answered,
+        marks_are_in_the_recording, refusals_say_what_to_do, snapshots_come_by_time_and_growth,
+        metrics_are_what_status_says, taken_port_ends_nothing, ranks_listen_side_by_side,
+        others_need_the_token, unix_socket_serves_its_user, pprof_shows_who_holds_it,
+        hundreds_of_http_connections_leave_the_recording_alone, prometheus_scrapes_it)
+]
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    chosen = [(n, c) for n, c in CASES if not given.names or n in given.names]
+    sys.exit(run_cases(Rig(given.build.resolve(), given.python), chosen))
