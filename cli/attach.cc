@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -22,12 +23,15 @@
 #include "cli/command.h"
 #include "cli/verbs.h"
 #include "collector/inject/target_info.h"
+#include "session/options.h"
 
 namespace gmt::cli {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+using Recordings = std::vector<std::unique_ptr<AttachRecording>>;
 
 volatile sig_atomic_t interrupted = 0;
 void NoteInterrupt(int) { interrupted = 1; }
@@ -68,6 +72,31 @@ absl::Status AwaitBegin(const AttachOptions& options, AttachRecording* recording
   return absl::OkStatus();
 }
 
+// ---- --watch -----------------------------------------------------------------------------------
+
+bool AllHaveEnded(const Recordings& recordings) {
+  return std::all_of(recordings.begin(), recordings.end(),
+                     [](const auto& recording) { return recording->HasEnded(); });
+}
+
+// Stays for so long, or until ^C or the end of the processes, and leaves complete recordings.
+int WatchAll(const AttachOptions& options, uint64_t duration_ns, const Recordings& recordings) {
+  const auto end = steady_clock::now() + std::chrono::nanoseconds(duration_ns);
+  Say(options, fmt::format("watching for {}; ^C ends it earlier", options.watch));
+  while (interrupted == 0 && steady_clock::now() < end && !AllHaveEnded(recordings)) usleep(20000);
+  int code = kDone;
+  for (const auto& recording : recordings) {
+    if (recording->End()) {
+      Say(options, fmt::format("{} is complete. What leaks: gpumemtrace leaks {}",
+                               recording->output(), recording->output()));
+    } else {
+      PrintNote(fmt::format("{} is not complete: {}", recording->output(), recording->Complaint()));
+      code = kFailed;
+    }
+  }
+  return code;
+}
+
 // ---- Which processes ---------------------------------------------------------------------------
 
 // Launchers and shells use no GPU themselves.
@@ -98,7 +127,10 @@ absl::StatusOr<std::vector<pid_t>> Targets(const AttachOptions& options, pid_t p
 absl::StatusOr<int> RecordAll(const AttachOptions& options, const std::vector<pid_t>& pids) {
   absl::StatusOr<std::string> text = OptionText(options);
   if (!text.ok()) return text.status();
-  std::vector<std::unique_ptr<AttachRecording>> recordings;
+  uint64_t watch_ns = 0;
+  if (!options.watch.empty() && !session::ParseDuration(options.watch, &watch_ns))
+    return UsageError(absl::StrCat("--watch: '", options.watch, "' is no time. Try: --watch 30m"));
+  Recordings recordings;
   absl::Status failure;
   for (const pid_t pid : pids) {
     auto recording = AttachRecording::Begin(options, *text, pid);
@@ -111,17 +143,20 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const std::vector<pi
       PrintNote(std::string(failure.message()));
     }
   }
-  for (const auto& recording : recordings) {
-    if (absl::Status status = AwaitBegin(options, recording.get()); !status.ok()) {
-      if (pids.size() == 1) return status;
-      failure = status;
-      PrintNote(std::string(status.message()));
-    }
-  }
-  if (failure.ok())
+  std::erase_if(recordings, [&](const auto& recording) {
+    const absl::Status status = AwaitBegin(options, recording.get());
+    if (status.ok()) return false;
+    if (pids.size() > 1) PrintNote(std::string(status.message()));
+    failure = status;
+    return true;
+  });
+  if (pids.size() == 1 && !failure.ok()) return failure;
+  int code = failure.ok() ? kDone : kFailed;
+  if (!options.watch.empty()) return std::max(code, WatchAll(options, watch_ns, recordings));
+  for (const auto& recording : recordings)
     Say(options,
-        fmt::format("it is recorded until it ends, or: gpumemtrace detach {}", pids.front()));
-  return failure.ok() ? kDone : kFailed;
+        fmt::format("it is recorded until it ends, or: gpumemtrace detach {}", recording->pid()));
+  return code;
 }
 
 absl::StatusOr<int> Attach(const AttachOptions& options) {

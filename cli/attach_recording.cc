@@ -82,10 +82,10 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   if (session.ok()) {
     if (!(*session)->has_door() || (*session)->is_attached() || (*session)->is_taken())
       return AlreadyRecorded(target, **session);
-    return session;
+    if (!(*session)->is_brought()) return session;
   }
-  if (!absl::IsNotFound(session.status())) return session;
-  if (options.method == "dormant") {
+  if (!session.ok() && !absl::IsNotFound(session.status())) return session;
+  if (!session.ok() && options.method == "dormant") {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", target.pid,
                      " was not started with GPUMEMTRACE=dormant, or has not called the GPU "

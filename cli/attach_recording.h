@@ -41,6 +41,8 @@ class AttachRecording {
   // The same; what has recorded nothing leaves no file.
   void Cancel();
   bool HasEnded() { return collector_->HasEnded(); }
+  // What its collector said on stderr.
+  std::string Complaint() { return collector_->Complaint(); }
 
  private:
   AttachRecording(pid_t pid, std::string output, std::unique_ptr<AttachedSession> session,

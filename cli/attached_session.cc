@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/inject/proc_file.h"
 #include "collector/session_summary.h"
+#include "session/attach.h"
 #include "session/layout.h"
 
 namespace gmt::cli {
@@ -116,6 +117,10 @@ bool AttachedSession::has_door() const {
   return control().attach_door.load() != session::AttachDoor::kNone;
 }
 
+bool AttachedSession::is_brought() const {
+  return control().attach_door.load() == session::AttachDoor::kBrought;
+}
+
 bool AttachedSession::is_attached() const { return control().attach_wanted.load() != 0; }
 
 bool AttachedSession::is_taken() const {
@@ -135,28 +140,25 @@ std::string AttachedSession::Recording() const {
 }
 
 absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
-  session::Control& c = control();
-  if (options.size() > sizeof(c.attach_options))
-    return absl::InvalidArgumentError(
-        absl::StrCat("options longer than ", sizeof(c.attach_options), " bytes"));
   if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("process ", pid_, ": another program is at work on its session ", path_));
   }
-  const uint32_t number = std::max(c.attach_last.load(), c.attach_refused.load()) + 1;
-  const bool is_free = c.attach_wanted.load() == 0 && c.attach_now.load() == 0;
-  if (is_free) {
-    std::memcpy(c.attach_options, options.data(), options.size());
-    c.attach_options_size.store(static_cast<uint32_t>(options.size()));
-    c.attach_wanted.store(number, std::memory_order_release);
-  }
+  const uint32_t number = session::AskForAttach(&control(), options);
   flock(fd_, LOCK_UN);
-  if (is_free) return number;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "process ", pid_,
-      " has not let go of its last recording yet: it does so at its next call of the GPU"));
+  if (number != 0) return number;
+  return absl::FailedPreconditionError(
+      absl::StrCat("process ", pid_,
+                   " has not let go of its last recording yet: it does so at its next call of the "
+                   "GPU. Attach again then"));
 }
 
-void AttachedSession::Withdraw() { control().attach_wanted.store(0, std::memory_order_release); }
+void AttachedSession::Release() {
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) return;
+  session::ReleaseSections(fd_, session_.map);
+  flock(fd_, LOCK_UN);
+}
+
+void AttachedSession::Withdraw() { session::EndAttach(&control()); }
 
 }  // namespace gmt::cli

@@ -36,6 +36,9 @@ class AttachedSession {
   session::Control& control() const { return session_.map.control(); }
   // False: the process is recorded from its first call of the GPU to its end.
   bool has_door() const;
+  // The library was brought into the running process. It stops catching calls at a detach, and is
+  // called again to begin anew.
+  bool is_brought() const;
   // Somebody has attached and not yet detached.
   bool is_attached() const;
   // A collector, or another attach, is at work on it.
@@ -47,6 +50,9 @@ class AttachedSession {
   absl::StatusOr<uint32_t> Ask(const std::string& options);
   // Takes the wish back.
   void Withdraw();
+  // Takes away the memory of a recording that no collector ends, unless the process may still write
+  // to it.
+  void Release();
 
  private:
   AttachedSession(std::string path, int fd, session::OpenedSession session, pid_t pid)

@@ -54,6 +54,7 @@ absl::StatusOr<int> Detach(const std::string& name) {
   const bool was_taken = (*session)->is_taken();
   (*session)->Withdraw();
   if (!was_taken) {
+    (*session)->Release();
     PrintNote(fmt::format("process {} is detached; its collector was gone already", pid));
     return kDone;
   }

@@ -71,6 +71,8 @@ LoaderFunctions FindLoader(const RemoteMemory& memory, const MemoryMap& map,
 // One injection into a process at a time. The lock goes with this process.
 absl::StatusOr<int> LockProcess(pid_t pid) {
   const int fd = open(absl::StrCat("/proc/", pid, "/maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+    return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
   if (fd < 0)
     return absl::PermissionDeniedError(absl::StrCat("process ", pid, ": ", std::strerror(errno)));
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
@@ -83,6 +85,8 @@ absl::StatusOr<Reply> Work(const Request& request) {
   const absl::StatusOr<int> lock = LockProcess(request.pid);
   if (!lock.ok()) return lock.status();
   const absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(request.pid);
+  if (absl::IsNotFound(memory.status()))
+    return absl::NotFoundError(absl::StrCat("process ", request.pid, " has ended"));
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<MemoryMap> map = ReadMemoryMap(request.pid);
   if (!map.ok()) return map.status();

@@ -46,6 +46,8 @@ char StateOf(pid_t pid, pid_t thread) {
   return name_end != std::string::npos && name_end + 2 < stat->size() ? (*stat)[name_end + 2] : 0;
 }
 
+bool HasEnded(char state) { return state == 0 || state == 'Z' || state == 'X'; }
+
 // The system call that a thread sleeps in, without disturbing it; kNoSyscall where it runs, or the
 // kernel does not tell.
 int64_t SleepsIn(pid_t pid, pid_t thread) {
@@ -58,7 +60,7 @@ int64_t SleepsIn(pid_t pid, pid_t thread) {
 // Smaller is looked at earlier; negative never: it could not be stopped, or is gone.
 int Rank(pid_t pid, pid_t thread) {
   const char state = StateOf(pid, thread);
-  if (state == 0 || state == 'D' || state == 'Z' || state == 'X' || state == 't') return -1;
+  if (HasEnded(state) || state == 'D' || state == 't') return -1;
   const int64_t number = SleepsIn(pid, thread);
   if (number == kNoSyscall) return 2;
   if (!IsWaiting(number)) return 3;
@@ -111,7 +113,7 @@ class Search {
         if (*found) return std::move(found_);
         if (steady_clock::now() > deadline) break;
       }
-      if (Threads(pid_).empty())
+      if (Threads(pid_).size() <= 1 && HasEnded(StateOf(pid_, pid_)))
         return absl::NotFoundError(absl::StrCat("process ", pid_, " has ended"));
       found_.LetGoOfUnstopped();
       usleep(50 + random() % 1000);
@@ -129,7 +131,9 @@ class Search {
  private:
   absl::StatusOr<bool> Try(pid_t id) {
     absl::StatusOr<std::unique_ptr<TracedThread>> thread = TracedThread::Seize(id);
-    if (absl::IsNotFound(thread.status())) return false;
+    // One that has just ended is refused as if it were not allowed.
+    if (absl::IsNotFound(thread.status()) || (!thread.ok() && HasEnded(StateOf(pid_, id))))
+      return false;
     if (!thread.ok()) return thread.status();
     on_stage_(Stage::kSeized);
     ++found_.tries;

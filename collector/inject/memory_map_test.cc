@@ -1,0 +1,97 @@
+#include "collector/inject/memory_map.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "collector/inject/proc_file.h"
+#include "collector/inject/remote_image.h"
+#include "collector/inject/remote_memory.h"
+
+namespace gmt::inject {
+namespace {
+
+constexpr char kMaps[] =
+    "00400000-00401000 r-xp 00000000 08:01 12    /usr/bin/a program\n"
+    "7f0000000000-7f0000002000 rw-s 00001000 00:05 99 /dev/shm/x.session (deleted)\n"
+    "nonsense\n"
+    "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";
+
+TEST(MemoryMapTest, LinesAreRead) {
+  const MemoryMap map = ParseMemoryMap(kMaps);
+  ASSERT_EQ(map.size(), 3u);  // a line that is none is left out
+  EXPECT_EQ(map[0].path, "/usr/bin/a program");
+  EXPECT_TRUE(map[0].executable);
+  EXPECT_FALSE(map[0].shared);
+  EXPECT_EQ(map[1].start, 0x7f0000000000u);
+  EXPECT_EQ(map[1].offset, 0x1000u);
+  EXPECT_EQ(map[1].inode, 99u);
+  EXPECT_TRUE(map[1].shared);
+  EXPECT_EQ(map[1].Name(), "x.session");
+  EXPECT_EQ(map[2].path, "[stack]");
+}
+
+TEST(MemoryMapTest, AddressesBelongToWhatHoldsThem) {
+  const MemoryMap map = ParseMemoryMap(kMaps);
+  EXPECT_EQ(FindMapping(map, 0x400000), &map[0]);
+  EXPECT_EQ(FindMapping(map, 0x400fff), &map[0]);
+  EXPECT_EQ(FindMapping(map, 0x401000), nullptr);
+  EXPECT_EQ(FindMapping(map, 0), nullptr);
+  EXPECT_EQ(FindMapping(map, ~uint64_t{0}), nullptr);
+}
+
+TEST(MemoryMapTest, LibrariesAreToldApartByName) {
+  const auto named = [](const char* path) {
+    Mapping m;
+    m.path = path;
+    m.inode = 1;
+    return m;
+  };
+  EXPECT_TRUE(IsLibc(named("/lib/x86_64-linux-gnu/libc.so.6")));
+  EXPECT_TRUE(IsLibc(named("/lib/libc-2.31.so")));
+  EXPECT_FALSE(IsLibc(named("/lib/libc10.so")));
+  EXPECT_TRUE(IsLoader(named("/lib64/ld-linux-x86-64.so.2")));
+  EXPECT_TRUE(IsMusl(named("/lib/ld-musl-x86_64.so.1")));
+  EXPECT_TRUE(IsAllocator(named("/usr/lib/libjemalloc.so.2")));
+  EXPECT_FALSE(IsAllocator(named("/usr/lib/libm.so.6")));
+}
+
+TEST(StatusFieldTest, ValuesAreFoundByTheirWholeName) {
+  constexpr char kStatus[] = "Name:\tx\nUid:\t1\t2\nVmSize:\t 3 kB\n";
+  EXPECT_EQ(StatusField(kStatus, "Uid"), "1\t2");
+  EXPECT_EQ(StatusField(kStatus, "VmSize"), "3 kB");
+  EXPECT_EQ(StatusField(kStatus, "Vm"), "");
+  EXPECT_EQ(StatusField("", "Uid"), "");
+}
+
+// Of this process, whose functions are known.
+TEST(RemoteImageTest, FunctionsOfLibcAreFoundWhereTheyAre) {
+  const auto memory = RemoteMemory::Open(getpid());
+  const auto map = ReadMemoryMap(getpid());
+  ASSERT_TRUE(memory.ok() && map.ok());
+  std::optional<RemoteImage> libc;
+  for (const Mapping& m : *map) {
+    if (IsLibc(m) && m.offset == 0) libc = RemoteImage::At(*memory, m.start);
+  }
+  ASSERT_TRUE(libc.has_value());
+  const uint64_t found = libc->FindFunction("getppid");
+  EXPECT_EQ(found, reinterpret_cast<uint64_t>(&getppid));
+  EXPECT_EQ(libc->FunctionAt(found), "getppid");
+  EXPECT_EQ(libc->FindFunction("no_such_function"), 0u);
+  ASSERT_FALSE(libc->code_tails().empty());
+  const Mapping* page = FindMapping(*map, libc->code_tails().front().address);
+  ASSERT_NE(page, nullptr);
+  EXPECT_TRUE(page->executable);
+}
+
+TEST(RemoteImageTest, WhatIsNoImageIsNone) {
+  const auto memory = RemoteMemory::Open(getpid());
+  ASSERT_TRUE(memory.ok());
+  static const char kText[4096] = "no image";
+  EXPECT_FALSE(RemoteImage::At(*memory, reinterpret_cast<uint64_t>(kText)).has_value());
+  EXPECT_FALSE(RemoteImage::At(*memory, 0).has_value());
+}
+
+}  // namespace
+}  // namespace gmt::inject

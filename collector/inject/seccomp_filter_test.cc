@@ -1,0 +1,82 @@
+#include "collector/inject/seccomp_filter.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstddef>
+
+namespace gmt::inject {
+namespace {
+
+SeccompFilter Forbids(unsigned number, unsigned action) {
+  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, action),
+          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+}
+
+seccomp_data Call(int number) {
+  seccomp_data call = {};
+  call.nr = number;
+  return call;
+}
+
+TEST(SeccompFilterTest, FilterAnswersAsItIsWritten) {
+  const SeccompFilter filter = Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(AskFilter(filter, Call(SYS_openat)), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(AskFilter(filter, Call(SYS_read)), static_cast<uint32_t>(SECCOMP_RET_ALLOW));
+}
+
+TEST(SeccompFilterTest, NothingIsForbiddenWithoutFilters) { EXPECT_EQ(WhatFiltersForbid({}), ""); }
+
+TEST(SeccompFilterTest, EndAndErrorAreToldApart) {
+  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_openat, SECCOMP_RET_KILL_PROCESS)}),
+            "openat would end it");
+  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_read, SECCOMP_RET_ERRNO | 1)}), "read is refused");
+  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_close, SECCOMP_RET_LOG)}), "");
+}
+
+TEST(SeccompFilterTest, TheStrictestOfSeveralHolds) {
+  const SeccompFilter allows = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  EXPECT_NE(WhatFiltersForbid({allows, Forbids(SYS_mmap, SECCOMP_RET_KILL_PROCESS), allows}), "");
+}
+
+// What the library does without may fail, but not end the process.
+TEST(SeccompFilterTest, UnneededCallsMayFailButNotKill) {
+  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_ERRNO | 1)}), "");
+  EXPECT_EQ(WhatFiltersForbid({Forbids(SYS_memfd_create, SECCOMP_RET_KILL_THREAD)}),
+            "memfd_create would end it");
+}
+
+TEST(SeccompFilterTest, MemoryThatMayBeExecutedIsAskedForSeparately) {
+  const SeccompFilter no_code = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args) + 16),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  EXPECT_EQ(WhatFiltersForbid({no_code}), "mmap of code is refused");
+}
+
+TEST(SeccompFilterTest, ArithmeticAndMemoryWork) {
+  const SeccompFilter filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                BPF_STMT(BPF_ST, 3),
+                                BPF_STMT(BPF_LDX | BPF_MEM, 3),
+                                BPF_STMT(BPF_LD | BPF_IMM, 5),
+                                BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
+                                BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 2),
+                                BPF_STMT(BPF_MISC | BPF_TAX, 0),
+                                BPF_STMT(BPF_LD | BPF_IMM, 0),
+                                BPF_STMT(BPF_MISC | BPF_TXA, 0),
+                                BPF_STMT(BPF_RET | BPF_A, 0)};
+  EXPECT_EQ(AskFilter(filter, Call(7)), 24u);
+}
+
+TEST(SeccompFilterTest, FilterWithoutAnEndEndsTheProcess) {
+  EXPECT_EQ(AskFilter({}, Call(0)), SECCOMP_RET_KILL_PROCESS);
+  EXPECT_EQ(AskFilter({BPF_STMT(BPF_JMP | BPF_JA, 1000)}, Call(0)), SECCOMP_RET_KILL_PROCESS);
+}
+
+}  // namespace
+}  // namespace gmt::inject

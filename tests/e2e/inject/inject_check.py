@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Brings a library into processes that do one thing, and looks whether they do it as if nothing had been.
+
+Each injection: a process of collector/inject/testing/target.c (or Python in C code) that checks its own results,
+an injector that is let finish or is killed, at one of its stages or at any moment. Afterwards the
+process must end by itself with the right results; no thread of it may be traced or stopped; where the
+injector was let finish, the library must be there, and the code of libc be that of its file.
+
+Usage: inject_check.py --build BUILD [--count N] [--seed S] [--only KIND]
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import time
+
+STAGES = 11  # of inject.h
+KINDS = [
+    "malloc", "arithmetic", "sleep", "signals", "fork", "threads", "dlopen", "errno", "wait", "exec",
+    "exit", "python",
+]
+PYTHON = """
+import hashlib, json, sys, time
+print("ready", flush=True)
+end, done = time.monotonic() + float(sys.argv[1]), 0
+want = hashlib.sha256(json.dumps(sorted(str(i) for i in range(2000))).encode()).hexdigest()
+while time.monotonic() < end:
+    got = hashlib.sha256(json.dumps(sorted(str(i) for i in range(2000))).encode()).hexdigest()
+    assert got == want
+    done += 1
+print("ok", done)
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def read(path):
+    return pathlib.Path(path).read_text()
+
+
+def check_code_of_libc(pid):
+    """What an injector that finished leaves in libc: nothing."""
+    for line in read(f"/proc/{pid}/maps").splitlines():
+        found = re.match(r"(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S+libc[.-]\S+)$", line)
+        if not found:
+            continue
+        start, end, offset = (int(found.group(i), 16) for i in (1, 2, 3))
+        with open(f"/proc/{pid}/mem", "rb", 0) as memory, open(found.group(4), "rb") as file:
+            memory.seek(start)
+            file.seek(offset)
+            if memory.read(end - start) != file.read(end - start):
+                raise Failure("libc's code is not as it was")
+        return
+    raise Failure("no libc is mapped")
+
+
+def check_untouched(pid):
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            status = read(f"/proc/{pid}/task/{task}/status")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if re.search(r"^TracerPid:\t[^0]", status, re.M) or re.search(r"^State:\t[tT]", status, re.M):
+            raise Failure(f"thread {task} is traced or stopped")
+
+
+class Injection:
+    def __init__(self, build, number, seed, kind):
+        self.folder = build / "tests" / "inject"
+        self.random = random.Random(f"{seed}/{number}")
+        self.kind = kind
+        self.tries = 0
+        self.loaded = False
+        # Half are let finish; of the others, most are killed at a stage.
+        self.end_at = self.random.choice([0] * STAGES + list(range(1, STAGES + 1)))
+        self.kill_after = self.random.random() * 0.02 if self.random.random() < 0.1 else None
+
+    def start(self):
+        seconds = "0.6" if self.kind != "exit" else f"{self.random.random() * 0.03:.4f}"
+        command = (
+            ["/usr/bin/python3", "-c", PYTHON, seconds]
+            if self.kind == "python"
+            else [self.folder / "target", self.kind, seconds]
+        )
+        target = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if target.stdout.readline() != "ready\n":
+            raise Failure("the process did not start")
+        return target
+
+    def inject(self, pid):
+        command = [self.folder / "inject_tool", "--pid", str(pid), "--library",
+                   self.folder / "probe.so", "--options", "hello", "--end-at", str(self.end_at)]
+        tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.kill_after is not None:
+            time.sleep(self.kill_after)
+            subprocess.run(["pkill", "-KILL", "-P", str(tool.pid)], check=False)  # the child that works
+        out, err = tool.communicate(timeout=60)
+        return tool.returncode, out, err
+
+    def run(self):
+        target = self.start()
+        try:
+            time.sleep(self.random.random() * (0.01 if self.kind == "exit" else 0.1))
+            code, out, err = self.inject(target.pid)
+            self.look(target, code, out, err)
+            out, err = target.communicate(timeout=60)  # a guard against hanging
+        except subprocess.TimeoutExpired:
+            raise Failure("it hangs: " + read(f"/proc/{target.pid}/status").split("\n")[2]) from None
+        finally:
+            target.kill()
+        if target.returncode != 0 or not out.startswith("ok"):
+            raise Failure(f"it ended with {target.returncode}: {out} {err}")
+
+    def look(self, target, code, out, err):
+        pid = target.pid
+        whole = self.end_at == 0 and self.kill_after is None
+        if code == 0:
+            self.loaded = True
+            self.tries = int(out.split()[2])
+            if f"pid {pid}" not in out and self.kind != "exec":
+                raise Failure(f"the wrong answer: {out}")
+        elif whole and self.kind not in ("exit", "exec") and target.poll() is None:
+            raise Failure(f"it was refused: {err}")
+        if self.kind in ("exit", "exec") or target.poll() is not None:
+            return
+        check_untouched(pid)
+        if whole:
+            if "probe.so" not in read(f"/proc/{pid}/maps"):
+                raise Failure("the library is not there")
+            check_code_of_libc(pid)
+
+
+def attempt(build, number, seed, kind):
+    injection = Injection(build, number, seed, kind)
+    try:
+        injection.run()
+    except (Failure, FileNotFoundError, ProcessLookupError) as problem:
+        how = f"stage {injection.end_at}, killed after {injection.kill_after}"
+        return injection, f"{kind} number {number} ({how}): {problem!r}"
+    return injection, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    print(f"seed {args.seed}", flush=True)
+    kinds = [args.only] if args.only else KINDS
+    jobs = [(args.build.resolve(), n, args.seed, kinds[n % len(kinds)]) for n in range(args.count)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda job: attempt(*job), jobs))
+    failures = [problem for _, problem in done if problem]
+    for kind in kinds:
+        of_kind = [i for i, _ in done if i.kind == kind]
+        print(f"{kind:<11} {len(of_kind):4} injections, {sum(i.loaded for i in of_kind):4} finished, "
+              f"most looks {max((i.tries for i in of_kind), default=0)}")
+    for failure in failures:
+        print(f"FAILED {failure}   (again: --seed {args.seed})")
+    print(f"{args.count - len(failures)} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

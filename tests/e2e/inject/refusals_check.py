@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Real processes that cannot be attached to: `attach` says why and what mends it, and harms none of them.
+
+Each case starts one, asks `gpumemtrace attach` and `attach --check`, looks for the words that its heading in
+docs/troubleshooting.md has, and that the process still does what it did. Other roots and PID
+namespaces are real ones (unshare), which takes root; without it those cases are counted as skipped, and said.
+
+Usage: refusals_check.py --build BUILD [NAME...]
+"""
+
+import argparse
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+NOBODY = 65534
+
+
+class Skipped(Exception):
+    pass
+
+
+class Rig:
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.program = str(build / "bin" / "gpumemtrace")
+        self.tool = str(build / "tests" / "inject" / "inject_tool")
+        self.probe = str(build / "tests" / "inject" / "probe.so")
+        self.started = []
+
+    def compiled(self, *command):
+        """refuser.c, by this compiler and these flags."""
+        binary = self.folder / ("refuser" + "".join(command).replace("/", ""))
+        if not binary.exists():
+            subprocess.run([*command, "-O1", "-w", HERE / "refuser.c", "-o", binary, "-lpthread"], check=True)
+            binary.chmod(0o755)
+        return binary
+
+    def start(self, *command, **more):
+        process = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more
+        )
+        self.started.append(process)
+        process.said = process.stdout.readline()
+        assert process.said.startswith("ready"), process.said
+        return process
+
+    def refuser(self, what, compiler=("cc",), **more):
+        return self.start(self.compiled(*compiler), what, **more)
+
+    def attach(self, pid, *options, **more):
+        return subprocess.run(
+            [self.program, "attach", str(pid), "-o", str(self.folder / "run.gmt"), *options],
+            capture_output=True, text=True, timeout=60, check=False, **more
+        )
+
+    def check(self, pid, **more):
+        return subprocess.run([self.program, "attach", "--check", str(pid)], capture_output=True,
+                              text=True, timeout=60, check=False, **more)
+
+    def refused(self, pid, words, **more):
+        done = self.attach(pid, **more)
+        assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+        assert re.search(words, done.stderr), f"'{words}' is not in: {done.stderr}"
+        checked = self.check(pid, **more)
+        assert checked.returncode == 1 and "cannot be attached to" in checked.stdout, checked
+        assert re.search(words, checked.stdout), f"'{words}' is not in: {checked.stdout}"
+        assert not (self.folder / "run.gmt").exists(), "a file was left"
+
+    def inject(self, pid, *options, **more):
+        return subprocess.run([self.tool, "--pid", str(pid), "--library", self.probe, *options],
+                              capture_output=True, text=True, timeout=60, check=False, **more)
+
+    def end(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+
+def is_alive(process, state="S"):
+    time.sleep(0.05)
+    assert process.poll() is None, f"it has ended: {process.returncode}"
+    found = re.search(r"^State:\t(\w)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
+    assert found.group(1) == state, found.group(0)
+
+
+def as_nobody():
+    if os.geteuid() != 0:
+        raise Skipped("takes root")
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+
+# ---- Processes -----------------------------------------------------------------------------------
+
+
+def no_such_process(rig):
+    process = rig.refuser("plain")
+    process.kill()
+    process.wait()
+    rig.refused(process.pid, "no such process")
+
+
+def no_number(rig):
+    done = rig.attach("train.py")
+    assert done.returncode == 2 and "no process's number" in done.stderr, done
+
+
+def a_thread(rig):
+    process = rig.refuser("leaderless")
+    tasks = [int(t) for t in os.listdir(f"/proc/{process.pid}/task") if int(t) != process.pid]
+    rig.refused(tasks[0], f"thread of process {process.pid}.*gpumemtrace attach {process.pid}|thread of process")
+
+
+def first_thread_gone(rig):
+    process = rig.refuser("leaderless")
+    rig.refused(process.pid, "first thread has ended")
+    assert process.poll() is None
+
+
+def zombie(rig):
+    process = rig.refuser("zombie")
+    rig.refused(int(process.said.split()[1]), "has ended and waits for its parent")
+
+
+def kernel_thread(rig):
+    if pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n":
+        raise Skipped("no kernel threads are seen here")
+    rig.refused(2, "thread of the kernel")
+
+
+def stopped(rig):
+    process = rig.refuser("plain")
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.05)
+    rig.refused(process.pid, f"stopped by a signal.*|kill -CONT {process.pid}")
+    is_alive(process, "T")
+    process.send_signal(signal.SIGCONT)
+    is_alive(process)
+
+
+def uninterruptible(rig):
+    process = rig.refuser("vfork")
+    rig.refused(process.pid, "state D")
+
+
+def traced(rig):
+    process = rig.refuser("plain")
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert libc.ptrace(0x4206, process.pid, None, None) == 0  # PTRACE_SEIZE
+    rig.refused(process.pid, rf"traced by python\S* \(process {os.getpid()}\)")
+    is_alive(process)
+
+
+# ---- Rights --------------------------------------------------------------------------------------
+
+
+def other_user(rig):
+    process = rig.refuser("plain")
+    rig.refused(process.pid, "belongs to user 0, and you are user 65534", **as_nobody())
+
+
+def root_may(rig):
+    process = rig.refuser("plain", **as_nobody())
+    done = rig.inject(process.pid)
+    assert done.returncode == 0, done.stderr
+    is_alive(process)
+
+
+def undumpable(rig):
+    process = rig.refuser("undumpable", **as_nobody())
+    rig.refused(process.pid, "forbids being looked at", **as_nobody())
+    done = rig.inject(process.pid)  # root may all the same
+    assert done.returncode == 0, done.stderr
+    is_alive(process)
+
+
+# ---- Programs ------------------------------------------------------------------------------------
+
+
+def static(rig):
+    rig.refused(rig.refuser("plain", ("cc", "-static")).pid, "static program")
+
+
+def musl(rig):
+    rig.refused(rig.refuser("plain", ("musl-gcc",)).pid, "program of musl")
+
+
+def musl_static(rig):
+    rig.refused(rig.refuser("plain", ("musl-gcc", "-static")).pid, "static program")
+
+
+# ---- Seccomp -------------------------------------------------------------------------------------
+
+
+def filter_that_kills(rig):
+    process = rig.refuser("seccomp-kill")
+    rig.refused(process.pid, "forbid loading a library: openat would end it")
+    is_alive(process)
+
+
+def filter_that_refuses(rig):
+    process = rig.refuser("seccomp-errno")
+    rig.refused(process.pid, "forbid loading a library: mmap is refused")
+    is_alive(process)
+
+
+def harmless_filter(rig):
+    process = rig.refuser("seccomp-harmless")
+    done = rig.check(process.pid)
+    assert done.returncode == 0 and "its filters allow" in done.stdout, done
+    assert rig.inject(process.pid).returncode == 0
+    is_alive(process)
+
+
+def unreadable_filter(rig):
+    process = rig.refuser("seccomp-kill", **as_nobody())
+    rig.refused(process.pid, "filters that this program may not read", **as_nobody())
+    is_alive(process)
+
+
+def strict_seccomp(rig):
+    process = rig.refuser("strict")
+    time.sleep(0.05)
+    rig.refused(process.pid, "strict seccomp")
+    is_alive(process)
+
+
+# ---- Loading -------------------------------------------------------------------------------------
+
+
+def unloadable(rig):
+    process = rig.refuser("plain")
+    bad = rig.folder / "bad.so"
+    bad.write_text("this is no library")
+    done = rig.inject(process.pid, "--library", str(bad))
+    assert done.returncode == 1 and "could not load" in done.stderr, done
+    assert re.search("file too short|invalid ELF header", done.stderr), done.stderr
+    is_alive(process)
+
+
+def slow_call(rig):
+    process = rig.refuser("plain")
+    done = rig.inject(process.pid, "--options", "sleep=2", "--call", "300")
+    assert done.returncode == 1 and "goes on by itself" in done.stderr, done
+    assert "sleeping in system call" in done.stderr, done.stderr
+    is_alive(process)
+    time.sleep(4)
+    done = rig.inject(process.pid)
+    assert done.returncode == 0 and "call 2" in done.stdout, done
+    is_alive(process)
+
+
+def two_at_once(rig):
+    process = rig.refuser("plain")
+    command = [rig.tool, "--pid", str(process.pid), "--library", rig.probe]
+    first = subprocess.Popen([*command, "--options", "sleep=1"], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    done = rig.inject(process.pid)
+    assert done.returncode == 1 and "another attach is at work" in done.stderr, done
+    assert first.wait(timeout=60) == 0
+    is_alive(process)
+
+
+# ---- Namespaces ----------------------------------------------------------------------------------
+
+CONTAINER = """
+import os, subprocess, sys
+hide, more = sys.argv[1], sys.argv[2]
+subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+for folder in hide.split(":"):
+    subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+for folder in filter(None, more.split(":")):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec", "none", folder], check=True)
+print("ready", os.getpid(), flush=True)
+while True:
+    sum(range(1000))
+    import time; time.sleep(0.001)
+"""
+
+
+def contained(rig, *options, noexec=""):
+    """A process in namespaces of its own, which does not see the build folder; its pid out here."""
+    if os.geteuid() != 0:
+        raise Skipped("takes root")
+    unshare = rig.start("unshare", *options, "--mount", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
+                        CONTAINER, str(rig.build), noexec)
+    assert unshare.said == "ready 1\n", unshare.said
+    children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
+    return int(children[0])
+
+
+def container(rig):
+    pid = contained(rig)
+    check = rig.check(pid)
+    assert check.returncode == 0 and "does not see" in check.stdout, check
+    done = rig.inject(pid, "--place", "copy")
+    assert done.returncode == 0 and "pid 1" in done.stdout, done
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    assert re.search(r"libgpumemtrace\.1\.\d+\.so \(deleted\)", maps), maps
+    assert not list(pathlib.Path("/tmp").glob("libgpumemtrace.1.*.so")), "the copy was left"
+
+
+def user_namespace(rig):
+    pid = contained(rig, "--user", "--map-root-user")
+    done = rig.inject(pid, "--place", "copy")
+    assert done.returncode == 0 and "pid 1" in done.stdout, done
+
+
+def container_without_a_place(rig):
+    pid = contained(rig, noexec="/tmp:/var/tmp:/dev/shm:/run")
+    done = rig.inject(pid, "--place", "copy")
+    assert done.returncode == 1 and "none of /tmp, /var/tmp" in done.stderr, done
+
+
+def link_out_of_a_container(rig):
+    """The container's /tmp is a link to a folder whose name exists outside, too: nothing may be written there."""
+    if os.geteuid() != 0:
+        raise Skipped("takes root")
+    root = rig.folder / "root"
+    outside = rig.folder / "outside"
+    outside.mkdir()
+    for name in ("usr", "proc", "dev", "var", "run"):
+        (root / name).mkdir(parents=True)
+    for name in ("lib", "lib64", "bin"):
+        (root / name).symlink_to(f"usr/{name}")
+    (root / "tmp").symlink_to(outside)
+    script = f"mount --make-rprivate /; mount --rbind /usr {root}/usr; mount -t proc none {root}/proc; exec chroot {root} /usr/bin/python3 -c 'import time; print(\"ready\", flush=True); time.sleep(100)'"
+    process = rig.start("unshare", "--mount", "sh", "-c", script)
+    done = rig.inject(process.pid, "--place", "copy")
+    assert not list(outside.iterdir()), "a file was written outside of the container"
+    assert done.returncode == 0, done  # there is /var/tmp or /run
+
+
+def launcher(rig):
+    """A shell whose child uses the GPU."""
+    simulated = [str(rig.build / "simcuda" / "with-simcuda"), "/usr/bin/python3", "-c",
+                 "import ctypes, time; ctypes.CDLL('libcuda.so.1'); print('ready', flush=True); time.sleep(100)"]
+    quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in simulated)
+    process = rig.start("sh", "-c", f"{quoted} & wait", start_new_session=True)
+    try:
+        done = rig.attach(process.pid)
+        assert done.returncode == 1, done
+        found = re.search(r"uses no GPU, but a child of it does:\n  gpumemtrace attach (\d+)", done.stderr)
+        assert found, done.stderr
+        status = pathlib.Path(f"/proc/{found.group(1)}/status").read_text()
+        assert f"PPid:\t{process.pid}" in status, status
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+CASES = [
+    no_such_process, no_number, a_thread, first_thread_gone, zombie, kernel_thread, stopped, uninterruptible,
+    traced, other_user, root_may, undumpable, static, musl, musl_static, filter_that_kills,
+    filter_that_refuses, harmless_filter, unreadable_filter, strict_seccomp, unloadable, slow_call,
+    two_at_once, container, user_namespace, container_without_a_place, link_out_of_a_container, launcher,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    failed = skipped = 0
+    chosen = [case for case in CASES if not args.names or case.__name__ in args.names]
+    for case in chosen:
+        with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="gmt-inject.") as folder:
+            os.chmod(folder, 0o777)
+            rig = Rig(args.build.resolve(), pathlib.Path(folder))
+            try:
+                case(rig)
+                print(f"ok      {case.__name__}", flush=True)
+            except Skipped as why:
+                skipped += 1
+                print(f"skipped {case.__name__}: {why}", flush=True)
+            except Exception:  # noqa: BLE001  one failing case must not hide the others
+                failed += 1
+                print(f"FAILED  {case.__name__}\n{traceback.format_exc()}", flush=True)
+            finally:
+                rig.end()
+    print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
