@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -69,6 +70,7 @@ absl::Status AwaitBegin(const AttachOptions& options, AttachRecording* recording
     usleep(5000);
   }
   if (!options.quiet) fmt::print("recording {} to {}\n", recording->pid(), recording->output());
+  std::fflush(stdout);  // before what is said on stderr next
   return absl::OkStatus();
 }
 

@@ -51,7 +51,7 @@ int PrintChecks(const TargetInfo& target, const std::vector<Precondition>& check
                       {"verdict", c.verdict == Verdict::kFail ? "fail" : InWords(c.verdict)},
                       {"found", c.found},
                       {"fix", c.fix}});
-    nlohmann::ordered_json out = NewJson("attach-check", "");
+    nlohmann::ordered_json out = NewJson("attach", "");
     out["pid"] = target.pid;
     out["attachable"] = refusal.empty();
     out["checks"] = std::move(rows);
