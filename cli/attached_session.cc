@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -23,15 +24,27 @@ namespace {
 
 using collector::SessionSummary;
 
+// The session in `folder` that is the file with this inode; empty where there is none. A session gets
+// its name when it is complete, which what a process has mapped does not tell.
+std::string SessionIn(const std::string& folder, uint64_t inode) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    struct stat st;
+    const std::string path = entry.path().string();
+    if (absl::EndsWith(path, ".session") && lstat(path.c_str(), &st) == 0 && st.st_ino == inode)
+      return path;
+  }
+  return "";
+}
+
 // Sessions that a process has mapped, as this program sees their files.
 std::vector<std::string> MappedSessions(const inject::TargetInfo& target) {
+  const std::string root =
+      target.own_mount_namespace ? "" : absl::StrCat("/proc/", target.pid, "/root");
   std::vector<std::string> paths;
   for (const inject::Mapping& m : target.map) {
-    if (!m.shared) continue;
-    std::string path;
-    if (absl::EndsWith(m.path, ".session"))
-      path =
-          target.own_mount_namespace ? m.path : absl::StrCat("/proc/", target.pid, "/root", m.path);
+    if (!m.shared || m.inode == 0 || m.path.empty() || m.path.front() != '/') continue;
+    std::string path = SessionIn(absl::StrCat(root, m.path.substr(0, m.path.rfind('/'))), m.inode);
     // One without a name can be opened by the machine's root alone.
     if (absl::StartsWith(m.path, "/memfd:gpumemtrace")) {
       path = absl::StrCat("/proc/", target.pid, "/map_files/", absl::Hex(m.start), "-",
