@@ -130,9 +130,9 @@ void LookAtRights(TargetInfo* info) {
   info->maps_errno = map.ok() ? 0 : absl::IsNotFound(map.status()) ? ESRCH : EACCES;
   if (map.ok()) info->map = *std::move(map);
   struct stat st;
-  // The entry of a process that may not be dumped belongs to root.
+  // The files in /proc of a process that may not be dumped belong to root.
   info->looks_undumpable =
-      stat(absl::StrCat("/proc/", info->pid).c_str(), &st) == 0 && st.st_uid == 0 && info->uid != 0;
+      stat(Proc(info->pid, "maps").c_str(), &st) == 0 && st.st_uid == 0 && info->uid != 0;
   const absl::StatusOr<std::string> yama = ReadProcFile("/proc/sys/kernel/yama/ptrace_scope");
   if (yama.ok()) info->yama_scope = FirstNumber<int>(yama->substr(0, yama->find('\n')), -1);
   info->is_descendant = DescendsFrom(info->pid, getpid());
