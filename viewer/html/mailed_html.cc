@@ -15,13 +15,14 @@ namespace {
 // A multiple of 3, so that each element's base64 is whole by itself: 16 MiB of text.
 constexpr size_t kElementBytes = 12 << 20;
 
-// Nothing is fetched, and nothing runs but the page's own script, whatever a recording says.
+// Nothing is fetched, and nothing runs but the page's own script, and threads of what that makes itself,
+// whatever a recording says.
 std::string Policy(std::string_view page) {
   const absl::string_view html(page.data(), page.size());
   return absl::StrCat(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src ",
       HashSources(html, "script"), "; style-src ", HashSources(html, "style"),
-      "; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'\">");
+      "; worker-src blob:; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'\">");
 }
 
 std::string Escaped(std::string_view text) {

@@ -53,6 +53,12 @@ describe.skipIf(noBrowser !== '' || noProgram !== '')('a mailed file', () => {
     await test.close();
   });
 
+  it('decodes its data beside the page, so that frames go on', async () => {
+    const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
+    expect(test.page.workers().map((worker) => worker.url())).toEqual([expect.stringMatching(/^blob:/)]);
+    await test.close();
+  });
+
   it('says in its title which run it shows and keeps no data in the page', async () => {
     const test = await TestPage.open(browser, { url: pathToFileURL(html).href });
     expect(await test.page.title()).toContain('run.jsonl');

@@ -1,9 +1,11 @@
 // Which door the page came through.
 
 import type { DataSource } from '../data/data_source';
-import { archiveOf } from '../data/embedded/archive';
+import { archiveFrom, partsOf } from '../data/embedded/archive';
+import EmbeddedWorker from '../data/embedded/worker?worker&inline';
 import { EmbeddedSource } from '../data/embedded_source';
 import { HttpSource } from '../data/http_source';
+import { startWorker, WorkerSource } from '../data/worker_source';
 
 export async function openSource(): Promise<DataSource> {
   // Known when the page is built: nothing of it is left in the page that is shipped.
@@ -11,7 +13,10 @@ export async function openSource(): Promise<DataSource> {
     const { GeneratedSource } = await import('../data/generated_source');
     return new GeneratedSource();
   }
-  const archive = archiveOf(document);
-  if (archive !== null) return new EmbeddedSource(archive);
+  const parts = partsOf(document);
+  if (parts !== null) {
+    const worker = await startWorker(() => new EmbeddedWorker());
+    return worker === null ? new EmbeddedSource(archiveFrom(parts)) : new WorkerSource(worker, parts);
+  }
   return new HttpSource(document.baseURI.replace(/[?#].*$/, ''));
 }

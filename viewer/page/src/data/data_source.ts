@@ -21,3 +21,19 @@ export interface DataSource {
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
 }
+
+/** The progress of data that are all there once they can be read; returns what stops it. */
+export function watchMeta(meta: Promise<p.Meta>, onProgress: (progress: p.Progress) => void): () => void {
+  let stopped = false;
+  meta.then(
+    ({ files }) => {
+      const ready = files.map(({ file }) => ({ file, state: 'ready' as const, what: '', fraction: 1, error: '' }));
+      if (!stopped) onProgress({ files: ready });
+    },
+    (error: unknown) => {
+      const text = error instanceof Error ? error.message : String(error);
+      if (!stopped) onProgress({ files: [{ file: 0, state: 'failed', what: '', fraction: 1, error: text }] });
+    },
+  );
+  return () => (stopped = true);
+}

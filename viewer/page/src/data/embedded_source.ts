@@ -2,7 +2,7 @@
 // answered over typed arrays by the same rules as the server's (embedded/); what the file lacks is told
 // in a sentence.
 
-import { DataError, type DataSource } from './data_source';
+import { DataError, watchMeta, type DataSource } from './data_source';
 import type { Archive } from './embedded/archive';
 import { blockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
@@ -36,18 +36,7 @@ export class EmbeddedSource implements DataSource {
   }
 
   watchProgress(onProgress: (progress: p.Progress) => void): () => void {
-    let stopped = false;
-    this.meta().then(
-      ({ files }) => {
-        const ready = files.map(({ file }) => ({ file, state: 'ready' as const, what: '', fraction: 1, error: '' }));
-        if (!stopped) onProgress({ files: ready });
-      },
-      (error: unknown) => {
-        const text = error instanceof Error ? error.message : String(error);
-        if (!stopped) onProgress({ files: [{ file: 0, state: 'failed', what: '', fraction: 1, error: text }] });
-      },
-    );
-    return () => (stopped = true);
+    return watchMeta(this.meta(), onProgress);
   }
 
   async curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {

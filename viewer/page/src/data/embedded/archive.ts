@@ -12,15 +12,15 @@ export interface Archive {
   take(name: string): Promise<ArrayBuffer>;
 }
 
-/** null: the page has no data in it, so that a server has them. */
-export function archiveOf(root: ParentNode): Archive | null {
-  const parts = new Map<string, string[]>();
+/** Their base64 by name; null: the page has no data in it, so that a server has them. */
+export function partsOf(root: ParentNode): Map<string, readonly string[]> | null {
+  const parts = new Map<string, readonly string[]>();
   for (const element of root.querySelectorAll<HTMLElement>(SELECTOR)) {
     const name = element.dataset['gmt'] ?? '';
     parts.set(name, [...(parts.get(name) ?? []), element.textContent]);
     element.remove();
   }
-  return parts.size === 0 ? null : archiveFrom(parts);
+  return parts.size === 0 ? null : parts;
 }
 
 /** `parts`: base64, by name. */

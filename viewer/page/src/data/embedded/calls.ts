@@ -1,0 +1,55 @@
+// Questions to a DataSource in a worker: what goes there and what comes back. Each side trusts the other,
+// they are the same page.
+
+import { DataError, type DataSource } from '../data_source';
+
+export type Question = Exclude<keyof DataSource, 'watchProgress'>;
+
+/** To the worker. Parts first, once; then calls, and what is no longer wanted. */
+export type Asked =
+  | { readonly kind: 'parts'; readonly parts: Map<string, readonly string[]> }
+  | { readonly kind: 'call'; readonly call: number; readonly name: Question; readonly args: readonly unknown[] }
+  | { readonly kind: 'abort'; readonly call: number };
+
+/** From the worker. 'ready': it has begun, so that this browser lets it run. */
+export type Told =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
+  | { readonly kind: 'failure'; readonly call: number; readonly name: 'DataError' | 'AbortError' | 'Error'; readonly message: string };
+
+type Method = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** The worker's side: answers calls from `source`, each with a signal of its own. */
+export class CallAnswerer {
+  private readonly underWay = new Map<number, AbortController>();
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly tell: (told: Told) => void,
+  ) {}
+
+  take(asked: Exclude<Asked, { kind: 'parts' }>): void {
+    if (asked.kind === 'abort') this.underWay.get(asked.call)?.abort();
+    else void this.answer(asked.call, asked.name, asked.args);
+  }
+
+  private async answer(call: number, name: Question, args: readonly unknown[]): Promise<void> {
+    const abort = new AbortController();
+    this.underWay.set(call, abort);
+    try {
+      const method = this.source[name].bind(this.source) as Method;
+      this.tell({ kind: 'answer', call, answer: await method(...args, abort.signal) });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const isAbort = error instanceof DOMException && error.name === 'AbortError';
+      this.tell({ kind: 'failure', call, name: isAbort ? 'AbortError' : error instanceof DataError ? 'DataError' : 'Error', message });
+    } finally {
+      this.underWay.delete(call);
+    }
+  }
+}
+
+export function failureOf(told: Extract<Told, { kind: 'failure' }>): Error {
+  if (told.name === 'AbortError') return new DOMException(told.message, 'AbortError');
+  return told.name === 'DataError' ? new DataError(told.message) : new Error(told.message);
+}

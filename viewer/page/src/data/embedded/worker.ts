@@ -1,0 +1,15 @@
+// A thread for the data of a mailed file: inflating and decoding millions of events takes longer than a
+// frame may.
+
+import { EmbeddedSource } from '../embedded_source';
+import { archiveFrom } from './archive';
+import { CallAnswerer, type Asked, type Told } from './calls';
+
+const tell = (told: Told): void => postMessage(told);
+let answerer: CallAnswerer | null = null;
+
+addEventListener('message', ({ data }: MessageEvent<Asked>) => {
+  if (data.kind === 'parts') answerer = new CallAnswerer(new EmbeddedSource(archiveFrom(data.parts)), tell);
+  else answerer?.take(data);
+});
+tell({ kind: 'ready' });
