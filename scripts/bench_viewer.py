@@ -12,6 +12,7 @@ BEGIN, END = "<!-- scripts/bench --viewer writes from here -->", "<!-- the viewe
 # Allocations; each is an allocation and a free.
 SIZES = {"100 k": 100_000, "1 M": 1_000_000, "10 M": 10_000_000, "50 M": 50_000_000}
 QUICK = ("100 k",)
+SKIPPED = 77
 COLUMNS = (
     ("first picture", "first_picture_ms", "s"),
     ("all there", "ready_ms", "s"),
@@ -40,16 +41,57 @@ def table(figures):
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def measure(build, names, folder):
-    """Figures by recording, from viewer/page/e2e/bench.ts."""
-    recordings = []
+def make_recordings(build, names, folder):
+    """Name -> path."""
+    recordings = {}
     for name in names:
-        path = folder / f"{SIZES[name]}.gmt"
-        subprocess.run([build / "benchmark" / "recording_benchmark", str(2 * SIZES[name]), path], check=True,
+        recordings[name] = folder / f"{SIZES[name]}.gmt"
+        subprocess.run([build / "benchmark" / "recording_benchmark", str(2 * SIZES[name]), recordings[name]], check=True,
                        stdout=subprocess.DEVNULL)
-        recordings.append(f"{name}={path}")
+    return recordings
+
+
+def measure_memory_viz(build, recordings, folder):
+    """What PyTorch's viewer does with the same recordings, from tests/e2e/memory_viz/bench.mjs: all that it can draw, and the
+    first that it cannot, with the reason in `failure`. None where it is not at hand."""
+    figures = []
+    for name, recording in recordings.items():
+        snapshot, out = folder / "snapshot.pickle", folder / "memory_viz.json"
+        subprocess.run([build / "bin" / "gpumemtrace", "export", "--format", "torch", "--max-events", "0", "--force", recording,
+                        "-o", snapshot], check=True, stderr=subprocess.DEVNULL)
+        megabytes = snapshot.stat().st_size / 1e6
+        done = subprocess.run(["node", "tests/e2e/memory_viz/bench.mjs", out, f"{name}={snapshot}"], check=False,
+                              stdout=subprocess.PIPE, text=True)
+        snapshot.unlink()
+        if done.returncode == SKIPPED:
+            print(done.stdout.strip())
+            return None
+        done.check_returncode()
+        figures += [{**figure, "megabytes": megabytes} for figure in json.loads(out.read_text(encoding="utf-8"))]
+        if figures[-1]["failure"]:
+            break
+    return figures
+
+
+def memory_viz_table(theirs, ours):
+    """Both viewers on the sizes that PyTorch's got to."""
+    lines = ["| allocations | snapshot | MemoryViz.js: first picture | frame, median | p95 | here: first picture | frame, median "
+             "| p95 |",
+             "|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    here = {figure["name"]: figure for figure in ours}
+    keys = (("first_picture_ms", "s"), ("frame_median_ms", "ms"), ("frame_p95_ms", "ms"))
+    for their in theirs:
+        cells = ([f"none: {their['failure']}", "-", "-"] if their["failure"] else [cell(their[key], unit) for key, unit in keys])
+        cells += [cell(here[their["name"]][key], unit) for key, unit in keys]
+        lines.append(f"| {their['name']} | {their['megabytes']:.0f} MB | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def measure(build, recordings, folder):
+    """Figures by recording, from viewer/page/e2e/bench.ts."""
     out = folder / "figures.json"
-    subprocess.run(["node", "e2e/run.js", "e2e/bench.ts", out, *recordings], check=True, cwd="viewer/page",
+    subprocess.run(["node", "e2e/run.js", "e2e/bench.ts", out, *(f"{name}={path}" for name, path in recordings.items())],
+                   check=True, cwd="viewer/page",
                    env={**os.environ, "GMT_PROGRAM": str(build.resolve() / "bin" / "gpumemtrace")})
     return json.loads(out.read_text(encoding="utf-8"))
 
@@ -65,8 +107,16 @@ def main():
     if "--write" in sys.argv and not (PAGE.exists() and BEGIN in PAGE.read_text(encoding="utf-8")):
         sys.exit(f"{PAGE} has no line '{BEGIN}' to write behind")
     with tempfile.TemporaryDirectory(prefix="gmt-bench-") as folder:
-        text = table(measure(build, QUICK if "--quick" in sys.argv else SIZES, pathlib.Path(folder)))
-    print(text)
+        folder = pathlib.Path(folder)
+        recordings = make_recordings(build, QUICK if "--quick" in sys.argv else SIZES, folder)
+        ours = measure(build, recordings, folder)
+        text = table(ours)
+        print(text, flush=True)
+        theirs = measure_memory_viz(build, recordings, folder)
+        if theirs:
+            beside = f"\nThe same recordings, exported, in PyTorch's viewer:\n\n{memory_viz_table(theirs, ours)}"
+            print(beside)
+            text += "\n" + beside
     if "--write" in sys.argv:
         write(text)
 

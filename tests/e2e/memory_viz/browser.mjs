@@ -1,18 +1,17 @@
 // node browser.mjs GPUMEMTRACE BUILD_DIR: exported snapshots in PyTorch's memory viewer (MemoryViz.js), in Chromium.
 //
-// Nothing leaves the machine: the viewer's CDN imports are mapped to the npm packages they name, and any other request is
-// refused and counted as a failure. Screenshots stay in BUILD_DIR.
+// Nothing leaves the machine (hosted_viewer.mjs): any request to elsewhere is refused and counted as a failure. Screenshots
+// stay in BUILD_DIR.
 
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
-import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import {createRequire} from 'node:module';
 import {fileURLToPath} from 'node:url';
+import {CHROMIUM, CHROMIUM_FLAGS, importMap, modules, page, serve, whyNot} from './hosted_viewer.mjs';
 
 const SKIPPED = 77;
-const CHROMIUM = process.env.GMT_CHROMIUM ?? '/usr/bin/chromium';
 const here = path.dirname(fileURLToPath(import.meta.url));
 const [program, buildDir] = process.argv.slice(2);
 
@@ -21,45 +20,8 @@ function skip(why) {
   process.exit(SKIPPED);
 }
 
-// The viewer: where it is named, else in the wheel, which some versions of torch have it in.
-function viewerFolder() {
-  if (process.env.GMT_MEMORY_VIZ_JS) return path.dirname(process.env.GMT_MEMORY_VIZ_JS);
-  try {
-    const find = 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])';
-    const torch = execFileSync(process.env.GMT_TORCH_PYTHON ?? 'python3', ['-c', find], {stdio: 'pipe'});
-    return path.join(torch.toString().trim(), 'utils', 'viz');
-  } catch {
-    return '';
-  }
-}
-
-const viewer = viewerFolder();
-if (!fs.existsSync(path.join(viewer, 'MemoryViz.js'))) {
-  skip('no MemoryViz.js: run scripts/setup --test, or name one in GMT_MEMORY_VIZ_JS');
-}
-if (!fs.existsSync(CHROMIUM)) skip(`no ${CHROMIUM}`);
-
-const modules = path.join(here, 'node_modules');
-if (!fs.existsSync(modules)) skip('its npm packages are not here: run scripts/setup --test');
-
-// What the viewer and d3's own modules import -> files that this test serves. The viewer names its modules by the address
-// of a CDN: .../NAME@MAJOR.
-function importMap() {
-  const imports = {};
-  const places = {};
-  for (const name of fs.readdirSync(modules)) {
-    const manifest = path.join(modules, name, 'package.json');
-    if (!fs.existsSync(manifest)) continue;
-    const {module, main} = JSON.parse(fs.readFileSync(manifest));
-    imports[name] = places[name] = `/modules/${name}/${module ?? main}`;
-  }
-  const source = fs.readFileSync(path.join(viewer, 'MemoryViz.js'), 'utf8');
-  for (const [, address] of source.matchAll(/from\s+["'](https:[^"']+)["']/g)) {
-    const name = /\/([^/@]+)@\d+/.exec(address)?.[1];
-    if (places[name]) imports[address] = places[name];
-  }
-  return {imports};
-}
+const reason = whyNot();
+if (reason !== '') skip(reason);
 
 // Name -> {base64, drawn: what rules.py says is drawn, by device}.
 function exportSnapshots(folder) {
@@ -84,32 +46,6 @@ print(json.dumps(told))`;
     const base64 = fs.readFileSync(path.join(folder, `${name}.pickle`)).toString('base64');
     return [name, {base64, drawn: drawn[name]}];
   }));
-}
-
-function page(map, snapshot, view) {
-  return `<!DOCTYPE html><html><head><script type="importmap">${JSON.stringify(map)}</script></head><body>
-<script type="module">
-import {add_local_files} from '/viewer/MemoryViz.js';
-add_local_files([{name: 'exported', base64: ${JSON.stringify(snapshot)}}], ${JSON.stringify(view)});
-window.loaded = true;
-</script></body></html>`;
-}
-
-function serve(pages) {
-  const roots = {'/modules/': modules, '/viewer/': viewer};
-  const server = http.createServer((request, response) => {
-    const url = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
-    if (url in pages) return response.setHeader('content-type', 'text/html').end(pages[url]);
-    for (const [prefix, root] of Object.entries(roots)) {
-      const file = path.join(root, url.slice(prefix.length));
-      if (!url.startsWith(prefix) || !file.startsWith(root)) continue;
-      // The older modules of d3 import each other without the extension.
-      const found = [file, `${file}.js`].find((f) => fs.existsSync(f) && fs.statSync(f).isFile());
-      if (found) return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(found));
-    }
-    response.writeHead(url === '/favicon.ico' ? 204 : 404).end();
-  });
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
 const SETTINGS = 'Allocator Settings';
@@ -202,8 +138,7 @@ const server = await serve(pages);
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
   headless: true,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'],
+  args: CHROMIUM_FLAGS,
 });
 let passed = 0, failed = 0;
 try {
