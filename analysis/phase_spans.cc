@@ -1,6 +1,7 @@
 #include "analysis/phase_spans.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -147,6 +148,20 @@ class SpanFinder {
 PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
                           StackPhases& stacks) {
   return SpanFinder(trace, definitions, stacks).Find();
+}
+
+std::vector<Step> BackwardBegins(const PhaseSpans& spans) {
+  std::vector<Step> begins;
+  for (const PhaseSpan& span : spans.spans) {
+    if (span.phase == Phase::kBackward) begins.push_back(span.begin);
+  }
+  return begins;
+}
+
+Step EndOfForward(const Cycle& cycle, const std::vector<Step>& backward_begins) {
+  const auto behind = std::lower_bound(backward_begins.begin(), backward_begins.end(), cycle.end);
+  if (behind == backward_begins.begin()) return cycle.begin;
+  return std::max(cycle.begin, *std::prev(behind));
 }
 
 }  // namespace gmt::analysis

@@ -42,6 +42,12 @@ struct PhaseSpans {
 PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
                           StackPhases& stacks);
 
+// Where backward passes begin, in order.
+std::vector<Step> BackwardBegins(const PhaseSpans& spans);
+// Where the last backward pass of a step of the loop begins: what leads to it is the forward pass. Its own
+// beginning where it has none: what is no way to a backward pass is no forward pass.
+Step EndOfForward(const Cycle& cycle, const std::vector<Step>& backward_begins);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_PHASE_SPANS_H_

@@ -1,7 +1,6 @@
 #include "analysis/phases.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -178,24 +177,13 @@ class CycleFinder {
     phase_.assign(trace_.last_step(), Phase::kOther);
     StackPhases stacks(definitions_);
     const PhaseSpans spans = FindPhaseSpans(trace_, definitions_, stacks);
-    std::vector<Step> backwards;  // where they begin
-    for (const PhaseSpan& span : spans.spans) {
-      if (span.phase == Phase::kBackward) backwards.push_back(span.begin);
-    }
+    const std::vector<Step> backwards = BackwardBegins(spans);
     for (const Cycle& cycle : found_.cycles) {
-      Paint(cycle.begin, LastBackward(cycle, backwards), Phase::kForward);
+      Paint(cycle.begin, EndOfForward(cycle, backwards), Phase::kForward);
     }
     PaintRanges(kLoaderNext, Phase::kOther);
     PaintRanges(kZeroGrad, Phase::kOther);
     for (const PhaseSpan& span : spans.spans) Paint(span.begin, span.end, span.phase);
-  }
-
-  // Where the last backward pass of a step begins; its own beginning where it has none: what is no
-  // way to a backward pass is no forward pass.
-  static Step LastBackward(const Cycle& cycle, const std::vector<Step>& backwards) {
-    const auto behind = std::lower_bound(backwards.begin(), backwards.end(), cycle.end);
-    if (behind == backwards.begin()) return cycle.begin;
-    return std::max(cycle.begin, *std::prev(behind));
   }
 
   // ---- Bytes

@@ -1,7 +1,6 @@
 #include "viewer/questions/loop_phases.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "analysis/phase_spans.h"
 #include "analysis/stack_phases.h"
@@ -32,16 +31,12 @@ LoopPhases::LoopPhases(const analysis::Examination& examination) : cycles_(exami
   analysis::StackPhases stacks(examination.definitions());
   const analysis::PhaseSpans found =
       FindPhaseSpans(examination.trace(), examination.definitions(), stacks);
-  std::vector<Step> backwards;  // where they begin
   for (const analysis::PhaseSpan& span : found.spans) {
     spans_.push_back({span.begin, span.end, span.phase});
-    if (span.phase == Phase::kBackward) backwards.push_back(span.begin);
   }
-  // Forward is what leads to the last backward pass of a step (analysis/phases.cc).
+  const std::vector<Step> backwards = BackwardBegins(found);
   for (const analysis::Cycle& cycle : cycles_.cycles) {
-    const auto behind = std::lower_bound(backwards.begin(), backwards.end(), cycle.end);
-    if (behind == backwards.begin()) continue;
-    AddBetween(cycle.begin, *std::prev(behind), found.spans, spans_);
+    AddBetween(cycle.begin, EndOfForward(cycle, backwards), found.spans, spans_);
   }
   std::sort(spans_.begin(), spans_.end(),
             [](const Span& a, const Span& b) { return a.begin < b.begin; });
