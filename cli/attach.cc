@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@
 #include "cli/attach_recording.h"
 #include "cli/command.h"
 #include "cli/verbs.h"
+#include "cli/watch.h"
+#include "collector/control/client.h"
 #include "collector/inject/target_info.h"
 #include "session/options.h"
 
@@ -81,22 +84,69 @@ bool AllHaveEnded(const Recordings& recordings) {
                      [](const auto& recording) { return recording->HasEnded(); });
 }
 
-// Stays for so long, or until ^C or the end of the processes, and leaves complete recordings.
-int WatchAll(const AttachOptions& options, uint64_t duration_ns, const Recordings& recordings) {
-  const auto end = steady_clock::now() + std::chrono::nanoseconds(duration_ns);
-  Say(options, fmt::format("watching for {}; ^C ends it earlier", options.watch));
+// Without a collector that answers, and for several processes, nothing is said meanwhile.
+void WaitSilently(steady_clock::time_point end, const Recordings& recordings) {
   while (interrupted == 0 && steady_clock::now() < end && !AllHaveEnded(recordings)) usleep(20000);
-  int code = kDone;
+}
+
+WatchOptions OptionsOf(const AttachOptions& options, const Terminal& terminal, uint64_t duration_ns,
+                       AttachRecording* recording) {
+  WatchOptions watch;
+  watch.pid = recording->pid();
+  watch.recording = recording->output();
+  watch.duration_ns = static_cast<int64_t>(duration_ns);
+  watch.json = options.json;
+  watch.stopped = [recording] { return interrupted != 0 || recording->HasEnded(); };
+  watch.terminal = terminal;
+  return watch;
+}
+
+// What is known of leaks, as it becomes known. A collector that ends meanwhile has said all.
+absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
+  auto client = control::Client::Connect(session);
+  if (!client.ok()) return client.status();
+  const auto subscribe = [&](const std::function<bool(const control::Reply&)>& take) {
+    control::Subscribe wish;
+    wish.set_what(control::Subscribe::LEAKS);
+    wish.set_interval_ms(1000);
+    return (*client)->Subscribe(wish, take);
+  };
+  return Watch(watch, subscribe).status();
+}
+
+// Ends all; whether the recordings are complete.
+bool EndAll(const AttachOptions& options, const Recordings& recordings) {
+  bool complete = true;
   for (const auto& recording : recordings) {
     if (recording->End()) {
       Say(options, fmt::format("{} is complete. What leaks: gpumemtrace leaks {}",
                                recording->output(), recording->output()));
     } else {
       PrintNote(fmt::format("{} is not complete: {}", recording->output(), recording->Complaint()));
-      code = kFailed;
+      complete = false;
     }
   }
-  return code;
+  return complete;
+}
+
+// Stays for so long, or until ^C or the end of the processes, and leaves complete recordings.
+int WatchAll(const AttachOptions& options, const Terminal& terminal, uint64_t duration_ns,
+             const Recordings& recordings) {
+  const auto end = steady_clock::now() + std::chrono::nanoseconds(duration_ns);
+  Say(options, fmt::format("watching for {}; ^C ends it earlier", options.watch));
+  const bool alone = recordings.size() == 1 && !options.quiet;
+  WatchOptions watch;
+  if (alone) {
+    watch = OptionsOf(options, terminal, duration_ns, recordings.front().get());
+    const absl::Status status = WatchOne(watch, recordings.front()->session());
+    if (!status.ok() && !recordings.front()->HasEnded()) PrintNote(std::string(status.message()));
+  }
+  WaitSilently(end, recordings);
+  if (!EndAll(options, recordings)) return kFailed;
+  if (!alone) return kDone;
+  const absl::Status answer = PrintFinalLeaks(watch);
+  if (!answer.ok()) PrintNote(std::string(answer.message()));
+  return answer.ok() ? kDone : kFailed;
 }
 
 // ---- Which processes ---------------------------------------------------------------------------
@@ -126,7 +176,8 @@ absl::StatusOr<std::vector<pid_t>> Targets(const AttachOptions& options, pid_t p
   return absl::FailedPreconditionError(offer);
 }
 
-absl::StatusOr<int> RecordAll(const AttachOptions& options, const std::vector<pid_t>& pids) {
+absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& terminal,
+                              const std::vector<pid_t>& pids) {
   absl::StatusOr<std::string> text = OptionText(options);
   if (!text.ok()) return text.status();
   uint64_t watch_ns = 0;
@@ -154,14 +205,15 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const std::vector<pi
   });
   if (pids.size() == 1 && !failure.ok()) return failure;
   int code = failure.ok() ? kDone : kFailed;
-  if (!options.watch.empty()) return std::max(code, WatchAll(options, watch_ns, recordings));
+  if (!options.watch.empty())
+    return std::max(code, WatchAll(options, terminal, watch_ns, recordings));
   for (const auto& recording : recordings)
     Say(options,
         fmt::format("it is recorded until it ends, or: gpumemtrace detach {}", recording->pid()));
   return code;
 }
 
-absl::StatusOr<int> Attach(const AttachOptions& options) {
+absl::StatusOr<int> Attach(const AttachOptions& options, const Terminal& terminal) {
   pid_t pid;
   if (!absl::SimpleAtoi(options.pid, &pid) || pid <= 0)
     return UsageError(absl::StrCat("attach: '", options.pid, "' is no process's number"));
@@ -172,15 +224,16 @@ absl::StatusOr<int> Attach(const AttachOptions& options) {
   if (pids->size() > 1 && !options.output.empty() && options.output.find('%') == std::string::npos)
     return UsageError(
         "--output: several recordings need a pattern: -o run.%p.gmt, or %r for the rank");
-  return RecordAll(options, *pids);
+  return RecordAll(options, terminal, *pids);
 }
 
 }  // namespace
 
 void AddAttach(Program& program) {
   auto options = std::make_shared<AttachOptions>();
-  Command command = program.AddVerb("attach", "Record a process that runs already",
-                                    [options](const Terminal&) { return Attach(*options); });
+  Command command =
+      program.AddVerb("attach", "Record a process that runs already",
+                      [options](const Terminal& terminal) { return Attach(*options, terminal); });
   AddAttachOptions(&command, options.get());
 }
 
