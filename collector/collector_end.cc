@@ -70,9 +70,11 @@ void Collector::AddSources(gmt::Facts* facts) {
   if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
     sources["autograd"] = autograd;
   // What the traced process says of them itself.
-  const std::pair<const char*, session::Fact> told[] = {{"python", session::kPythonSource},
-                                                        {"cupti", session::kCuptiSource},
-                                                        {"nvtx", session::kNvtxSource}};
+  const std::pair<const char*, session::Fact> told[] = {
+      {"python", session::kPythonSource},
+      {"cupti", session::kCuptiSource},
+      {"nvtx", session::kNvtxSource},
+      {"before_attach", session::kBeforeAttachSource}};
   for (const auto& [name, fact] : told) {
     if (const std::string text = FactText(fact); !text.empty()) sources[name] = text;
   }

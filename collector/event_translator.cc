@@ -118,6 +118,11 @@ const std::string& EventTranslator::ApiName(uint16_t api) const {
   return api < apis_.size() ? apis_[api] : none;
 }
 
+bool EventTranslator::IsFromBeforeAttach(const session::Record& r) const {
+  return r.memory == session::Memory::kBlock && r.kind == session::Kind::kAlloc && r.stack == 0 &&
+         session_.has_door() && r.time_ns == start_ns_;
+}
+
 uint32_t EventTranslator::Api(uint16_t api) {
   if (api >= apis_.size()) return 0;
   uint32_t& id = api_ids_[api];
@@ -222,7 +227,7 @@ format::Event EventTranslator::Translate(const session::Record& r) {
   e.thread = r.thread;
   e.present = format::kHasTime | format::kHasThread;
   e.stack = stacks_->Translate(r.stack);
-  e.api = Api(r.api);
+  e.api = Api(IsFromBeforeAttach(r) ? session::kBeforeAttachApi : r.api);
   if (r.device != session::kNoDevice) {
     e.device = r.device;
     e.present |= format::kHasDevice;

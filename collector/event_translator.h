@@ -57,6 +57,8 @@ class EventTranslator {
   }
 
  private:
+  // Of PyTorch's blocks, whose records have no room for an api.
+  bool IsFromBeforeAttach(const session::Record& record) const;
   void TranslateMemory(const session::Record& record, format::Event* event);
   void TranslateActivity(const session::Record& record, format::Event* event);
   void TranslateNote(const session::Record& record, format::Event* event);

@@ -73,9 +73,8 @@ absl::Status SessionClaim::WaitUntilRecorded(Target* target, Clock* clock,
     if (wanted == 0 || stop()) return absl::CancelledError("nobody is attached to the process");
     if (control.attach_refused.load(std::memory_order_acquire) == wanted) {
       const auto error = static_cast<int>(control.attach_errno.load(std::memory_order_relaxed));
-      return absl::FailedPreconditionError(
-          absl::StrCat("the process cannot record: no shared memory for it: ", std::strerror(error),
-                       "; a smaller ring takes less (ring=1MiB)"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the process cannot record: no shared memory for it: ", std::strerror(error)));
     }
     if (!target->IsAlive())
       return absl::FailedPreconditionError("the process ended before its next GPU call");

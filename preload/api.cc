@@ -59,5 +59,7 @@ GMT_EXPORT int gpumemtrace_snapshot(const char* name) {
   const Writing p(Process::IfRecording());
   if (p == nullptr || name == nullptr) return 0;
   gmt::preload::AskForSnapshot(p, name);
-  return p->collector_started ? 1 : 0;
+  const bool anybody_reads =
+      p->collector_started || p->map.control().collector_pid.load(std::memory_order_relaxed) != 0;
+  return anybody_reads ? 1 : 0;
 }

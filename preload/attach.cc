@@ -10,8 +10,10 @@
 #include "preload/clock.h"
 #include "preload/cupti/attention.h"
 #include "preload/exit.h"
+#include "preload/got_patch.h"
 #include "preload/loader.h"
 #include "preload/record_source.h"
+#include "preload/route.h"
 #include "session/attach.h"
 
 namespace gmt::preload {
@@ -117,6 +119,7 @@ Process::Status EndAttach(Process* p, bool first) {
   control.attach_now.store(0, std::memory_order_seq_cst);
   if (control.collector_pid.load(std::memory_order_seq_cst) == 0) session::DropSections(p->map);
   p->door.seen.store(0, std::memory_order_relaxed);
+  if (RouteTaken() == Route::kAttach) RestoreSlots();
   return Process::kDormant;
 }
 

@@ -60,6 +60,8 @@ constinit DriverFunction<decltype(cuPointerGetAttributes)> pointer_get_attribute
 constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
     "cuMemGetAddressRange_v2");
 
+constinit DriverFunction<decltype(cuMemGetInfo)> mem_get_info("cuMemGetInfo_v2");
+
 // As nvidia-smi writes it: 8, 4, 4, 4 and 12 digits.
 void WriteUuid(const CUuuid& uuid, char* text) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -159,6 +161,14 @@ void IdentifyDevice(int device, DeviceIdentity* identity) {
   identity->compute_capability =
       10 * Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) +
       Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+}
+
+bool MemoryOfDevice(uint64_t* free, uint64_t* total) {
+  size_t free_bytes = 0, total_bytes = 0;
+  if (!mem_get_info.Succeeds(&free_bytes, &total_bytes)) return false;
+  *free = free_bytes;
+  *total = total_bytes;
+  return true;
 }
 
 }  // namespace gmt::preload

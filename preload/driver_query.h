@@ -39,6 +39,9 @@ bool DeviceOf(uint64_t address, uint8_t* device);
 // Bytes of the allocation that begins at this device address; 0 where the driver does not say.
 uint64_t AllocationSize(uint64_t address);
 
+// Bytes free and in all on the device of this thread's context. False: the driver does not say.
+bool MemoryOfDevice(uint64_t* free, uint64_t* total);
+
 // What the driver calls a device. What it does not say is empty, or 0.
 struct DeviceIdentity {
   char name[256];

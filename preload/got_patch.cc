@@ -30,6 +30,15 @@ constinit Known known[kCapacity] = {};
 constinit uint32_t known_count = 0, listings = 0;
 constinit Patched patched_so_far = {};
 
+// A slot that was changed.
+struct Changed {
+  uint64_t* place;
+  uint64_t before, hook;
+};
+constexpr uint32_t kMostChanged = 32768;
+constinit Changed changed[kMostChanged] = {};
+constinit uint32_t changed_count = 0;
+
 // Functions that slots led to, whose libraries must stay.
 constinit void* to_keep[kMostKept] = {};
 constinit uint32_t to_keep_count = 0;
@@ -90,6 +99,14 @@ void Keep(uint64_t function) {
   if (to_keep_count < kMostKept) to_keep[to_keep_count++] = address;
 }
 
+void Remember(const Changed& slot) {
+  if (changed_count < kMostChanged) {
+    changed[changed_count++] = slot;
+  } else {
+    ++patched_so_far.kept;
+  }
+}
+
 void PatchSlot(const MappedModule& module, const Others& others, const MappedModule::Slot& slot,
                Known* entry) {
   const char* const name = module.symbols().Name(slot.symbol);
@@ -114,6 +131,7 @@ void PatchSlot(const MappedModule& module, const Others& others, const MappedMod
     ++patched_so_far.refused;
     return;
   }
+  Remember({slot.place, before, reinterpret_cast<uint64_t>(hook)});
   if (detour) entry->once_more = true;
   if (!detour) Keep(before);
   if (!InOwnImage(hook)) return;
@@ -248,7 +266,48 @@ bool PatchOnce() {
   return true;
 }
 
+// ---- Back again ---------------------------------------------------------------------------------
+
+// A module that took the place of one that was unloaded has no hook of ours where that had one.
+int RestoreOne(dl_phdr_info* info, size_t, void*) {
+  const MappedModule module(*info);
+  for (uint32_t i = 0; i < changed_count; ++i) {
+    const Changed& slot = changed[i];
+    if (!module.Contains(reinterpret_cast<uint64_t>(slot.place)) ||
+        std::atomic_ref(*slot.place).load(std::memory_order_acquire) != slot.hook) {
+      continue;
+    }
+    if (!module.Store(slot.place, slot.before)) ++patched_so_far.kept;
+  }
+  return 0;
+}
+
+// REQUIRES: the lock of the loader's list.
+void ForgetPatches() {
+  for (Known& entry : known) {
+    entry.slot = nullptr;
+    entry.slots = 0;
+    entry.patched = entry.once_more = false;
+  }
+  changed_count = 0;
+  patched_so_far.slots = patched_so_far.caught = 0;
+  last_adds.store(0, std::memory_order_release);
+  last_subs.store(0, std::memory_order_release);
+}
+
 }  // namespace
+
+void RestoreSlots() {
+  const KeepErrno keep;
+  patching.store(false, std::memory_order_relaxed);
+  const auto restore = [](dl_phdr_info*, size_t, void*) {
+    patched_so_far.kept = 0;
+    dl_iterate_phdr(RestoreOne, nullptr);
+    ForgetPatches();
+    return 1;
+  };
+  dl_iterate_phdr(restore, nullptr);
+}
 
 bool Patching() { return patching.load(std::memory_order_relaxed); }
 

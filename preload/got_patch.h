@@ -19,7 +19,11 @@
 // A thread that is binding a slot lazily at that moment overwrites it; such a module is looked at
 // again the next time.
 //
-// Never undone. Thread safety: all functions from any thread. Cost: docs/routes.md.
+// RestoreSlots() puts back what stood there, where a slot still leads to the hook that was put into
+// it, in modules that are still loaded. The library itself stays: return addresses inside hooks, and
+// pointers that were handed out, are good for ever.
+//
+// Thread safety: all functions from any thread. Cost: docs/routes.md.
 
 #ifndef GMT_PRELOAD_GOT_PATCH_H_
 #define GMT_PRELOAD_GOT_PATCH_H_
@@ -36,6 +40,7 @@ struct Patched {
   uint32_t slots;     // that lead here
   uint32_t refused;   // that the kernel would not have changed, or that are part of the code
   uint32_t overflow;  // modules for which there was no room on the list
+  uint32_t kept;      // slots that could not be put back
 };
 
 // Once PatchNewModules has been called.
@@ -46,6 +51,9 @@ bool Patching();
 void PatchNewModules();
 
 Patched WhatIsPatched();
+
+// Until PatchNewModules() is called again, which then patches what it did before.
+void RestoreSlots();
 
 // Whether a module outside the program had DT_RPATH: where libraries are looked for then depends on
 // who opens them.

@@ -142,6 +142,7 @@ void Process::TellFirst() {
   TellEarlyStreams(this);
   TellNvtx(this);
   TellRoute(this);
+  if (door.is_open) TellWhatWasBefore(this);
   BeginCuptiEarly(this);
 }
 

@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "preload/before_attach.h"
 #include "preload/door.h"
 #include "preload/nvtx/nvtx_state.h"
 #include "preload/python/interpreter.h"
@@ -68,6 +69,7 @@ struct Process {
   TorchState torch;
   std::atomic<uint64_t> known_devices[4];  // by number, a bit each
   NvtxState nvtx;
+  FreesMeanwhile frees_meanwhile;
   std::atomic<uint32_t> last_range;  // number of the last range that was begun
   uint32_t first_range;              // the last one when this recording began
   bool collector_started;

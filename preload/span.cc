@@ -52,6 +52,16 @@ bool DropsReference(Process* p, const Return& what) {
   return counted && p->live.DropReference(what.space, what.value);
 }
 
+// Of device memory that was there before somebody attached; afterwards nobody can be asked any more.
+uint64_t SizeFromBefore(Process* p, const session::Record& r) {
+  session::LiveValue live;
+  if (!p->door.is_open || r.kind != Kind::kFree || r.space != Space::kDevice ||
+      p->live.Find(r.space, r.value, &live)) {
+    return 0;
+  }
+  return AllocationSize(r.value);
+}
+
 }  // namespace
 
 Process* AcquisitionSpan::Wanted(const Acquisition& what) {
@@ -122,6 +132,7 @@ ReturnSpan::ReturnSpan(Process* process, ApiId api, const Return& what)
   dropped_ = DropsReference(process, what);
   if (dropped_) return;
   if (WantsStackOfFree(*process, what.memory)) record_.stack = RecordStack(process);
+  record_.size = SizeFromBefore(process, record_);
   record_.time_ns = NowNs();
   known_ = CommitReturn(process, &record_, &live_);
   in_flight_ = BeginInFlight(process, record_);

@@ -118,12 +118,15 @@ void AddRoute(session::InfoWriter* info) {
   if (DescribeLateRoute(line + kName, sizeof(line) - kName)) info->Add("source", line);
 }
 
+void AddApi(int number, const char* name, session::InfoWriter* info) {
+  char line[128];
+  const int n = snprintf(line, sizeof(line), "%d %s", number, name);
+  info->Add("api", std::string_view(line, static_cast<size_t>(n)));
+}
+
 void AddApis(session::InfoWriter* info) {
-  for (ApiId api = 1; ApiName(api) != nullptr; ++api) {
-    char line[128];
-    const int n = snprintf(line, sizeof(line), "%d %s", api, ApiName(api));
-    info->Add("api", std::string_view(line, static_cast<size_t>(n)));
-  }
+  for (ApiId api = 1; ApiName(api) != nullptr; ++api) AddApi(api, ApiName(api), info);
+  AddApi(session::kBeforeAttachApi, kBeforeAttachName, info);
 }
 
 void ComposeInfo(const char* output, const char* run_id, const char* shim, const char* unwinder,

@@ -49,6 +49,8 @@ void Describe(Text* text) {
   if (patched.refused != 0)
     text->Add("; %u addresses could not be changed, and calls through them are not seen",
               patched.refused);
+  if (patched.kept != 0)
+    text->Add("; %u addresses could not be put back by the last detach", patched.kept);
   if (patched.overflow != 0)
     text->Add("; there are more libraries than can be watched: %u were left out", patched.overflow);
 }
@@ -74,6 +76,8 @@ void DescribeDoor(const Process& p, Text* text) {
 
 // Whether the calls of this process come here, which they are made to do where they did not.
 bool IsCatching(const char* options, Text* text, bool* is_new) {
+  // What a detach has put back is caught again.
+  if (RouteTaken() == Route::kAttach) PatchNewModules();
   if (RouteTaken() != Route::kNone) return true;
   if (getauxval(AT_SECURE) != 0) {
     text->Add("the program runs with more rights than who started it");
@@ -145,7 +149,7 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
     return -1;
   }
   DescribeDoor(*p, &text);
-  return was_begun ? 0 : 1;
+  return was_begun && !is_new ? 0 : 1;  // a call of another thread may have come first
 }
 
 const char* BroughtOptions() { return brought_options; }

@@ -274,12 +274,13 @@ enum Counter : uint32_t {
 
 // What a process learns about itself only after the session was created.
 enum Fact : uint32_t {
-  kPythonSource,    // "on", or why there are no Python frames
-  kPythonVersion,   // "3.11.7"
-  kPytorchSource,   // "on" when the first block was reported
-  kAutogradSource,  // "on", or why blocks of a backward pass have no forward stack
-  kCuptiSource,     // "on" and what it tells, or why not
-  kNvtxSource,      // "on" when the first call was seen
+  kPythonSource,        // "on", or why there are no Python frames
+  kPythonVersion,       // "3.11.7"
+  kPytorchSource,       // "on" when the first block was reported
+  kAutogradSource,      // "on", or why blocks of a backward pass have no forward stack
+  kCuptiSource,         // "on" and what it tells, or why not
+  kNvtxSource,          // "on" when the first call was seen
+  kBeforeAttachSource,  // what is known of memory that was there before an attach, or why nothing is
   kFactCount,
 };
 
@@ -404,6 +405,11 @@ struct Slot {
 static_assert(sizeof(Slot) == 64);
 
 inline constexpr uint64_t kBusy = uint64_t{1} << 63;
+
+// The api number of what was there before somebody attached; it has a name of its own in the info
+// section. Blocks have no api in the ring: theirs are those without a stack that were allocated at
+// attach_begin_ns.
+inline constexpr uint16_t kBeforeAttachApi = 4095;
 
 // ---- Live table ---------------------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
   r.value = address;
   if (p->options.free_stacks) r.stack = RecordStack(p);
   r.time_ns = NowNs();
+  p->frees_meanwhile.Note(r.space, r.value);
   const session::Words words = session::Pack(r);
   const session::RingWriter::Reservation reservation = p->ring.Reserve();
   p->live.Erase(r.space, r.value);
