@@ -7,11 +7,15 @@
 //   poke    one allocation of 4096 bytes and its free, by the main thread; prints "poked"
 //   go      the threads go on; prints "going"
 //   slow N  from now on the threads rest N microseconds after each call; prints "slow"
+//   bring F opens the library F and calls its gpumemtrace_attach; prints "brought CODE", then its text
+//           with blanks for the ends of lines
+//   slot    prints "slot NAME": the library that a call of cudaMalloc goes to
 //   fork    a child allocates and ends; prints "child CODE"
 // The end of the input ends the program. Prints "ready PID" once its first allocation has been made.
 //
 // Usage: attach_load [--threads N] [--seed N]
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,6 +103,27 @@ int Fork() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+void Bring(char* path) {
+  path[std::strcspn(path, "\n")] = '\0';
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  auto* attach = library == nullptr ? nullptr
+                                    : reinterpret_cast<int (*)(const char*, char*, size_t)>(
+                                          dlsym(library, "gpumemtrace_attach"));
+  char text[4096] = "";
+  const int code = attach == nullptr ? -2 : attach("stacks=native", text, sizeof(text));
+  for (char* c = text; *c != '\0'; ++c) *c = *c == '\n' ? ' ' : *c;
+  std::printf("brought %d %s\n", code, text);
+}
+
+const char* LibraryOfCalls() {
+  Dl_info info;
+  void* function =
+      reinterpret_cast<void*>(static_cast<cudaError_t (*)(void**, size_t)>(&cudaMalloc));
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "nobody";
+  const char* name = std::strrchr(info.dli_fname, '/');
+  return name == nullptr ? info.dli_fname : name + 1;
+}
+
 void Print(const std::vector<Worker*>& workers) {
   size_t count = 0;
   for (const Worker* worker : workers) count += worker->held().size();
@@ -115,7 +140,7 @@ void Print(const std::vector<Worker*>& workers) {
 
 void Obey(const std::vector<Worker*>& workers) {
   std::unique_lock<std::shared_mutex> stop(paused, std::defer_lock);
-  char line[64];
+  char line[4096];
   while (std::fgets(line, sizeof(line), stdin) != nullptr) {
     if (std::strncmp(line, "pause", 5) == 0) {
       waiting = true;
@@ -131,6 +156,10 @@ void Obey(const std::vector<Worker*>& workers) {
     } else if (std::strncmp(line, "slow", 4) == 0) {
       rest_us = std::atoi(line + 4);
       std::printf("slow\n");
+    } else if (std::strncmp(line, "bring ", 6) == 0) {
+      Bring(line + 6);
+    } else if (std::strncmp(line, "slot", 4) == 0) {
+      std::printf("slot %s\n", LibraryOfCalls());
     } else if (std::strncmp(line, "fork", 4) == 0) {
       std::fflush(stdout);
       std::printf("child %d\n", Fork());

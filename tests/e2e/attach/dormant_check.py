@@ -150,6 +150,41 @@ def idle_process_is_let_go(rig, folder, seed):
     assert load.end()[0] == 0
 
 
+def brought_in_later(rig, folder, seed):
+    """Without the library from the start: calls are caught at an attach, and let be at a detach."""
+    load = doors.Load(rig, folder, "--seed", seed)
+    load.tell("slow 300", "slow")
+    assert load.tell("slot", "slot").split()[1].startswith("libcudart")
+    library = rig.library()
+    before = None
+    for n in range(10):
+        answer = load.tell(f"bring {library}", "brought").split(maxsplit=3)
+        assert answer[1] == ("1" if n == 0 else "0"), answer
+        assert "the GPU was in use already" in answer[3], answer
+        assert load.tell("slot", "slot").split()[1] == "libgpumemtrace.so"
+        door = doors.find_door(folder / "sessions", load.pid)
+        assert answer[2] == str(door.path) and door.word(doors.DOOR) == 2
+        collector = attach(rig, load, door, folder / f"{n}.gmt")
+        begin_ns = door.quad(doors.BEGIN_NS)
+        time.sleep(0.02)
+        held = load.pause()
+        door.lower()
+        load.tell("poke", "poked")
+        assert collector.wait() == 0, collector.errors
+        load.tell("go", "going")
+        door.wait_ended()
+        info = check_complete(rig, folder / f"{n}.gmt")
+        assert info["sources"]["calls"].startswith("on: brought in by attach"), info["sources"]
+        check_live(rig, folder / f"{n}.gmt", held, begin_ns)
+        assert load.tell("slot", "slot").split()[1].startswith("libcudart"), "a slot was not restored"
+        door.close()
+        if n == 2:
+            before = doors.resources(load.pid)
+    after = doors.resources(load.pid)
+    assert after[0] <= before[0] and after[1] <= before[1] + 2, (before, after)
+    assert load.end() == (0, "")
+
+
 def no_memory_is_said(rig, folder, seed):
     """A session whose memory cannot be had: the process goes on, who attached is told."""
     load = doors.Load(
@@ -230,6 +265,7 @@ CASES = [
     children_have_their_own,
     options_hold_for_an_attach,
     idle_process_is_let_go,
+    brought_in_later,
     no_memory_is_said,
     rounds_leave_no_growth,
 ]

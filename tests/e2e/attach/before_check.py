@@ -1,0 +1,151 @@
+"""What was allocated before an attach: PyTorch is asked, and what it tells is exact from then on."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as rigs  # noqa: E402
+
+import door as doors  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+BEFORE = "(before attach)"
+
+
+class Training:
+    def __init__(self, rig, folder, **environment):
+        more = {"LD_PRELOAD": rig.library(), "GPUMEMTRACE": "dormant", **environment}
+        self.process = subprocess.Popen(
+            rig.simulated([rig.python, HERE / "train_on_demand.py"]),
+            env=rig.environment(folder, more),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        assert line == "ready\n", (line, self.process.stderr.read())
+
+    def step(self, word="step"):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=doors.PATIENCE) == 0, self.process.stderr.read()
+
+
+def record(rig, folder, training, words, options=""):
+    """Attaches for these steps; returns the recording's events, its facts, and what was held before the
+    first step and after the last one."""
+    door = doors.find_door(folder / "sessions")
+    before = training.step()
+    number = door.raise_wish(options)
+    training.step()
+    door.wait_begun(number)
+    collector = doors.Collector(rig.build, door.path, folder / "run.gmt").wait_until_at_work(door)
+    for word in words:
+        after = training.step(word)
+    door.lower()
+    assert collector.wait() == 0, collector.errors
+    recording = rigs.Recording(rig, folder, None)
+    events, info = recording.events(folder / "run.gmt"), recording.info(folder / "run.gmt")
+    (folder / "run.gmt").unlink()
+    training.step()
+    door.wait_ended()
+    return events, info, before, after
+
+
+def live(events, heap):
+    held = {}
+    for event in events:
+        if event.get("heap") != heap:
+            continue
+        if event["kind"] == "alloc":
+            held[event["address"]] = event["size"]
+        elif event["kind"] == "free":
+            held.pop(event["address"], None)
+    return held
+
+
+def seeds(events, heap):
+    return [
+        e for e in events if e["kind"] == "alloc" and e.get("heap") == heap and e.get("api") == BEFORE
+    ]
+
+
+def as_pytorch_says(rig, folder):
+    training = Training(rig, folder)
+    for words in (["step", "step"], ["free", "step"], ["raise"]):
+        events, info, before, after = record(rig, folder, training, words)
+        told = info["sources"]["before_attach"]
+        assert told.startswith("on: PyTorch told of"), told
+        assert live(events, "pytorch") == dict(after["blocks"])
+        assert live(events, "driver") == dict(after["segments"])
+        blocks, segments = seeds(events, "pytorch"), seeds(events, "driver")
+        assert sum(e["size"] for e in segments) >= before["reserved"] > 0
+        # Parameters and optimizer states are there in any case.
+        assert sum(e["size"] for e in blocks) >= 3 * 2 * 512 * 512 * 4
+        assert all(e["t_ns"] == 0 and e.get("stack", 0) == 0 for e in blocks + segments)
+        assert f"{sum(e['size'] for e in blocks)} bytes in {len(blocks)} blocks" in told, told
+        samples = [e for e in events if e["kind"] == "sample" and e.get("api") == BEFORE]
+        assert len(samples) == 1, samples
+        frees = {e["address"] for e in events if e["kind"] == "free" and e.get("size", 0) == 0}
+        assert not frees, "frees of seeded memory know its size"
+    training.end()
+
+
+def other_allocator(rig, folder):
+    """One that does not tell: said, and the recording is right from the attach on."""
+    training = Training(rig, folder, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
+    events, info, _, _ = record(rig, folder, training, ["step"])
+    assert not seeds(events, "pytorch"), info["sources"]
+    training.end()
+
+
+def by_option(rig, folder):
+    training = Training(rig, folder)
+    events, info, _, _ = record(rig, folder, training, ["step"], "heap=driver")
+    assert "heap= does not name pytorch" in info["sources"]["before_attach"], info["sources"]
+    assert not seeds(events, "pytorch") and not seeds(events, "driver")
+    training.end()
+
+
+CASES = [as_pytorch_says, other_allocator, by_option]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--python")
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    python = rigs.find_python(arguments.python)
+    if python is None:
+        print("skipped: no PyTorch (scripts/setup)")
+        return 77
+    rig = rigs.Rig(arguments.build, python)
+    failed = 0
+    for case in CASES:
+        if arguments.cases and case.__name__ not in arguments.cases:
+            continue
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            try:
+                case(rig, pathlib.Path(folder))
+                print(f"ok    {case.__name__}", flush=True)
+            except Exception:  # the other cases are of interest all the same
+                failed += 1
+                print(f"FAIL  {case.__name__}", flush=True)
+                traceback.print_exc()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
