@@ -94,7 +94,7 @@ struct Process {
   }
   // True where a call about these heaps surely needs no look: off, or none of them is recorded, and
   // nobody has attached or detached since.
-  static bool Skips(uint32_t heaps) {
+  __attribute__((always_inline)) static bool Skips(uint32_t heaps) {
     const Process* p = page_.load(std::memory_order_acquire);
     return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heaps) == heaps &&
            !p->door.IsTurned();
