@@ -25,7 +25,7 @@ namespace gmt::format {
 namespace {
 
 constexpr uint64_t kSeed = 20261;
-constexpr int kZstdLevel = WriterOptions().zstd_level_of_events;
+const int kZstdLevel = WriterOptions().zstd_level_of_events;
 constexpr int kFramesOfStack = 24;
 
 [[noreturn]] void Fail(const absl::Status& status) {
