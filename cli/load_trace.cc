@@ -108,14 +108,14 @@ class Told {
   Told(const std::string& path, const LoadListener& listener) : path_(path), listener_(listener) {
     if (listener_ == nullptr) progress_.emplace(absl::StrCat("reading ", path_));
   }
-  void Count(uint64_t events) {
+  void Count(uint64_t events, double share) {
     events_ += events;
     if (progress_) return progress_->Count(events);
-    listener_(absl::StrCat("reading events: ", gmt::cli::Count(events_)));
+    listener_(absl::StrCat("reading events: ", gmt::cli::Count(events_)), share);
   }
   void NamesFrames() {
     if (progress_) return progress_->Stage(absl::StrCat("naming frames of ", path_));
-    listener_("naming frames");
+    listener_("naming frames", 1);
   }
 
  private:
@@ -127,15 +127,16 @@ class Told {
 
 class ToldBuilder : public analysis::TraceBuilder {
  public:
-  ToldBuilder(const format::Definitions& definitions, Told* told)
-      : TraceBuilder(definitions), told_(*told) {}
+  ToldBuilder(const interop::Input& input, Told* told)
+      : TraceBuilder(input.definitions()), input_(input), told_(*told) {}
 
   absl::Status OnEvents(const format::EventBatch& batch) override {
-    told_.Count(batch.events.size());
+    told_.Count(batch.events.size(), input_.share_read());
     return TraceBuilder::OnEvents(batch);
   }
 
  private:
+  const interop::Input& input_;
   Told& told_;
 };
 
@@ -146,7 +147,7 @@ absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
   Told told(path, listener);
   auto input = interop::OpenInput(path);
   if (!input.ok()) return input.status();
-  ToldBuilder builder((*input)->definitions(), &told);
+  ToldBuilder builder(**input, &told);
   if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
 
   auto loaded = std::make_unique<LoadedTrace>();

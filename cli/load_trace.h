@@ -29,8 +29,9 @@ struct LoadedTrace {
   std::vector<std::string> unnamed;
 };
 
-// Hears from time to time what is done, "reading events: 3,407,872". From the loading thread.
-using LoadListener = std::function<void(const std::string& what)>;
+// Hears from time to time what is done, "reading events: 3,407,872", and how much of the file is read,
+// 0 to 1. From the loading thread.
+using LoadListener = std::function<void(const std::string& what, double share)>;
 
 // Fails with a message that names the file and, where one exists, the command that mends it. Without
 // a listener the terminal is told (progress.h).

@@ -43,6 +43,7 @@ class RecordingReader::Impl {
   const std::vector<Damage>& damage() const { return damage_; }
   uint32_t chunks() const { return chunks_; }
   uint64_t bytes() const { return source_->size(); }
+  uint64_t bytes_taken() const { return bytes_taken_; }
 
  private:
   absl::Status CheckLooksLikeOne();
@@ -69,6 +70,7 @@ class RecordingReader::Impl {
   Definitions definitions_;
   std::vector<Damage> damage_;
   uint32_t chunks_ = 0;
+  uint64_t bytes_taken_ = 0;
   bool ended_ = false;
   bool complete_ = false;
   bool gap_ = false;  // events may be missing
@@ -178,6 +180,7 @@ absl::Status RecordingReader::Impl::Take(const GapEnds& ends) {
 
 absl::Status RecordingReader::Impl::Take(const std::unique_ptr<ChunkRead>& read) {
   ++chunks_;
+  bytes_taken_ = read->offset + read->bytes;
   gmt::Body& body = read->body;
   absl::Status defined = definitions_.Add(body.definitions());
   if (defined.ok()) defined = definitions_.Add(body.symbols());
@@ -250,5 +253,6 @@ bool RecordingReader::complete() const { return impl_->complete(); }
 const std::vector<Damage>& RecordingReader::damage() const { return impl_->damage(); }
 uint32_t RecordingReader::chunks() const { return impl_->chunks(); }
 uint64_t RecordingReader::bytes() const { return impl_->bytes(); }
+uint64_t RecordingReader::bytes_taken() const { return impl_->bytes_taken(); }
 
 }  // namespace gmt::format

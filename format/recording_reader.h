@@ -77,6 +77,8 @@ class RecordingReader {
   const std::vector<Damage>& damage() const;
   uint32_t chunks() const;
   uint64_t bytes() const;
+  // Of these, what has been handed out, with what is being handed out: for a visitor, while it reads.
+  uint64_t bytes_taken() const;
 
  private:
   class Impl;

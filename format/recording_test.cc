@@ -49,6 +49,36 @@ TEST_F(RecordingTest, FlushedEventsAreReadableBeforeTheEnd) {
   EXPECT_THAT(reader_->damage(), IsEmpty());
 }
 
+TEST_F(RecordingTest, VisitorCanAskHowMuchHasBeenHandedOut) {
+  StartRecording();
+  for (int i = 0; i < 3; ++i) {
+    Add(Alloc(0x1000 + 0x1000 * static_cast<uint64_t>(i), 512));
+    Flush();
+  }
+  Finish();
+  auto reader = RecordingReader::FromBytes(bytes_, "x");
+  ASSERT_TRUE(reader.ok());
+  class Asking : public RecordingVisitor {
+   public:
+    explicit Asking(const RecordingReader& reader) : reader_(reader) {}
+    absl::Status OnEvents(const EventBatch&) override {
+      told.push_back(reader_.bytes_taken());
+      return absl::OkStatus();
+    }
+    std::vector<uint64_t> told;
+
+   private:
+    const RecordingReader& reader_;
+  } visitor(**reader);
+  EXPECT_EQ((*reader)->bytes_taken(), 0u);
+  ASSERT_TRUE((*reader)->Read(visitor).ok());
+  ASSERT_THAT(visitor.told, SizeIs(3));
+  EXPECT_GT(visitor.told[0], 0u);
+  EXPECT_LT(visitor.told[0], visitor.told[1]);
+  EXPECT_LT(visitor.told[1], visitor.told[2]);
+  EXPECT_LT(visitor.told[2], bytes_.size());
+}
+
 TEST_F(RecordingTest, FreeIsCompletedFromItsAllocation) {
   StartRecording();
   Event alloc = Alloc(0x1000, 512);

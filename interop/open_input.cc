@@ -49,6 +49,11 @@ class RecordingInput : public Input {
   }
   const format::Definitions& definitions() const override { return reader_->definitions(); }
   bool complete() const override { return reader_->complete(); }
+  double share_read() const override {
+    const uint64_t bytes = reader_->bytes();
+    return bytes == 0 ? 0
+                      : static_cast<double>(reader_->bytes_taken()) / static_cast<double>(bytes);
+  }
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;

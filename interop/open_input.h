@@ -29,6 +29,8 @@ class Input {
   virtual absl::Status Read(format::RecordingVisitor& visitor,
                             format::Returns returns = format::Returns::kCompleted) = 0;
   virtual const format::Definitions& definitions() const = 0;
+  // How much of it has been read, 0 to 1: for a visitor, while it reads. 0 where that is not known.
+  virtual double share_read() const { return 0; }
 
   // After Read(): nothing is damaged, and the end that a finished file has is there.
   virtual bool complete() const = 0;

@@ -94,7 +94,9 @@ bool ServedRecording::UseKeptIndex() {
 
 absl::Status ServedRecording::ReadFile() {
   const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
-  auto data = backend_.load(path_, [&](const std::string& what) { Tell(state, what, 0); });
+  auto data = backend_.load(path_, [&](const std::string& what, double share) {
+    Tell(state, what, kRead * std::clamp(share, 0.0, 1.0));
+  });
   if (!data.ok()) return data.status();
   const std::lock_guard lock(examining_);
   data_ = *std::move(data);

@@ -61,8 +61,8 @@ struct Examined {
 
 // What the server cannot do itself, because it belongs to who reads files and prints text.
 struct Backend {
-  // What it is doing, for a person.
-  using Progress = std::function<void(const std::string& what)>;
+  // What it is doing, for a person, and how much of the file is read, 0 to 1.
+  using Progress = std::function<void(const std::string& what, double share)>;
 
   // Fails with a message that names the file and the way out.
   std::function<absl::StatusOr<std::unique_ptr<RecordingData>>(const std::string& path,

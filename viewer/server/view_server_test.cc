@@ -1,6 +1,7 @@
 #include "viewer/server/view_server.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <filesystem>
@@ -29,7 +30,7 @@ class ViewServerTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
     backend_.load = [this](const std::string& path, const Backend::Progress& progress) {
-      progress("reading events: 1");
+      progress("reading events: 1", 0.5);
       return Load(std::filesystem::path(path).filename().string(), path);
     };
     backend_.answer = [this](const std::string& verb,
@@ -127,6 +128,16 @@ TEST_F(ViewServerTest, PageAndMetaAreThereWhileTheFileLoads) {
   EXPECT_EQ(meta["files"][0]["name"], "held");
   EXPECT_TRUE(meta["files"][0]["lanes"].empty());
   EXPECT_EQ(StateOf(0), "loading");
+}
+
+TEST_F(ViewServerTest, ProgressGrowsWhileTheFileIsRead) {
+  View({"held"});
+  // Half of the file is half of reading, and reading half of all there is to do.
+  while (Json("api/progress")["files"][0]["what"] != "reading events: 1") usleep(1000);
+  EXPECT_EQ(Json("api/progress")["files"][0]["fraction"], 0.25);
+  Release();
+  WaitFor(0, "ready");
+  EXPECT_EQ(Json("api/progress")["files"][0]["fraction"], 1);
 }
 
 TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {
