@@ -1,10 +1,10 @@
 #include "cli/top/curses_terminal.h"
 
 #include <langinfo.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <clocale>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,7 +13,6 @@
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
-#include <term.h>
 
 namespace gmt::cli {
 namespace {
@@ -66,14 +65,12 @@ int KeyOfCurses(wint_t key) {
 
 absl::StatusOr<std::unique_ptr<CursesTerminal>> CursesTerminal::Open(bool color) {
   std::setlocale(LC_ALL, "");
-  int problem = 0;
-  if (setupterm(nullptr, STDOUT_FILENO, &problem) != OK) {
+  if (newterm(nullptr, stdout, stdin) == nullptr) {
     const char* term = std::getenv("TERM");
     return absl::FailedPreconditionError(
         absl::StrCat("top: the terminal's kind, TERM=", term == nullptr ? "" : term,
                      ", is not known here. TERM=xterm gpumemtrace top, or gpumemtrace top --once"));
   }
-  if (initscr() == nullptr) return absl::FailedPreconditionError("top: no terminal");
   std::unique_ptr<CursesTerminal> terminal(new CursesTerminal);
   terminal->utf8_ = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   cbreak();
