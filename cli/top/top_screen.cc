@@ -18,7 +18,8 @@ namespace {
 using Style = TopLine::Style;
 using analysis::FrameText;
 
-constexpr size_t kSparkColumns = 16;
+constexpr int kHeapColumns = 67;  // of a line about a heap, before its sparkline
+constexpr int kMaxSparkColumns = 60;
 constexpr double kSecondsOfRate = 60;
 
 const char* OrderName(control::TopOrder order) {
@@ -41,6 +42,12 @@ std::string Rate(double per_second) {
 
 std::string Growth(double bytes_per_second) {
   return SignedBytes(std::llround(bytes_per_second * kSecondsOfRate));
+}
+
+// Without the folder: "python train.py".
+std::string Program(const std::string& command) {
+  const size_t slash = command.rfind('/', command.find(' '));
+  return slash == std::string::npos ? command : command.substr(slash + 1);
 }
 
 class Drawing {
@@ -77,6 +84,9 @@ class Drawing {
     const size_t used = lines_.size() + 1;  // with the foot
     return used >= static_cast<size_t>(size_.rows) ? 0 : static_cast<size_t>(size_.rows) - used;
   }
+  size_t SparkColumns() const {
+    return static_cast<size_t>(std::clamp(size_.columns - kHeapColumns, 4, kMaxSparkColumns));
+  }
   const TopProcess& Chosen() const {
     return model_.processes()[std::min(choice_.process, model_.processes().size() - 1)];
   }
@@ -108,8 +118,8 @@ class Drawing {
   }
 
   void DrawProcesses() {
-    Add(fmt::format("{:>8}  {:<5} {:<8} {:>10} {:>10} {:>10} {:>12}  {}", "PID", "GPU", "HEAP",
-                    "LIVE", "RESERVED", "PEAK", "GROWTH/min", "LAST MINUTE"),
+    Add(fmt::format("{:>8}  {:<5} {:<7} {:>9} {:>9} {:>9} {:>11}  {}", "PID", "GPU", "HEAP", "LIVE",
+                    "RESERVED", "PEAK", "GROWTH/min", "LAST MINUTE"),
         Style::kBold);
     // Of a small terminal half belongs to the stacks.
     const size_t most = size_.rows == 0 ? SIZE_MAX : static_cast<size_t>(size_.rows) / 2;
@@ -127,7 +137,7 @@ class Drawing {
       if (lines_.size() >= most) return;
       const TopHeapKey key = KeyOf(heap);
       const auto samples = process.live.find(key);
-      Add(fmt::format("{:>8}  {:<5} {:<8} {:>10} {:>10} {:>10} {:>12}  {}",
+      Add(fmt::format("{:>8}  {:<5} {:<7} {:>9} {:>9} {:>9} {:>11}  {}",
                       is_first ? std::to_string(process.pid) : "",
                       key.device < 0 ? "host" : std::to_string(key.device), key.heap,
                       Bytes(heap.live_bytes()),
@@ -135,7 +145,7 @@ class Drawing {
                       Bytes(heap.peak_bytes()), Growth(heap.growth_bytes_per_second()),
                       samples == process.live.end()
                           ? ""
-                          : Sparkline(samples->second, kSparkColumns, size_.utf8)),
+                          : Sparkline(samples->second, SparkColumns(), size_.utf8)),
           &process == &Chosen() ? Style::kPlain : Style::kDim);
       is_first = false;
     }
@@ -150,7 +160,7 @@ class Drawing {
       if (Room() < 4) return;
       const double used = static_cast<double>(device.used_bytes());
       const double total = static_cast<double>(device.total_bytes());
-      constexpr int kBar = 20;
+      constexpr int kBar = 10;
       const int filled = std::clamp(static_cast<int>(std::lround(used / total * kBar)), 0, kBar);
       Add(fmt::format("GPU {} {}  {} of {} used by all ({})  [{}{}]", device.index(), device.name(),
                       Bytes(device.used_bytes()), Bytes(device.total_bytes()), Percent(used, total),
@@ -165,7 +175,7 @@ class Drawing {
     const std::vector<int> shown = SitesShown(process, choice_.filter);
     if (Room() < 2) return;
     Add(fmt::format("{:>10} {:>8} {:>12} {:>9}  {}", "LIVE", "COUNT", "GROWTH/min", "ALLOC/s",
-                    fmt::format("STACK of {} {}", process.pid, process.command)),
+                    fmt::format("STACK of {} {}", process.pid, Program(process.command))),
         Style::kBold);
     if (shown.empty()) {
       Add(choice_.filter.empty() ? "           no stack holds memory"
@@ -236,8 +246,7 @@ class Drawing {
     } else if (const std::string lacks = Lacks(); !lacks.empty()) {
       Add(lacks, Style::kWarning);
     } else {
-      Add("q leave  s order  / filter  f freeze  Enter frames  Tab process  p snapshot  m mark  ? "
-          "help",
+      Add("q leave  s order  / filter  f freeze  Enter frames  Tab process  p m  ? help",
           Style::kDim);
     }
   }

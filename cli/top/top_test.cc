@@ -86,8 +86,8 @@ TEST_F(TopTest, FirstLineSaysHowMuchIsHeldAndBlocksAreNotCountedTwice) {
 
 TEST_F(TopTest, HeapsDevicesAndStacksHaveTheirLines) {
   const std::string text = Draw();
-  EXPECT_THAT(text, HasSubstr("pytorch    31.0 GiB   39.0 GiB   32.0 GiB"));
-  EXPECT_THAT(text, HasSubstr("41.0 GiB of 80.0 GiB used by all (51 %)  [##########..........]"));
+  EXPECT_THAT(text, HasSubstr("pytorch  31.0 GiB  39.0 GiB  32.0 GiB"));
+  EXPECT_THAT(text, HasSubstr("41.0 GiB of 80.0 GiB used by all (51 %)  [#####.....]"));
   EXPECT_THAT(text, HasSubstr("12.0 GiB        3    -2.00 MiB         0  forward (model.py:88)"));
 }
 

@@ -298,10 +298,16 @@ def pprof_shows_who_holds_it(rig, folder):
     with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
         wait_for("some allocations", lambda: run.made() > 20)
         url = f"http://127.0.0.1:{port}/debug/pprof/gpu"
-        for query, name in (("", "now"), ("?seconds=1", "change")):
-            (folder / name).write_bytes(get(url + query))
-        top = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", folder / "now"],
-                             capture_output=True, text=True, check=True).stdout
+
+        def top_now():
+            (folder / "now").write_bytes(get(url))
+            return subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", folder / "now"],
+                                  capture_output=True, text=True, check=True).stdout
+
+        # Names are looked up while nothing else is to be done.
+        wait_for("names of functions", lambda: "grow" in top_now())
+        top = top_now()
+        (folder / "change").write_bytes(get(url + "?seconds=1"))
         assert "Type: inuse_space" in top, top
         grow = next(line for line in top.splitlines() if line.split()[-1].endswith("grow"))
         assert int(grow.split()[3].rstrip("B")) >= 20 * MIB, top

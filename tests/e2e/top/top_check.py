@@ -110,11 +110,11 @@ def shows_what_is_held_and_gives_the_terminal_back(rig, folder):
 
 def every_key_does_what_help_says(rig, folder):
     with held(rig, folder), terminal(rig, folder, "--interval 0.2") as screen:
-        screen.until("Take (hold.cc")
+        screen.until("Take (hold")
         screen.type("?")
         screen.until("choose a stack")
         screen.type("x")
-        screen.until("Take (hold.cc")
+        screen.until("Take (hold")
         for order in ("by growth", "by rate", "by live"):
             screen.type("s")
             screen.until(order)
@@ -125,7 +125,7 @@ def every_key_does_what_help_says(rig, folder):
         screen.type("nowhere")
         screen.until("no stack has that text")
         screen.type("Escape")
-        screen.until("Take (hold.cc")
+        screen.until("Take (hold")
         screen.type("f")
         screen.until("FROZEN")
         screen.type("f")
