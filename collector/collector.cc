@@ -39,9 +39,15 @@ std::unique_ptr<DeviceSource> MakeDeviceSource(const Surroundings& around) {
   return around.device_source && around.target->IsAlive() ? around.device_source() : nullptr;
 }
 
+// The attach that is recorded, which may have ended before its collector was ready; 0 where there is no
+// door.
+uint32_t AttachOf(const session::SessionMap& session) {
+  return session.has_door() ? session.control().attach_last.load(std::memory_order_acquire) : 0;
+}
+
 // Leaks are looked for beside programs that are attached to, and where events are not kept for ever.
 std::shared_ptr<LiveLeaks> LeaksToWatch(const Surroundings& around, bool forgets) {
-  const bool attached = around.session.control().attach_now.load(std::memory_order_acquire) != 0;
+  const bool attached = AttachOf(around.session) != 0;
   if (!attached && !forgets) return nullptr;
   return std::make_shared<LiveLeaks>(around.session.header().pid, attached);
 }
@@ -97,7 +103,7 @@ Collector::Collector(const Surroundings& around, SessionInfo info, OutputFile* o
       info_(std::move(info)),
       options_(ParseOptions(info_.options)),
       output_(output),
-      attach_(around.session.control().attach_now.load(std::memory_order_acquire)),
+      attach_(AttachOf(around.session)),
       drain_(around.session, around.clock),
       recorder_(around.session, info_, around.target, std::move(writer)),
       files_(around.target->IsAlive() ? around.target->pid() : 0),
