@@ -110,7 +110,9 @@ class Injection:
             time.sleep(self.random.random() * (0.01 if self.kind == "exit" else 0.1))
             code, out, err = self.inject(target.pid)
             self.look(target, code, out, err)
-            out, err = target.communicate(timeout=60)  # a guard against hanging
+            target.wait(timeout=60)  # a guard against hanging
+            # Not communicate(), which loses what readline() has read ahead.
+            out, err = target.stdout.read(), target.stderr.read()
         except subprocess.TimeoutExpired:
             raise Failure("it hangs: " + read(f"/proc/{target.pid}/status").split("\n")[2]) from None
         finally:
