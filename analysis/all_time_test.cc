@@ -14,6 +14,7 @@ class AllTimeTest : public ::testing::Test {
   AllTimeTest() {
     format::Event& held = script_.Alloc(0x100, 64, {"load", "main"});
     held.t_ns = -5000;
+    held.present |= format::kHasTime;
     const format::Event row = held;
     script_.events().clear();  // dropped with the parts before
     part_.set_reason("part");
