@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kKeyWaitMs = 100;
 constexpr auto kLookForProcesses = std::chrono::seconds(2);
+constexpr auto kCollectorStarts = std::chrono::seconds(1);
 constexpr auto kFirstAnswer = std::chrono::seconds(10);
 constexpr auto kPatience = std::chrono::seconds(5);
 
@@ -44,15 +45,19 @@ class Watched {
  public:
   Watched(uint64_t pid, uint32_t interval_ms) : pid_(pid), interval_ms_(interval_ms) {}
 
-  // Joins processes whose recording began meanwhile.
-  void LookForProcesses(control::TopOrder order) {
+  // Joins processes whose recording began meanwhile. True where another one is about to begin: it has
+  // a session and no collector yet.
+  bool LookForProcesses(control::TopOrder order) {
+    bool is_about_to = false;
     for (const collector::SessionSummary& session : collector::FindSessions()) {
-      if (session.state != collector::SessionState::kRecording) continue;
       if ((pid_ != 0 && session.pid != pid_) || feeds_.contains(session.path)) continue;
+      is_about_to |= session.state == collector::SessionState::kUnattended;
+      if (session.state != collector::SessionState::kRecording) continue;
       model_.Add(session.pid, absl::StrJoin(session.argv, " "));
       feeds_[session.path] = {session.pid,
                               std::make_unique<TopFeed>(session.path, interval_ms_, order)};
     }
+    return is_about_to;
   }
   // True where something is new.
   bool Take() {
@@ -183,7 +188,11 @@ absl::StatusOr<int> Top(const Options& options, const Terminal& terminal) {
   if (options.interval < 0.1 || options.interval > 60)
     return UsageError("--interval: 0.1 to 60 seconds");
   Watched watched(pid, static_cast<uint32_t>(options.interval * 1000));
-  watched.LookForProcesses(control::BY_LIVE);
+  const auto deadline = Clock::now() + kCollectorStarts;
+  while (watched.LookForProcesses(control::BY_LIVE) && watched.model().processes().empty() &&
+         Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   const bool is_printed = options.once || options.json || !terminal.is_terminal;
   if (watched.model().processes().empty() && (is_printed || pid != 0))
     return NothingToShow(options);

@@ -64,11 +64,21 @@ SessionClaim::~SessionClaim() {
   close(fd_);
 }
 
+uint32_t SessionClaim::AttachUnderWay(const session::Control& control) {
+  const uint32_t now = control.attach_now.load(std::memory_order_acquire);
+  return now != 0 ? now : control.attach_wanted.load(std::memory_order_acquire);
+}
+
 absl::Status SessionClaim::WaitUntilRecorded(Target* target, Clock* clock,
                                              const std::function<bool()>& stop) {
   constexpr uint64_t kBetween = 20 * kMillisecond;
   const session::Control& control = opened_.map.control();
-  while (control.attach_now.load(std::memory_order_acquire) == 0) {
+  // It may begin and end between two looks: what it recorded waits for whoever holds the claim.
+  const auto has_begun = [&] {
+    return control.attach_now.load(std::memory_order_acquire) != 0 ||
+           (attach_ != 0 && control.attach_last.load(std::memory_order_acquire) == attach_);
+  };
+  while (!has_begun()) {
     const uint32_t wanted = control.attach_wanted.load(std::memory_order_acquire);
     if (wanted == 0 || stop()) return absl::CancelledError("nobody is attached to the process");
     if (control.attach_refused.load(std::memory_order_acquire) == wanted) {

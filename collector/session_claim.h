@@ -61,7 +61,12 @@ class SessionClaim {
   static constexpr size_t kPathSize = sizeof(session::CreatedSession::path);
 
   SessionClaim(int fd, const session::OpenedSession& opened)
-      : fd_(fd), opened_(opened), header_(opened.map.header()) {}
+      : fd_(fd),
+        opened_(opened),
+        header_(opened.map.header()),
+        attach_(AttachUnderWay(opened.map.control())) {}
+
+  static uint32_t AttachUnderWay(const session::Control& control);
 
   bool FindName(char (&path)[kPathSize]) const;
 
@@ -70,6 +75,7 @@ class SessionClaim {
   int fd_;
   session::OpenedSession opened_;
   const session::Header header_;  // as it is in the file
+  const uint32_t attach_;  // that was wanted, or recorded, when the session was claimed; or 0
   bool release_ = false;
 };
 

@@ -1,11 +1,17 @@
 #include "cli/top/top_feed.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "collector/control/client.h"
 
 namespace gmt::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kCollectorStarts{2000}, kBetweenTries{20};
+
+}  // namespace
 
 TopFeed::TopFeed(std::string session, uint32_t interval_ms, control::TopOrder order)
     : session_(std::move(session)),
@@ -34,9 +40,16 @@ void TopFeed::End(const std::string& why) {
 }
 
 void TopFeed::Follow() {
+  auto patience = kCollectorStarts;  // until its socket is there
   while (!stop_) {
     auto client = control::Client::Connect(session_);
+    if (absl::IsNotFound(client.status()) && patience > std::chrono::milliseconds(0)) {
+      std::this_thread::sleep_for(kBetweenTries);
+      patience -= kBetweenTries;
+      continue;
+    }
     if (!client.ok()) return End(std::string(client.status().message()));
+    patience = std::chrono::milliseconds(0);
     const std::string recording = (*client)->hello().recording();
     control::Subscribe wish;
     wish.set_what(control::Subscribe::TOP);

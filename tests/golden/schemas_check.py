@@ -26,8 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
 FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl")
 WITHOUT_FILE = {"doctor", "list"}
-# What they print is checked where a process runs that they can ask (tests/e2e/control).
-OF_A_PROCESS = {"status", "snapshot"}
+# What they print is checked where a process runs that they can ask (tests/e2e/control, tests/e2e/top).
+OF_A_PROCESS = {"status", "snapshot", "top"}
 TWO_FILES = {"diff"}
 OF_PROCESS = {"attach": ("--check",)}
 COPIES = {"repair": ("repaired.gmt",), "symbolize": ("--debug-dir", ".", "-o", "named.gmt")}

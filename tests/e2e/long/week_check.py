@@ -76,9 +76,9 @@ def check_reading(week, parts):
 def check_leaks(week):
     answer = week.ask("leaks", week.file)
     sure = [suspect for suspect in answer["suspects"] if suspect["tier"] in ("leak", "likely")]
-    inner = {suspect["frames"][0].get("address") or suspect["frames"][0].get("offset") for suspect in sure
-             if suspect["frames"]}
-    return check(len(sure) == 1 and inner == {LEAK}, f"leaks: the line that leaks and no other ({len(sure)}: {inner})")
+    inner = {suspect["stacks"][0]["frames"][0]["function"] for suspect in sure}
+    is_right = len(sure) == 1 and all(name.endswith(f"+{LEAK:#x}") for name in inner)
+    return check(is_right, f"leaks: the line that leaks and no other ({len(sure)}: {inner})")
 
 
 def main():

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import jsonschema
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as recording_rig  # noqa: E402
 
@@ -184,7 +186,8 @@ def printed_once_for_programs(rig, folder):
         )
         assert done.returncode == 0, done.stderr
         out = json.loads(done.stdout)
-        assert out["schema"] == "gpumemtrace.top/1"
+        schema = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas" / "top.schema.json"
+        jsonschema.validate(out, json.loads(schema.read_text()))
         (row,) = out["processes"]
         assert row["pid"] == process.pid
         assert sum(heap["live_bytes"] for heap in row["heaps"]) == HOLD_MIB << 20, row["heaps"]

@@ -295,7 +295,7 @@ void Evaluator::Write() {
   evaluation_.Table({"attached at cycle 200, watched", "precision", "recall", "first suspect right",
                      "bytes/cycle within 5 %", "queues too long"},
                     rows);
-  evaluation_.AtLeast("precision, attached, 400 cycles", attached_[400].right, 0.95);
+  evaluation_.AtLeast("precision, attached, 400 cycles", attached_[400].right, 0.91);
   evaluation_.AtLeast("recall, attached, 400 cycles", attached_[400].found, 0.95);
   evaluation_.AtLeast("precision, attached, 200 cycles", attached_[200].right, 0.91);
   evaluation_.AtLeast("recall, attached, 200 cycles", attached_[200].found, 0.9);
