@@ -109,7 +109,13 @@ absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
     control::Subscribe wish;
     wish.set_what(control::Subscribe::LEAKS);
     wish.set_interval_ms(1000);
-    return (*client)->Subscribe(wish, take);
+    // A collector that has just begun may have too much to read to say anything yet.
+    const auto end = steady_clock::now() + std::chrono::nanoseconds(watch.duration_ns);
+    bool has_told = false;
+    return (*client)->Subscribe(wish, [&](const control::Reply& reply) {
+      has_told |= reply.error().empty();
+      return has_told ? take(reply) : !watch.stopped() && steady_clock::now() < end;
+    });
   };
   return Watch(watch, subscribe).status();
 }
