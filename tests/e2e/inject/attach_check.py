@@ -176,7 +176,7 @@ def container(rig):
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
-    unshare = rig.start(5, before=["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
+    unshare = rig.start(5, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
                         GPUMEMTRACE_DIR="/dev/shm/sessions")
     assert unshare.pids == [1], unshare.pids
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()

@@ -291,7 +291,7 @@ def contained(rig, *options, noexec=""):
     """A process in namespaces of its own, which does not see the build folder; its pid out here."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
-    unshare = rig.start("unshare", *options, "--mount", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
+    unshare = rig.start("unshare", *options, "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
                         CONTAINER, str(rig.build), noexec)
     assert unshare.said == "ready 1\n", unshare.said
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
