@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "format/read_at.h"
 
 namespace gmt::format {
 namespace {
@@ -42,18 +43,8 @@ class FileSource : public ByteSource {
   uint64_t size() const override { return size_; }
 
   absl::Status Read(uint64_t offset, uint64_t count, std::string* out) override {
-    out->resize(offset < size_ ? std::min(count, size_ - offset) : 0);
-    size_t done = 0;
-    while (done < out->size()) {
-      const ssize_t got =
-          pread(fd_, out->data() + done, out->size() - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Failed("read", path_, errno);
-      if (got == 0) break;  // somebody cut the file
-      done += static_cast<size_t>(got);
-    }
-    out->resize(done);
-    return absl::OkStatus();
+    const int error = ReadAt(fd_, size_, offset, count, out);
+    return error == 0 ? absl::OkStatus() : Failed("read", path_, error);
   }
 
  private:

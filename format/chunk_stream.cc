@@ -40,9 +40,11 @@ void ChunkStream::Take(const FrameRecord& record) {
       return TakeFooter(record);
     case FrameRecord::Kind::kDamage:
       return NoteDamage(record.offset, record.bytes, record.what);
-    case FrameRecord::Kind::kEnd:
-      EndSegment();
-      out_->push_back(RecordingEnds{segments_ > 0 && all_closed_ && record.bytes == 0});
+    case FrameRecord::Kind::kEnd: {
+      const bool closed = segments_ > 0 && all_closed_ && segment_.closed && record.bytes == 0;
+      if (tail_ == Tail::kFinal) EndSegment();
+      out_->push_back(RecordingEnds{closed});
+    }
   }
 }
 

@@ -50,9 +50,11 @@ using Delivery = std::variant<SegmentBegins, DamageFound, GapEnds, Header,
 class ChunkStream {
  public:
   // `source` must outlive the stream.
-  ChunkStream(ByteSource* source, Returns returns) : stream_(source), returns_(returns) {}
+  ChunkStream(ByteSource* source, Returns returns, Tail tail = Tail::kFinal)
+      : stream_(source, tail), returns_(returns), tail_(tail) {}
 
-  // Appends what the next frame brings; RecordingEnds comes last. Fails only where reading fails.
+  // Appends what the next frame brings; RecordingEnds comes last. Of a source that grows, it is what
+  // holds so far, and Next() goes on there. Fails only where reading fails.
   absl::Status Next(std::vector<Delivery>* deliveries);
   // A batch that was delivered and is done with: its memory serves the next one.
   void Recycle(EventBatch batch);
@@ -84,6 +86,7 @@ class ChunkStream {
 
   FrameStream stream_;
   const Returns returns_;
+  const Tail tail_;
   std::vector<Delivery>* out_ = nullptr;
   Segment segment_;
   uint32_t segments_ = 0;

@@ -99,6 +99,10 @@ absl::StatusOr<FrameRecord> FrameStream::Next() {
   }
   const absl::StatusOr<std::optional<uint64_t>> next = FindWholeAfter(position_);
   if (!next.ok()) return next.status();
+  const uint64_t from = position_;
+  if (!next->has_value() && tail_ == Tail::kGrows) {
+    return Whole(FrameRecord::Kind::kEnd, from, source_->size() - from);
+  }
   bool cut = false;
   if (!next->has_value()) {
     // After a power cut a file may end in zeros that were never written.
@@ -106,7 +110,6 @@ absl::StatusOr<FrameRecord> FrameStream::Next() {
     if (!zeros.ok()) return zeros.status();
     cut = attempt->may_be_cut || *zeros;
   }
-  const uint64_t from = position_;
   position_ = next->value_or(source_->size());
   FrameRecord record = cut ? Whole(FrameRecord::Kind::kEnd, from, 0) : attempt->record;
   record.bytes = position_ - from;

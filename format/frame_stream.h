@@ -4,7 +4,8 @@
 //
 // A frame that does not check is damage where something whole follows it (the stream goes on there,
 // found by sync word), and a cut where nothing does and it could be the beginning of a frame: the
-// writer died, or is still writing.
+// writer died, or is still writing. Of a source that grows nothing behind the last whole frame is
+// judged: it is looked at again with what has come behind it.
 //
 // Thread safety: one thread at a time.
 
@@ -34,13 +35,18 @@ struct FrameRecord {
   const char* what = "";      // of damage: "CRC32C", "length", "tag", "magic", "footer"
 };
 
+// Whether more may come behind what a source has now.
+enum class Tail { kFinal, kGrows };
+
 class FrameStream {
  public:
   // `source` must outlive the stream.
-  explicit FrameStream(ByteSource* source) : source_(source) {}
+  explicit FrameStream(ByteSource* source, Tail tail = Tail::kFinal)
+      : source_(source), tail_(tail) {}
 
   // Fails only where reading fails. kEnd comes last: its offset is where whole records end, its
-  // bytes what is behind them (0, or a torn tail).
+  // bytes what is behind them (0, or a torn tail). Of a source that grows it comes as often as it is
+  // asked for at that place, and goes on there.
   absl::StatusOr<FrameRecord> Next();
 
  private:
@@ -55,6 +61,7 @@ class FrameStream {
   absl::StatusOr<bool> OnlyZerosFrom(uint64_t offset);
 
   ByteSource* const source_;
+  const Tail tail_;
   uint64_t position_ = 0;
   std::string frame_;   // holds the record's body
   std::string window_;  // of searches

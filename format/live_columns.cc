@@ -20,26 +20,11 @@ constexpr uint32_t kMaxLive = 1u << 22;
 }  // namespace
 
 gmt::Live EncodeLive(const std::vector<Event>& live) {
-  gmt::Live result;
-  gmt::Live* columns = &result;
-  columns->set_count(static_cast<uint32_t>(live.size()));
-  int64_t last_address = 0, last_t_ns = 0;
-  for (const Event& event : live) {
-#define GMT_PUT(name) columns->add_##name(event.name);
-    GMT_LIVE_COLUMNS(GMT_PUT)
-#undef GMT_PUT
-    const auto address = static_cast<int64_t>(event.address);
-    columns->add_address(SubtractWrapping(address, last_address));
-    columns->add_t_ns(SubtractWrapping(event.t_ns, last_t_ns));
-    last_address = address;
-    last_t_ns = event.t_ns;
-  }
-#define GMT_TRIM(name) TrimColumn(columns->mutable_##name());
-  GMT_LIVE_COLUMNS(GMT_TRIM)
-  GMT_TRIM(address)
-  GMT_TRIM(t_ns)
-#undef GMT_TRIM
-  return result;
+  gmt::Live columns;
+  LiveAppender appender(&columns);
+  for (const Event& event : live) appender.Append(event);
+  appender.Finish();
+  return columns;
 }
 
 absl::StatusOr<std::vector<Event>> DecodeLive(const gmt::Live& columns) {
@@ -61,6 +46,67 @@ absl::StatusOr<std::vector<Event>> DecodeLive(const gmt::Live& columns) {
     event.t_ns = t_ns;
   }
   return live;
+}
+
+// ---- LiveCursor ---------------------------------------------------------------------------------
+
+LiveCursor::LiveCursor(const gmt::Live* columns) : columns_(columns) { TakeDifferences(); }
+
+void LiveCursor::Next() {
+  ++row_;
+  TakeDifferences();
+}
+
+void LiveCursor::TakeDifferences() {
+  if (at_end()) return;
+  const int row = static_cast<int>(row_);
+  address_ = AddWrapping(address_, ColumnAt(columns_->address(), row));
+  t_ns_ = AddWrapping(t_ns_, ColumnAt(columns_->t_ns(), row));
+}
+
+bool LiveCursor::SameRow(const LiveCursor& other) const {
+  if (address_ != other.address_ || t_ns_ != other.t_ns_) return false;
+  const int row = static_cast<int>(row_), other_row = static_cast<int>(other.row_);
+#define GMT_DIFFERS(name) \
+  if (ColumnAt(columns_->name(), row) != ColumnAt(other.columns_->name(), other_row)) return false;
+  GMT_LIVE_COLUMNS(GMT_DIFFERS)
+#undef GMT_DIFFERS
+  return true;
+}
+
+// ---- LiveAppender -------------------------------------------------------------------------------
+
+void LiveAppender::Append(const Event& event) {
+#define GMT_PUT(name) columns_->add_##name(event.name);
+  GMT_LIVE_COLUMNS(GMT_PUT)
+#undef GMT_PUT
+  AppendDifferences(static_cast<int64_t>(event.address), event.t_ns);
+}
+
+void LiveAppender::Append(const LiveCursor& row) {
+  const gmt::Live& from = *row.columns_;
+  const int at = static_cast<int>(row.row_);
+#define GMT_COPY(name) \
+  columns_->add_##name(static_cast<decltype(Event::name)>(ColumnAt(from.name(), at)));
+  GMT_LIVE_COLUMNS(GMT_COPY)
+#undef GMT_COPY
+  AppendDifferences(row.address_, row.t_ns_);
+}
+
+void LiveAppender::AppendDifferences(int64_t address, int64_t t_ns) {
+  columns_->add_address(SubtractWrapping(address, last_address_));
+  columns_->add_t_ns(SubtractWrapping(t_ns, last_t_ns_));
+  last_address_ = address;
+  last_t_ns_ = t_ns;
+  columns_->set_count(columns_->count() + 1);
+}
+
+void LiveAppender::Finish() {
+#define GMT_TRIM(name) TrimColumn(columns_->mutable_##name());
+  GMT_LIVE_COLUMNS(GMT_TRIM)
+  GMT_TRIM(address)
+  GMT_TRIM(t_ns)
+#undef GMT_TRIM
 }
 
 }  // namespace gmt::format

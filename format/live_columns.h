@@ -8,6 +8,7 @@
 #ifndef GMT_FORMAT_LIVE_COLUMNS_H_
 #define GMT_FORMAT_LIVE_COLUMNS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,45 @@ gmt::Live EncodeLive(const std::vector<Event>& live);
 
 // Fails where the columns claim more rows than a live set can have.
 absl::StatusOr<std::vector<Event>> DecodeLive(const gmt::Live& columns);
+
+// Looks at one row after the other, without decoding them.
+class LiveCursor {
+ public:
+  explicit LiveCursor(const gmt::Live* columns);
+
+  bool at_end() const { return row_ >= columns_->count(); }
+  uint32_t row() const { return row_; }
+  void Next();
+
+  // Whether both rows say the same.
+  // REQUIRES: neither is at its end.
+  bool SameRow(const LiveCursor& other) const;
+
+ private:
+  friend class LiveAppender;
+  void TakeDifferences();
+
+  const gmt::Live* columns_;
+  uint32_t row_ = 0;
+  int64_t address_ = 0, t_ns_ = 0;
+};
+
+// Makes the columns of a live set row by row. They are whole after Finish().
+class LiveAppender {
+ public:
+  explicit LiveAppender(gmt::Live* columns) : columns_(columns) {}
+
+  void Append(const Event& event);
+  // REQUIRES: not at its end.
+  void Append(const LiveCursor& row);
+  void Finish();
+
+ private:
+  void AppendDifferences(int64_t address, int64_t t_ns);
+
+  gmt::Live* columns_;
+  int64_t last_address_ = 0, last_t_ns_ = 0;
+};
 
 }  // namespace gmt::format
 

@@ -30,6 +30,9 @@ std::string PartPath(std::string_view path, uint32_t number);
 // Whether `header` is that of the part behind the one that `before` begins.
 bool IsNextPart(const Header& before, const Header& header);
 
+// The header that a source begins with; empty where it does not.
+Header FirstHeader(ByteSource* source);
+
 // The file at `path`, behind those of its older parts that lie beside it without a hole. Fails as
 // OpenFile() does for `path` itself.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenWithParts(absl::string_view path);

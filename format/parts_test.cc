@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "format/recording_copy.h"
+#include "format/parts_fixture.h"
 #include "format/recording_fixture.h"
 
 namespace gmt::format {
@@ -30,19 +35,6 @@ class PartsTest : public RecordingFixture {
   ~PartsTest() override { std::filesystem::remove_all(directory_); }
 
   std::string Path() const { return directory_ + "/run.gmt"; }
-  Header PartHeader(uint32_t part) const {
-    Header header;
-    header.set_tool_version("test");
-    header.set_pid(4711);
-    header.set_start_monotonic_ns(77);
-    header.set_part(part);
-    return header;
-  }
-  std::unique_ptr<Sink> NewFile(const std::string& path) {
-    auto sink = FileSink(path, IfExists::kFail);
-    EXPECT_TRUE(sink.ok()) << sink.status();
-    return *std::move(sink);
-  }
   void Begin(WriterOptions options = {}) {
     options.parts = true;
     auto writer = RecordingWriter::Create(NewFile(Path()), PartHeader(0), options);
@@ -134,6 +126,23 @@ TEST_F(PartsTest, EachCanBeReadAlone) {
             "named");
 }
 
+TEST_F(PartsTest, CopyWithoutPathsHasAllOfThemInOneFile) {
+  Begin();
+  Add(AllocWithStack(0x100, "forward"));
+  NextPart(1);
+  Add(Free(0x100));
+  Add(AllocWithStack(0x300, "forward"));
+  Finish();
+  const std::string copy = directory_ + "/given.gmt";
+  const absl::Status status = CopyStripped(Path(), NewFile(copy), {true, true, "/lost"});
+  ASSERT_TRUE(status.ok()) << status;
+  const auto all = ReadFile(copy);
+  EXPECT_TRUE(reader_->complete());
+  ASSERT_EQ(all.events.size(), 3u);
+  EXPECT_EQ(all.events[0].address, 0x100u);
+  EXPECT_EQ(FunctionOf(all.events[2].stack), "forward");
+}
+
 TEST_F(PartsTest, BehindAHoleOlderPartsAreLeftOut) {
   Begin();
   for (uint32_t part = 1; part <= 3; ++part) {
@@ -173,6 +182,35 @@ TEST_F(PartsTest, ReadsAcrossTheirBordersAnyBytesOfAnyPart) {
     ASSERT_TRUE((*joined)->Read(from, 50, &piece).ok());
     ASSERT_EQ(piece, whole.substr(from, 50));
   }
+}
+
+TEST_F(PartsTest, BehindAPartThatSomebodyCutsNothingIsReadInItsPlace) {
+  Begin();
+  Add(Alloc(0x100, 8));
+  NextPart(1);
+  Finish();
+  auto source = OpenWithParts(Path());
+  ASSERT_TRUE(source.ok()) << source.status();
+  std::filesystem::resize_file(PartPath(Path(), 0), 50);
+  std::string read;
+  ASSERT_TRUE((*source)->Read(40, (*source)->size() - 40, &read).ok());
+  EXPECT_EQ(read.size(), 10);
+}
+
+TEST_F(PartsTest, PartThatComesThroughAPipeIsReadAlone) {
+  Begin();
+  NextPart(1);
+  Add(Alloc(0x100, 8));
+  Finish();
+  const std::string pipe = directory_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread feeder([&] {
+    std::ofstream(pipe, std::ios::binary) << std::ifstream(Path(), std::ios::binary).rdbuf();
+  });
+  const auto source = OpenWithParts(pipe);
+  feeder.join();
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_EQ((*source)->size(), std::filesystem::file_size(Path()));
 }
 
 TEST_F(PartsTest, DefinitionsOfManyFlushesAreStatedAgainInFewChunks) {

@@ -9,6 +9,7 @@
 #include "format/chunk_codec.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
+#include "format/parts.h"
 
 namespace gmt::format {
 namespace {
@@ -163,7 +164,7 @@ class Copier {
 
 absl::Status Copy(absl::string_view path, std::unique_ptr<Sink> sink, const Additions& additions,
                   const Strip& strip) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenFile(path);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenWithParts(path);
   if (!source.ok()) return source.status();
   FrameStream stream(source->get());
   Copier copier(path, std::move(sink), additions, strip);

@@ -2,7 +2,8 @@
 //
 // A copy of a recording with something added at its end, for what is learnt later: names of frames;
 // or without what is private. Every other chunk of the original stands in the copy byte for byte; what
-// is added stands behind the last one of each file segment, before its index.
+// is added stands behind the last one of each file segment, before its index. Of a recording in parts
+// (format/parts.h) all that lie there become one file.
 //
 // Thread safety: pure function.
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "format/byte_source.h"
 #include "format/chunk_stream.h"
+#include "format/delivery_taker.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
-#include "format/id_shift.h"
 #include "format/parts.h"
 #include "format/read_ahead.h"
 
@@ -38,42 +38,26 @@ class RecordingReader::Impl {
   absl::Status Read(RecordingVisitor& visitor, Returns returns);
 
   const Header& header() const { return header_; }
-  const Definitions& definitions() const { return definitions_; }
-  bool complete() const { return complete_; }
-  const std::vector<Damage>& damage() const { return damage_; }
-  uint32_t chunks() const { return chunks_; }
+  const Definitions& definitions() const { return taker_.definitions(); }
+  bool complete() const { return taker_.complete(); }
+  const std::vector<Damage>& damage() const { return taker_.damage(); }
+  uint32_t chunks() const { return taker_.chunks(); }
   uint64_t bytes() const { return source_->size(); }
-  uint64_t bytes_taken() const { return bytes_taken_; }
+  uint64_t bytes_taken() const { return taker_.bytes_taken(); }
 
  private:
   absl::Status CheckLooksLikeOne();
   absl::Status CheckHeader() const;
   // Takes all that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
-  absl::Status TakeAll(Frames& frames);
-  absl::Status Take(const SegmentBegins&);
-  absl::Status Take(const DamageFound& damage);
-  absl::Status Take(const GapEnds& gap);
-  absl::Status Take(const Header& header);
-  absl::Status Take(const std::unique_ptr<ChunkRead>& read);
-  absl::Status Take(const RecordingEnds& end);
-  absl::Status TakeEvents(ChunkRead& read);
-  void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
+  absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
 
   const std::unique_ptr<ByteSource> source_;
   const std::string name_;
-  RecordingVisitor* visitor_ = nullptr;
   bool read_ = false;
 
-  Header header_;       // the first
-  Header last_header_;  // of the segment that is read
-  Definitions definitions_;
-  std::vector<Damage> damage_;
-  uint32_t chunks_ = 0;
-  uint64_t bytes_taken_ = 0;
-  bool ended_ = false;
-  bool complete_ = false;
-  bool gap_ = false;  // events may be missing
+  Header header_;  // the first
+  DeliveryTaker taker_;
 };
 
 // ---- Opening ------------------------------------------------------------------------------------
@@ -125,99 +109,19 @@ absl::Status RecordingReader::Impl::Begin() {
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
     return absl::FailedPreconditionError(absl::StrCat(name_, " was read already"));
-  visitor_ = &visitor;
   ChunkStream stream(source_.get(), returns);
-  if (source_->size() < kReadAheadBytes) return TakeAll(stream);
+  if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);
-  return TakeAll(ahead);
+  return TakeAll(ahead, visitor);
 }
 
 template <typename Frames>
-absl::Status RecordingReader::Impl::TakeAll(Frames& frames) {
-  std::vector<Delivery> deliveries;
-  while (!ended_) {
-    deliveries.clear();
-    absl::Status status = frames.Next(&deliveries);
-    for (Delivery& delivery : deliveries) {
-      if (!status.ok()) return status;
-      status = std::visit([this](const auto& taken) { return Take(taken); }, delivery);
-      auto* read = std::get_if<std::unique_ptr<ChunkRead>>(&delivery);
-      if (read != nullptr) frames.Recycle(std::move((*read)->batch));
-    }
-    if (!status.ok()) return status;
+absl::Status RecordingReader::Impl::TakeAll(Frames& frames, RecordingVisitor& visitor) {
+  bool ended = false;
+  while (!ended) {
+    if (absl::Status status = taker_.TakeNext(frames, visitor, &ended); !status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-absl::Status RecordingReader::Impl::Take(const SegmentBegins&) {
-  definitions_.BeginSegment();
-  return absl::OkStatus();
-}
-
-absl::Status RecordingReader::Impl::Take(const Header& header) {
-  if (IsNextPart(last_header_, header)) definitions_.ContinueSegment();
-  last_header_ = header;
-  return visitor_->OnHeader(header);
-}
-
-absl::Status RecordingReader::Impl::Take(const DamageFound& damage) {
-  NoteDamage(damage.offset, damage.bytes, damage.what);
-  return absl::OkStatus();
-}
-
-absl::Status RecordingReader::Impl::Take(const GapEnds& ends) {
-  if (!std::exchange(gap_, false)) return absl::OkStatus();
-  EventBatch batch;
-  Event& event = batch.events.emplace_back();
-  event.kind = GAP;
-  event.present = kHasTime;
-  event.t_ns = ends.from_t_ns;
-  Gap& gap = batch.gaps.emplace_back();
-  gap.set_to_t_ns(ends.to_t_ns);
-  gap.set_reason("damage");
-  return visitor_->OnEvents(batch);
-}
-
-absl::Status RecordingReader::Impl::Take(const std::unique_ptr<ChunkRead>& read) {
-  ++chunks_;
-  bytes_taken_ = read->offset + read->bytes;
-  gmt::Body& body = read->body;
-  absl::Status defined = definitions_.Add(body.definitions());
-  if (defined.ok()) defined = definitions_.Add(body.symbols());
-  if (!defined.ok()) NoteDamage(read->offset, read->bytes, std::string(defined.message()));
-
-  absl::Status status;
-  if (body.has_facts()) status = visitor_->OnFacts(body.facts());
-  if (status.ok()) status = TakeEvents(*read);
-  if (status.ok() && body.has_snapshot()) {
-    if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_snapshot());
-    status = visitor_->OnSnapshot(body.snapshot());
-  }
-  if (status.ok() && body.has_losses()) status = visitor_->OnLosses(body.losses());
-  if (status.ok() && body.has_aggregates()) {
-    if (!definitions_.base().none()) ShiftIds(definitions_.base(), body.mutable_aggregates());
-    status = visitor_->OnAggregates(body.aggregates());
-  }
-  return status;
-}
-
-absl::Status RecordingReader::Impl::TakeEvents(ChunkRead& read) {
-  if (!read.events_damage.empty()) NoteDamage(read.offset, read.bytes, read.events_damage);
-  if (!definitions_.base().none()) {
-    for (Event& event : read.batch.events) ShiftIds(definitions_.base(), &event);
-  }
-  return read.batch.events.empty() ? absl::OkStatus() : visitor_->OnEvents(read.batch);
-}
-
-absl::Status RecordingReader::Impl::Take(const RecordingEnds& end) {
-  ended_ = true;
-  complete_ = end.closed && damage_.empty();
-  return absl::OkStatus();
-}
-
-void RecordingReader::Impl::NoteDamage(uint64_t offset, uint64_t bytes, std::string what) {
-  damage_.push_back({offset, bytes, chunks_, std::move(what)});
-  gap_ = true;
 }
 
 // ---- The public class ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "format/event_columns.h"
 #include "format/event_encoder.h"
 #include "format/framing.h"
+#include "format/snapshot_delta.h"
 
 namespace gmt::format {
 namespace {
@@ -82,6 +83,20 @@ class RecordingWriter::Impl {
     return WriteBody(Chunk::SYMBOLS, std::move(body), last_t_ns_);
   }
 
+  absl::Status WriteSnapshot(const Snapshot& snapshot) {
+    gmt::Body body;
+    Snapshot whole = snapshot;
+    const bool differs = base_.Difference(&whole, body.mutable_snapshot_delta());
+    if (!differs) {
+      body.clear_snapshot_delta();
+      body.mutable_snapshot()->Swap(&whole);
+    }
+    absl::Status status = WriteBody(differs ? Chunk::SNAPSHOT_DELTA : Chunk::SNAPSHOT,
+                                    std::move(body), snapshot.t_ns(), snapshot.name());
+    if (status.ok() && !differs) base_.Set(snapshot);
+    return status;
+  }
+
   absl::Status Finish() {
     absl::Status status = Close();
     if (status.ok()) status = Keep(sink_->Sync());
@@ -98,6 +113,7 @@ class RecordingWriter::Impl {
     next_seq_ = 0;
     bytes_written_ = 0;
     history_ = AcquisitionHistory();
+    base_.Clear();
     encoder_.Clear();
     status = Begin(header);
     if (status.ok()) status = Restate();
@@ -208,6 +224,7 @@ class RecordingWriter::Impl {
   DefinitionsBuilder definitions_;
   AcquisitionHistory history_;
   EventEncoder encoder_{&history_};
+  SnapshotBase base_;
   ChunkPacker packer_;
   std::vector<gmt::Symbols> symbols_;  // of all parts
   uint64_t detail_bytes_ = 0;          // of the batch's samples, snapshots, gaps and others
@@ -274,9 +291,7 @@ absl::Status RecordingWriter::Add(const EventBatch& batch) {
 }
 
 absl::Status RecordingWriter::Add(const Snapshot& snapshot) {
-  gmt::Body body;
-  *body.mutable_snapshot() = snapshot;
-  return impl_->WriteBody(Chunk::SNAPSHOT, std::move(body), snapshot.t_ns(), snapshot.name());
+  return impl_->WriteSnapshot(snapshot);
 }
 
 absl::Status RecordingWriter::Add(const Facts& facts) {

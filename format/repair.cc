@@ -11,6 +11,7 @@
 #include "format/event_encoder.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
+#include "format/snapshot_delta.h"
 #include "format/version.h"
 
 namespace gmt::format {
@@ -106,6 +107,7 @@ class Mender {
     ++result_.segments;
     segment_bytes_ = 0;
     next_source_seq_ = next_seq_ = 0;
+    base_.Clear();
     index_.Clear();
     index_.set_sync(SyncWord(kIndexSync));
     return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, header));
@@ -143,11 +145,26 @@ class Mender {
     }
     absl::Status status = StartWith(chunk, record.offset);
     if (!status.ok()) return status;
-    result_.events += body.events().count();
     next_source_seq_ = chunk.seq() + 1;
     last_t_ns_ = chunk.last_t_ns();
+    if (body.has_snapshot()) base_.Set(body.snapshot());
+    if (body.has_snapshot_delta() && !base_.Apply(body.snapshot_delta()).ok()) {
+      NoteLostSnapshot(record);
+      return absl::OkStatus();
+    }
+    result_.events += body.events().count();
     ++result_.chunks;
     return Put(std::move(chunk), body);
+  }
+
+  // What it builds on was lost.
+  void NoteLostSnapshot(const FrameRecord& record) {
+    RepairLoss loss;
+    loss.offset = record.offset;
+    loss.bytes = record.bytes;
+    loss.what = "a snapshot without its base";
+    loss.from_t_ns = loss.to_t_ns = last_t_ns_;
+    Note(loss);
   }
 
   absl::Status StartWith(const Chunk& chunk, uint64_t offset) {
@@ -202,12 +219,14 @@ class Mender {
     entry->set_last_t_ns(chunk.last_t_ns());
     if (body.has_events()) entry->set_events(body.events().count());
     if (body.has_snapshot()) entry->set_snapshot(body.snapshot().name());
+    if (body.has_snapshot_delta()) entry->set_snapshot(body.snapshot_delta().snapshot().name());
     return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
   }
 
   const std::unique_ptr<Sink> sink_;
   Repaired result_;
   gmt::Index index_;
+  SnapshotBase base_;
   bool open_ = false;  // a segment is
   // Of the segment, in the source: where it begins, its index from there, a footer that knows it.
   uint64_t source_begin_ = ~uint64_t{0};

@@ -8,6 +8,7 @@
 #include "format/chunk_codec.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
+#include "format/snapshot_delta.h"
 
 namespace gmt::format {
 namespace {
@@ -47,9 +48,40 @@ class Extractor {
     Chunk chunk;
     if (!chunk.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
       return absl::OkStatus();
-    const bool wanted = chunk.kind() == Chunk::DEFINITIONS || chunk.kind() == Chunk::SYMBOLS ||
-                        chunk.kind() == Chunk::FACTS || chunk.kind() == Chunk::SNAPSHOT;
-    if (!wanted || (chunk.kind() == Chunk::SNAPSHOT && !IsIt(chunk))) return absl::OkStatus();
+    switch (chunk.kind()) {
+      case Chunk::DEFINITIONS:
+      case Chunk::SYMBOLS:
+      case Chunk::FACTS:
+        return Put(std::move(chunk));
+      case Chunk::SNAPSHOT:
+      case Chunk::SNAPSHOT_DELTA:
+        return TakeSnapshot(std::move(chunk));
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status TakeSnapshot(Chunk chunk) {
+    gmt::Body body;
+    if (found_ || !UnpackBody(chunk, &body).ok()) return absl::OkStatus();
+    if (body.has_snapshot()) {
+      base_.Set(body.snapshot());
+      found_ = body.snapshot().name() == name_;
+      return found_ ? Put(std::move(chunk)) : absl::OkStatus();
+    }
+    if (body.snapshot_delta().snapshot().name() != name_) return absl::OkStatus();
+    auto whole = base_.Apply(std::move(*body.mutable_snapshot_delta()));
+    if (!whole.ok()) return whole.status();
+    found_ = true;
+    gmt::Body unpacked;
+    *unpacked.mutable_snapshot() = *std::move(whole);
+    chunk.set_kind(Chunk::SNAPSHOT);
+    absl::Status status =
+        ChunkPacker(chunk.codec()).Pack(&unpacked, WriterOptions().zstd_level, &chunk);
+    return status.ok() ? Put(std::move(chunk)) : status;
+  }
+
+  absl::Status Put(Chunk chunk) {
     chunk.set_seq(next_seq_++);
     chunk.clear_crc32c();
     Index::Entry* entry = index_.add_entry();
@@ -61,13 +93,6 @@ class Extractor {
     return Append(Frame(FrameTag::kChunk, chunk.SerializeAsString()));
   }
 
-  bool IsIt(const Chunk& chunk) {
-    gmt::Body body;
-    if (found_ || !UnpackBody(chunk, &body).ok() || body.snapshot().name() != name_) return false;
-    found_ = true;
-    return true;
-  }
-
   absl::Status Append(const std::string& bytes) {
     written_ += bytes.size();
     return sink_->Append({bytes.data(), bytes.size()});
@@ -76,6 +101,7 @@ class Extractor {
   const std::string& name_;
   const std::unique_ptr<Sink> sink_;
   gmt::Index index_;
+  SnapshotBase base_;
   bool has_header_ = false, found_ = false;
   uint64_t written_ = 0;
   uint32_t next_seq_ = 0;

@@ -1,7 +1,7 @@
 // format/snapshot_copy.h
 //
 // A recording with one snapshot of another one and nothing else: its header, definitions, names and
-// facts, and that snapshot, chunk for chunk. The other one may be growing still, or be cut: what is
+// facts, and that snapshot, chunk for chunk, whole where it was a delta. The other one may be growing still, or be cut: what is
 // whole in it is looked through.
 //
 // Thread safety: pure function.

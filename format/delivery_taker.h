@@ -1,0 +1,83 @@
+// format/delivery_taker.h
+//
+// DeliveryTaker: what a ChunkStream delivers, put together: definitions grow, ids become unique in the
+// whole recording, damage becomes a gap between the events, and a visitor gets the rest. The second
+// half of reading a recording, whether it is read once (format/recording_reader.h) or while it is
+// written (format/tail_reader.h).
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_FORMAT_DELIVERY_TAKER_H_
+#define GMT_FORMAT_DELIVERY_TAKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "format/chunk_stream.h"
+#include "format/definitions.h"
+#include "format/recording_reader.h"
+#include "format/snapshot_delta.h"
+
+namespace gmt::format {
+
+class DeliveryTaker {
+ public:
+  // Hands on what the next frame of `frames`, a ChunkStream or a ReadAhead, brings. `*ended` is set
+  // where that was the end of what is there.
+  template <typename Frames>
+  absl::Status TakeNext(Frames& frames, RecordingVisitor& visitor, bool* ended);
+
+  const Definitions& definitions() const { return definitions_; }
+  bool complete() const { return complete_; }
+  const std::vector<Damage>& damage() const { return damage_; }
+  uint32_t chunks() const { return chunks_; }
+  uint64_t bytes_taken() const { return bytes_taken_; }
+  // How often names of frames have come.
+  uint64_t names_taken() const { return names_taken_; }
+
+ private:
+  absl::Status Take(const SegmentBegins&, RecordingVisitor&);
+  absl::Status Take(const DamageFound& damage, RecordingVisitor&);
+  absl::Status Take(const GapEnds& gap, RecordingVisitor& visitor);
+  absl::Status Take(const Header& header, RecordingVisitor& visitor);
+  absl::Status Take(const std::unique_ptr<ChunkRead>& read, RecordingVisitor& visitor);
+  absl::Status Take(const RecordingEnds& end, RecordingVisitor&);
+  absl::Status TakeEvents(ChunkRead& read, RecordingVisitor& visitor);
+  absl::Status TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor);
+  void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
+
+  Header last_header_;  // of the segment that is read
+  Definitions definitions_;
+  SnapshotBase snapshot_base_;
+  std::vector<Damage> damage_;
+  std::vector<Delivery> deliveries_;
+  uint32_t chunks_ = 0;
+  uint64_t bytes_taken_ = 0, names_taken_ = 0;
+  bool ended_ = false;
+  bool complete_ = false;
+  bool gap_ = false;  // events may be missing
+};
+
+template <typename Frames>
+absl::Status DeliveryTaker::TakeNext(Frames& frames, RecordingVisitor& visitor, bool* ended) {
+  deliveries_.clear();
+  ended_ = false;
+  absl::Status status = frames.Next(&deliveries_);
+  for (Delivery& delivery : deliveries_) {
+    if (!status.ok()) return status;
+    status = std::visit([&](const auto& taken) { return Take(taken, visitor); }, delivery);
+    auto* read = std::get_if<std::unique_ptr<ChunkRead>>(&delivery);
+    if (read != nullptr) frames.Recycle(std::move((*read)->batch));
+  }
+  *ended = ended_;
+  return status;
+}
+
+}  // namespace gmt::format
+
+#endif  // GMT_FORMAT_DELIVERY_TAKER_H_

@@ -1,0 +1,75 @@
+#include "format/snapshot_delta.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "format/live_columns.h"
+
+namespace gmt::format {
+namespace {
+
+absl::Status Contradicts(const gmt::SnapshotDelta& delta) {
+  return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(),
+                                          " does not fit ", delta.base(), ", which it builds on"));
+}
+
+}  // namespace
+
+void SnapshotBase::Set(const gmt::Snapshot& whole) {
+  Clear();
+  if (whole.live().count() > kMaxRows) return;
+  name_ = whole.name();
+  live_ = whole.live();
+}
+
+bool SnapshotBase::Difference(gmt::Snapshot* snapshot, gmt::SnapshotDelta* delta) const {
+  if (!name_.has_value() || snapshot->live().count() > kMaxRows) return false;
+  delta->Clear();
+  uint32_t last_ended = 0;
+  LiveCursor then(&live_), now(&snapshot->live());
+  for (; !then.at_end(); then.Next()) {
+    if (!now.at_end() && then.SameRow(now)) {
+      now.Next();
+      continue;
+    }
+    delta->add_ended(then.row() - last_ended);
+    last_ended = then.row();
+  }
+  const uint32_t kept = now.row();
+  if (kept < snapshot->live().count() - kept) return false;
+  gmt::Live added;
+  LiveAppender rows(&added);
+  for (; !now.at_end(); now.Next()) rows.Append(now);
+  rows.Finish();
+  snapshot->mutable_live()->Swap(&added);
+  delta->mutable_snapshot()->Swap(snapshot);
+  delta->set_base(*name_);
+  return true;
+}
+
+absl::StatusOr<gmt::Snapshot> SnapshotBase::Apply(gmt::SnapshotDelta delta) const {
+  if (name_ != delta.base()) {
+    return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(), " builds on ",
+                                            delta.base(), ", which is lost"));
+  }
+  const gmt::Live& added = delta.snapshot().live();
+  if (added.count() > kMaxRows) return Contradicts(delta);
+  gmt::Live live;
+  LiveAppender rows(&live);
+  LiveCursor then(&live_);
+  uint64_t ended = 0;
+  for (int i = 0; i < delta.ended_size(); ++i) {
+    ended += delta.ended(i);
+    if (ended >= live_.count() || ended < then.row()) return Contradicts(delta);
+    for (; then.row() < ended; then.Next()) rows.Append(then);
+    then.Next();
+  }
+  for (; !then.at_end(); then.Next()) rows.Append(then);
+  for (LiveCursor now(&added); !now.at_end(); now.Next()) rows.Append(now);
+  rows.Finish();
+  delta.mutable_snapshot()->mutable_live()->Swap(&live);
+  return std::move(*delta.mutable_snapshot());
+}
+
+}  // namespace gmt::format
