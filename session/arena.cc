@@ -1,26 +1,12 @@
 #include "session/arena.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "session/populate.h"
 
 namespace gmt::session {
 namespace {
 
 constexpr uint64_t kPageWords = 4096 / sizeof(uint64_t);
 constexpr uint64_t kGrowthWords = (1 << 20) / sizeof(uint64_t);
-
-// Puts memory behind whole pages of a shared file. 0, or errno: EFAULT where the file system is
-// full, EINVAL before Linux 5.14. The caller's errno stays.
-int Populate(void* pages, uint64_t bytes) {
-  const int saved = errno;
-  const int error = madvise(pages, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
-  errno = saved;
-  return error;
-}
 
 }  // namespace
 

@@ -41,12 +41,13 @@ class Arena {
     return place == 0 || place >= backed || count > backed - place ? nullptr : words_ + place;
   }
 
- private:
   // Words that may be touched.
   uint64_t Backed() const {
     const uint64_t backed = control_->arena_backed.load(std::memory_order_acquire);
     return backed < size_ ? backed : size_;
   }
+
+ private:
   bool Fits(uint64_t from, uint64_t count) const;
   bool Grow(uint64_t backed) const;
 

@@ -8,9 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "session/populate.h"
 
 namespace gmt::session {
 namespace {
@@ -22,6 +20,15 @@ char* SectionsOf(const SessionMap& session) { return session.section<char>(kRing
 
 uint64_t BytesOf(const SessionMap& session) {
   return session.header().file_size - session.header().sections[kRing].offset;
+}
+
+// What may be touched of them, which is all that MADV_REMOVE takes before Linux 6.7.
+uint64_t BytesOfMemory(const SessionMap& session) {
+  const uint64_t further = session.count(kLiveLevel1) == 0
+                               ? BytesOf(session)
+                               : session.header().sections[kLiveLevel1].offset -
+                                     session.header().sections[kRing].offset;
+  return further + session.live().FurtherBytes();
 }
 
 int ReserveByName(const char* path, uint64_t offset, uint64_t bytes) {
@@ -51,20 +58,29 @@ int BackSections(const SessionMap& session, uint64_t arena_words, const char* pa
   const Section* sections = session.header().sections;
   const uint64_t offset = sections[kRing].offset;
   const uint64_t bytes = ReservedBytes(sections, arena_words) - offset;
-  int error = madvise(SectionsOf(session), bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
-  if (error == EINVAL) error = ReserveByName(path, offset, bytes);
-  if (error == EFAULT) error = ENOSPC;  // how populating says that the file system is full
-  if (error != 0) {
-    DropSections(session);
-  } else if (!empty) {
+  int error = Populate(SectionsOf(session), bytes);
+  // A kernel that cannot populate, or a sandbox that refuses it.
+  if (error != 0 && error != EFAULT) error = ReserveByName(path, offset, bytes);
+  if (error == 0 && !empty) {
     memset(SectionsOf(session), 0, bytes);
+    error = session.live().EmptyFurtherLevels();
   }
+  if (error == EFAULT) error = ENOSPC;  // how populating says that the file system is full
+  if (error != 0) DropSections(session);
   return error;
 }
 
-// Refused for memory that the program has locked (mlockall).
+// A program may have locked all its memory (mlockall); that is not meant for ours.
 bool DropSections(const SessionMap& session) {
-  return madvise(SectionsOf(session), BytesOf(session), MADV_REMOVE) == 0;
+  char* const sections = SectionsOf(session);
+  const auto remove = [&] {
+    // All where that is possible: the kernel may have backed a little more than was touched.
+    return madvise(sections, BytesOf(session), MADV_REMOVE) == 0 ||
+           madvise(sections, BytesOfMemory(session), MADV_REMOVE) == 0;
+  };
+  if (remove()) return true;
+  munlock(sections, BytesOf(session));
+  return remove();
 }
 
 uint32_t AskForAttach(Control* control, std::string_view options) {
@@ -79,8 +95,7 @@ uint32_t AskForAttach(Control* control, std::string_view options) {
                                      std::memory_order_relaxed);
   const uint32_t last = control->attach_last.load(std::memory_order_relaxed);
   const uint32_t refused = control->attach_refused.load(std::memory_order_relaxed);
-  uint32_t number = (last > refused ? last : refused) + 1;
-  if (number == 0) number = 1;
+  const uint32_t number = ((last > refused ? last : refused) + 1) | kAttachAsked;
   control->attach_wanted.store(number, std::memory_order_release);
   return number;
 }

@@ -23,7 +23,7 @@
 namespace gmt::session {
 
 // Where the memory ends that a recording begins with, from the file's start: behind it lies what the
-// arena may grow by.
+// arena and the live table may grow by.
 uint64_t ReservedBytes(const Section* sections, uint64_t arena_words);
 
 // posix_fallocate, gone on with where a signal interrupts it. 0 or errno.
@@ -44,9 +44,9 @@ bool DropSections(const SessionMap& session);
 // options are too long. REQUIRES: the lock of the session's file.
 uint32_t AskForAttach(Control* control, std::string_view options);
 
-// Asks it to stop.
-inline void EndAttach(Control* control) {
-  control->attach_wanted.store(0, std::memory_order_release);
+// Asks it to stop, if attach `number` is what it is asked for: another one is another's.
+inline void EndAttach(Control* control, uint32_t number) {
+  control->attach_wanted.compare_exchange_strong(number, 0, std::memory_order_release);
 }
 
 // Takes the memory away, unless the process may still write to it. REQUIRES: `fd` is the session's

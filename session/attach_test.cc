@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "session/session_file.h"
 
 namespace gmt::session {
 namespace {
+
+constexpr uint32_t Number(uint32_t n) { return n | kAttachAsked; }
 
 // A session with a door, as its process and as an attaching side see it.
 class AttachTest : public testing::Test {
@@ -60,6 +65,52 @@ TEST_F(AttachTest, MemoryComesEmptyAndGoesAgain) {
   }
 }
 
+TEST_F(AttachTest, FurtherLevelsOfTheLiveTableGoWithTheRestAndComeEmpty) {
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(Back(), 0);
+    control().live_levels = 0;
+    const LiveTable live = session_.map.live();
+    for (uint64_t n = 0; n < 100000; ++n)
+      ASSERT_EQ(live.Insert(Space::kDevice, n * 512, {}), LiveTable::Result::kDone);
+    EXPECT_EQ(control().live_levels, 1u);
+    uint64_t entries = 0;
+    live.Scan([&](Space, uint64_t, const LiveValue&) { ++entries; });
+    EXPECT_EQ(entries, 100000u);
+    EXPECT_TRUE(round == 0 ? ReleaseSections(session_.fd, session_.map)
+                           : DropSections(session_.map));
+    EXPECT_EQ(Bytes(), at_first_);
+  }
+}
+
+TEST_F(AttachTest, LevelsThatKeptTheirMemoryAreEmptied) {
+  ASSERT_EQ(Back(), 0);
+  const LiveTable live = session_.map.live();
+  for (uint64_t n = 0; n < 100000; ++n) live.Insert(Space::kDevice, n * 512, {});
+  EXPECT_EQ(live.EmptyFurtherLevels(), 0);
+  const auto* words = session_.map.section<uint64_t>(kLiveLevel1);
+  const uint64_t count = session_.map.count(kLiveLevel1) * LiveLevel::kStride / sizeof(uint64_t);
+  EXPECT_EQ(std::count(words, words + count, 0u), static_cast<int64_t>(count));
+}
+
+// A program may lock all its memory, also before a session is made and between two attaches.
+TEST_F(AttachTest, LockedMemoryComesAndGoesAllTheSame) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) _exit(255);
+    for (int round = 0; round < 2; ++round) {
+      if (Back() != 0 || Bytes() < uint64_t{16} << 20) _exit(1);
+      session_.map.section<uint64_t>(kStackIndex)[3] = 42;
+      if (!DropSections(session_.map) || Bytes() != at_first_) _exit(2);
+    }
+    _exit(Back() == 0 && session_.map.section<uint64_t>(kStackIndex)[3] == 0 ? 0 : 3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 255)
+    GTEST_SKIP() << "locking memory is not permitted here";
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(AttachTest, WhatAKilledReaderHasLeftIsEmptied) {
   ASSERT_EQ(Back(), 0);
   session_.map.section<uint64_t>(kStackIndex)[3] = 42;
@@ -68,22 +119,35 @@ TEST_F(AttachTest, WhatAKilledReaderHasLeftIsEmptied) {
 }
 
 TEST_F(AttachTest, OneAttachAtATime) {
-  EXPECT_EQ(AskForAttach(&control(), "stacks=none"), 1u);
+  EXPECT_EQ(AskForAttach(&control(), "stacks=none"), Number(1));
   EXPECT_EQ(std::string(control().attach_options, control().attach_options_size), "stacks=none");
   EXPECT_EQ(AskForAttach(&control(), ""), 0u);
-  control().attach_now = 1;
-  control().attach_last = 1;
-  EndAttach(&control());
+  control().attach_now = Number(1);
+  control().attach_last = Number(1);
+  EndAttach(&control(), Number(1));
   EXPECT_EQ(AskForAttach(&control(), ""), 0u) << "the process has not let go yet";
   control().attach_now = 0;
-  EXPECT_EQ(AskForAttach(&control(), ""), 2u);
+  EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
 }
 
 TEST_F(AttachTest, RefusedAttachIsNotAskedForAgainUnderItsNumber) {
-  EXPECT_EQ(AskForAttach(&control(), ""), 1u);
-  control().attach_refused = 1;
-  EndAttach(&control());
-  EXPECT_EQ(AskForAttach(&control(), ""), 2u);
+  EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
+  control().attach_refused = Number(1);
+  EndAttach(&control(), Number(1));
+  EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
+}
+
+TEST_F(AttachTest, EveryNumberIsSeenByWhoLooksWhetherSomebodyAsks) {
+  control().attach_last = 0xffffffff;  // the largest: counting begins again
+  EXPECT_EQ(AskForAttach(&control(), ""), Number(0));
+}
+
+TEST_F(AttachTest, WhoseAttachIsOverDoesNotEndAnothers) {
+  EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
+  EndAttach(&control(), Number(2));
+  EXPECT_EQ(control().attach_wanted, Number(1));
+  EndAttach(&control(), Number(1));
+  EXPECT_EQ(control().attach_wanted, 0u);
 }
 
 TEST_F(AttachTest, TooLongOptionsAreNotTaken) {

@@ -22,8 +22,8 @@ namespace {
 constexpr long kTmpfsMagic = 0x01021994;
 constexpr uint64_t kPage = 4096;
 
-// Lays the sections out behind one another, each on a page of its own. The one that grows is the
-// last. Returns the file's size.
+// Lays the sections out behind one another, each on a page of its own, and last those that grow.
+// Returns the file's size.
 uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   uint64_t offset = kControlOffset + sizeof(Control);
   const auto place = [&](SectionId id, uint64_t stride, uint64_t count) {
@@ -41,16 +41,36 @@ uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   place(kInFlight, sizeof(InFlightSlot), sizes.in_flight);
   place(kContexts, sizeof(ContextEntry), sizes.contexts);
   place(kArena, sizeof(uint64_t), sizes.arena + sizes.arena_growth);
+  for (uint32_t n = 0; n < kLiveLevels; ++n) {
+    const uint64_t count = n < sizes.live_levels ? sizes.live << 2 * (n + 1) : 0;
+    place(static_cast<SectionId>(kLiveLevel1 + n), LiveLevel::kStride, count);
+  }
   return offset;
 }
 
-SessionSizes Shrink(const SessionSizes& sizes, int halvings) {
+// The first step down is a session that does not grow; each further one halves it.
+constexpr int kSteps = 5;
+
+SessionSizes Shrink(const SessionSizes& sizes, int steps) {
   SessionSizes s = sizes;
-  s.ring >>= halvings;
-  s.live >>= halvings;
-  s.arena >>= halvings;
-  if (halvings != 0) s.arena_growth = 0;
+  if (steps == 0) return s;
+  s.live_levels = s.arena_growth = 0;
+  s.ring >>= steps - 1;
+  s.live >>= steps - 1;
+  s.arena >>= steps - 1;
   return s;
+}
+
+// Has it grow by less: by the largest level of the live table, in the end by nothing. False where it
+// does not grow.
+bool GrowLess(SessionSizes* sizes) {
+  if (sizes->live_levels == 0 && sizes->arena_growth == 0) return false;
+  if (sizes->live_levels != 0) {
+    --sizes->live_levels;
+  } else {
+    sizes->arena_growth = 0;
+  }
+  return true;
 }
 
 uint64_t Now(clockid_t clock) {
@@ -101,14 +121,18 @@ bool MayGrow(int fd, uint64_t size, uint64_t reserved) {
 }
 
 // Maps `size` bytes of which the first `reserved` have memory, and touches those, so that no writer
-// has to.
-void* MapShared(int fd, uint64_t size, uint64_t reserved) {
-  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+// has to. What lies behind `usable` may not be touched before it gets memory: a program that locks
+// all that it has mapped (mlockall) would fill it.
+void* MapShared(int fd, uint64_t size, uint64_t usable, uint64_t reserved) {
+  void* base = mmap(nullptr, size, PROT_NONE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return base;
   void* touched =
       mmap(base, reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
-  if (touched == MAP_FAILED) munmap(base, size);
-  return touched;
+  if (touched != MAP_FAILED && mprotect(base, usable, PROT_READ | PROT_WRITE) == 0) return base;
+  const int error = errno;
+  munmap(base, size);
+  errno = error;
+  return MAP_FAILED;
 }
 
 // Whether an attach would find its memory now. A file system without a limit says 0 blocks.
@@ -121,14 +145,11 @@ bool HasRoom(int fd, uint64_t bytes) {
 // Reserves, maps and fills the file behind fd. 0 or errno.
 int Fill(int fd, const Wish& wish, CreatedSession* session) {
   Section sections[kSectionCount];
-  const SessionSizes& sizes = wish.sizes;
-  const uint64_t size = LayOut(sizes, sections);
+  SessionSizes sizes = wish.sizes;
+  uint64_t size = LayOut(sizes, sections);
   const uint64_t recorded_to = ReservedBytes(sections, sizes.arena);
-  if (recorded_to < size && !MayGrow(fd, size, recorded_to)) {
-    Wish fixed = wish;
-    fixed.sizes.arena_growth = 0;
-    return Fill(fd, fixed, session);
-  }
+  while (recorded_to < size && !MayGrow(fd, size, recorded_to) && GrowLess(&sizes))
+    size = LayOut(sizes, sections);
   if (!WithinFileSizeLimit(size)) return EFBIG;
   const bool has_door = wish.door != AttachDoor::kNone;
   if (has_door && !HasRoom(fd, recorded_to)) return ENOSPC;
@@ -136,7 +157,7 @@ int Fill(int fd, const Wish& wish, CreatedSession* session) {
   const int failed = ReserveFile(fd, 0, reserved);
   if (failed != 0) return failed;
   if (reserved < size && ftruncate(fd, static_cast<off_t>(size)) != 0) return errno;
-  void* base = MapShared(fd, size, reserved);
+  void* base = MapShared(fd, size, sections[kLiveLevel1].offset, reserved);
   if (base == MAP_FAILED) return errno;
   auto* header = static_cast<Header*>(base);
   memcpy(header->sections, sections, sizeof(sections));
@@ -161,11 +182,11 @@ bool TooBig(int error) {
   return error == ENOSPC || error == ENOMEM || error == EFBIG || error == EDQUOT || error == EAGAIN;
 }
 
-// Fill at the largest of four sizes that fits.
+// Fill at the largest size that fits.
 int FillShrinking(int fd, const Wish& wish, CreatedSession* session) {
   int error = 0;
-  for (int halvings = 0; halvings <= 3; ++halvings) {
-    error = Fill(fd, {Shrink(wish.sizes, halvings), wish.info, wish.door}, session);
+  for (int steps = 0; steps < kSteps; ++steps) {
+    error = Fill(fd, {Shrink(wish.sizes, steps), wish.info, wish.door}, session);
     if (!TooBig(error)) return error;
     if (ftruncate(fd, 0) != 0) return errno;
   }

@@ -23,6 +23,11 @@
 //                                                        driver right now
 //   sections[kContexts]                  ContextEntry    contexts seen, by the index events carry
 //   sections[kArena]                     8, words        stacks, names and code objects themselves
+//   sections[kLiveLevel1] ...            8 + 64          further levels of the live table, no memory
+//                                                        until they are needed: first all keys of
+//                                                        the level, then all its entries. Not there
+//                                                        before minor version 2, and where there is
+//                                                        little room (count 0)
 //
 // Rules
 //   L1  All integers are little-endian and naturally aligned. Times are CLOCK_MONOTONIC
@@ -44,7 +49,7 @@ namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
 inline constexpr uint32_t kAbiMajor = 4;
-inline constexpr uint32_t kAbiMinor = 1;
+inline constexpr uint32_t kAbiMinor = 2;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Vocabulary ---------------------------------------------------------------------------------
@@ -95,15 +100,27 @@ constexpr bool IsKind(uint64_t kind) {
          (kind >= static_cast<uint64_t>(Kind::kCopy) && kind <= static_cast<uint64_t>(Kind::kLast));
 }
 
+// Kinds as a set, a bit each: whether one is among them is asked several times for each event.
+constexpr uint64_t KindsFrom(Kind first, Kind last) {
+  return (uint64_t{2} << static_cast<uint64_t>(last)) -
+         (uint64_t{1} << static_cast<uint64_t>(first));
+}
+static_assert(static_cast<uint64_t>(Kind::kLast) < 63);
+constexpr bool IsOneOf(uint64_t kinds, Kind kind) {
+  return (kinds >> (static_cast<uint64_t>(kind) & 63) & 1) != 0;
+}
+
 // Events that tell of something and change nothing that is live. They have an action and flags.
 constexpr bool IsActivity(Kind kind) {
-  return (kind >= Kind::kContextCreate && kind <= Kind::kSync) ||
-         (kind >= Kind::kPool && kind <= Kind::kModule) || kind == Kind::kCopy ||
-         kind == Kind::kDevice || kind == Kind::kWitness;
+  return IsOneOf(KindsFrom(Kind::kContextCreate, Kind::kSync) |
+                     KindsFrom(Kind::kPool, Kind::kModule) | KindsFrom(Kind::kCopy, Kind::kCopy) |
+                     KindsFrom(Kind::kDevice, Kind::kWitness),
+                 kind);
 }
 // Events with a name.
 constexpr bool IsNote(Kind kind) {
-  return (kind >= Kind::kMark && kind <= Kind::kThread) || kind == Kind::kSource;
+  return IsOneOf(KindsFrom(Kind::kMark, Kind::kThread) | KindsFrom(Kind::kSource, Kind::kSource),
+                 kind);
 }
 
 // What an activity did. The words are in ActionName (session/record.h).
@@ -200,8 +217,13 @@ enum SectionId : uint32_t {
   kInFlight,
   kContexts,
   kArena,
+  kLiveLevel1,
+  kLiveLevel2,
+  kLiveLevel3,
   kSectionCount,
 };
+// Those that every session has.
+inline constexpr uint32_t kFirstSectionCount = kArena + 1;
 
 struct Section {
   uint64_t offset;  // from the start of the file; a multiple of 4096
@@ -242,7 +264,7 @@ static_assert(sizeof(Header) == 4096);
 //   arg            one argument of the command line, in order
 //   exe, cwd, hostname, shim (path of the preloaded library),
 //   collector (path of the program that can read the session), version
-//   rank, local_rank, world_size, node_rank, restart_count, job (preload/launcher.h; "": not known)
+//   rank, local_rank, world_size, node_rank, restart_count, job (session/launcher.h; "": not known)
 //   api            "ID name": what the api numbers of events mean
 //   option         "KEY=VALUE": an option of the recording, as in GPUMEMTRACE
 //   setting        "NAME=VALUE": an environment variable of the target that explains its memory
@@ -283,6 +305,10 @@ enum Fact : uint32_t {
   kBeforeAttachSource,  // what is known of memory that was there before an attach, or why nothing is
   kFactCount,
 };
+
+// In the number of every attach, so that one word says both what a hook has to look at and whether
+// somebody asks (preload/process.h).
+inline constexpr uint32_t kAttachAsked = 1u << 31;
 
 enum class Handshake : uint32_t {
   kNone = 0,
@@ -336,8 +362,9 @@ struct Control {
   // somebody wants it. Until then, and between two attaches, what lies behind the info section has
   // no memory: nobody may touch it while attach_now is 0.
   alignas(64) std::atomic<AttachDoor> attach_door;  // constant since the session has its name
-  // 0: nobody; n: the n-th attach, counted from 1 up. Raised by who attaches, with the session's
-  // file locked (flock) and after attach_options; put back to 0 by who detaches.
+  // 0: nobody; n | kAttachAsked: the n-th attach, counted from 1 up. Raised by who attaches, with the
+  // session's file locked (flock) and after attach_options; put back to 0 by who detaches. The other
+  // words about attaches hold the same numbers.
   std::atomic<uint32_t> attach_wanted;
   // Written by the shim at hooked calls of the GPU: the attach that is recorded for; 0: none, and
   // nothing will be written before the next one.
@@ -354,7 +381,11 @@ struct Control {
   std::atomic<uint32_t> attach_options_size;
   char attach_options[1020];
 
-  uint8_t unused[4096 - 384 - 2048 - 1192];
+  // How many further levels of the live table have memory. kLiveGrowthEnded: there will be no more.
+  std::atomic<uint32_t> live_levels;
+  std::atomic<uint32_t> live_errno;  // why
+
+  uint8_t unused[4096 - 384 - 2048 - 1192 - 8];
 };
 static_assert(offsetof(Control, counters) == 64);
 static_assert(offsetof(Control, module_count) == 192);
@@ -367,6 +398,7 @@ static_assert(offsetof(Control, attach_door) == 2432);
 static_assert(offsetof(Control, attach_wanted) == 2436);
 static_assert(offsetof(Control, attach_first_ticket) == 2456);
 static_assert(offsetof(Control, attach_options) == 2604);
+static_assert(offsetof(Control, live_levels) == 3624);
 static_assert(sizeof(Control) == 4096);
 static_assert(kCounterCount <= 16 && kFactCount <= 8);
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
@@ -433,6 +465,10 @@ struct LiveEntry {
   std::atomic<uint64_t> api;  // api 0-15, further references 16-47
 };
 static_assert(sizeof(LiveEntry) == 64);
+
+// Levels behind the first, and a bit of Control::live_levels.
+inline constexpr uint32_t kLiveLevels = kSectionCount - kLiveLevel1;
+inline constexpr uint32_t kLiveGrowthEnded = 1u << 31;
 
 // ---- Stacks, texts and code objects -------------------------------------------------------------
 

@@ -5,26 +5,7 @@ namespace {
 
 constexpr uint64_t kApiMask = 0xffff, kOneReference = kApiMask + 1;  // in the word LiveEntry::api
 
-// Addresses differ in their middle bits; the multiplication carries those up, the shift brings them
-// back down.
-uint64_t Hash(uint64_t key) {
-  key *= 0x9e3779b97f4a7c15;
-  return key ^ key >> 32;
-}
-
-uint64_t PackPlace(const LiveValue& live) {
-  return (uint64_t{live.thread} & 0xffffff) | static_cast<uint64_t>(live.kind) << 24 |
-         static_cast<uint64_t>(live.memory) << 32 | uint64_t{live.device} << 40 |
-         uint64_t{live.context} << 48;
-}
-
-void UnpackPlace(uint64_t place, LiveValue* live) {
-  live->thread = static_cast<uint32_t>(place & 0xffffff);
-  live->kind = static_cast<Kind>(place >> 24 & 0xff);
-  live->memory = static_cast<Memory>(place >> 32 & 0xff);
-  live->device = static_cast<uint8_t>(place >> 40);
-  live->context = static_cast<uint8_t>(place >> 48);
-}
+uint32_t LevelsOf(uint32_t word) { return word & ~kLiveGrowthEnded; }
 
 }  // namespace
 
@@ -33,140 +14,138 @@ bool LiveTable::MakeKey(Space space, uint64_t value, uint64_t* key) {
   return value <= kKeyValueMask;
 }
 
-uint64_t LiveTable::Locate(uint64_t key) const {
-  const uint64_t home = Hash(key);
-  for (uint64_t g = 0; g < kGroups; ++g) {
-    const uint64_t first = ((home + g) & group_mask_) * kGroupSize;
-    bool never_used = false;
-    for (uint64_t i = first; i < first + kGroupSize; ++i) {
-      const uint64_t seen = keys_[i].load(std::memory_order_acquire);
-      if (seen == key) return i;
-      never_used |= seen == kKeyEmpty;
-    }
-    if (never_used) return kNowhere;
-  }
-  return kNowhere;
+uint32_t LiveTable::Backed() const {
+  if (further_ == 0) return 0;
+  const uint32_t backed = LevelsOf(control_->live_levels.load(std::memory_order_acquire));
+  return backed < further_ ? backed : further_;
 }
 
-uint64_t LiveTable::Claim(uint64_t key) const {
-  const uint64_t home = Hash(key);
-  for (uint64_t g = 0; g < kGroups; ++g) {
-    const uint64_t first = ((home + g) & group_mask_) * kGroupSize;
-    for (uint64_t i = first; i < first + kGroupSize; ++i) {
-      uint64_t seen = keys_[i].load(std::memory_order_relaxed);
-      while (seen == kKeyEmpty || seen == kKeyErased) {
-        if (keys_[i].compare_exchange_weak(seen, kKeyClaimed, std::memory_order_acquire)) return i;
-      }
-    }
-  }
-  return kNowhere;
+LiveTable::Place LiveTable::Locate(uint64_t key) const {
+  const uint64_t index = levels_[0].Locate(key);
+  if (__builtin_expect(index == LiveLevel::kFurther, 0)) return LocateFurther(key);
+  return {index == LiveLevel::kNowhere ? nullptr : levels_, index};
 }
 
-void LiveTable::WriteEntry(uint64_t place, const LiveValue& live) const {
-  LiveEntry& e = entries_[place];
-  const uint64_t version =
-      e.version.load(std::memory_order_relaxed) | 1;  // odd after a killed writer, too
-  e.version.store(version, std::memory_order_relaxed);
-  // Release stores: a reader that sees any of them sees the odd version too.
-  e.ticket.store(live.ticket, std::memory_order_release);
-  e.size.store(live.size, std::memory_order_release);
-  e.stream.store(live.stream, std::memory_order_release);
-  e.time_ns.store(live.time_ns, std::memory_order_release);
-  e.stacks.store(uint64_t{live.stack} | uint64_t{live.forward_stack} << 32,
-                 std::memory_order_release);
-  e.place.store(PackPlace(live), std::memory_order_release);
-  e.api.store(live.api, std::memory_order_release);
-  e.version.store(version + 1, std::memory_order_release);
+__attribute__((noinline)) LiveTable::Place LiveTable::LocateFurther(uint64_t key) const {
+  const uint32_t last = Backed();
+  for (uint32_t n = 1; n <= last; ++n) {
+    const uint64_t index = levels_[n].Locate(key);
+    if (index == LiveLevel::kNowhere) break;
+    if (index != LiveLevel::kFurther) return {&levels_[n], index};
+  }
+  return {nullptr, 0};
 }
 
-bool LiveTable::ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const {
-  const LiveEntry& e = entries_[place];
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    const uint64_t version = e.version.load(std::memory_order_acquire);
-    live->ticket = e.ticket.load(std::memory_order_acquire);
-    live->size = e.size.load(std::memory_order_acquire);
-    live->stream = e.stream.load(std::memory_order_acquire);
-    live->time_ns = e.time_ns.load(std::memory_order_acquire);
-    const uint64_t stacks = e.stacks.load(std::memory_order_acquire);
-    UnpackPlace(e.place.load(std::memory_order_acquire), live);
-    live->api = static_cast<uint16_t>(e.api.load(std::memory_order_acquire));
-    live->stack = static_cast<uint32_t>(stacks);
-    live->forward_stack = static_cast<uint32_t>(stacks >> 32);
-    if (keys_[place].load(std::memory_order_acquire) != key) return false;
-    if (!(version & 1) && e.version.load(std::memory_order_relaxed) == version) return true;
+// Has that level memory? It is taken where all before have it; false where there is none.
+bool LiveTable::Grow(uint32_t level) const {
+  if (level > further_) return false;
+  uint32_t seen = control_->live_levels.load(std::memory_order_acquire);
+  if (LevelsOf(seen) >= level) return true;
+  if ((seen & kLiveGrowthEnded) != 0) return false;
+  const int error = levels_[level].Back();
+  const uint32_t wanted = error == 0 ? level : seen | kLiveGrowthEnded;
+  if (control_->live_levels.compare_exchange_strong(seen, wanted, std::memory_order_acq_rel)) {
+    if (error == 0) return true;
+    control_->live_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
+  } else if (LevelsOf(seen) >= level) {
+    return true;  // another thread's it is by now
   }
-  return false;  // its writer died in the middle of a replacement
+  levels_[level].Drop();  // nobody will ever use it
+  return false;
+}
+
+LiveTable::Place LiveTable::Claim(uint64_t key) const {
+  for (uint32_t n = 0; n == 0 || Grow(n); ++n) {
+    const uint64_t index = levels_[n].Claim(key);
+    if (index != LiveLevel::kFurther) return {&levels_[n], index};
+  }
+  return {nullptr, 0};
 }
 
 LiveTable::Result LiveTable::Insert(Space space, uint64_t value, const LiveValue& live) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return Result::kUnrepresentable;
-  uint64_t place = Locate(key);
-  if (place != kNowhere) {  // its free was never seen: the new allocation takes over
-    WriteEntry(place, live);
+  Place place = Locate(key);
+  if (place.level != nullptr) {  // its free was never seen: the new allocation takes over
+    place.level->WriteEntry(place.index, live);
     return Result::kDone;
   }
   place = Claim(key);
-  if (place == kNowhere) return Result::kFull;
-  WriteEntry(place, live);
-  keys_[place].store(key, std::memory_order_release);
+  if (place.level == nullptr) return Result::kFull;
+  place.level->WriteEntry(place.index, live);
+  place.level->key(place.index).store(key, std::memory_order_release);
   return Result::kDone;
 }
 
 bool LiveTable::Erase(Space space, uint64_t value, LiveValue* live) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;
-  const uint64_t place = Locate(key);
-  if (place == kNowhere) return false;
-  const bool read = ReadEntry(place, key, live);
+  const Place place = Locate(key);
+  if (place.level == nullptr) return false;
+  const bool read = place.level->ReadEntry(place.index, key, live);
   // Of two threads freeing one address, one wins.
-  return keys_[place].compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel) && read;
+  return place.level->key(place.index)
+             .compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel) &&
+         read;
 }
 
 bool LiveTable::Erase(Space space, uint64_t value) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;
-  const uint64_t place = Locate(key);
-  return place != kNowhere &&
-         keys_[place].compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel);
+  const Place place = Locate(key);
+  return place.level != nullptr &&
+         place.level->key(place.index)
+             .compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel);
 }
 
 void LiveTable::Prepare(Space space, uint64_t value) const {
   uint64_t key;
-  if (!MakeKey(space, value, &key)) return;
-  const uint64_t first = (Hash(key) & group_mask_) * kGroupSize;
-  __builtin_prefetch(&keys_[first], /*for writing*/ 1);
-  __builtin_prefetch(&entries_[first], 1);  // the usual one: few groups have two
+  if (MakeKey(space, value, &key)) levels_[0].Prepare(key);
 }
 
 bool LiveTable::Find(Space space, uint64_t value, LiveValue* live) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;
-  const uint64_t place = Locate(key);
-  return place != kNowhere && ReadEntry(place, key, live);
+  const Place place = Locate(key);
+  return place.level != nullptr && place.level->ReadEntry(place.index, key, live);
 }
 
 bool LiveTable::AddReference(Space space, uint64_t value) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;
-  const uint64_t place = Locate(key);
-  if (place == kNowhere) return false;
-  entries_[place].api.fetch_add(kOneReference, std::memory_order_relaxed);
+  const Place place = Locate(key);
+  if (place.level == nullptr) return false;
+  place.level->entry(place.index).api.fetch_add(kOneReference, std::memory_order_relaxed);
   return true;
 }
 
 bool LiveTable::DropReference(Space space, uint64_t value) const {
   uint64_t key;
   if (!MakeKey(space, value, &key)) return false;
-  const uint64_t place = Locate(key);
-  if (place == kNowhere) return false;
-  std::atomic<uint64_t>& word = entries_[place].api;
+  const Place place = Locate(key);
+  if (place.level == nullptr) return false;
+  std::atomic<uint64_t>& word = place.level->entry(place.index).api;
   uint64_t seen = word.load(std::memory_order_relaxed);
   while (seen > kApiMask) {
     if (word.compare_exchange_weak(seen, seen - kOneReference, std::memory_order_relaxed))
       return true;
   }
   return false;
+}
+
+uint64_t LiveTable::FurtherBytes() const {
+  uint64_t bytes = 0;
+  for (uint32_t n = Backed(); n > 0; --n) bytes += levels_[n].count() * LiveLevel::kStride;
+  return bytes;
+}
+
+int LiveTable::EmptyFurtherLevels() const {
+  const uint32_t last = Backed();
+  for (uint32_t n = 1; n <= last; ++n) {
+    const int error = levels_[n].Empty();
+    if (error != 0) return error;
+  }
+  return 0;
 }
 
 }  // namespace gmt::session

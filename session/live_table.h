@@ -5,20 +5,32 @@
 // a ticket S, scans the table, and applies the ring's records from S on, each only where its ticket
 // is newer than the entry's.
 //
-// Open addressing in groups of eight keys (one cache line). A probe looks through at most kGroups
-// groups and ends early at a group that still has a never-used key: such a key never comes back, so
-// nothing was placed behind it.
+// The table is a few levels, each four times the one before (session/live_level.h). A key is placed
+// in the first that has room near its home. A level behind the first has no memory, and may not be
+// touched, until all before it had no place for a key. Then the writer that has it at hand takes
+// memory for it:
 //
-// Invariants
+//   level 0   65,536   has memory from the start    .
+//   level 1  262,144   none yet                      | Control::live_levels: 0, 1, 2 ...
+//   level 2    1 Mi    none yet                      .
+//
+// Writers that find the table full at the same time take the same memory; who is first says so. Where
+// there is none the growth ends, for all: who failed, and who would have succeeded a moment later,
+// give back what they took. So nobody waits, and nobody takes memory away that another one uses.
+//
+// Invariants, for each level
 //   T1  A key becomes visible after its entry is whole; an entry that changes under its key has an
 //       odd version meanwhile.
 //   T2  Calls for one (space, value) do not overlap: a driver never hands out an address that is
 //       being freed.
 //       (If a program breaks that, entries may be stale; nothing crashes.)
 //   T3  A writer killed at any instruction leaves at most one claimed key, which holds no entry.
+//       Killed while it takes memory for a level it leaves the level to the next one.
+//   T4  A key is in one level at most, and only if no level before had a never-used key on its way.
 //
 // Thread safety: all methods from any thread, without a lock; Scan() sees each entry whole, not all
 // of one instant.
+// Cost: a further level is looked at only where a probe of all before it ended at no never-used key.
 
 #ifndef GMT_SESSION_LIVE_TABLE_H_
 #define GMT_SESSION_LIVE_TABLE_H_
@@ -26,35 +38,25 @@
 #include <cstdint>
 
 #include "session/layout.h"
+#include "session/live_level.h"
 
 namespace gmt::session {
-
-struct LiveValue {
-  uint64_t ticket = 0;
-  uint64_t size = 0;
-  uint64_t stream = 0;
-  uint64_t time_ns = 0;
-  uint32_t stack = 0;
-  uint32_t forward_stack = 0;
-  uint32_t thread = 0;
-  Kind kind = Kind::kNone;
-  Memory memory = Memory::kNone;
-  uint8_t device = kNoDevice;
-  uint8_t context = 0;
-  uint16_t api = 0;
-
-  bool operator==(const LiveValue&) const = default;
-};
 
 class LiveTable {
  public:
   enum class Result { kDone, kFull, kUnrepresentable };
 
   constexpr LiveTable() = default;
-  // REQUIRES: count is a power of two, at least 8; keys and entries have that many elements, zero
-  // at first.
+  // One that does not grow. REQUIRES: as LiveLevel.
   LiveTable(std::atomic<uint64_t>* keys, LiveEntry* entries, uint64_t count)
-      : keys_(keys), entries_(entries), group_mask_(count / kGroupSize - 1) {}
+      : levels_{{keys, entries, count}} {}
+  // The next level of one that grows: `control` says which of them have memory. REQUIRES: `bytes` of
+  // `count` keys and behind them `count` entries; at most kLiveLevels calls.
+  void AddLevel(Control* control, char* bytes, uint64_t count) {
+    auto* keys = reinterpret_cast<std::atomic<uint64_t>*>(bytes);
+    control_ = control;
+    levels_[++further_] = {keys, reinterpret_cast<LiveEntry*>(keys + count), count};
+  }
 
   // Has what a call for this key will touch brought near: a table of all that is live is colder than
   // the code that frees it.
@@ -76,30 +78,45 @@ class LiveTable {
   // Calls visit(space, value, live) for each entry.
   template <typename Visit>
   void Scan(Visit visit) const {
-    for (uint64_t i = 0; i < (group_mask_ + 1) * kGroupSize; ++i) {
+    const uint32_t last = Backed();
+    for (uint32_t n = 0; n <= last; ++n) ScanLevel(levels_[n], visit);
+  }
+
+  // Of the levels behind the first that have memory.
+  uint64_t FurtherBytes() const;
+  // Has the levels behind the first empty that have memory, where they kept what stood there. 0 or
+  // errno. REQUIRES: nobody uses the table.
+  int EmptyFurtherLevels() const;
+
+ private:
+  // nullptr: nowhere.
+  struct Place {
+    const LiveLevel* level;
+    uint64_t index;
+  };
+
+  static bool IsLive(uint64_t key) { return key != kKeyEmpty && key < kKeyClaimed; }
+  static bool MakeKey(Space space, uint64_t value, uint64_t* key);
+  // Levels behind the first that may be touched.
+  uint32_t Backed() const;
+  Place Locate(uint64_t key) const;
+  Place LocateFurther(uint64_t key) const;
+  bool Grow(uint32_t level) const;
+  Place Claim(uint64_t key) const;
+
+  template <typename Visit>
+  static void ScanLevel(const LiveLevel& level, Visit visit) {
+    for (uint64_t i = 0; i < level.count(); ++i) {
       LiveValue live;
-      const uint64_t key = keys_[i].load(std::memory_order_acquire);
-      if (IsLive(key) && ReadEntry(i, key, &live))
+      const uint64_t key = level.key(i).load(std::memory_order_acquire);
+      if (IsLive(key) && level.ReadEntry(i, key, &live))
         visit(static_cast<Space>(key >> 60), key & kKeyValueMask, live);
     }
   }
 
-  static constexpr uint64_t kGroupSize = 8;
-  static constexpr uint64_t kGroups = 16;  // a probe's length at most
-
- private:
-  static constexpr uint64_t kNowhere = ~uint64_t{0};
-
-  static bool IsLive(uint64_t key) { return key != kKeyEmpty && key < kKeyClaimed; }
-  static bool MakeKey(Space space, uint64_t value, uint64_t* key);
-  uint64_t Locate(uint64_t key) const;
-  uint64_t Claim(uint64_t key) const;
-  void WriteEntry(uint64_t place, const LiveValue& live) const;
-  bool ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const;
-
-  std::atomic<uint64_t>* keys_ = nullptr;
-  LiveEntry* entries_ = nullptr;
-  uint64_t group_mask_ = 0;
+  LiveLevel levels_[1 + kLiveLevels];
+  Control* control_ = nullptr;
+  uint32_t further_ = 0;  // levels behind the first, with memory or without
 };
 
 }  // namespace gmt::session

@@ -22,9 +22,38 @@ constexpr uint64_t kStrides[kSectionCount] = {1,
                                               sizeof(ModuleRecord),
                                               sizeof(InFlightSlot),
                                               sizeof(ContextEntry),
-                                              8};
+                                              8,
+                                              LiveLevel::kStride,
+                                              LiveLevel::kStride,
+                                              LiveLevel::kStride};
 
 bool IsPowerOfTwo(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+bool LiesInside(const Section& s, uint64_t stride, uint64_t file_size) {
+  return s.stride == stride && s.offset % 4096 == 0 &&
+         s.offset >= kControlOffset + sizeof(Control) && s.offset <= file_size && s.count != 0 &&
+         s.count <= (file_size - s.offset) / s.stride;
+}
+
+uint32_t SectionsOf(const Header& header) {
+  return header.section_count < kSectionCount ? header.section_count : kSectionCount;
+}
+
+// The levels of the live table come in their order, up to the first that is not there.
+const char* CheckLevels(const Header& header, uint64_t file_size) {
+  bool ended = false;
+  for (uint32_t id = kLiveLevel1; id < SectionsOf(header); ++id) {
+    const Section& s = header.sections[id];
+    if (s.count == 0) {
+      ended = true;
+      continue;
+    }
+    if (ended || !LiesInside(s, kStrides[id], file_size)) return "a section does not lie inside it";
+    if (!IsPowerOfTwo(s.count) || s.count < LiveLevel::kGroupSize)
+      return "a table's size is not a power of two";
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -33,23 +62,19 @@ const char* CheckHeader(const Header& header, uint64_t file_size) {
   if (header.byte_order != kByteOrder) return "it has another byte order";
   if (header.abi_major != kAbiMajor) return "it was made by an incompatible release";
   if (header.file_size != file_size) return "its size is not what its header says";
-  if (header.section_count < kSectionCount) return "it lacks sections";
-  for (uint32_t id = 0; id < kSectionCount; ++id) {
-    const Section& s = header.sections[id];
-    if (s.stride != kStrides[id] || s.offset % 4096 != 0 ||
-        s.offset < kControlOffset + sizeof(Control) || s.offset > file_size || s.count == 0 ||
-        s.count > (file_size - s.offset) / s.stride) {
+  if (header.section_count < kFirstSectionCount) return "it lacks sections";
+  for (uint32_t id = 0; id < kFirstSectionCount; ++id) {
+    if (!LiesInside(header.sections[id], kStrides[id], file_size))
       return "a section does not lie inside it";
-    }
   }
   for (const SectionId id : {kRing, kLiveKeys, kStackIndex, kTextIndex, kCodeIndex}) {
     if (!IsPowerOfTwo(header.sections[id].count)) return "a table's size is not a power of two";
   }
   if (header.sections[kLiveKeys].count != header.sections[kLiveEntries].count ||
-      header.sections[kLiveKeys].count < LiveTable::kGroupSize) {
+      header.sections[kLiveKeys].count < LiveLevel::kGroupSize) {
     return "its live table is inconsistent";
   }
-  return nullptr;
+  return CheckLevels(header, file_size);
 }
 
 OpenedSession OpenSession(int fd) {
@@ -69,6 +94,7 @@ OpenedSession OpenSession(int fd) {
   session.size = static_cast<size_t>(st.st_size);
   session.error = CheckHeader(header, session.size);
   if (session.error != nullptr) return session;
+  for (uint32_t id = SectionsOf(header); id < kSectionCount; ++id) header.sections[id] = {};
   session.base = mmap(nullptr, session.size, PROT_READ, MAP_SHARED, fd, 0);
   session.control =
       mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, kControlOffset);
@@ -93,18 +119,46 @@ void CloseSession(OpenedSession* session) {
   *session = OpenedSession();
 }
 
-uint64_t StartTicks(uint64_t pid) {
-  char path[64], text[1024];
-  snprintf(path, sizeof(path), "/proc/%llu/stat", static_cast<unsigned long long>(pid));
+namespace {
+
+// A file of /proc/PID as text; false where it cannot be read.
+bool ReadOfProcess(const char* pid, const char* file, char (&text)[1024]) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%s/%s", pid, file);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  if (fd < 0) return false;
   const ssize_t n = read(fd, text, sizeof(text) - 1);
   close(fd);
-  if (n <= 0) return 0;
-  text[n] = '\0';
+  text[n > 0 ? n : 0] = '\0';
+  return n > 0;
+}
+
+// How far the clock that start times are told by is ahead in the time namespace of a process, in
+// ticks. 0 where the kernel has none.
+int64_t TicksAhead(const char* pid) {
+  char text[1024];
+  if (!ReadOfProcess(pid, "timens_offsets", text)) return 0;
+  const char* p = strstr(text, "boottime");
+  if (p == nullptr) return 0;
+  char* end;
+  const long long seconds = strtoll(p + strlen("boottime"), &end, 10);
+  const long long ns = strtoll(end, nullptr, 10);
+  const long long per_second = sysconf(_SC_CLK_TCK);
+  return seconds * per_second + ns * per_second / 1000000000;
+}
+
+}  // namespace
+
+uint64_t StartTicks(uint64_t pid) {
+  char number[24], text[1024];
+  snprintf(number, sizeof(number), "%llu", static_cast<unsigned long long>(pid));
+  if (!ReadOfProcess(number, "stat", text)) return 0;
   const char* p = strrchr(text, ')');  // the name before it may hold blanks and parentheses
   for (int field = 2; p != nullptr && field < 22; ++field) p = strchr(p + 1, ' ');
-  return p == nullptr ? 0 : strtoull(p, nullptr, 10);
+  if (p == nullptr) return 0;
+  const uint64_t ticks = strtoull(p, nullptr, 10);
+  if (pid == static_cast<uint64_t>(getpid())) return ticks;
+  return ticks + static_cast<uint64_t>(TicksAhead(number) - TicksAhead("self"));
 }
 
 bool ReadBootId(uint8_t (&boot_id)[16]) {

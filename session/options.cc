@@ -117,6 +117,8 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
   constexpr uint64_t kLeastEvery = 1000000000, kLeastGrowth = 1 << 20;
   bool oom = false, exit = false;
   uint64_t every = 0, growth = 0;
+  bool at_marks = false;
+  std::string_view mark;
   while (!value.empty()) {
     std::string_view item = Cut(&value, '+');
     const std::string_view what = Cut(&item, ':');
@@ -130,14 +132,21 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
     } else if (what == "growth") {
       if (!ParseSize(item, &growth) || growth < kLeastGrowth)
         return "growth is not a size of a mebibyte or more, such as growth:1GiB";
+    } else if (what == "mark") {
+      if (item.size() >= sizeof(o->snapshot_mark)) return "the name of the mark is too long";
+      at_marks = true;
+      mark = item;
     } else {
-      return "not one of oom, exit, every:TIME, growth:SIZE";
+      return "not one of oom, exit, every:TIME, growth:SIZE, mark:NAME";
     }
   }
   o->snapshot_at_oom = oom;
   o->snapshot_at_exit = exit;
   o->snapshot_every_ns = every;
   o->snapshot_growth_bytes = growth;
+  o->snapshot_at_marks = at_marks;
+  if (!mark.empty()) memcpy(o->snapshot_mark, mark.data(), mark.size());
+  o->snapshot_mark[mark.size()] = '\0';
   return nullptr;
 }
 

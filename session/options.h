@@ -44,6 +44,8 @@ struct Options {
   bool snapshot_at_exit = true;
   uint64_t snapshot_every_ns = 0;      // 0: not by time
   uint64_t snapshot_growth_bytes = 0;  // 0: not by growth
+  bool snapshot_at_marks = false;
+  char snapshot_mark[64] = {};  // those of that name; empty: all
   char listen[256] = {};               // "127.0.0.1:9400", "unix:PATH"; empty: nowhere
   bool follow_fork = true;
   uint64_t exit_wait_ns = 1000000000;

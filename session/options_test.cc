@@ -87,7 +87,14 @@ TEST_F(OptionsTest, SnapshotsComeByTimeAndByGrowth) {
   EXPECT_EQ(options_.snapshot_growth_bytes, 1u << 30);
   EXPECT_FALSE(options_.snapshot_at_oom);
   EXPECT_FALSE(options_.snapshot_at_exit);
+  Parse("snapshot=mark:epoch+oom");
+  EXPECT_TRUE(options_.snapshot_at_marks);
+  EXPECT_STREQ(options_.snapshot_mark, "epoch");
+  Parse("snapshot=mark");
+  EXPECT_TRUE(options_.snapshot_at_marks);
+  EXPECT_STREQ(options_.snapshot_mark, "");
   Parse("snapshot=oom+exit");
+  EXPECT_FALSE(options_.snapshot_at_marks);
   EXPECT_EQ(options_.snapshot_every_ns, 0u);
   EXPECT_TRUE(options_.snapshot_at_oom);
 }

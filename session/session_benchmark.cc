@@ -158,5 +158,8 @@ void BM_CreateSession(benchmark::State& state) {
 }
 BENCHMARK(BM_CreateSession)->Unit(benchmark::kMillisecond)->Iterations(20);
 
+// More than the first level holds. The last one, for the table is another one from then on.
+BENCHMARK(BM_LiveInsertErase)->Arg(300000);
+
 }  // namespace
 }  // namespace gmt::session

@@ -13,8 +13,8 @@
 // A session with a door (session/attach.h) is made with memory behind its first three sections alone.
 // It must have a name, for it is found by that.
 //
-// The arena alone may grow (session/arena.h), and only in a directory with room to
-// spare: what is left of a small one is the traced program's.
+// Arena and live table may grow (session/arena.h, session/live_table.h), and only in a directory with
+// room to spare: what is left of a small one is the traced program's.
 //
 // Thread safety: free functions; each may be called from any thread. None allocates from the heap.
 
@@ -35,8 +35,11 @@ namespace gmt::session {
 // Entries per section. Powers of two, but for info, arena, modules and in-flight.
 struct SessionSizes {
   uint64_t info_bytes = 64 << 10;
-  uint64_t ring = 262144;         // 16 MiB
-  uint64_t live = 65536;          // 4.5 MiB
+  uint64_t ring = 262144;  // 16 MiB
+  uint64_t live = 65536;   // 4.5 MiB
+  // Further levels of the live table, each four times the one before: 18, 72 and 288 MiB. No memory
+  // until then.
+  uint64_t live_levels = kLiveLevels;
   uint64_t stack_index = 262144;  // 2 MiB
   uint64_t text_index = 32768;    // 256 KiB
   uint64_t code_index = 65536;    // 512 KiB
@@ -111,7 +114,8 @@ void CloseSession(OpenedSession* session);
 // nothing.
 const char* CheckHeader(const Header& header, uint64_t file_size);
 
-// Identity of a process: field 22 of /proc/PID/stat; 0 where it cannot be read.
+// Identity of a process: field 22 of /proc/PID/stat, as that process sees it, whose clocks may stand
+// elsewhere than ours (time_namespaces(7)); 0 where it cannot be read.
 uint64_t StartTicks(uint64_t pid);
 // The kernel's boot id; false where it cannot be read.
 bool ReadBootId(uint8_t (&boot_id)[16]);

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -104,8 +106,9 @@ TEST(SessionFileTest, HeaderThatChangesAfterTheCheckIsNotSeen) {
 }
 
 // Opens a session whose header was changed.
-std::string ErrorAfter(const std::function<void(Header*)>& change) {
-  ScratchSession session;
+std::string ErrorAfter(const std::function<void(Header*)>& change,
+                       const SessionSizes& sizes = SmallSizes()) {
+  ScratchSession session(sizes);
   change(reinterpret_cast<Header*>(session.bytes()));
   OpenedSession opened = OpenSession(session.fd());
   const std::string error = opened.error == nullptr ? "" : opened.error;
@@ -127,6 +130,57 @@ TEST(SessionFileTest, HeaderThatPromisesTooMuchIsRefused) {
   EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kRing].offset = 0; }), "");
   EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kModules].count = ~uint64_t{0}; }), "");
   EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kLiveKeys].count /= 2; }), "");
+}
+
+// The session of this test has levels of 256, 1,024 and 4,096 entries.
+std::string ErrorOfLevelsAfter(const std::function<void(Header*)>& change) {
+  SessionSizes sizes = SmallSizes();
+  sizes.live = 64;
+  sizes.live_levels = 3;
+  return ErrorAfter(change, sizes);
+}
+
+TEST(SessionFileTest, HeaderWithLevelsThatCannotBeIsRefused) {
+  EXPECT_EQ(ErrorOfLevelsAfter([](Header*) {}), "");
+  EXPECT_EQ(ErrorOfLevelsAfter([](Header* h) { h->sections[kLiveLevel3].count = 0; }), "");
+  for (const uint32_t id : {kLiveLevel1, kLiveLevel2, kLiveLevel3}) {
+    SCOPED_TRACE(id);
+    const auto section = [id](Header* h) -> Section& { return h->sections[id]; };
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).count *= 64; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).count = ~uint64_t{0}; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).count = uint64_t{1} << 62; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).count -= 1; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).count = 4; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).stride = 8; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).offset += 8; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).offset = 0; }), "");
+    EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).offset = h->file_size + 4096; }), "");
+  }
+  EXPECT_NE(ErrorOfLevelsAfter([](Header* h) { h->sections[kLiveLevel1].count = 0; }), "")
+      << "a level without the one before";
+}
+
+// Of minor version 1: eleven sections, and what lies behind them in the header is nobody's.
+TEST(SessionFileTest, SessionFromBeforeTheTableGrewIsRead) {
+  ScratchSession session;
+  LiveValue live;
+  live.size = 7;
+  session.map().live().Insert(Space::kDevice, 0x1000, live);
+  auto* header = reinterpret_cast<Header*>(session.bytes());
+  header->abi_minor = 1;
+  header->section_count = kFirstSectionCount;
+  for (uint32_t id = kFirstSectionCount; id < kSectionCount; ++id)
+    header->sections[id] = {~uint64_t{0}, 7, ~uint64_t{0}};
+  session.control().live_levels.store(3);
+  OpenedSession opened = OpenSession(session.fd());
+  ASSERT_EQ(opened.error, nullptr) << opened.error;
+  int entries = 0;
+  opened.map.live().Scan([&](Space, uint64_t value, const LiveValue&) {
+    EXPECT_EQ(value, 0x1000u);
+    ++entries;
+  });
+  EXPECT_EQ(entries, 1);
+  CloseSession(&opened);
 }
 
 TEST(SessionFileTest, FileThatIsNoSessionIsRefused) {
@@ -228,6 +282,36 @@ TEST(SessionFileTest, StartTicksTellProcessesApart) {
   EXPECT_NE(StartTicks(static_cast<uint64_t>(getpid())), 0u);
   EXPECT_EQ(StartTicks(0), 0u);
   EXPECT_EQ(StartTicks(~uint64_t{0}), 0u);
+}
+
+TEST(SessionFileTest, StartTicksAreWhatAProcessOfAnotherTimeNamespaceSees) {
+  int answer[2];
+  ASSERT_EQ(pipe(answer), 0);
+  const pid_t outer = fork();
+  if (outer == 0) {
+    const int offsets =
+        unshare(CLONE_NEWTIME) == 0 ? open("/proc/self/timens_offsets", O_WRONLY) : -1;
+    if (offsets < 0 || write(offsets, "boottime 1000 0", 15) != 15) _exit(1);
+    const pid_t inner = fork();
+    if (inner == 0) {
+      const uint64_t seen[] = {static_cast<uint64_t>(getpid()),
+                               StartTicks(static_cast<uint64_t>(getpid()))};
+      (void)!write(answer[1], seen, sizeof(seen));
+      pause();
+    }
+    int status;
+    waitpid(inner, &status, 0);
+    _exit(0);
+  }
+  close(answer[1]);
+  uint64_t seen[2] = {};
+  const bool told = read(answer[0], seen, sizeof(seen)) == sizeof(seen);
+  close(answer[0]);
+  const uint64_t from_here = told ? StartTicks(seen[0]) : 0;
+  if (told) kill(static_cast<pid_t>(seen[0]), SIGKILL);
+  waitpid(outer, nullptr, 0);
+  if (!told) GTEST_SKIP() << "no time namespace is permitted here";
+  EXPECT_EQ(from_here, seen[1]);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ inline SessionSizes SmallSizes() {
   sizes.info_bytes = 4096;
   sizes.ring = 256;
   sizes.live = 1024;
+  sizes.live_levels = 0;
   sizes.stack_index = 64;
   sizes.arena = 1024;
   sizes.arena_growth = 0;

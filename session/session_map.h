@@ -59,9 +59,20 @@ class SessionMap {
   uint64_t first_ticket() const {
     return has_door() ? control_->attach_first_ticket.load(std::memory_order_acquire) : 0;
   }
+  // Of the file's bytes those that have memory while it is recorded.
+  uint64_t MemoryBytes() const {
+    const Section& last = header().sections[kArena];
+    return last.offset + arena().Backed() * last.stride + live().FurtherBytes();
+  }
   LiveTable live() const {
-    return LiveTable(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries),
-                     count(kLiveKeys));
+    LiveTable table(section<std::atomic<uint64_t>>(kLiveKeys), section<LiveEntry>(kLiveEntries),
+                    count(kLiveKeys));
+    for (uint32_t level = kLiveLevel1; level < kSectionCount; ++level) {
+      const auto id = static_cast<SectionId>(level);
+      if (count(id) == 0) break;
+      table.AddLevel(control_, section<char>(id), count(id));
+    }
+    return table;
   }
   Arena arena() const { return Arena(control_, section<uint64_t>(kArena), count(kArena)); }
   StackTable stacks() const { return StackTable(Index(kStackIndex), arena()); }
