@@ -13,9 +13,13 @@ absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv) {
       arguments.once = true;
       continue;
     }
-    if (name == "--target-fd") {
-      if (i + 1 == argc || !absl::SimpleAtoi(argv[++i], &arguments.target_fd))
-        return absl::InvalidArgumentError("--target-fd needs a descriptor's number");
+    int* descriptor = name == "--target-fd"    ? &arguments.target_fd
+                      : name == "--output-fd"  ? &arguments.output_fd
+                      : name == "--session-fd" ? &arguments.session_fd
+                                               : nullptr;
+    if (descriptor != nullptr) {
+      if (i + 1 == argc || !absl::SimpleAtoi(argv[++i], descriptor))
+        return absl::InvalidArgumentError(absl::StrCat(name, " needs a descriptor's number"));
       continue;
     }
     std::string* value = name == "--session"  ? &arguments.session

@@ -17,10 +17,12 @@ namespace gmt::collector {
 
 struct Arguments {
   std::string session;  // a session's file; empty: inherited
+  int session_fd = -1;  // that file, checked by who starts this program, inherited; -1: none
   std::string output;   // the recording to create; empty: inherited
-  int target_fd = -1;   // a pidfd of its process, inherited; -1: known by what the session says
-  std::string listen;   // address for HTTP; empty: what the session's options say
-  bool once = false;    // record what there is now, and do not wait for a living process's end
+  int output_fd = -1;  // that file, made and locked by who starts this program, inherited; -1: none
+  int target_fd = -1;  // a pidfd of its process, inherited; -1: known by what the session says
+  std::string listen;  // address for HTTP; empty: what the session's options say
+  bool once = false;   // record what there is now, and do not wait for a living process's end
 };
 
 struct Descriptors {
@@ -29,8 +31,8 @@ struct Descriptors {
   int output = session::kOutputFd;
 };
 
-// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --listen ADDRESS, --target-fd N
-// and --once, and for one of the files without the other.
+// INVALID_ARGUMENT for anything but --session FILE, --output FILE, --listen ADDRESS, --once and
+// --session-fd, --output-fd or --target-fd N, and for one of the files without the other.
 absl::StatusOr<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace gmt::collector

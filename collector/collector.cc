@@ -142,7 +142,7 @@ absl::Status Collector::Run() {
     if (ending) return Finish();
     if (absl::Status status = CheckOutputIfDue(); next_output_ != nullptr) return status;
     if (more) continue;
-    wait = drain_.position() != position ? kBusyWait : std::min(wait * 2, kIdleWait);
+    wait = NextWait(wait, drain_.position() - position, drain_.capacity());
     around_.clock->Wait(wait);
   }
 }
@@ -284,6 +284,8 @@ void Collector::Deliver(const session::Record& record, uint64_t ticket) {
   }
   recorder_.Add(record, ticket);
   if (recorder_.live().TakeUnknownUndo()) Release(recovery_.Begin(drain_.position()));
+  if (record.kind == session::Kind::kMark && policy_.at_marks())
+    SnapshotAtMark(session::ReadText(around_.session, record.value), record.time_ns);
   if (!options_.snapshot_at_oom || !OomWatch::IsOutOfMemory(record)) return;
   const std::string name = oom_.SnapshotFor(record, MayBeRetried(record));
   if (!name.empty()) AddSnapshot(name, "oom");
@@ -300,6 +302,10 @@ DeviceIdentity Collector::MakeIdentity(const session::Record& record) const {
   if (record.priority > 0)
     identity.compute_capability = absl::StrCat(record.priority / 10, ".", record.priority % 10);
   return identity;
+}
+
+void Collector::SnapshotAtMark(const std::string& name, uint64_t t_ns) {
+  if (policy_.IsDueAtMark(name, t_ns)) AddSnapshot(name, "mark");
 }
 
 std::string Collector::AddSnapshot(const std::string& name, const std::string& reason) {
@@ -360,7 +366,10 @@ void Collector::WriteNames() {
 
 void Collector::FlushIfDue() {
   const uint64_t now = around_.clock->NowNs();
-  if (now - flushed_ns_ < kFlushEvery) return;
+  if (now - flushed_ns_ >= kFlushEvery) Flush(now);
+}
+
+void Collector::Flush(uint64_t now) {
   flushed_ns_ = now;
   if (now >= facts_due_ns_) {
     facts_due_ns_ = now + kFactsEvery;

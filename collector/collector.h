@@ -57,9 +57,19 @@
 
 namespace gmt::collector {
 
-// Between two looks at a session: where there was something the last time, and at most.
+// Between two looks at a session: at least; at most while records come; at most.
 inline constexpr uint64_t kBusyWait = kMillisecond;
+inline constexpr uint64_t kCalmWait = 8 * kMillisecond;
 inline constexpr uint64_t kIdleWait = 50 * kMillisecond;
+
+// How long to wait after a look that found so many records in a ring of so many, the last wait having been
+// `wait`. Each look costs as much as dozens of records, so it is worth waiting while few come; of a ring that
+// fills by more than a 64th meanwhile the next look must be soon.
+constexpr uint64_t NextWait(uint64_t wait, uint64_t records, uint64_t capacity) {
+  if (records > capacity / 64) return kBusyWait;
+  const uint64_t most = records != 0 ? kCalmWait : kIdleWait;
+  return wait * 2 < most ? wait * 2 : most;
+}
 
 // What a collector works with. Everything must outlive it.
 struct Surroundings {
@@ -130,6 +140,7 @@ class Collector {
   void Recover(bool caught_up);
   void Deliver(const session::Record& record, uint64_t ticket);
   DeviceIdentity MakeIdentity(const session::Record& record) const;
+  void SnapshotAtMark(const std::string& name, uint64_t t_ns);
   std::string AddSnapshot(const std::string& name, const std::string& reason);
   bool MayBeRetried(const session::Record& refused);
   void Release(const std::vector<HeldRecord>& held);
@@ -157,6 +168,7 @@ class Collector {
   void AskForNames();
   void WriteNames();
   void FlushIfDue();
+  void Flush(uint64_t now_ns);
   void AddLateFacts(const gmt::Exit& exit);
   void WriteDevices();
   std::string FactText(session::Fact fact) const;

@@ -76,7 +76,8 @@ gmt::LeakAnswer Collector::AnswerOfLeaks() {
   if (recorder_.leaks() != nullptr) return recorder_.leaks()->Answer();
   gmt::LeakAnswer none;
   none.set_text(
-      "leaks are looked for while a program runs where it was attached to, or where what is kept is "
+      "leaks are looked for while a program runs where it was attached to, or where what is kept "
+      "is "
       "bounded; ask the recording: gpumemtrace leaks");
   return none;
 }
@@ -84,6 +85,8 @@ gmt::LeakAnswer Collector::AnswerOfLeaks() {
 void Collector::Publish(uint32_t wishes, bool drained) {
   const uint64_t began = around_.clock->NowNs();
   control::Copy copy;
+  copy.written = (wishes & Desk::kWritten) != 0;
+  if (copy.written && !output_->stalled()) Flush(began);  // a full disk: the status says so
   copy.status = MakeStatus(began, drained);
   if ((wishes & Desk::kSites) != 0) copy.sites = CopySites();
   if ((wishes & Desk::kLeaks) != 0) copy.leaks = AnswerOfLeaks();
@@ -117,7 +120,7 @@ control::Status Collector::MakeStatus(uint64_t now_ns, bool drained) {
   status.set_stalled(output_->stalled());
   if (output_->stalled()) status.set_stall_reason(output_->stall_reason());
   status.set_snapshots(recorder_.snapshots());
-  status.set_session_bytes(around_.session.header().file_size);
+  status.set_session_bytes(around_.session.MemoryBytes());
   status.set_copies(copies_);
   status.set_copy_ns(copy_ns_);
   status.set_inexact_because(ExactnessNow().inexact_because);
@@ -184,6 +187,7 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
       const control::SetMark& mark = request.mark();
       recorder_.AddMark(drained ? now : recorder_.newest_ns(), mark.name(),
                         mark.has_index() ? std::optional<uint64_t>(mark.index()) : std::nullopt);
+      SnapshotAtMark(mark.name(), now);
       recorder_.Flush();
       reply.mutable_done();
       break;
@@ -199,12 +203,13 @@ control::Reply Collector::Carry(const control::Request& request, bool drained) {
     default:
       // The recording ends at the next round, and the socket when it is complete.
       if (attach_ != 0) {
-        session::EndAttach(&around_.session.control());
+        session::EndAttach(&around_.session.control(), attach_);
         reply.mutable_done();
         break;
       }
       reply.set_error(
-          "the process is recorded from its start by the preloaded library, until it ends; only what "
+          "the process is recorded from its start by the preloaded library, until it ends; only "
+          "what "
           "was attached to can be detached from");
   }
   return reply;

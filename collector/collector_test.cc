@@ -413,5 +413,22 @@ TEST_F(CollectorTest, WritersStayExactWhileTheReaderIsLappedAgainAndAgain) {
   ExpectIdentity(recording.facts.losses());
 }
 
+TEST(NextWaitTest, LooksBecomeRareWhereFewRecordsComeAndRarerWhereNoneDo) {
+  uint64_t calm = kBusyWait, idle = kBusyWait;
+  for (int i = 0; i < 10; ++i) {
+    calm = NextWait(calm, 1, 65536);
+    idle = NextWait(idle, 0, 65536);
+  }
+  EXPECT_EQ(calm, kCalmWait);
+  EXPECT_EQ(idle, kIdleWait);
+  EXPECT_EQ(NextWait(idle, 1, 65536), kCalmWait);
+}
+
+TEST(NextWaitTest, RingThatFillsIsLookedAtSoon) {
+  EXPECT_EQ(NextWait(kIdleWait, 65536 / 64, 65536), kCalmWait);
+  EXPECT_EQ(NextWait(kIdleWait, 65536 / 64 + 1, 65536), kBusyWait);
+  EXPECT_EQ(NextWait(kCalmWait, 2, 64), kBusyWait);
+}
+
 }  // namespace
 }  // namespace gmt::collector

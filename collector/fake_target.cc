@@ -28,6 +28,7 @@ session::SessionSizes FakeTarget::SmallSizes() {
   session::SessionSizes sizes;
   sizes.ring = 1024;
   sizes.live = 4096;
+  sizes.live_levels = 0;
   sizes.stack_index = 256;
   sizes.arena = 4096;
   sizes.arena_growth = 0;

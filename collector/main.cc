@@ -3,9 +3,11 @@
 // The preloaded library starts it with descriptors 3 to 5 (session/layout.h, kSessionFd ...) and no
 // arguments. By hand, and by `gpumemtrace collect` of any release:
 //
-//   gpumemtrace-collector --session FILE --output FILE [--listen ADDRESS] [--once] [--target-fd N]
+//   gpumemtrace-collector --session FILE --output FILE [--listen ADDRESS] [--once]
 //
-// N: a pidfd of the process, which has another number in its session where it lives in a container.
+// and what who starts it has found out already, as descriptors: --session-fd N, --output-fd N (the files
+// themselves), --target-fd N (a pidfd of the process, which has another number in its session where it
+// lives in a container).
 //
 // Started by the library it says nothing, anywhere, unless GPUMEMTRACE_COLLECTOR_LOG names a file
 // to append to. By hand it says on stderr why it failed. Exit code: 0 when the recording is
@@ -70,9 +72,14 @@ void Say(absl::string_view message) {
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
-// The output is created only once the session is known to be ours.
+// The output is created only once the session is known to be ours, where it was not made before.
 absl::Status OpenOutput(const Arguments& arguments, Descriptors* fds) {
   if (arguments.output.empty()) return absl::OkStatus();
+  if (arguments.output_fd >= 0) {
+    fds->output = arguments.output_fd;
+    fcntl(fds->output, F_SETFD, FD_CLOEXEC);
+    return absl::OkStatus();
+  }
   fds->output = open(arguments.output.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fds->output < 0) return Errno(arguments.output);
   flock(fds->output, LOCK_EX | LOCK_NB);  // as the library does: it is being written
@@ -229,7 +236,8 @@ bool MayRemove(const session::SessionMap& session, bool has_pidfd) {
 absl::Status Collect(const Arguments& arguments) {
   Descriptors fds;
   if (!arguments.session.empty()) {
-    fds.session = open(arguments.session.c_str(), O_RDWR | O_CLOEXEC);
+    fds.session =
+        arguments.session_fd >= 0 ? arguments.session_fd : OpenSessionFile(arguments.session);
     if (fds.session < 0) return Errno(arguments.session);
     fds.target = arguments.target_fd;
   }

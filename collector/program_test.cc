@@ -317,6 +317,32 @@ TEST_F(ProgramTest, SessionOfAnotherReleaseIsRefused) {
   Wait(target_pid_);
 }
 
+// As attach starts it: what was checked is what is recorded, wherever its path leads by now.
+TEST_F(ProgramTest, SessionThatIsHandedOverIsTheOneThatIsRecorded) {
+  StartTarget([](FakeTarget& target) {
+    for (uint64_t i = 1; i <= 10; ++i) target.Alloc(i * 4096, i);
+    WaitToBeKilled();
+  });
+  const int session = open(session_path_.c_str(), O_RDWR);
+  collector_pid_ = fork();
+  if (collector_pid_ == 0) {
+    const std::string fd = std::to_string(session);
+    execl(GMT_COLLECTOR_PROGRAM, GMT_COLLECTOR_PROGRAM, "--session", "/nowhere.session",
+          "--session-fd", fd.c_str(), "--output", output_path_.c_str(), nullptr);
+    _exit(127);
+  }
+  for (int i = 0; i < 5000 && !IsClaimed(session); ++i) usleep(1000);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
+  const Recording recording = ReadBack(FileBytes(output_path_));
+  EXPECT_TRUE(recording.complete);
+  EXPECT_EQ(Recording::LiveOf(recording.snapshots.back()).size(), 10u);
+  // Our descriptor of the session holds no lock for a collector that has gone.
+  EXPECT_FALSE(IsClaimed(open(("/proc/self/fd/" + std::to_string(session)).c_str(), O_RDWR)));
+  close(session);
+}
+
 TEST(ArgumentsTest, SessionAndOutputBelongTogether) {
   const char* none[] = {"c"};
   const char* both[] = {"c", "--session", "s", "--output", "o"};

@@ -55,9 +55,17 @@ absl::StatusOr<std::unique_ptr<SessionClaim>> SessionClaim::Take(int fd) {
 }
 
 SessionClaim::~SessionClaim() {
-  // Sequentially consistent: a process that stops recording sees this, or is seen to have stopped.
-  opened_.map.control().collector_pid.store(0, std::memory_order_seq_cst);
+  session::Control& control = opened_.map.control();
+  // Sequentially consistent: a process that stops recording, or ends, sees this, or is seen.
+  control.collector_pid.store(0, std::memory_order_seq_cst);
   if (release_) session::ReleaseSections(fd_, opened_.map);
+  // One that ended while this collector was at work on its last attach left the name to it. Where something
+  // was recorded and not all of it written, the name is how it is found.
+  if (has_door() && (release_ || !is_recorded_) &&
+      control.closing.load(std::memory_order_seq_cst) == session::Handshake::kDone &&
+      control.attach_now.load() == 0) {
+    (void)RemoveName();
+  }
   BusGuard::Forget(opened_.base, opened_.size);
   BusGuard::Forget(opened_.control, sizeof(session::Control));
   session::CloseSession(&opened_);
@@ -90,6 +98,7 @@ absl::Status SessionClaim::WaitUntilRecorded(Target* target, Clock* clock,
       return absl::FailedPreconditionError("the process ended before its next GPU call");
     clock->Wait(kBetween);
   }
+  is_recorded_ = true;
   // The page is private to this process (session::OpenSession).
   auto* header = static_cast<session::Header*>(opened_.base);
   const uint64_t begin = control.attach_begin_ns.load(std::memory_order_acquire);

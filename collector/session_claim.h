@@ -77,6 +77,7 @@ class SessionClaim {
   const session::Header header_;  // as it is in the file
   const uint32_t attach_;  // that was wanted, or recorded, when the session was claimed; or 0
   bool release_ = false;
+  bool is_recorded_ = false;
 };
 
 }  // namespace gmt::collector

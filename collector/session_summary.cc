@@ -160,6 +160,22 @@ const char* StateName(SessionState state) {
   return "damaged";
 }
 
+int OpenSessionFile(const std::string& path) {
+  const int found = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (found < 0) return -1;
+  struct stat st;
+  int fd = -1;
+  if (fstat(found, &st) == 0 && S_ISREG(st.st_mode)) {
+    fd = open(absl::StrCat("/proc/self/fd/", found).c_str(), O_RDWR | O_CLOEXEC);
+  } else {
+    errno = EINVAL;
+  }
+  const int error = errno;
+  close(found);
+  errno = error;
+  return fd;
+}
+
 bool IsClaimed(int fd) {
   if (flock(fd, LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
   flock(fd, LOCK_UN);

@@ -67,6 +67,10 @@ absl::StatusOr<SessionSummary> SummariseFile(const std::string& path);
 // memory that a collector of this user holds.
 std::vector<SessionSummary> FindSessions();
 
+// Opens a session's file for reading and writing. The path may be what another process says: a device, or
+// the end of a pipe, for which opening alone does something, is not opened. -1 and errno: EINVAL for these.
+int OpenSessionFile(const std::string& path);
+
 // Whether somebody holds the lock of the session behind `fd`, whose open file must be the caller's
 // own.
 bool IsClaimed(int fd);

@@ -180,14 +180,29 @@ TEST(SessionSweepTest, OrphanThatNobodyCollectedGoesInTheEnd) {
   EXPECT_THAT(Sweep(target, 5 * kSecond), ElementsAre(target.path()));
 }
 
-TEST(SessionSweepTest, SessionOfAnotherPidNamespaceOrReleaseIsNotOursToRemove) {
-  FakeTarget elsewhere, newer;
+TEST(SessionSweepTest, SessionOfAnotherPidNamespaceIsNotOursToRemove) {
+  FakeTarget elsewhere;
   elsewhere.header().pid_namespace += 1;
   elsewhere.BeGone();
-  newer.header().abi_major += 1;
-  newer.BeGone();
   EXPECT_THAT(Sweep(elsewhere, kNow), IsEmpty());
-  EXPECT_THAT(Sweep(newer, kNow), IsEmpty());
+}
+
+TEST(SessionSweepTest, SessionOfAnotherReleaseGoesOnceItsProcessHasGone) {
+  for (const uint32_t release : {session::kAbiMajor - 1, session::kAbiMajor + 1}) {
+    FakeTarget other;
+    other.header().abi_major = release;
+    other.header().sections[session::kRing] = {uint64_t{1} << 40, 128, 3};
+    EXPECT_THAT(Sweep(other, kNow), IsEmpty()) << "its process is this test";
+    other.BeGone();
+    EXPECT_THAT(Sweep(other), IsEmpty()) << "a day has not passed";
+    {
+      const int reader = open(other.path().c_str(), O_RDONLY);
+      ASSERT_EQ(flock(reader, LOCK_EX | LOCK_NB), 0);
+      EXPECT_THAT(Sweep(other, kNow), IsEmpty()) << "a collector of its release is at work";
+      close(reader);
+    }
+    EXPECT_THAT(Sweep(other, kNow), ElementsAre(other.path()));
+  }
 }
 
 TEST(SessionSweepTest, DamagedSessionIsJudgedByItsName) {
@@ -239,6 +254,23 @@ TEST(SessionSweepTest, OneOfManyAtOnceRemovesIt) {
   EXPECT_LE(removed, 1);  // two that look at once may each leave it to the other
   Sweep(target);
   EXPECT_FALSE(std::filesystem::exists(target.path()));
+}
+
+TEST(SessionSummaryTest, OnlyAFileIsOpenedForASession) {
+  const std::string folder = testing::TempDir();
+  const std::string pipe = folder + "/pipe.session", link = folder + "/link.session";
+  unlink(pipe.c_str());
+  unlink(link.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/null", link.c_str()), 0);
+  for (const std::string& path : {pipe, link, folder}) {
+    EXPECT_EQ(OpenSessionFile(path), -1) << path;
+    EXPECT_EQ(errno, EINVAL) << path;
+  }
+  EXPECT_EQ(OpenSessionFile(folder + "/nothing.session"), -1);
+  EXPECT_EQ(errno, ENOENT);
+  unlink(pipe.c_str());
+  unlink(link.c_str());
 }
 
 }  // namespace

@@ -36,6 +36,13 @@ bool ProcessOfNameLives(const char* name) {
   return std::sscanf(name, ".%llu-", &pid) != 1 || session::StartTicks(pid) != 0;
 }
 
+// The places of identity in a header are the same in every release (session/layout.h, L4).
+bool ProcessOfHeaderIsGone(int fd) {
+  session::Header header;
+  return pread(fd, &header, sizeof(header), 0) == static_cast<ssize_t>(sizeof(header)) &&
+         ProcessIsGone(header);
+}
+
 bool IsDead(int fd, const struct stat& st, const char* name, uint64_t keep_ns) {
   const SessionSummary session = Summarise(fd, name);
   switch (session.state) {
@@ -46,11 +53,14 @@ bool IsDead(int fd, const struct stat& st, const char* name, uint64_t keep_ns) {
       return session.idle_ns >= keep_ns;
     case SessionState::kDamaged:
       return !ProcessOfNameLives(name) && SinceChange(st) >= keep_ns;
+    case SessionState::kOtherRelease:
+      // Its ring may lie elsewhere: then its last event is taken to be newer than it is, or as old as
+      // the session, which has to be old itself.
+      return ProcessOfHeaderIsGone(fd) && session.idle_ns >= keep_ns && SinceChange(st) >= keep_ns;
     case SessionState::kRecording:
     case SessionState::kUnattended:
     case SessionState::kDormant:
     case SessionState::kElsewhere:
-    case SessionState::kOtherRelease:
       return false;
   }
   return false;

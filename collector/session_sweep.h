@@ -8,8 +8,8 @@
 //       nobody has locked.
 //   W2  The lock is held while the name goes, and the name must still be that file's: a collector
 //       that comes at the same moment either keeps the sweep away or finds the session as it was.
-//   W3  A session whose recording is complete goes at once; any other after a day without an event.
-//       What is damaged is known by its name alone and goes a day after it last changed.
+//   W3  A session whose recording is complete goes at once; any other after a day without an event,
+//       of whatever release. What is damaged is known by its name alone and goes a day after it last changed.
 //
 // Thread safety: any number at a time, in any number of processes.
 

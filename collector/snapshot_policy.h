@@ -1,7 +1,7 @@
 // collector/snapshot_policy.h
 //
-// SnapshotPolicy: when a snapshot is due that nobody asked for at that moment: every so often, and
-// when some device's heap holds so much more than at the last snapshot of this kind.
+// SnapshotPolicy: when a snapshot is due that nobody asked for at that moment: every so often, when
+// some device's heap holds so much more than at the last snapshot of this kind, and at marks.
 //
 // Growth is counted from the most that was live at the last one, heap by heap, so that a program that
 // allocates and frees the same again and again is not photographed each time. The first step of a
@@ -28,6 +28,8 @@ class SnapshotPolicy {
   void Follow(const session::Options& options, uint64_t now_ns) {
     every_ns_ = options.snapshot_every_ns;
     growth_bytes_ = options.snapshot_growth_bytes;
+    at_marks_ = options.snapshot_at_marks;
+    mark_ = options.snapshot_mark;
     next_ns_ = now_ns + every_ns_;
   }
 
@@ -40,7 +42,17 @@ class SnapshotPolicy {
     return "interval";
   }
 
+  bool at_marks() const { return at_marks_; }
+  // Whether this mark asks for one. A loop that marks more often than kBetweenMarks gets no more.
+  bool IsDueAtMark(const std::string& name, uint64_t t_ns) {
+    if (!at_marks_ || (!mark_.empty() && name != mark_) || t_ns < next_mark_ns_) return false;
+    next_mark_ns_ = t_ns + kBetweenMarks;
+    return true;
+  }
+
  private:
+  static constexpr uint64_t kBetweenMarks = 100'000'000;
+
   bool HasGrown(const std::vector<HeapCounts>& heaps) {
     levels_.resize(heaps.size(), 0);
     bool grown = false;
@@ -53,7 +65,9 @@ class SnapshotPolicy {
     return grown;
   }
 
-  uint64_t every_ns_ = 0, growth_bytes_ = 0, next_ns_ = 0;
+  uint64_t every_ns_ = 0, growth_bytes_ = 0, next_ns_ = 0, next_mark_ns_ = 0;
+  bool at_marks_ = false;
+  std::string mark_;  // "": any
   std::vector<uint64_t> levels_;  // by heap: the most that was live at a snapshot
 };
 

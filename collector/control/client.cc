@@ -26,10 +26,12 @@ int MillisecondsUntil(SteadyClock::time_point end) {
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& session,
                                                         std::chrono::milliseconds patience) {
   const std::string socket = SocketPathOf(session);
-  absl::StatusOr<int> fd = ConnectTo(socket);
+  const auto end = SteadyClock::now() + patience;
+  absl::StatusOr<int> fd = ConnectTo(socket, patience);
   if (!fd.ok()) return fd.status();
   std::unique_ptr<Client> client(new Client(*fd, socket));
-  absl::StatusOr<std::string> message = client->ReadMessage(patience);
+  absl::StatusOr<std::string> message =
+      client->ReadMessage(std::chrono::milliseconds(MillisecondsUntil(end)));
   if (!message.ok()) return message.status();
   Hello hello;
   if (!hello.ParseFromString(*message) || hello.version() == 0) {
@@ -51,13 +53,22 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& sessi
 
 Client::~Client() { close(fd_); }
 
+absl::Status Client::DoesNotAnswer() const {
+  return absl::DeadlineExceededError(absl::StrCat(socket_, ": the collector does not answer"));
+}
+
 absl::Status Client::SendRequest(Request* request) {
+  if (is_cut_) return DoesNotAnswer();
   request->set_version(kVersion);
   request->set_id(++last_id_);
   const std::string frame = Framed(request->SerializeAsString());
   for (size_t at = 0; at < frame.size();) {
     const ssize_t sent = send(fd_, frame.data() + at, frame.size() - at, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) {
+      is_cut_ = at > 0;
+      return DoesNotAnswer();
+    }
     if (sent < 0) return absl::UnavailableError(absl::StrCat(socket_, ": the collector has ended"));
     at += static_cast<size_t>(sent);
   }
@@ -73,9 +84,7 @@ absl::StatusOr<std::string> Client::ReadMessage(std::chrono::milliseconds patien
     pollfd polled = {fd_, POLLIN, 0};
     const int ready = poll(&polled, 1, MillisecondsUntil(end));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
-      return absl::DeadlineExceededError(absl::StrCat(socket_, ": the collector does not answer"));
-    }
+    if (ready == 0) return DoesNotAnswer();
     char buffer[65536];
     const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
     if (count < 0 && errno == EINTR) continue;

@@ -32,7 +32,7 @@ class Client {
  public:
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
-  // `session`: path of the session's file.
+  // `session`: path of the session's file. `patience`: until it has answered, and of each send later.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
       const std::string& session, std::chrono::milliseconds patience = kPatience);
   ~Client();
@@ -57,12 +57,14 @@ class Client {
 
   absl::Status SendRequest(Request* request);
   absl::StatusOr<std::string> ReadMessage(std::chrono::milliseconds patience);
+  absl::Status DoesNotAnswer() const;
 
   int fd_;
   std::string socket_;
   FrameReader reader_{kMaxReplyBytes};
   Hello hello_;
   uint64_t last_id_ = 0;
+  bool is_cut_ = false;  // a request went out in part: nothing that follows would be understood
 };
 
 }  // namespace gmt::control

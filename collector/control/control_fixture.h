@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,8 @@ inline constexpr int kHangMs = 60'000;
 class RawClient {
  public:
   explicit RawClient(const std::string& session) {
-    if (const auto fd = ConnectTo(SocketPathOf(session)); fd.ok()) fd_ = *fd;
+    const auto fd = ConnectTo(SocketPathOf(session), std::chrono::milliseconds(kHangMs));
+    if (fd.ok()) fd_ = *fd;
   }
   ~RawClient() { Leave(); }
   RawClient(const RawClient&) = delete;

@@ -11,11 +11,13 @@ void CopyWaiters::Add(uint32_t needs, Done done) {
 
 bool CopyWaiters::Has(const Copy& copy, uint32_t needs) {
   return ((needs & Desk::kSites) == 0 || copy.sites.has_value()) &&
-         ((needs & Desk::kLeaks) == 0 || copy.leaks.has_value());
+         ((needs & Desk::kLeaks) == 0 || copy.leaks.has_value()) &&
+         ((needs & Desk::kWritten) == 0 || copy.written);
 }
 
 std::shared_ptr<const Copy> CopyWaiters::LastWith(uint32_t needs) const {
   if ((needs & Desk::kLeaks) != 0) return last_with_leaks_;
+  if ((needs & Desk::kWritten) != 0) return last_written_;
   return (needs & Desk::kSites) != 0 ? last_with_sites_ : last_;
 }
 
@@ -24,6 +26,7 @@ void CopyWaiters::Take(std::shared_ptr<const Copy> copy) {
   last_ = copy;
   if (copy->sites.has_value()) last_with_sites_ = copy;
   if (copy->leaks.has_value()) last_with_leaks_ = copy;
+  if (copy->written) last_written_ = copy;
   for (Waiter& waiter : std::exchange(waiters_, {})) {
     if (Has(*copy, waiter.needs)) {
       waiter.done(copy);

@@ -46,7 +46,7 @@ class CopyWaiters {
 
   Desk& desk_;
   std::vector<Waiter> waiters_;
-  std::shared_ptr<const Copy> last_, last_with_sites_, last_with_leaks_;
+  std::shared_ptr<const Copy> last_, last_with_sites_, last_with_leaks_, last_written_;
 };
 
 }  // namespace gmt::control

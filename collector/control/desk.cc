@@ -78,7 +78,7 @@ void Desk::Close(const std::string& why) {
 std::string Desk::Ask(uint64_t client, Request request) {
   const std::lock_guard lock(mutex_);
   if (!closed_.empty()) return closed_;
-  if (requests_.size() >= kMaxRequests) return "too many requests wait already; ask again";
+  if (requests_.size() >= kMaxRequests) return kTooMany;
   requests_.push_back({client, std::move(request)});
   waiting_.store(static_cast<uint32_t>(requests_.size()), std::memory_order_relaxed);
   return "";

@@ -48,6 +48,7 @@ struct Copy {
   Status status;
   std::optional<std::vector<SiteRow>> sites;
   std::optional<gmt::LeakAnswer> leaks;
+  bool written = false;  // all of it is in the recording, unless the status says `stalled`
 };
 
 // Names of what sites' stacks consist of, in the order in which they were defined.
@@ -59,10 +60,11 @@ struct NameChunk {
 
 class Desk {
  public:
-  enum Wish : uint32_t { kStatus = 1, kSites = 2, kLeaks = 4 };
+  enum Wish : uint32_t { kStatus = 1, kSites = 2, kLeaks = 4, kWritten = 8 };
 
   static constexpr uint64_t kMinDistanceNs = 100'000'000;
   static constexpr size_t kMaxRequests = 64;
+  static constexpr char kTooMany[] = "too many requests wait already; ask again";
 
   struct Asked {
     uint64_t client = 0;

@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
 constexpr size_t kMaxUnread = 1 << 20;  // bytes of replies; nothing is read from who leaves more
+constexpr size_t kMaxWaiting = 64;      // requests of one client for the status
 constexpr int kBacklog = 64;
 
 uint64_t Nanoseconds(const timeval& time) {
@@ -54,6 +55,7 @@ struct Connection {
   uint64_t id = 0;
   EventOwned<bufferevent> buffer;
   FrameReader reader{kMaxRequestBytes};
+  std::vector<uint64_t> asked;  // requests for the status that wait for a copy
   std::optional<Request> subscription;
   EventOwned<event> tick;
   CopyWaiters::Clock::time_point heard = CopyWaiters::Clock::now();
@@ -81,7 +83,8 @@ class ThreadedServer : public Server {
   void OnRead(Connection* connection);
   void OnTurn(uint64_t id);
   void Answer(Connection* connection, const std::string& message);
-  void TellStatus(uint64_t id, uint64_t request);
+  void AskStatus(Connection* connection, uint64_t request);
+  void TellStatus(uint64_t id, const std::shared_ptr<const Copy>& copy);
   void TellTurn(uint64_t id, const std::shared_ptr<const Copy>& copy);
   void Subscribe(Connection* connection, Request request);
   void Send(Connection* connection, const google::protobuf::MessageLite& message);
@@ -321,7 +324,7 @@ void ThreadedServer::Answer(Connection* connection, const std::string& message) 
   }
   switch (request->what_case()) {
     case Request::kStatus:
-      return TellStatus(connection->id, request_id);
+      return AskStatus(connection, request_id);
     case Request::kSubscribe:
       return Subscribe(connection, *std::move(request));
     default:
@@ -330,16 +333,30 @@ void ThreadedServer::Answer(Connection* connection, const std::string& message) 
   }
 }
 
-void ThreadedServer::TellStatus(uint64_t id, uint64_t request) {
-  waiters_.Add(Desk::kStatus, [this, id, request](const std::shared_ptr<const Copy>& copy) {
-    Connection* connection = Find(id);
-    if (connection == nullptr) return;
-    if (copy == nullptr) return SendError(connection, request, "the collector is busy; ask again");
-    Reply reply;
-    reply.set_id(request);
-    *reply.mutable_status() = Completed(copy->status);
-    Send(connection, reply);
+// All that a client asks until the copy comes is one waiter, which is all that stays of one that leaves.
+void ThreadedServer::AskStatus(Connection* connection, uint64_t request) {
+  if (connection->asked.size() >= kMaxWaiting)
+    return SendError(connection, request, Desk::kTooMany);
+  connection->asked.push_back(request);
+  if (connection->asked.size() > 1) return;
+  waiters_.Add(Desk::kStatus, [this, id = connection->id](const std::shared_ptr<const Copy>& copy) {
+    TellStatus(id, copy);
   });
+}
+
+void ThreadedServer::TellStatus(uint64_t id, const std::shared_ptr<const Copy>& copy) {
+  Connection* connection = Find(id);
+  if (connection == nullptr) return;
+  Reply reply;
+  if (copy != nullptr) *reply.mutable_status() = Completed(copy->status);
+  for (const uint64_t request : std::exchange(connection->asked, {})) {
+    reply.set_id(request);
+    if (copy != nullptr) {
+      Send(connection, reply);
+    } else {
+      SendError(connection, request, "the collector is busy; ask again");
+    }
+  }
 }
 
 Status ThreadedServer::Completed(const Status& status) const {
@@ -373,9 +390,10 @@ void ThreadedServer::OnTurn(uint64_t id) {
   if (evbuffer_get_length(bufferevent_get_output(connection->buffer.get())) > 0) return;
   connection->is_owed = true;
   const auto what = connection->subscription->subscribe().what();
-  const uint32_t needs = what == Subscribe::TOP     ? Desk::kSites
-                         : what == Subscribe::LEAKS ? Desk::kLeaks
-                                                    : Desk::kStatus;
+  const uint32_t needs = what == Subscribe::TOP         ? Desk::kSites
+                         : what == Subscribe::LEAKS     ? Desk::kLeaks
+                         : what == Subscribe::RECORDING ? Desk::kWritten
+                                                        : Desk::kStatus;
   waiters_.Add(needs, [this, id](const std::shared_ptr<const Copy>& copy) { TellTurn(id, copy); });
 }
 
@@ -384,14 +402,16 @@ void ThreadedServer::TellTurn(uint64_t id, const std::shared_ptr<const Copy>& co
   if (connection == nullptr || !connection->subscription.has_value()) return;
   connection->is_owed = false;
   const Request& wish = *connection->subscription;
-  if (copy == nullptr) {
-    const bool leaks = wish.subscribe().what() == Subscribe::LEAKS;
-    return SendError(connection, wish.id(),
-                     leaks ? "this collector does not search for leaks" : "the collector is busy");
+  if (copy == nullptr) return SendError(connection, wish.id(), "the collector is busy");
+  // What was asked for, before the client asked for something else.
+  const auto what = wish.subscribe().what();
+  if ((what == Subscribe::TOP && !copy->sites) || (what == Subscribe::LEAKS && !copy->leaks) ||
+      (what == Subscribe::RECORDING && !copy->written)) {
+    return OnTurn(id);
   }
   Reply reply;
   reply.set_id(wish.id());
-  switch (wish.subscribe().what()) {
+  switch (what) {
     case Subscribe::TOP:
       *reply.mutable_top() = sites_.MakeTop(wish.subscribe());
       *reply.mutable_top()->mutable_status() = Completed(reply.top().status());

@@ -7,8 +7,9 @@
 //   S1  The drain never waits for a client, whatever that does (collector/control/desk.h, D1).
 //   S2  Only the collector's own user and root are served (SO_PEERCRED).
 //   S3  What a client can make the server keep is bounded: kMaxClients connections, a request of 64
-//       KiB, and of what it does not read no more than kMaxUnread and one reply; who takes nothing for
-//       kSilence is dropped, and the one that has been quiet longest when another one comes.
+//       KiB, kMaxWaiting requests that wait for their answers, and of what it does not read no more than
+//       kMaxUnread and those answers; who takes nothing for kSilence is dropped, and the one that has
+//       been quiet longest when another one comes.
 //
 // Thread safety: made and destroyed in one thread, which must be that of nobody's signal handlers.
 

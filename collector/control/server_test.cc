@@ -4,14 +4,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +30,7 @@ namespace gmt::control {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 class ServerTest : public testing::Test {
@@ -62,6 +70,8 @@ class ServerTest : public testing::Test {
         Copy copy;
         copy.status.set_t_ns(static_cast<int64_t>(++copies_));
         copy.status.add_heaps()->set_heap(std::string(heap_name_size_, 'h'));
+        copy.written = (wishes & Desk::kWritten) != 0;
+        written_ += copy.written ? 1 : 0;
         if ((wishes & Desk::kSites) != 0) copy.sites.emplace(1, SiteRow{0, 1, 5, 1, 1, 5, false});
         desk_.Publish(std::move(copy));
       }
@@ -93,9 +103,9 @@ class ServerTest : public testing::Test {
     request.mutable_snapshot()->set_name(name);
     return request;
   }
-  static std::string Bytes(Request request, uint32_t version = kVersion) {
+  static std::string Bytes(Request request, uint32_t version = kVersion, uint64_t id = 1) {
     request.set_version(version);
-    request.set_id(1);
+    request.set_id(id);
     return Framed(request.SerializeAsString());
   }
 
@@ -105,7 +115,7 @@ class ServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
   std::thread drain_;
   std::atomic<bool> stop_{false}, silent_{false};
-  std::atomic<uint64_t> copies_{0}, carried_{0};
+  std::atomic<uint64_t> copies_{0}, carried_{0}, written_{0};
   std::atomic<size_t> heap_name_size_{6};
 };
 
@@ -164,7 +174,39 @@ TEST_F(ServerTest, SubscriptionComesUntilTheClientLeaves) {
   EXPECT_EQ(turns, 4);
 }
 
-TEST_F(ServerTest, WhoAsksForLeaksOfACollectorThatSearchesNoneIsTold) {
+TEST_F(ServerTest, WhoReadsTheRecordingIsToldOnceItIsWrittenAndNobodyElseHasItWritten) {
+  const auto status = Connect();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(status->Ask(StatusRequest()).ok());
+  EXPECT_EQ(written_, 0u);
+  const auto reader = Connect();
+  Subscribe wish;
+  wish.set_what(Subscribe::RECORDING);
+  wish.set_interval_ms(100);
+  int turns = 0;
+  EXPECT_TRUE(reader
+                  ->Subscribe(wish,
+                              [&](const Reply& reply) {
+                                EXPECT_TRUE(reply.has_status());
+                                EXPECT_GT(written_, static_cast<uint64_t>(turns));
+                                return ++turns < 3;
+                              })
+                  .ok());
+}
+
+TEST_F(ServerTest, SubscriptionThatIsChangedAtOnceIsTheOneThatComes) {
+  Request first, second;
+  first.mutable_subscribe()->set_what(Subscribe::STATUS);
+  for (const auto what : {Subscribe::TOP, Subscribe::LEAKS, Subscribe::RECORDING}) {
+    second.mutable_subscribe()->set_what(what);
+    RawClient raw(session_);
+    raw.Send(Bytes(first, kVersion, 1) + Bytes(second, kVersion, 2));
+    usleep(100000);
+  }
+  const auto client = Connect();
+  EXPECT_TRUE(client->Ask(StatusRequest()).ok()) << "the server is there";
+}
+
+TEST_F(ServerTest, LeaksThatDoNotComeAreSaidToWait) {
   const auto client = Connect();
   Subscribe wish;
   wish.set_what(Subscribe::LEAKS);
@@ -176,7 +218,7 @@ TEST_F(ServerTest, WhoAsksForLeaksOfACollectorThatSearchesNoneIsTold) {
                                 return false;
                               })
                   .ok());
-  EXPECT_THAT(error, HasSubstr("does not search for leaks"));
+  EXPECT_THAT(error, HasSubstr("busy"));
 }
 
 TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
@@ -310,6 +352,54 @@ TEST_F(ServerTest, FloodOfRequestsIsBoundedAndTheDrainGoesOn) {
   EXPECT_GT(copies_, 0u);
 }
 
+TEST_F(ServerTest, OfManyQuestionsAtOnceSixtyFourWaitAndTheOthersAreToldSo) {
+  silent_ = true;
+  RawClient hasty(session_);
+  std::string message;
+  ASSERT_TRUE(hasty.Read(&message));
+  std::string many;
+  for (uint64_t id = 1; id <= 100; ++id) many += Bytes(StatusRequest(), kVersion, id);
+  hasty.Send(many);
+  for (uint64_t id = 65; id <= 100; ++id) {
+    const Reply refused = hasty.ReadReply();
+    EXPECT_EQ(refused.id(), id);
+    EXPECT_THAT(refused.error(), HasSubstr("too many requests wait already"));
+  }
+  silent_ = false;
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());  // the copy that the others wait for as well
+  std::set<uint64_t> answered;
+  for (int i = 0; i < 64; ++i) {
+    const Reply reply = hasty.ReadReply();
+    EXPECT_THAT(reply.error(), Not(HasSubstr("too many")));
+    answered.insert(reply.id());
+  }
+  EXPECT_EQ(answered.size(), 64u);
+  EXPECT_EQ(*answered.rbegin(), 64u);
+  hasty.Send(Bytes(StatusRequest(), kVersion, 101));
+  EXPECT_TRUE(hasty.ReadReply().has_status()) << "and it may ask again";
+}
+
+// How much the server takes in, not how fast: it is shown out with what it was not let ask.
+TEST_F(ServerTest, FloodOfQuestionsWhoseAnswersNobodyReadsIsNotTakenIn) {
+  silent_ = true;
+  RawClient deaf(session_);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += Bytes(StatusRequest());
+  const timeval hang = {kHangMs / 1000, 0};
+  setsockopt(deaf.fd(), SOL_SOCKET, SO_SNDTIMEO, &hang, sizeof hang);
+  size_t taken = 0;
+  ssize_t sent = 0;
+  while (taken < size_t{64} << 20 &&
+         (sent = send(deaf.fd(), many.data(), many.size(), MSG_NOSIGNAL)) > 0) {
+    taken += static_cast<size_t>(sent);
+  }
+  EXPECT_EQ(sent, -1);
+  EXPECT_NE(errno, EAGAIN) << "it was not closed";
+  EXPECT_LT(taken, size_t{4} << 20);
+  silent_ = false;
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
+}
+
 TEST_F(ServerTest, NewcomerTakesThePlaceOfTheQuietest) {
   std::vector<std::unique_ptr<RawClient>> quiet;
   for (int i = 0; i < 40; ++i) {
@@ -319,6 +409,92 @@ TEST_F(ServerTest, NewcomerTakesThePlaceOfTheQuietest) {
   }
   std::string message;
   EXPECT_FALSE(quiet.front()->Read(&message));
+}
+
+// ---- Collectors that are stopped ----------------------------------------------------------------
+
+class StoppedCollectorTest : public ServerTest {
+ protected:
+  using Milliseconds = std::chrono::milliseconds;
+
+  StoppedCollectorTest() {
+    server_.reset();
+    const auto fd = ListenAt(SocketPathOf(session_), 1);
+    EXPECT_TRUE(fd.ok()) << fd.status();
+    listens_ = fd.value_or(-1);
+  }
+  ~StoppedCollectorTest() override {
+    for (const int fd : crowd_) close(fd);
+    close(listens_);
+  }
+
+  // Until nobody else may wait to be let in.
+  void FillTheQueue() {
+    absl::StatusOr<int> fd;
+    while ((fd = ConnectTo(SocketPathOf(session_), Milliseconds(1))).ok() && crowd_.size() < 10)
+      crowd_.push_back(*fd);
+    ASSERT_TRUE(absl::IsDeadlineExceeded(fd.status())) << fd.status();
+    ASSERT_FALSE(crowd_.empty());
+  }
+  // Lets in who comes first, with the first words of a collector.
+  int LetIn() {
+    int fd;
+    while ((fd = accept(listens_, nullptr, nullptr)) < 0 && errno == EAGAIN) usleep(1000);
+    Hello hello;
+    hello.set_version(kVersion);
+    const std::string words = Framed(hello.SerializeAsString());
+    EXPECT_EQ(send(fd, words.data(), words.size(), MSG_NOSIGNAL), ssize_t(words.size()));
+    return fd;
+  }
+
+  int listens_ = -1;
+  std::vector<int> crowd_;
+};
+
+TEST_F(StoppedCollectorTest, WhoMayNotEvenWaitForItIsTold) {
+  FillTheQueue();
+  const absl::Status status = Client::Connect(session_, Milliseconds(50)).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("does not answer, and no more may wait"));
+}
+
+TEST_F(StoppedCollectorTest, PatienceWithItOutlastsSignals) {
+  FillTheQueue();
+  signal(SIGUSR1, [](int) {});
+  std::atomic<bool> over{false};
+  std::thread disturber([&, whom = pthread_self()] {
+    for (; !over; usleep(5000)) pthread_kill(whom, SIGUSR1);
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  const absl::Status status = Client::Connect(session_, Milliseconds(100)).status();
+  over = true;
+  disturber.join();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, Milliseconds(100));
+}
+
+TEST_F(StoppedCollectorTest, WhoWaitsIsLetInOnceItGoesOn) {
+  FillTheQueue();
+  std::thread collector([this] {
+    usleep(20'000);
+    for (size_t i = 0; i <= crowd_.size(); ++i) close(LetIn());
+  });
+  EXPECT_TRUE(Client::Connect(session_, Milliseconds(kHangMs)).ok());
+  collector.join();
+}
+
+TEST_F(StoppedCollectorTest, RequestsThatItTakesNoMoreOfAreGivenUp) {
+  absl::StatusOr<std::unique_ptr<Client>> client;
+  do {  // its patience is that of each send as well; on a busy machine it may be too short for both
+    std::thread collector([this] { crowd_.push_back(LetIn()); });
+    client = Client::Connect(session_, Milliseconds(200));
+    collector.join();
+  } while (absl::IsDeadlineExceeded(client.status()));
+  ASSERT_TRUE(client.ok()) << client.status();
+  for (int i = 0; i < 8; ++i) {  // more than the kernel takes
+    const auto reply = (*client)->Ask(SnapshotRequest(std::string(60'000, 's')), Milliseconds(1));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status())) << reply.status();
+  }
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -58,6 +60,27 @@ absl::Status Failed(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat(path));
 }
 
+// Of connect() and send(). To the kernel 0 is for ever.
+void SetPatience(int fd, std::chrono::milliseconds patience) {
+  const auto count = std::max<int64_t>(patience.count(), 1);
+  const timeval time = {static_cast<time_t>(count / 1000),
+                        static_cast<suseconds_t>(count % 1000 * 1000)};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+// connect(), which a signal ends whatever SA_RESTART says where a patience is set. The errno; 0: done.
+int Connect(int fd, const Place& place, std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + patience;
+  SetPatience(fd, patience);
+  while (connect(fd, place.address(), Place::kSize) != 0) {
+    if (errno != EINTR) return errno;
+    SetPatience(fd, std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()));
+  }
+  SetPatience(fd, patience);
+  return 0;
+}
+
 }  // namespace
 
 absl::StatusOr<int> ListenAt(const std::string& path, int backlog) {
@@ -80,15 +103,19 @@ absl::StatusOr<int> ListenAt(const std::string& path, int backlog) {
   return fd;
 }
 
-absl::StatusOr<int> ConnectTo(const std::string& path) {
+absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds patience) {
   const Place place(path);
   if (place.error() != 0) return Failed(path, place.error());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(path, errno);
-  if (connect(fd, place.address(), Place::kSize) == 0) return fd;
-  const int error = errno == ECONNREFUSED ? ENOENT : errno;  // it is the name of one that is gone
+  const int error = Connect(fd, place, patience);
+  if (error == 0) return fd;
   close(fd);
-  return Failed(path, error);
+  if (error == EAGAIN) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(path, ": the collector does not answer, and no more may wait for it"));
+  }
+  return Failed(path, error == ECONNREFUSED ? ENOENT : error);  // the name of one that is gone
 }
 
 void RemoveSocket(const std::string& path) {

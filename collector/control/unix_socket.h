@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,8 +20,10 @@ namespace gmt::control {
 // A socket that listens at `path`, which only its user may open; what lies there is replaced if it is
 // a socket. Non-blocking, the caller's.
 absl::StatusOr<int> ListenAt(const std::string& path, int backlog);
-// NOT_FOUND where nobody listens, PERMISSION_DENIED where we may not.
-absl::StatusOr<int> ConnectTo(const std::string& path);
+// A socket that also waits no longer than `patience` in each send(), which then fails with EAGAIN.
+// NOT_FOUND where nobody listens, PERMISSION_DENIED where we may not; DEADLINE_EXCEEDED where as many
+// as may wait for who listens and it took none of them in.
+absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds patience);
 void RemoveSocket(const std::string& path);
 
 // Who is at the other end; -1 where that cannot be told.

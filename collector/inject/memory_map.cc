@@ -92,7 +92,9 @@ bool IsMusl(const Mapping& mapping) {
 }
 
 bool IsAllocator(const Mapping& mapping) {
-  return mapping.Name().find("alloc") != std::string_view::npos && mapping.inode != 0;
+  const std::string_view name = mapping.Name();
+  return name.starts_with("lib") && name.find("alloc") != std::string_view::npos &&
+         name.find(".so") != std::string_view::npos && mapping.inode != 0;
 }
 
 }  // namespace gmt::inject

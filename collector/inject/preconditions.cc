@@ -162,16 +162,21 @@ Precondition CheckSeccomp(const TargetInfo& t) {
   if (t.seccomp == 1)
     return Fail(kName, "it may make no system calls but read, write and exit (strict seccomp)",
                 kStartDormant);
-  const absl::StatusOr<std::vector<SeccompFilter>> filters = ReadSeccompFilters(t.pid);
-  if (filters.ok()) {
-    const std::string forbidden = WhatFiltersForbid(*filters);
-    if (forbidden.empty()) return Pass(kName, "its filters allow what loading a library takes");
-    return Fail(kName, absl::StrCat("its seccomp filters forbid loading a library: ", forbidden),
+  const absl::StatusOr<std::string> forbidden = WhatItsFiltersForbid(t.pid);
+  if (forbidden.ok()) {
+    if (forbidden->empty()) return Pass(kName, "its filters allow what loading a library takes");
+    return Fail(kName, absl::StrCat("its seccomp filters forbid loading a library: ", *forbidden),
                 kStartDormant);
   }
   // The filters of a container are those of all processes in it.
   if (t.own_seccomp == 2 && t.own_seccomp_filters >= t.seccomp_filters)
     return Pass(kName, "it has as many filters as this program, which can load libraries");
+  if (absl::IsUnavailable(forbidden.status())) {
+    return Fail(kName,
+                "its seccomp filters cannot be read now: its first thread waits in the kernel, and "
+                "cannot be stopped",
+                "Attach again in a moment");
+  }
   return Fail(kName,
               "it has seccomp filters that this program may not read: one of them could end the "
               "process when it loads a library",

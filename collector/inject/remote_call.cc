@@ -194,7 +194,8 @@ absl::StatusOr<Reply> RemoteCall::Answer() const {
   }
   return absl::FailedPreconditionError(
       absl::StrCat("process ", request_.pid, " could not load ", request_.library, ": ",
-                   text.empty() ? "its loader says no more" : text));
+                   text.empty() ? "its loader says no more" : text,
+                   ". Started anew with LD_PRELOAD=$(gpumemtrace preload-path) it can be recorded"));
 }
 
 absl::StatusOr<Reply> RemoteCall::Run(const LoaderFunctions& loader) {

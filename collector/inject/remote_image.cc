@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint32_t kMaxSymbols = 1 << 20;  // what is more is damage
 constexpr uint64_t kMaxNames = 64 << 20;
+constexpr uint32_t kMaxChain = 4096;  // linkers make chains of a few
 #if defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
 #else
@@ -26,8 +27,10 @@ uint32_t CountByGnuHash(const RemoteMemory& memory, uint64_t table) {
   struct {
     uint32_t buckets, first, bloom, shift;
   } header;
-  if (!memory.Read(table, &header) || header.buckets > kMaxSymbols || header.bloom > kMaxSymbols)
+  if (!memory.Read(table, &header) || header.buckets > kMaxSymbols || header.bloom > kMaxSymbols ||
+      header.first > kMaxSymbols) {
     return 0;
+  }
   const uint64_t buckets_at = table + sizeof(header) + header.bloom * 8;
   std::vector<uint32_t> buckets(header.buckets);
   if (!memory.Read(buckets_at, buckets.data(), buckets.size() * 4)) return 0;
@@ -53,20 +56,93 @@ bool IsFunction(const Elf64_Sym& symbol) {
   return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF;
 }
 
+// Where an image lies, and its segments.
+struct Layout {
+  uint64_t bias = 0;
+  std::vector<Elf64_Phdr> segments;
+
+  static std::optional<Layout> At(const RemoteMemory& memory, uint64_t base) {
+    Elf64_Ehdr header;
+    if (!memory.Read(base, &header) || !IsOurs(header)) return std::nullopt;
+    Layout layout;
+    layout.segments.resize(header.e_phnum);
+    if (!memory.Read(base + header.e_phoff, layout.segments.data(),
+                     layout.segments.size() * sizeof(Elf64_Phdr))) {
+      return std::nullopt;
+    }
+    const auto first = std::find_if(layout.segments.begin(), layout.segments.end(),
+                                    [](const Elf64_Phdr& p) { return p.p_type == PT_LOAD; });
+    if (first == layout.segments.end()) return std::nullopt;
+    layout.bias = base - (first->p_vaddr - first->p_offset);
+    return layout;
+  }
+};
+
+// What its dynamic section names; 0: it does not.
+struct Tables {
+  uint64_t symbols = 0, names = 0, names_size = 0, gnu_hash = 0, hash = 0;
+
+  static Tables Read(const RemoteMemory& memory, uint64_t bias, uint64_t dynamic, uint64_t size) {
+    std::vector<Elf64_Dyn> entries(std::min<uint64_t>(size / sizeof(Elf64_Dyn), 4096));
+    Tables tables;
+    if (!memory.Read(dynamic, entries.data(), entries.size() * sizeof(Elf64_Dyn))) return tables;
+    for (const Elf64_Dyn& entry : entries) {
+      if (entry.d_tag == DT_NULL) break;
+      // The loader of glibc has made addresses of them, but in the vdso and in itself.
+      const uint64_t address = entry.d_un.d_ptr < bias ? entry.d_un.d_ptr + bias : entry.d_un.d_ptr;
+      if (entry.d_tag == DT_SYMTAB) tables.symbols = address;
+      if (entry.d_tag == DT_STRTAB) tables.names = address;
+      if (entry.d_tag == DT_GNU_HASH) tables.gnu_hash = address;
+      if (entry.d_tag == DT_HASH) tables.hash = address;
+      if (entry.d_tag == DT_STRSZ) tables.names_size = entry.d_un.d_val;
+    }
+    return tables;
+  }
+};
+
+uint32_t GnuHash(std::string_view name) {
+  uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
+  return hash;
+}
+
+bool IsInGnuHash(const RemoteMemory& memory, const Tables& tables, std::string_view name) {
+  struct {
+    uint32_t buckets, first, bloom, shift;
+  } header;
+  if (!memory.Read(tables.gnu_hash, &header) || header.buckets == 0 ||
+      header.buckets > kMaxSymbols || header.bloom > kMaxSymbols || header.first > kMaxSymbols) {
+    return false;
+  }
+  const uint32_t hash = GnuHash(name);
+  const uint64_t buckets_at = tables.gnu_hash + sizeof(header) + header.bloom * 8ull;
+  const uint64_t chains_at = buckets_at + header.buckets * 4ull;
+  uint32_t at;
+  if (!memory.Read(buckets_at + hash % header.buckets * 4ull, &at) || at < header.first)
+    return false;
+  const uint32_t end = at + kMaxChain;
+  for (uint32_t word = 0; (word & 1) == 0 && at < end && at < kMaxSymbols; ++at) {
+    if (!memory.Read(chains_at + (at - header.first) * 4ull, &word)) return false;
+    if ((word | 1) != (hash | 1)) continue;
+    Elf64_Sym symbol;
+    std::string text(name.size() + 1, '?');
+    if (memory.Read(tables.symbols + at * sizeof(symbol), &symbol) && IsFunction(symbol) &&
+        memory.Read(tables.names + symbol.st_name, text.data(), text.size()) &&
+        text.back() == '\0' && text.compare(0, name.size(), name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<RemoteImage> RemoteImage::At(const RemoteMemory& memory, uint64_t base) {
-  Elf64_Ehdr header;
-  if (!memory.Read(base, &header) || !IsOurs(header)) return std::nullopt;
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  if (!memory.Read(base + header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr)))
-    return std::nullopt;
+  const std::optional<Layout> layout = Layout::At(memory, base);
+  if (!layout.has_value()) return std::nullopt;
   RemoteImage image;
-  const auto first = std::find_if(segments.begin(), segments.end(),
-                                  [](const Elf64_Phdr& p) { return p.p_type == PT_LOAD; });
-  if (first == segments.end()) return std::nullopt;
-  image.bias_ = base - (first->p_vaddr - first->p_offset);
-  for (const Elf64_Phdr& p : segments) {
+  image.bias_ = layout->bias;
+  for (const Elf64_Phdr& p : layout->segments) {
     const uint64_t end = image.bias_ + p.p_vaddr + p.p_memsz;
     if (p.p_type == PT_LOAD && (p.p_flags & PF_X) != 0 && end % kPage != 0)
       image.code_tails_.push_back({end, kPage - end % kPage});
@@ -75,28 +151,29 @@ std::optional<RemoteImage> RemoteImage::At(const RemoteMemory& memory, uint64_t 
   return image;
 }
 
-void RemoteImage::ReadSymbols(const RemoteMemory& memory, uint64_t dynamic, uint64_t size) {
-  std::vector<Elf64_Dyn> entries(std::min<uint64_t>(size / sizeof(Elf64_Dyn), 4096));
-  if (!memory.Read(dynamic, entries.data(), entries.size() * sizeof(Elf64_Dyn))) return;
-  uint64_t symbols = 0, names = 0, names_size = 0, gnu_hash = 0, hash = 0;
-  for (const Elf64_Dyn& entry : entries) {
-    if (entry.d_tag == DT_NULL) break;
-    // The loader of glibc has made addresses of them, but in the vdso and in itself.
-    const uint64_t address = entry.d_un.d_ptr < bias_ ? entry.d_un.d_ptr + bias_ : entry.d_un.d_ptr;
-    if (entry.d_tag == DT_SYMTAB) symbols = address;
-    if (entry.d_tag == DT_STRTAB) names = address;
-    if (entry.d_tag == DT_GNU_HASH) gnu_hash = address;
-    if (entry.d_tag == DT_HASH) hash = address;
-    if (entry.d_tag == DT_STRSZ) names_size = entry.d_un.d_val;
+bool RemoteImage::Exports(const RemoteMemory& memory, uint64_t base, std::string_view function) {
+  const std::optional<Layout> layout = Layout::At(memory, base);
+  if (!layout.has_value()) return false;
+  for (const Elf64_Phdr& p : layout->segments) {
+    if (p.p_type != PT_DYNAMIC) continue;
+    const Tables tables = Tables::Read(memory, layout->bias, layout->bias + p.p_vaddr, p.p_memsz);
+    if (tables.gnu_hash != 0) return IsInGnuHash(memory, tables, function);
+    const std::optional<RemoteImage> image = At(memory, base);
+    return image.has_value() && image->FindFunction(function) != 0;
   }
-  const uint32_t count = gnu_hash != 0 ? CountByGnuHash(memory, gnu_hash)
-                         : hash != 0   ? CountByHash(memory, hash)
-                                       : 0;
-  if (symbols == 0 || names == 0 || names_size > kMaxNames) return;
+  return false;
+}
+
+void RemoteImage::ReadSymbols(const RemoteMemory& memory, uint64_t dynamic, uint64_t size) {
+  const Tables tables = Tables::Read(memory, bias_, dynamic, size);
+  const uint32_t count = tables.gnu_hash != 0 ? CountByGnuHash(memory, tables.gnu_hash)
+                         : tables.hash != 0   ? CountByHash(memory, tables.hash)
+                                              : 0;
+  if (tables.symbols == 0 || tables.names == 0 || tables.names_size > kMaxNames) return;
   symbols_.resize(count);
-  names_.resize(names_size);
-  if (!memory.Read(symbols, symbols_.data(), count * sizeof(Elf64_Sym)) ||
-      !memory.Read(names, names_.data(), names_.size())) {
+  names_.resize(tables.names_size);
+  if (!memory.Read(tables.symbols, symbols_.data(), count * sizeof(Elf64_Sym)) ||
+      !memory.Read(tables.names, names_.data(), names_.size())) {
     symbols_.clear();
   }
 }
@@ -116,14 +193,16 @@ uint64_t RemoteImage::FindFunction(std::string_view name) const {
   return 0;
 }
 
-std::string RemoteImage::FunctionAt(uint64_t address) const {
+std::vector<std::string_view> RemoteImage::FunctionsAt(uint64_t address) const {
+  std::vector<std::string_view> functions;
   for (const Elf64_Sym& symbol : symbols_) {
     const uint64_t start = bias_ + symbol.st_value;
     if (IsFunction(symbol) && address >= start &&
-        address < start + std::max<uint64_t>(symbol.st_size, 1))
-      return std::string(NameOf(symbol));
+        address < start + std::max<uint64_t>(symbol.st_size, 1)) {
+      functions.push_back(NameOf(symbol));
+    }
   }
-  return {};
+  return functions;
 }
 
 }  // namespace gmt::inject

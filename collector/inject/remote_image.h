@@ -36,10 +36,14 @@ class RemoteImage {
   // machine, or damaged.
   static std::optional<RemoteImage> At(const RemoteMemory& memory, uint64_t base);
 
+  // Whether the image at `base` exports that function. Reads a few words, where At() reads all symbols.
+  static bool Exports(const RemoteMemory& memory, uint64_t base, std::string_view function);
+
   // Address of an exported function; 0 where it exports none of that name.
   uint64_t FindFunction(std::string_view name) const;
-  // The exported function that `address` lies in; empty where there is none.
-  std::string FunctionAt(uint64_t address) const;
+  // All names of the exported function that `address` lies in: malloc is often another name of the
+  // allocator's own function. Valid for as long as this.
+  std::vector<std::string_view> FunctionsAt(uint64_t address) const;
 
   // Behind each segment that is code.
   const std::vector<CodeTail>& code_tails() const { return code_tails_; }

@@ -66,6 +66,12 @@ bool HoldsLocks(std::string_view function) {
          function.starts_with("__libc_memalign");
 }
 
+// operator new and delete, in all their variants.
+bool IsOperatorNewOrDelete(std::string_view function) {
+  return function.starts_with("_Znw") || function.starts_with("_Zna") ||
+         function.starts_with("_Zdl") || function.starts_with("_Zda");
+}
+
 // The driver and its tools have locks of their own, which whatever we load may want as well.
 bool IsDriver(const Mapping& mapping) {
   const std::string_view name = mapping.Name();
@@ -154,8 +160,11 @@ SafePoint CheckRegisters(const Registers& registers, const MemoryMap& map) {
 }
 
 SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const MemoryMap& map,
-                      const RemoteImage& libc) {
+                      const RemoteImage& libc, const OwnAllocators& allocators) {
+  // It may have, or wait for, somebody's lock.
+  const bool may_be_locked = registers.syscall() < 0 || IsFutex(registers.syscall());
   bool complete;
+  bool innermost = true;  // of all frames outside of libc
   const std::vector<uint64_t> frames = Unwind(pid, thread, &complete);
   for (const uint64_t pc : frames) {
     const Mapping* code = FindMapping(map, pc);
@@ -163,12 +172,28 @@ SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const
     if (IsLoader(*code)) return Unsafe("called by the loader");
     if (IsAllocator(*code) || IsDriver(*code))
       return Unsafe(absl::StrCat("inside of ", std::string(code->Name())));
-    if (!IsLibc(*code)) continue;
-    const std::string function = libc.FunctionAt(pc);
-    if (HoldsLocks(function)) return Unsafe(absl::StrCat("inside of ", function));
+    const bool is_libc = IsLibc(*code);
+    if (!is_libc && !allocators.Holds(*code)) {
+      innermost = false;
+      continue;
+    }
+    const std::vector<std::string_view> functions =
+        is_libc ? libc.FunctionsAt(pc) : allocators.FunctionsAt(*code, pc);
+    for (const std::string_view function : functions) {
+      if (HoldsLocks(function) || (!is_libc && IsOperatorNewOrDelete(function)))
+        return Unsafe(absl::StrCat("inside of ", std::string(function)));
+    }
+    // A function of the allocator's own, whose caller has left it the rest of the work.
+    if (!is_libc && innermost && functions.empty() && may_be_locked)
+      return Unsafe(absl::StrCat("in code without a name of ", std::string(code->Name()),
+                                 ", which has an allocator of its own"));
+    innermost &= is_libc;
   }
   if (!complete && IsFutex(registers.syscall()))
     return Unsafe("waiting for a lock, in code whose stack cannot be unwound");
+  if (!complete && may_be_locked && allocators.any())
+    return Unsafe(
+        "in code whose stack cannot be unwound, beside an allocator of the program's own");
   return {true, ""};
 }
 

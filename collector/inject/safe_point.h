@@ -23,6 +23,7 @@
 #include <string>
 
 #include "collector/inject/memory_map.h"
+#include "collector/inject/own_allocators.h"
 #include "collector/inject/registers.h"
 #include "collector/inject/remote_image.h"
 
@@ -38,9 +39,9 @@ struct SafePoint {
 
 // By registers and mappings alone.
 SafePoint CheckRegisters(const Registers& registers, const MemoryMap& map);
-// By what the stopped thread is inside of. `libc` is the process's.
+// By what the stopped thread is inside of. `libc` and `allocators` are the process's.
 SafePoint CheckFrames(pid_t pid, pid_t thread, const Registers& registers, const MemoryMap& map,
-                      const RemoteImage& libc);
+                      const RemoteImage& libc, const OwnAllocators& allocators);
 
 }  // namespace gmt::inject
 

@@ -1,9 +1,13 @@
 #include "collector/inject/seccomp_filter.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -179,15 +183,45 @@ constexpr NeededCall kNeeded[] = {
 };
 // The library asks for these and does without where they fail; a filter may not end the process for it.
 constexpr NeededCall kWanted[] = {
-    {"ftruncate", SYS_ftruncate, 0},   {"fallocate", SYS_fallocate, 0},
-    {"linkat", SYS_linkat, 0},         {"unlinkat", SYS_unlinkat, 0},
-    {"mkdirat", SYS_mkdirat, 0},       {"newfstatat", SYS_newfstatat, 0},
-    {"fstatfs", SYS_fstatfs, 0},       {"flock", SYS_flock, 0},
-    {"madvise", SYS_madvise, 0},       {"getpid", SYS_getpid, 0},
-    {"gettid", SYS_gettid, 0},         {"uname", SYS_uname, 0},
-    {"getrandom", SYS_getrandom, 0},   {"memfd_create", SYS_memfd_create, 0},
-    {"write", SYS_write, 0},           {"readlinkat", SYS_readlinkat, 0},
-    {"getdents64", SYS_getdents64, 0}, {"prctl", SYS_prctl, 0},
+    {"ftruncate", SYS_ftruncate, 0},
+    {"fallocate", SYS_fallocate, 0},
+    {"linkat", SYS_linkat, 0},
+    {"unlinkat", SYS_unlinkat, 0},
+    {"mkdirat", SYS_mkdirat, 0},
+    {"newfstatat", SYS_newfstatat, 0},
+    {"fstatfs", SYS_fstatfs, 0},
+    {"flock", SYS_flock, 0},
+    {"madvise", SYS_madvise, 0},
+    {"brk", SYS_brk, 0},
+    {"futex", SYS_futex, 0},
+    {"pread64", SYS_pread64, 0},
+    {"getpid", SYS_getpid, 0},
+    {"gettid", SYS_gettid, 0},
+    {"uname", SYS_uname, 0},
+    {"getrandom", SYS_getrandom, 0},
+    {"memfd_create", SYS_memfd_create, 0},
+    {"write", SYS_write, 0},
+    {"readlinkat", SYS_readlinkat, 0},
+    {"getdents64", SYS_getdents64, 0},
+    {"prctl", SYS_prctl, 0},
+    {"getcwd", SYS_getcwd, 0},
+    {"geteuid", SYS_geteuid, 0},
+    {"kill", SYS_kill, 0},
+    {"nanosleep", SYS_nanosleep, 0},
+    {"prlimit64", SYS_prlimit64, 0},
+    {"rt_sigpending", SYS_rt_sigpending, 0},
+    {"clone", SYS_clone, 0},
+    {"set_robust_list", SYS_set_robust_list, 0},
+    {"rseq", SYS_rseq, 0},
+    {"rt_sigtimedwait", SYS_rt_sigtimedwait, 0},
+    {"clone3", SYS_clone3, 0},
+    {"process_vm_readv", SYS_process_vm_readv, 0},
+#if defined(__x86_64__)
+    {"access", SYS_access, 0},
+    {"mkdir", SYS_mkdir, 0},
+    {"readlink", SYS_readlink, 0},
+    {"unlink", SYS_unlink, 0},
+#endif
 };
 
 seccomp_data CallOf(const NeededCall& needed) {
@@ -241,6 +275,33 @@ absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid) {
       return absl::UnavailableError(std::strerror(errno));
     filters.push_back(std::move(filter));
   }
+}
+
+absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
+  const pid_t child = fork();
+  if (child == 0) {
+    const absl::StatusOr<std::vector<SeccompFilter>> filters = ReadSeccompFilters(pid);
+    const std::string text = absl::StrCat(
+        std::string(1, static_cast<char>(filters.status().code())),
+        filters.ok() ? WhatFiltersForbid(*filters) : std::string(filters.status().message()));
+    (void)!write(ends[1], text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+    _exit(0);
+  }
+  close(ends[1]);
+  char text[PIPE_BUF];
+  ssize_t size;
+  while ((size = read(ends[0], text, sizeof(text))) < 0 && errno == EINTR) {
+  }
+  close(ends[0]);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (size < 1) return absl::UnavailableError("who was to read them has ended");
+  const std::string said(text + 1, static_cast<size_t>(size) - 1);
+  if (text[0] != 0) return absl::Status(static_cast<absl::StatusCode>(text[0]), said);
+  return said;
 }
 
 }  // namespace gmt::inject

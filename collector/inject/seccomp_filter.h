@@ -23,7 +23,8 @@ namespace gmt::inject {
 
 using SeccompFilter = std::vector<sock_filter>;
 
-// PERMISSION_DENIED: that takes CAP_SYS_ADMIN.
+// PERMISSION_DENIED: that takes CAP_SYS_ADMIN. UNAVAILABLE: the thread waits in the kernel, and cannot be
+// stopped; it stays traced until this process ends.
 absl::StatusOr<std::vector<SeccompFilter>> ReadSeccompFilters(pid_t pid);
 
 // SECCOMP_RET_...: what one filter says to a call. A filter that is damaged ends the process.
@@ -32,6 +33,10 @@ uint32_t AskFilter(const SeccompFilter& filter, const seccomp_data& call);
 // The first system call that is needed and refused, in words: "mmap ends the process"; empty where all are
 // allowed.
 std::string WhatFiltersForbid(const std::vector<SeccompFilter>& filters);
+
+// The same of the filters that a process has; errors as of ReadSeccompFilters. A child looks, so that the
+// process is let go of in any case.
+absl::StatusOr<std::string> WhatItsFiltersForbid(pid_t pid);
 
 }  // namespace gmt::inject
 

@@ -184,6 +184,35 @@ std::string NameOf(pid_t pid) {
   return *name;
 }
 
+bool IsOfDriver(const Mapping& m) { return m.Name().starts_with("libcuda.so"); }
+
+// Field 28 of /proc/PID/stat: each exec() gives another one, a fork keeps it. 0 where it may not be seen.
+uint64_t StartOfStack(pid_t pid) {
+  constexpr int kField = 28;
+  const absl::StatusOr<std::string> stat = ReadProcFile(Proc(pid, "stat"));
+  const size_t name_end = stat.ok() ? stat->rfind(") ") : std::string::npos;
+  if (name_end == std::string::npos) return 0;
+  const std::vector<std::string> fields =
+      absl::StrSplit(stat->substr(name_end + 2), ' ');  // from the third on
+  uint64_t start = 0;
+  return fields.size() > kField - 3 && absl::SimpleAtoi(fields[kField - 3], &start) ? start : 0;
+}
+
+// Where the driver's first mapping lies; 0: nowhere.
+uint64_t PlaceOfDriver(pid_t pid) {
+  const absl::StatusOr<MemoryMap> map = ReadMemoryMap(pid);
+  if (!map.ok()) return 0;
+  const auto driver = std::find_if(map->begin(), map->end(), IsOfDriver);
+  return driver == map->end() ? 0 : driver->start;
+}
+
+bool HasDriverOfItsParent(pid_t pid) {
+  const pid_t parent = ParentOf(pid);
+  const uint64_t stack = StartOfStack(pid), driver = PlaceOfDriver(pid);
+  return stack != 0 && stack == StartOfStack(parent) && driver != 0 &&
+         driver == PlaceOfDriver(parent);
+}
+
 bool HasDeviceOpen(pid_t pid) {
   const std::string folder = Proc(pid, "fd");
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.c_str()), closedir);
@@ -212,12 +241,7 @@ TargetInfo Inspect(pid_t pid) {
 
 bool UsesGpu(pid_t pid) {
   const absl::StatusOr<MemoryMap> map = ReadMemoryMap(pid);
-  if (map.ok() && std::any_of(map->begin(), map->end(), [](const Mapping& m) {
-        return m.Name().starts_with("libcuda.so");
-      })) {
-    return true;
-  }
-  return HasDeviceOpen(pid);
+  return (map.ok() && std::any_of(map->begin(), map->end(), IsOfDriver)) || HasDeviceOpen(pid);
 }
 
 std::vector<pid_t> DescendantsThatUseGpu(pid_t pid) {
@@ -234,7 +258,7 @@ std::vector<pid_t> DescendantsThatUseGpu(pid_t pid) {
     waiting.pop_back();
     for (auto it = begin; it != end; ++it) {
       waiting.push_back(it->second);
-      if (UsesGpu(it->second)) found.push_back(it->second);
+      if (UsesGpu(it->second) && !HasDriverOfItsParent(it->second)) found.push_back(it->second);
     }
   }
   std::sort(found.begin(), found.end());

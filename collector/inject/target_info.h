@@ -67,7 +67,8 @@ TargetInfo Inspect(pid_t pid);
 
 // Whether it has a CUDA driver, or a device of NVIDIA's open.
 bool UsesGpu(pid_t pid);
-// Its descendants that do.
+// Its descendants that do. Not those that were forked by one that does and have only its driver, as
+// DataLoader's workers: nobody can use a GPU that was in use before a fork.
 std::vector<pid_t> DescendantsThatUseGpu(pid_t pid);
 // Its command line with blanks between the words, cut at `max` bytes.
 std::string CommandLineOf(pid_t pid, size_t max);

@@ -106,6 +106,7 @@ class Search {
   absl::StatusOr<FoundThread> Run(milliseconds patience) {
     const auto deadline = steady_clock::now() + patience;
     std::minstd_rand random(static_cast<unsigned>(getpid()));
+    if (ReadMap()) allocators_ = OwnAllocators::Find(memory_, found_.map);
     do {
       for (const pid_t thread : ThreadsInOrder(pid_)) {
         absl::StatusOr<bool> found = Try(thread);
@@ -130,6 +131,11 @@ class Search {
 
  private:
   absl::StatusOr<bool> Try(pid_t id) {
+    // Traced by us since a look at which it did not stop in time.
+    if (std::any_of(found_.unstopped.begin(), found_.unstopped.end(),
+                    [id](const auto& thread) { return thread->id() == id; })) {
+      return false;
+    }
     absl::StatusOr<std::unique_ptr<TracedThread>> thread = TracedThread::Seize(id);
     // One that has just ended is refused as if it were not allowed.
     if (absl::IsNotFound(thread.status()) || (!thread.ok() && HasEnded(StateOf(pid_, id))))
@@ -161,7 +167,7 @@ class Search {
     if (!ReadMap()) return No("gone");
     point = CheckRegisters(found_.registers, found_.map);
     if (point.safe && IsInRestartableSequence(id, memory_)) return No("in a restartable sequence");
-    if (point.safe) point = CheckFrames(pid_, id, found_.registers, found_.map, libc_);
+    if (point.safe) point = CheckFrames(pid_, id, found_.registers, found_.map, libc_, allocators_);
     return point.safe || No(point.why_not);
   }
 
@@ -181,6 +187,7 @@ class Search {
   const RemoteMemory& memory_;
   const RemoteImage& libc_;
   const std::function<void(Stage)>& on_stage_;
+  OwnAllocators allocators_;
   FoundThread found_;
   pid_t last_thread_ = 0;
   std::string last_why_;

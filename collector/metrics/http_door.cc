@@ -250,7 +250,7 @@ void HttpDoor::AnswerMetrics(evhttp_request* request) {
   if (waiting_.size() >= kMostWaiting) return SendText(request, kBusy, "too many ask at once");
   const uint64_t id = Keep(request);
   behind_.waiters->Add(
-      control::Desk::kStatus, [this, id](const std::shared_ptr<const control::Copy>& copy) {
+      control::Desk::kLeaks, [this, id](const std::shared_ptr<const control::Copy>& copy) {
         evhttp_request* back = TakeBack(id);
         if (back == nullptr) return;
         if (copy == nullptr) return SendText(back, kBusy, "the collector is busy");
@@ -259,7 +259,8 @@ void HttpDoor::AnswerMetrics(evhttp_request* request) {
         Send(back, kOk,
              is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                      : "text/plain; version=0.0.4; charset=utf-8",
-             MetricsText(behind_.complete(copy->status), identity_,
+             MetricsText(behind_.complete(copy->status),
+                         copy->leaks.has_value() ? &*copy->leaks : nullptr, identity_,
                          is_open ? Dialect::kOpenMetrics : Dialect::kPrometheus));
       });
 }

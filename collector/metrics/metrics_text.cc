@@ -197,9 +197,37 @@ void AddSelf(const control::Status& status, Writer* writer) {
               1);
 }
 
+// By tier and not by suspect: suspects come and go, and their names are lines of code. A series of each
+// tier is always there, so that a graph of it has a zero to rise from.
+void AddLeaks(const gmt::LeakAnswer& leaks, Writer* writer) {
+  if (leaks.cycles_for_likely() == 0) return;  // nobody looks for them
+  writer->One("gpumemtrace_leak_verdict", "gauge",
+              "0: too early to tell, 1: no leak, 2: possibly one, 3: likely one, 4: a leak.",
+              static_cast<int>(leaks.verdict()));
+  writer->One("gpumemtrace_leak_cycles", "gauge", "Steps of the program that were compared.",
+              leaks.cycles().count());
+  constexpr std::string_view kTiers[] = {"possible", "likely", "leak"};
+  const auto by_tier = [&](auto value) {
+    for (const std::string_view tier : kTiers) {
+      double sum = 0;
+      for (const gmt::LeakSuspect& suspect : leaks.suspects()) {
+        if (suspect.tier() == tier) sum += value(suspect);
+      }
+      writer->Value({{"tier", std::string(tier)}}, sum);
+    }
+  };
+  writer->Family("gpumemtrace_leak_suspect_bytes", "gauge",
+                 "What suspects have kept so far, the 16 biggest of them.");
+  by_tier([](const gmt::LeakSuspect& s) { return static_cast<double>(s.bytes()); });
+  writer->Family("gpumemtrace_leak_suspect_growth_bytes", "gauge",
+                 "What those keep of each step more.");
+  by_tier([](const gmt::LeakSuspect& s) { return s.bytes_per_cycle().slope(); });
+}
+
 }  // namespace
 
-std::string MetricsText(const control::Status& status, const Identity& identity, Dialect dialect) {
+std::string MetricsText(const control::Status& status, const gmt::LeakAnswer* leaks,
+                        const Identity& identity, Dialect dialect) {
   Writer writer(dialect);
   writer.Family("gpumemtrace_build_info", "gauge", "Version of the collector.");
   writer.Value({{"version", identity.version}}, 1);
@@ -213,6 +241,7 @@ std::string MetricsText(const control::Status& status, const Identity& identity,
   AddHeaps(status, identity, &writer);
   AddDevices(status, identity, &writer);
   AddSelf(status, &writer);
+  if (leaks != nullptr) AddLeaks(*leaks, &writer);
   return writer.Finish();
 }
 

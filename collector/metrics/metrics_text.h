@@ -4,8 +4,8 @@
 // name). Labels of devices are spelt as NVIDIA's DCGM exporter spells them, so that both can be
 // joined by UUID.
 //
-// Bounded: 20 series that every process has, 5 for each device, 7 for each heap of a device. No label
-// has a stack, an address or a thread.
+// Bounded: 20 series that every process has, 5 for each device, 7 for each heap of a device, 8 of
+// leaks where they are looked for. No label has a stack, an address or a thread.
 //
 // Thread safety: pure functions.
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "proto/control.pb.h"
+#include "proto/leaks.pb.h"
 
 namespace gmt::metrics {
 
@@ -26,7 +27,9 @@ struct Identity {
 
 enum class Dialect { kPrometheus, kOpenMetrics };
 
-std::string MetricsText(const control::Status& status, const Identity& identity, Dialect dialect);
+// `leaks`: what is known of them; nothing is told of leaks where it is null, or nobody looks for them.
+std::string MetricsText(const control::Status& status, const gmt::LeakAnswer* leaks,
+                        const Identity& identity, Dialect dialect);
 
 }  // namespace gmt::metrics
 

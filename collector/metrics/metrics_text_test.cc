@@ -49,7 +49,7 @@ Identity Someone() {
   return identity;
 }
 
-std::string Text() { return MetricsText(TwoDevices(), Someone(), Dialect::kPrometheus); }
+std::string Text() { return MetricsText(TwoDevices(), nullptr, Someone(), Dialect::kPrometheus); }
 
 TEST(MetricsTextTest, DevicesAreCalledAsDcgmCallsThem) {
   EXPECT_THAT(Text(), HasSubstr("gpumemtrace_device_memory_inuse_bytes{gpu=\"5\",UUID=\"GPU-1\","
@@ -72,7 +72,8 @@ TEST(MetricsTextTest, MemoryInsideDeviceMemoryIsNotCountedAsSuch) {
 TEST(MetricsTextTest, EmptyLabelsAreLeftOut) {
   EXPECT_THAT(Text(),
               HasSubstr("gpumemtrace_target_info{Hostname=\"node\\\"1\\\\\",rank=\"3\"} 1"));
-  EXPECT_THAT(MetricsText({}, {}, Dialect::kPrometheus), HasSubstr("gpumemtrace_target_info 1\n"));
+  EXPECT_THAT(MetricsText({}, nullptr, {}, Dialect::kPrometheus),
+              HasSubstr("gpumemtrace_target_info 1\n"));
 }
 
 TEST(MetricsTextTest, TimesAreSeconds) {
@@ -80,7 +81,7 @@ TEST(MetricsTextTest, TimesAreSeconds) {
 }
 
 TEST(MetricsTextTest, OpenMetricsNamesCountersWithoutTheirSuffixAndEnds) {
-  const std::string text = MetricsText(TwoDevices(), Someone(), Dialect::kOpenMetrics);
+  const std::string text = MetricsText(TwoDevices(), nullptr, Someone(), Dialect::kOpenMetrics);
   EXPECT_THAT(text, HasSubstr("# TYPE gpumemtrace_allocations counter\n"
                               "gpumemtrace_allocations_total{"));
   EXPECT_THAT(text, testing::EndsWith("# EOF\n"));
@@ -97,15 +98,55 @@ TEST(MetricsTextTest, EachFamilyIsWrittenOnceAndEachSeriesToo) {
   }
 }
 
-TEST(MetricsTextTest, ProcessOfOneDeviceHasAtMostFortySeries) {
+gmt::LeakAnswer TwoSuspects() {
+  gmt::LeakAnswer leaks;
+  leaks.set_verdict(gmt::LeakAnswer::LEAK);
+  leaks.set_cycles_for_likely(100);
+  leaks.mutable_cycles()->set_count(240);
+  for (const uint64_t bytes : {600u, 400u}) {
+    gmt::LeakSuspect* suspect = leaks.add_suspects();
+    suspect->set_tier("leak");
+    suspect->set_place("train.py:31");
+    suspect->set_bytes(bytes);
+    suspect->mutable_bytes_per_cycle()->set_slope(2.5);
+  }
+  return leaks;
+}
+
+TEST(MetricsTextTest, SuspectsAreSummedUpByTierAndNotNamed) {
+  const gmt::LeakAnswer leaks = TwoSuspects();
+  const std::string text = MetricsText(TwoDevices(), &leaks, Someone(), Dialect::kPrometheus);
+  EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_verdict 4\n"));
+  EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_cycles 240\n"));
+  EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_suspect_bytes{tier=\"leak\"} 1000\n"));
+  EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_suspect_bytes{tier=\"likely\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("gpumemtrace_leak_suspect_growth_bytes{tier=\"leak\"} 5\n"));
+  EXPECT_THAT(text, Not(HasSubstr("train.py")));
+  std::istringstream lines(text);
+  int series = 0;
+  for (std::string line; std::getline(lines, line);)
+    series += line.starts_with("gpumemtrace_leak_");
+  EXPECT_EQ(series, 8);
+}
+
+TEST(MetricsTextTest, WhereNobodyLooksForLeaksNothingIsToldOfThem) {
+  gmt::LeakAnswer none;
+  none.set_text("leaks are not looked for");
+  EXPECT_EQ(MetricsText(TwoDevices(), &none, Someone(), Dialect::kPrometheus), Text());
+}
+
+TEST(MetricsTextTest, ProcessOfOneDeviceHas51SeriesWithEachKindOfHeap) {
   control::Status status = TwoDevices();
   status.mutable_devices()->RemoveLast();
-  while (status.heaps_size() > 2) status.mutable_heaps()->RemoveLast();
-  const std::string text = MetricsText(status, Someone(), Dialect::kPrometheus);
+  *status.mutable_heaps(2) = status.heaps(4);  // the host's, for the other device's two
+  *status.mutable_heaps(3) = status.heaps(1);
+  status.mutable_heaps(3)->set_heap("nvtx");
+  status.mutable_heaps()->RemoveLast();
+  const std::string text = MetricsText(status, nullptr, Someone(), Dialect::kPrometheus);
   std::istringstream lines(text);
   int series = 0;
   for (std::string line; std::getline(lines, line);) series += line[0] != '#';
-  EXPECT_LE(series, 40);
+  EXPECT_EQ(series, 51);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 //   inject_tool --pid PID --library FILE [--function NAME] [--options TEXT] [--search MS]
 //               [--call MS] [--end-at STAGE] [--place copy]
 //
-// --place copy: FILE is brought to where the process sees it. --end-at: is killed (SIGKILL) at that moment. Prints "RESULT THREAD TRIES TEXT" and exits with 0, or
-// the error on stderr and 1.
+// --place copy: FILE is brought to where the process sees it. --end-at: is killed (SIGKILL) at that
+// moment, and says so on stderr. Prints "RESULT THREAD TRIES TEXT" and exits with 0, or the error on
+// stderr and 1.
 
 #include <signal.h>
 #include <unistd.h>
@@ -39,7 +40,9 @@ int main(int argc, char** argv) {
   }
   if (end_at != 0) {
     request.on_stage = [end_at](gmt::inject::Stage stage) {
-      if (static_cast<int>(stage) == end_at) kill(getpid(), SIGKILL);
+      if (static_cast<int>(stage) != end_at) return;
+      dprintf(2, "ended at stage %d\n", end_at);
+      kill(getpid(), SIGKILL);
     };
   }
   std::unique_ptr<gmt::inject::LibraryPlace> place;

@@ -1,0 +1,109 @@
+#include "collector/inject/remote_image.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <random>
+
+#include "collector/inject/testing/made_image.h"
+#include "collector/inject/testing/own_process.h"
+
+namespace gmt::inject {
+namespace {
+
+class RemoteImageTest : public OwnProcess {
+ protected:
+  std::optional<RemoteImage> Libc() const { return RemoteImage::At(*memory_, BaseOf(IsLibc)); }
+};
+
+TEST_F(RemoteImageTest, FunctionsOfLibcAreFoundWhereTheyAre) {
+  const std::optional<RemoteImage> libc = Libc();
+  ASSERT_TRUE(libc.has_value());
+  const uint64_t found = libc->FindFunction("getppid");
+  EXPECT_EQ(found, reinterpret_cast<uint64_t>(&getppid));
+  EXPECT_THAT(libc->FunctionsAt(found), testing::Contains("getppid"));
+  EXPECT_EQ(libc->FindFunction("no_such_function"), 0u);
+  ASSERT_FALSE(libc->code_tails().empty());
+  const Mapping* page = FindMapping(map_, libc->code_tails().front().address);
+  ASSERT_NE(page, nullptr);
+  EXPECT_TRUE(page->executable);
+}
+
+TEST_F(RemoteImageTest, FunctionWithMoreThanOneNameHasThemAll) {
+  const std::optional<RemoteImage> libc = Libc();
+  ASSERT_TRUE(libc.has_value());
+  EXPECT_THAT(libc->FunctionsAt(libc->FindFunction("fork") + 1),
+              testing::IsSupersetOf({"fork", "__fork"}));
+}
+
+TEST_F(RemoteImageTest, ExportsAreFoundWithoutReadingThemAll) {
+  const uint64_t libc = BaseOf(IsLibc);
+  const std::optional<RemoteImage> image = Libc();
+  ASSERT_TRUE(image.has_value());
+  for (const char* name : {"malloc", "free", "getpid", "pthread_create", "mallo", "malloc_", ""}) {
+    EXPECT_EQ(RemoteImage::Exports(*memory_, libc, name), image->FindFunction(name) != 0) << name;
+  }
+  EXPECT_FALSE(RemoteImage::Exports(*memory_, libc + 1, "malloc"));
+}
+
+TEST_F(RemoteImageTest, WhatIsNoImageIsNone) {
+  static const char kText[4096] = "no image";
+  EXPECT_FALSE(RemoteImage::At(*memory_, reinterpret_cast<uint64_t>(kText)).has_value());
+  EXPECT_FALSE(RemoteImage::At(*memory_, 0).has_value());
+}
+
+TEST_F(RemoteImageTest, MadeImageIsReadAsALinkersIs) {
+  const MadeImage made("malloc");
+  EXPECT_TRUE(RemoteImage::Exports(*memory_, made.base(), "malloc"));
+  EXPECT_FALSE(RemoteImage::Exports(*memory_, made.base(), "free"));
+  const std::optional<RemoteImage> image = RemoteImage::At(*memory_, made.base());
+  ASSERT_TRUE(image.has_value());
+  EXPECT_EQ(image->FindFunction("malloc"), made.function());
+}
+
+TEST_F(RemoteImageTest, ChainThatDoesNotEndIsNotFollowedForLong) {
+  const auto made = std::make_unique<MadeImage>("malloc");
+  const uint32_t hash = made->chain[0];
+  for (uint32_t& word : made->chain) word = 2;
+  made->chain[MadeImage::kChain - 1] = hash;
+  EXPECT_FALSE(RemoteImage::Exports(*memory_, made->base(), "malloc"));
+}
+
+TEST_F(RemoteImageTest, NumbersBeyondWhatThereIsAreNoImage) {
+  const auto damage = [this](void (*change)(MadeImage*)) {
+    MadeImage made("malloc");
+    change(&made);
+    const auto image = RemoteImage::At(*memory_, made.base());
+    EXPECT_FALSE(image.has_value() && image->FindFunction("malloc") != 0);
+    EXPECT_FALSE(RemoteImage::Exports(*memory_, made.base(), "malloc"));
+  };
+  damage([](MadeImage* made) { made->buckets = 0xffffffff; });
+  damage([](MadeImage* made) { made->bloom = 0xffffffff; });
+  damage([](MadeImage* made) { made->first = 0xffffffff; });
+  damage([](MadeImage* made) { made->header.e_phnum = 0xffff; });
+  damage([](MadeImage* made) { made->header.e_phoff = ~0ull; });
+  damage([](MadeImage* made) { made->segments[1].p_vaddr = 1ull << 62; });
+  damage([](MadeImage* made) { made->dynamic[0].d_un.d_ptr = 1ull << 62; });
+  damage([](MadeImage* made) { made->dynamic[1].d_un.d_ptr = 1ull << 62; });
+}
+
+// No answer is right or wrong here; there is one, and nothing else is read.
+TEST_F(RemoteImageTest, AnyBytesHaveAnAnswer) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  constexpr size_t kInteresting = offsetof(MadeImage, chain) + 64;
+  for (int round = 0; round < 2000; ++round) {
+    MadeImage made("malloc");
+    for (int change = 0; change < 4; ++change)
+      reinterpret_cast<unsigned char*>(&made)[random() % kInteresting] =
+          static_cast<unsigned char>(random());
+    RemoteImage::Exports(*memory_, made.base(), "malloc");
+    RemoteImage::At(*memory_, made.base());
+  }
+}
+
+}  // namespace
+}  // namespace gmt::inject
