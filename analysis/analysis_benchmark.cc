@@ -81,6 +81,63 @@ void ReportAtPeak(benchmark::State& state) {
 }
 BENCHMARK(ReportAtPeak)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
+// As a program's whose stacks hardly ever recur: few frames, put together in ever new ways. Of the 40
+// frames of a stack the outer ones are one of a few ways through the program.
+constexpr int kDeep = 40, kInner = 16, kFramesAtADepth = 75;
+
+void BlocksOfManyStacks(EventScript& script, int64_t stacks) {
+  std::mt19937 random(7);
+  format::DefinitionsBuilder& builder = script.builder();
+  std::vector<std::vector<uint32_t>> frames(kDeep);
+  for (int depth = 0; depth < kDeep; ++depth) {
+    for (int i = 0; i < kFramesAtADepth; ++i) {
+      format::FrameInfo frame;
+      const std::string number = std::to_string(depth * kFramesAtADepth + i);
+      frame.function = builder.InternString("at::native::operation_" + number + "(at::Tensor)");
+      frame.file = builder.InternString("/site-packages/library/module_" + number + ".py");
+      frame.line = 10;
+      frame.language = depth % 2 == 0 ? Frames::PYTHON : Frames::LANGUAGE_UNSPECIFIED;
+      frames[static_cast<size_t>(depth)].push_back(builder.InternFrame(frame));
+    }
+  }
+  for (int64_t i = 0; i < stacks; ++i) {
+    std::vector<uint32_t> stack;
+    const size_t way = random() % kFramesAtADepth;
+    for (int depth = 0; depth < kDeep; ++depth) {
+      const auto& at_depth = frames[static_cast<size_t>(depth)];
+      stack.push_back(at_depth[depth < kInner ? random() % at_depth.size() : way]);
+    }
+    const uint64_t address = (uint64_t{1} << 40) + static_cast<uint64_t>(i) * 4096;
+    script.Block(address, 4096).stack = builder.InternStack(stack, 0);
+  }
+}
+
+void ReportOfManyStacks(benchmark::State& state) {
+  EventScript script;
+  BlocksOfManyStacks(script, state.range(0));
+  const Trace trace = script.Build();
+  if (script.definitions().StackFrames(trace.rows.stack[0]).size() != kDeep)
+    return state.SkipWithError("the stacks are not defined");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(MakeReport(Examination(trace, script.definitions()), {}));
+  }
+}
+BENCHMARK(ReportOfManyStacks)->Arg(131'072)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// What StackTexts saves: every stack described by itself, every frame by every rule.
+void DescribeEachOfManyStacks(benchmark::State& state) {
+  EventScript script;
+  BlocksOfManyStacks(script, state.range(0));
+  const Trace trace = script.Build();
+  for (auto _ : state) {
+    for (RowId row = 0; row < trace.rows.count(); ++row) {
+      const auto frames = DescribeStack(script.definitions(), trace.rows.stack[row]);
+      benchmark::DoNotOptimize(LibraryOf(frames));
+    }
+  }
+}
+BENCHMARK(DescribeEachOfManyStacks)->Arg(131'072)->Unit(benchmark::kMillisecond)->Iterations(1);
+
 // Streams that hand work to each other, half of them blocking, with a question at every fourth call.
 void OrderOfStreams(benchmark::State& state) {
   const auto calls = state.range(0);

@@ -9,6 +9,14 @@
 
 namespace gmt::analysis {
 
+bool WasAttached(const Trace& trace) {
+  const Rows& rows = trace.rows;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if ((rows.flags[row] & kRowToldBefore) != 0) return true;
+  }
+  return false;
+}
+
 std::vector<HeldBefore> FindHeldBefore(const Trace& trace) {
   const Rows& rows = trace.rows;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> found;

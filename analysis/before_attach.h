@@ -32,6 +32,9 @@ struct HeldBefore {
   uint64_t unknown_freed_bytes = 0, unknown_freed_blocks = 0;
 };
 
+// Whether somebody attached for this recording, and the program told of what was there.
+bool WasAttached(const Trace& trace);
+
 // By device and heap; empty for a recording that nobody attached.
 std::vector<HeldBefore> FindHeldBefore(const Trace& trace);
 

@@ -5,6 +5,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/replay.h"
+#include "format/live_columns.h"
 
 namespace gmt::analysis {
 namespace {
@@ -60,6 +61,33 @@ TEST_F(BeforeAttachTest, FreesAreOfWhatWasToldOrOfWhatNobodyTold) {
   EXPECT_EQ(before[0].freed_bytes, kMiB);
   EXPECT_EQ(before[0].unknown_freed_blocks, 1u);
   EXPECT_EQ(before[0].unknown_freed_bytes, 7 * kMiB);
+}
+
+TEST_F(BeforeAttachTest, TotalsAreComparedFromWhenItWasToldOn) {
+  EventScript::Totals(script_.Block(0x200000, kMiB, {"forward", "train"}), 4 * kMiB, 0);
+  format::Event& told = script_.Block(0x900000, 3 * kMiB);
+  Told(told);
+  EventScript::Totals(told, 0, 0);  // nobody tells them with it
+  EventScript::Totals(script_.Block(0xc00000, kMiB, {"forward", "train"}), 5 * kMiB, 0);
+  const Trace trace = script_.Build();
+  ASSERT_EQ(trace.reconciliations.size(), 1u);
+  EXPECT_EQ(trace.reconciliations[0].allocated.compared, 1u);
+  EXPECT_EQ(trace.reconciliations[0].allocated.different, 0u);
+}
+
+// Births that a part's snapshot tells are no memory from before an attach.
+TEST_F(BeforeAttachTest, ALaterPartOfARecordingHasNone) {
+  script_.Block(0x100000, kMiB, {"forward", "train"}).present |= format::kHasTime;
+  Snapshot part;
+  part.set_reason("part");
+  *part.mutable_live() = format::EncodeLive(script_.events());
+  TraceBuilder builder(script_.definitions());
+  ASSERT_TRUE(builder.OnSnapshot(part).ok());
+  const Trace trace = std::move(builder).Build();
+  ASSERT_EQ(trace.rows.count(), 1u);
+  EXPECT_TRUE(trace.rows.BornBefore(0).has_value());
+  EXPECT_FALSE(WasAttached(trace));
+  EXPECT_THAT(FindHeldBefore(trace), IsEmpty());
 }
 
 TEST_F(BeforeAttachTest, ARecordingFromTheBeginningHasNone) {

@@ -130,14 +130,19 @@ int LeadingFrame(const FrameTextPointers& frames) { return Leading(frames); }
 int OwnFrame(const std::vector<FrameText>& frames) { return Own(frames); }
 int OwnFrame(const FrameTextPointers& frames) { return Own(frames); }
 
-std::string LibraryOf(const std::vector<FrameText>& frames) {
+std::string KnownLibraryOf(const std::vector<FrameText>& frames) {
   const symbols::LibraryRules& rules = symbols::LibraryRules::BuiltIn();
   for (const FrameText& frame : frames) {
     const std::string_view library =
         rules.LibraryOf({frame.function, frame.module, frame.file, frame.language});
     if (!library.empty()) return std::string(library);
   }
-  return frames.empty() ? "" : "the program";
+  return "";
+}
+
+std::string LibraryOf(const std::vector<FrameText>& frames) {
+  std::string library = KnownLibraryOf(frames);
+  return library.empty() && !frames.empty() ? kTheProgram : library;
 }
 
 bool IsRecomputation(const std::vector<FrameText>& frames) {

@@ -73,8 +73,11 @@ int LeadingFrame(const FrameTextPointers& frames);
 int OwnFrame(const FrameTextPointers& frames);
 
 // The library that took the memory ("NCCL"): of the innermost frame that is a known library's.
-// "the program" where none is; "" without frames.
+// kTheProgram where none is; "" without frames.
 std::string LibraryOf(const std::vector<FrameText>& frames);
+inline constexpr char kTheProgram[] = "the program";
+// "" where none is.
+std::string KnownLibraryOf(const std::vector<FrameText>& frames);
 
 // Memory that a backward pass makes again, because checkpointing had not kept it: the stack passes
 // through torch/utils/checkpoint.py on its way back into the forward pass.

@@ -80,6 +80,9 @@ class CycleFinder {
     int64_t t_ns = 0;
   };
 
+  // Of what is recorded: that may be hours behind the program's start, or behind what is kept no more.
+  Boundary Begin() const { return {0, trace_.first_t_ns.value_or(0)}; }
+
   bool ByMarks() {
     std::vector<Boundary> begins;
     for (const Mark& mark : trace_.marks) {
@@ -137,13 +140,13 @@ class CycleFinder {
       }
     }
     if (ends == nullptr || ends->size() < 2) return false;
-    ends->insert(ends->begin(), Boundary{0, 0});
+    ends->insert(ends->begin(), Begin());
     return Adopt(std::string(kind), *ends);
   }
 
   bool Infer(const InferredCycles& inferred) {
     if (inferred.ends.size() < 2) return false;
-    std::vector<Boundary> ends = {{0, 0}};
+    std::vector<Boundary> ends = {Begin()};
     for (const Step end : inferred.ends) ends.push_back({end, trace_.TimeOf(end)});
     found_.inferred = true;
     return Adopt(inferred.source, ends);
@@ -213,12 +216,12 @@ class CycleFinder {
     }
     size_t cycle = 0;
     for (Step step = 1; step <= trace_.last_step(); ++step) {
-      while (cycle < found_.cycles.size() && step > found_.cycles[cycle].begin) Begin(cycle++);
+      while (cycle < found_.cycles.size() && step > found_.cycles[cycle].begin) BeginCycle(cycle++);
       const StepRecord record = trace_.steps[step - 1];
       if (record.row != kNoRow && Counts(record.row)) Apply(record, step);
       if (cycle > 0 && step == found_.cycles[cycle - 1].end) End();
     }
-    while (cycle < found_.cycles.size()) Begin(cycle++);
+    while (cycle < found_.cycles.size()) BeginCycle(cycle++);
     End();
     for (auto& [device, state] : devices_) {
       state.out.device = device;
@@ -226,7 +229,7 @@ class CycleFinder {
     }
   }
 
-  void Begin(size_t cycle) {
+  void BeginCycle(size_t cycle) {
     End();
     for (auto& [device, state] : devices_) {
       CycleUse use;

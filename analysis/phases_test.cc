@@ -140,6 +140,15 @@ TEST_F(PhasesTest, StepsEndWithTheOptimizersAndHaveTheirPhases) {
   EXPECT_EQ(In(third, Phase::kOther).change, -static_cast<int64_t>(kBlock));  // zero_grad
 }
 
+TEST_F(PhasesTest, FirstStepOfALateRecordingBeginsWithIt) {
+  constexpr int64_t kHour = 3'600'000'000'000;
+  for (int i = 0; i < 3; ++i) TrainingStep(i == 0);
+  for (format::Event& event : script_.events()) event.t_ns += kHour;
+  const Cycles found = Find();
+  ASSERT_THAT(found.cycles, SizeIs(3));
+  EXPECT_EQ(found.cycles[0].begin_t_ns, kHour + EventScript::kStep_ns);
+}
+
 TEST_F(PhasesTest, TypicalStepLeavesTheFirstOneOut) {
   for (int i = 0; i < 5; ++i) TrainingStep(i == 0);
   const Cycles found = Find();

@@ -29,6 +29,10 @@ Reconciler::Sums& Reconciler::Of(uint32_t heap, int32_t device) {
   return *last_;
 }
 
+void Reconciler::ForgetComparisons() {
+  for (auto& [key, sums] : sums_) sums.allocated = sums.reserved = TotalCheck();
+}
+
 void Reconciler::Compare(uint32_t heap, const format::Event& event) {
   const auto device = static_cast<int32_t>(event.device);
   Sums& sums = Of(heap, device);

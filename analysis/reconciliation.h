@@ -55,6 +55,8 @@ class Reconciler {
   void AddSegment(int32_t device, uint64_t bytes) { segments_[device] += bytes; }
   void RemoveSegment(int32_t device, uint64_t bytes) { segments_[device] -= bytes; }
 
+  // What was compared so far, when it turns out that our sums lacked something. The sums stay.
+  void ForgetComparisons();
   // After what the event did has been told above.
   void Compare(uint32_t heap, const format::Event& event);
 

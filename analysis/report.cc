@@ -39,7 +39,10 @@ class ReportMaker {
         of_window_(IsAll(options.window)
                        ? std::nullopt
                        : std::optional<Replay>(std::in_place, trace_, options.window)),
-        replay_(of_window_ ? *of_window_ : examination.replay()) {}
+        replay_(of_window_ ? *of_window_ : examination.replay()),
+        held_before_(FindHeldBefore(trace_)) {
+    if (IsByCode(options_.by)) before_.emplace(examination, categories);
+  }
 
   absl::StatusOr<Report> Make() {
     report_.by = options_.by;
@@ -72,12 +75,13 @@ class ReportMaker {
     uint64_t number;   // stack and forward stack, thread, stream, size
     std::string name;  // function, file, what a region is called
     bool known;
+    const BeforeGroup* before = nullptr;
 
-    auto Tuple() const { return std::tie(device, heap, number, name, known); }
+    auto Tuple() const { return std::tie(device, heap, number, name, known, before); }
     bool operator==(const GroupKey& other) const { return Tuple() == other.Tuple(); }
     template <typename H>
     friend H AbslHashValue(H h, const GroupKey& k) {
-      return H::combine(std::move(h), k.device, k.heap, k.number, k.name, k.known);
+      return H::combine(std::move(h), k.device, k.heap, k.number, k.name, k.known, k.before);
     }
   };
   struct Group {
@@ -164,6 +168,9 @@ class ReportMaker {
         heap.peak_reserved_bytes = segments.peak;
         heap.peak_reserved_t_ns = trace_.TimeOf(segments.peak_step);
       }
+      for (const HeldBefore& before : held_before_) {
+        if (before.device == device.index && before.heap == heap.heap) heap.before = before;
+      }
       device.heaps.push_back(std::move(heap));
     }
   }
@@ -231,6 +238,9 @@ class ReportMaker {
   GroupKey KeyOf(RowId row) {
     const Rows& rows = trace_.rows;
     GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
+    // No line of code is known of it.
+    if (before_.has_value()) key.before = before_->Of(row);
+    if (key.before != nullptr) return key;
     switch (options_.by) {
       case GroupBy::kStack:
         key.number = uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
@@ -311,19 +321,22 @@ class ReportMaker {
     row.count = group.count;
     row.categories = group.by_category.Uses();
     row.unknown = group.by_stack.size() == 1 && group.by_stack.begin()->first == 0;
-    Name(key, row);
-    if (options_.by == GroupBy::kStack || options_.by == GroupBy::kFunction ||
-        options_.by == GroupBy::kFile) {
-      const auto biggest =
-          std::max_element(group.by_stack.begin(), group.by_stack.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
-      row.frames = examination_.stacks().Frames(biggest->first);
+    if (key.before != nullptr) {
+      row.before = *key.before;
+      row.id = key.before->id;
+      row.label = key.before->label;
+      return row;
     }
+    Name(key, row);
+    const auto biggest =
+        std::max_element(group.by_stack.begin(), group.by_stack.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (IsByCode(options_.by)) row.frames = examination_.stacks().Frames(biggest->first);
     if (options_.by == GroupBy::kLibrary) row.library = key.name;
     if (options_.by != GroupBy::kStack) return row;
     row.forward_frames = examination_.stacks().Frames(static_cast<uint32_t>(key.number >> 32));
     row.recomputed = IsRecomputation(row.frames);
-    if (key.heap <= kHostHeap) row.library = LibraryOf(row.frames);
+    if (key.heap <= kHostHeap) row.library = examination_.stacks().Library(biggest->first);
     return row;
   }
 
@@ -396,6 +409,8 @@ class ReportMaker {
   const uint32_t heap_;
   const std::optional<Replay> of_window_;  // where that is not all
   const Replay& replay_;
+  std::optional<BeforeMatches> before_;  // of rows by code
+  const std::vector<HeldBefore> held_before_;
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
@@ -404,6 +419,10 @@ class ReportMaker {
 };
 
 }  // namespace
+
+bool IsByCode(GroupBy by) {
+  return by == GroupBy::kStack || by == GroupBy::kFunction || by == GroupBy::kFile;
+}
 
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
   static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {

@@ -7,6 +7,7 @@
 //   R2  Rows of one device and heap that have no stack are part of unknown_bytes.
 //   R3  Bytes of the device = bytes of its categories, and of a row = bytes of the row's categories.
 //   R4  A row's bytes never exceed the live bytes of its heap.
+//   R5  Rows of what was there before an attach are of nothing else, and add up to it.
 //
 // Thread safety: pure functions.
 
@@ -22,6 +23,8 @@
 #include "absl/strings/string_view.h"
 #include "analysis/all_time.h"
 #include "analysis/allocator_report.h"
+#include "analysis/before_attach.h"
+#include "analysis/before_matches.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/step_profile.h"
 #include "analysis/device_use.h"
@@ -47,6 +50,8 @@ enum class GroupBy {
   kLayer
 };
 
+// Rows are of lines of code: of a stack, or of the program's own frame in it.
+bool IsByCode(GroupBy by);
 // NOT_FOUND for a word that is none of them.
 absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
 
@@ -81,6 +86,9 @@ struct ReportHeap {
   uint64_t pending_bytes = 0, may_await_bytes = 0;
   // What the rounding of sizes adds, where all that was asked for is known.
   std::optional<uint64_t> rounding_bytes;
+  // Where somebody attached: what the heap had then, how much of it was freed since, and what was freed
+  // that nobody had told of.
+  std::optional<HeldBefore> before;
 };
 
 struct ReportDevice {
@@ -110,6 +118,8 @@ struct ReportRow {
   bool recomputed = false;  // kStack: made again by checkpointing
   // Most bytes first: a line of code may allocate for several purposes.
   std::vector<CategoryUse> categories;
+  // kStack, kFunction, kFile: was there before somebody attached, and may be what this says.
+  std::optional<BeforeGroup> before;
   std::string
       library;  // who took memory of the driver or host; "" of blocks, and where nobody knows
 };

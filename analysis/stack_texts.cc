@@ -2,14 +2,27 @@
 
 namespace gmt::analysis {
 
+const StackTexts::Described& StackTexts::Describe(uint32_t frame) {
+  const auto [it, is_new] = frames_.try_emplace(frame);
+  Described& described = it->second;
+  if (!is_new) return described;
+  described.texts = DescribeFrame(definitions_, frame, rules_);
+  described.library = KnownLibraryOf(described.texts);
+  return described;
+}
+
 const StackTexts::Text& StackTexts::Of(uint32_t stack) {
   const auto [it, is_new] = texts_.try_emplace(stack);
   Text& text = it->second;
   if (!is_new) return text;
-  text.frames = DescribeStack(definitions_, stack, rules_);
+  for (const uint32_t frame : definitions_.StackFrames(stack)) {
+    const Described& described = Describe(frame);
+    text.frames.insert(text.frames.end(), described.texts.begin(), described.texts.end());
+    if (text.library.empty()) text.library = described.library;
+  }
+  if (text.library.empty() && !text.frames.empty()) text.library = kTheProgram;
   text.own = OwnFrame(text.frames);
   text.leading = LeadingFrame(text.frames);
-  text.library = LibraryOf(text.frames);
   return text;
 }
 

@@ -1,9 +1,12 @@
 // analysis/stack_texts.h
 //
-// StackTexts: the stacks of a recording as people read them (analysis/frames.h), each described once.
+// StackTexts: the stacks of a recording as people read them (analysis/frames.h). Each frame is
+// described once, however many stacks pass through it: what a frame is takes every rule, and
+// recordings with 100,000 stacks have a few thousand frames.
 //
 // Ownership: the definitions and the rules must outlive it; what it returns lives as long as it.
-// Thread safety: one thread at a time. Cost: a look-up for a stack that was asked for before.
+// Thread safety: one thread at a time. Cost: a look-up for a stack that was asked for before, a copy of
+// each of its frames for another one.
 
 #ifndef GMT_ANALYSIS_STACK_TEXTS_H_
 #define GMT_ANALYSIS_STACK_TEXTS_H_
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "analysis/frames.h"
 #include "format/definitions.h"
@@ -39,14 +43,21 @@ class StackTexts {
     int own = -1, leading = -1;
     std::string library;
   };
+  // A frame of the recording, with the calls that the compiler put into it.
+  struct Described {
+    std::vector<FrameText> texts;
+    std::string library;  // of the innermost that is a known one's; "" where none is
+  };
   const Text& Of(uint32_t stack);
+  const Described& Describe(uint32_t frame);
   static const FrameText* FrameAt(const Text& text, int index) {
     return index < 0 ? nullptr : &text.frames[static_cast<size_t>(index)];
   }
 
   const format::Definitions& definitions_;
   const symbols::FrameRules& rules_;
-  absl::node_hash_map<uint32_t, Text> texts_;
+  absl::node_hash_map<uint32_t, Text> texts_;  // by stack
+  absl::flat_hash_map<uint32_t, Described> frames_;
 };
 
 }  // namespace gmt::analysis

@@ -246,4 +246,13 @@ void StreamLog::Apply(Trace& trace) {
   trace.host_costs = std::move(costs_);
 }
 
+StreamLog StreamLog::BeginAgain() const {
+  StreamLog next(definitions_);
+  next.contexts_ = contexts_;
+  next.streams_ = streams_;
+  next.by_handle_ = by_handle_;
+  next.context_handles_ = context_handles_;
+  return next;
+}
+
 }  // namespace gmt::analysis

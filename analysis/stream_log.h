@@ -44,6 +44,9 @@ class StreamLog {
 
   void Apply(Trace& trace);
 
+  // A log that knows the streams that this one knows, and no row.
+  StreamLog BeginAgain() const;
+
  private:
   enum class Action : uint8_t {
     kUnread,

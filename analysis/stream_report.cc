@@ -157,13 +157,17 @@ class StreamReportMaker {
 
   void AddHostCosts() {
     for (const HostCost& cost : trace_.host_costs) {
-      report_.host_costs.push_back({cost, std::string(definitions_.string(cost.api)),
-                                    DescribeStack(definitions_, cost.stack, rules_)});
+      report_.host_costs.push_back({cost, std::string(definitions_.string(cost.api)), {}});
     }
     std::stable_sort(report_.host_costs.begin(), report_.host_costs.end(),
                      [](const HostCostRow& a, const HostCostRow& b) {
                        return a.cost.total_ns > b.cost.total_ns;
                      });
+    const size_t described = std::min(report_.host_costs.size(), HostCostRow::kMostDescribed);
+    for (size_t i = 0; i < described; ++i) {
+      HostCostRow& row = report_.host_costs[i];
+      row.frames = DescribeStack(definitions_, row.cost.stack, rules_);
+    }
   }
 
   const Trace& trace_;

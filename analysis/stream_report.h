@@ -67,9 +67,12 @@ struct StreamRow {
 };
 
 struct HostCostRow {
+  // A program may call from hundreds of thousands of places, of which nobody reads so many.
+  static constexpr size_t kMostDescribed = 4096;
+
   HostCost cost;
   std::string api;
-  std::vector<FrameText> frames;
+  std::vector<FrameText> frames;  // of those that cost most; empty of the others
 };
 
 struct StreamReport {

@@ -84,8 +84,8 @@ enum RowFlags : uint16_t {
   kRowBornBefore = 1u << 12,
   // Of what was held before somebody attached to the program: the program told of it then, or it was
   // freed since and nobody had told. No stack is known of either.
-  kRowToldBefore = 1u << 12,
-  kRowUntoldBefore = 1u << 13,
+  kRowToldBefore = 1u << 13,
+  kRowUntoldBefore = 1u << 14,
 };
 
 // The API of events that tell of memory from before an attach.

@@ -43,7 +43,12 @@ void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
   last_freed_.erase(trace_.rows.device[row]);
   MarkSegments(row);
   waits_.OnOther(event.thread);
-  reconciler_.Compare(trace_.rows.heap[row], event);
+  if ((trace_.rows.flags[row] & kRowToldBefore) == 0) {
+    reconciler_.Compare(trace_.rows.heap[row], event);
+  } else {
+    // It is told a while after recording began: the allocator's totals had it before our sums did.
+    reconciler_.ForgetComparisons();
+  }
 }
 
 void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {

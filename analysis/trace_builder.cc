@@ -154,8 +154,9 @@ void TraceBuilder::OnAlloc(const Event& event) {
   if (!is_new) {
     const RowId old = held->second;
     Rows& rows = trace_.rows;
-    const bool from_snapshot = (rows.flags[old] & kRowFromBefore) != 0 &&
-                               event.t_ns <= last_snapshot_t_ns_ && rows.size[old] == event.size;
+    const bool from_snapshot =
+        (rows.flags[old] & (kRowFromBefore | kRowBornBefore)) == kRowFromBefore &&
+        event.t_ns <= last_snapshot_t_ns_ && rows.size[old] == event.size;
     if (from_snapshot) {  // the snapshot ran ahead of this event
       rows.flags[old] &= static_cast<uint16_t>(~kRowFromBefore);
       --trace_.unknowns.rows_from_before;

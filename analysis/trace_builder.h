@@ -8,6 +8,9 @@
 //   absl::Status status = (*reader)->Read(builder);
 //   Trace trace = std::move(builder).Build();
 //
+// Of a recording that is still being written it may be asked at any time what there is so far, and for
+// a builder that begins where it is, so that what is long ago can be given up (trace_window.cc).
+//
 // Cost: two hash look-ups per event, no heap allocation per event; memory is the columns plus what
 // is held at once. Errors: none of its own; events that make no sense are counted in
 // Trace::unknowns. Thread safety: one thread at a time.
@@ -46,6 +49,25 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::Status OnAggregates(const Aggregates& aggregates) override;
 
   Trace Build() &&;
+
+  // As Build() of the events so far; goes on after that. The copy that is built takes no event, so that
+  // what it has by reference (reconciler_) is not changed by it. Cost: a copy of all columns.
+  Trace SoFar() const { return TraceBuilder(*this).Build(); }
+
+  // A builder that knows what is held now, with the time and the stack of each birth, and nothing of
+  // what has ended: as one that reads a recording whose older parts are gone (docs/long-runs.md). It
+  // is to be given the events that follow. `moved`: by row of this one its row there, kNoRow where it
+  // has none; rows that both get from then on have the same distance.
+  TraceBuilder BeginAgain(std::vector<RowId>* moved) const;
+
+  RowId row_count() const { return trace_.rows.count(); }
+  // What grows with the recording: rows, and what is told beside them.
+  uint64_t weight() const {
+    return uint64_t{trace_.rows.count()} + trace_.asides.size() + trace_.samples.size() +
+           trace_.gaps.size() + trace_.captures.size();
+  }
+  Step step_count() const { return trace_.last_step(); }
+  int64_t end_t_ns() const { return trace_.end_t_ns; }
 
  private:
   // Spaces of Place. Blocks of heap h are in space kFirstBlockSpace + h.
@@ -151,6 +173,18 @@ class TraceBuilder : public format::RecordingVisitor {
   Reservation* ReservationOf(uint64_t address);
   void OnPartBegins(const std::vector<format::Event>& held, int64_t t_ns);
   RowId AddFromSnapshot(const format::Event& held);
+
+  // Of BeginAgain().
+  struct Again {};
+  TraceBuilder(const TraceBuilder& before, Again)
+      : definitions_(before.definitions_),
+        streams_(before.streams_.BeginAgain()),
+        cross_check_(before.cross_check_) {}
+  void TakeFactsOf(const TraceBuilder& before);
+  void TakeHeldOf(const TraceBuilder& before, std::vector<RowId>* moved);
+  void TakePlacesOf(const TraceBuilder& before, const std::vector<RowId>& moved);
+  void TakeRangesOf(const TraceBuilder& before);
+  RowId TakeRow(const TraceBuilder& before, RowId row);
 
   const format::Definitions& definitions_;
   Trace trace_;

@@ -218,29 +218,84 @@ void Categorizer::AssignRows() {
   for (const uint32_t group : row_groups_) assignments_.push_back(of_groups[group]);
 }
 
-// Of blocks without a stack that were there before the recording: as many as a backward pass leaves
-// gradients of their size are parameters, the first by address, because they were allocated first;
-// so many again, twice, are the optimizer's.
-void Categorizer::AssignRowsFromBefore() {
+// A block without a stack that was there before the recording.
+bool Categorizer::IsHeldFromBefore(RowId row) const {
+  const Group& group = groups_[row_groups_[row]];
+  return group.from_before && group.kind == Kind::kBlock && group.stack == 0 &&
+         !group.in_private_pool;
+}
+
+// As what the step that was under way had left is; among it gradients, of parameters' sizes.
+bool Categorizer::IsFreedSoon(RowId row) const {
+  const RowLife& life = groups_[row_groups_[row]].life;
+  if (life.life != Life::kOpen) return life.life != Life::kLong;
+  const bool no_phase_since = !life.crosses_backward && !life.crosses_optimizer;
+  return trace_.rows.death[row] != kNever && no_phase_since;
+}
+
+Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
   const Rows& rows = trace_.rows;
-  std::map<uint64_t, std::vector<RowId>> by_size;
+  HeldBySize by_size;
   for (RowId row = 0; row < rows.count(); ++row) {
-    const Group& group = groups_[row_groups_[row]];
-    if (!group.from_before || group.kind != Kind::kBlock || group.stack != 0) continue;
-    if (group.life.life != Life::kLong && !group.is_open()) continue;
-    if (sizes_.GradientsOf(rows.size[row]) > 0) by_size[rows.size[row]].push_back(row);
+    if (!IsHeldFromBefore(row) || IsFreedSoon(row)) continue;
+    by_size[sizes_.GradientsFor(rows.size[row])].push_back(row);
   }
+  // Parameters were allocated first. What is only near in size comes last, the nearest first: it may be
+  // something else's.
   for (auto& [size, held] : by_size) {
-    std::sort(held.begin(), held.end(),
-              [&](RowId a, RowId b) { return rows.address[a] < rows.address[b]; });
-    const uint64_t gradients = sizes_.GradientsOf(size);
+    const auto distance = [&, of = size](RowId row) {
+      return std::max(rows.size[row], of) - std::min(rows.size[row], of);
+    };
+    std::sort(held.begin(), held.end(), [&](RowId a, RowId b) {
+      return std::pair(distance(a), rows.address[a]) < std::pair(distance(b), rows.address[b]);
+    });
+  }
+  return by_size;
+}
+
+// Of the optimizer, for each parameter: Adam has two, momentum one. What most parameters have room
+// for: of one size there may be more blocks, which are something else's.
+uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
+  constexpr uint64_t kMostTensors = 3;  // AMSGrad's
+  std::array<uint64_t, kMostTensors + 1> votes{};
+  for (const auto& [size, rows] : held) {
+    const uint64_t gradients = sizes_.UsualGradientsOf(size);
+    if (gradients == 0 || rows.size() < gradients) continue;
+    votes[std::min<uint64_t>(rows.size() / gradients - 1, kMostTensors)] += gradients;
+  }
+  return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
+// As many blocks as a backward pass leaves gradients of their size are parameters; so many again, as
+// often as the optimizer has tensors, are its state. Others of that size are not known.
+void Categorizer::AssignRowsFromBefore() {
+  const Decision passing{Category::kUnknown, Confidence::kLow, "held from before; freed soon", true};
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Category category = assignments_[row].category;
+    const bool is_state =
+        category == Category::kParameters || category == Category::kOptimizerState;
+    if (is_state && IsHeldFromBefore(row) && IsFreedSoon(row)) assignments_[row] = Assigned(passing);
+  }
+  const HeldBySize by_size = HeldFromBefore();
+  const uint64_t tensors = TensorsOfState(by_size);
+  for (const auto& [size, held] : by_size) {
+    const uint64_t gradients = sizes_.UsualGradientsOf(size);
     const Decision parameters{Category::kParameters,
                               held.size() == gradients ? Confidence::kMedium : Confidence::kLow,
                               "held from before; as many as gradients of its size", true};
     const Decision state{Category::kOptimizerState, Confidence::kLow,
                          "held from before; more than gradients of its size", true};
-    for (size_t i = 0; i < held.size() && i < 3 * gradients; ++i) {
-      assignments_[held[i]] = Assigned(i < gradients ? parameters : state);
+    const Decision unknown{
+        Category::kUnknown, Confidence::kLow,
+        size == 0 ? "held from before; of no gradient's size"
+                  : "held from before; more than parameters and their state can be of its size",
+        true};
+    for (size_t i = 0; i < held.size(); ++i) {
+      // Where nothing but a size is known, one that is merely near a gradient's says too little.
+      if (size == 0 && assignments_[held[i]].category != Category::kParameters) continue;
+      assignments_[held[i]] = Assigned(i < gradients                   ? parameters
+                                       : i < gradients * (1 + tensors) ? state
+                                                                       : unknown);
     }
   }
 }

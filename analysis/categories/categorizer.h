@@ -7,7 +7,8 @@
 //   1  the rules of stacks, each with the lives that it asks for
 //   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
 //   3  what the recording does not see the end of goes with what the same code allocated before
-//   4  what was held from before goes by the number of gradients of its size
+//   4  what was held from before goes by the number of gradients of its size: as many are parameters,
+//      and an optimizer has the same number of tensors for most of them
 //
 // Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for each
 // row, among as many groups as stacks live in different ways. Sizes are left out where they decide
@@ -85,6 +86,12 @@ class Categorizer {
   void CountVotesOfSizes();
   void DecideGroups();
   void AssignRows();
+  // By the size of the gradients that they go with; 0: with none.
+  using HeldBySize = std::map<uint64_t, std::vector<RowId>>;
+  bool IsHeldFromBefore(RowId row) const;
+  bool IsFreedSoon(RowId row) const;
+  HeldBySize HeldFromBefore() const;
+  uint64_t TensorsOfState(const HeldBySize& held) const;
   void AssignRowsFromBefore();
   Categories::Assignment Assigned(const Decision& decision);
   bool Outlives(const Group& group) const;

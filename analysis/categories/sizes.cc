@@ -15,6 +15,9 @@ void Sizes::AddGradient(uint64_t size, uint32_t pass) {
   if (uses.pass != pass) uses.in_pass = 0;
   uses.pass = pass;
   uses.gradients = std::max(uses.gradients, ++uses.in_pass);
+  ++uses.in_all_passes;
+  if (pass != last_pass_) ++passes_;
+  last_pass_ = pass;
 }
 
 template <typename Test>
@@ -35,9 +38,31 @@ bool Sizes::IsParameters(uint64_t size) const {
   return AnyNear(size, [](const Uses& uses) { return uses.parameters > 0; });
 }
 
-uint64_t Sizes::GradientsOf(uint64_t size) const {
+uint64_t Sizes::UsualGradientsOf(uint64_t size) const {
   const auto found = sizes_.find(size);
-  return found == sizes_.end() ? 0 : found->second.gradients;
+  // To the nearest whole number.
+  return found == sizes_.end() || passes_ == 0
+             ? 0
+             : (2 * found->second.in_all_passes + passes_) / (2 * passes_);
+}
+
+// A block is too big, not too small: what lies below is likelier. But the gradient's may be the one that
+// is never split.
+uint64_t Sizes::GradientsFor(uint64_t size) const {
+  const auto is_near = [](uint64_t one, uint64_t other) {
+    return one == other || (one > kUnsplit && other > kUnsplit &&
+                            std::max(one, other) - std::min(one, other) < kUnsplit);
+  };
+  const auto above = sizes_.upper_bound(size);
+  for (auto it = above; it != sizes_.begin();) {
+    --it;
+    if (!is_near(it->first, size)) break;
+    if (UsualGradientsOf(it->first) > 0) return it->first;
+  }
+  for (auto it = above; it != sizes_.end() && is_near(it->first, size); ++it) {
+    if (UsualGradientsOf(it->first) > 0) return it->first;
+  }
+  return 0;
 }
 
 bool Sizes::LacksParameters(uint64_t size) const {

@@ -25,20 +25,26 @@ class Sizes {
 
   bool IsGradients(uint64_t size) const;
   bool IsParameters(uint64_t size) const;
-  // How many gradients of this size a pass leaves behind, at most.
-  uint64_t GradientsOf(uint64_t size) const;
+  // How many gradients of this size a pass leaves behind as a rule. 0 of a size that one had by chance,
+  // because its block was not split.
+  uint64_t UsualGradientsOf(uint64_t size) const;
+  // The size of gradients that are as big as what got a block of this size, perhaps: the same, else the
+  // nearest below, else above. 0: none.
+  uint64_t GradientsFor(uint64_t size) const;
   // Whether more gradients than known parameters have this size.
   bool LacksParameters(uint64_t size) const;
 
  private:
   struct Uses {
     uint32_t pass = UINT32_MAX;
-    uint64_t in_pass = 0, gradients = 0, parameters = 0;
+    uint64_t in_pass = 0, gradients = 0, in_all_passes = 0, parameters = 0;
   };
   template <typename Test>
   bool AnyNear(uint64_t size, Test test) const;
 
   std::map<uint64_t, Uses> sizes_;
+  uint32_t last_pass_ = UINT32_MAX;
+  uint64_t passes_ = 0;  // that left a gradient behind
 };
 
 }  // namespace gmt::analysis

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/cycle_anchor.h"
-#include "analysis/leaks/leak_cycles.h"
 
 namespace gmt::analysis {
 namespace {
@@ -16,7 +14,6 @@ constexpr uint64_t kLeastSilence = 1 << 16;  // steps
 constexpr double kSilence = 20;              // cycles
 constexpr double kMoreTime = 1.25;
 constexpr double kLow = 0.05, kHigh = 0.5;  // as in leak_cycles.cc
-constexpr uint64_t kStretches = 20;
 
 bool IsOnDevice(const Piece& piece) {
   return piece.heap == kDriverHeap && piece.device != kHostDevice && piece.memory != MANAGED;
@@ -26,10 +23,10 @@ bool IsOnDevice(const Piece& piece) {
 
 LeakWatcher::LeakWatcher(const format::Definitions& definitions, uint64_t pid, bool attached)
     : definitions_(definitions),
-      pid_(pid),
       memory_(definitions, this),
       told_(definitions),
       detector_(kMostSites),
+      samples_(pid),
       attached_(attached) {}
 
 void LeakWatcher::OnEvent(const format::Event& event) {
@@ -38,7 +35,7 @@ void LeakWatcher::OnEvent(const format::Event& event) {
   now_ns_ = std::max(now_ns_, event.t_ns);
   const uint32_t fired = told_.OnEvent(event);
   if (fired != ToldCycles::kNobody) {
-    Entry entry;
+    JournalEntry entry;
     entry.what = Happened::kFired;
     entry.site = fired;
     Happen(entry);
@@ -51,35 +48,23 @@ void LeakWatcher::OnEvent(const format::Event& event) {
 void LeakWatcher::OnSample(const format::Event& event, const gmt::Sample& sample) {
   now_ns_ = std::max(now_ns_, event.t_ns);
   const auto device = static_cast<int32_t>(sample.has_device() ? sample.device() : event.device);
-  const auto same = std::find_if(sources_.begin(), sources_.end(), [&](const Source& of) {
-    return of.device == device && of.name == sample.source();
-  });
-  Source& source = same != sources_.end() ? *same : sources_.emplace_back();
-  source.device = device;
-  source.name = sample.source();
-  source.total = sample.total_bytes();
-  Sampled sampled{sample.used_bytes(), sample.used_bytes()};
-  source.of_process = false;
-  for (const gmt::Sample::ProcessUse& process : sample.processes()) {
-    if (process.pid() != pid_ || !process.has_bytes()) continue;
-    sampled.bytes = process.bytes();
-    source.of_process = true;
-  }
+  DeviceSamples::Used sampled;
+  const uint32_t source = samples_.Read(sample, device, &sampled);
   other_.try_emplace(device, sampled.bytes - std::min(sampled.bytes, devices_[device].recorded));
-  if (!journaling_) samples_.clear();
-  samples_.push_back(sampled);
-  Entry entry;
+  if (!journaling_) sampled_.clear();
+  sampled_.push_back(sampled);
+  JournalEntry entry;
   entry.what = Happened::kSampled;
   entry.device = device;
-  entry.site = static_cast<uint32_t>(&source - sources_.data());
-  entry.piece = static_cast<PieceId>(samples_.size() - 1);
+  entry.site = source;
+  entry.piece = static_cast<PieceId>(sampled_.size() - 1);
   Happen(entry);
 }
 
 // ---- What memory says
 
-LeakWatcher::Entry LeakWatcher::EntryOf(Happened what, PieceId id, const Piece& piece) const {
-  Entry entry;
+JournalEntry LeakWatcher::EntryOf(Happened what, PieceId id, const Piece& piece) const {
+  JournalEntry entry;
   entry.what = what;
   entry.device = piece.device;
   entry.heap = static_cast<uint16_t>(piece.heap);
@@ -99,7 +84,7 @@ void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
     HeldBefore& before = BeforeOf(piece.device, piece.heap);
     if (!piece.is_segment) before.bytes += piece.size, ++before.blocks;
     if (IsOnDevice(piece)) told_bytes_[piece.device] += piece.size;
-    Entry entry = EntryOf(Happened::kHeldBefore, id, piece);
+    JournalEntry entry = EntryOf(Happened::kHeldBefore, id, piece);
     Happen(entry);
     if (!piece.is_segment) return;
     entry.what = Happened::kSegmentBefore;
@@ -108,7 +93,7 @@ void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
   const bool tells = piece.heap > kHostHeap || (piece.heap == kDriverHeap && !memory_.has_blocks());
   const uint32_t fired = tells ? told_.OnBirth(piece.stack) : ToldCycles::kNobody;
   if (fired != ToldCycles::kNobody) {
-    Entry entry;
+    JournalEntry entry;
     entry.what = Happened::kFired;
     entry.site = fired;
     Happen(entry);
@@ -120,7 +105,7 @@ void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
   key.stack = piece.stack;
   key.forward_stack = piece.forward_stack;
   sites_[id] = detector_.SiteOf(key, piece.size);
-  Entry entry = EntryOf(Happened::kBirth, id, piece);
+  JournalEntry entry = EntryOf(Happened::kBirth, id, piece);
   entry.is_step = true;
   Happen(entry);
   if (!piece.is_segment) return;
@@ -139,7 +124,7 @@ void LeakWatcher::OnSegment(PieceId id, const Piece& piece) {
 }
 
 void LeakWatcher::OnFreed(PieceId id, const Piece& piece) {
-  Entry entry = EntryOf(Happened::kFree, id, piece);
+  JournalEntry entry = EntryOf(Happened::kFree, id, piece);
   entry.is_step = !piece.awaits;
   if (piece.is_segment) {
     entry.what = Happened::kSegmentFree;
@@ -155,7 +140,7 @@ void LeakWatcher::OnFreed(PieceId id, const Piece& piece) {
 }
 
 void LeakWatcher::OnAwaits(PieceId id, const Piece& piece) {
-  Entry entry = EntryOf(Happened::kAwaits, id, piece);
+  JournalEntry entry = EntryOf(Happened::kAwaits, id, piece);
   entry.is_step = true;
   Happen(entry);
 }
@@ -164,7 +149,7 @@ void LeakWatcher::OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size) 
   HeldBefore& before = BeforeOf(device, heap);
   before.unknown_freed_bytes += size;
   ++before.unknown_freed_blocks;
-  Entry entry;
+  JournalEntry entry;
   entry.what = Happened::kFreeOfUnknown;
   entry.is_step = true;
   entry.device = device;
@@ -203,15 +188,15 @@ std::vector<HeldBefore> LeakWatcher::Before() const {
 
 // ---- What is counted
 
-void LeakWatcher::Happen(const Entry& entry) {
-  Entry timed = entry;
+void LeakWatcher::Happen(const JournalEntry& entry) {
+  JournalEntry timed = entry;
   timed.t_ns = now_ns_;
   if (journaling_) journal_.push_back(timed);
   Count(timed);
   if (!journaling_) WatchForSilence();
 }
 
-void LeakWatcher::Count(const Entry& entry) {
+void LeakWatcher::Count(const JournalEntry& entry) {
   if (entry.what == Happened::kFired) {
     if (entry.site != rule_.teller) return;
     last_firing_ = step_;
@@ -220,7 +205,10 @@ void LeakWatcher::Count(const Entry& entry) {
     begun_ = true;
     return is_end ? EndCycle(entry.t_ns) : void();
   }
-  if (entry.what == Happened::kSampled) return CountSample(entry);
+  if (entry.what == Happened::kSampled) {
+    return samples_.Count(entry.site, sampled_[entry.piece], devices_[entry.device].recorded,
+                          detector_.grid());
+  }
   if (rule_.telling == Telling::kAnchor && EndsAtAnchor(entry)) EndCycle(entry.t_ns);
   CountMemory(entry);
   if (!entry.is_step) return;
@@ -237,7 +225,7 @@ void LeakWatcher::Count(const Entry& entry) {
 }
 
 // Whether a cycle ends before this birth.
-bool LeakWatcher::EndsAtAnchor(const Entry& entry) {
+bool LeakWatcher::EndsAtAnchor(const JournalEntry& entry) {
   if (entry.what != Happened::kBirth) return false;
   if (detector_.KeyOf(entry.site).stack != rule_.stack) return false;
   if (entry.heap <= kHostHeap && memory_.has_blocks()) return false;
@@ -245,7 +233,7 @@ bool LeakWatcher::EndsAtAnchor(const Entry& entry) {
   return !std::exchange(begun_, true) || firing - before > rule_.burst_gap;
 }
 
-void LeakWatcher::CountMemory(const Entry& entry) {
+void LeakWatcher::CountMemory(const JournalEntry& entry) {
   const ChunkGrid& grid = detector_.grid();
   OfDevice& device = devices_[entry.device];
   const uint32_t born = entry.piece < births_.size() ? births_[entry.piece] : 0;
@@ -304,25 +292,6 @@ void LeakWatcher::Note(OfDevice& device, uint64_t bytes, bool is_death) {
   device.peak = std::max(device.peak, device.held);
 }
 
-void LeakWatcher::CountSample(const Entry& entry) {
-  Source& source = sources_[entry.site];
-  const Sampled& sampled = samples_[entry.piece];
-  const uint64_t recorded = devices_[entry.device].recorded;
-  source.outside = sampled.used - std::min(sampled.used, recorded);
-  const ChunkGrid& grid = detector_.grid();
-  for (; source.level < grid.level(); ++source.level) {
-    std::map<uint32_t, double> merged;
-    for (const auto& [chunk, least] : source.least) {
-      const auto [known, is_new] = merged.try_emplace(chunk / 2, least);
-      if (!is_new) known->second = std::min(known->second, least);
-    }
-    source.least = std::move(merged);
-  }
-  const double value = static_cast<double>(sampled.bytes) - static_cast<double>(recorded);
-  const auto [known, is_new] = source.least.try_emplace(grid.ChunkOf(grid.cycle()), value);
-  if (!is_new) known->second = std::min(known->second, value);
-}
-
 void LeakWatcher::EndCycle(int64_t t_ns) {
   begun_ = true;
   ++cycles_.count;
@@ -379,7 +348,7 @@ void LeakWatcher::ChooseTold() {
       if (!more) return;
     }
   }
-  Rule rule;
+  CycleRule rule;
   rule.telling = of.telling;
   rule.teller = best;
   rule.source = of.source;
@@ -390,7 +359,8 @@ void LeakWatcher::LookForCycles() {
   const bool is_full = journal_.size() >= kJournal;
   look_at_ = std::min(std::max(look_at_, journal_.size()) * 2, kJournal);
   if (!IsTold() || !from_beginning_) {
-    std::optional<Rule> rule = InferRule();
+    std::optional<CycleRule> rule =
+        InferRule(TraceOfJournal(journal_, memory_, detector_), definitions_);
     const bool is_loop = rule && rule->telling == Telling::kAnchor;
     if (rule && (from_beginning_ || is_loop || is_full)) {
       const bool same = is_loop && rule->IsOf(rule_);
@@ -401,87 +371,13 @@ void LeakWatcher::LookForCycles() {
   if (is_full) journaling_ = false;
   if (journaling_) return;
   journal_ = {};
-  samples_ = {};
+  sampled_ = {};
   from_beginning_ = false;
   rule_.ends = {};
   next_end_ = 0;
 }
 
-std::optional<LeakWatcher::Rule> LeakWatcher::InferRule() const {
-  const Trace trace = TraceOfJournal();
-  Rule rule;
-  InferredCycles anchors = CyclesOfAnchors(trace, definitions_);
-  if (anchors.ends.size() >= 2) {
-    rule.telling = Telling::kAnchor;
-    rule.source = std::move(anchors.source);
-    rule.stack = anchors.stack;
-    rule.burst_gap = anchors.burst_gap;
-    return rule;
-  }
-  std::vector<Cycle> cycles = LowWaters(trace);
-  rule.telling = Telling::kLowWater;
-  rule.source = "low-water marks";
-  rule.length = std::max<uint64_t>(trace.last_step() / kStretches, 1);
-  if (cycles.size() < kLeastLowWaters) {
-    cycles = EqualParts(trace);
-    if (cycles.empty()) return std::nullopt;
-    rule.telling = Telling::kEqualParts;
-    rule.source = "equal parts";
-    rule.length = cycles.front().end - cycles.front().begin;
-  }
-  for (const Cycle& cycle : cycles) rule.ends.push_back(cycle.end);
-  return rule;
-}
-
-// The columns that cycles are found by.
-Trace LeakWatcher::TraceOfJournal() const {
-  Trace trace;
-  trace.heaps = memory_.heaps();
-  Rows& rows = trace.rows;
-  std::vector<RowId> row_of(memory_.most_pieces(), kNoRow);
-  const auto add = [&](const Entry& entry, Step birth, uint32_t stack) {
-    const RowId row = rows.count();
-    rows.size.push_back(entry.size);
-    rows.birth.push_back(birth);
-    rows.death.push_back(kNever);
-    rows.stack.push_back(stack);
-    rows.heap.push_back(entry.heap);
-    rows.device.push_back(entry.device);
-    rows.memory.push_back(static_cast<uint8_t>(MEMORY_UNSPECIFIED));
-    rows.flags.push_back(birth == 0 ? kRowFromBefore : 0);
-    if (entry.piece < row_of.size()) row_of[entry.piece] = row;
-    return row;
-  };
-  for (const Entry& entry : journal_) {
-    const bool is_held = entry.piece < row_of.size();
-    switch (entry.what) {
-      case Happened::kBirth:
-        trace.steps.push_back({rows.count(), false, entry.t_ns});
-        add(entry, trace.last_step(), detector_.KeyOf(entry.site).stack);
-        break;
-      case Happened::kHeldBefore:
-        add(entry, 0, 0);
-        break;
-      case Happened::kSegment:
-      case Happened::kSegmentBefore:
-        if (is_held && row_of[entry.piece] != kNoRow)
-          rows.flags[row_of[entry.piece]] |= kRowHoldsBlocks;
-        break;
-      default: {
-        if (!entry.is_step) break;
-        RowId row = is_held ? std::exchange(row_of[entry.piece], kNoRow) : kNoRow;
-        if (row == kNoRow) row = add(entry, 0, 0);
-        if (is_held) row_of[entry.piece] = kNoRow;
-        if (entry.what == Happened::kSegmentFree) rows.flags[row] |= kRowHoldsBlocks;
-        trace.steps.push_back({row, true, entry.t_ns});
-        rows.death[row] = trace.last_step();
-      }
-    }
-  }
-  return trace;
-}
-
-void LeakWatcher::Adopt(Rule rule) {
+void LeakWatcher::Adopt(CycleRule rule) {
   rule_ = std::move(rule);
   cycles_ = {};
   cycles_.source = rule_.source;
@@ -489,7 +385,7 @@ void LeakWatcher::Adopt(Rule rule) {
   cycles_.clear = rule_.telling != Telling::kEqualParts;
   BeginAnew();
   if (from_beginning_) {
-    for (const Entry& entry : journal_) Count(entry);
+    for (const JournalEntry& entry : journal_) Count(entry);
     return;
   }
   begin_ns_ = cycle_begin_ns_ = now_ns_;
@@ -500,10 +396,7 @@ void LeakWatcher::BeginAnew() {
   detector_.BeginAnew();
   segments_.clear();
   devices_.clear();
-  for (Source& source : sources_) {
-    source.least.clear();
-    source.level = 0;
-  }
+  samples_.BeginAnew();
   periods_.clear();
   period_stride_ = 1;
   begin_ns_ = cycle_begin_ns_ = end_ns_ = first_t_ns_;
@@ -515,7 +408,7 @@ void LeakWatcher::BeginAnew() {
 // What is held is of the first cycle.
 void LeakWatcher::CountHeld() {
   memory_.ForEach([&](PieceId id, const Piece& piece) {
-    Entry entry = EntryOf(piece.from_before ? Happened::kHeldBefore : Happened::kBirth, id, piece);
+    JournalEntry entry = EntryOf(piece.from_before ? Happened::kHeldBefore : Happened::kBirth, id, piece);
     CountMemory(entry);
     entry.what = piece.from_before ? Happened::kSegmentBefore : Happened::kSegment;
     if (piece.is_segment) CountMemory(entry);
@@ -547,32 +440,6 @@ int64_t LeakWatcher::MedianPeriod() const {
   return *middle;
 }
 
-std::vector<UntrackedGrowth> LeakWatcher::Untracked() const {
-  std::vector<UntrackedGrowth> all;
-  const ChunkGrid& grid = detector_.grid();
-  const uint64_t cycles = uint64_t{grid.complete()} << grid.level();
-  if (cycles == 0) return all;
-  for (const Source& source : sources_) {
-    UntrackedParts parts;
-    for (const auto& [chunk, least] : source.least) {
-      const uint64_t cycle = uint64_t{chunk} << source.level;
-      if (cycle >= cycles) break;
-      const auto [known, is_new] = parts.try_emplace(cycle * kUntrackedParts / cycles, least);
-      if (!is_new) known->second = std::min(known->second, least);
-    }
-    std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(parts, cycles);
-    if (!growth) continue;
-    growth->device = source.device;
-    growth->source = source.name;
-    growth->of_process = source.of_process;
-    all.push_back(std::move(*growth));
-  }
-  std::sort(all.begin(), all.end(), [](const UntrackedGrowth& a, const UntrackedGrowth& b) {
-    return std::pair(a.device, a.source) < std::pair(b.device, b.source);
-  });
-  return all;
-}
-
 LeakEvidence LeakWatcher::Evidence() {
   const bool grown =
       static_cast<double>(journal_.size()) * 2 >= kLookAgain * static_cast<double>(look_at_);
@@ -590,21 +457,16 @@ LeakEvidence LeakWatcher::Evidence() {
   evidence.grown = detector_.Evaluate();
   evidence.loop = detector_.SitesWith(cycles_.count / 2);
   if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
-  evidence.untracked = Untracked();
+  evidence.untracked = samples_.Grown(detector_.grid());
   evidence.pools = PoolsThatGrew(detector_, segments_);
-  std::map<int32_t, const Source*> last;
-  for (const Source& source : sources_) {
-    const Source*& of = last[source.device];
-    if (source.total > 0 && (of == nullptr || of->name < source.name)) of = &source;
-  }
-  for (const auto& [device, source] : last) {
-    if (source == nullptr || device == kHostDevice) continue;
+  for (const auto& [device, room] : samples_.Rooms()) {
+    if (device == kHostDevice) continue;
     uint64_t most = 0;
     if (const auto of = devices_.find(device); of != devices_.end()) {
       for (const uint64_t peak : of->second.peaks) most = std::max(most, peak);
     }
-    const uint64_t taken = std::min(source->total, source->outside);
-    evidence.rooms[device] = source->total - taken - std::min(source->total - taken, most);
+    const uint64_t left = room.total - std::min(room.total, room.outside);
+    evidence.rooms[device] = left - std::min(left, most);
   }
   return evidence;
 }

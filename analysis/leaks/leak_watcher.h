@@ -10,13 +10,13 @@
 //
 // Cycles
 //   What tells them is known better the longer the program runs. What happened to memory is kept in a
-//   journal (32 bytes an event) for the first kJournal events, and each time that something better tells
+//   journal (40 bytes an event) for the first kJournal events, and each time that something better tells
 //   cycles, all of it is counted anew by them. After that a better source counts from then on: what is
 //   held is of its first cycle. Where nothing tells cycles they are looked for in the journal as in a
 //   recording, each time that it has doubled.
 //   A source that is silent for long is given up: a journal is begun anew.
 //
-// Memory: what is held (HeldMemory), a journal of 8 MiB, kMostSites sites. Thread safety: one thread at
+// Memory: what is held (HeldMemory), a journal of 10 MiB, kMostSites sites. Thread safety: one thread at
 // a time. Cost: constant per event, but for the journal's evaluations, whose cost is amortised.
 
 #ifndef GMT_ANALYSIS_LEAKS_LEAK_WATCHER_H_
@@ -25,13 +25,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/leaks/device_samples.h"
 #include "analysis/leaks/held_memory.h"
+#include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/leak_evidence.h"
+#include "analysis/leaks/leak_journal.h"
 #include "analysis/leaks/told_cycles.h"
 
 namespace gmt::analysis {
@@ -54,105 +55,49 @@ class LeakWatcher : private HeldMemory::Listener {
   int64_t first_t_ns() const { return first_t_ns_; }
 
  private:
-  enum class Happened : uint8_t {
-    kBirth,
-    kFree,
-    kAwaits,
-    kFreeOfAwaiting,
-    kSegment,  // what was born is one
-    kSegmentFree,
-    kHeldBefore,
-    kSegmentBefore,  // what was held before is one
-    kFreeOfBefore,
-    kFreeOfUnknown,
-    kFired,  // a teller
-    kSampled,
-  };
-  // An entry of the journal.
-  struct Entry {
-    Happened what = Happened::kBirth;
-    bool is_step = false, on_device = false;
-    uint16_t heap = 0;
-    int32_t device = 0;
-    uint32_t site = 0;  // of the detector; of kFired: the teller; of kSampled: the source
-    PieceId piece = kNoPiece;
-    uint64_t size = 0;
-    int64_t t_ns = 0;
-  };
-  static_assert(sizeof(Entry) == 40);
-
-  struct Rule {
-    Telling telling = Telling::kNothing;
-    uint32_t teller = ToldCycles::kNobody;
-    std::string source;
-    uint32_t stack = 0;  // of an anchor
-    uint64_t burst_gap = 0;
-    uint64_t length = 0;     // of equal parts
-    std::vector<Step> ends;  // of low-water marks and equal parts: in the journal
-    bool IsOf(const Rule& other) const {
-      return telling == other.telling && teller == other.teller && stack == other.stack;
-    }
-  };
   struct OfDevice {
     uint64_t held = 0, peak = 0;  // bytes: now, and the most of the cycle under way
     std::deque<uint64_t> peaks;   // of the last cycles
     uint64_t recorded = 0;        // driver memory
   };
-  struct Source {  // of samples
-    int32_t device = 0;
-    std::string name;
-    bool of_process = false;
-    uint64_t total = 0, outside = 0;   // bytes, as the last sample says
-    std::map<uint32_t, double> least;  // by chunk of cycles
-    uint32_t level = 0;
-  };
-
   void OnBorn(PieceId id, const Piece& piece) override;
   void OnFreed(PieceId id, const Piece& piece) override;
   void OnSegment(PieceId id, const Piece& piece) override;
   void OnAwaits(PieceId id, const Piece& piece) override;
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size) override;
 
-  Entry EntryOf(Happened what, PieceId id, const Piece& piece) const;
-  void Happen(const Entry& entry);
-  void Count(const Entry& entry);
-  void CountMemory(const Entry& entry);
+  JournalEntry EntryOf(Happened what, PieceId id, const Piece& piece) const;
+  void Happen(const JournalEntry& entry);
+  void Count(const JournalEntry& entry);
+  void CountMemory(const JournalEntry& entry);
   void Note(OfDevice& device, uint64_t bytes, bool is_death);
-  void CountSample(const Entry& entry);
   void EndCycle(int64_t t_ns);
 
   bool IsTold() const { return rule_.teller != ToldCycles::kNobody; }
-  bool EndsAtAnchor(const Entry& entry);
+  bool EndsAtAnchor(const JournalEntry& entry);
   void EndWhereLittleIsHeld();
   void ChooseTold();
   void LookForCycles();
-  std::optional<Rule> InferRule() const;
-  Trace TraceOfJournal() const;
-  void Adopt(Rule rule);
+  void Adopt(CycleRule rule);
   void BeginAnew();
   void CountHeld();
   void WatchForSilence();
 
   std::vector<HeldBefore> Before() const;
   HeldBefore& BeforeOf(int32_t device, uint32_t heap);
-  std::vector<UntrackedGrowth> Untracked() const;
   int64_t MedianPeriod() const;
 
   const format::Definitions& definitions_;
-  const uint64_t pid_;
   HeldMemory memory_;
   ToldCycles told_;
   LeakDetector detector_;
 
-  std::vector<Entry> journal_;
+  std::vector<JournalEntry> journal_;
   bool journaling_ = true, from_beginning_ = true;
   size_t look_at_ = 512;  // entries
-  struct Sampled {
-    uint64_t bytes = 0, used = 0;  // of the process where that is told, else of all; of all
-  };
-  std::vector<Sampled> samples_;  // of the journal; without one, the last
+  std::vector<DeviceSamples::Used> sampled_;  // of the journal; without one, the last
 
-  Rule rule_;
+  CycleRule rule_;
   WatchedCycles cycles_;
   int64_t now_ns_ = 0, first_t_ns_ = 0;
   int64_t cycle_begin_ns_ = 0, begin_ns_ = 0, end_ns_ = 0;
@@ -173,7 +118,7 @@ class LeakWatcher : private HeldMemory::Listener {
   std::vector<uint32_t> births_;           // cycle, by piece
   std::map<int32_t, OfDevice> devices_;
   std::map<int32_t, SiteHistory> segments_;
-  std::vector<Source> sources_;
+  DeviceSamples samples_;
   const bool attached_;
   std::map<std::pair<int32_t, uint32_t>, HeldBefore> before_;
   std::map<int32_t, uint64_t> told_bytes_;  // bytes of the driver's memory from before, by device

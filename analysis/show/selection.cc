@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/before_matches.h"
 #include "analysis/module_path.h"
 #include "analysis/report.h"
 
@@ -143,6 +144,13 @@ std::vector<bool> RowsOf(const Examination& examination, const Categories& categ
                                : rows.device[row] >= 0 &&
                                      static_cast<uint64_t>(rows.device[row]) == subject.number;
       });
+    case Subject::kBefore: {
+      const BeforeMatches matches(examination, categories, leaks);
+      return RowsThat(trace, [&](RowId row) {
+        const BeforeGroup* group = matches.Of(row);
+        return group != nullptr && group->id == subject.id();
+      });
+    }
     case Subject::kLeak:
       return RowsOfLeak(trace, leaks, subject.id());
     default:
@@ -301,6 +309,11 @@ std::string WhatThereIs(const Examination& examination, const Categories& catego
     case Subject::kMark:
       for (const Mark& mark : trace.marks) names.insert(mark.name);
       return List("mark/", names);
+    case Subject::kBefore: {
+      const BeforeMatches matches(examination, categories, leaks);
+      for (const BeforeGroup& group : matches.groups()) names.insert(group.id);
+      return List("", names);
+    }
     case Subject::kSize:
     case Subject::kBlock:
     case Subject::kNamed:

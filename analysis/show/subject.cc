@@ -20,7 +20,7 @@ struct Described {
   const char* example;
 };
 
-constexpr std::array<Described, 18> kKinds = {{
+constexpr std::array<Described, 19> kKinds = {{
     {Subject::kStack, "stack", Form::kNumber, "stack/7, or stack/7+9 of a backward pass"},
     {Subject::kThread, "thread", Form::kNumber, "thread/11 or thread/unknown"},
     {Subject::kStream, "stream", Form::kAddress, "stream/0x7f00 or stream/none"},
@@ -32,6 +32,7 @@ constexpr std::array<Described, 18> kKinds = {{
     {Subject::kCategory, "category", Form::kName, "category/activations"},
     {Subject::kLayer, "layer", Form::kName, "layer/Net.Block"},
     {Subject::kDevice, "device", Form::kNumber, "device/0 or device/host"},
+    {Subject::kBefore, "before", Form::kName, "before/state"},
     {Subject::kLeak, "leak", Form::kNumber, "leak/1"},
     {Subject::kStep, "step", Form::kNumber, "step/12"},
     {Subject::kSnapshot, "snapshot", Form::kName, "snapshot/oom-1"},

@@ -4,8 +4,8 @@
 //
 //   stack/7  stack/7+9  thread/11  thread/unknown  stream/0x7f00  stream/none  size/512  heap/pytorch
 //   library/NCCL  function/forward (model.py)  file/model.py  category/activations  layer/Net.fc
-//   device/0  device/host  leak/1  step/12  snapshot/oom-1  event/123  block/0x7f0000000000
-//   range/NAME  mark/NAME, and a NAME or an address alone
+//   device/0  device/host  before/state  before/leak/1  leak/1  step/12  snapshot/oom-1  event/123
+//   block/0x7f0000000000  range/NAME  mark/NAME, and a NAME or an address alone
 //
 // Thread safety: pure functions.
 
@@ -34,6 +34,7 @@ struct Subject {
     kCategory,
     kLayer,
     kDevice,
+    kBefore,  // what was there before an attach: analysis/before_matches.h
     kLeak,
     kStep,
     kSnapshot,

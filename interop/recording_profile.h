@@ -1,0 +1,43 @@
+// interop/recording_profile.h
+//
+// What a recording says of one moment, as a profile for `go tool pprof` and its descendants
+// (pprof_writer.h): what is held at that moment, and what has been allocated until then, by stack.
+//
+// Rows are those of the layers (docs/architecture.md, "Words"): a block of PyTorch's lies in memory of
+// the driver's, and both are there, under the label `kind`.
+//
+// Thread safety: pure function. Cost: a walk over the rows, and the stacks that allocated.
+
+#ifndef GMT_INTEROP_RECORDING_PROFILE_H_
+#define GMT_INTEROP_RECORDING_PROFILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "analysis/examination.h"
+#include "analysis/instant.h"
+
+namespace gmt::interop {
+
+struct ProfileSelection {
+  analysis::At at;                // on each device: its peak is its own
+  std::optional<int32_t> device;  // only this one, and no host memory
+};
+
+struct RecordingProfile {
+  std::string gzipped;
+  uint64_t samples = 0;
+  int64_t inuse_bytes = 0;  // of all kinds: layers that lie in each other count twice
+  // The history of a bounded recording begins late: alloc_* lacks what came before.
+  bool lacks_allocations_before = false;
+};
+
+// NOT_FOUND where the recording has no such moment or device.
+absl::StatusOr<RecordingProfile> MakeProfile(const analysis::Examination& examination,
+                                             const ProfileSelection& selection);
+
+}  // namespace gmt::interop
+
+#endif  // GMT_INTEROP_RECORDING_PROFILE_H_
