@@ -138,11 +138,11 @@ uint32_t AxisMap::EventAt(Axis axis, double position) const {
 
 // Looked for around where it would be if events went on as evenly as before: a few chunks that lie
 // together, instead of twenty that are far from each other.
-std::vector<uint32_t> AxisMap::EventsAtTimes(double first, double step, uint32_t count) const {
-  std::vector<uint32_t> result(count);
+std::vector<uint32_t> AxisMap::EventsAtTimes(std::span<const double> times) const {
+  std::vector<uint32_t> result(times.size());
   uint64_t chunk = 0, stride = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const double time = first + step * static_cast<double>(i);
+  for (size_t i = 0; i < times.size(); ++i) {
+    const double time = times[i];
     const uint64_t found = LastChunkAt(times_, time, chunk, chunk + stride);
     if (i > 0) stride = found - chunk;
     chunk = found;
@@ -152,12 +152,11 @@ std::vector<uint32_t> AxisMap::EventsAtTimes(double first, double step, uint32_t
   return result;
 }
 
-std::vector<uint32_t> AxisMap::EventsAt(Axis axis, double first, double step,
-                                        uint32_t count) const {
-  if (axis == Axis::kTime) return EventsAtTimes(first, step, count);
-  std::vector<uint32_t> result(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const double position = first + step * static_cast<double>(i);
+std::vector<uint32_t> AxisMap::EventsAt(Axis axis, std::span<const double> positions) const {
+  if (axis == Axis::kTime) return EventsAtTimes(positions);
+  std::vector<uint32_t> result(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const double position = positions[i];
     const uint32_t before = i == 0 ? 0 : result[i - 1];
     // Next to its neighbour, where columns are narrow.
     const bool same = i > 0 && before < events() && PositionOf(axis, before + 1) > position;

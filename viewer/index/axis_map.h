@@ -20,6 +20,7 @@
 #define GMT_VIEWER_INDEX_AXIS_MAP_H_
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,8 +53,8 @@ class AxisMap {
   // Knots ascend, and there are times: what was read from a file may be used.
   bool IsSane() const;
 
-  // Events at `count` ascending positions, first, first + step, ...
-  std::vector<uint32_t> EventsAt(Axis axis, double first, double step, uint32_t count) const;
+  // Of positions that ascend about evenly, faster than one by one.
+  std::vector<uint32_t> EventsAt(Axis axis, std::span<const double> positions) const;
 
   template <typename Archive>
   void Visit(Archive& archive) {
@@ -65,7 +66,7 @@ class AxisMap {
   double StepOf(uint32_t event) const;
   uint32_t EventAtTime(double time) const;
   uint32_t EventInChunk(uint64_t chunk, double time) const;
-  std::vector<uint32_t> EventsAtTimes(double first, double step, uint32_t count) const;
+  std::vector<uint32_t> EventsAtTimes(std::span<const double> times) const;
   uint32_t EventAtStep(double step) const;
 
   PackedColumn times_;

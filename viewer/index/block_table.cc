@@ -51,7 +51,7 @@ std::vector<Stretch> FindStretches(const BlockTable& blocks, const AxisMap& axes
     if (cell->duration < kNeverClass) {
       // One unit more: classes round down.
       const double longest = (std::ldexp(2, cell->duration) + 1) * unit;
-      const double position = query.first_middle - longest;
+      const double position = query.middles.front() - longest;
       if (position > 0) from = axes.EventAt(query.axis, position);
     }
     Stretch stretch{&*cell, 0, 0};
@@ -190,11 +190,8 @@ std::vector<Candidate> FindCandidates(const BlockTable& blocks, const AxisMap& a
   // Columns before the recording began show nothing.
   auto begin = query.events.begin();
   const double start = axes.PositionOf(query.axis, 0);
-  while (begin != query.events.end() &&
-         query.first_middle + query.column * static_cast<double>(begin - query.events.begin()) <
-             start) {
-    ++begin;
-  }
+  begin +=
+      std::lower_bound(query.middles.begin(), query.middles.end(), start) - query.middles.begin();
   std::vector<Candidate> candidates, scratch;
   size_t class_begin = 0;
   std::array<uint32_t, kAhead> rows;

@@ -113,9 +113,9 @@ struct Candidate {
 struct CandidateQuery {
   Axis axis = Axis::kEvent;
   uint32_t lane = 0;
-  double column = 0;  // width
-  double first_middle = 0;
-  std::span<const uint32_t> events;  // at the middles of the columns
+  double column = 0;                 // width
+  std::span<const double> middles;   // of the columns
+  std::span<const uint32_t> events;  // at the middles
   double least_bytes = 0;            // smaller ones are not wanted
   uint32_t most = 0;
 };

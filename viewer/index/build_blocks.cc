@@ -62,35 +62,41 @@ std::string LabelOfSegment(const Rows& rows, RowId row, bool expandable) {
 
 }  // namespace
 
-void IndexBuilder::BuildColumns() {
+std::vector<std::function<void()>> IndexBuilder::ColumnTasks() {
   const Rows& rows = trace_.rows;
   BlockTable& blocks = parts_.blocks;
-  PackedColumnBuilder birth, death, size, stack, stream, thread, pending;
-  Codes<uint64_t> streams;
-  Codes<uint32_t> threads;
-  for (RowId row = 0; row < rows.count(); ++row) {
-    const uint16_t flags = rows.flags[row];
-    birth.Add(rows.birth[row]);
-    death.Add(rows.death[row]);
-    size.Add(rows.size[row]);
-    stack.Add(rows.stack[row]);
-    stream.Add((flags & analysis::kRowHasStream) == 0 ? 0 : streams.Of(rows.stream[row], [&] {
-      return StreamName(rows, row);
-    }));
-    thread.Add((flags & analysis::kRowHasThread) == 0 ? 0 : threads.Of(rows.thread[row], [&] {
-      return ThreadName(rows, row);
-    }));
-    pending.Add(rows.death[row] != kNever && rows.completed[row] > rows.death[row] ? 1 : 0);
-  }
-  blocks.birth = birth.Finish();
-  blocks.death = death.Finish();
-  blocks.size = size.Finish();
-  blocks.stack = stack.Finish();
-  blocks.stream = stream.Finish();
-  blocks.thread = thread.Finish();
-  blocks.pending = pending.Finish();
-  parts_.streams = std::move(streams).Finish();
-  parts_.threads = std::move(threads).Finish();
+  const auto column = [&rows](PackedColumn& made, auto value_of) {
+    PackedColumnBuilder builder;
+    for (RowId row = 0; row < rows.count(); ++row) builder.Add(value_of(row));
+    made = builder.Finish();
+  };
+  return {
+      [=, &rows, &blocks] { column(blocks.size, [&](RowId row) { return rows.size[row]; }); },
+      [=, &rows, &blocks] { column(blocks.stack, [&](RowId row) { return rows.stack[row]; }); },
+      [=, &rows, &blocks] { column(blocks.birth, [&](RowId row) { return rows.birth[row]; }); },
+      [=, &rows, &blocks] { column(blocks.death, [&](RowId row) { return rows.death[row]; }); },
+      [=, &rows, &blocks] {
+        column(blocks.pending, [&](RowId row) {
+          return rows.death[row] != kNever && rows.completed[row] > rows.death[row] ? 1u : 0u;
+        });
+      },
+      [=, this, &rows, &blocks] {
+        Codes<uint64_t> streams;
+        column(blocks.stream, [&](RowId row) -> uint16_t {
+          if ((rows.flags[row] & analysis::kRowHasStream) == 0) return 0;
+          return streams.Of(rows.stream[row], [&] { return StreamName(rows, row); });
+        });
+        parts_.streams = std::move(streams).Finish();
+      },
+      [=, this, &rows, &blocks] {
+        Codes<uint32_t> threads;
+        column(blocks.thread, [&](RowId row) -> uint16_t {
+          if ((rows.flags[row] & analysis::kRowHasThread) == 0) return 0;
+          return threads.Of(rows.thread[row], [&] { return ThreadName(rows, row); });
+        });
+        parts_.threads = std::move(threads).Finish();
+      },
+  };
 }
 
 // The memory that holds the lane's blocks.

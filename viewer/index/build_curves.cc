@@ -61,7 +61,6 @@ void IndexBuilder::BuildTimes() {
     latest = std::max(latest, trace_.steps.TimeOf(i));
     times.Add(static_cast<uint64_t>(latest));
   }
-  parts_.events = trace_.last_step();
   parts_.end_ns = std::max(latest, trace_.end_t_ns);
   parts_.axes.SetTimes(times.Finish());
 }

@@ -1,9 +1,10 @@
 // viewer/index/index_builder.h
 //
-// IndexBuilder: from a Trace to the parts of a ViewIndex, curves first. REQUIRES: the functions are
-// called in this order.
+// IndexBuilder: from a Trace to the parts of a ViewIndex, curves first. REQUIRES: times and curves are
+// built first, then steps, then everything else.
 //
-// Thread safety: one thread. Cost: a few passes over rows and events, some bytes a row beside what it
+// Thread safety: times and curves may have a thread each, and so may later spaces, each order and each of
+// the columns' tasks. Cost: a few passes over rows and events, some bytes a row beside what it
 // builds; docs/viewer.md has seconds.
 
 #ifndef GMT_VIEWER_INDEX_INDEX_BUILDER_H_
@@ -25,13 +26,15 @@ namespace gmt::viewer {
 class IndexBuilder {
  public:
   // Both must outlive it.
-  IndexBuilder(const analysis::Trace& trace, IndexParts& parts) : trace_(trace), parts_(parts) {}
+  IndexBuilder(const analysis::Trace& trace, IndexParts& parts) : trace_(trace), parts_(parts) {
+    parts_.events = trace.last_step();
+  }
 
   void BuildTimes();
   void BuildCurves();
-  // Steps first: they are an axis of their own.
   void BuildSteps(const analysis::Cycles& cycles) { parts_.axes.SetSteps(cycles.cycles); }
-  void BuildColumns();
+  // What blocks are, by row; each task makes other columns.
+  std::vector<std::function<void()>> ColumnTasks();
   void BuildSpaces();
   void BuildOrder(Axis axis);
 

@@ -110,7 +110,7 @@ std::vector<AddressSpace> SpacesOf(const IndexParts& parts, const BlockQuery& qu
       const double to =
           life.death == kNeverFreed ? kNever : parts.axes.PositionOf(query.window.axis, life.death);
       // What is less than a column apart looks like one.
-      if (!seen.lives.empty() && from - seen.lives.back().second < columns.width) {
+      if (!seen.lives.empty() && from - seen.lives.back().second < query.window.width()) {
         seen.lives.back().second = to;
       } else {
         seen.lives.emplace_back(from, to);
@@ -169,8 +169,8 @@ BlockTile SelectBlocksOf(const IndexParts& parts, const BlockQuery& query,
   CandidateQuery wanted;
   wanted.axis = query.window.axis;
   wanted.lane = query.window.lane;
-  wanted.column = columns.width;
-  wanted.first_middle = columns.first_middle;
+  wanted.column = query.window.width();
+  wanted.middles = columns.middles;
   wanted.events = columns.middle;
   wanted.most = limits.candidates;
   const bool is_stacked = query.layout == Layout::kStacked;

@@ -189,14 +189,25 @@ double EndOfAxis(const IndexParts& parts, Axis axis) {
   return parts.axes.PositionOf(axis, parts.events) + (axis == Axis::kEvent ? 1 : 0);
 }
 
+std::vector<double> MiddlesOf(const Window& window) {
+  std::vector<double> middles(window.columns);
+  for (uint32_t c = 0; c < window.columns; ++c) middles[c] = window.MiddleOf(c);
+  return middles;
+}
+
+// One more than columns.
+std::vector<double> EdgesOf(const Window& window) {
+  std::vector<double> edges(window.columns + size_t{1});
+  for (uint32_t c = 0; c <= window.columns; ++c) edges[c] = window.EdgeOf(c);
+  return edges;
+}
+
 }  // namespace
 
 ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window) {
-  const double width = (window.to - window.from) / window.columns;
   ColumnEvents columns;
-  columns.width = width;
-  columns.first_middle = window.from + width / 2;
-  columns.middle = parts.axes.EventsAt(window.axis, columns.first_middle, width, window.columns);
+  columns.middles = MiddlesOf(window);
+  columns.middle = parts.axes.EventsAt(window.axis, columns.middles);
   columns.first = {parts.axes.EventAt(window.axis, window.from)};
   columns.last = {parts.axes.EventAt(window.axis, std::nextafter(window.to, -INFINITY))};
   return columns;
@@ -204,26 +215,22 @@ ColumnEvents FindColumnMiddles(const IndexParts& parts, const Window& window) {
 
 ColumnEvents FindColumnEvents(const IndexParts& parts, const Window& window) {
   const AxisMap& axes = parts.axes;
-  const double width = (window.to - window.from) / window.columns;
   ColumnEvents columns;
-  columns.width = width;
-  columns.first_middle = window.from + width / 2;
-  columns.middle = axes.EventsAt(window.axis, columns.first_middle, width, window.columns);
-  std::vector<uint32_t> edges = axes.EventsAt(window.axis, window.from, width, window.columns + 1);
+  columns.middles = MiddlesOf(window);
+  columns.middle = axes.EventsAt(window.axis, columns.middles);
+  const std::vector<double> edges = EdgesOf(window);
+  columns.first = axes.EventsAt(window.axis, edges);
   const double start = axes.PositionOf(window.axis, 0), end = EndOfAxis(parts, window.axis);
   for (uint32_t c = 0; c < window.columns; ++c) {
     // The column's end is the next one's: what happens there is not in this one.
-    const double edge = window.from + width * static_cast<double>(c + 1);
-    uint32_t last = edges[c + 1];
-    if (axes.PositionOf(window.axis, last) >= edge) {
-      last = axes.EventAt(window.axis, std::nextafter(edge, -INFINITY));
+    uint32_t last = columns.first[c + 1];
+    if (axes.PositionOf(window.axis, last) >= edges[c + 1]) {
+      last = axes.EventAt(window.axis, std::nextafter(edges[c + 1], -INFINITY));
     }
-    columns.last.push_back(std::max({last, edges[c], columns.middle[c]}));
-    const double middle = columns.first_middle + width * static_cast<double>(c);
-    columns.is_known.push_back(middle >= start && middle <= end);
+    columns.last.push_back(std::max({last, columns.first[c], columns.middle[c]}));
+    columns.is_known.push_back(columns.middles[c] >= start && columns.middles[c] <= end);
   }
-  edges.pop_back();
-  columns.first = std::move(edges);
+  columns.first.pop_back();
   return columns;
 }
 
@@ -233,7 +240,7 @@ CurveTile SelectCurveOf(const IndexParts& parts, const Window& window, bool with
   CurveTile tile;
   for (size_t c = 0; c < columns.count(); ++c) {
     tile.ns.push_back(window.axis == Axis::kTime
-                          ? columns.first_middle + columns.width * static_cast<double>(c)
+                          ? columns.middles[c]
                           : parts.axes.PositionOf(Axis::kTime, columns.middle[c]));
   }
   Counted counted(parts, columns, window.lane);

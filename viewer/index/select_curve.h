@@ -17,10 +17,10 @@
 namespace gmt::viewer {
 
 struct ColumnEvents {
-  double width = 0, first_middle = 0;  // on the axis
-  std::vector<uint32_t> middle;        // by column: the last event at or before its middle
-  std::vector<uint32_t> first, last;   // a column sees the states after these and all in between
-  std::vector<bool> is_known;          // the recording has that moment
+  std::vector<double> middles;        // by column: its middle, on the axis
+  std::vector<uint32_t> middle;       // the last event at or before it
+  std::vector<uint32_t> first, last;  // a column sees the states after these and all in between
+  std::vector<bool> is_known;         // the recording has that moment
 
   size_t count() const { return middle.size(); }
 };

@@ -24,12 +24,18 @@ inline constexpr uint32_t kNoRow = UINT32_MAX;
 inline constexpr uint32_t kMaxColumns = 8192;
 inline constexpr uint32_t kMaxBlocks = 30'000;
 
-// `columns` columns of equal width from `from` to `to`, each sampled at its middle.
+// `columns` columns of equal width from `from` to `to`, each sampled at its middle. Rounding decides on
+// which side of a middle an event lies that falls on it, so there is one way to work out a place; it is
+// the page's as well (data/columns.ts), else what C++ selects would not be what the page lays out.
 struct Window {
   uint32_t lane = 0;
   Axis axis = Axis::kTime;
   double from = 0, to = 0;
   uint32_t columns = 0;
+
+  double width() const { return (to - from) / columns; }  // of a column
+  double EdgeOf(uint32_t column) const { return from + column * width(); }
+  double MiddleOf(uint32_t column) const { return from + (column + 0.5) * width(); }
 };
 
 struct BlockQuery {

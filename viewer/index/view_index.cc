@@ -11,11 +11,15 @@
 #include "viewer/index/names.h"
 #include "viewer/index/select_blocks.h"
 #include "viewer/index/select_curve.h"
+#include "viewer/index/together.h"
 
 namespace gmt::viewer {
 namespace {
 
 using Stage = ViewIndex::Stage;
+
+// How much of the work is done when curves are there, and when steps are.
+constexpr double kCurvesShare = 0.2, kStepsShare = 0.3;
 
 absl::Status Check(const Window& window, const IndexParts& parts, Stage stage) {
   if (stage < Stage::kCurves) {
@@ -52,11 +56,11 @@ absl::Status Check(const BlockQuery& query, const IndexParts& parts, Stage stage
 }
 
 // Stacks are described and forgotten: held as text, those of a long run are hundreds of megabytes.
-std::vector<uint32_t> KeysOf(const analysis::Examination& examination, const BlockTable& blocks) {
+std::vector<uint32_t> KeysOf(const analysis::Examination& examination) {
+  const analysis::Rows& rows = examination.trace().rows;
   std::vector<bool> is_used(examination.definitions().stack_count() + size_t{1});
-  for (uint32_t row = 0; row < blocks.count(); ++row) {
-    const uint64_t stack = blocks.stack[row];
-    if (stack < is_used.size()) is_used[stack] = true;
+  for (uint32_t row = 0; row < rows.count(); ++row) {
+    if (rows.stack[row] < is_used.size()) is_used[rows.stack[row]] = true;
   }
   std::vector<uint32_t> keys(is_used.size());
   for (uint32_t stack = 1; stack < keys.size(); ++stack) {
@@ -83,31 +87,44 @@ std::unique_ptr<ViewIndex> ViewIndex::FromParts(std::unique_ptr<IndexParts> part
 
 void ViewIndex::Build(const analysis::Examination& examination, std::mutex& examining,
                       const Progress& progress) {
-  IndexBuilder builder(examination.trace(), *parts_);
-  progress("drawing curves", 0);
-  builder.BuildTimes();
-  progress("drawing curves", 0.1);
-  builder.BuildCurves();
-  Reach(Stage::kCurves);
-  progress("looking for training steps", 0.4);
+  BuildCurves(examination.trace(), progress);
+  const analysis::Cycles* cycles = nullptr;
   {
     const std::lock_guard lock(examining);
-    builder.BuildSteps(examination.cycles());
+    cycles = &examination.cycles();
   }
-  progress("noting blocks", 0.5);
-  builder.BuildColumns();
-  builder.BuildSpaces();
-  parts_->blocks.key_of_stack = KeysOf(examination, parts_->blocks);
-  progress("sorting blocks", 0.7);
-  builder.BuildOrder(Axis::kTime);
-  progress("sorting blocks", 0.8);
-  builder.BuildOrder(Axis::kEvent);
-  if (parts_->axes.has_steps()) {
-    progress("sorting blocks", 0.9);
-    builder.BuildOrder(Axis::kStep);
+  BuildBlocks(examination, *cycles, progress);
+}
+
+void ViewIndex::BuildCurves(const analysis::Trace& trace, const Progress& progress) {
+  builder_ = std::make_unique<IndexBuilder>(trace, *parts_);
+  progress("drawing curves", 0);
+  RunTogether({[this] { builder_->BuildCurves(); }, [this] { builder_->BuildTimes(); }},
+              [&](size_t ended) {
+                progress("drawing curves", kCurvesShare * static_cast<double>(ended) / 2);
+              });
+  Reach(Stage::kCurves);
+}
+
+void ViewIndex::BuildBlocks(const analysis::Examination& examination,
+                            const analysis::Cycles& cycles, const Progress& progress) {
+  IndexBuilder& builder = *builder_;
+  builder.BuildSteps(cycles);
+  progress("sorting blocks", kStepsShare);
+  std::vector<std::function<void()>> tasks;  // the longest first
+  for (const Axis axis : {Axis::kTime, Axis::kStep, Axis::kEvent}) {
+    if (axis == Axis::kStep && !parts_->axes.has_steps()) continue;
+    tasks.push_back([&builder, axis] { builder.BuildOrder(axis); });
   }
+  tasks.push_back([&] { builder.BuildSpaces(); });
+  for (std::function<void()>& task : builder.ColumnTasks()) tasks.push_back(std::move(task));
+  tasks.push_back([&] { parts_->blocks.key_of_stack = KeysOf(examination); });
+  RunTogether(tasks, [&](size_t ended) {
+    const double share = static_cast<double>(ended) / static_cast<double>(tasks.size());
+    progress("sorting blocks", kStepsShare + (1 - kStepsShare) * share);
+  });
+  builder_.reset();
   Reach(Stage::kBlocks);
-  progress("sorting blocks", 1);
 }
 
 void ViewIndex::AddCategories(const analysis::Trace& trace,

@@ -37,6 +37,7 @@
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination.h"
+#include "analysis/phases.h"
 #include "analysis/trace.h"
 #include "viewer/index/tiles.h"
 
@@ -63,12 +64,13 @@ struct SelectLimits {
   uint64_t column_updates = 15'000'000;  // of the stack's height
 };
 
-class IndexParts;  // index_parts.h
+class IndexBuilder;  // index_builder.h
+class IndexParts;    // index_parts.h
 
 class ViewIndex {
  public:
   enum class Stage : uint8_t { kNothing, kCurves, kBlocks, kReady };
-  // From the building thread. What it does, for a person, and how far it is with all of it (0..1).
+  // From one thread at a time. What it does, for a person, and how far it is with all of it (0..1).
   using Progress = std::function<void(std::string_view what, double fraction)>;
 
   ViewIndex();
@@ -76,9 +78,15 @@ class ViewIndex {
   ViewIndex(const ViewIndex&) = delete;
   ViewIndex& operator=(const ViewIndex&) = delete;
 
-  // Up to kBlocks. Holds `examining` while it asks `examination`, which is for one thread at a time.
+  // Up to kBlocks: BuildCurves(), then BuildBlocks(). Holds `examining` while it asks `examination` for
+  // the steps of the loop, which is for one thread at a time.
   void Build(const analysis::Examination& examination, std::mutex& examining,
              const Progress& progress);
+  // Up to kCurves.
+  void BuildCurves(const analysis::Trace& trace, const Progress& progress);
+  // Up to kBlocks, on as many threads as there are processors. REQUIRES: kCurves, of the same trace.
+  void BuildBlocks(const analysis::Examination& examination, const analysis::Cycles& cycles,
+                   const Progress& progress);
   // Up to kReady. REQUIRES: kBlocks, of the same trace.
   void AddCategories(const analysis::Trace& trace, const analysis::Categories& categories);
 
@@ -111,6 +119,7 @@ class ViewIndex {
   void Reach(Stage stage) { stage_.store(stage, std::memory_order_release); }
 
   std::unique_ptr<IndexParts> parts_;
+  std::unique_ptr<IndexBuilder> builder_;  // between BuildCurves() and BuildBlocks()
   std::atomic<Stage> stage_ = Stage::kNothing;
 };
 

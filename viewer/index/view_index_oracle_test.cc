@@ -213,7 +213,7 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
   }
   static double Middle(const Window& window, uint32_t column) {
     const double width = (window.to - window.from) / window.columns;
-    return window.from + width / 2 + width * column;
+    return window.from + (column + 0.5) * width;
   }
   std::string Text(const BlockQuery& query) const {
     const Window& w = query.window;

@@ -64,6 +64,7 @@ class ViewIndexTest : public ::testing::Test {
   std::unique_ptr<analysis::Examination> examination_;
   std::mutex examining_;
   ViewIndex index_;
+  uint64_t pinned_ = 0;
 };
 
 TEST_F(ViewIndexTest, FullestDeviceComesFirstAndItsBlocksBeforeItsSegments) {
@@ -135,6 +136,34 @@ TEST_F(ViewIndexTest, BlocksShorterThanAColumnStayInTheRest) {
   const CurveTile curve = *index_.SelectCurve(query.window);
   EXPECT_EQ(curve.series[0].max[3], 100);
   EXPECT_EQ(curve.series[0].min[3], 0);
+}
+
+// Twelve events on seven columns: the middle of column 3 is 6; half a column and three more, added up,
+// would be 5.999.... A page that has the block there lays others on it.
+TEST_F(ViewIndexTest, BlockThatIsTakenAtTheMiddleOfAColumnIsInIt) {
+  const auto let_pass = [&](uint64_t events) {
+    for (; events > 0; --events) script_.Pinned(++pinned_ << 12, 64);
+  };
+  let_pass(4);
+  script_.Block(0x2000, 4096);
+  script_.Block(0x1000, 512);
+  let_pass(1);
+  script_.FreeBlock(0x2000);
+  let_pass(1);
+  script_.FreeBlock(0x1000);
+  let_pass(1);
+  Build();
+  BlockQuery query;
+  query.window = {0, Axis::kEvent, 0, 12, 7};
+  query.high = 8192;
+  query.rows = 8;
+  const CurveTile curve = *index_.SelectCurve(query.window);
+  EXPECT_THAT(curve.event, ElementsAre(0, 2, 4, 6, 7, 9, 11));
+  EXPECT_THAT(curve.series[0].mid, ElementsAre(0, 0, 0, 4608, 4608, 512, 0));
+  const BlockTile tile = *index_.SelectBlocks(query);
+  EXPECT_THAT(tile.row, ElementsAre(kNoRow, testing::_));
+  EXPECT_THAT(tile.run_column, ElementsAre(3, 5));
+  EXPECT_THAT(tile.run_bytes, ElementsAre(512, 0));
 }
 
 TEST_F(ViewIndexTest, SegmentsLieSideBySideWithoutTheirGaps) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "viewer/index/names.h"
-#include "viewer/questions/row_filter.h"
 #include "viewer/questions/segments.h"
 
 namespace gmt::viewer {
@@ -97,8 +97,8 @@ Piece Whole(const SegmentMap& segment, size_t index, int direction) {
   return whole;
 }
 
-void Place(Recording& recording, RowId row, BlockDetails& block) {
-  const std::optional<SegmentMap> segment = SegmentOf(recording, row, block.birth);
+void Place(Recording& recording, RowId row, const std::vector<RowId>& held, BlockDetails& block) {
+  const std::optional<SegmentMap> segment = SegmentOf(recording, row, block.birth, held);
   if (!segment) return;
   block.segment = {segment->address, segment->size, block.address - segment->address};
   if (block.pool.empty()) block.pool = PoolName(recording.rows(), *segment);
@@ -113,18 +113,17 @@ void Place(Recording& recording, RowId row, BlockDetails& block) {
   }
 }
 
-BlockDetails::SameStack SameStackOf(Recording& recording, RowId row, const BlockDetails& block) {
+BlockDetails::SameStack SameStackOf(Recording& recording, RowId row, const std::vector<RowId>& held,
+                                    const BlockDetails& block) {
   const analysis::Rows& rows = recording.rows();
   BlockDetails::SameStack same;
-  for (const RowId other : recording.held.After(block.birth)) {
+  for (const RowId other : held) {
     const bool counts = rows.stack[other] == rows.stack[row] &&
                         recording.IsIn(recording.lanes[*block.lane], other) &&
                         rows.HeldAfter(other, block.birth);
     if (counts) same.live_bytes += rows.size[other];
   }
-  absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
-  GroupHistory& history =
-      recording.histories.Get(recording, *block.lane, TableQuery::kStack, {}, *all);
+  GroupHistory& history = recording.histories.OfStacks(recording, *block.lane);
   const uint32_t group = history.grouper.Of(row);
   same.blocks = history.blocks[group];
   same.peak_bytes = history.peak_bytes[group];
@@ -152,8 +151,9 @@ absl::StatusOr<BlockDetails> DescribeBlock(Recording& recording, uint32_t row) {
   if (const uint32_t stack = rows.forward_stack[row]) {
     block.forward_stack = recording.frames.Info(stack);
   }
-  Place(recording, row, block);
-  if (block.lane) block.same_stack = SameStackOf(recording, row, block);
+  const std::vector<RowId> held = recording.held.After(block.birth);
+  Place(recording, row, held, block);
+  if (block.lane) block.same_stack = SameStackOf(recording, row, held, block);
   return block;
 }
 

@@ -1,6 +1,7 @@
 #include "viewer/questions/group_history.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "viewer/questions/recording.h"
@@ -10,57 +11,118 @@ namespace gmt::viewer {
 namespace {
 
 using analysis::RowId;
-using analysis::Step;
+
+using Histories = std::vector<std::unique_ptr<GroupHistory>>;
 
 constexpr uint32_t kNoGroup = UINT32_MAX;
 
-// By row; kNoGroup: not of the lane, or not let through. One column in the order of the rows, so that
-// the walk over the events looks up one number where it would look up five.
-std::vector<uint32_t> GroupsOfRows(Recording& recording, uint32_t lane, RowFilter& filter,
-                                   Grouper& grouper) {
-  const Questions::Lane of = recording.lanes[lane];
-  std::vector<uint32_t> groups(recording.rows().count(), kNoGroup);
-  for (RowId row = 0; row < groups.size(); ++row) {
-    if (recording.IsIn(of, row) && filter.Matches(row)) groups[row] = grouper.Of(row);
-  }
-  return groups;
-}
-
-std::unique_ptr<GroupHistory> MakeHistory(Recording& recording, uint32_t lane, TableQuery::By by,
-                                          RowFilter& filter) {
-  auto history = std::make_unique<GroupHistory>(recording, by);
-  const std::vector<uint32_t> groups = GroupsOfRows(recording, lane, filter, history->grouper);
-  const analysis::Rows& rows = recording.rows();
-  std::vector<uint64_t>& peaks = history->peak_bytes;
-  std::vector<uint64_t> live(history->grouper.count(), 0);
-  history->blocks.assign(live.size(), 0);
-  const auto bear = [&](RowId row) {
-    live[groups[row]] += rows.size[row];
-    ++history->blocks[groups[row]];
-  };
-  for (RowId row = 0; row < groups.size(); ++row) {
-    if (groups[row] != kNoGroup && rows.birth[row] == 0) bear(row);
-  }
-  peaks = live;
-  const analysis::Steps& steps = recording.trace().steps;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const analysis::StepRecord record = steps[i];
-    if (record.row == analysis::kNoRow || groups[record.row] == kNoGroup) continue;
-    const uint32_t group = groups[record.row];
-    if (record.is_death) {
-      live[group] -= rows.size[record.row];
-    } else {
-      bear(record.row);
-      peaks[group] = std::max(peaks[group], live[group]);
+// One walk over all events for any number of lanes. Their groups are numbered together in one column in
+// the order of the rows, so that the walk looks up one number where it would look up five.
+class HistoryMaker {
+ public:
+  HistoryMaker(Recording& recording, std::vector<uint32_t> lanes, TableQuery::By by)
+      : recording_(recording), lanes_(std::move(lanes)), numbers_(lanes_.size()) {
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      histories_.push_back(std::make_unique<GroupHistory>(recording, by));
     }
   }
-  return history;
-}
+
+  Histories Make(RowFilter& filter) {
+    NumberRows(filter);
+    Walk();
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      for (const uint32_t number : numbers_[i]) {
+        histories_[i]->peak_bytes.push_back(sums_[number].peak);
+        histories_[i]->blocks.push_back(sums_[number].blocks);
+      }
+    }
+    return std::move(histories_);
+  }
+
+ private:
+  struct Sum {
+    uint64_t live = 0, peak = 0, blocks = 0;
+  };
+
+  // Of `lanes_`; their count: in none of them. Neighbours are mostly of one lane.
+  size_t LaneOf(RowId row) {
+    if (last_ < lanes_.size() && recording_.IsIn(recording_.lanes[lanes_[last_]], row)) {
+      return last_;
+    }
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      if (recording_.IsIn(recording_.lanes[lanes_[i]], row)) return last_ = i;
+    }
+    return lanes_.size();
+  }
+
+  void NumberRows(RowFilter& filter) {
+    groups_.assign(recording_.rows().count(), kNoGroup);
+    for (RowId row = 0; row < groups_.size(); ++row) {
+      const size_t lane = LaneOf(row);
+      if (lane == lanes_.size() || !filter.Matches(row)) continue;
+      std::vector<uint32_t>& numbers = numbers_[lane];
+      const uint32_t group = histories_[lane]->grouper.Of(row);
+      if (group == numbers.size()) {
+        numbers.push_back(static_cast<uint32_t>(sums_.size()));
+        sums_.emplace_back();
+      }
+      groups_[row] = numbers[group];
+    }
+  }
+
+  void Walk() {
+    const analysis::Rows& rows = recording_.rows();
+    const auto bear = [&](RowId row) {
+      Sum& sum = sums_[groups_[row]];
+      sum.live += rows.size[row];
+      ++sum.blocks;
+      sum.peak = std::max(sum.peak, sum.live);
+    };
+    for (RowId row = 0; row < groups_.size(); ++row) {
+      if (groups_[row] != kNoGroup && rows.birth[row] == 0) bear(row);
+    }
+    const analysis::Steps& steps = recording_.trace().steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const analysis::StepRecord record = steps[i];
+      if (record.row == analysis::kNoRow || groups_[record.row] == kNoGroup) continue;
+      if (record.is_death) {
+        sums_[groups_[record.row]].live -= rows.size[record.row];
+      } else {
+        bear(record.row);
+      }
+    }
+  }
+
+  Recording& recording_;
+  const std::vector<uint32_t> lanes_;
+  size_t last_ = 0;
+  Histories histories_;
+  std::vector<std::vector<uint32_t>> numbers_;  // by lane and group: index of sums_
+  std::vector<uint32_t> groups_;  // by row: the same; kNoGroup: of no lane, or not let through
+  std::vector<Sum> sums_;
+};
 
 }  // namespace
 
+GroupHistory& GroupHistories::OfStacks(Recording& recording, uint32_t lane) {
+  if (of_stacks_.empty()) {
+    std::vector<uint32_t> lanes(recording.lanes.size());
+    std::iota(lanes.begin(), lanes.end(), 0u);
+    absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
+    of_stacks_ = HistoryMaker(recording, std::move(lanes), TableQuery::kStack).Make(*all);
+  }
+  return *of_stacks_[lane];
+}
+
+void GroupHistories::ForgetCategories() {
+  std::erase_if(entries_, [](const Entry& entry) {
+    return entry.by == TableQuery::kCategory || !entry.filter.category.empty();
+  });
+}
+
 GroupHistory& GroupHistories::Get(Recording& recording, uint32_t lane, TableQuery::By by,
                                   const Filter& filter, RowFilter& row_filter) {
+  if (by == TableQuery::kStack && filter == Filter{}) return OfStacks(recording, lane);
   const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.lane == lane && entry.by == by && entry.filter == filter;
   });
@@ -69,7 +131,8 @@ GroupHistory& GroupHistories::Get(Recording& recording, uint32_t lane, TableQuer
     return *entries_.back().history;
   }
   if (entries_.size() == kKept) entries_.erase(entries_.begin());
-  entries_.push_back({lane, by, filter, MakeHistory(recording, lane, by, row_filter)});
+  Histories made = HistoryMaker(recording, {lane}, by).Make(row_filter);
+  entries_.push_back({lane, by, filter, std::move(made.front())});
   return *entries_.back().history;
 }
 

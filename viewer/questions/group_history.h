@@ -2,7 +2,8 @@
 //
 // What the groups of a table (viewer/questions/grouper.h) were over the whole recording: how many blocks
 // they have had and the most that they held at one moment. That takes a walk over all events, so the
-// last ones asked for are kept.
+// last ones asked for are kept; those of all stacks, which every click on a block asks for, are found for
+// all lanes in one walk and kept for good.
 //
 // Thread safety: one thread at a time.
 
@@ -31,12 +32,14 @@ class GroupHistories {
  public:
   static constexpr size_t kKept = 8;
 
+  // By stack, of all blocks of a lane. Valid as long as this.
+  GroupHistory& OfStacks(Recording& recording, uint32_t lane);
   // Of the blocks of a lane that the filter lets through. Valid until the next call.
   // REQUIRES: `row_filter` is of `filter`.
   GroupHistory& Get(Recording& recording, uint32_t lane, TableQuery::By by, const Filter& filter,
                     RowFilter& row_filter);
-  // Categories have become known.
-  void Clear() { entries_.clear(); }
+  // Categories have become known: what was found by them, or about them, is no longer so.
+  void ForgetCategories();
 
  private:
   struct Entry {
@@ -45,7 +48,8 @@ class GroupHistories {
     Filter filter;
     std::unique_ptr<GroupHistory> history;
   };
-  std::vector<Entry> entries_;  // the last one asked for comes last
+  std::vector<Entry> entries_;                            // the last one asked for comes last
+  std::vector<std::unique_ptr<GroupHistory>> of_stacks_;  // by lane; empty: not asked for yet
 };
 
 }  // namespace gmt::viewer

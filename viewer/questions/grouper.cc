@@ -10,6 +10,13 @@ namespace gmt::viewer {
 
 using analysis::FrameText;
 
+Grouper::Grouper(Recording& recording, TableQuery::By by) : recording_(recording), by_(by) {
+  const bool is_by_stack =
+      by == TableQuery::kStack || by == TableQuery::kFunction || by == TableQuery::kFile;
+  if (!is_by_stack) return;
+  of_stack_.assign(recording.frames.definitions().stack_count() + size_t{1}, kNotMet);
+}
+
 Grouper::Key Grouper::LabelOf(uint32_t stack) {
   const auto [found, is_new] = by_stack_.try_emplace(stack);
   if (!is_new) return found->second;
@@ -50,13 +57,23 @@ Grouper::Key Grouper::KeyOf(uint32_t row) {
   return {true, row};
 }
 
-uint32_t Grouper::Of(uint32_t row) {
-  const Key key = KeyOf(row);
-  if (last_group_ != UINT32_MAX && key == last_key_) return last_group_;
+uint32_t Grouper::Find(const Key& key) {
   const auto [found, is_new] = groups_.try_emplace(key, count());
   if (is_new) keys_.push_back(key);
+  return found->second;
+}
+
+uint32_t Grouper::Of(uint32_t row) {
+  // Ids of a damaged file may be anything: what is beyond the stacks goes the other way.
+  const uint32_t stack = recording_.rows().stack[row];
+  if (stack < of_stack_.size()) {
+    uint32_t& group = of_stack_[stack];
+    return group != kNotMet ? group : group = Find(KeyOf(row));
+  }
+  const Key key = KeyOf(row);
+  if (last_group_ != UINT32_MAX && key == last_key_) return last_group_;
   last_key_ = key;
-  return last_group_ = found->second;
+  return last_group_ = Find(key);
 }
 
 Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {

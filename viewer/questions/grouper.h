@@ -3,8 +3,8 @@
 // Grouper: which row of a table a block belongs to. Groups get numbers as they are met, so that sums can
 // be kept in arrays.
 //
-// Thread safety: one thread at a time. Cost: a look-up for a block; names of functions and files are
-// found once for a stack.
+// Thread safety: one thread at a time. Cost: a look-up for a block, by stack one in an array; names of
+// functions and files are found once for a stack.
 
 #ifndef GMT_VIEWER_QUESTIONS_GROUPER_H_
 #define GMT_VIEWER_QUESTIONS_GROUPER_H_
@@ -24,7 +24,7 @@ struct Recording;
 class Grouper {
  public:
   // REQUIRES: `by` is not kBlock: each block is its own group.
-  Grouper(Recording& recording, TableQuery::By by) : recording_(recording), by_(by) {}
+  Grouper(Recording& recording, TableQuery::By by);
 
   uint32_t Of(uint32_t row);
   uint32_t count() const { return static_cast<uint32_t>(keys_.size()); }
@@ -51,6 +51,7 @@ class Grouper {
   };
   Key KeyOf(uint32_t row);
   Key LabelOf(uint32_t stack);
+  uint32_t Find(const Key& key);
 
   Recording& recording_;
   const TableQuery::By by_;
@@ -58,6 +59,9 @@ class Grouper {
   absl::flat_hash_map<Key, uint32_t> groups_;
   Key last_key_;
   uint32_t last_group_ = UINT32_MAX;
+  // kStack, kFunction, kFile: by stack; kNotMet: of none of its blocks was asked yet.
+  static constexpr uint32_t kNotMet = UINT32_MAX;
+  std::vector<uint32_t> of_stack_;
   // kFunction, kFile.
   absl::flat_hash_map<uint32_t, Key> by_stack_;
   absl::flat_hash_map<std::string, uint64_t> by_label_;

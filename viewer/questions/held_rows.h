@@ -10,7 +10,7 @@
 // Births are looked at in their order, which is nearly that of memory, and no death is looked at at all.
 //
 // Thread safety: one thread at a time. Cost: a walk over the births at first; then those since a
-// checkpoint (some 100,000) and what is held. Memory: kMaxIds rows at most, or one checkpoint.
+// checkpoint (some 10,000) and what is held. Memory: kMaxIds rows at most, or one checkpoint.
 
 #ifndef GMT_VIEWER_QUESTIONS_HELD_ROWS_H_
 #define GMT_VIEWER_QUESTIONS_HELD_ROWS_H_
@@ -24,7 +24,7 @@ namespace gmt::viewer {
 
 class HeldRows {
  public:
-  static constexpr analysis::Step kSpacing = 1 << 18;
+  static constexpr analysis::Step kSpacing = 1 << 16;
   static constexpr size_t kMaxIds = size_t{16} << 20;
 
   // `spacing`: events between checkpoints, more where `max_ids` would be exceeded.

@@ -7,7 +7,6 @@
 #include "viewer/questions/find.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/recording.h"
-#include "viewer/questions/row_filter.h"
 #include "viewer/questions/segments.h"
 #include "viewer/questions/table.h"
 
@@ -31,7 +30,7 @@ Questions::~Questions() = default;
 
 void Questions::SetCategories(const analysis::Categories* categories) {
   state_->recording.categories = categories;
-  state_->recording.histories.Clear();
+  state_->recording.histories.ForgetCategories();
   state_->recording.found_total.reset();
 }
 
@@ -39,9 +38,7 @@ void Questions::Prepare() {
   Recording& recording = state_->recording;
   recording.held.Prepare();
   recording.phases();
-  if (recording.lanes.empty()) return;
-  absl::StatusOr<RowFilter> all = RowFilter::Make(recording, {});
-  recording.histories.Get(recording, 0, TableQuery::kStack, {}, *all);
+  if (!recording.lanes.empty()) recording.histories.OfStacks(recording, 0);
 }
 
 absl::StatusOr<BlockDetails> Questions::AnswerBlock(uint32_t row) {

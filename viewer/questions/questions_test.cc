@@ -71,6 +71,47 @@ TEST_F(QuestionsTest, BlockIsToldWithItsPlaceAndItsNeighbours) {
   EXPECT_THAT(details->stack.frames, SizeIs(2));
 }
 
+TEST_F(QuestionsTest, WhatStacksHeldIsKnownInEveryLane) {
+  script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
+  script_.Block(0x10000000, kMiB, {"same"});
+  script_.Block(0x10000000 + kMiB, kMiB, {"same"});
+  script_.FreeBlock(0x10000000);
+  script_.Alloc(0x30000000, 3 * kMiB, {"same"});
+  Questions& questions = Ask();
+  questions.Prepare();
+  const auto block = questions.AnswerBlock(2), driver = questions.AnswerBlock(3);
+  ASSERT_TRUE(block.ok() && driver.ok());
+  EXPECT_EQ(block->same_stack.blocks, 2u);
+  EXPECT_EQ(block->same_stack.peak_bytes, 2 * kMiB);
+  // The driver's memory from the same stack is another lane's.
+  EXPECT_EQ(driver->same_stack.blocks, 1u);
+  EXPECT_EQ(driver->same_stack.peak_bytes, 3 * kMiB);
+}
+
+TEST_F(QuestionsTest, WhatWasFoundWithoutCategoriesIsFoundAgainWithThem) {
+  script_.Alloc(0x10000000, 20 * kMiB, {"segment"});
+  script_.Block(0x10000000, kMiB, {"forward"});
+  Questions& questions = Ask();
+  TableQuery by_category;
+  by_category.by = TableQuery::kCategory;
+  by_category.limit = 10;
+  by_category.scope.to = 2;
+  TableQuery of_workspaces;
+  of_workspaces.limit = 10;
+  of_workspaces.scope.to = 2;
+  of_workspaces.scope.filter.category = "workspaces";
+  EXPECT_EQ(questions.AnswerTable(by_category)->rows.at(0).name, "unknown");
+  EXPECT_THAT(questions.AnswerTable(of_workspaces)->rows, SizeIs(0));
+  const analysis::Categories categories(std::vector<analysis::Categories::Assignment>(
+                                            trace_.rows.count(), {analysis::Category::kWorkspaces}),
+                                        {"a test says so"});
+  questions.SetCategories(&categories);
+  EXPECT_EQ(questions.AnswerTable(by_category)->rows.at(0).name, "workspaces");
+  const auto table = questions.AnswerTable(of_workspaces);
+  ASSERT_THAT(table->rows, SizeIs(1));
+  EXPECT_EQ(table->rows[0].peak_bytes, kMiB);
+}
+
 TEST_F(QuestionsTest, WhatIsNotThereIsSaid) {
   script_.Alloc(0x1000, 64);
   Questions& questions = Ask();

@@ -34,6 +34,7 @@ class RandomRecording {
 
   const analysis::Trace& trace() const { return trace_; }
   const format::Definitions& definitions() { return script_.definitions(); }
+  const format::EventBatch& batch() const { return script_.batch(); }
 
   // Of everything that there is.
   std::vector<Questions::Lane> lanes() const {

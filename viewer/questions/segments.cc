@@ -154,12 +154,12 @@ std::string PoolName(const analysis::Rows& rows, const SegmentMap& segment) {
   return name;
 }
 
-std::optional<SegmentMap> SegmentOf(Recording& recording, RowId row, uint32_t event) {
+std::optional<SegmentMap> SegmentOf(const Recording& recording, RowId row, uint32_t event,
+                                    const std::vector<RowId>& held) {
   const analysis::Rows& rows = recording.rows();
   if (rows.heap[row] <= analysis::kHostHeap) return std::nullopt;
   const uint64_t address = rows.address[row];
-  for (SegmentMap& segment :
-       SegmentsAfter(recording.trace(), rows.device[row], event, recording.held.After(event))) {
+  for (SegmentMap& segment : SegmentsAfter(recording.trace(), rows.device[row], event, held)) {
     if (address >= segment.address && address < segment.end()) return std::move(segment);
   }
   return std::nullopt;

@@ -29,8 +29,10 @@ absl::StatusOr<Segments> MakeSegments(Recording& recording, uint32_t lane, uint3
 std::string PoolName(const analysis::Rows& rows, const analysis::SegmentMap& segment);
 
 // The segment in which a block lies after an event, with all that is in it then; nullopt: in none.
-std::optional<analysis::SegmentMap> SegmentOf(Recording& recording, analysis::RowId row,
-                                              uint32_t event);
+// REQUIRES: `held` is HeldRows::After(event).
+std::optional<analysis::SegmentMap> SegmentOf(const Recording& recording, analysis::RowId row,
+                                              uint32_t event,
+                                              const std::vector<analysis::RowId>& held);
 
 }  // namespace gmt::viewer
 

@@ -97,12 +97,13 @@ std::optional<OtherSide> ReadOtherSide(Parameters& parameters, size_t files) {
   const auto file = parameters.OptionalInteger("other_file", 0, files - 1);
   const auto lane = OptionalSmall(parameters, "other_lane");
   const auto to = OptionalSmall(parameters, "other_to");
+  const auto window = parameters.OptionalInteger("other_window", 0, UINT32_MAX);
   if (!file && !lane && !to) return std::nullopt;
   if (!file || !lane || !to) {
     parameters.Refuse("other_file, other_lane and other_to: all of them or none");
     return std::nullopt;
   }
-  return OtherSide{static_cast<size_t>(*file), *lane, *to};
+  return OtherSide{static_cast<size_t>(*file), *lane, *to, window};
 }
 
 }  // namespace gmt::viewer

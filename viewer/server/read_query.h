@@ -28,6 +28,7 @@ TableQuery ReadTableQuery(Parameters& parameters);
 struct OtherSide {
   size_t file = 0;
   uint32_t lane = 0, to = 0;
+  std::optional<uint64_t> window;  // of a recording that goes on
 };
 std::optional<OtherSide> ReadOtherSide(Parameters& parameters, size_t files);
 

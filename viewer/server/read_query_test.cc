@@ -89,7 +89,11 @@ TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
 TEST(ReadQueryTest, OtherSideIsWholeOrNotThere) {
   Parameters whole("other_file=1&other_lane=0&other_to=9"), none(""), half("other_file=1"),
       far("other_file=2&other_lane=0&other_to=9");
-  EXPECT_EQ(ReadOtherSide(whole, 2)->to, 9);
+  const auto other = ReadOtherSide(whole, 2);
+  EXPECT_EQ(other->to, 9);
+  EXPECT_EQ(other->window, std::nullopt);
+  Parameters live("other_file=1&other_lane=0&other_to=9&other_window=3");
+  EXPECT_EQ(ReadOtherSide(live, 2)->window, 3);
   EXPECT_EQ(Wrong(whole), "");
   EXPECT_EQ(ReadOtherSide(none, 2), std::nullopt);
   EXPECT_EQ(Wrong(none), "");

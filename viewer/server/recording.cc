@@ -1,13 +1,18 @@
 #include "viewer/server/recording.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <new>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "viewer/index/index_cache.h"
+#include "viewer/index/together.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/server/tile_slabs.h"
 
@@ -19,14 +24,25 @@ using Json = nlohmann::ordered_json;
 // How much of the work is done when a part of it is: measured on recordings of a million events.
 constexpr double kRead = 0.5, kIndexed = 0.8;
 
+constexpr int kNice = 19;  // of who writes the index
+
 // Of one state; a change of state is told at once.
 constexpr std::chrono::milliseconds kTellEvery{100};
+
+double OfIndex(double fraction) {
+  return kRead + (kIndexed - kRead) * std::clamp(fraction, 0.0, 1.0);
+}
 
 std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
 
 // Text of our own making.
 Json ParseJson(const std::string& text) {
@@ -38,7 +54,11 @@ Json ParseJson(const std::string& text) {
 
 ServedRecording::ServedRecording(uint32_t file, std::string path, const Backend& backend,
                                  std::function<void()> changed)
-    : file_(file), path_(std::move(path)), backend_(backend), changed_(std::move(changed)) {
+    : file_(file),
+      number_(NextNumber()),
+      path_(std::move(path)),
+      backend_(backend),
+      changed_(std::move(changed)) {
   meta_ = EmptyMeta();
 }
 
@@ -46,34 +66,59 @@ void ServedRecording::Load(Keep keep) {
   absl::Status status;
   try {
     status = LoadOrFail(keep);
-  } catch (const std::bad_alloc&) {
-    status =
-        absl::ResourceExhaustedError(absl::StrCat(path_, ": there is not enough memory for it"));
   } catch (const std::exception& error) {
     status = absl::InternalError(absl::StrCat(path_, ": ", error.what()));
   }
-  if (status.ok()) return;
+  if (!status.ok()) Refuse(std::string(status.message()));
+}
+
+void ServedRecording::Refuse(std::string why) {
   {
     const std::lock_guard lock(telling_);
-    error_ = std::string(status.message());
+    error_ = std::move(why);
   }
   Tell(State::kFailed, "", 0);
 }
 
 absl::Status ServedRecording::LoadOrFail(Keep keep) {
-  index_was_kept_ = UseKeptIndex();
+  index_was_kept_ = keep != Keep::kUnused && UseKeptIndex();
   if (absl::Status status = ReadFile(); !status.ok()) return status;
-  if (!index_was_kept_) BuildIndex();
-  AddQuestions();
-  SetMeta(FullMeta());
-  Tell(State::kBlocks, "finding out what memory is for", kIndexed);
-  AddCategories();
+  // Curves and blocks need the trace alone, everything else the examination.
+  RunTogether({[this] {
+                 if (!index_was_kept_) BuildCurves();
+               },
+               [this] { FindSteps(); }},
+              [](size_t) {});
+  const analysis::Cycles& cycles = FindSteps();
+  RunTogether({[this] {
+                 AddQuestions();
+                 FindCategories();
+               },
+               [this, &cycles] {
+                 if (!index_was_kept_) BuildBlocks(cycles);
+                 AddQuestions();
+                 SetMeta(FullMeta());
+                 Tell(State::kBlocks, "finding out what memory is for", kIndexed);
+               }},
+              [](size_t) {});
+  if (!index_was_kept_) owned_index_->AddCategories(data_->trace, *categories_);
   Tell(State::kReady, "", 1);
-  // Where it cannot be kept it is built again the next time.
-  if (keep == Keep::kIndex && !index_was_kept_) {
-    (void)SaveIndex(path_, *owned_index_, Dump(meta()));
-  }
+  if (keep == Keep::kIndex && !index_was_kept_) KeepIndex();
   return absl::OkStatus();
+}
+
+// Of a large recording it is a gigabyte, and its user looks around already: it is written with what
+// nobody else wants of the processors. Where it cannot be kept it is built again the next time.
+void ServedRecording::KeepIndex() const {
+  const auto save = [this] {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone
+    (void)SaveIndex(path_, *owned_index_, Dump(meta()));
+  };
+  try {
+    std::thread(save).join();
+  } catch (const std::system_error&) {
+    // No thread is to be had.
+  }
 }
 
 bool ServedRecording::UseKeptIndex() {
@@ -104,36 +149,43 @@ absl::Status ServedRecording::ReadFile() {
   return absl::OkStatus();
 }
 
-void ServedRecording::BuildIndex() {
+void ServedRecording::BuildCurves() {
   owned_index_ = std::make_unique<ViewIndex>();
-  ViewIndex& index = *owned_index_;
-  index_.store(&index, std::memory_order_release);
-  bool is_coarse = false;
-  index.Build(*examination_, examining_, [&](std::string_view what, double fraction) {
-    if (!is_coarse && index.stage() >= ViewIndex::Stage::kCurves) {
-      is_coarse = true;
-      SetMeta(CoarseMeta());
-    }
-    Tell(is_coarse ? State::kCoarse : State::kLoading, what,
-         kRead + (kIndexed - kRead) * std::clamp(fraction, 0.0, 1.0));
+  index_.store(owned_index_.get(), std::memory_order_release);
+  double reached = OfIndex(0);
+  owned_index_->BuildCurves(data_->trace, [&](std::string_view what, double fraction) {
+    Tell(State::kLoading, what, reached = OfIndex(fraction));
+  });
+  SetMeta(CoarseMeta());
+  Tell(State::kCoarse, "sorting blocks", reached);
+}
+
+void ServedRecording::BuildBlocks(const analysis::Cycles& cycles) {
+  owned_index_->BuildBlocks(*examination_, cycles, [this](std::string_view what, double fraction) {
+    Tell(State::kCoarse, what, OfIndex(fraction));
   });
 }
 
+const analysis::Cycles& ServedRecording::FindSteps() {
+  const std::lock_guard lock(examining_);
+  return examination_->cycles();
+}
+
+// By whoever needs them first; the other waits.
 void ServedRecording::AddQuestions() {
   std::vector<Questions::Lane> lanes;
   for (const Lane& lane : owned_index_->lanes()) lanes.push_back({lane.device, lane.heap});
   const std::lock_guard lock(examining_);
-  questions_ = std::make_unique<Questions>(*examination_, std::move(lanes));
-  questions_->Prepare();
+  if (questions_ != nullptr) return;
+  auto questions = std::make_unique<Questions>(*examination_, std::move(lanes));
+  questions->Prepare();
+  questions_ = std::move(questions);
 }
 
-void ServedRecording::AddCategories() {
-  {
-    const std::lock_guard lock(examining_);
-    categories_ = std::make_unique<analysis::Categories>(analysis::Categorize(*examination_));
-    questions_->SetCategories(categories_.get());
-  }
-  if (!index_was_kept_) owned_index_->AddCategories(data_->trace, *categories_);
+void ServedRecording::FindCategories() {
+  const std::lock_guard lock(examining_);
+  categories_ = std::make_unique<analysis::Categories>(analysis::Categorize(*examination_));
+  questions_->SetCategories(categories_.get());
 }
 
 Json ServedRecording::LanesJson(const ViewIndex& index) const {
@@ -307,10 +359,8 @@ absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
   const std::scoped_lock lock(base.examining_, changed.examining_);
   if (absl::Status status = base.WhyNoAnswers(); !status.ok()) return status;
   if (absl::Status status = changed.WhyNoAnswers(); !status.ok()) return status;
-  const std::string key = absl::StrCat("diff ", changed.file_);
-  if (const auto known = base.answers_.find(key); known != base.answers_.end()) {
-    return known->second;
-  }
+  Compared& compared = base.compared_[changed.file_];
+  if (compared.with == changed.number_) return compared.body;
   const auto diff = base.backend_.diff(base.All(), changed.All());
   absl::StatusOr<std::string> body = std::string();
   if (!diff.ok()) {
@@ -319,7 +369,8 @@ absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
     body = Dump(CompareJson(Align(*base.examination_, *changed.examination_), FirstLine(diff->text),
                             ParseJson(diff->json)));
   }
-  return base.answers_.emplace(key, std::move(body)).first->second;
+  compared = {changed.number_, std::move(body)};
+  return compared.body;
 }
 
 }  // namespace gmt::viewer

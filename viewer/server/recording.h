@@ -10,6 +10,8 @@
 // With an index kept from another time curves and blocks are there at once, questions when the file
 // has been read.
 //
+// Blocks and questions are made ready beside each other, on as many threads as there are processors.
+//
 // Thread safety: Load() in one thread; everything else from any thread at any time. The examination,
 // which is for one thread at a time, is asked through Ask() alone.
 
@@ -72,6 +74,10 @@ struct Backend {
   std::function<absl::StatusOr<VerbAnswer>(const std::string& verb, const Examined& recording)>
       answer;
   std::function<absl::StatusOr<VerbAnswer>(const Examined& base, const Examined& changed)> diff;
+  // What there is so far of the recording at `path`, which goes on, with all that is to be said of it.
+  std::function<std::unique_ptr<RecordingData>(const std::string& path, analysis::Trace trace,
+                                               format::Definitions definitions)>
+      complete;
 };
 
 class ServedRecording {
@@ -80,9 +86,12 @@ class ServedRecording {
   ServedRecording(uint32_t file, std::string path, const Backend& backend,
                   std::function<void()> changed);
 
-  // Whether the index is kept for another time (viewer/index/index_cache.h).
-  enum class Keep { kIndex, kNothing };
+  // Whether the index is kept for another time (viewer/index/index_cache.h); kUnused: one that was
+  // kept is not used either.
+  enum class Keep { kIndex, kNothing, kUnused };
   void Load(Keep keep = Keep::kIndex);
+  // Instead: it stands for what is not there, and `why` answers every question.
+  void Refuse(std::string why);
 
   // FileProgress and FileMeta.
   nlohmann::ordered_json progress() const;
@@ -113,9 +122,12 @@ class ServedRecording {
   absl::Status LoadOrFail(Keep keep);
   bool UseKeptIndex();
   absl::Status ReadFile();
-  void BuildIndex();
+  void BuildCurves();
+  const analysis::Cycles& FindSteps();
+  void BuildBlocks(const analysis::Cycles& cycles);
   void AddQuestions();
-  void AddCategories();
+  void FindCategories();
+  void KeepIndex() const;
   nlohmann::ordered_json LanesJson(const ViewIndex& index) const;
   nlohmann::ordered_json CoarseMeta() const;
   nlohmann::ordered_json FullMeta();
@@ -130,6 +142,7 @@ class ServedRecording {
   absl::Status WhyNoAnswers() const;
 
   const uint32_t file_;
+  const uint64_t number_;  // no other recording of this program has it
   const std::string path_;
   const Backend& backend_;
   const std::function<void()> changed_;
@@ -145,6 +158,12 @@ class ServedRecording {
   std::unique_ptr<analysis::Categories> categories_;
   std::unique_ptr<Questions> questions_;
   std::map<std::string, absl::StatusOr<std::string>> answers_;
+  // The last comparison with each file, which may be another recording by now.
+  struct Compared {
+    uint64_t with = 0;  // its number_
+    absl::StatusOr<std::string> body;
+  };
+  std::map<uint32_t, Compared> compared_;
 
   // Guards what follows. Taken last.
   mutable std::mutex telling_;

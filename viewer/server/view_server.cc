@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "format/version.h"
+#include "viewer/live/live_recording.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/server/content_policy.h"
 #include "viewer/server/guard.h"
@@ -69,23 +70,24 @@ std::string JsonText(const Result& result) {
 
 class Server : public ViewServer, public RequestHandler {
  public:
-  Server(const std::vector<std::string>& paths, const Backend& backend, const ViewOptions& options)
-      : options_(options),
+  Server(const Backend& backend, const ViewOptions& options)
+      : backend_(backend),
+        options_(options),
         policy_(PagePolicy(options.page)),
         token_(MakeToken()),
         guard_(token_),
-        lifetime_(options.grace) {
-    for (const std::string& path : paths) {
-      files_.push_back(std::make_unique<ServedRecording>(static_cast<uint32_t>(files_.size()), path,
-                                                         backend, [this] { TellProgress(); }));
-    }
-  }
+        lifetime_(options.grace) {}
   ~Server() override {
-    // Loading tells its progress to the HTTP server.
+    // Loading, and what goes on, tell their progress to the HTTP server.
+    {
+      const std::lock_guard lock(telling_);
+      tells_ = false;
+    }
     loading_.reset();
+    files_.clear();
   }
 
-  absl::Status Open();
+  absl::Status Open(const std::vector<std::string>& paths, std::vector<LiveProcess> processes);
 
   std::string url() const override {
     return absl::StrCat("http://127.0.0.1:", http_->port(), "/", token_, "/");
@@ -126,34 +128,77 @@ class Server : public ViewServer, public RequestHandler {
   Response Find(Parameters& parameters);
   Response Answers(Parameters& parameters);
   Response Compare(Parameters& parameters);
+  Response Moved(Parameters& parameters);
 
-  ServedRecording& File(Parameters& parameters, const char* name = "file") {
-    return *files_[parameters.Integer(name, 0, files_.size() - 1)];
+  // What stands behind the number of a file: one that was loaded, or one that goes on.
+  struct Served {
+    std::shared_ptr<ServedRecording> file;
+    std::unique_ptr<LiveRecording> live;
+
+    std::shared_ptr<ServedRecording> Now(std::optional<uint64_t> window = {}) const {
+      return live != nullptr ? live->Current(window) : file;
+    }
+    Json progress() const { return live != nullptr ? live->progress() : file->progress(); }
+    Json meta() const { return live != nullptr ? live->meta() : file->meta(); }
+  };
+  size_t NumberOf(Parameters& parameters, const char* name = "file") {
+    return parameters.Integer(name, 0, files_.size() - 1);
+  }
+  // `window`: the one whose rows and events the page means, of a recording that goes on.
+  std::shared_ptr<ServedRecording> File(Parameters& parameters) {
+    const Served& served = files_[NumberOf(parameters)];
+    if (served.live == nullptr) return served.file;
+    return served.Now(parameters.OptionalInteger("window", 0, UINT32_MAX));
   }
   Response Ask(Parameters& parameters, ServedRecording& file,
                const std::function<absl::Status(viewer::Questions&, std::string*)>& ask,
                const char* type = "application/json");
   std::string ProgressText() const;
+  // Not before all files have their places.
   void TellProgress() {
-    if (http_ != nullptr) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
+    const std::lock_guard lock(telling_);  // of all: the files stay until it is told
+    if (tells_) http_->SendToStreams(absl::StrCat("data: ", ProgressText(), "\n\n"));
   }
 
+  const Backend& backend_;
   const ViewOptions options_;
   const std::string policy_, token_;
   const Guard guard_;
   Lifetime lifetime_;  // of the serving thread
-  std::vector<std::unique_ptr<ServedRecording>> files_;
+  std::vector<Served> files_;
   std::unique_ptr<HttpServer> http_;
+  std::mutex telling_;
+  bool tells_ = false;  // guarded by telling_
   std::unique_ptr<WorkerPool> loading_;
 };
 
-absl::Status Server::Open() {
+absl::Status Server::Open(const std::vector<std::string>& paths,
+                          std::vector<LiveProcess> processes) {
   if (token_.empty()) return absl::UnavailableError("the system gives no random numbers");
   auto http = HttpServer::Listen(options_.port, this, options_.limits);
   if (!http.ok()) return http.status();
   http_ = *std::move(http);
+  for (const std::string& path : paths) {
+    files_.push_back({std::make_shared<ServedRecording>(static_cast<uint32_t>(files_.size()), path,
+                                                        backend_, [this] { TellProgress(); }),
+                      nullptr});
+  }
+  const auto one_of = static_cast<uint32_t>(files_.size());
+  files_.resize(files_.size() + processes.size());
+  for (uint32_t i = 0; i < processes.size(); ++i) {
+    auto live = std::make_unique<LiveRecording>(
+        one_of + i, std::move(processes[i]), backend_, [this] { TellProgress(); },
+        options_.window_rows);
+    files_[one_of + i].live = std::move(live);
+  }
   loading_ = std::make_unique<WorkerPool>(std::min(files_.size(), kLoadingThreads));
-  for (const auto& file : files_) loading_->Add([one = file.get()] { one->Load(); });
+  for (const Served& served : files_) {
+    if (served.file != nullptr) loading_->Add([one = served.file] { one->Load(); });
+  }
+  {
+    const std::lock_guard lock(telling_);
+    tells_ = true;
+  }
   return absl::OkStatus();
 }
 
@@ -174,7 +219,8 @@ const std::map<std::string, Server::Question, std::less<>>& Server::Questions() 
       {"segments", {Cost::kSlow, &Server::Segments}},
       {"find", {Cost::kSlow, &Server::Find}},
       {"answer", {Cost::kSlow, &Server::Answers}},
-      {"compare", {Cost::kSlow, &Server::Compare}}};
+      {"compare", {Cost::kSlow, &Server::Compare}},
+      {"moved", {Cost::kQuick, &Server::Moved}}};
   return *questions;
 }
 
@@ -219,7 +265,7 @@ Response Server::Page() const {
 Response Server::Meta(Parameters& parameters) {
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   Json files = Json::array();
-  for (const auto& file : files_) files.push_back(file->meta());
+  for (const Served& served : files_) files.push_back(served.meta());
   return Body(Dump(Json{{"protocol", kProtocol},
                         {"version", std::string(format::ToolVersion())},
                         {"door", "server"},
@@ -228,7 +274,7 @@ Response Server::Meta(Parameters& parameters) {
 
 std::string Server::ProgressText() const {
   Json files = Json::array();
-  for (const auto& file : files_) files.push_back(file->progress());
+  for (const Served& served : files_) files.push_back(served.progress());
   return Dump(Json{{"files", std::move(files)}});
 }
 
@@ -249,21 +295,21 @@ Response Server::Alive(Parameters& parameters) {
 // ---- Timelines -----------------------------------------------------------------------------------
 
 Response Server::Curve(Parameters& parameters) {
-  const ServedRecording& file = File(parameters);
+  const std::shared_ptr<const ServedRecording> file = File(parameters);
   const Window window = ReadWindow(parameters);
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const ViewIndex* index = file.index();
-  if (index == nullptr) return Refusal(file.WhyNot());
+  const ViewIndex* index = file->index();
+  if (index == nullptr) return Refusal(file->WhyNot());
   const auto tile = index->SelectCurve(window);
   return tile.ok() ? Body(CurveSlab(*tile), kSlabType) : Refusal(tile.status());
 }
 
 Response Server::Blocks(Parameters& parameters) {
-  const ServedRecording& file = File(parameters);
+  const std::shared_ptr<const ServedRecording> file = File(parameters);
   const BlockQuery query = ReadBlockQuery(parameters);
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  const ViewIndex* index = file.index();
-  if (index == nullptr) return Refusal(file.WhyNot());
+  const ViewIndex* index = file->index();
+  if (index == nullptr) return Refusal(file->WhyNot());
   const auto tile = index->SelectBlocks(query);
   return tile.ok() ? Body(BlockSlab(*tile), kSlabType) : Refusal(tile.status());
 }
@@ -281,37 +327,37 @@ Response Server::Ask(Parameters& parameters, ServedRecording& file,
 }
 
 Response Server::Block(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const auto row = static_cast<uint32_t>(parameters.Integer("row", 0, UINT32_MAX));
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerBlock(row), JsonText<BlockDetails>, body);
   });
 }
 
 Response Server::Stacks(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const std::vector<uint32_t> ids = parameters.Integers("ids", UINT32_MAX, kMaxStacks);
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerStacks(ids), JsonText<std::vector<StackInfo>>, body);
   });
 }
 
 Response Server::Source(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const std::string path = parameters.Text("path");
   const auto line = static_cast<uint32_t>(parameters.Integer("line", 0, UINT32_MAX));
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerSource(path, line), JsonText<SourceText>, body);
   });
 }
 
 Response Server::Flame(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const FlameQuery query = ReadFlameQuery(parameters);
   const auto other = ReadOtherSide(parameters, files_.size());
-  if (!other || files_[other->file].get() == &file) {
+  if (!other || other->file == NumberOf(parameters)) {
     return Ask(
-        parameters, file,
+        parameters, *file,
         [&](viewer::Questions& questions, std::string* body) {
           return Put(other ? questions.AnswerFlame(query, questions, other->lane, other->to)
                            : questions.AnswerFlame(query),
@@ -321,53 +367,66 @@ Response Server::Flame(Parameters& parameters) {
   }
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
   std::string body;
+  const std::shared_ptr<ServedRecording> other_file = files_[other->file].Now(other->window);
   const absl::Status status = ServedRecording::AskBoth(
-      file, *files_[other->file], [&](viewer::Questions& one, viewer::Questions& two) {
+      *file, *other_file, [&](viewer::Questions& one, viewer::Questions& two) {
         return Put(one.AnswerFlame(query, two, other->lane, other->to), FlameSlab, &body);
       });
   return status.ok() ? Body(std::move(body), kSlabType) : Refusal(status);
 }
 
 Response Server::Table(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const TableQuery query = ReadTableQuery(parameters);
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerTable(query), JsonText<viewer::Table>, body);
   });
 }
 
 Response Server::Segments(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const auto lane = static_cast<uint32_t>(parameters.Integer("lane", 0, UINT32_MAX));
   const auto event = static_cast<uint32_t>(parameters.Integer("event", 0, UINT32_MAX));
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerSegments(lane, event), JsonText<viewer::Segments>, body);
   });
 }
 
 Response Server::Find(Parameters& parameters) {
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const Scope scope = ReadScope(parameters);
   const auto after = static_cast<uint32_t>(parameters.IntegerOr("after", 0, UINT32_MAX, kNoRow));
   const auto limit = static_cast<uint32_t>(parameters.Integer("limit", 1, kMaxFound));
-  return Ask(parameters, file, [&](viewer::Questions& questions, std::string* body) {
+  return Ask(parameters, *file, [&](viewer::Questions& questions, std::string* body) {
     return Put(questions.AnswerFind(scope, after, limit), JsonText<Found>, body);
   });
 }
 
 Response Server::Answers(Parameters& parameters) {
   static const std::vector<std::string> kVerbs = {"report", "oom", "leaks", "ledger", "frag"};
-  ServedRecording& file = File(parameters);
+  const std::shared_ptr<ServedRecording> file = File(parameters);
   const std::string& verb = kVerbs[parameters.Choice("name", kVerbs)];
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  return Body(file.AnswerOf(verb));
+  return Body(file->AnswerOf(verb));
 }
 
 Response Server::Compare(Parameters& parameters) {
-  ServedRecording &base = File(parameters), &changed = File(parameters, "other");
-  if (&base == &changed) parameters.Refuse("other: is the same file");
+  const std::shared_ptr<ServedRecording> base = File(parameters);
+  const size_t other = NumberOf(parameters, "other");
+  if (other == NumberOf(parameters)) parameters.Refuse("other: is the same file");
   if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
-  return Body(ServedRecording::CompareOf(base, changed));
+  const std::shared_ptr<ServedRecording> changed = files_[other].Now();
+  return Body(ServedRecording::CompareOf(*base, *changed));
+}
+
+Response Server::Moved(Parameters& parameters) {
+  const Served& served = files_[NumberOf(parameters)];
+  const auto from = static_cast<uint32_t>(parameters.Integer("from", 0, UINT32_MAX));
+  const auto to = static_cast<uint32_t>(parameters.Integer("to", 0, UINT32_MAX));
+  const auto row = static_cast<uint32_t>(parameters.Integer("row", 0, UINT32_MAX));
+  if (served.live == nullptr) parameters.Refuse("file: is complete, its rows stay what they are");
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  return Body(Dump(Json{{"row", served.live->RowIn(to, from, row)}}));
 }
 
 }  // namespace
@@ -376,8 +435,16 @@ absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::Start(const std::vector<
                                                               const Backend& backend,
                                                               const ViewOptions& options) {
   if (paths.empty()) return absl::InvalidArgumentError("no file was given");
-  auto server = std::make_unique<Server>(paths, backend, options);
-  if (absl::Status status = server->Open(); !status.ok()) return status;
+  auto server = std::make_unique<Server>(backend, options);
+  if (absl::Status status = server->Open(paths, {}); !status.ok()) return status;
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<ViewServer>> ViewServer::StartLive(
+    std::vector<LiveProcess> processes, const Backend& backend, const ViewOptions& options) {
+  if (processes.empty()) return absl::InvalidArgumentError("no process was given");
+  auto server = std::make_unique<Server>(backend, options);
+  if (absl::Status status = server->Open({}, std::move(processes)); !status.ok()) return status;
   return server;
 }
 

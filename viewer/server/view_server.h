@@ -2,7 +2,7 @@
 //
 // ViewServer: recordings as a page. It answers as soon as it exists; files load in threads of their
 // own. The questions are those of viewer/page/src/data/protocol.ts, viewer/README.md has the
-// addresses.
+// addresses. A recording that goes on is a file like the others, whose answers change.
 //
 //   auto server = ViewServer::Start(paths, backend, options);
 //   fmt::print("{}\n", (*server)->url());
@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "viewer/live/live_source.h"
+#include "viewer/live/live_window.h"
 #include "viewer/server/http_server.h"
 #include "viewer/server/recording.h"
 
@@ -33,6 +35,7 @@ struct ViewOptions {
   std::optional<std::chrono::milliseconds> grace = std::chrono::seconds(5);
   std::string page;  // HTML
   HttpLimits limits;
+  uint32_t window_rows = LiveWindow::kMaxRows;  // of a recording that goes on
 };
 
 class ViewServer {
@@ -40,6 +43,10 @@ class ViewServer {
   static absl::StatusOr<std::unique_ptr<ViewServer>> Start(const std::vector<std::string>& paths,
                                                            const Backend& backend,
                                                            const ViewOptions& options);
+  // The same of processes that run and are recorded.
+  static absl::StatusOr<std::unique_ptr<ViewServer>> StartLive(std::vector<LiveProcess> processes,
+                                                               const Backend& backend,
+                                                               const ViewOptions& options);
   virtual ~ViewServer() = default;
 
   // "http://127.0.0.1:41234/TOKEN/".

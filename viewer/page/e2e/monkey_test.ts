@@ -19,7 +19,19 @@ const KEYS = [
 ];
 const LETTERS = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ', (letter) => `Key${letter}`);
 
+/** What is held meanwhile: drags and wheels mean something else with it. */
+const HELD = [null, null, null, 'Shift', 'Control'] as const;
+
 async function act(test: TestPage, random: Random): Promise<string> {
+  const held = random.pick(HELD);
+  if (held === null) return actFreely(test, random);
+  await test.page.keyboard.down(held);
+  const done = await actFreely(test, random);
+  await test.page.keyboard.up(held);
+  return `${held} + ${done}`;
+}
+
+async function actFreely(test: TestPage, random: Random): Promise<string> {
   const { mouse, keyboard } = test.page;
   const [x, y] = [random.below(WIDTH), random.below(HEIGHT)];
   switch (random.below(8)) {

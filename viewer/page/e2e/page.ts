@@ -115,7 +115,10 @@ export class TestPage {
     });
   }
 
-  close(): Promise<void> {
-    return this.context.close();
+  /** Fails where anything happened that must not have; a test that means it to happen takes it out before. */
+  async close(): Promise<void> {
+    const happened = [...this.errors, ...this.strayRequests.map((url) => `asked for ${url}`)];
+    await this.context.close();
+    if (happened.length > 0) throw new Error(happened.join('\n'));
   }
 }

@@ -1,6 +1,7 @@
 // An event log of a made-up training run: an allocator's blocks in its segments, several streams and
 // threads, private pools, expandable segments of pages, blocks that wait for a stream after they were
-// freed, steps, memory that is never freed, pinned memory, a failed allocation.
+// freed, steps, memory that is never freed, pinned memory, a failed allocation,
+// what the driver says of the device from some way in.
 
 import { writeFileSync } from 'node:fs';
 import type { Random } from '../src/base/random';
@@ -9,6 +10,8 @@ const SEGMENT = 64 << 20;
 const BASE = 0x7f0000000000;
 const STEP = 400; // events
 
+const FIRST_SAMPLE = 300; // line; before it nothing is known of the driver
+const SAMPLE_EVERY = 53;
 const PAGE = 20 << 20;
 const PRIVATE_POOL = 0x77;
 
@@ -24,7 +27,13 @@ export function writeRandomLog(path: string, random: Random, events: number): vo
   for (let id = 1; id <= 40; id++) lines.push({ kind: 'stack', id, frames: framesOf(id) });
   const run = new Run(random);
   while (lines.length < events) lines.push(...run.next());
-  writeFileSync(path, lines.map((line) => JSON.stringify(line)).join('\n') + '\n');
+  writeFileSync(path, lines.flatMap(withSample).map((line) => JSON.stringify(line)).join('\n') + '\n');
+}
+
+function withSample(line: object, i: number): object[] {
+  if (i < FIRST_SAMPLE || i % SAMPLE_EVERY !== 0 || !('t_ns' in line)) return [line];
+  const used_bytes = 2 ** 30 + ((i * 7919) % 4096) * 2 ** 16;
+  return [line, { kind: 'sample', t_ns: line.t_ns, device: 0, used_bytes, total_bytes: 8 * 2 ** 30, source: 'nvml' }];
 }
 
 function framesOf(id: number): object[] {

@@ -47,7 +47,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'cursor.base': { prepare: ['P'], done: (before, after) => after.base === cursor(before), restore: ['Shift+B'] },
   'cursor.no_base': { prepare: ['B'], done: (_, after) => after.base === null },
   'selection.clear': { prepare: ['N'], done: (before, after) => before.selection.kind !== 'none' && after.selection.kind === 'none' },
-  'selection.focus': { done: () => true }, // needs a range: in timeline_test
+  'selection.focus': { done: () => true }, // needs a range: pointer_test.ts
   'filter.text': {
     done: (_before, _after, test) => test.page.evaluate(() => document.activeElement instanceof HTMLInputElement),
     restore: ['Escape'],
@@ -81,6 +81,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   'table.sort': { done: (before, after) => after.table.sort !== before.table.sort },
   'table.reverse': { done: (before, after) => after.table.descending !== before.table.descending },
   'segments.previous_step': { prepare: ['P'], done: (before, after) => cursor(after) < cursor(before) },
+  // From the last step, so that it soon comes to the end and to rest.
+  'segments.play': { prepare: ['P', ...Array<string>(16).fill(']')], done: (before, after) => cursor(after) > cursor(before) },
   'segments.next_step': { prepare: ['P', '[', '[', '['], done: (before, after) => cursor(after) > cursor(before) },
 };
 
@@ -143,6 +145,19 @@ describe.skipIf(noBrowser !== '')('keys', () => {
     expect((await test.commands()).some(({ id }) => id.startsWith('details.'))).toBe(true);
     expect(await tryAll(test, 'timeline', (id) => id.startsWith('details.'))).toEqual([]);
     expect(test.errors).toEqual([]);
+    await test.close();
+  });
+
+  it('work behind a click on a check box or a slider', async () => {
+    const test = await TestPage.open(browser, { url: `${generatedUrl()}#v=1&view=flame` });
+    await test.page.getByLabel('Inverted: callees first').click();
+    await test.press('KeyO');
+    expect((await test.state()).flame).toMatchObject({ inverted: true, icicle: false });
+    await test.press('Digit4');
+    expect((await test.state()).view).toBe('segments');
+    await test.page.locator('input[type=range]').click();
+    await test.press('Digit3');
+    expect((await test.state()).view).toBe('table');
     await test.close();
   });
 

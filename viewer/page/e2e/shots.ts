@@ -1,41 +1,64 @@
-// One picture per view of the page at URL: shots.ts URL FOLDER. For docs/img; see scripts/screenshots.
+// One picture per view of the page at URL: shots.ts URL FOLDER. For docs/img; scripts/screenshots makes what they show.
 
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { launch, TestPage } from './page';
 
-const [place, folder] = process.argv.slice(2);
-if (place === undefined || folder === undefined) throw new Error('usage: shots.ts URL-OR-FILE FOLDER');
-const url = /^https?:/.test(place) ? place : pathToFileURL(path.resolve(place)).href;
+const [url, folder] = process.argv.slice(2);
+if (url === undefined || folder === undefined) throw new Error('usage: shots.ts URL FOLDER');
 mkdirSync(folder, { recursive: true });
 
-async function shoot(test: TestPage, name: string): Promise<void> {
-  await test.page.screenshot({ path: path.join(folder!, `${name}.png`) });
+// Files in the order in which the program was given them.
+const [TRAIN, CHECKPOINTED, OOM, LEAK] = [0, 1, 2, 3];
+
+interface Shot {
+  readonly name: string;
+  readonly address: Readonly<Record<string, string | number>>;
+  readonly scheme?: 'light' | 'dark';
+  readonly height?: number;
+  /** What a reader would do before looking. */
+  readonly prepare?: (test: TestPage) => Promise<void>;
 }
 
-async function shootByAddress(test: TestPage): Promise<void> {
-  await test.press('l');
-  await shoot(test, 'by_address');
-  await test.press('l');
+const SHOTS: readonly Shot[] = [
+  { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
+  { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
+  { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },
+  { name: 'details', address: { view: 'timeline', file: TRAIN }, height: 732, prepare: clickBlock },
+  { name: 'flame_graph', address: { view: 'flame', file: TRAIN } },
+  { name: 'table', address: { view: 'table', file: TRAIN } },
+  { name: 'segments', address: { view: 'segments', file: TRAIN } },
+  { name: 'leaks', address: { view: 'leaks', file: LEAK } },
+  { name: 'out_of_memory', address: { view: 'oom', file: OOM } },
+  { name: 'ledger', address: { view: 'ledger', file: TRAIN } },
+  { name: 'fragmentation', address: { view: 'frag', file: CHECKPOINTED } },
+  { name: 'compare', address: { view: 'compare', file: TRAIN, other: CHECKPOINTED } },
+];
+
+// One of the optimizer's, in the lower third of the plot; between two of them there is nothing to click.
+async function clickBlock(test: TestPage): Promise<void> {
+  const box = (await test.page.locator('.plot .overlay').boundingBox())!;
+  const drawer = test.page.getByRole('separator');
+  for (let y = 0.73; (await drawer.count()) === 0; y += 0.007) {
+    await test.page.mouse.click(box.x + box.width * 0.6, box.y + box.height * y);
+    await test.idle();
+  }
+  await test.page.mouse.move(0, 0);
+  await drawer.focus();
+  await test.press(...Array.from({ length: 3 }, () => 'ArrowUp'));
+  await test.page.locator('main').focus();
+  await test.idle();
 }
 
 const browser = await launch();
-for (const colorScheme of ['light', 'dark'] as const) {
-  const test = await TestPage.open(browser, { url, colorScheme, width: 1200, height: 680 });
+for (const { name, address, scheme, height, prepare } of SHOTS) {
+  const fragment = Object.entries({ v: 1, ...address }).map(([key, value]) => `${key}=${value}`).join('&');
+  const test = await TestPage.open(browser, { url: `${url}#${fragment}`, colorScheme: scheme ?? 'light', width: 1200, height: height ?? 680 });
   await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready') ?? false);
   await test.idle();
-  const links = test.page.getByRole('navigation').getByRole('link');
-  for (let i = 0; i < (await links.count()); i++) {
-    const title = (await links.nth(i).textContent()) ?? String(i);
-    const name = title.trim().toLowerCase().replaceAll(/[^a-z]+/g, '_');
-    if (colorScheme === 'dark' && i > 0) break;
-    await links.nth(i).click();
-    await test.page.mouse.move(0, 0);
-    await test.idle();
-    await shoot(test, `${name}${colorScheme === 'dark' ? '_dark' : ''}`);
-    if (colorScheme === 'light' && i === 0) await shootByAddress(test);
-  }
+  await test.page.mouse.move(0, 0);
+  await prepare?.(test);
+  await test.page.screenshot({ path: path.join(folder, `${name}.png`) });
   await test.close();
 }
 await browser.close();

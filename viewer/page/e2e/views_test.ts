@@ -79,6 +79,40 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(Number(await grid.getAttribute('aria-rowcount'))).toBe(2);
   });
 
+  it('table: filters by the category of a row, not by one of its stacks', async () => {
+    await test.show('Table');
+    await test.page.getByLabel('One row per').selectOption('category');
+    await test.idle();
+    const row = test.page.getByRole('row', { name: /^activations/ });
+    const bytes = await row.getByRole('gridcell').nth(1).textContent();
+    await row.click();
+    await test.idle();
+    expect(await test.page.getByRole('row', { selected: true }).count()).toBe(1);
+    await test.page.getByRole('button', { name: "Only the selected row's blocks" }).click();
+    await test.idle();
+    expect((await test.state()).filter).toMatchObject({ category: 'activations', stack: null });
+    expect(await test.page.getByRole('grid').getAttribute('aria-rowcount')).toBe('2');
+    expect(await row.getByRole('gridcell').nth(1).textContent()).toBe(bytes);
+    expect(await row.getAttribute('aria-selected')).toBe('true');
+  });
+
+  it('table: filters by the function of a row, all of its call sites', async () => {
+    await test.show('Table');
+    await test.page.getByLabel('One row per').selectOption('function');
+    await test.idle();
+    const row = test.page.getByRole('row', { name: /^forward/ });
+    const bytes = await row.getByRole('gridcell').nth(1).textContent();
+    await row.click();
+    await test.page.getByRole('button', { name: "Only blocks through the selected row's function" }).click();
+    await test.idle();
+    expect((await test.state()).filter).toMatchObject({ text: 'forward', stack: null });
+    expect(await row.getByRole('gridcell').nth(1).textContent()).toBe(bytes);
+    // Of another grouping no row is chosen, but the stack that stands for it.
+    await test.page.getByLabel('One row per').selectOption('size');
+    await test.idle();
+    expect(await test.page.getByRole('button', { name: /^Only (the selected|blocks through)/ }).count()).toBe(0);
+  });
+
   it('table: goes to the last of all blocks and keeps few rows in the page', async () => {
     await test.show('Table');
     await test.page.getByLabel('One row per').selectOption('block');
@@ -90,6 +124,21 @@ describe.skipIf(noBrowser !== '')('views', () => {
     const last = test.page.locator(`[role=row][aria-rowindex="${count}"]`);
     expect(await last.locator('[role=gridcell]').first().textContent()).not.toBe('…');
     expect(await test.page.locator('[role=row]').count()).toBeLessThan(60);
+  });
+
+  it('timeline: an address fades all but its blocks', async () => {
+    const picture = async (text: string): Promise<string> => {
+      await test.page.getByLabel('Filter by frame').fill(text);
+      await test.idle();
+      return test.page.evaluate(() => document.querySelector<HTMLCanvasElement>('.plot canvas')!.toDataURL());
+    };
+    await test.press('P', 'K');
+    const facts = await test.page.locator('.drawer').textContent();
+    const address = /0x[0-9a-f]{12}/.exec(facts!)![0];
+    const [none, one, all] = [await picture('0xdead'), await picture(address), await picture('0x7')];
+    expect(one).not.toBe(none);
+    expect(one).not.toBe(all);
+    expect(await picture('/0x7/')).toBe(all);
   });
 
   it('segments: goes to events, steps and blocks', async () => {
@@ -119,10 +168,90 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect([view, flame.compare]).toEqual(['flame', true]);
   });
 
+  it('flame graph: a difference to another file is of what is held alone', async () => {
+    await test.show('Flame graph');
+    const difference = test.page.getByLabel('Difference to the other file');
+    await difference.check();
+    await test.idle();
+    expect(await test.snapshot()).toMatch(/"all: [+-]?[\d.]+ \w+, from /);
+    await test.page.locator('.scope-bar select').selectOption('born');
+    await test.idle();
+    expect([await difference.isDisabled(), await difference.isChecked()]).toEqual([true, false]);
+    expect(await test.snapshot()).toMatch(/"all: [\d.]+ \w+, \d+ blocks/);
+    expect(await test.page.locator('main').textContent()).toContain('is of what is held at the cursor');
+    await test.page.locator('.scope-bar select').selectOption('live');
+    await test.idle();
+    expect(await difference.isChecked()).toBe(true);
+  });
+
   it.each(['Leaks', 'Out of memory', 'Ledger', 'Fragmentation'])('%s: has a headline and the printed text', async (title) => {
     await test.show(title);
     expect(await test.page.locator('.answer h2').textContent()).not.toBe('');
     await test.page.getByText('As the program prints it').click();
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
+  });
+
+  it('segments: fades what the filter does not let through', async () => {
+    await test.show('Segments');
+    const picture = (): Promise<string> => test.page.evaluate(() => document.querySelector<HTMLCanvasElement>('.segments canvas')!.toDataURL());
+    const filter = async (text: string): Promise<string> => {
+      await test.page.getByLabel('Filter by frame').fill(text);
+      await test.idle();
+      return picture();
+    };
+    const all = await picture();
+    const [some, none] = [await filter('forward'), await filter('nobody')];
+    expect(new Set([all, some, none]).size).toBe(3);
+    expect(await filter('.py')).toBe(all);
+    expect(await filter('')).toBe(all);
+  });
+
+  it('segments: plays through the window, and stops at its end', async () => {
+    await test.show('Segments');
+    const { events } = (await test.state()).meta!.files[0]!;
+    await test.page.getByLabel('Event', { exact: true }).last().fill(String(events - 40));
+    await test.press('Enter');
+    const play = test.page.getByRole('button', { name: 'Play' });
+    await play.click();
+    await test.page.waitForFunction((last) => window.gmtTest!.state().cursor === last, events);
+    await play.waitFor(); // it has stopped
+    expect(await play.getAttribute('aria-pressed')).toBe('false');
+    await play.click(); // from the beginning
+    await test.page.getByRole('button', { name: 'Pause' }).click();
+    await play.waitFor();
+    await test.idle();
+    const { cursor } = await test.state();
+    expect(cursor).toBeLessThan(events - 40);
+    await test.page.waitForTimeout(200); // a dozen frames
+    expect((await test.state()).cursor).toBe(cursor);
+  });
+
+  it('a dropped file: is not shown instead of the page, which says how to open it', async () => {
+    const address = test.page.url();
+    const drop = (...names: readonly string[]): Promise<boolean> =>
+      test.page.evaluate((given) => {
+        const dataTransfer = new DataTransfer();
+        for (const name of given) dataTransfer.items.add(new File(['GMT'], name));
+        return ['dragenter', 'dragover', 'drop'].every((type) => {
+          const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
+          document.querySelector('main')!.dispatchEvent(event);
+          return event.defaultPrevented; // else the browser would go to the file
+        });
+      }, names);
+    expect(await drop('other run.gmt')).toBe(true);
+    const dialog = test.page.getByRole('dialog', { name: 'To open other run.gmt' });
+    expect(await dialog.textContent()).toContain("gpumemtrace view 'other run.gmt'");
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    expect(await test.page.getByRole('dialog').count()).toBe(0);
+    await drop('a.gmt', 'page.html');
+    expect(await test.page.getByRole('dialog').textContent()).toContain('in a tab of its own');
+    await test.press('Escape');
+    expect(test.page.url()).toBe(address);
+    // Text that is dragged is none of ours.
+    expect(await test.page.evaluate(() => {
+      const event = new DragEvent('dragover', { dataTransfer: new DataTransfer(), bubbles: true, cancelable: true });
+      document.body.dispatchEvent(event);
+      return event.defaultPrevented;
+    })).toBe(false);
   });
 });

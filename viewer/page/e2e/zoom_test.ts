@@ -1,5 +1,6 @@
 // From a recording as a whole to one small block of it, by wheel and keys alone, as one does who knows
 // no more than when the block was taken. GMT_ZOOM_EVENTS: how many events the recording has.
+// GMT_ZOOM_RECORDING: a recording, of any length, to do the same in.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,11 +8,13 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
+import type { Found } from '../src/data/protocol';
 import { launch, noBrowser, TestPage } from './page';
 import { Door, noDoor } from './program';
 import { writeRandomLog } from './random_log';
 
 const EVENTS = Number(process.env['GMT_ZOOM_EVENTS'] ?? 100_000);
+const RECORDING = process.env['GMT_ZOOM_RECORDING'] ?? '';
 const SHOWN = 12; // events at last
 const HANG_MS = 600_000;
 const GUTTER = 76; // left of the plot, whose right end is 10 pixels before that of the canvas
@@ -53,6 +56,26 @@ function topOfStack(test: TestPage, x: number): Promise<number> {
   }, x);
 }
 
+interface Needle {
+  readonly row: number;
+  readonly event: number; // of its birth
+  readonly bytes: number;
+}
+
+/** The smallest block of the first lane that lives for one event, of those taken half way: it lies on all others. */
+async function smallestInTheMiddle(test: TestPage): Promise<Needle> {
+  const { events } = (await test.state()).meta!.files[0]!;
+  const from = Math.floor(events / 2);
+  const query = new URLSearchParams({ file: '0', lane: '0', of: 'born', from: String(from), to: String(Math.min(events, from + 9000)), limit: '10000' });
+  const found = await test.page.evaluate(async (asked) => (await fetch(`api/find?${asked}`)).json() as Promise<Found>, query.toString());
+  const needles = found.rows
+    .map((row, i) => ({ row, event: found.birth[i]!, bytes: found.size[i]!, death: found.death[i]! }))
+    .filter((block) => block.death === block.event + 1)
+    .sort((a, b) => a.bytes - b.bytes);
+  expect(needles.length, 'blocks that live for one event').toBeGreaterThan(0);
+  return needles[0]!;
+}
+
 const reason = noBrowser === '' ? noDoor('view') : noBrowser;
 if (reason !== '') console.log(reason);
 describe.skipIf(reason !== '')('the timeline', () => {
@@ -67,16 +90,17 @@ describe.skipIf(reason !== '')('the timeline', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('leads from all events to one block of 512 bytes', async () => {
-    const event = hideNeedle(path.join(folder, 'run.jsonl'));
-    const door = await Door.open(folder, 'run.jsonl');
+  /** Opens the page, waits until everything is there, and goes from all events to a block that lies on all others. */
+  async function find(recording: string, needleOf: (test: TestPage) => Promise<Needle> | Needle): Promise<{ test: TestPage; door: Door; needle: Needle }> {
+    const door = await Door.open(folder, recording);
     const test = await TestPage.open(browser, { url: door.url });
     await test.page.waitForFunction(() => window.gmtTest?.state().progress?.files[0]?.state === 'ready', undefined, { timeout: HANG_MS });
     await test.idle();
+    const needle = await needleOf(test);
     const plot = (await test.page.locator('.plot').boundingBox())!;
     const xOfNeedle = async (): Promise<number> => {
       const { range } = await test.state();
-      return GUTTER + ((event + 1.5 - range.from) / (range.to - range.from)) * (plot.width - GUTTER - 10);
+      return GUTTER + ((needle.event + 0.5 - range.from) / (range.to - range.from)) * (plot.width - GUTTER - 10);
     };
     let turns = 0;
     const turn = async (x: number, y: number): Promise<void> => {
@@ -95,7 +119,7 @@ describe.skipIf(reason !== '')('the timeline', () => {
       const { band } = await test.state();
       return band === null ? Infinity : band.high - band.low;
     };
-    while ((await size()) > 4096) {
+    while ((await size()) > 8 * needle.bytes) {
       const x = await xOfNeedle();
       await turn(x, await topOfStack(test, x));
     }
@@ -103,12 +127,27 @@ describe.skipIf(reason !== '')('the timeline', () => {
     const x = await xOfNeedle();
     await test.page.mouse.click(plot.x + x, plot.y + (await topOfStack(test, x)) + 8);
     await test.idle();
+    return { test, door, needle };
+  }
 
+  it('leads from all events to one block of 512 bytes', async () => {
+    const event = hideNeedle(path.join(folder, 'run.jsonl'));
+    const { test, door } = await find('run.jsonl', () => ({ row: -1, event: event + 1, bytes: 512 }));
     expect((await test.state()).selection.kind).toBe('block');
     const details = await test.page.locator('.drawer').textContent();
     expect(details).toContain('512 B');
     expect(details).toContain('needle');
     expect(test.errors).toEqual([]);
+    await test.close();
+    await door.close();
+  }, HANG_MS);
+
+  it.skipIf(RECORDING === '')('leads to one block of the recording that GMT_ZOOM_RECORDING names', async () => {
+    const { test, door, needle } = await find(path.resolve(RECORDING), smallestInTheMiddle);
+    expect((await test.state()).selection).toEqual({ kind: 'block', row: needle.row });
+    expect(await test.page.locator('.drawer .stack').count()).toBeGreaterThan(0);
+    expect(test.errors).toEqual([]);
+    console.log(`${(await test.state()).meta!.files[0]!.lanes[0]!.blocks} blocks, to one of ${needle.bytes} bytes`);
     await test.close();
     await door.close();
   }, HANG_MS);

@@ -124,21 +124,31 @@ function Keys({ command }: { readonly command: Command }) {
 }
 
 // The browser's own dialog: it keeps the focus inside, gives it back, and closes on Escape.
-function Dialog({ title, onClose, children }: { readonly title: string; readonly onClose: () => void; readonly children: ComponentChildren }) {
+export function Dialog({ title, onClose, children }: { readonly title: string; readonly onClose: () => void; readonly children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     element.current?.showModal();
   }, []);
+  // A browser tells of it a frame later, when the next dialog may be open.
+  const isTold = useRef(false);
+  const tell = (): void => {
+    if (!isTold.current) onClose();
+    isTold.current = true;
+  };
+  const close = (): void => {
+    element.current?.close();
+    tell();
+  };
   return (
     <dialog
-      ref={element} aria-labelledby="dialog-title" onClose={onClose}
+      ref={element} aria-labelledby="dialog-title" onClose={tell}
       onClick={(event) => {
-        if (event.target === element.current) element.current?.close();
+        if (event.target === element.current) close();
       }}
     >
       <header>
         <h2 id="dialog-title">{title}</h2>
-        <button type="button" class="plain" aria-label="Close" onClick={() => element.current?.close()}>
+        <button type="button" class="plain" aria-label="Close" onClick={close}>
           ×
         </button>
       </header>

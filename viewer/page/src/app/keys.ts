@@ -1,13 +1,14 @@
 // Keys to commands. A field in which one types keeps its keys, and a widget that has used a key
 // (preventDefault) has it alone.
 
+import type { KeyPress } from '../base/hotkeys';
 import type { Commands } from '../state/commands';
 
 export function listenToKeys(commands: Commands): void {
   window.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing) return;
     const isModified = event.ctrlKey || event.metaKey || event.key === 'Escape';
-    if (!isModified && takesText(event.target)) return;
+    if (!isModified && keepsKey(fieldOf(event.target), event)) return;
     if (document.querySelector('dialog[open]') !== null) return;
     const command = commands.find(event);
     if (command === null) return;
@@ -16,7 +17,28 @@ export function listenToKeys(commands: Commands): void {
   });
 }
 
-function takesText(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+/** What has the keys: 'text', 'select', the type of another input; '' : nothing that takes any. */
+export type Field = string;
+
+function fieldOf(target: EventTarget | null): Field {
+  if (target instanceof HTMLTextAreaElement) return 'text';
+  if (target instanceof HTMLSelectElement) return 'select';
+  return target instanceof HTMLInputElement ? target.type : '';
+}
+
+const SLIDER_KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'];
+
+/** Whether a field means something by a key: a box that was checked, or a slider, takes no letters. */
+export function keepsKey(field: Field, { key }: Pick<KeyPress, 'key'>): boolean {
+  switch (field) {
+    case '':
+      return false;
+    case 'checkbox':
+    case 'button':
+      return key === ' ';
+    case 'range':
+      return SLIDER_KEYS.includes(key);
+    default:
+      return true;
+  }
 }

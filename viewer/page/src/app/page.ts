@@ -2,13 +2,17 @@
 // server's progress and the reader's theme.
 
 import { activity } from '../base/activity';
+import { Again } from '../base/again';
 import type { DataSource } from '../data/data_source';
+import { NO_ROW } from '../data/protocol';
 import { Commands } from '../state/commands';
+import { carried, liveOf, placeOf, type Place } from '../state/live';
 import { axesOf, clampRange, domainOf, Navigator } from '../state/navigator';
 import { fileOf, laneOf } from '../state/scope';
 import { INITIAL_STATE, type State } from '../state/state';
 import { Store } from '../state/store';
 import { readUrl, writeUrl, type LinkedState } from '../state/url_state';
+import { hasNewGeneration, selectedRow, tellNews, withGeneration } from './live_page';
 
 const WRITE_URL_MS = 150;
 const THEME_KEY = 'gpumemtrace.theme';
@@ -18,13 +22,15 @@ export class Page {
   readonly commands = new Commands();
   readonly navigator: Navigator;
   failure = '';
-  private linked: Partial<LinkedState>;
+  private linked: Partial<State> = {};
+  private place: Place | null = null; // of what is linked
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
   private written = '';
+  private readonly meta = new Again(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
     this.navigator = new Navigator(this.store, source);
-    this.linked = readUrl(location.hash);
+    this.readAddress();
     this.store.update({ ...this.linked, theme: readTheme() });
     this.store.subscribe((state, old) => this.follow(state, old));
     addEventListener('hashchange', () => this.followAddress());
@@ -32,9 +38,9 @@ export class Page {
       const before = this.store.get().progress;
       this.store.update({ progress });
       const changed = progress.files.some((file, i) => file.state !== before?.files[i]?.state);
-      if (changed) void this.loadMeta();
+      if (changed || hasNewGeneration(progress, before)) this.loadMeta();
     });
-    void this.loadMeta();
+    this.loadMeta();
   }
 
   announce = (text: string): void => {
@@ -42,12 +48,28 @@ export class Page {
     if (region !== null) region.textContent = text;
   };
 
-  async loadMeta(): Promise<void> {
+  loadMeta(): void {
+    this.meta.want();
+  }
+
+  private async askMeta(): Promise<void> {
     try {
       const meta = await activity.track(this.source.meta());
+      let asked: State, row: number;
+      do {
+        asked = this.store.get();
+        row = await selectedRow(asked, meta, this.source);
+      } while (this.store.get().selection !== asked.selection);
       this.failure = '';
-      this.store.update((old) => settled({ ...old, meta }, old.meta !== null && hasLanes(old), this.linked));
+      const before = this.store.get();
+      this.source.useWindows?.(meta);
+      this.store.update((old) => {
+        const next = withGeneration(old, meta, row, this.place);
+        return settled(next, (old.meta !== null && hasLanes(old)) || next.following, this.linked);
+      });
+      tellNews(before, this.store.get(), this.navigator);
       if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
+      if (!hasLanes(before)) this.findLinkedBlock();
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
       this.store.update({});
@@ -65,7 +87,7 @@ export class Page {
     if (meta === undefined) return;
     const axis = axesOf(meta).includes(old.axis) ? old.axis : INITIAL_STATE.axis;
     this.store.update({
-      file, lane, axis, band: null, cursor: null, base: null, selection: { kind: 'none' },
+      file, lane, axis, band: null, cursor: null, otherCursor: null, base: null, selection: { kind: 'none' },
       range: domainOf(meta, axis), rangeEvents: { from: 0, to: meta.events },
     });
   }
@@ -94,15 +116,44 @@ export class Page {
   private followAddress(): void {
     if (location.hash === this.written) return;
     this.written = location.hash;
-    this.linked = readUrl(location.hash);
-    this.store.update((old) => settled({ ...old, ...resetOf(old), ...this.linked }, false, this.linked));
+    this.readAddress();
+    this.store.update((old) => {
+      const named = { ...old, ...resetOf(old), ...this.linked };
+      const next = this.place === null ? { ...named, following: old.following } : { ...named, ...carried(named, this.place) };
+      // No address says which part is shown while one follows.
+      const isFollowing = next.following && this.linked.range === undefined && next.axis === old.axis && next.file === old.file;
+      const { range, rangeEvents } = old;
+      return settled({ ...next, ...(isFollowing ? { range, rangeEvents } : {}), following: isFollowing }, isFollowing, this.linked);
+    });
     if (this.linked.rangeEvents !== undefined) this.navigator.keepEvents();
+    this.findLinkedBlock();
+  }
+
+  private readAddress(): void {
+    const { place, ...linked } = readUrl(location.hash);
+    this.linked = linked;
+    this.place = place ?? null;
+  }
+
+  // A block that the address names by its row in a window that is not shown any more.
+  private findLinkedBlock(): void {
+    const { linked, place, source } = this;
+    const { file } = this.store.get();
+    const now = liveOf(this.store.get());
+    if (linked.selection?.kind !== 'block' || place === null || now === null || place.window === now.window) return;
+    const find = async (row: number): Promise<void> => {
+      const found = (await source.moved?.(file, place.window, now.window, row)) ?? NO_ROW;
+      const isAsked = this.linked === linked && liveOf(this.store.get())?.window === now.window;
+      if (isAsked && found !== NO_ROW) this.store.update({ selection: { kind: 'block', row: found } });
+    };
+    void activity.track(find(linked.selection.row)).catch(() => undefined); // it was a nicety of a link
   }
 }
 
 // A whole window is the same link whatever the recording's length.
 function linkedPart(state: State, isWhole: boolean): LinkedState {
-  return isWhole ? { ...state, ...WHOLE } : state;
+  const linked = { ...state, place: placeOf(state) };
+  return isWhole || state.following ? { ...linked, ...WHOLE } : linked;
 }
 const WHOLE = { range: { from: 0, to: 1 }, rangeEvents: { from: 0, to: 1 } };
 
@@ -116,7 +167,7 @@ function resetOf(old: State): Partial<State> {
 }
 
 /** A state that fits its recordings; `keep`: its window was settled before. */
-function settled(state: State, keep: boolean, linked: Partial<LinkedState>): State {
+function settled(state: State, keep: boolean, linked: Partial<State>): State {
   const file = fileOf(state) ?? state.meta?.files[0] ?? null;
   if (file === null) return state;
   const lane = file.lanes.find((each) => each.lane === state.lane) ?? file.lanes[0];
@@ -127,7 +178,8 @@ function settled(state: State, keep: boolean, linked: Partial<LinkedState>): Sta
   const range = keep || isLinked ? clampRange(state.range, domain, axis) : domain;
   const rangeEvents = keep || linked.rangeEvents !== undefined ? state.rangeEvents : { from: 0, to: file.events };
   const first = linked.lane === undefined && !keep ? file.lanes[0]! : lane;
-  return { ...state, file: file.file, lane: first.lane, axis, range, rangeEvents };
+  const following = state.following && file.live !== undefined;
+  return { ...state, file: file.file, lane: first.lane, axis, range, rangeEvents, following };
 }
 
 function readTheme(): State['theme'] {

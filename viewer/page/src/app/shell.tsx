@@ -10,7 +10,10 @@ import type { View, ViewProps } from '../views/view';
 import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
 import { Help, Palette } from './dialogs';
+import { LiveLine } from './live_line';
+import { isLive, liveCommands } from './live_page';
 import { Drawer } from './drawer';
+import { DroppedFiles, useDroppedFiles } from './dropped';
 import type { Page } from './page';
 import { pageCommands } from './page_commands';
 import { VIEWS } from './views';
@@ -20,6 +23,8 @@ type Dialog = 'none' | 'help' | 'palette';
 export function Shell({ page }: { readonly page: Page }) {
   const [state, setState] = useState(page.store.get());
   const [dialog, setDialog] = useState<Dialog>('none');
+  const [dropped, setDropped] = useState<readonly string[]>([]);
+  useDroppedFiles(setDropped);
   useEffect(() => {
     setState(page.store.get());
     return page.store.subscribe(setState);
@@ -28,6 +33,8 @@ export function Shell({ page }: { readonly page: Page }) {
     () => page.commands.register(pageCommands(page, { help: () => setDialog('help'), palette: () => setDialog('palette') })),
     [page],
   );
+  const hasLive = isLive(state);
+  useEffect(() => (hasLive ? page.commands.register(liveCommands(page.store, page.navigator, page.announce)) : undefined), [page, hasLive]);
   const close = (): void => setDialog('none');
   const { store, source, commands, navigator, announce } = page;
   const props: ViewProps = { state, store, source, commands, navigator, announce };
@@ -42,10 +49,17 @@ export function Shell({ page }: { readonly page: Page }) {
         <FileChoice page={page} state={state} />
         {laneOf(state) !== null && <FilterBar state={state} store={store} />}
       </div>
+      <LiveLine state={state} onFollow={() => void page.commands.run('live.follow')} />
       {laneOf(state) === null ? <NoLane page={page} state={state} /> : <Loaded props={props} />}
       <p id="announcements" class="visually-hidden" role="status" aria-live="polite" />
       {dialog === 'help' && <Help commands={commands} onClose={close} />}
       {dialog === 'palette' && <Palette commands={commands} onClose={close} />}
+      {dropped.length > 0 && (
+        <DroppedFiles
+          key={dropped.join('\n')} names={dropped} shown={state.meta?.door === 'server' ? fileOf(state)?.path ?? '' : ''}
+          announce={announce} onClose={() => setDropped([])}
+        />
+      )}
     </>
   );
 }
@@ -175,12 +189,21 @@ function NoLane({ page, state }: { readonly page: Page; readonly state: State })
     return (
       <main id="main" tabIndex={-1}>
         <Failed message={page.failure} />
-        <button type="button" onClick={() => void page.loadMeta()}>Try again</button>
+        <button type="button" onClick={() => page.loadMeta()}>Try again</button>
       </main>
     );
   }
   if (progress?.state === 'failed') {
     return <main id="main" tabIndex={-1}><Failed message={progress.error} /></main>;
+  }
+  if (progress?.live !== undefined && progress.state === 'ready' && progress.live.state !== 'ended') {
+    return (
+      <main id="main" tabIndex={-1}>
+        <Empty title="Nothing allocated yet.">
+          <p>{progress.live.name} is being recorded, and holds no GPU or pinned host memory. This page shows it as soon as it does.</p>
+        </Empty>
+      </main>
+    );
   }
   if (state.meta !== null && (progress === null || progress.state === 'ready')) {
     return (

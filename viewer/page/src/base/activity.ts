@@ -36,6 +36,23 @@ export class Activity {
     } while (this.busy());
   }
 
+  /**
+   * Calls back once nothing has been under way for the time of `settle`, or after `most` ms. Returns what
+   * calls that off.
+   */
+  after(call: () => void, settle: () => Promise<void>, most: number): () => void {
+    let isOpen = true;
+    const end = (isCalled: boolean): void => {
+      if (!isOpen) return;
+      isOpen = false;
+      clearTimeout(timer);
+      if (isCalled) call();
+    };
+    const timer = setTimeout(end, most, true);
+    void this.idle(settle).then(() => end(true));
+    return () => end(false);
+  }
+
   private wake(): void {
     const waiting = this.waiting;
     this.waiting = [];
@@ -45,3 +62,6 @@ export class Activity {
 
 /** Of the whole page. */
 export const activity = new Activity();
+
+/** Answers to a click: while one is under way, what can wait does. */
+export const urgent = new Activity();

@@ -28,6 +28,26 @@ it('waits for all that is under way, and for what begins while it settles', asyn
   expect(activity.busy()).toBe(false);
 });
 
+it('calls back when it is idle, and not when that is called off', async () => {
+  const activity = new Activity();
+  const end = activity.begin();
+  const called: string[] = [];
+  activity.after(() => called.push('kept'), settle, 60_000);
+  activity.after(() => called.push('called off'), settle, 60_000)();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(called).toEqual([]);
+  end();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(called).toEqual(['kept']);
+});
+
+it('does not wait for ever for what does not end', async () => {
+  const activity = new Activity();
+  activity.begin();
+  await new Promise<void>((resolve) => activity.after(resolve, settle, 5));
+  expect(activity.busy()).toBe(true);
+});
+
 it('ends also with what fails', async () => {
   const activity = new Activity();
   await expect(activity.track(Promise.reject(new Error('no')))).rejects.toThrow('no');

@@ -20,6 +20,10 @@ export interface DataSource {
   answer(file: number, name: p.AnswerName, signal?: AbortSignal): Promise<p.Answer>;
   compare(file: number, other: number, signal?: AbortSignal): Promise<p.Compare>;
   find(scope: p.Scope, after: number, limit: number, signal?: AbortSignal): Promise<p.Found>;
+  /** Of recordings that go on alone. Questions from now on mean the windows that `meta` names. */
+  useWindows?(meta: p.Meta): void;
+  /** The row of a block of another window in the newest one. */
+  moved?(file: number, from: number, to: number, row: number): Promise<number>;
 }
 
 /** The progress of data that are all there once they can be read; returns what stops it. */

@@ -15,6 +15,7 @@ export class HttpSource implements DataSource {
   private events: Events | null = null;
   private readonly watchers = new Set<(progress: p.Progress) => void>();
   private last: p.Progress | null = null;
+  private readonly windows = new Map<number, number>(); // by file, of those that go on
 
   constructor(
     private readonly base: string,
@@ -85,11 +86,29 @@ export class HttpSource implements DataSource {
     return (await this.json('find', { ...scope, after, limit }, signal)) as p.Found;
   }
 
+  useWindows(meta: p.Meta): void {
+    for (const { file, live } of meta.files) if (live !== undefined) this.windows.set(file, live.window);
+  }
+  async moved(file: number, from: number, to: number, row: number): Promise<number> {
+    return ((await (await this.ask('moved', { file, from, to, row })).json()) as p.Moved).row;
+  }
+
   private async json(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<unknown> {
-    return (await this.ask(name, parameters, signal)).json();
+    return (await this.ask(name, this.inWindow(parameters), signal)).json();
   }
   private async bytes(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ArrayBuffer> {
-    return (await this.ask(name, parameters, signal)).arrayBuffer();
+    return (await this.ask(name, this.inWindow(parameters), signal)).arrayBuffer();
+  }
+
+  private inWindow(parameters: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const { other } = parameters;
+    const meant = this.withWindow(parameters);
+    return isRecord(other) ? { ...meant, other: this.withWindow(other) } : meant;
+  }
+  private withWindow(place: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const { file } = place;
+    const window = typeof file === 'number' ? this.windows.get(file) : undefined;
+    return window === undefined ? place : { ...place, window };
   }
 
   private async ask(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Response> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DataError } from './data_source';
 import { HttpSource, queryString, type Events } from './http_source';
+import type { FlameQuery, Meta } from './protocol';
 import { encodeSlab } from './slab_writer';
 
 const BASE = 'http://127.0.0.1:5/token/';
@@ -41,6 +42,22 @@ describe('HttpSource', () => {
     const slab = encodeSlab('curve', {}, new Map<string, Uint32Array | Float64Array>([['event', Uint32Array.of(4)], ['ns', Float64Array.of(1)]]));
     const { source } = answering(() => new Response(slab));
     expect((await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 1, columns: 1 })).event[0]).toBe(4);
+  });
+  it('says which window of a recording that goes on it means', async () => {
+    const { source, asked } = answering(() => Response.json({ row: 7 }));
+    const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
+    source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
+    await source.block(0, 4);
+    await source.block(1, 4);
+    expect(await source.moved(1, 1, 2, 4)).toBe(7);
+    expect(asked).toEqual([`${BASE}api/block?file=0&row=4`, `${BASE}api/block?file=1&row=4&window=2`, `${BASE}api/moved?file=1&from=1&to=2&row=4`]);
+  });
+  it('says which window the other side of a comparison means', async () => {
+    const { source, asked } = answering(() => new Response(new Uint8Array(1)));
+    const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
+    source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
+    await expect(source.flame({ file: 0, other: { file: 1, lane: 0, to: 9 } } as unknown as FlameQuery)).rejects.toThrow();
+    expect(asked).toEqual([`${BASE}api/flame?file=0&other_file=1&other_lane=0&other_to=9&other_window=2`]);
   });
   it('passes the sentence of a refusal on', async () => {
     const { source } = answering(() => Response.json({ error: 'No lane 9.' }, { status: 404 }));

@@ -58,6 +58,21 @@ export interface FileMeta {
   readonly losses: readonly InstantMeta[]; // events are missing here
   readonly lacks: readonly string[]; // what the file lacks, as sentences for a person
   readonly omitted: Omitted | null; // of a mailed file
+  readonly live?: LiveMeta; // of a recording that goes on
+}
+
+/**
+ * Of a recording that goes on: what is known of it is a window of its newest events, and comes in
+ * generations. Events and rows are numbered within the window; a page says with each question which
+ * window it means (`window`), and moves what it keeps when there is another one.
+ */
+export interface LiveMeta {
+  readonly generation: number;
+  readonly window: number;
+  readonly first_window: number; // of the recording that is followed: a later one is another recording
+  readonly names: number; // changes when frames got names
+  readonly begin_ns: number; // of the window
+  readonly dropped_events: number; // before it
 }
 
 export interface LaneMeta {
@@ -128,13 +143,30 @@ export interface FileProgress {
   readonly what: string; // 'reading events', for a person
   readonly fraction: number; // 0..1
   readonly error: string; // of 'failed', with the way out
+  readonly live?: LiveProgress; // of a recording that goes on
+}
+
+export interface LiveProgress {
+  readonly state: 'following' | 'lost' | 'ended';
+  readonly words: string; // for a person; '' where there is nothing to say
+  readonly name: string; // 'process 4711'
+  readonly generation: number; // that Meta has now
+  readonly now_ns: number; // of the recording's time
+  readonly age_ns: number; // how much older the blocks are
+  readonly events_per_second: number;
+  readonly heaps: readonly { readonly device: number; readonly heap: string; readonly live_bytes: number; readonly live_blocks: number }[];
+}
+
+/** `api/moved?file=&from=&to=&row=`: the row in window `to` of a block of window `from`; NO_ROW: it is gone. */
+export interface Moved {
+  readonly row: number;
 }
 
 // -- Tiles: binary (slab.ts) ---------------------------------------------------------------------
 
 /**
  * What a window of a timeline shows. `columns` columns of equal width from `from` to `to`; column c
- * covers [from + c*w, from + (c+1)*w) and is sampled at its middle.
+ * covers [from + c*w, from + (c+1)*w) and is sampled at its middle (columns.ts).
  */
 export interface Window {
   readonly file: number;

@@ -7,6 +7,7 @@ import type { StackInfo } from './protocol';
 export class StackCache {
   private readonly known = new Map<string, StackInfo>();
   private readonly asked = new Set<string>();
+  private stale = new Set<string>(); // known, and to be asked for again
 
   constructor(
     private readonly source: DataSource,
@@ -17,14 +18,27 @@ export class StackCache {
     return this.known.get(`${file}/${id}`) ?? null;
   }
 
+  /** Names may have come. What is known is shown until it is asked for anew. */
+  askAnew(): void {
+    this.asked.clear();
+    this.stale = new Set(this.known.keys());
+  }
+
+  /** Ids are another recording's from now on. */
+  forget(): void {
+    this.known.clear();
+    this.asked.clear();
+    this.stale.clear();
+  }
+
   /** Asks for those that are neither known nor asked for; true: all are known. */
   want(file: number, ids: Iterable<number>): boolean {
     const missing: number[] = [];
     let complete = true;
     for (const id of ids) {
       const key = `${file}/${id}`;
-      if (this.known.has(key)) continue;
-      complete = false;
+      if (this.known.has(key) && !this.stale.has(key)) continue;
+      complete &&= this.known.has(key);
       if (!this.asked.has(key)) {
         this.asked.add(key);
         missing.push(id);
@@ -36,7 +50,10 @@ export class StackCache {
 
   private async ask(file: number, ids: readonly number[]): Promise<void> {
     try {
-      for (const info of await this.source.stacks(file, ids)) this.known.set(`${file}/${info.stack}`, info);
+      for (const info of await this.source.stacks(file, ids)) {
+        this.known.set(`${file}/${info.stack}`, info);
+        this.stale.delete(`${file}/${info.stack}`);
+      }
     } catch {
       for (const id of ids) this.asked.delete(`${file}/${id}`); // whoever wants them next asks again
       return;

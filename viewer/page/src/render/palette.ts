@@ -1,47 +1,80 @@
-// Colours with a meaning. Categorical ones are those of Okabe and Ito, which people with any kind of
-// colour vision tell apart; further ones are the same hues lighter or darker. Grey means "other".
+// Colours with a meaning: what a hue is called, how it looks on a light page and on a dark one, and who has it.
+//
+// They were searched for, near the hues of Okabe and Ito, so that (palette_test.ts)
+//   - any two are told apart by eyes of any kind: 10 apart in CIELAB as they are, and as those see them who lack one of
+//     the three kinds of cones;
+//   - each stands out from what it is drawn on, 3 to 1;
+//   - the most frequent ones are further apart than the others.
+// Grey means "other".
 
-export const OKABE_ITO = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442'] as const;
-export const OTHER = '#9a9fa8';
+/** Of the page. */
+export type Scheme = 'light' | 'dark';
 
-/** Dark to light, equal steps to every eye (after cividis). */
-export const SEQUENTIAL = ['#00306f', '#2f476b', '#575d6d', '#7c7b78', '#a39976', '#ccb968', '#f5db4c'] as const;
+export type Hue = keyof (typeof SHADES)['light'];
 
-const OF_CATEGORY: Readonly<Record<string, string>> = {
-  unknown: OTHER,
-  parameters: '#0072b2',
-  gradients: '#d55e00',
-  'optimizer state': '#cc79a7',
-  activations: '#e69f00',
-  recomputed: '#f0e442',
-  temporaries: '#56b4e9',
-  inputs: '#009e73',
-  workspaces: '#7fb8a4',
-  communication: '#8c4a7f',
-  'graph pools': '#a8691b',
-  'kv cache': '#5a9bd4',
-  'other libraries': '#7d6f3c',
-  cache: '#c7ccd4',
+export const SHADES = {
+  light: {
+    grey: '#6d7179', blue: '#006aa6', vermilion: '#b05211', pink: '#be75ad', amber: '#bf8200', yellow: '#999039', sky: '#0096d8',
+    green: '#22a077', teal: '#136751', plum: '#9e5690', brown: '#9a6830', navy: '#054c75', olive: '#6e6238', silver: '#8a8e94',
+  },
+  dark: {
+    grey: '#989da6', blue: '#0b72b1', vermilion: '#c9611b', pink: '#a0507e', amber: '#efa926', yellow: '#fef30f', sky: '#6ec0f2',
+    green: '#1d8f6a', teal: '#7dc4ab', plum: '#b26aa3', brown: '#b57c3e', navy: '#2696de', olive: '#776b43', silver: '#c7ccd4',
+  },
+} as const;
+
+/** Dark to light in steps of one size, from blue to yellow (after cividis). All stand out from the page. */
+export const SEQUENTIAL: Readonly<Record<Scheme, readonly string[]>> = {
+  light: ['#001d4d', '#2a2c49', '#493c44', '#644d3e', '#7d6035', '#977329', '#b08714'],
+  dark: ['#2970b3', '#6882a9', '#8f949f', '#b0a893', '#cebd86', '#ead276', '#ffe764'],
 };
 
+const OF_CATEGORY: Readonly<Record<string, Hue>> = {
+  unknown: 'grey',
+  parameters: 'blue',
+  gradients: 'vermilion',
+  'optimizer state': 'pink',
+  activations: 'amber',
+  recomputed: 'yellow',
+  temporaries: 'sky',
+  inputs: 'green',
+  workspaces: 'teal',
+  communication: 'plum',
+  'graph pools': 'brown',
+  'kv cache': 'navy',
+  'other libraries': 'olive',
+  cache: 'silver',
+};
+
+// Of streams, threads and call sites, the most different ones first.
+const IN_TURN: readonly Hue[] = ['blue', 'amber', 'green', 'pink', 'sky', 'vermilion', 'yellow', 'teal', 'plum', 'brown', 'navy', 'olive'];
+
+/** How many colours call sites have. */
+export const SITES = IN_TURN.length;
+
 /** Of a category by its name, so that files with other codes look the same. */
-export function colorOfCategory(name: string): string {
-  return OF_CATEGORY[name.replaceAll('_', ' ')] ?? colorOfIndex(hashText(name));
+export function hueOfCategory(name: string): Hue {
+  return OF_CATEGORY[name.replaceAll('_', ' ')] ?? hueOfIndex(hashText(name));
+}
+
+export function hueOfIndex(index: number): Hue {
+  return IN_TURN[index % IN_TURN.length]!;
 }
 
 /** Of a call site: the same in every view, file and run. */
-export function colorOfKey(key: number): string {
-  return SITES[indexOfKey(key)]!;
+export function hueOfKey(key: number): Hue {
+  return hueOfIndex(indexOfKey(key));
 }
 
 /** Which of SITES a call site has. */
 export function indexOfKey(key: number): number {
   // Keys may be near each other; their colours should not be.
-  return (Math.imul(key ^ (key >>> 16), 0x45d9f3b) >>> 8) % SITES.length;
+  return (Math.imul(key ^ (key >>> 16), 0x45d9f3b) >>> 8) % SITES;
 }
 
-export function colorOfIndex(index: number): string {
-  return OKABE_ITO[index % OKABE_ITO.length]!;
+/** For the style of an element, which follows the page from light to dark by itself. */
+export function cssColor(hue: Hue): string {
+  return `light-dark(${SHADES.light[hue]}, ${SHADES.dark[hue]})`;
 }
 
 /** Mixes `share` of `other` into a '#rrggbb'. */
@@ -70,5 +103,3 @@ function hashText(text: string): number {
   for (let i = 0; i < text.length; ++i) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) >>> 0;
   return hash;
 }
-
-export const SITES: readonly string[] = OKABE_ITO.flatMap((color) => [color, mix(color, '#ffffff', 0.4), mix(color, '#000000', 0.3)]);

@@ -1,19 +1,97 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { colorOfCategory, colorOfKey, inkOn, luminance, mix, SITES } from './palette';
+import { distance, EYES, seenBy, type Eye } from './eyes';
+import { cssColor, hueOfCategory, hueOfKey, inkOn, luminance, mix, SEQUENTIAL, SHADES, SITES, type Hue, type Scheme } from './palette';
 import { hexOf } from './theme';
+
+const eyes = Object.keys(EYES) as Eye[];
+const hues = Object.keys(SHADES.light) as Hue[];
+const CATEGORIES = [
+  'unknown', 'parameters', 'gradients', 'optimizer state', 'activations', 'recomputed', 'temporaries', 'inputs', 'workspaces', 'communication',
+  'graph pools', 'kv cache', 'other libraries', 'cache',
+];
+const FREQUENT = ['unknown', 'parameters', 'gradients', 'optimizer state', 'activations', 'temporaries'];
+
+function contrast(a: string, b: string): number {
+  const [light, dark] = [luminance(a), luminance(b)].sort((x, y) => y - x) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Pairs that some eye sees nearer to each other, in words. */
+function nearer(than: number, colors: readonly (readonly [name: string, color: string])[]): string[] {
+  const found: string[] = [];
+  for (const [i, [name, color]] of colors.entries()) {
+    for (const [other, otherColor] of colors.slice(0, i)) {
+      for (const eye of eyes) {
+        const apart = distance(eye, color, otherColor);
+        if (apart < than) found.push(`${eye}: ${name} and ${other}, ${apart.toFixed(1)}`);
+      }
+    }
+  }
+  return found;
+}
+
+/** What the style sheet says, where canvases take it from. */
+function ofPage(name: string, scheme: Scheme): string {
+  const css = readFileSync(new URL('../styles.css', import.meta.url), 'utf8');
+  const [, light, dark] = new RegExp(`--${name}: light-dark\\((#[0-9a-f]{6}), (#[0-9a-f]{6})\\)`).exec(css)!;
+  return scheme === 'light' ? light! : dark!;
+}
+
+describe('eyes', () => {
+  it('see white and black as they are', () => {
+    for (const eye of eyes) {
+      seenBy(eye, '#ffffff').forEach((value, i) => expect(value).toBeCloseTo(i === 0 ? 100 : 0, 0));
+      expect(seenBy(eye, '#000000')[0]).toBeCloseTo(0, 6);
+    }
+  });
+  it('take for one what others tell apart', () => {
+    expect(distance('normal', '#cc79a7', '#9a9fa8')).toBeGreaterThan(35);
+    expect(distance('deuteranopia', '#cc79a7', '#9a9fa8')).toBeLessThan(3);
+    expect(distance('protanopia', '#d55e00', '#a8691b')).toBeLessThan(4);
+  });
+});
+
+describe.each(['light', 'dark'] as const)('colours of a %s page', (scheme) => {
+  const shades = SHADES[scheme];
+  const ofCategory = (name: string): readonly [string, string] => [name, shades[hueOfCategory(name)]];
+
+  it('are told apart by eyes of any kind', () => expect(nearer(10, hues.map((hue) => [hue, shades[hue]]))).toEqual([]));
+  it('of categories are too, and frequent ones further', () => {
+    expect(new Set(CATEGORIES.map(hueOfCategory)).size).toBe(CATEGORIES.length);
+    expect(nearer(10, CATEGORIES.map(ofCategory))).toEqual([]);
+    expect(nearer(16, FREQUENT.map(ofCategory))).toEqual([]);
+  });
+  it.each(['bg', 'panel'])('stand out from %s', (ground) => {
+    for (const color of [...Object.values(shades), ...SEQUENTIAL[scheme]]) expect(contrast(color, ofPage(ground, scheme))).toBeGreaterThanOrEqual(3);
+  });
+  it('are not taken for what is too small to be seen', () => {
+    expect(nearer(10, [['rest', ofPage('rest', scheme)], ['bg', ofPage('bg', scheme)], ['silver', shades.silver], ['grey', shades.grey]])).toEqual([]);
+  });
+  it('get lighter with size and age, step by step, for any eye', () => {
+    for (const eye of eyes) {
+      const lightness = SEQUENTIAL[scheme].map((color) => seenBy(eye, color)[0]);
+      for (const [i, value] of lightness.slice(1).entries()) expect(value - lightness[i]!).toBeGreaterThan(4);
+    }
+  });
+  it('have letters of at least 4.5 to 1', () => {
+    for (const color of Object.values(shades)) expect(contrast(color, inkOn(color))).toBeGreaterThanOrEqual(4.5);
+  });
+});
 
 describe('palette', () => {
   it('spreads call sites over all colours', () => {
-    const used = new Map<string, number>();
-    for (let key = 0; key < 2100; ++key) used.set(colorOfKey(key), (used.get(colorOfKey(key)) ?? 0) + 1);
-    expect(used.size).toBe(SITES.length);
+    const used = new Map<Hue, number>();
+    for (let key = 0; key < 2100; ++key) used.set(hueOfKey(key), (used.get(hueOfKey(key)) ?? 0) + 1);
+    expect(used.size).toBe(SITES);
     expect(Math.max(...used.values())).toBeLessThan(300);
   });
-  it('takes keys of 32 bits', () => expect(SITES).toContain(colorOfKey(0xffffffff)));
+  it('takes keys of 32 bits, and never the greys', () => expect(['grey', 'silver', undefined]).not.toContain(hueOfKey(0xffffffff)));
   it('has one colour for a category, however its name is written', () => {
-    expect(colorOfCategory('kv_cache')).toBe(colorOfCategory('kv cache'));
-    expect(colorOfCategory('of my own')).toMatch(/^#[0-9a-f]{6}$/);
+    expect(hueOfCategory('kv_cache')).toBe(hueOfCategory('kv cache'));
+    expect(hues).toContain(hueOfCategory('of my own'));
   });
+  it('gives elements both colours', () => expect(cssColor('blue')).toBe(`light-dark(${SHADES.light.blue}, ${SHADES.dark.blue})`));
   it('reads what the browser worked out', () => {
     expect(hexOf('rgb(1, 20, 255)')).toBe('#0114ff');
     expect(hexOf('rgba(0, 0, 0, 0.5)')).toBe('#000000');
@@ -21,11 +99,5 @@ describe('palette', () => {
   it('mixes', () => {
     expect(mix('#000000', '#ffffff', 0.5)).toBe('#808080');
     expect(mix('#123456', '#ffffff', 0)).toBe('#123456');
-  });
-  it('writes with at least 4.5 to 1', () => {
-    for (const color of SITES) {
-      const [a, b] = [luminance(color), luminance(inkOn(color))].sort((x, y) => y - x);
-      expect((a! + 0.05) / (b! + 0.05)).toBeGreaterThanOrEqual(4.5);
-    }
   });
 });

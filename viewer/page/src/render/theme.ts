@@ -1,6 +1,9 @@
 // The colours of the style sheet as canvases need them. One place has them: styles.css.
 
+import { luminance, type Scheme } from './palette';
+
 export interface Theme {
+  readonly scheme: Scheme;
   readonly bg: string;
   readonly fg: string;
   readonly muted: string;
@@ -20,8 +23,10 @@ export function readTheme(element: Element): Theme {
     probe.style.color = `var(${name})`;
     return hexOf(getComputedStyle(probe).color);
   };
+  const bg = of('--bg');
   const theme = {
-    bg: of('--bg'),
+    scheme: luminance(bg) > 0.18 ? ('light' as const) : ('dark' as const),
+    bg,
     fg: of('--fg'),
     muted: of('--muted'),
     line: of('--line'),

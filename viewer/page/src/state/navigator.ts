@@ -3,6 +3,7 @@
 // times and steps belong together.
 
 import { upperBound } from '../base/binary_search';
+import { middleOf } from '../data/columns';
 import type { DataSource } from '../data/data_source';
 import type { Axis, CurveTile, FileMeta } from '../data/protocol';
 import type { State } from './state';
@@ -19,7 +20,7 @@ export function domainOf(file: FileMeta, axis: Axis): Range {
     case 'event':
       return { from: 0, to: Math.max(1, file.events) };
     case 'time':
-      return { from: 0, to: Math.max(1, file.end_ns) };
+      return { from: file.live?.begin_ns ?? 0, to: Math.max((file.live?.begin_ns ?? 0) + 1, file.end_ns) };
     case 'step': {
       const steps = file.steps.end.length;
       const hasTail = steps > 0 && file.steps.end[steps - 1]! < file.events;
@@ -71,6 +72,8 @@ const SMALLEST: Readonly<Record<Axis, number>> = { time: 20, event: 4, step: 1e-
 
 /** A window no smaller than can be looked at, inside the domain. */
 export function clampRange(range: Range, domain: Range, axis: Axis): Range {
+  const isInside = range.from >= domain.from && range.to <= domain.to && range.to - range.from >= SMALLEST[axis];
+  if (isInside) return range; // the same to the last bit, however often it is asked
   const size = Math.min(domain.to - domain.from, Math.max(range.to - range.from, SMALLEST[axis]));
   const middle = (range.from + range.to) / 2;
   const from = Math.min(Math.max(middle - size / 2, domain.from), domain.to - size);
@@ -147,12 +150,28 @@ export class Navigator {
     const clamped = clampRange(range, domain, this.store.get().axis);
     const finest = this.tilesHere()[0];
     this.settled = { range: clamped, width: finest === undefined ? Infinity : columnWidthOf(finest) };
-    this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped) });
+    this.store.update({ range: clamped, rangeEvents: this.eventsOf(clamped), following: false });
   }
 
   fit(): void {
+    const { following } = this.store.get();
     this.store.update({ band: null });
     this.setRange(this.domain());
+    if (following) this.store.update({ following });
+  }
+
+  /** Ends at the newest event from now on, until the window is moved. */
+  followNewest(): void {
+    const { range } = this.store.get();
+    const { to } = this.domain();
+    this.setRange({ from: to - (range.to - range.from), to });
+    this.store.update({ following: true, cursor: null });
+  }
+
+  /** Events have other numbers from now on. */
+  forget(): void {
+    this.tiles = [];
+    this.settled = null;
   }
 
   /** `factor` < 1 goes nearer; `at`: the position that stays. */
@@ -212,10 +231,9 @@ export class Navigator {
     for (let round = 0; round < 6 && to - from > SMALLEST[axis] / 8; ++round) {
       const window = { file: index, lane, axis, from, to, columns: 512 };
       const { event: events } = await this.source.curve(window);
-      const width = (to - from) / 512;
       const c = upperBound(events, event - 1);
-      to = Math.min(to, from + (c + 0.5) * width);
-      from = Math.max(from, from + (c - 0.5) * width);
+      to = Math.min(to, middleOf(window, c));
+      from = Math.max(from, middleOf(window, c - 1));
     }
     return (from + to) / 2;
   }

@@ -12,8 +12,9 @@ export function laneOf(state: State): LaneMeta | null {
   return fileOf(state)?.lanes.find((lane) => lane.lane === state.lane) ?? null;
 }
 
-/** The event that the cursor stands on: without one the lane's peak. */
+/** The event that the cursor stands on: without one the newest while one follows, else the lane's peak. */
 export function cursorEvent(state: State): number {
+  if (state.cursor === null && state.following) return fileOf(state)?.events ?? 0;
   return state.cursor ?? laneOf(state)?.peak_event ?? 0;
 }
 
@@ -34,7 +35,7 @@ export function scopeOf(state: State): Scope | null {
 
 /** What is counted, in words: 'held at the peak'. */
 export function scopeWords(state: State): string {
-  const at = state.cursor === null ? 'at the peak' : `after event ${formatCount(state.cursor)}`;
+  const at = state.cursor === null ? (state.following ? 'now' : 'at the peak') : `after event ${formatCount(state.cursor)}`;
   switch (state.of) {
     case 'live':
       return `held ${at}`;

@@ -24,6 +24,8 @@ export interface State {
   readonly axis: Axis;
   readonly layout: Layout;
   readonly colorBy: ColorBy;
+  /** Of a recording that goes on: timelines end at its newest event, and move with it. */
+  readonly following: boolean;
   /** What timelines show, on the axis. */
   readonly range: { readonly from: number; readonly to: number };
   /** The same in events; what flame graph and table mean by "in range". */
@@ -32,6 +34,8 @@ export interface State {
   readonly band: { readonly low: number; readonly high: number } | null;
   /** Event; null: the lane's peak. */
   readonly cursor: number | null;
+  /** Event of the other file that is compared with the cursor; null: its peak. */
+  readonly otherCursor: number | null;
   /** Second cursor: growth is from it to the cursor. */
   readonly base: number | null;
   readonly selection: Selection;
@@ -79,10 +83,12 @@ export const INITIAL_STATE: State = {
   axis: 'event', // idle time, as of a start, leaves the steps no room on the other one
   layout: 'stacked',
   colorBy: 'category',
+  following: false,
   range: { from: 0, to: 1 },
   rangeEvents: { from: 0, to: 1 },
   band: null,
   cursor: null,
+  otherCursor: null,
   base: null,
   selection: { kind: 'none' },
   filter: NO_FILTER,

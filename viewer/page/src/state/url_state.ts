@@ -3,24 +3,28 @@
 // open too. A change of meaning gets a new version and a function that brings old addresses forward.
 
 import type { Filter, Scope } from '../data/protocol';
+import type { Place } from './live';
 import { INITIAL_STATE, NO_FILTER, type FlameOptions, type Selection, type State, type TableOptions } from './state';
 
 export const URL_VERSION = 1;
 
-export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'>;
+/** `place`: whose numbers they are, of a recording that goes on. */
+export type LinkedState = Omit<State, 'meta' | 'progress' | 'theme'> & { readonly place: Place | null };
+
+const INITIAL_LINKED: LinkedState = { ...INITIAL_STATE, place: null };
 
 export function writeUrl(state: LinkedState): string {
   const out = new Map<string, string>([['v', String(URL_VERSION)]]);
   for (const [key, field] of Object.entries(FIELDS)) {
     const text = field.write(state);
-    if (text !== field.write(INITIAL_STATE)) out.set(key, text);
+    if (text !== field.write(INITIAL_LINKED)) out.set(key, text);
   }
   return `#${[...out].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&')}`;
 }
 
 /** The parts of the state that an address names. */
 export function readUrl(fragment: string): Partial<LinkedState> {
-  let linked: LinkedState = INITIAL_STATE;
+  let linked = INITIAL_LINKED;
   const named = new Set<keyof LinkedState>();
   for (const pair of fragment.replace(/^#/, '').split('&')) {
     const equals = pair.indexOf('=');
@@ -48,6 +52,14 @@ const FIELDS: Readonly<Record<string, Field>> = {
   axis: oneOf('axis', ['time', 'event', 'step']),
   layout: oneOf('layout', ['stacked', 'address']),
   color: oneOf('colorBy', ['category', 'stack', 'size', 'age', 'stream', 'thread']),
+  follow: {
+    write: ({ following }) => flag(following),
+    read: (text) => orNull(flagIn(text), (following) => ({ following })),
+  },
+  win: {
+    write: ({ place }) => (place === null ? '' : `${place.window}_${place.dropped}`),
+    read: (text) => orNull(numbersIn(text), ([window, dropped]) => ({ place: { window, dropped } })),
+  },
   range: {
     write: ({ range }) => pair(range.from, range.to),
     read: (text) => orNull(pairIn(text), ([from, to]) => ({ range: { from, to } })),
@@ -61,6 +73,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
     read: (text) => orNull(pairIn(text), ([low, high]) => ({ band: { low, high } })),
   },
   at: { write: (state) => optional(state.cursor), read: (text) => orNull(numberIn(text), (cursor) => ({ cursor })) },
+  other_at: {
+    write: (state) => optional(state.otherCursor),
+    read: (text) => orNull(numberIn(text), (otherCursor) => ({ otherCursor })),
+  },
   base: { write: (state) => optional(state.base), read: (text) => orNull(numberIn(text), (base) => ({ base })) },
   sel: { write: (state) => writeSelection(state.selection), read: (text) => orNull(readSelection(text), (selection) => ({ selection })) },
   of: oneOf('of', ['live', 'growth', 'born', 'kept'] satisfies Scope['of'][]),
@@ -178,11 +194,16 @@ function pair(a: number, b: number): string {
   return `${a}_${b}`;
 }
 
-function pairIn(text: string): readonly [number, number] | null {
+/** '3_17', in any order. */
+function numbersIn(text: string): readonly [number, number] | null {
   const parts = text.split('_').map(numberIn);
   const [a, b] = parts;
-  if (parts.length !== 2 || a === null || b === null || a === undefined || b === undefined) return null;
-  return a < b ? [a, b] : null;
+  return parts.length !== 2 || a === null || b === null || a === undefined || b === undefined ? null : [a, b];
+}
+
+function pairIn(text: string): readonly [number, number] | null {
+  const numbers = numbersIn(text);
+  return numbers !== null && numbers[0] < numbers[1] ? numbers : null;
 }
 
 function flag(value: boolean): string {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { INITIAL_STATE, NO_FILTER, type State } from './state';
-import { readUrl, writeUrl } from './url_state';
+import { readUrl, writeUrl, type LinkedState } from './url_state';
 
-const STATE: State = {
-  ...INITIAL_STATE,
+const STATE: State & LinkedState = {
+  ...INITIAL_STATE, following: true, place: { window: 3, dropped: 0 },
   view: 'flame', file: 1, other: 0, lane: 2, axis: 'step', layout: 'address', colorBy: 'age',
-  range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, base: 7,
+  range: { from: 1.25, to: 3e9 }, rangeEvents: { from: 4, to: 9 }, band: { low: 0, high: 2 ** 40 }, cursor: 0, otherCursor: 5, base: 7,
   selection: { kind: 'range', from: 3, to: 8 }, of: 'growth',
   filter: { text: '/a&b=ü#/', category: 'kv cache', stack: 1, key: 4294967295, stream: '0x7', thread: 'main (1)', min_size: 0, max_size: 5 },
   flame: { inverted: true, folded: false, icicle: false, focus: 99, search: 'x y', compare: true },
@@ -14,14 +14,14 @@ const STATE: State = {
 
 describe('the address', () => {
   it('holds all that is linked', () => expect({ ...INITIAL_STATE, ...readUrl(writeUrl(STATE)) }).toEqual(STATE));
-  it('of the first state is short', () => expect(writeUrl(INITIAL_STATE)).toBe('#v=1'));
+  it('of the first state is short', () => expect(writeUrl({ ...INITIAL_STATE, place: null })).toBe('#v=1'));
   it('holds each kind of selection', () => {
     for (const selection of [{ kind: 'block', row: 5 }, { kind: 'stack', stack: 6 }, { kind: 'instant', event: 0 }] as const) {
-      expect(readUrl(writeUrl({ ...INITIAL_STATE, selection })).selection).toEqual(selection);
+      expect(readUrl(writeUrl({ ...INITIAL_STATE, place: null, selection })).selection).toEqual(selection);
     }
   });
   it('loses what is not known, and keeps the rest', () => {
-    expect(readUrl('#v=7&later=1&view=nothing&axis=event&lane=x&range=5_5&lane=-1&sel=block-&min=')).toEqual({ axis: 'event' });
+    expect(readUrl('#v=7&later=1&view=nothing&axis=event&lane=x&range=5_5&win=4&lane=-1&sel=block-&min=')).toEqual({ axis: 'event' });
   });
   it('of any kind does not stop the page', () => {
     for (const text of ['', '#', '#%', '#text=%E0%A4', '#&&=&==', '#sel=range-1', '#range=1_2_3']) expect(() => readUrl(text)).not.toThrow();

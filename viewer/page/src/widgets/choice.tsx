@@ -31,13 +31,14 @@ export function Choice<T extends string>({ label, value, options, onChoose }: Ch
 export interface ToggleProps {
   readonly label: string;
   readonly on: boolean;
+  readonly disabled?: boolean;
   readonly onToggle: (on: boolean) => void;
 }
 
-export function Toggle({ label, on, onToggle }: ToggleProps) {
+export function Toggle({ label, on, disabled, onToggle }: ToggleProps) {
   return (
     <label class="choice">
-      <input type="checkbox" checked={on} onChange={(event) => onToggle(event.currentTarget.checked)} />
+      <input type="checkbox" checked={on} disabled={disabled} onChange={(event) => onToggle(event.currentTarget.checked)} />
       <span>{label}</span>
     </label>
   );

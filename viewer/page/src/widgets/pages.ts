@@ -31,6 +31,11 @@ export class Pages<Row> {
     if (this.pages.has(page)) this.pages.set(page, rows);
   }
 
+  /** Those that are there or asked for. */
+  numbers(): readonly number[] {
+    return [...this.pages.keys()];
+  }
+
   /** A page that failed may be asked for again. */
   drop(page: number): void {
     this.pages.delete(page);

@@ -3,7 +3,8 @@
 
 import { DataError } from '../data_source';
 import type { FileMeta, Filter } from '../protocol';
-import { type FileTexts, placeOfFrame, type StackTable } from './file_data';
+import { asksAddresses, expressionOf, textsOfFrame, textTest } from '../text_filter';
+import type { FileTexts, StackTable } from './file_data';
 import { addressOf, type Lane } from './lane_data';
 
 const MAX_TEXT = 1000;
@@ -76,14 +77,11 @@ function codeOf(names: readonly string[], name: string, alias: string, what: str
 }
 
 function textOfKindTest(text: string, stacks: StackTable, texts: FileTexts, lane: Lane): (kind: number) => boolean {
-  const fits = textTest(text);
+  if (text.length > MAX_TEXT) throw new DataError(`the text to look for is longer than ${MAX_TEXT} characters`);
+  const fits = readable(text, textTest);
   const frames = new Map<number, boolean>();
   const known = new Map<number, boolean>();
-  const frameFits = (id: number): boolean =>
-    remember(frames, id, () => {
-      const frame = stacks.frame(id);
-      return [frame.function, frame.file, placeOfFrame(frame), frame.library].some((part) => fits(part));
-    });
+  const frameFits = (id: number): boolean => remember(frames, id, () => textsOfFrame(stacks.frame(id)).some(fits));
   const stackFits = (stack: number): boolean => remember(known, stack, () => stacks.frameIds(stack).some(frameFits));
   return (k) => {
     if (stackFits(lane.kinds.stack[k]!)) return true;
@@ -98,19 +96,9 @@ function remember(known: Map<number, boolean>, id: number, find: () => boolean):
   return answer;
 }
 
-/** '/.../' is a regular expression, anything else is looked for in either case. */
-function textTest(text: string): (part: string) => boolean {
-  if (text.length > MAX_TEXT) throw new DataError(`the text to look for is longer than ${MAX_TEXT} characters`);
-  const expression = expressionOf(text);
-  if (expression !== null) return (part) => expression.test(part);
-  const needle = text.toLowerCase();
-  return (part) => part.toLowerCase().includes(needle);
-}
-
-function expressionOf(text: string): RegExp | null {
-  if (text.length <= 2 || !text.startsWith('/') || !text.endsWith('/')) return null;
+function readable<T>(text: string, read: (text: string) => T): T {
   try {
-    return new RegExp(text.slice(1, -1), 'u');
+    return read(text);
   } catch {
     throw new DataError(`'${text}' is no regular expression`);
   }
@@ -118,14 +106,10 @@ function expressionOf(text: string): RegExp | null {
 
 /** By address: blocks that begin with the digits, or in which the address lies. */
 function addressTest(text: string, lane: Lane): BlockTest | null {
-  const expression = expressionOf(text);
-  if (expression !== null) {
-    const inside = text.slice(1, -1);
-    if (!inside.startsWith('0x') && !inside.startsWith('^0x')) return null;
-    return (block) => expression.test(hex(addressOf(lane, block)));
-  }
+  if (!asksAddresses(text)) return null;
+  const expression = readable(text, expressionOf);
+  if (expression !== null) return (block) => expression.test(hex(addressOf(lane, block)));
   const needle = text.toLowerCase();
-  if (!needle.startsWith('0x')) return null;
   const address = /^0x[0-9a-f]+$/.test(needle) ? BigInt(needle) : null;
   return (block) => {
     const begin = addressOf(lane, block);

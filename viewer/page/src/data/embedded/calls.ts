@@ -3,7 +3,7 @@
 
 import { DataError, type DataSource } from '../data_source';
 
-export type Question = Exclude<keyof DataSource, 'watchProgress'>;
+export type Question = Exclude<keyof DataSource, 'watchProgress' | 'useWindows' | 'moved'>;
 
 /** To the worker. Parts first, once; then calls, and what is no longer wanted. */
 export type Asked =

@@ -1,6 +1,7 @@
 // Which blocks a window shows, and what lies between them: the rules of protocol.ts (BlockTile), over
 // the arrays of a mailed file. viewer/index has the same rules in C++ for what no browser could hold.
 
+import { firstColumn, widthOf } from '../columns';
 import { type BlockQuery, MAX_BLOCKS } from '../protocol';
 import { ColumnHeights } from './column_heights';
 import type { Lane } from './lane_data';
@@ -17,51 +18,34 @@ export interface StackedItems {
   readonly runBytes: number[];
 }
 
-interface Columns {
-  readonly count: number;
-  readonly from: number;
-  readonly width: number;
-}
-
 /** The columns whose middle is in [start, end): first and behind the last. */
-function columnsOf(columns: Columns, start: number, end: number): readonly [number, number] {
-  return [firstMiddle(columns, start), firstMiddle(columns, end)];
-}
-
-/** The first column whose middle is not before a position. */
-function firstMiddle({ count, from, width }: Columns, position: number): number {
-  let column = Math.min(count, Math.max(0, Math.ceil((position - from) / width - 0.5)));
-  // Rounding may be off by one; the middle itself decides, as it does for who draws.
-  while (column > 0 && from + (column - 0.5) * width >= position) column--;
-  while (column < count && from + (column + 0.5) * width < position) column++;
-  return column;
+function columnsOf(query: BlockQuery, start: number, end: number): readonly [number, number] {
+  return [firstColumn(query, start), firstColumn(query, end)];
 }
 
 export function selectStacked(query: BlockQuery, lane: Lane, index: LaneIndex): StackedItems {
-  const columns = { count: query.columns, from: query.from, width: (query.to - query.from) / query.columns };
   const rowBytes = (query.high - query.low) / query.rows;
   const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
   const candidates: number[] = [];
-  index.forEach(query.from, query.to, columns.width, (block) => candidates.push(block));
+  index.forEach(query.from, query.to, widthOf(query), (block) => candidates.push(block));
   const shown = limitToLargest(
-    candidates.filter(shownBetween(query, columns, rowBytes, index, sizeOf)),
+    candidates.filter(shownBetween(query, rowBytes, index, sizeOf)),
     sizeOf,
   );
   const categoryOf = (block: number): number => lane.kinds.category[lane.blocks.kind[block]!]!;
-  return withRuns(candidates, shown, columns, rowBytes, index, sizeOf, categoryOf);
+  return withRuns(candidates, shown, query, rowBytes, index, sizeOf, categoryOf);
 }
 
 /** Tells of each block, asked in stack order, whether it is high enough and lies in the window somewhere. */
 function shownBetween(
   query: BlockQuery,
-  columns: Columns,
   rowBytes: number,
   index: LaneIndex,
   sizeOf: (block: number) => number,
 ): (block: number) => boolean {
-  const heights = new ColumnHeights(columns.count);
+  const heights = new ColumnHeights(query.columns);
   return (block) => {
-    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
     const size = sizeOf(block);
     if (from >= to) return false;
     const shown = size >= rowBytes && heights.hasBetween(from, to, query.low - size, query.high);
@@ -78,16 +62,16 @@ function limitToLargest(blocks: number[], sizeOf: (block: number) => number): Se
 function withRuns(
   candidates: readonly number[],
   shown: ReadonlySet<number>,
-  columns: Columns,
+  query: BlockQuery,
   rowBytes: number,
   index: LaneIndex,
   sizeOf: (block: number) => number,
   categoryOf: (block: number) => number,
 ): StackedItems {
   const out: StackedItems = { item: [], category: [], runBegin: [0], runColumn: [], runBytes: [] };
-  const run = new Run(columns.count, rowBytes / 4);
+  const run = new Run(query.columns, rowBytes / 4);
   for (const block of candidates) {
-    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
     if (from >= to) continue;
     if (!shown.has(block)) {
       run.add(from, to, sizeOf(block), categoryOf(block));
@@ -167,15 +151,14 @@ export function selectPlaces(
   index: LaneIndex,
   placeOf: (block: number) => number,
 ): number[] {
-  const columns = { count: query.columns, from: query.from, width: (query.to - query.from) / query.columns };
   const rowBytes = (query.high - query.low) / query.rows;
   const sizeOf = (block: number): number => lane.kinds.size[lane.blocks.kind[block]!]!;
   const shown: { readonly block: number; readonly area: number }[] = [];
-  index.forEach(query.from, query.to, columns.width, (block) => {
+  index.forEach(query.from, query.to, widthOf(query), (block) => {
     const size = sizeOf(block);
     const place = placeOf(block);
     if (size < rowBytes || !(place < query.high && place + size > query.low)) return;
-    const [from, to] = columnsOf(columns, index.start[block]!, index.end[block]!);
+    const [from, to] = columnsOf(query, index.start[block]!, index.end[block]!);
     if (from < to) shown.push({ block, area: size * (to - from) });
   });
   if (shown.length > MAX_BLOCKS) shown.sort((a, b) => b.area - a.area);

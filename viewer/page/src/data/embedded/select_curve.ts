@@ -1,5 +1,6 @@
 // What the curves of a window are: the rules of protocol.ts (CurveTile), over a mailed file.
 
+import { edgeOf, middleOf } from '../columns';
 import type { CurveSeries, CurveTile, Series, Window } from '../protocol';
 import type { Changes, Lane } from './lane_data';
 import type { Positions } from './positions';
@@ -147,17 +148,16 @@ export interface CurveContext {
 }
 
 export function selectCurve(window: Window, { totals, series, positions, end, clock, categories }: CurveContext): CurveTile {
-  const { columns, from, to } = window;
-  const width = (to - from) / columns;
+  const { columns } = window;
   const event = new Uint32Array(columns);
   const ns = new Float64Array(columns);
   const byCategory = new Float64Array(categories * columns);
   const out = new Map<Series, CurveSeries>(series.map((name) => [name, emptySeries(columns)]));
   for (let c = 0; c < columns; c++) {
-    const position = from + width / 2 + width * c;
+    const position = middleOf(window, c);
     const middle = positions.eventAt(position);
-    const first = positions.eventAt(from + c * width);
-    const last = Math.max(first, middle, positions.eventsBefore(from + (c + 1) * width) - 1);
+    const first = positions.eventAt(edgeOf(window, c));
+    const last = Math.max(first, middle, positions.eventsBefore(edgeOf(window, c + 1)) - 1);
     event[c] = middle;
     ns[c] = window.axis === 'time' ? position : clock[middle]!;
     if (position < positions.of(0) || position > end) continue;

@@ -1,6 +1,7 @@
 // The other answers over a made-up recording, straight from its blocks.
 
 import { NEVER, NO_ROW } from '../protocol';
+import { asksAddresses, textsOfFrame, textTest } from '../text_filter';
 import type * as p from '../protocol';
 import { CATEGORIES, type Block, type Recording } from './recording';
 import { positionOf, runningTotal } from './select';
@@ -34,9 +35,9 @@ export function inScope(recording: Recording, scope: p.Scope): { block: Block; s
 function matches(recording: Recording, block: Block, filter: p.Filter): boolean {
   const stack = recording.stacks[block.stack]!;
   if (filter.text !== '') {
-    const pattern = /^\/(.*)\/$/.exec(filter.text)?.[1];
-    const fits = (text: string): boolean => (pattern === undefined ? text.includes(filter.text) : new RegExp(pattern).test(text));
-    if (!stack.frames.some((frame) => fits(`${frame.file}:${frame.line} ${frame.function}`))) return false;
+    const fits = textTest(filter.text);
+    const isThere = asksAddresses(filter.text) && fits(addressOf(block.place));
+    if (!isThere && !stack.frames.some((frame) => textsOfFrame(frame).some(fits))) return false;
   }
   return (
     (filter.category === '' || CATEGORIES[block.category] === filter.category) &&
@@ -66,7 +67,7 @@ export function blockDetails(recording: Recording, row: number): p.BlockDetails 
     forward_stack: block.category === 2 ? stackInfo(recording, recording.stacks.findIndex((stack) => stack.label.includes('forward'))) : null,
     segment: block.lane === 0 ? { address: addressOf(segment.place), size: segment.size, offset: block.place - segment.place } : null,
     before: neighbour(recording, block, -1), after: neighbour(recording, block, 1),
-    same_stack: { blocks: same.length, live_bytes: sum(same.filter((each) => each.death === NEVER)), peak_bytes: sum(same) },
+    same_stack: { blocks: same.length, live_bytes: sum(same.filter((each) => each.birth <= block.birth && block.birth < each.death)), peak_bytes: sum(same) },
   };
 }
 

@@ -1,7 +1,8 @@
 // What a window shows, worked out the slow and obvious way (protocol.ts says what that is): every
 // block is looked at, every column is walked. Also the oracle of layouts in tests.
 
-import { lowerBound, upperBound } from '../../base/binary_search';
+import { upperBound } from '../../base/binary_search';
+import { edgeOf, firstColumn, middleOf, widthOf } from '../columns';
 import {
   BLOCK_FROM_BEFORE, BLOCK_NOT_FREED, BLOCK_PENDING, NEVER, NO_ROW,
   type AddressSpace, type Axis, type BlockQuery, type BlockTile, type CurveSeries, type CurveTile, type Series, type StepsMeta, type Window,
@@ -42,11 +43,10 @@ function stepOf(steps: StepsMeta, events: number, event: number): number {
 
 export function selectCurve(recording: Recording, window: Window): CurveTile {
   const { columns } = window;
-  const width = (window.to - window.from) / columns;
   const event = new Uint32Array(columns);
   const ns = new Float64Array(columns);
   for (let c = 0; c < columns; ++c) {
-    const middle = window.from + (c + 0.5) * width;
+    const middle = middleOf(window, c);
     event[c] = eventAt(recording, window.axis, middle);
     ns[c] = window.axis === 'time' ? middle : positionOf(recording, 'time', event[c]!);
   }
@@ -79,11 +79,10 @@ export function runningTotal(recording: Recording, lane: number, category?: numb
 
 function sample(recording: Recording, window: Window, event: Uint32Array, total: Float64Array): CurveSeries {
   const { columns } = window;
-  const width = (window.to - window.from) / columns;
   const result = { min: new Float64Array(columns), max: new Float64Array(columns), mid: new Float64Array(columns) };
   for (let c = 0; c < columns; ++c) {
-    const first = eventAt(recording, window.axis, window.from + c * width);
-    const last = eventAt(recording, window.axis, window.from + (c + 1) * width);
+    const first = eventAt(recording, window.axis, edgeOf(window, c));
+    const last = eventAt(recording, window.axis, edgeOf(window, c + 1));
     let min = Infinity;
     let max = -Infinity;
     for (let e = first; e <= last; ++e) {
@@ -107,7 +106,7 @@ interface Placed {
 
 export function selectBlocks(recording: Recording, query: BlockQuery): BlockTile {
   const placed = recording.blocks.filter((block) => block.lane === query.lane).map((block) => place(recording, query, block));
-  const width = (query.to - query.from) / query.columns;
+  const width = widthOf(query);
   const seen = placed.filter((each) => each.end > query.from && each.start < query.to);
   const long = seen.filter((each) => each.end - each.start >= width && each.first < each.last);
   const writer = new TileWriter(recording, query);
@@ -119,11 +118,7 @@ export function selectBlocks(recording: Recording, query: BlockQuery): BlockTile
 function place(recording: Recording, query: BlockQuery, block: Block): Placed {
   const start = positionOf(recording, query.axis, block.birth);
   const end = positionOf(recording, query.axis, block.death);
-  const columnOf = (position: number): number => {
-    const width = (query.to - query.from) / query.columns;
-    return Math.min(query.columns, Math.max(0, Math.ceil((position - query.from) / width - 0.5)));
-  };
-  return { block, start, end, first: columnOf(start), last: columnOf(end) };
+  return { block, start, end, first: firstColumn(query, start), last: firstColumn(query, end) };
 }
 
 export function durationClass(axis: Axis, start: number, end: number): number {
@@ -237,10 +232,4 @@ function flagsOf(block: Block): number {
   return (
     (block.birth === 0 ? BLOCK_FROM_BEFORE : 0) | (block.pending ? BLOCK_PENDING : 0) | (block.death === NEVER ? BLOCK_NOT_FREED : 0)
   );
-}
-
-/** The columns [first, last) of a window whose middles lie in [start, end). */
-export function columnsOf(window: Window, start: number, end: number): readonly [number, number] {
-  const middles = Float64Array.from({ length: window.columns }, (_, c) => window.from + ((c + 0.5) * (window.to - window.from)) / window.columns);
-  return [lowerBound(middles, start), lowerBound(middles, end)];
 }

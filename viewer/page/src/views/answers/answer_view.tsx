@@ -23,13 +23,14 @@ interface AnswerKind {
 }
 
 function makeView({ name, title, waiting, make }: AnswerKind): View {
-  function AnswerView({ state, store, source }: ViewProps) {
+  function AnswerView(props: ViewProps) {
+    const { state, source } = props;
     // Answers need categories: before a file is ready there is none.
     const progress = state.progress?.files.find((each) => each.file === state.file);
     const isReady = progress === undefined || progress.state === 'ready' || progress.state === 'failed';
     const key = state.meta !== null && isReady ? keyOf(state.file, name) : null;
     const asked = useQuestion(key, (signal) => source.answer(state.file, name, signal));
-    const go: Follow = (link) => void follow(link, store, source);
+    const go: Follow = (link) => void follow(link, props);
     return (
       <section class="view answer-view" aria-label={title}>
         {!isReady && <Loading what={`The recording is still being read: ${progress.what}`} />}

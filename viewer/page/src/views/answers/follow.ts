@@ -3,7 +3,7 @@
 import type { FileMeta } from '../../data/protocol';
 import { eventAt } from '../../data/event_at';
 import type { DataSource } from '../../data/data_source';
-import { axesOf, domainOf } from '../../state/navigator';
+import { axesOf, domainOf, type Navigator } from '../../state/navigator';
 import { NO_FILTER, type State } from '../../state/state';
 import type { Store } from '../../state/store';
 import type { Link } from './page';
@@ -27,8 +27,14 @@ export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link)
   };
 }
 
-/** `to`: the file that the number is about. */
-export async function follow(link: Link, store: Store, source: DataSource, to?: number): Promise<void> {
+export interface Follower {
+  readonly store: Store;
+  readonly source: DataSource;
+  readonly navigator: Navigator;
+}
+
+/** `to`: the file that the number is about. Timelines show its moment, or else all blocks that it may mean. */
+export async function follow(link: Link, { store, source, navigator }: Follower, to?: number): Promise<void> {
   const state = store.get();
   const index = to ?? state.file;
   const file = state.meta?.files.find((each) => each.file === index);
@@ -37,10 +43,12 @@ export async function follow(link: Link, store: Store, source: DataSource, to?: 
   const lane = place.lane ?? state.lane;
   const cursor = link.t_ns === null ? (index === state.file ? state.cursor : null) : await eventAt(source, index, lane, link.t_ns);
   const whole = index === state.file ? {} : wholeRange(file, state.axis);
-  store.update({ ...place, ...whole, file: index, cursor });
+  store.update({ ...place, ...whole, file: index, cursor, band: null });
+  if (link.t_ns !== null && cursor !== null) await navigator.showEvent(cursor);
+  else if (link.view === 'timeline' && (link.stack !== null || link.category !== '')) navigator.fit();
 }
 
 function wholeRange(file: FileMeta, shown: State['axis']): Partial<State> {
   const axis = axesOf(file).includes(shown) ? shown : 'time';
-  return { axis, range: domainOf(file, axis), rangeEvents: { from: 0, to: file.events }, band: null, base: null };
+  return { axis, range: domainOf(file, axis), rangeEvents: { from: 0, to: file.events }, band: null, base: null, otherCursor: null };
 }

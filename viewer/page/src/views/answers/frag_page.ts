@@ -4,7 +4,7 @@ import { formatPercent } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
-import { bytes, deviceName, frameWords, named, NO_LINK, numbers, oneFrame, stackNumber, text, type Link, type Page, type Section } from './page';
+import { bytes, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from './page';
 
 const CAUSES: readonly (readonly [string, string])[] = [
   ['releasable', 'in segments without a live block: empty_cache() gives it back'],
@@ -52,17 +52,16 @@ function pinRows(device: Json): Section {
   return {
     title: 'Blocks that keep free memory from being given back',
     note: '',
-    columns: [named('Stack'), numbers('Keeps free'), numbers('With blocks of'), numbers('Blocks'), numbers('Oldest from'), named('Forward')],
+    columns: [named('Stack'), numbers('Keeps free'), numbers('With blocks of'), numbers('Blocks'), numbers('Oldest from')],
     rows: device.list('pins').map((pin) => {
       const stack = stackNumber(pin.text('id'));
       const link: Link | null = stack === null ? null : { ...at, view: 'timeline', stack };
       return [
-        text(frameWords(pin.list('frames')), link),
+        text(stackWords(pin), link),
         bytes(pin.number('pinned_bytes'), at),
         bytes(pin.number('block_bytes'), link),
         text(String(pin.number('blocks'))),
         text(formatDuration(pin.number('oldest_t_ns'))),
-        text(pin.list('forward_frames').slice(0, 1).map(oneFrame).join('')),
       ];
     }),
   };

@@ -7,12 +7,11 @@ import type { Json } from '../../base/json';
 import {
   bytes,
   deviceName,
-  frameWords,
   named,
   NO_LINK,
   numbers,
-  oneFrame,
   stackNumber,
+  stackWords,
   text,
   type Cell,
   type Link,
@@ -31,7 +30,7 @@ export function oomPage(json: Json): Page {
     ['Verdict', text(words(json.text('verdict')))],
     ['Confidence', text(json.text('confidence'))],
     ['Asked for', bytes(json.number('requested_bytes'), { ...at, view: 'segments' })],
-    ['By', text(frameWords(json.list('frames')), stackLink(at, json.text('stack')))],
+    ['By', text(stackWords(json), stackLink(at, json.text('stack')))],
     ['When', text(`${formatDuration(json.number('t_ns'))}${step === null ? '' : `, step ${step}`}`, at)],
     ['Where', text(deviceName(device))],
   ];
@@ -102,18 +101,17 @@ function byStack(json: Json, at: Link): Section {
   return {
     title: 'What was live, by stack',
     note: '',
-    columns: [named('Stack'), numbers('Bytes'), numbers('Blocks'), named('Category'), named('Forward')],
+    columns: [named('Stack'), numbers('Bytes'), numbers('Blocks'), named('Category')],
     rows: json
       .at('live')
       .list('stacks')
       .map((row) => {
         const link = stackLink(at, row.text('id'));
         return [
-          text(frameWords(row.list('frames')), link),
+          text(stackWords(row), link),
           bytes(row.number('bytes'), link),
           text(String(row.number('count'))),
           text(words(row.text('category'))),
-          text(row.list('forward_frames').slice(0, 1).map(oneFrame).join('')),
         ];
       }),
   };

@@ -62,9 +62,15 @@ export function stackNumber(id: string): number | null {
   return match === null ? null : Number(match[1]);
 }
 
-/** 'forward (model.py:88)': the innermost frame of the program itself, else the innermost. */
+/** Where a row's memory was taken; of what a backward pass took, where the program called what it goes back through. */
+export function stackWords(row: Json): string {
+  const forward = row.list('forward_frames');
+  return forward.length > 0 ? `backward of ${frameWords(forward)}` : frameWords(row.list('frames'));
+}
+
+/** 'forward (model.py:88)': the innermost frame of the program itself, else the innermost that is not the allocator's. */
 export function frameWords(frames: readonly Json[]): string {
-  const frame = frames.find((each) => each.text('role') === 'own') ?? frames[0];
+  const frame = frames.find((each) => each.text('role') === 'own') ?? frames.find((each) => each.text('role') !== 'allocator') ?? frames[0];
   return frame === undefined ? 'unknown stack' : oneFrame(frame);
 }
 

@@ -10,7 +10,7 @@ import { fragPage } from './frag_page';
 import { leaksPage } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
-import { NO_LINK, stackNumber, type Page } from './page';
+import { NO_LINK, stackNumber, stackWords, type Page } from './page';
 
 function load(name: string): Json {
   return new Json(JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown);
@@ -20,6 +20,17 @@ function rowsOf(page: Page, title: RegExp): string[][] {
   const section = page.sections.find((each) => title.test(each.title));
   return section?.rows.map((row) => row.map((cell) => cell.text)) ?? [];
 }
+
+describe('a stack in words', () => {
+  const frame = (name: string, role: string): object => ({ function: name, file: 'train.py', line: 7, role });
+  const taken = [frame('malloc', 'allocator'), frame('at::empty', 'operator')];
+
+  it('is the line of the program', () => expect(stackWords(new Json({ frames: [...taken, frame('main', 'own')] }))).toBe('main (train.py:7)'));
+  it('is not the allocator where the program has no line', () => expect(stackWords(new Json({ frames: taken }))).toBe('at::empty (train.py:7)'));
+  it('of a backward pass is the line that it goes back through', () => {
+    expect(stackWords(new Json({ frames: taken, forward_frames: [frame('at::mm', 'operator'), frame('forward', 'own')] }))).toBe('backward of forward (train.py:7)');
+  });
+});
 
 describe('out of memory', () => {
   const page = oomPage(load('oom'));

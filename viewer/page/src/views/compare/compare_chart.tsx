@@ -3,14 +3,14 @@
 import { useState } from 'preact/hooks';
 import { formatBytes, formatDelta } from '../../base/format_bytes';
 import { byteTicks } from '../../base/ticks';
-import { OKABE_ITO } from '../../render/palette';
+import { cssColor, SHADES } from '../../render/palette';
 import { readTheme } from '../../render/theme';
 import { useCanvas } from '../../widgets/use_canvas';
 import type { AlignedCurve, Alignment } from './alignment';
 
 const LEFT = 72; // px, for the bytes
 const BOTTOM = 18;
-const COLORS = [OKABE_ITO[0], OKABE_ITO[5]] as const;
+const HUES = ['blue', 'vermilion'] as const;
 
 export interface CompareChartProps {
   readonly curves: readonly [AlignedCurve, AlignedCurve];
@@ -45,7 +45,7 @@ export function CompareChart(props: CompareChartProps) {
         context.fillText(wordsOf(position), x((columns * (position - alignment.from)) / (alignment.to - alignment.from)), height - BOTTOM / 2);
       }
       context.textAlign = 'left';
-      curves.forEach((curve, side) => drawCurve(context, curve, COLORS[side]!, side === 1, x, y));
+      curves.forEach((curve, side) => drawCurve(context, curve, SHADES[theme.scheme][HUES[side]!], side === 1, x, y));
       if (at < 0) return;
       context.fillStyle = theme.fg;
       context.fillRect(x(at + 0.5), 0, 1, height - BOTTOM);
@@ -58,7 +58,7 @@ export function CompareChart(props: CompareChartProps) {
       <p class="bar">
         {names.map((name, side) => (
           <span key={side} class="swatch-name">
-            <span class={side === 0 ? 'swatch line' : 'swatch dashes'} style={{ color: COLORS[side] }} aria-hidden="true" /> {name}
+            <span class={side === 0 ? 'swatch line' : 'swatch dashes'} style={{ color: cssColor(HUES[side]!) }} aria-hidden="true" /> {name}
           </span>
         ))}
         <output aria-live="polite">{readout(props, at)}</output>

@@ -4,7 +4,7 @@
 import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
-import { bytes, delta, deviceName, frameWords, named, NO_LINK, numbers, stackNumber, text, type Link, type Page, type Section } from '../answers/page';
+import { bytes, delta, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
 
 export function comparePage(json: Json): Page {
   const devices = json.list('devices');
@@ -19,6 +19,14 @@ export function comparePage(json: Json): Page {
     sections: devices.map(deviceRows),
     progress: null,
   };
+}
+
+/** When both are looked at, of the base and of the new one, in ns; null: the comparison has no such device. */
+export function alignedTimes(json: Json, device: number | null): readonly [number, number] | null {
+  const found = json.list('devices').find((each) => (each.numberOrNull('base_device') ?? -1) === device);
+  const base = found?.numberOrNull('base_t_ns') ?? null;
+  const changed = found?.numberOrNull('new_t_ns') ?? null;
+  return base === null || changed === null ? null : [base, changed];
 }
 
 function deviceRows(device: Json): Section {
@@ -67,6 +75,6 @@ function stackRow(device: Json, row: Json): Section['rows'][number] {
     bytes(row.number('new_bytes'), link('new')),
     text(before === after ? String(after) : `${before} → ${after}`),
     text(words(row.text('category'))),
-    text(`${frameWords(row.list('frames'))}${row.flag('moved') ? ', moved' : ''}`, either),
+    text(`${stackWords(row)}${row.flag('moved') ? ', moved' : ''}`, either),
   ];
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Json } from '../../base/json';
-import { comparePage } from './compare_page';
+import { alignedTimes, comparePage } from './compare_page';
 
 const DIFF = new Json(JSON.parse(readFileSync(new URL('./fixtures/diff.json', import.meta.url), 'utf8')) as unknown);
 
@@ -22,6 +22,11 @@ it('links each side to its own recording', () => {
   expect(row![1]!.link).toBeNull(); // not in the base
   expect(row![2]!.link).toMatchObject({ side: 'new', stack: 32, device: 0, heap: 'pytorch', t_ns: 710_000_000 });
   expect(other![1]!.link).toMatchObject({ side: 'base', t_ns: 700_000_000 });
+});
+
+it('knows when it looks at a device of both', () => {
+  expect(alignedTimes(DIFF, 0)).toEqual([700_000_000, 710_000_000]);
+  expect(alignedTimes(DIFF, 3)).toBeNull();
 });
 
 it('is quiet where nothing changed, and stands odd JSON', () => {

@@ -5,6 +5,7 @@ import { formatCount } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
 import { Json } from '../../base/json';
 import type { DataSource } from '../../data/data_source';
+import { eventAt } from '../../data/event_at';
 import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
 import { fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
@@ -16,8 +17,8 @@ import { follow } from '../answers/follow';
 import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
 import { CompareChart } from './compare_chart';
-import { comparePage, type SidedLink } from './compare_page';
-import { otherMoment } from '../flame/other_moment';
+import { alignedTimes, comparePage, type SidedLink } from './compare_page';
+import { otherFile, otherMoment } from '../flame/other_moment';
 
 const COLUMNS = 1000;
 const TILE_COLUMNS = 8192;
@@ -31,12 +32,12 @@ function CompareView(props: ViewProps) {
   const { state, store, source } = props;
   const file = fileOf(state);
   const others = (state.meta?.files ?? []).filter((each) => each.file !== state.file);
-  const other = others.find((each) => each.file === state.other) ?? others[0];
+  const other = otherFile(state);
   const moment = otherMoment(state);
-  const key = file === null || other === undefined ? null : keyOf(state.file, state.lane, other.file, moment?.lane);
+  const key = file === null || other === null ? null : keyOf(state.file, state.lane, other.file, moment?.lane);
   const asked = useQuestion(key, (signal) => ask(source, state, file!, other!, moment?.lane ?? null, signal));
   if (file === null) return null;
-  if (other === undefined) {
+  if (other === null) {
     return (
       <Empty title="One recording alone">
         <p>
@@ -53,12 +54,9 @@ function CompareView(props: ViewProps) {
           label="other recording"
           value={String(other.file)}
           options={others.map((each) => [String(each.file), each.name] as const)}
-          onChoose={(chosen) => store.update({ other: Number(chosen) })}
+          onChoose={(chosen) => store.update({ other: Number(chosen), otherCursor: null })}
         />
-        <button
-          type="button"
-          onClick={() => store.update((old) => ({ view: 'flame', of: 'live', flame: { ...old.flame, compare: true, focus: 0 } }))}
-        >
+        <button type="button" onClick={() => void showDifference(props, asked.loading ? null : (asked.answer?.compare ?? null), file, other)}>
           Flame graph of the difference
         </button>
       </div>
@@ -88,13 +86,25 @@ async function ask(
   return { compare, tiles: await Promise.all([curve(file, lane.lane), curve(other, otherLane)]) };
 }
 
+/** The moments that are compared here, as far as they are known. */
+async function showDifference({ state, store, source }: ViewProps, compare: Compare | null, file: FileMeta, other: FileMeta): Promise<void> {
+  const times = compare === null ? null : alignedTimes(new Json(compare.json), laneOf(state)?.device ?? null);
+  const [one, two] = times === null || compare === null ? [] : isBase(new Json(compare.json), file, other) ? times : [times[1], times[0]];
+  const eventIn = (index: number, lane: number, ns: number | undefined): Promise<number | null> =>
+    ns === undefined ? Promise.resolve(null) : eventAt(source, index, lane, ns);
+  const [cursor, otherCursor] = await Promise.all([
+    eventIn(file.file, state.lane, one), eventIn(other.file, otherMoment(state)?.lane ?? 0, two),
+  ]);
+  store.update((old) => ({ view: 'flame', of: 'live', cursor, otherCursor, flame: { ...old.flame, compare: true, focus: 0 } }));
+}
+
 interface ComparedProps extends ViewProps {
   readonly both: Both;
   readonly file: FileMeta;
   readonly other: FileMeta;
 }
 
-function Compared({ both, file, other, store, source }: ComparedProps) {
+function Compared({ both, file, other, ...props }: ComparedProps) {
   const { compare, tiles } = both;
   const alignment = useMemo(() => align(compare, [file, other]), [both]);
   const curves = useMemo(
@@ -106,7 +116,7 @@ function Compared({ both, file, other, store, source }: ComparedProps) {
   const baseIsFile = isBase(json, file, other);
   const go: Follow = (link) => {
     const side = 'side' in link ? (link as SidedLink).side : 'new';
-    void follow(link, store, source, (side === 'base') === baseIsFile ? file.file : other.file);
+    void follow(link, props, (side === 'base') === baseIsFile ? file.file : other.file);
   };
   return (
     <article class={`answer ${page.tone}`}>

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
 import { NO_ROW, type BlockDetails, type Neighbour } from '../../data/protocol';
 import { cursorEvent } from '../../state/scope';
@@ -14,7 +15,7 @@ import { StackFrames } from './stack_frames';
 
 export function BlockPanel({ row, ...props }: ViewProps & { readonly row: number }) {
   const { state, source } = props;
-  const asked = useQuestion(keyOf(state.file, row), (signal) => source.block(state.file, row, signal));
+  const asked = useQuestion(keyOf(state.file, row), (signal) => urgent.track(source.block(state.file, row, signal)));
   return (
     <Answered asked={asked} what="Looking the block up…">
       {(block) => <Block block={block} {...props} />}

@@ -1,5 +1,6 @@
 // Details of what is no block: a stack, an instant, a range.
 
+import { urgent } from '../../base/activity';
 import { formatBytes, formatCount, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration, formatMoment } from '../../base/format_time';
 import { NO_ROW, type FileMeta } from '../../data/protocol';
@@ -13,7 +14,7 @@ import { stackMarkdown, stackText } from './details_text';
 import { StackFrames } from './stack_frames';
 
 export function StackPanel({ stack, state, store, source, announce }: ViewProps & { readonly stack: number }) {
-  const asked = useQuestion(keyOf(state.file, stack), (signal) => source.stacks(state.file, [stack], signal));
+  const asked = useQuestion(keyOf(state.file, stack), (signal) => urgent.track(source.stacks(state.file, [stack], signal)));
   const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
   return (
     <Answered asked={asked} what="Looking the stack up…">
@@ -48,7 +49,7 @@ export function instantFacts(file: FileMeta, event: number): (readonly [string, 
 export function InstantPanel({ event, ...props }: ViewProps & { readonly event: number }) {
   const { state, store, source } = props;
   const file = fileOf(state)!;
-  const asked = useQuestion(keyOf(state.file, state.lane, event), (signal) => source.segments(state.file, state.lane, event, signal));
+  const asked = useQuestion(keyOf(state.file, state.lane, event), (signal) => urgent.track(source.segments(state.file, state.lane, event, signal)));
   const oom = file.ooms.find((each) => each.event === event);
   return (
     <article aria-label="Instant">
@@ -88,7 +89,7 @@ function OomStack({ stack, state, source }: ViewProps & { readonly stack: number
 
 export function RangePanel({ from, to, state, store, source, navigator }: ViewProps & { readonly from: number; readonly to: number }) {
   const window = { file: state.file, lane: state.lane, axis: 'event', from, to: Math.max(to, from + 1), columns: 256 } as const;
-  const asked = useQuestion(keyOf(window), (signal) => source.curve(window, signal));
+  const asked = useQuestion(keyOf(window), (signal) => urgent.track(source.curve(window, signal)));
   const look = (of: 'growth' | 'born' | 'kept', view: 'flame' | 'table'): void => {
     void navigator.showEvents(from, to).then(() => store.update({ base: from, cursor: to, of, view }));
   };

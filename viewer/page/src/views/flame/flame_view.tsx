@@ -3,6 +3,7 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import type { FlameQuery, FlameTree } from '../../data/protocol';
+import { momentKey } from '../../state/live';
 import { scopeOf, scopeWords } from '../../state/scope';
 import type { Command } from '../../state/commands';
 import type { FlameOptions } from '../../state/state';
@@ -11,19 +12,25 @@ import { ScopeBar } from '../../widgets/scope_bar';
 import { Answered, Empty } from '../../widgets/states';
 import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
+import { copyText } from '../details/copy';
 import type { View, ViewProps } from '../view';
 import { FlameCanvas } from './flame_canvas';
 import { nodeOfPath, weigh } from './flame_layout';
 import { describe, findMatches, frameLabel, frameName, matchWords } from './flame_words';
-import { otherMoment } from './other_moment';
+import { fromShown, otherMoment, otherWords } from './other_moment';
+
+// Of the other file there is no growth or birth that belongs to the one here.
+const ONLY_HELD = 'The difference to another file is of what is held at the cursor.';
 
 function FlameView(props: ViewProps) {
   const { state, store, source } = props;
   const scope = scopeOf(state);
   const { inverted, folded } = state.flame;
-  const other = state.flame.compare ? otherMoment(state) : null;
+  const isDifference = state.flame.compare && state.of === 'live';
+  const other = isDifference ? otherMoment(state) : null;
   const query: FlameQuery | null = scope === null ? null : { ...scope, inverted, folded, other };
-  const asked = useQuestion(query === null ? null : keyOf(query), (signal) => source.flame(query!, signal));
+  const key = query === null ? null : keyOf({ ...query, to: momentKey(state, query.to) });
+  const asked = useQuestion(key, async (signal) => fromShown(await source.flame(query!, signal)));
   const set = (change: Partial<FlameOptions>): void => store.update((old) => ({ flame: { ...old.flame, ...change } }));
   useCommands(props.commands, flameCommands(state.flame, set));
   return (
@@ -42,8 +49,14 @@ function FlameView(props: ViewProps) {
         <Toggle label="Inverted: callees first" on={inverted} onToggle={(on) => set({ inverted: on, focus: 0 })} />
         <Toggle label="Fold noise" on={folded} onToggle={(on) => set({ folded: on, focus: 0 })} />
         {(state.meta?.files.length ?? 0) > 1 && (
-          <Toggle label="Difference to the other file" on={state.flame.compare} onToggle={(on) => set({ compare: on })} />
+          <Toggle
+            label="Difference to the other file"
+            on={isDifference}
+            disabled={state.of !== 'live'}
+            onToggle={(on) => set({ compare: on })}
+          />
         )}
+        {state.flame.compare && <span class="muted">{isDifference ? otherWords(state, other) : ONLY_HELD}</span>}
         <input
           type="search"
           aria-label="Find frames"
@@ -74,7 +87,7 @@ interface FlameProps extends ViewProps {
   readonly set: (change: Partial<FlameOptions>) => void;
 }
 
-function Flame({ state, store, tree, set }: FlameProps) {
+function Flame({ state, store, announce, tree, set }: FlameProps) {
   const weighed = useMemo(() => weigh(tree), [tree]);
   const { search, icicle } = state.flame;
   const matches = useMemo(() => findMatches(tree, search), [tree, search]);
@@ -90,6 +103,7 @@ function Flame({ state, store, tree, set }: FlameProps) {
     );
   }
   const name = frameName(tree, active);
+  const copy = (text: string): void => void copyText(text).then((isDone) => announce(isDone ? 'Copied' : 'This browser does not let the page copy'));
   return (
     <>
       <p class="muted" role="status">
@@ -123,7 +137,7 @@ function Flame({ state, store, tree, set }: FlameProps) {
         >
           Only blocks through it
         </button>
-        <button type="button" onClick={() => void navigator.clipboard.writeText(frameLabel(tree, active))}>
+        <button type="button" onClick={() => copy(frameLabel(tree, active))}>
           Copy
         </button>
       </div>

@@ -8,6 +8,7 @@ import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { mix } from '../../render/palette';
 import { positionAt, xOf, type Renderer, type Viewport } from '../../render/renderer';
 import { readTheme, type Theme } from '../../render/theme';
+import { stageOf } from '../../state/live';
 import { domainOf, type Range } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
 import { keyOf, useQuestion } from '../../widgets/use_question';
@@ -22,7 +23,7 @@ export function Minimap({ state, source, navigator }: ViewProps) {
   const file = fileOf(state)!;
   const lane = laneOf(state)!;
   const domain = domainOf(file, state.axis);
-  const stage = state.progress?.files.find((each) => each.file === state.file)?.state;
+  const stage = stageOf(state);
   const window = { file: state.file, lane: state.lane, axis: state.axis, ...domain, columns: COLUMNS };
   const asked = useQuestion(keyOf(window, stage), (signal) => source.curve(window, signal));
   const curve = asked.answer !== null && asked.answer.window.lane === state.lane && asked.answer.window.axis === state.axis ? asked.answer : null;

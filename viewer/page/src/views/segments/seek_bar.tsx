@@ -7,6 +7,7 @@ import type { FileMeta } from '../../data/protocol';
 import { cursorEvent } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { Store } from '../../state/store';
+import type { Playback } from './playback';
 
 interface SeekBarProps {
   readonly state: State;
@@ -14,9 +15,10 @@ interface SeekBarProps {
   readonly source: DataSource;
   readonly file: FileMeta;
   readonly ns: number | null; // of the state that is shown
+  readonly playback: Playback;
 }
 
-export function SeekBar({ state, store, source, file, ns }: SeekBarProps) {
+export function SeekBar({ state, store, source, file, ns, playback }: SeekBarProps) {
   const [failure, setFailure] = useState('');
   const event = cursorEvent(state);
   const go = (to: number): void =>
@@ -34,6 +36,12 @@ export function SeekBar({ state, store, source, file, ns }: SeekBarProps) {
       </button>
       <button type="button" aria-label="Next event" onClick={() => go(event + 1)}>
         ▸
+      </button>
+      <button
+        type="button" aria-pressed={playback.isPlaying} onClick={playback.toggle}
+        title="Goes through the window that the timeline shows in twenty seconds (V)"
+      >
+        {playback.isPlaying ? 'Pause' : 'Play'}
       </button>
       <input
         type="range"

@@ -5,6 +5,7 @@ import type { Segments } from '../../data/protocol';
 import { readTheme } from '../../render/theme';
 import { CanvasTree, type TreeItem } from '../../widgets/canvas_tree';
 import { useCanvas } from '../../widgets/use_canvas';
+import type { PieceTest } from './passing_rows';
 import { drawSegments, LEFT_MARGIN } from './segments_draw';
 import {
   layOutSegments,
@@ -31,6 +32,7 @@ export interface SegmentsCanvasProps {
   readonly categories: readonly string[];
   readonly byCategory: boolean;
   readonly selectedRow: number | null;
+  readonly passes: PieceTest | null; // null: there is no filter
   readonly onSpot: (spot: Spot) => void;
   readonly spot: Spot;
 }
@@ -45,7 +47,7 @@ export function SegmentsCanvas(props: SegmentsCanvasProps) {
     (context, { width, height }) => {
       drawSegments(context, { ...props, layout, top, width, height, theme: readTheme(context.canvas) });
     },
-    [layout, top, spot, props.byCategory, props.selectedRow],
+    [layout, top, spot, props.byCategory, props.selectedRow, props.passes],
   );
   useEffect(() => {
     const row = layout.rows.find((each) => each.kind === 'segment' && each.segment === spot.segment);

@@ -3,10 +3,12 @@
 import { formatBytes } from '../../base/format_bytes';
 import type { Segments, SegmentState } from '../../data/protocol';
 import { hatch } from '../../render/hatching';
-import { colorOfCategory, colorOfKey } from '../../render/palette';
+import { hueOfCategory, hueOfKey, SHADES } from '../../render/palette';
 import type { Theme } from '../../render/theme';
+import type { PieceTest } from './passing_rows';
 import { HEADING_HEIGHT, piecesOf, roundingOf, SEGMENT_HEIGHT, type SegmentsLayout } from './segments_layout';
 
+const FADED = 0.22; // what the filter does not let through
 export const LEFT_MARGIN = 96; // px, where a segment's size stands
 
 export interface SegmentsPicture {
@@ -15,6 +17,7 @@ export interface SegmentsPicture {
   readonly categories: readonly string[];
   readonly byCategory: boolean;
   readonly selectedRow: number | null;
+  readonly passes: PieceTest | null; // null: there is no filter
   readonly spot: { readonly segment: number; readonly piece: number };
   readonly top: number; // px scrolled
   readonly width: number;
@@ -45,7 +48,7 @@ export function drawSegments(context: CanvasRenderingContext2D, picture: Segment
 
 function drawSegment(
   context: CanvasRenderingContext2D,
-  { categories, byCategory, selectedRow, spot, theme }: SegmentsPicture,
+  { categories, byCategory, selectedRow, passes, spot, theme }: SegmentsPicture,
   segment: SegmentState,
   index: number,
   y: number,
@@ -63,13 +66,14 @@ function drawSegment(
     const isSelected = piece.index >= 0 && segment.row[piece.index] === selectedRow;
     if (piece.kind !== 'hole' && right > drawnTo + 0.25) {
       const wide = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
-      context.fillStyle = byCategory ? colorOfCategory(categories[segment.category[piece.index]!] ?? 'unknown') : colorOfKey(segment.key[piece.index]!);
-      context.globalAlpha = piece.kind === 'pending' ? 0.5 : 1;
+      context.fillStyle = SHADES[theme.scheme][byCategory ? hueOfCategory(categories[segment.category[piece.index]!] ?? 'unknown') : hueOfKey(segment.key[piece.index]!)];
+      const isFaded = passes !== null && !passes(segment, piece.index);
+      context.globalAlpha = (piece.kind === 'pending' ? 0.5 : 1) * (isFaded ? FADED : 1);
       context.fillRect(left, y, wide, high);
       context.globalAlpha = 1;
-      if (piece.kind === 'pending') hatch(context, left, y, wide, high, '/', '#000');
+      if (piece.kind === 'pending' && !isFaded) hatch(context, left, y, wide, high, '/', '#000');
       const lost = roundingOf(segment, piece.index) * scale;
-      if (lost >= 2) hatch(context, left + wide - lost, y, lost, high, '\\', 'rgb(0 0 0 / 70%)');
+      if (lost >= 2 && !isFaded) hatch(context, left + wide - lost, y, lost, high, '\\', 'rgb(0 0 0 / 70%)');
       drawnTo = right;
     }
     if (isSpot || isSelected) {

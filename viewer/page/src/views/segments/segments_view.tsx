@@ -1,28 +1,40 @@
 // The allocator's state after one event: segments by pool and stream, what lies in them, what is lost
 // to holes and to rounding, what waits for a stream; and the event itself in words.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { formatBytes } from '../../base/format_bytes';
-import { NO_ROW, type FileMeta, type Segments } from '../../data/protocol';
+import { words } from '../../base/words';
+import { NO_ROW, type FileMeta, type Scope, type Segments } from '../../data/protocol';
+import { cssColor, hueOfCategory } from '../../render/palette';
 import type { Command } from '../../state/commands';
+import { momentKey } from '../../state/live';
 import { cursorEvent, fileOf, laneOf } from '../../state/scope';
-import { Answered, Empty } from '../../widgets/states';
+import { Answered, Empty, Failed } from '../../widgets/states';
 import { useCommands } from '../../widgets/use_commands';
 import { keyOf, useQuestion } from '../../widgets/use_question';
+import { isFiltering } from '../timeline/passing';
 import type { View, ViewProps } from '../view';
+import { pieceTest, rowsOf } from './passing_rows';
+import { usePlayback, type Playback } from './playback';
 import { eventOfStep, SeekBar, stepBeside } from './seek_bar';
 import { firstSpot, SegmentsCanvas, type Spot } from './segments_canvas';
 import { piecesOf } from './segments_layout';
-import { pieceWords, segmentWords } from './segments_words';
+import { heldByCategory, pieceWords, segmentWords } from './segments_words';
 
 function SegmentsView(props: ViewProps) {
   const { state, store, source } = props;
   const file = fileOf(state);
   const lane = laneOf(state);
   const event = cursorEvent(state);
-  const key = lane?.has_segments === true ? keyOf(state.file, state.lane, event) : null;
+  const key = lane?.has_segments === true ? keyOf(state.file, state.lane, momentKey(state, event)) : null;
   const asked = useQuestion(key, (signal) => source.segments(state.file, state.lane, event, signal));
-  useCommands(props.commands, segmentCommands(file, event, (to) => store.update({ cursor: to })));
+  const filterKey = key !== null && isFiltering(state.filter) ? keyOf(key, state.filter) : null;
+  const scope: Scope = { file: state.file, lane: state.lane, filter: state.filter, of: 'live', from: 0, to: event };
+  const passing = useQuestion(filterKey, (signal) => rowsOf(source, scope, signal));
+  const go = (to: number): void => store.update({ cursor: to });
+  const window = { from: Math.floor(state.rangeEvents.from), to: Math.ceil(state.rangeEvents.to) };
+  const playback = usePlayback(event, window, asked.loading || passing.loading, go);
+  useCommands(props.commands, segmentCommands(file, event, playback, go));
   if (file === null || lane === null) return null;
   if (!lane.has_segments) {
     return (
@@ -33,15 +45,16 @@ function SegmentsView(props: ViewProps) {
   }
   return (
     <section class="view segments-view" aria-label="Segments">
-      <SeekBar state={state} store={store} source={source} file={file} ns={asked.answer?.ns ?? null} />
+      <SeekBar state={state} store={store} source={source} file={file} ns={asked.answer?.ns ?? null} playback={playback} />
+      {passing.failure !== '' && <Failed message={passing.failure} />}
       <Answered asked={asked} what="Going to that event…">
-        {(segments) => <State {...props} segments={segments} categories={file.categories} />}
+        {(segments) => <State {...props} segments={segments} categories={file.categories} rows={passing.answer} />}
       </Answered>
     </section>
   );
 }
 
-function segmentCommands(file: FileMeta | null, event: number, go: (event: number) => void): Command[] {
+function segmentCommands(file: FileMeta | null, event: number, playback: Playback, go: (event: number) => void): Command[] {
   const group = 'Segments';
   const hasSteps = (): boolean => file !== null && file.steps.source !== '';
   const byStep = (by: number): void => {
@@ -50,15 +63,18 @@ function segmentCommands(file: FileMeta | null, event: number, go: (event: numbe
   return [
     { id: 'segments.previous_step', title: 'Previous step', group, hotkeys: ['['], run: () => byStep(-1), enabled: hasSteps },
     { id: 'segments.next_step', title: 'Next step', group, hotkeys: [']'], run: () => byStep(1), enabled: hasSteps },
+    { id: 'segments.play', title: 'Play the window, or pause', group, hotkeys: ['V'], run: playback.toggle, enabled: () => file !== null },
   ];
 }
 
 interface StateProps extends ViewProps {
   readonly segments: Segments;
   readonly categories: readonly string[];
+  readonly rows: ReadonlySet<number> | null; // that the filter lets through; null: there is none, or not known
 }
 
-function State({ state, store, segments, categories }: StateProps) {
+function State({ state, store, segments, categories, rows }: StateProps) {
+  const passes = useMemo(() => (rows === null ? null : pieceTest(rows, state.filter, categories)), [rows, state.filter, categories]);
   const [spot, setSpot] = useState<Spot>(() => firstSpot(segments));
   useEffect(() => setSpot(firstSpot(segments)), [segments]);
   const segment = segments.segments[spot.segment];
@@ -78,8 +94,9 @@ function State({ state, store, segments, categories }: StateProps) {
       </p>
       <p class="muted">
         {formatBytes(segments.live_bytes)} live of {formatBytes(segments.reserved_bytes)} reserved; {formatBytes(free)} are not, the
-        largest hole is {formatBytes(segments.largest_hole)}. <Legend />
+        largest hole is {formatBytes(segments.largest_hole)}.
       </p>
+      <Legend held={state.colorBy === 'category' ? heldByCategory(segments) : []} categories={categories} />
       {segments.segments.length === 0 ? (
         <Empty title="Nothing is reserved yet">
           <p>No segment exists after this event.</p>
@@ -90,6 +107,7 @@ function State({ state, store, segments, categories }: StateProps) {
           categories={categories}
           byCategory={state.colorBy === 'category'}
           selectedRow={state.selection.kind === 'block' ? state.selection.row : null}
+          passes={passes}
           spot={spot}
           onSpot={choose}
         />
@@ -101,12 +119,25 @@ function State({ state, store, segments, categories }: StateProps) {
   );
 }
 
-function Legend() {
+interface LegendProps {
+  readonly held: ReturnType<typeof heldByCategory>; // empty: colours mean stacks
+  readonly categories: readonly string[];
+}
+
+function Legend({ held, categories }: LegendProps) {
   return (
-    <span class="legend">
-      <span class="hatched forward" aria-hidden="true" /> waiting for a stream{' '}
-      <span class="hatched backward" aria-hidden="true" /> lost to rounding
-    </span>
+    <p class="legend">
+      {held.map(([code, bytes]) => {
+        const name = categories[code] ?? 'unknown';
+        return (
+          <span key={code} class="swatch-entry">
+            <span class="legend-swatch" aria-hidden="true" style={{ background: cssColor(hueOfCategory(name)) }} /> {words(name)} {formatBytes(bytes)}
+          </span>
+        );
+      })}
+      <span class="swatch-entry"><span class="hatched forward" aria-hidden="true" /> waiting for a stream</span>
+      <span class="swatch-entry"><span class="hatched backward" aria-hidden="true" /> lost to rounding</span>
+    </p>
   );
 }
 

@@ -3,7 +3,7 @@
 import { words } from '../../base/words';
 import { formatBytes, formatPercent } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
-import type { SegmentState } from '../../data/protocol';
+import type { Segments, SegmentState } from '../../data/protocol';
 import { liveBytes, piecesOf, roundingOf, type GroupRow, type Piece } from './segments_layout';
 
 export function groupWords(group: GroupRow): string {
@@ -35,4 +35,13 @@ export function pieceWords(segment: SegmentState, piece: Piece, categories: read
     rounding > 0 ? `${formatBytes(rounding)} of it lost to rounding` : '',
   ];
   return parts.filter((part) => part !== '').join(', ');
+}
+
+/** Bytes that blocks hold by code of category, the most first. */
+export function heldByCategory({ segments }: Segments): readonly (readonly [code: number, bytes: number])[] {
+  const held = new Map<number, number>();
+  for (const { category, bytes, pending } of segments) {
+    for (const [i, code] of category.entries()) if (pending[i] === 0) held.set(code, (held.get(code) ?? 0) + bytes[i]!);
+  }
+  return [...held].sort(([a, one], [b, two]) => two - one || a - b);
 }

@@ -15,8 +15,11 @@ export function selectionOf(row: TableRow): Selection {
   return row.stack > 0 ? { kind: 'stack', stack: row.stack } : { kind: 'none' };
 }
 
-/** 'Only these': the filter that lets through the row's blocks and no others. */
-export function onlyRow(state: State, row: TableRow): Partial<State> {
+/**
+ * 'Only these': the filter that lets through what the row stands for; null: no filter does. Of a function
+ * or a file these are all blocks through it, also those that it took by way of others.
+ */
+export function onlyRow(state: State, row: TableRow): Partial<State> | null {
   const [kind, rest] = splitId(row.id);
   const { filter } = state;
   switch (kind) {
@@ -32,10 +35,24 @@ export function onlyRow(state: State, row: TableRow): Partial<State> {
       return { filter: { ...filter, ...sizes(rest) } };
     case 'block':
       return { selection: { kind: 'block', row: Number(rest) } };
+    case 'function':
+    case 'file':
+      if (rest !== UNKNOWN) return { filter: { ...filter, text: row.name } };
+      return row.stack === 0 ? { filter: { ...filter, stack: 0 } } : null;
     default:
-      return { filter: { ...filter, text: row.name } };
+      return null; // what a mailed file has left out
   }
 }
+
+/** What the button for it says. */
+export function onlyWords(row: TableRow): string {
+  const [kind, rest] = splitId(row.id);
+  const isThrough = (kind === 'function' || kind === 'file') && rest !== UNKNOWN;
+  return isThrough ? `Only blocks through the selected row's ${kind}` : "Only the selected row's blocks";
+}
+
+/** The row of blocks without a stack. */
+const UNKNOWN = 'unknown';
 
 /** 'N': that size; 'LOW-HIGH': sizes from LOW to HIGH. */
 function sizes(range: string): { min_size: number; max_size: number } {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { TableRow } from '../../data/protocol';
 import { INITIAL_STATE } from '../../state/state';
-import { onlyRow, selectionOf, splitId } from './row_link';
+import { onlyRow, onlyWords, selectionOf, splitId } from './row_link';
 
 const row = (id: string, name = '', stack = 0): TableRow => ({ id, name, stack }) as TableRow;
-const filterOf = (id: string, name = ''): unknown => onlyRow(INITIAL_STATE, row(id, name)).filter;
+const filterOf = (id: string, name = ''): unknown => onlyRow(INITIAL_STATE, row(id, name))?.filter;
 
 it('splits at the first slash', () => expect(splitId('file/a/b.py')).toEqual(['file', 'a/b.py']));
 
@@ -21,4 +21,16 @@ it('filters by the field that rows are grouped by', () => {
   expect(filterOf('file/a.py', 'a.py')).toMatchObject({ text: 'a.py' });
   expect(filterOf('size/512')).toMatchObject({ min_size: 512, max_size: 512 });
   expect(filterOf('size/512-1023')).toMatchObject({ min_size: 512, max_size: 1023 });
+});
+
+it('filters by a function or a file as text, and says what that means', () => {
+  expect(filterOf('function/forward (a.py)', 'forward (a.py)')).toMatchObject({ text: 'forward (a.py)', stack: null });
+  expect(onlyWords(row('function/forward (a.py)'))).toContain('through');
+  expect(onlyWords(row('category/3'))).not.toContain('through');
+});
+
+it('filters by no stack where a row has none, and by nothing where none would be right', () => {
+  expect(filterOf('function/unknown', 'unknown')).toMatchObject({ text: '', stack: 0 });
+  expect(onlyRow(INITIAL_STATE, row('file/unknown', 'unknown', 7))).toBeNull();
+  expect(onlyRow(INITIAL_STATE, row('omitted', 'left out of this file'))).toBeNull();
 });

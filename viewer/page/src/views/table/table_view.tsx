@@ -1,11 +1,13 @@
 // Memory by stack, function, file, category, size, stream, thread or block; any number of rows.
 
+import { useState } from 'preact/hooks';
 import type { TableQuery, TableRow } from '../../data/protocol';
 import { formatBytes } from '../../base/format_bytes';
 import { plural } from '../../base/plural';
+import { momentKey } from '../../state/live';
 import { scopeOf, scopeWords } from '../../state/scope';
 import type { Command } from '../../state/commands';
-import type { TableOptions } from '../../state/state';
+import type { Selection, TableOptions } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { ScopeBar } from '../../widgets/scope_bar';
 import { Empty, Failed, Loading } from '../../widgets/states';
@@ -13,7 +15,7 @@ import { VirtualGrid } from '../../widgets/virtual_grid';
 import { useCommands } from '../../widgets/use_commands';
 import { keyOf } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
-import { onlyRow, selectionOf, splitId } from './row_link';
+import { onlyRow, onlyWords, selectionOf, splitId } from './row_link';
 import { tableColumns } from './table_columns';
 import { useTable, type TableChoice } from './use_table';
 
@@ -44,12 +46,19 @@ function TableView({ state, store, source, commands }: ViewProps) {
   const scope = scopeOf(state);
   const { by, sort, descending } = state.table;
   const choice: TableChoice | null = scope === null ? null : { ...scope, by, sort, descending, sparkline: SPARKLINE_COLUMNS };
-  const table = useTable(source, choice);
+  const key = choice === null ? '' : keyOf({ ...choice, to: momentKey(state, choice.to) });
+  const table = useTable(source, choice, key);
   const set = (change: Partial<TableOptions>): void => store.update((old) => ({ table: { ...old.table, ...change } }));
   const { head } = table;
   useCommands(commands, tableCommands(state.table, set));
-  const open = (row: TableRow): void => store.update({ selection: selectionOf(row) });
-  const chosen = state.selection;
+  // Most rows are no selection that other views have: the row is remembered as long as what it selected is.
+  const [opened, setOpened] = useState<{ readonly row: TableRow; readonly selection: Selection } | null>(null);
+  const chosen = opened !== null && opened.selection === state.selection ? opened.row : null;
+  const open = (row: TableRow): void => {
+    const selection = selectionOf(row);
+    setOpened({ row, selection });
+    store.update({ selection });
+  };
   return (
     <section class="view table-view" aria-label="Table">
       <ScopeBar state={state} store={store} />
@@ -61,7 +70,7 @@ function TableView({ state, store, source, commands }: ViewProps) {
             ? ''
             : `${plural(head.total_rows, 'row')}: ${formatBytes(head.total_bytes)} in ${plural(head.total_blocks, 'block')}`}
         </span>
-        <OnlySelected {...{ state, store, source }} table={head} />
+        <OnlySelected state={state} store={store} chosen={chosen} />
       </div>
       {table.failure !== '' && <Failed message={table.failure} />}
       {head === null && table.loading && <Loading what="Adding up…" />}
@@ -78,11 +87,11 @@ function TableView({ state, store, source, commands }: ViewProps) {
           rowHeight={ROW_HEIGHT}
           rowAt={table.rowAt}
           onShow={table.onShow}
-          isSelected={(row) => isChosen(row, chosen)}
+          isSelected={(row) => row.id === chosen?.id || isSelection(row, state.selection)}
           onOpen={open}
           sort={{ id: sort, descending }}
           onSort={(id) => sortBy(id, state.table, set)}
-          resetKey={choice === null ? '' : keyOf(choice)}
+          resetKey={key}
         />
       )}
     </section>
@@ -105,30 +114,27 @@ function sortBy(id: string, old: TableOptions, set: (change: Partial<TableOption
   if (sort !== undefined) set({ sort, descending: old.sort === sort ? !old.descending : sort !== 'name' });
 }
 
-function isChosen(row: TableRow, chosen: ViewProps['state']['selection']): boolean {
+function isSelection(row: TableRow, selection: Selection): boolean {
   const [kind, rest] = splitId(row.id);
-  if (chosen.kind === 'block') return kind === 'block' && Number(rest) === chosen.row;
-  return chosen.kind === 'stack' && kind === 'stack' && Number(rest) === chosen.stack;
+  if (selection.kind === 'block') return kind === 'block' && Number(rest) === selection.row;
+  return selection.kind === 'stack' && kind === 'stack' && Number(rest) === selection.stack;
 }
 
-interface OnlySelectedProps extends Pick<ViewProps, 'state' | 'store' | 'source'> {
-  readonly table: { readonly rows: readonly TableRow[] } | null;
+interface OnlySelectedProps extends Pick<ViewProps, 'state' | 'store'> {
+  readonly chosen: TableRow | null;
 }
 
 /** Of the row that is selected: every view shows only its blocks. */
-function OnlySelected({ state, store, table }: OnlySelectedProps) {
-  const row = table?.rows.find((each) => isChosen(each, state.selection));
-  const { selection } = state;
-  const change =
-    row !== undefined
-      ? onlyRow(state, row)
-      : selection.kind === 'stack'
-        ? { filter: { ...state.filter, stack: selection.stack } }
-        : null;
+function OnlySelected({ state, store, chosen }: OnlySelectedProps) {
+  const { selection, table } = state;
+  const row = chosen !== null && splitId(chosen.id)[0] === table.by ? chosen : null;
+  // A stack may be selected elsewhere.
+  const ofStack = table.by === 'stack' && selection.kind === 'stack' ? { filter: { ...state.filter, stack: selection.stack } } : null;
+  const change = row === null ? ofStack : onlyRow(state, row);
   if (change === null || selection.kind === 'block') return null;
   return (
     <button type="button" onClick={() => store.update(change)}>
-      Only the selected row's blocks
+      {row === null ? "Only the selected row's blocks" : onlyWords(row)}
     </button>
   );
 }

@@ -1,10 +1,12 @@
 // The rows of the table as the window over them moves: one page at a time, the stale ones aborted.
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { activity } from '../../base/activity';
+import { Again } from '../../base/again';
 import type { DataSource } from '../../data/data_source';
 import type { Table, TableQuery, TableRow } from '../../data/protocol';
 import { PAGE_ROWS, Pages } from '../../widgets/pages';
+import { useNews } from '../../widgets/use_news';
 import { keyOf } from '../../widgets/use_question';
 
 export type TableChoice = Omit<TableQuery, 'offset' | 'limit'>;
@@ -17,22 +19,25 @@ export interface PagedTable {
   readonly onShow: (first: number, end: number) => void;
 }
 
-export function useTable(source: DataSource, choice: TableChoice | null): PagedTable {
-  const key = choice === null ? '' : keyOf(choice);
+/** `key`: what the rows depend on but for what is news of the same. */
+export function useTable(source: DataSource, choice: TableChoice | null, key = choice === null ? '' : keyOf(choice)): PagedTable {
+  const latest = useRef(choice);
+  latest.current = choice;
   const [state, setState] = useState<{ key: string; head: Table | null; failure: string }>({ key: '', head: null, failure: '' });
   const [, redraw] = useState(0);
+  const asking = useRef<Again | null>(null);
   // Made while rendering: the grid's effects ask for pages before this hook's effects run.
   const { pages, abort } = useMemo(() => ({ pages: new Pages<TableRow>(), abort: new AbortController() }), [key]);
 
-  const fetchPage = (page: number): void => {
-    if (choice === null) return;
+  const fetchPage = async (page: number, isNews = false): Promise<void> => {
+    if (latest.current === null) return;
     const { signal } = abort;
-    const asked = source.table({ ...choice, offset: page * PAGE_ROWS, limit: PAGE_ROWS }, signal);
-    activity.track(asked).then(
+    const asked = source.table({ ...latest.current, offset: page * PAGE_ROWS, limit: PAGE_ROWS }, signal);
+    await activity.track(asked).then(
       (table) => {
         if (signal.aborted) return;
         pages.put(page, table.rows);
-        setState((old) => (old.key === key && old.head !== null ? old : { key, head: table, failure: '' }));
+        setState((old) => (old.key === key && old.head !== null && !isNews ? old : { key, head: table, failure: '' }));
         redraw((n) => n + 1);
       },
       (error: unknown) => {
@@ -42,9 +47,20 @@ export function useTable(source: DataSource, choice: TableChoice | null): PagedT
     );
   };
   useEffect(() => {
-    for (const page of pages.takeMissing(0, 1)) fetchPage(page);
-    return () => abort.abort();
+    for (const page of pages.takeMissing(0, 1)) void fetchPage(page);
+    // One page after the other: the last ones looked at are asked for last, and tell the totals.
+    const again = new Again(async () => {
+      const known = pages.numbers(); // none where the first one failed
+      for (const page of known.length > 0 ? known : pages.takeMissing(0, 1)) await fetchPage(page, true);
+    });
+    asking.current = again;
+    return () => {
+      asking.current = null;
+      again.stop();
+      abort.abort();
+    };
   }, [key]);
+  useNews(() => asking.current?.want());
 
   const current = state.key === key;
   return {
@@ -53,7 +69,7 @@ export function useTable(source: DataSource, choice: TableChoice | null): PagedT
     loading: !current,
     rowAt: (index) => (current ? pages.rowAt(index) : undefined),
     onShow: (first, end) => {
-      for (const page of pages.takeMissing(first, end)) fetchPage(page);
+      for (const page of pages.takeMissing(first, end)) void fetchPage(page);
     },
   };
 }

@@ -6,7 +6,7 @@ import { formatDuration } from '../../base/format_time';
 import { words } from '../../base/words';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter } from '../../data/protocol';
 import type { Quads } from '../../render/quads';
-import { colorOfCategory, colorOfIndex, indexOfKey, mix, OTHER, SEQUENTIAL, SITES } from '../../render/palette';
+import { hueOfCategory, hueOfIndex, hueOfKey, indexOfKey, mix, SEQUENTIAL, SHADES, SITES, type Scheme } from '../../render/palette';
 import type { Theme } from '../../render/theme';
 import type { ColorBy } from '../../state/state';
 import type { LaidOut } from './stacked_layout';
@@ -33,10 +33,10 @@ interface Kinds {
 
 /** `passes` null: there is no filter. */
 export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
-  const kinds = kindsOf(tile, by, file);
+  const kinds = kindsOf(tile, by, file, theme.scheme);
   const pale = kinds.colors.length;
   const rest = pale * 2;
-  const restColors = file.categories.map((name) => (by === 'category' ? mix(colorOfCategory(name), theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
+  const restColors = file.categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
   const ofItem = new Uint16Array(items);
   const bytes = new Float64Array(kinds.names.length);
   for (let i = 0; i < tile.row.length; ++i) {
@@ -67,39 +67,70 @@ function addRest(bytes: Float64Array, rows: number, quads: Quads): void {
   for (const [category, tallest] of most.entries()) bytes[category]! += tallest;
 }
 
-function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta): Kinds {
+function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): Kinds {
+  const shades = SHADES[scheme];
   switch (by) {
     case 'category':
       return {
-        names: file.categories.map(words), colors: file.categories.map(colorOfCategory), of: (i) => tile.category[i]!,
+        names: file.categories.map(words), colors: file.categories.map((name) => shades[hueOfCategory(name)]), of: (i) => tile.category[i]!,
         change: (kind) => ({ category: file.categories[kind]! }),
       };
     case 'stream':
-      return named(file.streams, (i) => tile.stream[i]!, (stream) => ({ stream }), 'stream ');
+      return named(file.streams, (i) => tile.stream[i]!, (stream) => ({ stream }), 'stream ', scheme);
     case 'thread':
-      return named(file.threads, (i) => tile.thread[i]!, (thread) => ({ thread }), '');
+      return named(file.threads, (i) => tile.thread[i]!, (thread) => ({ thread }), '', scheme);
     case 'stack':
-      // Sites are too many for names: the table has them.
-      return { names: SITES.map(() => ''), colors: SITES, of: (i) => indexOfKey(tile.key[i]!), change: () => null };
+      // Sites are too many for names: siteLegend() has the largest, the table all.
+      return { names: sites.map(() => ''), colors: sites.map((site) => shades[hueOfIndex(site)]), of: (i) => indexOfKey(tile.key[i]!), change: () => null };
     case 'size':
-      return bySize(tile);
+      return bySize(tile, SEQUENTIAL[scheme]);
     case 'age':
-      return byAge(tile);
+      return byAge(tile, SEQUENTIAL[scheme]);
   }
 }
 
-function named(names: readonly string[], of: (item: number) => number, change: (name: string) => Partial<Filter>, prefix: string): Kinds {
+const LEGEND_SITES = 6;
+
+export interface Site {
+  readonly key: number;
+  readonly stack: number; // one of its stacks
+  readonly bytes: number; // shown
+}
+
+/** The call sites that have most of what is shown alone, the largest first. */
+export function topSites(tile: BlockTile): Site[] {
+  const sites = new Map<number, Site>();
+  for (let i = 0; i < tile.row.length; ++i) {
+    const key = tile.key[i]!;
+    if (tile.row[i] === NO_ROW || key === 0) continue; // 0: no line of the program is known
+    const { stack, bytes } = sites.get(key) ?? { stack: tile.stack[i]!, bytes: 0 };
+    sites.set(key, { key, stack, bytes: bytes + tile.size[i]! });
+  }
+  return [...sites.values()].sort((a, b) => b.bytes - a.bytes).slice(0, LEGEND_SITES);
+}
+
+/** `nameOf` a stack: '' while it is not known. */
+export function siteLegend(sites: readonly Site[], theme: Theme, nameOf: (stack: number) => string): LegendEntry[] {
+  return sites
+    // A site is a function of a file: its blocks may come from several lines.
+    .map(({ key, stack, bytes }) => ({ name: nameOf(stack).replace(/^(\S+):\d+ /, '$1 '), color: SHADES[theme.scheme][hueOfKey(key)], bytes, change: { key } }))
+    .filter((entry) => entry.name !== '');
+}
+
+function named(names: readonly string[], of: (item: number) => number, change: (name: string) => Partial<Filter>, prefix: string, scheme: Scheme): Kinds {
   return {
-    names: [...names.map((name) => prefix + name), 'other'], colors: [...names.map((_, i) => colorOfIndex(i)), OTHER],
+    names: [...names.map((name) => prefix + name), 'other'], colors: [...names.map((_, i) => SHADES[scheme][hueOfIndex(i)]), SHADES[scheme].grey],
     of: (i) => Math.min(names.length, of(i)), change: (kind) => (kind < names.length ? change(names[kind]!) : null),
   };
 }
 
+const sites = Array.from({ length: SITES }, (_, site) => site);
+
 const SIZE_LIMITS = [64 * 1024, 1024 ** 2, 4 * 1024 ** 2, 16 * 1024 ** 2, 64 * 1024 ** 2, 256 * 1024 ** 2];
 
-function bySize(tile: BlockTile): Kinds {
+function bySize(tile: BlockTile, colors: readonly string[]): Kinds {
   return {
-    names: SEQUENTIAL.map((_, kind) => rangeName(kind, SIZE_LIMITS, formatBytes)), colors: SEQUENTIAL, of: (i) => classOf(tile.size[i]!, SIZE_LIMITS),
+    names: colors.map((_, kind) => rangeName(kind, SIZE_LIMITS, formatBytes)), colors, of: (i) => classOf(tile.size[i]!, SIZE_LIMITS),
     change: (kind) => ({ min_size: kind === 0 ? null : SIZE_LIMITS[kind - 1]!, max_size: kind === SIZE_LIMITS.length ? null : SIZE_LIMITS[kind]! - 1 }),
   };
 }
@@ -111,9 +142,9 @@ const AGE_LIMITS = {
   step: { limits: [0.01, 0.1, 0.5, 1, 4, 16], write: (steps: number): string => `${steps} steps` },
 };
 
-function byAge(tile: BlockTile): Kinds {
+function byAge(tile: BlockTile, colors: readonly string[]): Kinds {
   const { limits, write } = AGE_LIMITS[tile.query.axis];
-  return { names: SEQUENTIAL.map((_, kind) => `held ${rangeName(kind, limits, write)}`), colors: SEQUENTIAL, of: (i) => classOf(tile.end[i]! - tile.start[i]!, limits), change: () => null };
+  return { names: colors.map((_, kind) => `held ${rangeName(kind, limits, write)}`), colors, of: (i) => classOf(tile.end[i]! - tile.start[i]!, limits), change: () => null };
 }
 
 function classOf(value: number, limits: readonly number[]): number {

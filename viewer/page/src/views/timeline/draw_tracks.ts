@@ -2,8 +2,8 @@
 
 import { lowerBound, upperBound } from '../../base/binary_search';
 import type { Axis, FileMeta, InstantMeta, SpanMeta } from '../../data/protocol';
-import { inkOn, OTHER } from '../../render/palette';
-import { xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
+import { inkOn, SHADES, type Hue } from '../../render/palette';
+import { isInside, positionAt, xOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
 import type { Theme } from '../../render/theme';
 import { positionOnAxis } from '../../state/navigator';
 import type { Areas } from './areas';
@@ -41,6 +41,31 @@ export function instantAt(instants: readonly Instant[], view: Viewport, x: numbe
   return nearest;
 }
 
+/** The step, phase or range at a place above the plot; null: none there. */
+export function spanAt(file: FileMeta, axis: Axis, areas: Areas, view: Viewport, x: number, y: number): SpanMeta | null {
+  if (areas.steps !== null && isInside(areas.steps, x, y)) return stepAt(file, axis, view, x);
+  if (areas.phases !== null && isInside(areas.phases, x, y)) return nearestSpan(file.phases, file, axis, view, x);
+  const depth = areas.ranges.findIndex((box) => isInside(box, x, y));
+  return depth < 0 ? null : nearestSpan(file.ranges.filter((range) => range.depth === depth), file, axis, view, x);
+}
+
+// As wide as they are drawn: a pixel at least.
+function nearestSpan(spans: readonly SpanMeta[], file: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
+  return spans.find((span) => {
+    const x0 = xOf(view, positionOnAxis(file, axis, span.begin, span.begin_ns));
+    return x >= x0 && x < Math.max(x0 + 1, xOf(view, positionOnAxis(file, axis, span.end, span.end_ns)));
+  }) ?? null;
+}
+
+function stepAt({ steps }: FileMeta, axis: Axis, view: Viewport, x: number): SpanMeta | null {
+  const position = positionAt(view, x);
+  const i = axis === 'step' ? Math.floor(position) - 1 : upperBound(axis === 'time' ? steps.begin_ns : steps.begin, position) - 1;
+  if (i < 0 || i >= steps.begin.length) return null;
+  const [begin, end, beginNs, endNs] = [steps.begin[i]!, steps.end[i]!, steps.begin_ns[i]!, steps.end_ns[i]!];
+  if (axis !== 'step' && position >= (axis === 'time' ? endNs : end)) return null;
+  return { name: `step ${i + 1}`, kind: 'step', begin, end, begin_ns: beginNs, end_ns: endNs, depth: 0, thread: 0 };
+}
+
 export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas: Areas, view: Viewport, theme: Theme): void {
   if (areas.steps !== null) {
     renderer.text('steps', areas.steps.left - 8, areas.steps.top + 8, theme.muted, 'right');
@@ -50,11 +75,11 @@ export function drawTracks(renderer: Renderer, file: FileMeta, axis: Axis, areas
   }
   if (areas.phases !== null) {
     renderer.text('phases', areas.phases.left - 8, areas.phases.top + 8, theme.muted, 'right');
-    drawSpans(renderer, file, axis, file.phases, areas.phases, view);
+    drawSpans(renderer, file, axis, file.phases, areas.phases, view, theme);
   }
   for (const [depth, box] of areas.ranges.entries()) {
     if (depth === 0) renderer.text('ranges', box.left - 8, box.top + 8, theme.muted, 'right');
-    drawSpans(renderer, file, axis, file.ranges.filter((range) => range.depth === depth), box, view);
+    drawSpans(renderer, file, axis, file.ranges.filter((range) => range.depth === depth), box, view, theme);
   }
 }
 
@@ -82,7 +107,7 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
 }
 
 function colorOf(kind: Instant['kind'], theme: Theme): string {
-  return kind === 'oom' ? theme.warn : kind === 'retry' ? '#cc79a7' : kind === 'loss' ? theme.fg : theme.accent;
+  return kind === 'oom' ? theme.warn : kind === 'retry' ? SHADES[theme.scheme].pink : kind === 'loss' ? theme.fg : theme.accent;
 }
 
 // Steps alternate in shade; where they are narrow only every tenth or hundredth has a number.
@@ -103,9 +128,9 @@ function drawSteps(renderer: Renderer, file: FileMeta, axis: Axis, box: Box, vie
   }
 }
 
-const PHASE_COLORS: Readonly<Record<string, string>> = { forward: '#56b4e9', backward: '#e69f00', optimizer: '#cc79a7' };
+const PHASE_HUES: Readonly<Record<string, Hue>> = { forward: 'sky', backward: 'amber', optimizer: 'pink' };
 
-function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readonly SpanMeta[], box: Box, view: Viewport): void {
+function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readonly SpanMeta[], box: Box, view: Viewport, theme: Theme): void {
   renderer.clip(box);
   let drawnTo = -Infinity;
   for (const span of spans) {
@@ -114,7 +139,7 @@ function drawSpans(renderer: Renderer, file: FileMeta, axis: Axis, spans: readon
     // What lies within a pixel that is drawn already would not be seen.
     if (x1 < box.left || x0 > box.left + box.width || x1 < drawnTo + 1) continue;
     drawnTo = x1;
-    const color = PHASE_COLORS[span.kind] ?? OTHER;
+    const color = SHADES[theme.scheme][PHASE_HUES[span.kind] ?? 'grey'];
     renderer.rect({ left: x0, top: box.top + 1, width: Math.max(1, x1 - x0 - 1), height: box.height - 2 }, color);
     if (x1 - x0 > 24) renderer.text(span.name, x0 + 4, box.top + 8, inkOn(color), 'left', x1 - x0 - 6);
   }

@@ -6,7 +6,7 @@ import { NO_ROW, type BlockQuery, type FileMeta } from '../../data/protocol';
 import { luminance } from '../../render/palette';
 import type { Theme } from '../../render/theme';
 import { NO_FILTER, type ColorBy } from '../../state/state';
-import { colorItems } from './coloring';
+import { colorItems, siteLegend, topSites } from './coloring';
 import { HitTest } from './hits';
 import { passingItems, textMatcher } from './passing';
 import { layoutStacked } from './stacked_layout';
@@ -17,7 +17,7 @@ const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 200, to: 600,
 const tile = selectBlocks(recording, QUERY);
 const laidOut = layoutStacked(tile, selectCurve(recording, QUERY), 0);
 const { quads } = laidOut;
-const THEME: Theme = { bg: '#ffffff', fg: '#000000', muted: '#000000', line: '#000000', panel: '#ffffff', accent: '#0000ff', warn: '#ff0000', rest: '#dddddd', font: '11px x' };
+const THEME: Theme = { scheme: 'light', bg: '#ffffff', fg: '#000000', muted: '#000000', line: '#000000', panel: '#ffffff', accent: '#0000ff', warn: '#ff0000', rest: '#dddddd', font: '11px x' };
 const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
 
 async function fileMeta(): Promise<FileMeta> {
@@ -59,6 +59,12 @@ describe('filter', () => {
     expect(passing).toBeGreaterThan(3);
     expect(passing).toBeLessThan(tile.row.length);
   });
+  it('takes an expression as it is written, as tables do', async () => {
+    const passing = async (text: string): Promise<number> => passingItems(tile, { ...NO_FILTER, text }, await fileMeta(), stackOf)!.filter((pass) => pass === 1).length;
+    expect(await passing('/FORWARD/')).toBe(0);
+    expect(await passing('/forward/')).toBeGreaterThan(3);
+    expect(await passing('FORWARD')).toBe(await passing('/forward/'));
+  });
   it('takes a text between slashes for a pattern, and a broken one for nothing', () => {
     expect(textMatcher('/mod.*:8\\d/')('/src/model.py:81 forward')).toBe(true);
     expect(textMatcher('/(/')('(')).toBe(false);
@@ -84,6 +90,19 @@ describe('colours', () => {
     const rests = layoutStacked(none, selectCurve(recording, QUERY), 0);
     const { legend } = colorItems(none, rests, 'category', await fileMeta(), THEME, null);
     expect(legend.map((entry) => entry.name)).toContain('parameters');
+  });
+  it('names the call sites that have most, by which a click filters', () => {
+    const sites = topSites(tile);
+    expect(sites.length).toBeGreaterThan(2);
+    for (const { key, bytes } of sites) {
+      let sum = 0;
+      for (const [i, row] of tile.row.entries()) if (row !== NO_ROW && tile.key[i] === key) sum += tile.size[i]!;
+      expect(bytes).toBe(sum);
+    }
+    expect(sites.map(({ bytes }) => bytes)).toEqual(sites.map(({ bytes }) => bytes).sort((a, b) => b - a));
+    const legend = siteLegend(sites, THEME, (stack) => (stack === sites[0]!.stack ? '' : stackOf(stack).label));
+    expect(legend.length).toBeLessThan(sites.length); // not known yet
+    expect(legend.at(-1)).toMatchObject({ name: stackOf(sites.at(-1)!.stack).label.replace(/:\d+ /, ' '), change: { key: sites.at(-1)!.key } });
   });
   it('have a legend with what is shown, largest first, each with its filter', async () => {
     const { legend } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);

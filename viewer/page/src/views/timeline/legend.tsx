@@ -7,6 +7,9 @@ import type { Store } from '../../state/store';
 import { SERIES_STYLE } from './draw_plot';
 import type { LegendEntry } from './coloring';
 import type { Series } from '../../data/protocol';
+import { cssColor } from '../../render/palette';
+
+const LONGEST = 36; // letters, of a call site
 
 interface LegendProps {
   readonly entries: readonly LegendEntry[];
@@ -18,10 +21,10 @@ interface LegendProps {
 export function Legend({ entries, series, state, store }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Legend">
-      {entries.map((entry) => <Entry key={entry.name} entry={entry} state={state} store={store} />)}
+      {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
       <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short</span>
       <span class="legend-series">
-        {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={SERIES_STYLE[name].color} /> {SERIES_STYLE[name].name}</span>)}
+        {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={cssColor(SERIES_STYLE[name].hue)} /> {SERIES_STYLE[name].name}</span>)}
       </span>
     </div>
   );
@@ -36,8 +39,8 @@ function Entry({ entry, state, store }: { readonly entry: LegendEntry; readonly 
     store.update((old) => ({ filter: { ...old.filter, ...(isSet ? unset : change) } }));
   };
   return (
-    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${formatBytes(bytes)} in what is shown here`} onClick={toggle}>
-      <Swatch color={color} /> {name}
+    <button type="button" class="swatch-entry" aria-pressed={isSet} title={`${name.length > LONGEST ? `${name}: ` : ''}${formatBytes(bytes)} in what is shown here`} onClick={toggle}>
+      <Swatch color={color} /> {name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name}
     </button>
   );
 }

@@ -1,5 +1,7 @@
-// Which items of a tile a filter lets through. Its text is looked for in the frames of their stacks.
+// Which items of a tile a filter lets through. Its text is looked for in the frames of their stacks; which of
+// them have it in their name or address is asked for (found_rows.ts).
 
+import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
 
 export function isFiltering(filter: Filter): boolean {
@@ -7,7 +9,9 @@ export function isFiltering(filter: Filter): boolean {
 }
 
 /** 1 for each item that passes; null: there is no filter, all do. `stackOf` null: not known yet, passes. */
-export function passingItems(tile: BlockTile, filter: Filter, file: FileMeta, stackOf: (stack: number) => StackInfo | null): Uint8Array | null {
+export function passingItems(
+  tile: BlockTile, filter: Filter, file: FileMeta, stackOf: (stack: number) => StackInfo | null, isFound: (row: number) => boolean = () => false,
+): Uint8Array | null {
   if (!isFiltering(filter)) return null;
   const matches = textMatcher(filter.text);
   const known = new Map<number, boolean>();
@@ -15,7 +19,7 @@ export function passingItems(tile: BlockTile, filter: Filter, file: FileMeta, st
     let has = known.get(stack);
     if (has === undefined) {
       const info = stackOf(stack);
-      has = info === null || info.frames.some((frame) => matches(`${frame.file}:${frame.line} ${frame.function}`));
+      has = info === null || info.frames.some((frame) => textsOfFrame(frame).some(matches));
       known.set(stack, has);
     }
     return has;
@@ -33,21 +37,15 @@ export function passingItems(tile: BlockTile, filter: Filter, file: FileMeta, st
         (filter.key === null || tile.key[i] === filter.key) &&
         (filter.min_size === null || tile.size[i]! >= filter.min_size) &&
         (filter.max_size === null || tile.size[i]! <= filter.max_size) &&
-        (filter.text === '' || hasText(tile.stack[i]!)),
+        (filter.text === '' || hasText(tile.stack[i]!) || isFound(row)),
     ),
   );
 }
 
-/** '/…/' is a regular expression, anything else is looked for in any case. One that is none matches nothing. */
-export function textMatcher(text: string): (line: string) => boolean {
-  const pattern = /^\/(.+)\/$/.exec(text)?.[1];
-  if (pattern === undefined) {
-    const lower = text.toLowerCase();
-    return (line) => line.toLowerCase().includes(lower);
-  }
+/** A text that is no expression, and should be one, matches nothing. */
+export function textMatcher(text: string): (part: string) => boolean {
   try {
-    const expression = new RegExp(pattern, 'i');
-    return (line) => expression.test(line);
+    return textTest(text);
   } catch {
     return () => false;
   }

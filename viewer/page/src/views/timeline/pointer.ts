@@ -85,13 +85,27 @@ export function listenToPointer(
   on('pointerleave', () => {
     if (drag === null) show(null, null);
   });
-  on('dblclick', () => props.navigator.fit());
+  onDoubleClick(element, () => props.navigator.fit(), abort.signal);
   on('wheel', (event) => {
     event.preventDefault();
     turnWheel(timeline, props, event, place(event));
     show(null, null);
   });
   return () => abort.abort();
+}
+
+// What the first click opens may come under the second: that is the plot's too, and presses nothing else.
+function onDoubleClick(element: HTMLElement, handler: () => void, signal: AbortSignal): void {
+  let isOurs = false;
+  const onClick = (event: MouseEvent): void => {
+    if (event.detail === 1) isOurs = event.target === element;
+    else if (event.detail > 1 && isOurs && event.target !== element) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+  window.addEventListener('click', onClick, { signal, capture: true });
+  window.addEventListener('dblclick', () => isOurs && handler(), { signal, capture: true });
 }
 
 function moveBy(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, dx: number, dy: number): void {

@@ -10,7 +10,8 @@
 // A change of less than `tolerance` bytes against a quad's place waits; places never drift by more.
 // Work is in slices, so that frames go on while a tile is laid out.
 
-import { NO_ROW, type BlockTile, type CurveTile, type Window } from '../../data/protocol';
+import { edgeOf, firstColumn } from '../../data/columns';
+import { NO_ROW, type BlockTile, type CurveTile } from '../../data/protocol';
 import { QuadWriter, type Quads } from '../../render/quads';
 import { StepHeights } from './step_heights';
 
@@ -20,18 +21,11 @@ export interface LaidOut {
   readonly items: number;
 }
 
-/** Columns [first, last) whose middles lie in [start, end). */
-export function firstColumn(window: Window, position: number): number {
-  const width = (window.to - window.from) / window.columns;
-  return Math.min(window.columns, Math.max(0, Math.ceil((position - window.from) / width - 0.5)));
-}
-
 export class StackedLayout {
   private readonly heights: StepHeights;
   private readonly writer = new QuadWriter();
   private readonly categories: number;
   private readonly ofItems: readonly Float64Array[]; // steps of shown bytes by category
-  private readonly width: number;
   private item = 0;
 
   /** `curve`: of the same window; without categories there are no areas of the rest. */
@@ -40,11 +34,10 @@ export class StackedLayout {
     private readonly curve: CurveTile,
     private readonly tolerance: number,
   ) {
-    const { columns, from, to } = tile.query;
+    const { columns } = tile.query;
     this.heights = new StepHeights(columns);
     this.categories = curve.categories.length / columns;
     this.ofItems = Array.from({ length: this.categories }, () => new Float64Array(columns + 1));
-    this.width = (to - from) / columns;
   }
 
   /** Works until the time comes, and a little in any case; true: done. `now`: in ms. */
@@ -152,8 +145,8 @@ export class StackedLayout {
   }
 
   private quad(item: number, begin: number, end: number, low: number, high: number): void {
-    const { from } = this.tile.query;
-    this.writer.add(item, from + begin * this.width, from + end * this.width, low, high);
+    const { query } = this.tile;
+    this.writer.add(item, edgeOf(query, begin), edgeOf(query, end), low, high);
   }
 
   private sumUp(steps: Float64Array): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../base/random';
+import { edgeOf } from '../../data/columns';
 import { makeRecording, type Recording } from '../../data/generated/recording';
 import { durationClass, positionOf, selectBlocks, selectCurve } from '../../data/generated/select';
 import { NO_ROW, type Axis, type BlockQuery, type BlockTile, type CurveTile } from '../../data/protocol';
@@ -60,6 +61,12 @@ describe('stacked layout', () => {
   it('takes a column by its middle, and cuts what goes on outside', () => {
     const tile = tileOf([{ start: -4, end: 2.5, size: 1 }, { start: 2.6, end: Infinity, size: 2 }, { start: 3.6, end: 4.4, size: 9 }]);
     expect(quadsOf(layoutStacked(tile, NOTHING, 0))).toEqual(['0: 0-2 at 0-1', '1: 3-10 at 0-2']);
+  });
+  it('has a block that is taken on a middle in that column, however division rounds', () => {
+    const query = { ...QUERY, to: 22, columns: 15 };
+    const tile = { ...tileOf([{ start: 11, end: Infinity, size: 1 }]), query };
+    expect(Math.ceil(11 / (22 / 15) - 0.5)).toBe(8);
+    expect(layoutStacked(tile, NOTHING, 0).quads.x0[0]).toBe(edgeOf(query, 7));
   });
   it('rests on runs, which are quads of their own', () => {
     const tile = tileOf([[[1, 3], [4, 0], [6, 5]], { start: 0, end: 10, size: 2 }]);

@@ -17,6 +17,7 @@ export interface Subject {
   readonly axis: Axis;
   readonly layout: Layout;
   readonly stage: string; // of loading: what is known may have grown
+  readonly window: number; // of a recording that goes on: whose numbers the rows have; else 0
 }
 
 /** One window, ready to be drawn. While only curves are known `blocks` has no items. */
@@ -31,6 +32,7 @@ export class Tiles {
   picture: Picture | null = null;
   failure = '';
   private failedAt = -Infinity;
+  private isLoading = false;
   private asked: { readonly subject: Subject; readonly window: ReturnType<typeof wantedTile> } | null = null;
   private abort = new AbortController();
 
@@ -50,16 +52,20 @@ export class Tiles {
     // What failed is asked again after a while: every frame looks.
     const isFailed = this.failure !== '' && this.now() - this.failedAt > AGAIN_MS;
     if (!isFailed && this.asked !== null && this.isOf(subject) && covers(this.asked.window, looked)) return;
+    // What is on its way is of use, though there is news: a recording that goes on has news all the time.
+    if (this.isLoading && this.asked !== null && isUseful(this.asked.subject, subject) && covers(this.asked.window, looked)) return;
     const window = wantedTile(looked);
     this.abort.abort();
     this.abort = new AbortController();
     this.asked = { subject, window };
     this.failedAt = Infinity; // not before this one has failed too
     if (this.picture !== null && !drawable(this.picture.subject, subject)) this.picture = null;
+    this.isLoading = true;
     void activity.track(this.load(subject, window, this.abort.signal));
   }
 
   stop(): void {
+    this.isLoading = false;
     this.abort.abort();
     this.asked = null;
   }
@@ -83,6 +89,7 @@ export class Tiles {
       this.failedAt = this.now();
       this.failure = error instanceof Error ? error.message : String(error);
     }
+    this.isLoading = false;
     this.onChange();
   }
 }
@@ -99,6 +106,10 @@ async function layOut(tile: BlockTile, curve: CurveTile, signal: AbortSignal): P
 
 function same(a: Subject, b: Subject): boolean {
   return drawable(a, b) && a.stage === b.stage;
+}
+
+function isUseful(coming: Subject, wanted: Subject): boolean {
+  return drawable(coming, wanted) && coming.window === wanted.window;
 }
 
 // A picture of another moment of loading, but of the same thing.

@@ -6,7 +6,7 @@ import type { Window } from '../../data/protocol';
 import { Tiles, type Subject } from './tiles';
 import type { Looked } from './wanted';
 
-const SUBJECT: Subject = { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready' };
+const SUBJECT: Subject = { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready', window: 0 };
 const looking = (from: number, to: number): Looked => ({ range: { from, to }, domain: { from: 0, to: 1200 }, width: 300, low: 0, high: 2 ** 30, top: 2 ** 30, height: 200 });
 
 function watched(change: Partial<DataSource> = {}): { tiles: Tiles; asked: string[]; settle: () => Promise<void> } {
@@ -47,6 +47,19 @@ it('keeps the old picture until the new one stands, and drops it for another lan
   tiles.look({ ...SUBJECT, lane: 1 }, looking(400, 440));
   expect(tiles.picture).toBeNull();
   await settle();
+});
+
+it('waits for what is on its way of a recording that goes on, but not where numbers are others, or beyond it', async () => {
+  const { tiles, asked, settle } = watched();
+  tiles.look(SUBJECT, looking(400, 500));
+  tiles.look({ ...SUBJECT, stage: 'ready 2' }, looking(410, 510));
+  expect(asked).toEqual(['curve', 'blocks']);
+  tiles.look({ ...SUBJECT, stage: 'ready 2' }, looking(900, 1000));
+  expect(asked.length).toBe(4);
+  tiles.look({ ...SUBJECT, stage: 'ready 3', window: 1 }, looking(900, 1000));
+  expect(asked.length).toBe(6);
+  await settle();
+  expect(tiles.picture!.subject.window).toBe(1);
 });
 
 it('shows the last view asked for, however the answers come', async () => {

@@ -1,28 +1,31 @@
 // The timeline's two canvases: the picture, drawn anew when what it shows changes, and over it what
 // moves with pointer and cursor. A frame draws what is there; it never waits for data.
 
-import { activity } from '../../base/activity';
+import { activity, urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
 import { StackCache } from '../../data/stack_cache';
-import type { FileMeta, LaneMeta } from '../../data/protocol';
+import type { FileMeta, LaneMeta, SpanMeta } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
 import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
 import { readTheme, type Theme } from '../../render/theme';
+import { liveOf, stageOf, windowOf } from '../../state/live';
 import { domainOf } from '../../state/navigator';
 import { cursorEvent, fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
-import { colorItems, type Coloring } from './coloring';
+import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
 import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
-import { drawInstants, drawTracks, instantAt, instantsOf, type Instant } from './draw_tracks';
+import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
+import { FoundRows } from './found_rows';
 import { HitTest } from './hits';
 import { passingItems } from './passing';
 import { Tiles, type Picture } from './tiles';
 
 const NOT_KNOWN_YET = 2 ** 50;
 const SIZE_RESTS_MS = 150;
+const LONGEST_WAIT_MS = 150; // for the answer to a click
 
 export interface Hover {
   readonly x: number;
@@ -31,6 +34,7 @@ export interface Hover {
   readonly value: number; // bytes or place; NaN outside of the plot
   readonly item: number | null;
   readonly instant: Instant | null;
+  readonly span: SpanMeta | null; // a step, phase or range
 }
 
 /** What the pointer is dragging out, in pixels. */
@@ -46,6 +50,7 @@ type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
 export class TimelineCanvas {
   readonly stacks: StackCache;
   private readonly tiles: Tiles;
+  private readonly found: FoundRows;
   private readonly base: Canvas2dRenderer;
   private readonly overlay: Canvas2dRenderer;
   private theme: Theme;
@@ -60,32 +65,41 @@ export class TimelineCanvas {
   private dragged: Dragged = null;
   private placesTop = new Map<string, number>();
   private stacksKnown = 0;
-  private size = ''; // of the host, when it was drawn last
+  private size = { width: 0, height: 0 }; // of what is drawn: the host's, but for a moment
+  private isResized = true;
   private sizing: { readonly end: () => void } | null = null;
+  private waiting: { readonly end: () => void } | null = null; // for the answer to a click
 
   constructor(
     private readonly host: HTMLElement,
-    canvas: HTMLCanvasElement,
-    overlay: HTMLCanvasElement,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly overlayCanvas: HTMLCanvasElement,
     private readonly props: Props,
     private readonly onShown: (shown: Shown | null, failure: string) => void,
   ) {
     this.theme = readTheme(host);
     const font = (): string => this.theme.font;
     this.base = new Canvas2dRenderer(canvas, font);
-    this.overlay = new Canvas2dRenderer(overlay, font);
+    this.overlay = new Canvas2dRenderer(overlayCanvas, font);
     this.tiles = new Tiles(props.source, () => this.takePicture());
+    this.found = new FoundRows(props.source, () => this.invalidateAfterAnswers());
     this.stacks = new StackCache(props.source, () => {
       ++this.stacksKnown;
-      this.invalidate();
+      this.invalidateAfterAnswers();
     });
     this.ends.push(props.store.subscribe((state, old) => {
+      if (liveOf(state)?.first_window !== liveOf(old)?.first_window) this.stacks.forget();
+      else if (liveOf(state)?.names !== liveOf(old)?.names) this.stacks.askAnew();
       if (state.theme !== old.theme) this.takeTheme();
+      else if (isProgressAlone(state, old)) return;
       else this.invalidate(needsPicture(state, old));
     }));
-    const resize = new ResizeObserver(() => this.invalidate());
+    const resize = new ResizeObserver(() => {
+      this.isResized = true;
+      this.invalidateAfterAnswers();
+    });
     resize.observe(host);
-    this.ends.push(() => resize.disconnect(), () => this.sizing?.end());
+    this.ends.push(() => resize.disconnect(), () => this.sizing?.end(), () => this.waiting?.end());
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     const rescheme = (): void => this.takeTheme();
     scheme.addEventListener('change', rescheme);
@@ -96,6 +110,7 @@ export class TimelineCanvas {
   stop(): void {
     for (const end of this.ends) end();
     this.tiles.stop();
+    this.found.stop();
     this.frame?.end();
     this.frame = null;
   }
@@ -108,8 +123,7 @@ export class TimelineCanvas {
   }
 
   areas(): Areas {
-    const { clientWidth, clientHeight } = this.host;
-    return areasOf(fileOf(this.props.store.get())!, clientWidth, clientHeight);
+    return areasOf(fileOf(this.props.store.get())!, this.size.width, this.size.height);
   }
 
   /** Top of all that the plot could show. */
@@ -128,10 +142,10 @@ export class TimelineCanvas {
     const inPlot = isInside(areas.plot, x, y);
     const position = positionAt(view, x);
     const value = inPlot ? valueAt(view, y) : NaN;
-    const item = inPlot && this.hits !== null ? this.hits.itemAt(position, value) : null;
+    const item = inPlot && this.hits !== null && this.isCurrent() ? this.hits.itemAt(position, value) : null;
     const { file, axis } = this.current();
     const instant = y < areas.instants.top + areas.instants.height ? instantAt(instantsOf(file, axis), view, x) : null;
-    return { x, y, position, value, item, instant };
+    return { x, y, position, value, item, instant, span: spanAt(file, axis, areas, view, x, y) };
   }
 
   setHover(hover: Hover | null): void {
@@ -146,8 +160,13 @@ export class TimelineCanvas {
 
   /** Blocks over a position, from the bottom up, as items of the shown tile. */
   itemsAt(position: number): readonly number[] {
-    const rows = this.shown?.picture.blocks.row.length ?? 0;
+    const rows = this.isCurrent() ? (this.shown?.picture.blocks.row.length ?? 0) : 0;
     return (this.hits?.itemsAt(position) ?? []).filter((item) => item < rows);
+  }
+
+  // While another window's tile is on its way what is seen has the numbers of the one before.
+  private isCurrent(): boolean {
+    return this.shown?.picture.subject.window === windowOf(this.props.store.get());
   }
 
   private current(): { readonly state: State; readonly file: FileMeta; readonly lane: LaneMeta; readonly axis: State['axis'] } {
@@ -173,14 +192,39 @@ export class TimelineCanvas {
     });
   }
 
+  // What is not moved by hand waits for the answer to a click: a picture may take longer than a frame, and
+  // the answer would stand behind it. Meanwhile the drawer covers what it covers.
+  private invalidateAfterAnswers(): void {
+    if (this.waiting !== null) return;
+    if (!urgent.busy()) {
+      this.invalidate();
+      return;
+    }
+    const ended = activity.begin();
+    // The frame that shows the answer is the answer's own.
+    const callOff = urgent.after(() => {
+      this.waiting = null;
+      this.invalidate();
+      ended();
+    }, nextFrame, LONGEST_WAIT_MS);
+    this.waiting = {
+      end: () => {
+        callOff();
+        ended();
+      },
+    };
+  }
+
   // Another height wants other tiles, but what was clicked to open the drawer is wanted more, and an
   // edge that is dragged has many heights: the picture is stretched until the size has come to rest.
-  private noteSize(): void {
-    const { clientWidth, clientHeight } = this.host;
-    const size = `${clientWidth} ${clientHeight}`;
-    if (size === this.size) return;
-    const isFirst = this.size === '';
-    this.size = size;
+  private takeSize(): void {
+    const { clientWidth: width, clientHeight: height } = this.host;
+    this.isResized = false;
+    if (width === this.size.width && height === this.size.height) return;
+    const isFirst = this.size.width === 0;
+    this.size = { width, height };
+    // Not stretched to the host's size before they are drawn in it.
+    for (const { style } of [this.canvas, this.overlayCanvas]) [style.width, style.height] = [`${width}px`, `${height}px`];
     this.sizing?.end();
     this.sizing = isFirst ? null : this.restOfSize();
   }
@@ -208,11 +252,11 @@ export class TimelineCanvas {
   private takePicture(): void {
     const { picture } = this.tiles;
     if (picture !== null) {
-      this.props.navigator.learn(picture.curve);
+      if (picture.subject.window === windowOf(this.props.store.get())) this.props.navigator.learn(picture.curve);
       this.learnPlaces(picture);
     }
     if (picture === null || this.tiles.failure !== '') this.onShown(this.shown, this.tiles.failure);
-    this.invalidate();
+    this.invalidateAfterAnswers();
   }
 
   // How high the addresses reach is only known with the first tile.
@@ -224,11 +268,12 @@ export class TimelineCanvas {
 
   private draw(isWhole: boolean): void {
     const { state, file, lane } = this.current();
-    if (laneOf(state) === null || this.host.clientWidth === 0) return;
-    this.noteSize();
+    if (laneOf(state) === null) return;
+    if (isWhole && this.isResized && this.waiting === null) this.takeSize();
+    if (this.size.width === 0) return;
     const areas = this.areas();
     const view = this.view();
-    const subject = { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: state.progress?.files[state.file]?.state ?? '' };
+    const subject = { file: state.file, lane: state.lane, axis: state.axis, layout: state.layout, stage: stageOf(state), window: windowOf(state) };
     if (this.sizing === null || !this.tiles.isOf(subject)) {
       this.tiles.look(subject, { range: state.range, domain: domainOf(file, state.axis), width: areas.plot.width, low: view.low, high: view.high, top: this.top(state), height: areas.plot.height });
     }
@@ -246,24 +291,33 @@ export class TimelineCanvas {
       this.shown = this.batch = this.hits = null;
       return;
     }
-    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, state.filter.text === '' ? 0 : this.stacksKnown];
+    const hasText = state.filter.text !== '';
+    const isFound = hasText && picture.subject.window === windowOf(state) ? this.found.look(picture, state.filter) : undefined;
+    const asksStacks = hasText || state.colorBy === 'stack';
+    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {
       this.hits = new HitTest(picture.laidOut.quads);
       this.quadBegin = quadsOfItems(picture.laidOut.quads, picture.laidOut.items);
     }
     this.coloredBy = hangsOn;
-    if (state.filter.text !== '') this.stacks.want(state.file, new Set(picture.blocks.stack));
-    const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack));
+    if (hasText) this.stacks.want(state.file, new Set(picture.blocks.stack));
+    const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack), isFound);
     const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, this.theme, passes);
     this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
-    this.shown = { picture, coloring };
+    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state) } : coloring };
     this.onShown(this.shown, this.tiles.failure);
+  }
+
+  private legendOfSites({ blocks }: Picture, state: State): Coloring['legend'] {
+    const sites = topSites(blocks);
+    this.stacks.want(state.file, sites.map(({ stack }) => stack));
+    return siteLegend(sites, this.theme, (stack) => this.stacks.get(state.file, stack)?.label ?? '');
   }
 
   private drawBase(state: State, file: FileMeta, lane: LaneMeta, areas: Areas, view: Viewport): void {
     const { base, theme } = this;
-    base.begin(this.host.clientWidth, this.host.clientHeight, theme.bg);
+    base.begin(this.size.width, this.size.height, theme.bg);
     drawTracks(base, file, state.axis, areas, view, theme);
     if (this.shown !== null && this.batch !== null) {
       const { picture, coloring } = this.shown;
@@ -315,7 +369,7 @@ export class TimelineCanvas {
   private drawOverlay(state: State, areas: Areas, view: Viewport): void {
     const { overlay, theme } = this;
     const { plot } = areas;
-    overlay.begin(this.host.clientWidth, this.host.clientHeight, '');
+    overlay.begin(this.size.width, this.size.height, '');
     const whole: Box = { left: plot.left, top: areas.instants.top, width: plot.width, height: plot.top + plot.height - areas.instants.top };
     overlay.clip(whole);
     this.drawSelection(state, view);
@@ -339,7 +393,7 @@ export class TimelineCanvas {
 
   private drawSelection(state: State, view: Viewport): void {
     const { selection } = state;
-    const blocks = this.shown?.picture.blocks;
+    const blocks = this.isCurrent() ? this.shown?.picture.blocks : undefined;
     if (selection.kind === 'range') {
       const [from, to] = [this.props.navigator.positionOf(selection.from), this.props.navigator.positionOf(selection.to)];
       if (from !== null && to !== null) this.outlineRange(xOf(view, from), xOf(view, to), view);
@@ -388,6 +442,16 @@ export class TimelineCanvas {
     const top = Math.min(dragged.y0, dragged.y1);
     this.overlay.outline({ left, top, width: right - left, height: Math.abs(dragged.y1 - dragged.y0) }, this.theme.accent, 1.5);
   }
+}
+
+function nextFrame(): Promise<void> {
+  return new Promise((resolve) => requestAnimationFrame(() => resolve()));
+}
+
+// What is told several times a second of a recording that goes on, and shows elsewhere.
+function isProgressAlone(state: State, old: State): boolean {
+  if (state.progress === old.progress || stageOf(state) !== stageOf(old)) return false;
+  return (Object.keys(state) as (keyof State)[]).every((name) => name === 'progress' || state[name] === old[name]);
 }
 
 function needsPicture(state: State, old: State): boolean {

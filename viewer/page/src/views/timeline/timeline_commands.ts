@@ -1,6 +1,7 @@
 // What the timeline does by key, beside what the page does.
 
 import { formatBytes } from '../../base/format_bytes';
+import { middleOf } from '../../data/columns';
 import { NO_ROW } from '../../data/protocol';
 import type { Command } from '../../state/commands';
 import { cursorEvent } from '../../state/scope';
@@ -54,10 +55,9 @@ export function timelineCommands(props: Pick<ViewProps, 'store' | 'navigator' | 
         const curve = shown()?.picture.curve;
         const live = curve?.series.get('live');
         if (curve === undefined || live === undefined) return;
-        const { from, to, columns } = curve.window;
         let most = 0;
-        for (let c = 0; c < columns; ++c) {
-          const position = from + ((c + 0.5) * (to - from)) / columns;
+        for (let c = 0; c < curve.window.columns; ++c) {
+          const position = middleOf(curve.window, c);
           if (position >= range.from && position <= range.to && live.max[c]! > most) most = live.max[c]!;
         }
         store.update({ band: clampBand({ low: 0, high: most * 1.06 }, timeline.top(store.get())) });

@@ -2,8 +2,9 @@
 
 import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_bytes';
 import { formatDuration } from '../../base/format_time';
+import { plural } from '../../base/plural';
 import { words } from '../../base/words';
-import { NO_ROW, type Axis, type FileMeta, type StackInfo } from '../../data/protocol';
+import { NO_ROW, type Axis, type FileMeta, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
 import { axisWords, SERIES_STYLE } from './draw_plot';
@@ -36,6 +37,7 @@ export function Tooltip({ hover, dragged, picture, file, view, stackOf }: Toolti
 
 function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Viewport, stackOf: (stack: number) => StackInfo | null): string[] {
   if (hover.instant !== null) return [wordsOf(hover.instant)];
+  if (hover.span !== null) return spanWords(hover.span);
   if (picture === null || hover.position < view.from || hover.position > view.to) return [];
   const resolution = (view.to - view.from) / view.box.width;
   const position = axisWords(picture.subject.axis, hover.position, resolution);
@@ -62,6 +64,15 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     `${words(file.categories[blocks.category[item]!] ?? 'unknown')}, stream ${file.streams[blocks.stream[item]!] ?? '?'}`,
     lifeWords(picture.subject.axis, blocks.start[item]!, blocks.end[item]!, resolution),
     moment,
+  ];
+}
+
+/** A step, phase or range: its name, how long it took, and where it is. */
+export function spanWords(span: SpanMeta): string[] {
+  const events = span.end - span.begin;
+  return [
+    span.name, formatDuration(span.end_ns - span.begin_ns),
+    `${plural(events, 'event')}, from event ${span.begin.toLocaleString('en')}`,
   ];
 }
 

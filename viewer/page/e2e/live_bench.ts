@@ -1,0 +1,74 @@
+// How late the page of `gpumemtrace view --live` is, with few and with many blocks in its window: from the
+// return of an allocation in the program to the page that knows it, and to the frame that has drawn it.
+// The program is GMT_PROGRAM. Prints one line per size, for scripts/bench --viewer.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { HANG_MS, LiveDoor, noLive, Recorded } from './live';
+import { quantile, residentBytes } from './measures';
+import { launch, noBrowser, TestPage } from './page';
+
+const SIZES = [0, 100_000, 900_000]; // allocations that have come and gone before
+const ROUNDS = 15;
+const MIB = 2 ** 20;
+
+interface Late {
+  readonly told: number; // ms: what is held now, from the collector's own word
+  readonly known: number; // a generation has the block
+  readonly drawn: number;
+}
+
+/** From here on the page notes when it knew, and drew, that so much is held. */
+async function measureOne(program: Recorded, test: TestPage, held: number): Promise<Late> {
+  const noted = test.page.evaluate(async (wanted) => {
+    const times = { told: 0, known: 0 };
+    while (times.known === 0 || times.told === 0) {
+      const state = window.gmtTest!.state();
+      const lane = state.meta?.files[0]?.lanes[0];
+      const heap = state.progress?.files[0]?.live?.heaps.find((each) => each.heap === 'driver');
+      if (times.told === 0 && heap?.live_bytes === wanted) times.told = Date.now();
+      if (times.known === 0 && lane?.end_bytes === wanted) times.known = Date.now();
+      await new Promise((resolve) => setTimeout(resolve, 4));
+    }
+    await window.gmtTest!.idle();
+    return { ...times, drawn: Date.now() };
+  }, held);
+  const done = await program.take(MIB);
+  const { told, known, drawn } = await noted;
+  return { told: told - done.ms, known: known - done.ms, drawn: drawn - done.ms };
+}
+
+async function measure(count: number): Promise<void> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gmt-live-bench-'));
+  const program = await Recorded.start(folder);
+  await program.take(MIB);
+  for (let left = count; left > 0; left -= 50_000) await program.pass(Math.min(left, 50_000), 4096);
+  const door = await LiveDoor.open(folder, String(program.pid));
+  const browser = await launch();
+  const test = await TestPage.open(browser, { url: door.url, width: 1600, height: 900 });
+  await test.page.waitForFunction(() => window.gmtTest?.state().meta?.files[0]?.lanes[0]?.end_bytes === 2 ** 20, undefined, { timeout: HANG_MS });
+  const all: Late[] = [];
+  for (let i = 0; i < ROUNDS; ++i) {
+    await test.page.waitForTimeout((i * 271) % 700);
+    all.push(await measureOne(program, test, (i + 2) * MIB));
+  }
+  const of = (part: keyof Late): string => {
+    const values = all.map((late) => late[part]).sort((a, b) => a - b);
+    return `${quantile(values, 0.5).toFixed(0)} ms (${values[values.length - 1]!.toFixed(0)} at most)`;
+  };
+  const blocks = Math.max(...(await test.state()).meta!.files[0]!.lanes.map((lane) => lane.blocks));
+  console.log(
+    `live, ${blocks.toLocaleString('en')} blocks in the window: what is held now ${of('told')}, the block ${of('known')}, ` +
+      `drawn ${of('drawn')}; program ${Math.round(residentBytes(door.pid) / MIB)} MiB`,
+  );
+  await test.close();
+  await browser.close();
+  await door.close();
+  await program.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+const reason = noBrowser === '' ? noLive : noBrowser;
+if (reason !== '') throw new Error(reason);
+for (const count of process.argv.length > 2 ? process.argv.slice(2).map(Number) : SIZES) await measure(count);

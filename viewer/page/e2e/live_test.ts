@@ -1,0 +1,218 @@
+// `gpumemtrace view --live` in a real browser, beside a program that is told what to do: what it takes
+// appears, the window follows until it is moved, and the ends of program and collector are said.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HANG_MS, LiveDoor, noLive, Recorded } from './live';
+import { launch, noBrowser, TestPage } from './page';
+import { noDoor } from './program';
+
+const MIB = 2 ** 20;
+const reason = noBrowser !== '' ? noBrowser : noDoor('view') !== '' ? noDoor('view') : noLive;
+if (reason !== '') console.log(reason);
+
+describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
+  let browser: Browser;
+  let folder: string;
+  let program: Recorded;
+  const open: (TestPage | LiveDoor)[] = [];
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser.close();
+  });
+  beforeEach(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'gmt-live-'));
+    program = await Recorded.start(folder);
+  });
+  afterEach(async () => {
+    for (const each of open.splice(0).reverse()) await each.close();
+    await program.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function look(url?: string): Promise<{ test: TestPage; url: string }> {
+    let address = url;
+    if (address === undefined) {
+      const door = await LiveDoor.open(folder, String(program.pid));
+      open.push(door);
+      address = door.url;
+    }
+    const context = await TestPage.open(browser, { url: address });
+    open.push(context);
+    return { test: context, url: address };
+  }
+  const held = (test: TestPage): Promise<number> =>
+    test.page.evaluate(() => {
+      const state = window.gmtTest!.state();
+      return state.meta?.files[0]?.lanes[0]?.end_bytes ?? 0;
+    });
+  const untilHeld = (test: TestPage, bytes: number): Promise<unknown> =>
+    test.page.waitForFunction((wanted) => window.gmtTest?.state().meta?.files[0]?.lanes[0]?.end_bytes === wanted, bytes, { timeout: HANG_MS, polling: 10 });
+  const untilText = (test: TestPage, text: string | RegExp): Promise<void> => test.page.getByText(text).first().waitFor({ timeout: HANG_MS });
+
+  it('shows nothing yet, then each allocation as it comes, and says how late', async () => {
+    const { test } = await look();
+    await untilText(test, 'Nothing allocated yet.');
+    let bytes = 0;
+    const late: number[] = [];
+    for (let i = 1; i <= 10; ++i) {
+      const done = await program.take(i * MIB);
+      bytes += i * MIB;
+      await untilHeld(test, bytes);
+      late.push(Date.now() - done.ms);
+      await test.page.waitForTimeout((i * 137) % 400); // anywhere between two looks of the collector
+    }
+    late.sort((a, b) => a - b);
+    console.log(`live: an allocation is on the page after ${late[5]!.toFixed(0)} ms (median), ${late[9]!.toFixed(0)} ms at most`);
+    await untilText(test, /55\.0 MiB in 10 blocks now/);
+    // It is drawn, and not only known.
+    await test.page.waitForFunction(() => /10 blocks drawn alone/.test(document.querySelector('.readout')?.textContent ?? ''), undefined, { timeout: HANG_MS });
+    expect(test.errors).toEqual([]);
+    expect(test.strayRequests).toEqual([]);
+  });
+
+  it('follows until the window is moved, and again when it is told to', async () => {
+    const { test } = await look();
+    await program.take(MIB);
+    await untilHeld(test, MIB);
+    await test.page.waitForFunction(() => window.gmtTest!.state().following, undefined, { timeout: HANG_MS });
+    const end = (): Promise<readonly [number, number]> =>
+      test.page.evaluate(() => {
+        const { range, meta } = window.gmtTest!.state();
+        return [range.to, meta!.files[0]!.end_ns] as const;
+      });
+    for (let i = 0; i < 4; ++i) await program.take(MIB);
+    await untilHeld(test, 5 * MIB);
+    const [right, newest] = await end();
+    expect(right).toBe(newest);
+
+    for (let i = 0; i < 3; ++i) await test.page.keyboard.press('w');
+    await test.page.keyboard.press('a');
+    expect((await test.state()).following).toBe(false);
+    const stands = (await test.state()).range;
+    await program.take(MIB);
+    await untilHeld(test, 6 * MIB);
+    expect((await test.state()).range).toEqual(stands);
+
+    await test.page.getByRole('button', { name: 'Follow' }).click();
+    expect((await test.state()).following).toBe(true);
+    await program.take(MIB);
+    await untilHeld(test, 7 * MIB);
+    const after = await test.state();
+    expect(after.range.to).toBe(after.meta!.files[0]!.end_ns);
+    expect(after.range.to - after.range.from).toBeCloseTo(stands.to - stands.from, -1);
+    await test.page.keyboard.press('e');
+    expect((await test.state()).following).toBe(false);
+    expect(test.errors).toEqual([]);
+  });
+
+  it('keeps what is selected, the filter and the cursors while generations come', async () => {
+    const { test } = await look();
+    await program.take(3 * MIB);
+    await program.take(5 * MIB);
+    await untilHeld(test, 8 * MIB);
+    await test.page.evaluate(() => (location.hash = '#v=1&sel=block-0&at=1&min=1000'));
+    await test.page.waitForFunction(() => window.gmtTest!.state().selection.kind === 'block', undefined, { timeout: HANG_MS });
+    const { selection, cursor, filter } = await test.state();
+    expect([cursor, filter.min_size]).toEqual([1, 1000]);
+    for (let i = 0; i < 5; ++i) {
+      await program.take(MIB);
+      await untilHeld(test, (9 + i) * MIB);
+    }
+    const after = await test.state();
+    expect([after.selection, after.cursor, after.filter]).toEqual([selection, cursor, filter]);
+    await untilText(test, /3\.00 MiB from/);
+    expect(test.errors).toEqual([]);
+  });
+
+  it('is where it was when it is loaded again', async () => {
+    const { test } = await look();
+    for (let i = 1; i <= 4; ++i) await program.take(i * MIB);
+    await untilHeld(test, 10 * MIB);
+    await test.page.waitForFunction(() => window.gmtTest!.state().following && location.hash.includes('follow=1'), undefined, { timeout: HANG_MS });
+    await test.press('w', 'w', 'a');
+    await test.page.evaluate(() => (location.hash = `${location.hash}&sel=block-1`));
+    await test.page.waitForFunction(() => window.gmtTest!.state().selection.kind === 'block', undefined, { timeout: HANG_MS });
+    const before = await test.state();
+    expect(before.following).toBe(false);
+    await test.page.reload();
+    await untilText(test, /2\.00 MiB from/);
+    const after = await test.state();
+    expect([after.following, after.axis, after.range, after.selection]).toEqual([false, before.axis, before.range, before.selection]);
+    await test.page.keyboard.press('e');
+    await test.page.waitForFunction(() => location.hash.includes('follow=1'), undefined, { timeout: HANG_MS });
+    await test.page.reload();
+    await test.page.waitForFunction(() => window.gmtTest?.state().following, undefined, { timeout: HANG_MS });
+    expect(test.errors).toEqual([]);
+  });
+
+  it('has the table of what is held now, to the very end, and follows on when one goes back', async () => {
+    const { test } = await look();
+    const first = await program.take(2 * MIB);
+    await untilHeld(test, 2 * MIB);
+    await test.page.waitForFunction(() => window.gmtTest!.state().following, undefined, { timeout: HANG_MS });
+    await test.show('Table');
+    const untilRow = (text: RegExp): Promise<void> => test.page.getByRole('row').getByText(text).first().waitFor({ timeout: HANG_MS });
+    await untilRow(/2\.00 MiB/);
+    await program.take(4 * MIB);
+    await untilRow(/6\.00 MiB/);
+    await test.page.goBack();
+    await test.page.waitForFunction(() => window.gmtTest!.state().view === 'timeline', undefined, { timeout: HANG_MS });
+    expect((await test.state()).following).toBe(true);
+    await test.show('Table');
+    await program.give(first);
+    await program.leave(0);
+    await untilText(test, /Ended at/);
+    await untilRow(/4\.00 MiB/);
+    expect(test.errors).toEqual([]);
+  });
+
+  it('says that the program ended, and stays of use', async () => {
+    const { test } = await look();
+    const first = await program.take(2 * MIB);
+    await program.take(4 * MIB);
+    await untilHeld(test, 6 * MIB);
+    await program.give(first);
+    await program.leave(3);
+    await untilText(test, /Ended at .*process \d+ has ended/);
+    await untilHeld(test, 4 * MIB);
+    await test.show('Table');
+    expect(await held(test)).toBe(4 * MIB);
+    await test.show('Timeline');
+    await test.press('w', 'd', '0');
+    expect(test.errors).toEqual([]);
+  });
+
+  it('says that the collector was killed and tries again', async () => {
+    const { test } = await look();
+    await program.take(2 * MIB);
+    await untilHeld(test, 2 * MIB);
+    process.kill(program.collector(), 'SIGKILL');
+    await untilText(test, /the collector of process \d+ is gone; trying again/);
+    expect(await held(test)).toBe(2 * MIB);
+    await test.press('w', '0');
+    await program.stop();
+    await untilText(test, /Ended at .*its collector before it/);
+    expect(test.errors).toEqual([]);
+  });
+
+  it('serves two tabs that look at different things', async () => {
+    const { test: one, url } = await look();
+    const { test: two } = await look(url);
+    await program.take(MIB);
+    await Promise.all([untilHeld(one, MIB), untilHeld(two, MIB)]);
+    await one.page.keyboard.press('e');
+    await two.show('Table');
+    await program.take(MIB);
+    await Promise.all([untilHeld(one, 2 * MIB), untilHeld(two, 2 * MIB)]);
+    expect((await one.state()).following).toBe(false);
+    expect((await two.state()).following).toBe(true);
+    await untilText(two, /2\.00 MiB in 2 blocks/);
+    expect([...one.errors, ...two.errors]).toEqual([]);
+  });
+});

@@ -1,0 +1,62 @@
+// The line of a recording that goes on: whether it is followed, what is held now, how old the picture is,
+// and how it ended.
+
+import { formatBytes, formatCount } from '../base/format_bytes';
+import { formatDuration } from '../base/format_time';
+import type { FileMeta, LiveProgress } from '../data/protocol';
+import { liveProgressOf } from '../state/live';
+import { fileOf, laneOf } from '../state/scope';
+import type { State } from '../state/state';
+
+/** From here on a picture's age is worth a word. */
+const OLD_NS = 2e9;
+
+export function LiveLine({ state, onFollow }: { readonly state: State; readonly onFollow: () => void }) {
+  const live = liveProgressOf(state);
+  if (live === null) return null;
+  const hasLane = laneOf(state) !== null;
+  return (
+    <p class={`progress live live-${live.state}`}>
+      <span class="live-state" role="status">{stateWords(live, fileOf(state))}</span>
+      {live.state !== 'ended' && <span class="live-now">{nowWords(live, state)}</span>}
+      {live.state !== 'ended' && live.age_ns > OLD_NS && <span class="live-age">{`blocks are ${formatDuration(live.age_ns)} old`}</span>}
+      {hasLane && (
+        <button type="button" aria-pressed={state.following} title="E" onClick={onFollow}>
+          {live.state === 'ended' ? 'Go to the end' : 'Follow'}
+        </button>
+      )}
+      {windowWords(fileOf(state))}
+    </p>
+  );
+}
+
+export function stateWords(live: LiveProgress, file: FileMeta | null): string {
+  switch (live.state) {
+    case 'following':
+      return live.words === '' ? `Live: ${live.name}` : `Live: ${live.name}, ${live.words}`;
+    case 'lost':
+      return live.words;
+    case 'ended':
+      return `Ended at ${clockOf(file, live.now_ns)}: ${live.words}`;
+  }
+}
+
+// What is held now, of the lane that is shown.
+export function nowWords(live: LiveProgress, state: State): string {
+  const lane = laneOf(state);
+  const heap = lane === null ? undefined : live.heaps.find((each) => each.device === lane.device && each.heap === lane.heap);
+  const rate = `${formatCount(Math.round(live.events_per_second))} events/s`;
+  return heap === undefined ? rate : `${formatBytes(heap.live_bytes)} in ${formatCount(heap.live_blocks)} blocks now, ${rate}`;
+}
+
+function windowWords(file: FileMeta | null): string {
+  if (file?.live === undefined || file.live.begin_ns === 0) return '';
+  return ` Shown from ${formatDuration(file.live.begin_ns)} on; the recording has what was before.`;
+}
+
+/** The time of day at which the recording was so old. */
+export function clockOf(file: FileMeta | null, ns: number): string {
+  if (file === null) return formatDuration(ns);
+  const unixMs = Number(BigInt(file.start_unix_ns) / 1_000_000n) + ns / 1e6;
+  return new Date(unixMs).toLocaleTimeString();
+}

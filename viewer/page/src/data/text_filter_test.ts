@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import type { Frame } from './protocol';
+import { asksAddresses, textsOfFrame, textTest } from './text_filter';
+
+const FRAME: Frame = { function: 'forward', file: '/src/model.py', line: 81, library: '', kind: 'user' };
+
+describe('the text of a filter', () => {
+  it('is found in either case, an expression in its own', () => {
+    expect(textTest('FORWARD')('forward')).toBe(true);
+    expect(textTest('/FORWARD/')('forward')).toBe(false);
+    expect(textTest('/forw.rd/')('forward')).toBe(true);
+    expect(textTest('/(?i)FORWARD/')('forward')).toBe(true);
+    expect(() => textTest('/(/')).toThrow();
+  });
+  it('is found as tables call a function', () => {
+    expect(textsOfFrame(FRAME).some(textTest('forward (model.py)'))).toBe(true);
+    expect(textsOfFrame(FRAME).some(textTest('/^model.py:81$/'))).toBe(true);
+    expect(textsOfFrame({ ...FRAME, file: 'k.cu', library: 'lib.so' })).not.toContain('forward (k.cu)');
+  });
+  it('may be an address', () => {
+    expect(['0x7f', '/0x7f/', '/^0X/', '0X7F'].map(asksAddresses)).toEqual([true, true, true, true]);
+    expect(['7f', 'forward', '/forward/', 'a0x7'].map(asksAddresses)).toEqual([false, false, false, false]);
+  });
+});

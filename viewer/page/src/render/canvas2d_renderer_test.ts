@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { Canvas2dRenderer } from './canvas2d_renderer';
+import type { Viewport } from './renderer';
+
+const strokes: string[] = [];
+
+function canvas(): HTMLCanvasElement {
+  const note = (word: string) => (x: number, y: number): void => void strokes.push(`${word} ${x},${y}`);
+  const context = { setLineDash: () => undefined, beginPath: () => undefined, stroke: () => undefined, moveTo: note('to'), lineTo: note('line') };
+  return { getContext: () => context } as unknown as HTMLCanvasElement;
+}
+
+beforeAll(() => void vi.stubGlobal('document', { createElement: canvas }));
+afterAll(() => void vi.unstubAllGlobals());
+
+it('draws a line only where it is known, and not as nothing where it is not', () => {
+  strokes.length = 0;
+  const view: Viewport = { from: 0, to: 6, low: 0, high: 10, box: { left: 0, top: 0, width: 6, height: 10 } };
+  new Canvas2dRenderer(canvas(), () => '').stepLine(0, 6, [NaN, NaN, 4, 4, NaN, 7], view, 'red', []);
+  expect(strokes).toEqual(['to 2,6', 'line 3,6', 'line 4,6', 'to 5,3', 'line 6,3']);
+});

@@ -1,0 +1,151 @@
+// A recording that goes on: which part of it is shown while one follows it, and what becomes of what a
+// reader has chosen when there is more of it, or when its window has moved.
+
+import { NEVER, NO_ROW, type FileMeta, type LiveMeta, type LiveProgress, type Meta } from '../data/protocol';
+import { clampRange, domainOf, type Range } from './navigator';
+import { fileOf, laneOf } from './scope';
+import { NO_FILTER, type Selection, type State } from './state';
+
+/** What is seen of it at first, where it is longer. */
+const FIRST_NS = 60e9;
+
+export function liveOf(state: State): LiveMeta | null {
+  return fileOf(state)?.live ?? null;
+}
+
+/** Whose numbers events and rows have; 0 where they never change. */
+export function windowOf(state: State): number {
+  return liveOf(state)?.window ?? 0;
+}
+
+export function liveProgressOf(state: State): LiveProgress | null {
+  return state.progress?.files.find((file) => file.file === state.file)?.live ?? null;
+}
+
+/** Of which window the numbers in an address are, and the events that were dropped before it. */
+export interface Place {
+  readonly window: number;
+  readonly dropped: number;
+}
+
+/** null: they never change. */
+export function placeOf(state: State): Place | null {
+  const live = liveOf(state);
+  return live === null ? null : { window: live.window, dropped: live.dropped_events };
+}
+
+/** Changes when something can be answered that could not be, or otherwise: 'ready 17'. */
+export function stageOf(state: State): string {
+  const stage = state.progress?.files.find((file) => file.file === state.file)?.state ?? '';
+  const live = liveOf(state);
+  return live === null ? stage : `${stage} ${live.generation}`;
+}
+
+/** What shows the newest moment has the same key at each. */
+export function momentKey(state: State, event: number): number | 'now' {
+  return state.following && state.cursor === null ? 'now' : event;
+}
+
+/** The window of timelines when one begins to follow. */
+export function firstRange(domain: Range, isTime: boolean): Range {
+  return isTime && domain.to - domain.from > FIRST_NS ? { from: domain.to - FIRST_NS, to: domain.to } : domain;
+}
+
+/** Where `range` of the domain `before` lies while one follows: its right end is now. */
+export function followedRange(range: Range, before: Range, now: Range, isWhole: boolean): Range {
+  if (isWhole) return now;
+  const size = Math.min(range.to - range.from, now.to - now.from);
+  return before.to === now.to && range.to === now.to ? range : { from: now.to - size, to: now.to };
+}
+
+/** What an address of `place` named, with the numbers of now; a block only where its row is still that. */
+export function carried(state: State, place: Place): Partial<State> {
+  const file = fileOf(state);
+  const live = file?.live;
+  if (file === null || live === undefined) return {};
+  if (place.window < live.first_window || place.window > live.window) {
+    return { ...ofNoNumbers(state), range: domainOf(file, state.axis), rangeEvents: { from: 0, to: file.events }, following: true };
+  }
+  if (place.window === live.window) return {};
+  const by = live.dropped_events - place.dropped;
+  return { ...movedNumbers(state, by, NO_ROW), range: carriedRange(state, file, by) };
+}
+
+function carriedRange({ axis, range }: State, file: FileMeta, by: number): Range {
+  if (axis === 'event') return { from: range.from - by, to: range.to - by };
+  return axis === 'step' ? domainOf(file, axis) : range; // steps are numbered from the window's first
+}
+
+/** What a page keeps of a recording, with the numbers that another generation has for it. */
+export function moved(state: State, next: Meta, row: number): Partial<State> {
+  const old = fileOf(state);
+  const file = next.files[state.file];
+  if (old?.live === undefined || file?.live === undefined) return {};
+  if (file.live.first_window !== old.live.first_window) return ofAnother(state, old, file);
+  const by = file.live.window === old.live.window ? 0 : file.live.dropped_events - old.live.dropped_events;
+  return { lane: movedLane(state, file), ...movedNumbers(state, by, row), range: movedRange(state, old, file, by) };
+}
+
+// By the events that were dropped since; `row` of the selected block.
+function movedNumbers(state: State, by: number, row: number): Pick<State, 'cursor' | 'base' | 'selection' | 'rangeEvents'> {
+  const event = (at: number): number => Math.max(0, at - by);
+  const { cursor, base, rangeEvents } = state;
+  return {
+    cursor: cursor === null ? null : event(cursor),
+    base: base === null ? null : event(base),
+    selection: movedSelection(state.selection, event, row),
+    rangeEvents: by === 0 ? rangeEvents : { from: event(rangeEvents.from), to: event(rangeEvents.to) },
+  };
+}
+
+// Another recording of the same process.
+function ofAnother(state: State, old: FileMeta, file: FileMeta): Partial<State> {
+  return {
+    lane: movedLane(state, file), ...ofNoNumbers(state),
+    range: movedRange(state, old, file, 0), rangeEvents: { from: 0, to: file.events },
+  };
+}
+
+// No number of the recording before means anything in this one.
+function ofNoNumbers(state: State): Partial<State> {
+  return { cursor: null, base: null, selection: { kind: 'none' }, filter: { ...state.filter, stack: NO_FILTER.stack } };
+}
+
+function movedRange(state: State, old: FileMeta, file: FileMeta, by: number): Range {
+  const { axis, range } = state;
+  const before = domainOf(old, axis);
+  const now = domainOf(file, axis);
+  if (state.following) {
+    const isWhole = range.from <= before.from && range.to >= before.to;
+    return followedRange(range, before, now, isWhole);
+  }
+  const shift = axis === 'event' ? by : axis === 'step' ? droppedSteps(old, file) : 0;
+  return clampRange({ from: range.from - shift, to: range.to - shift }, now, axis);
+}
+
+// Steps are numbered from the window's first: the same one begins at the same time.
+function droppedSteps(old: FileMeta, file: FileMeta): number {
+  const first = file.steps.begin_ns[0];
+  const at = first === undefined ? -1 : old.steps.begin_ns.indexOf(first);
+  return Math.max(0, at);
+}
+
+// Another heap may have come, and taken another's number.
+function movedLane(state: State, file: FileMeta): number {
+  const lane = laneOf(state);
+  if (lane === null) return state.lane;
+  return file.lanes.find((each) => each.device === lane.device && each.heap === lane.heap)?.lane ?? file.lanes[0]?.lane ?? 0;
+}
+
+function movedSelection(selection: Selection, event: (at: number) => number, row: number): Selection {
+  switch (selection.kind) {
+    case 'block':
+      return row === NO_ROW ? { kind: 'none' } : { kind: 'block', row };
+    case 'instant':
+      return { kind: 'instant', event: event(selection.event) };
+    case 'range':
+      return { kind: 'range', from: event(selection.from), to: selection.to === NEVER ? NEVER : event(selection.to) };
+    default:
+      return selection;
+  }
+}

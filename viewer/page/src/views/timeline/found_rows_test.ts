@@ -1,0 +1,54 @@
+import { expect, it, vi } from 'vitest';
+import { selectBlocks, selectCurve } from '../../data/generated/select';
+import { addressOf } from '../../data/generated/questions';
+import { GeneratedSource } from '../../data/generated_source';
+import { NO_ROW, type BlockQuery, type Filter } from '../../data/protocol';
+import { NO_FILTER } from '../../state/state';
+import { FoundRows } from './found_rows';
+import { passingItems } from './passing';
+
+const source = new GeneratedSource();
+const recording = source.recording(0);
+const QUERY: BlockQuery = { file: 0, lane: 0, axis: 'event', from: 200, to: 600, columns: 400, layout: 'stacked', low: 0, high: 2 ** 30, rows: 512 };
+const picture = {
+  subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage: 'ready', window: 0 }, curve: selectCurve(recording, QUERY), blocks: selectBlocks(recording, QUERY),
+} as const;
+const stackOf = (stack: number) => ({ stack, ...recording.stacks[stack]! });
+
+/** Rows of the picture that pass, once everything is known. */
+async function passing(filter: Filter): Promise<number[]> {
+  const { files } = await source.meta();
+  return new Promise((resolve) => {
+    const found = new FoundRows(source, () => {
+      const passes = passingItems(picture.blocks, filter, files[0]!, stackOf, found.look(picture, filter))!;
+      resolve([...picture.blocks.row].filter((_, i) => passes[i] === 1));
+    });
+    found.look(picture, filter);
+  });
+}
+
+it('finds the blocks of the picture at an address, held before it and taken in it', async () => {
+  const rows = [...picture.blocks.row].filter((row) => row !== NO_ROW);
+  for (const row of rows.filter((_, i) => i % 8 === 0)) {
+    const address = addressOf(recording.blocks[row]!.place);
+    expect(await passing({ ...NO_FILTER, text: address })).toEqual(rows.filter((each) => addressOf(recording.blocks[each]!.place).includes(address)));
+  }
+});
+
+it('lets pass what may lie at an address until it is known, and nothing else', () => {
+  const found = new FoundRows(source, () => undefined);
+  expect(found.look(picture, { ...NO_FILTER, text: '0x7f' })(1)).toBe(true);
+  expect(found.look(picture, { ...NO_FILTER, text: 'forward' })(1)).toBe(false);
+  found.stop();
+});
+
+it('asks once for a picture, and not for what is no expression', async () => {
+  const find = vi.spyOn(source, 'find');
+  const filter = { ...NO_FILTER, text: 'weight' };
+  const found = new FoundRows(source, () => undefined);
+  for (let i = 0; i < 3; ++i) found.look(picture, filter);
+  expect(find).toHaveBeenCalledTimes(2); // of what was held, and what was taken
+  found.look(picture, { ...NO_FILTER, text: '/(/' });
+  await Promise.resolve();
+  expect(find).toHaveBeenCalledTimes(2);
+});

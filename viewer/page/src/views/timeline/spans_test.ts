@@ -1,0 +1,46 @@
+// What lies under the pointer above the plot.
+
+import { describe, expect, it } from 'vitest';
+import { GeneratedSource } from '../../data/generated_source';
+import type { FileMeta, SpanMeta } from '../../data/protocol';
+import { xOf, type Viewport } from '../../render/renderer';
+import { domainOf, positionOnAxis } from '../../state/navigator';
+import { areasOf } from './areas';
+import { spanAt } from './draw_tracks';
+import { spanWords } from './tooltip';
+
+const file: FileMeta = (await new GeneratedSource().meta()).files[0]!;
+const areas = areasOf(file, 4000, 600);
+
+function viewOf(axis: 'time' | 'event' | 'step'): Viewport {
+  return { ...domainOf(file, axis), low: 0, high: 1, box: areas.plot };
+}
+
+describe.each(['time', 'event', 'step'] as const)('over %s', (axis) => {
+  const view = viewOf(axis);
+  const middleOf = (begin: number, beginNs: number, end: number, endNs: number): number =>
+    (xOf(view, positionOnAxis(file, axis, begin, beginNs)) + xOf(view, positionOnAxis(file, axis, end, endNs))) / 2;
+  const middle = (span: SpanMeta): number => middleOf(span.begin, span.begin_ns, span.end, span.end_ns);
+
+  it('finds each step', () => {
+    const { begin, end, begin_ns: beginNs, end_ns: endNs } = file.steps;
+    for (let i = 0; i < begin.length; ++i) {
+      const x = axis === 'step' ? xOf(view, i + 1.5) : middleOf(begin[i]!, beginNs[i]!, end[i]!, endNs[i]!);
+      expect(spanAt(file, axis, areas, view, x, areas.steps!.top + 5)?.name).toBe(`step ${i + 1}`);
+    }
+  });
+  it('finds phases and ranges', () => {
+    for (const phase of file.phases) expect(spanAt(file, axis, areas, view, middle(phase), areas.phases!.top + 5)).toBe(phase);
+    for (const range of file.ranges.filter(({ depth }) => depth < areas.ranges.length)) {
+      expect(spanAt(file, axis, areas, view, middle(range), areas.ranges[range.depth]!.top + 5)?.name).toBe(range.name);
+    }
+  });
+  it('finds none elsewhere', () => expect(spanAt(file, axis, areas, view, areas.plot.left + 50, areas.plot.top + 50)).toBeNull());
+});
+
+describe('words of a span', () => {
+  it('are its name, how long it took, and where it is', () => {
+    const span = { name: 'backward', kind: 'backward', begin: 1200, end: 1201, begin_ns: 4e6, end_ns: 5.5e6, depth: 0, thread: 0 };
+    expect(spanWords(span)).toEqual(['backward', '1.5 ms', '1 event, from event 1,200']);
+  });
+});
