@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ using std::chrono::steady_clock;
 
 using Recordings = std::vector<std::unique_ptr<AttachRecording>>;
 
+constexpr std::chrono::seconds kPatienceOfOthers{10};
+
 volatile sig_atomic_t interrupted = 0;
 void NoteInterrupt(int) { interrupted = 1; }
 
@@ -52,29 +55,65 @@ void Say(const AttachOptions& options, const std::string& note) {
   if (!options.quiet) PrintNote(note);
 }
 
-// Until it records. It does so at its next call of the GPU, which may be far.
-absl::Status AwaitBegin(const AttachOptions& options, AttachRecording* recording) {
+void SayBegun(const AttachOptions& options, const AttachRecording& recording) {
+  if (!options.quiet) fmt::print("recording {} to {}\n", recording.pid(), recording.output());
+  std::fflush(stdout);  // before what is said on stderr next
+}
+
+// Why a process that has not begun is not waited for any more; OK while it is. Of several, those that
+// call the GPU do not wait for one that does not.
+absl::Status WhyNotToWait(AttachRecording* recording, bool others_wait) {
+  absl::Status problem = recording->Problem();
+  if (!problem.ok()) return problem;
+  if (interrupted != 0)
+    return absl::CancelledError(
+        absl::StrCat("process ", recording->pid(), " is not recorded: interrupted"));
+  if (others_wait)
+    return absl::DeadlineExceededError(
+        absl::StrCat("process ", recording->pid(), " is not recorded: it has not called the GPU for ",
+                     kPatienceOfOthers.count(), " s. Alone: gpumemtrace attach ", recording->pid()));
+  return absl::OkStatus();
+}
+
+// Until all record, which each does at its next call of the GPU, and that may be far. Those that do not are
+// taken out; returns why, of the last one. `alone`: nobody else was to be recorded, and who called says why.
+absl::Status AwaitBegin(const AttachOptions& options, bool alone, Recordings* recordings) {
   const auto begin = steady_clock::now();
+  auto last_begun = steady_clock::time_point::max();
+  absl::Status failure;
+  Recordings begun, waiting = std::move(*recordings);
   bool said = false;
-  while (!recording->HasBegun()) {
-    absl::Status problem = recording->Problem();
-    if (problem.ok() && interrupted != 0)
-      problem = absl::CancelledError(
-          absl::StrCat("process ", recording->pid(), " is not recorded: interrupted"));
-    if (!problem.ok()) {
+  while (!waiting.empty()) {
+    const auto now = steady_clock::now();
+    const bool others_wait = !begun.empty() && now - last_begun > kPatienceOfOthers;
+    for (auto& recording : waiting) {
+      if (recording->HasBegun()) {
+        SayBegun(options, *recording);
+        last_begun = now;
+        begun.push_back(std::move(recording));
+        continue;
+      }
+      absl::Status problem = WhyNotToWait(recording.get(), others_wait);
+      if (problem.ok()) continue;
       recording->Cancel();
-      return problem;
+      recording.reset();
+      if (!alone) PrintNote(std::string(problem.message()));
+      failure = std::move(problem);
     }
-    if (!said && steady_clock::now() - begin > milliseconds(1000)) {
-      Say(options, fmt::format("waiting for the next GPU call of process {}; ^C gives up",
-                               recording->pid()));
+    std::erase(waiting, nullptr);
+    if (!said && !waiting.empty() && now - begin > milliseconds(1000)) {
+      for (const auto& recording : waiting)
+        Say(options, fmt::format("waiting for the next GPU call of process {}; ^C gives up",
+                                 recording->pid()));
       said = true;
     }
     usleep(5000);
   }
-  if (!options.quiet) fmt::print("recording {} to {}\n", recording->pid(), recording->output());
-  std::fflush(stdout);  // before what is said on stderr next
-  return absl::OkStatus();
+  // By number, whoever was first.
+  std::sort(begun.begin(), begun.end(),
+            [](const auto& a, const auto& b) { return a->pid() < b->pid(); });
+  *recordings = std::move(begun);
+  return failure;
 }
 
 // ---- --watch -----------------------------------------------------------------------------------
@@ -84,26 +123,47 @@ bool AllHaveEnded(const Recordings& recordings) {
                      [](const auto& recording) { return recording->HasEnded(); });
 }
 
-// Without a collector that answers, and for several processes, nothing is said meanwhile.
+// Where nobody is to be told, and behind a collector that has nothing to say.
 void WaitSilently(steady_clock::time_point end, const Recordings& recordings) {
   while (interrupted == 0 && steady_clock::now() < end && !AllHaveEnded(recordings)) usleep(20000);
 }
 
+// Whose a line is, where there are several: "4711 rank 1".
+std::string WhoIs(pid_t pid) {
+  const std::string rank = RankOf(pid);
+  return rank.empty() ? absl::StrCat(pid) : absl::StrCat(pid, " rank ", rank);
+}
+
 WatchOptions OptionsOf(const AttachOptions& options, const Terminal& terminal, uint64_t duration_ns,
-                       AttachRecording* recording) {
+                       bool alone, AttachRecording* recording) {
   WatchOptions watch;
+  watch.who = alone ? "" : WhoIs(recording->pid());
   watch.pid = recording->pid();
   watch.recording = recording->output();
   watch.duration_ns = static_cast<int64_t>(duration_ns);
   watch.json = options.json;
   watch.stopped = [recording] { return interrupted != 0 || recording->HasEnded(); };
   watch.terminal = terminal;
+  // Lines of several cannot be rewritten in one place.
+  watch.terminal.is_terminal &= alone;
   return watch;
+}
+
+// A collector that has just begun may not listen yet.
+absl::StatusOr<std::unique_ptr<control::Client>> ConnectTo(const WatchOptions& watch,
+                                                           const std::string& session) {
+  const auto end = steady_clock::now() + std::chrono::seconds(5);
+  auto client = control::Client::Connect(session);
+  while (!client.ok() && !watch.stopped() && steady_clock::now() < end) {
+    usleep(20000);
+    client = control::Client::Connect(session);
+  }
+  return client;
 }
 
 // What is known of leaks, as it becomes known. A collector that ends meanwhile has said all.
 absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
-  auto client = control::Client::Connect(session);
+  auto client = ConnectTo(watch, session);
   if (!client.ok()) return client.status();
   const auto subscribe = [&](const std::function<bool(const control::Reply&)>& take) {
     control::Subscribe wish;
@@ -120,16 +180,37 @@ absl::Status WatchOne(const WatchOptions& watch, const std::string& session) {
   return Watch(watch, subscribe).status();
 }
 
-// Ends all; whether the recordings are complete.
-bool EndAll(const AttachOptions& options, const Recordings& recordings) {
-  bool complete = true;
+// All of them at once, each by a thread of its own: a subscription takes one. Until all are over.
+void WatchEach(const std::vector<WatchOptions>& watches, const Recordings& recordings) {
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < watches.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const absl::Status status = WatchOne(watches[i], recordings[i]->session());
+      if (status.ok() || recordings[i]->HasEnded()) return;
+      PrintNote(absl::StrCat(watches[i].who, watches[i].who.empty() ? "" : ": ",
+                             std::string(status.message())));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Ends all, at one time; which of the recordings are complete.
+std::vector<bool> EndAll(const AttachOptions& options, const Recordings& recordings) {
+  std::vector<bool> complete;
+  for (const auto& recording : recordings) recording->Withdraw();
   for (const auto& recording : recordings) {
-    if (recording->End()) {
+    complete.push_back(recording->End());
+    if (complete.back()) {
       Say(options, fmt::format("{} is complete. What leaks: gpumemtrace leaks {}",
                                recording->output(), recording->output()));
     } else {
-      PrintNote(fmt::format("{} is not complete: {}", recording->output(), recording->Complaint()));
-      complete = false;
+      const std::string why = recording->Complaint();
+      PrintNote(fmt::format("{} is not complete: {}", recording->output(),
+                            !why.empty()            ? why
+                            : recording->HasEnded() ? "its collector has died. Whether what it "
+                                                      "lacks is kept shows: gpumemtrace list"
+                                                    : "its collector is still writing; when it "
+                                                      "is done shows: gpumemtrace list"));
     }
   }
   return complete;
@@ -140,19 +221,22 @@ int WatchAll(const AttachOptions& options, const Terminal& terminal, uint64_t du
              const Recordings& recordings) {
   const auto end = steady_clock::now() + std::chrono::nanoseconds(duration_ns);
   Say(options, fmt::format("watching for {}; ^C ends it earlier", options.watch));
-  const bool alone = recordings.size() == 1 && !options.quiet;
-  WatchOptions watch;
-  if (alone) {
-    watch = OptionsOf(options, terminal, duration_ns, recordings.front().get());
-    const absl::Status status = WatchOne(watch, recordings.front()->session());
-    if (!status.ok() && !recordings.front()->HasEnded()) PrintNote(std::string(status.message()));
+  std::vector<WatchOptions> watches;
+  for (const auto& recording : recordings) {
+    watches.push_back(
+        OptionsOf(options, terminal, duration_ns, recordings.size() == 1, recording.get()));
   }
+  if (!options.quiet) WatchEach(watches, recordings);
   WaitSilently(end, recordings);
-  if (!EndAll(options, recordings)) return kFailed;
-  if (!alone) return kDone;
-  const absl::Status answer = PrintFinalLeaks(watch);
-  if (!answer.ok()) PrintNote(std::string(answer.message()));
-  return answer.ok() ? kDone : kFailed;
+  const std::vector<bool> complete = EndAll(options, recordings);
+  int code = kDone;
+  for (size_t i = 0; i < watches.size(); ++i) {
+    const absl::Status answer =
+        complete[i] && !options.quiet ? PrintFinalLeaks(watches[i]) : absl::OkStatus();
+    if (!answer.ok()) PrintNote(std::string(answer.message()));
+    if (!complete[i] || !answer.ok()) code = kFailed;
+  }
+  return code;
 }
 
 // ---- Which processes ---------------------------------------------------------------------------
@@ -202,13 +286,8 @@ absl::StatusOr<int> RecordAll(const AttachOptions& options, const Terminal& term
       PrintNote(std::string(failure.message()));
     }
   }
-  std::erase_if(recordings, [&](const auto& recording) {
-    const absl::Status status = AwaitBegin(options, recording.get());
-    if (status.ok()) return false;
-    if (pids.size() > 1) PrintNote(std::string(status.message()));
-    failure = status;
-    return true;
-  });
+  if (absl::Status late = AwaitBegin(options, pids.size() == 1, &recordings); !late.ok())
+    failure = std::move(late);
   if (pids.size() == 1 && !failure.ok()) return failure;
   int code = failure.ok() ? kDone : kFailed;
   if (!options.watch.empty())
@@ -227,7 +306,8 @@ absl::StatusOr<int> Attach(const AttachOptions& options, const Terminal& termina
   CatchInterrupts();
   absl::StatusOr<std::vector<pid_t>> pids = Targets(options, pid);
   if (!pids.ok()) return pids.status();
-  if (pids->size() > 1 && !options.output.empty() && options.output.find('%') == std::string::npos)
+  if (pids->size() > 1 && !options.recording.output.empty() &&
+      options.recording.output.find('%') == std::string::npos)
     return UsageError(
         "--output: several recordings need a pattern: -o run.%p.gmt, or %r for the rank");
   return RecordAll(options, terminal, *pids);

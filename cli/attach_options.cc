@@ -1,17 +1,12 @@
 #include "cli/attach_options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "collector/inject/proc_file.h"
-#include "session/options.h"
+#include "session/launcher.h"
 
 namespace gmt::cli {
 namespace {
@@ -19,19 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDefaultPattern[] = "gpumemtrace.%h.%p.gmt";
-
-absl::Status Check(const std::string& text) {
-  session::Options parsed;
-  std::string problem;
-  session::ParseOptions(
-      text, &parsed,
-      [](void* out, const session::OptionError& e) {
-        auto* p = static_cast<std::string*>(out);
-        if (p->empty()) *p = absl::StrCat("'", std::string(e.pair), "': ", e.why);
-      },
-      &problem);
-  return problem.empty() ? absl::OkStatus() : UsageError(problem);
-}
+// Who watches for days wants a verdict, and the last hours beside it.
+constexpr char kSizeOfWatched[] = "64MiB";
 
 // The environment that a process was started with.
 class Environment {
@@ -40,16 +24,20 @@ class Environment {
     const auto text = inject::ReadProcFile(absl::StrCat("/proc/", pid, "/environ"));
     if (text.ok()) text_ = absl::StrCat(std::string(1, '\0'), *text);
   }
-  std::string Get(const std::string& name) const {
+  // Null where it has no such variable; the text is this object's.
+  const char* Find(const std::string& name) const {
     const std::string wanted = absl::StrCat(std::string(1, '\0'), name, "=");
     const size_t at = text_.find(wanted);
-    return at == std::string::npos ? "" : std::string(text_.c_str() + at + wanted.size());
+    return at == std::string::npos ? nullptr : text_.c_str() + at + wanted.size();
   }
-  std::string First(std::initializer_list<const char*> names) const {
-    for (const char* name : names) {
-      if (std::string value = Get(name); !value.empty()) return value;
-    }
-    return "";
+  std::string Get(const std::string& name) const {
+    const char* value = Find(name);
+    return value == nullptr ? "" : value;
+  }
+  session::Launcher Launcher() const {
+    return session::Launcher::Read(
+        [](void* of, const char* name) { return static_cast<const Environment*>(of)->Find(name); },
+        const_cast<Environment*>(this));
   }
 
  private:
@@ -61,7 +49,7 @@ std::string OnePartOfPath(std::string text) {
   return text;
 }
 
-// What one letter behind % means. The variables are those of preload/launcher.h.
+// What one letter behind % means, as to the preloaded library.
 std::string Field(char letter, pid_t pid, const Environment& environment) {
   switch (letter) {
     case 'h': {
@@ -72,18 +60,11 @@ std::string Field(char letter, pid_t pid, const Environment& environment) {
     case 'p':
       return absl::StrCat(pid);
     case 'r':
-      return OnePartOfPath(
-          environment.First({"GPUMEMTRACE_RANK", "RANK", "HOROVOD_RANK", "OMPI_COMM_WORLD_RANK",
-                             "MV2_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "FLUX_TASK_RANK",
-                             "PALS_RANKID", "SLURM_PROCID", "JOB_COMPLETION_INDEX"}));
+      return environment.Launcher().rank;
     case 'l':
-      return OnePartOfPath(
-          environment.First({"LOCAL_RANK", "HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-                             "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "FLUX_TASK_LOCAL_ID",
-                             "PALS_LOCAL_RANKID", "SLURM_LOCALID"}));
+      return environment.Launcher().local_rank;
     case 'j':
-      return OnePartOfPath(environment.First({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
-                                              "FLUX_JOB_ID", "RAY_JOB_ID", "TORCHELASTIC_RUN_ID"}));
+      return OnePartOfPath(environment.Launcher().job);
     case '%':
       return "%";
     default:
@@ -116,10 +97,8 @@ std::string Expand(const std::string& pattern, pid_t pid) {
 void AddAttachOptions(Command* command, AttachOptions* o) {
   command->Argument("PID", &o->pid, "process");
   command->Option("--watch", &o->watch, "TIME",
-                  "stay, say what leaks as it becomes known, detach after TIME (30m)");
-  command->Option("-o,--output", &o->output, "PATTERN",
-                  "recording to write; %h host, %p pid, %r rank, %l local rank, %j job id, "
-                  "%q{VAR} a variable (default gpumemtrace.%h.%p.gmt)");
+                  "stay, say what leaks as it becomes known, detach after TIME (30m); what is "
+                  "recorded is bounded by --max-size 64MiB unless a limit is given");
   command->Choice(
       "--method", &o->method, {"auto", "dormant", "inject"},
       "dormant: only through the library that the process was started with; inject: bring "
@@ -127,61 +106,25 @@ void AddAttachOptions(Command* command, AttachOptions* o) {
   command->Flag("--check", &o->check, "only say whether it would work, and what is in the way");
   command->Flag("--all-ranks", &o->all_ranks, "all children of PID that use the GPU");
   command->Flag("--json", &o->json, "with --check or --watch: print JSON");
-  command->Option("--stacks", &o->stacks, "KIND",
-                  "native+python (the default), either, none, native:libgcc or native:libunwind");
-  command->Flag("--free-stacks", &o->free_stacks, "record a stack at every free too");
-  command->Option("--heap", &o->heap, "NAME+NAME", "driver, host, pytorch, nvtx (default: all)");
-  command->Option("--cupti", &o->cupti, "MODE",
-                  "auto (the default), full: also records of what the device did, or off");
-  command->Option("--snapshot", &o->snapshot, "WHEN,WHEN", "oom, exit (default: both)");
-  command->Option("--listen", &o->listen, "ADDRESS", "serve /metrics there (127.0.0.1:9400)");
-  command->Option("--max-size", &o->max_size, "SIZE", "most that the recording may take on disk");
-  command->Option("--max-time", &o->max_time, "TIME", "details of that long only");
-  command->Option("--rotate", &o->rotate, "N", "how many parts the recording has at most");
+  o->recording.AddTo(*command);
   command->Flag("--quiet", &o->quiet, "print nothing but errors");
 }
 
 absl::StatusOr<std::string> OptionText(const AttachOptions& o) {
-  std::vector<std::string> pairs;
-  const auto add = [&](const char* key, const std::string& value) {
-    if (!value.empty()) pairs.push_back(absl::StrCat(key, "=", value));
-  };
-  add("stacks", o.stacks);
-  add("heap", o.heap);
-  add("cupti", o.cupti);
-  add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
-  add("listen", o.listen);
-  add("max_size", o.max_size);
-  add("max_time", o.max_time);
-  add("rotate", o.rotate);
-  if (o.free_stacks) pairs.push_back("free_stacks");
-  const std::string text = absl::StrJoin(pairs, ",");
-  if (absl::Status status = Check(text); !status.ok()) return status;
+  RecordingOptions recording = o.recording;
+  const bool bounded = !recording.max_size.empty() || !recording.max_time.empty() ||
+                       !recording.rotate.empty();
+  if (!o.watch.empty() && !bounded) recording.max_size = kSizeOfWatched;
+  const std::string text = absl::StrJoin(recording.Pairs(), ",");
+  if (absl::Status status = CheckOptionText(text); !status.ok()) return status;
   return text;
 }
 
-absl::StatusOr<std::string> OutputFor(const std::string& pattern, pid_t pid) {
-  constexpr int kMaxAttempts = 10000;
+std::string RankOf(pid_t pid) { return Environment(pid).Launcher().rank; }
+
+std::filesystem::path OutputFor(const std::string& pattern, pid_t pid) {
   std::error_code error;
-  const fs::path wanted =
-      fs::absolute(Expand(pattern.empty() ? kDefaultPattern : pattern, pid), error);
-  if (!fs::is_directory(wanted.parent_path(), error)) {
-    return absl::NotFoundError(absl::StrCat(wanted.parent_path().string(),
-                                            " does not exist. Write elsewhere with: -o FILE"));
-  }
-  if (access(wanted.parent_path().c_str(), W_OK) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        wanted.parent_path().string(), " cannot be written to. Write elsewhere with: -o FILE"));
-  }
-  for (int n = 0; n < kMaxAttempts; ++n) {
-    const fs::path path = n == 0
-                              ? wanted
-                              : wanted.parent_path() / absl::StrCat(wanted.stem().string(), ".", n,
-                                                                    wanted.extension().string());
-    if (!fs::exists(fs::symlink_status(path, error))) return path.string();
-  }
-  return absl::AlreadyExistsError(
-      absl::StrCat(wanted.string(), ": no free name beside it. Use -o FILE"));
+  return fs::absolute(Expand(pattern.empty() ? kDefaultPattern : pattern, pid), error);
 }
 
 }  // namespace gmt::cli

@@ -10,19 +10,19 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 
 namespace gmt::cli {
 
 struct AttachOptions {
-  std::string pid, watch, output, method = "auto";
-  bool check = false, all_ranks = false, json = false;
-  // As those of `run`.
-  std::string stacks, heap, cupti, snapshot, listen, max_size, max_time, rotate;
-  bool free_stacks = false, quiet = false;
+  std::string pid, watch, method = "auto";
+  bool check = false, all_ranks = false, json = false, quiet = false;
+  RecordingOptions recording;
 };
 
 // Makes them known to the parser.
@@ -31,9 +31,12 @@ void AddAttachOptions(Command* command, AttachOptions* options);
 // The value of GPUMEMTRACE that means the same. A usage error where the library would not take it.
 absl::StatusOr<std::string> OptionText(const AttachOptions& options);
 
-// The first free file for a pattern (%h host, %p pid, %r rank, %l local rank, %j job id, %q{VAR} a variable of
-// the process); absolute. ALREADY_EXISTS where none is free.
-absl::StatusOr<std::string> OutputFor(const std::string& pattern, pid_t pid);
+// The process's rank among those of its job, as its launcher told it; "" where nobody did.
+std::string RankOf(pid_t pid);
+
+// The file that a pattern means (%h host, %p pid, %r rank, %l local rank, %j job id, %q{VAR} a variable of the
+// process); absolute.
+std::filesystem::path OutputFor(const std::string& pattern, pid_t pid);
 
 }  // namespace gmt::cli
 

@@ -18,7 +18,9 @@
 #include "absl/status/statusor.h"
 #include "cli/attach_options.h"
 #include "cli/attached_session.h"
+#include "cli/claimed_output.h"
 #include "cli/collector_process.h"
+#include "collector/inject/target_info.h"
 
 namespace gmt::cli {
 
@@ -30,13 +32,16 @@ class AttachRecording {
                                                                 const std::string& text, pid_t pid);
 
   pid_t pid() const { return pid_; }
-  const std::string& output() const { return output_; }
+  const std::string& output() const { return output_->path(); }
   const std::string& session() const { return session_->path(); }
+  // The process records, and the collector is at work on it.
   bool HasBegun() const;
   // Why there is no reason to wait any more; OK while there is.
   absl::Status Problem();
 
-  // Takes the wish back and waits for the collector. Whether the recording is complete.
+  // Takes the wish back. Of several: first that of each, then End().
+  void Withdraw();
+  // The same, and waits for the collector. Whether the recording is complete.
   bool End();
   // The same; what has recorded nothing leaves no file.
   void Cancel();
@@ -45,10 +50,14 @@ class AttachRecording {
   std::string Complaint() { return collector_->Complaint(); }
 
  private:
-  AttachRecording(pid_t pid, std::string output, std::unique_ptr<AttachedSession> session,
+  static absl::StatusOr<std::unique_ptr<AttachRecording>> Ask(const AttachOptions& options,
+                                                              const std::string& text,
+                                                              const inject::TargetInfo& target,
+                                                              const ClaimedOutput& output);
+  AttachRecording(pid_t pid, std::unique_ptr<AttachedSession> session,
                   std::unique_ptr<CollectorProcess> collector, uint32_t number);
   pid_t pid_;
-  std::string output_;
+  std::unique_ptr<ClaimedOutput> output_;
   std::unique_ptr<AttachedSession> session_;
   std::unique_ptr<CollectorProcess> collector_;
   uint32_t number_;

@@ -93,7 +93,7 @@ std::string ArgumentOf(pid_t pid, const char* name) {
 
 absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::Open(
     const std::string& path, const inject::TargetInfo& target) {
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  const int fd = collector::OpenSessionFile(path);
   if (fd < 0) return CannotOpen(path, errno);
   session::OpenedSession opened = session::OpenSession(fd);
   if (!opened.map || !IsOf(opened.map.header(), target)) {
@@ -109,8 +109,8 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::Open(
 absl::StatusOr<std::unique_ptr<AttachedSession>> AttachedSession::OfProcess(
     const inject::TargetInfo& target) {
   std::vector<std::string> paths = MappedSessions(target);
-  const std::vector<std::string> listed = ListedSessions(target);
-  paths.insert(paths.end(), listed.begin(), listed.end());
+  // One that it has not mapped is of the program that it was before an exec.
+  if (target.maps_errno != 0) paths = ListedSessions(target);
   absl::Status problem =
       absl::NotFoundError(absl::StrCat("process ", target.pid, " has no session"));
   for (const std::string& path : paths) {
@@ -160,18 +160,26 @@ absl::StatusOr<uint32_t> AttachedSession::Ask(const std::string& options) {
   const uint32_t number = session::AskForAttach(&control(), options);
   flock(fd_, LOCK_UN);
   if (number != 0) return number;
+  return NotLetGo();
+}
+
+absl::Status AttachedSession::NotLetGo() const {
   return absl::FailedPreconditionError(
       absl::StrCat("process ", pid_,
                    " has not let go of its last recording yet: it does so at its next call of the "
                    "GPU. Attach again then"));
 }
 
-void AttachedSession::Release() {
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) return;
+void AttachedSession::Withdraw(uint32_t number) { session::EndAttach(&control(), number); }
+
+void AttachedSession::WithdrawForNobody(uint32_t number) {
+  const bool locked = flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  // The process takes the memory away where there is no reader, however late it sees this.
+  if (locked) control().collector_pid.store(0);
+  session::EndAttach(&control(), number);
+  if (!locked) return;
   session::ReleaseSections(fd_, session_.map);
   flock(fd_, LOCK_UN);
 }
-
-void AttachedSession::Withdraw() { session::EndAttach(&control()); }
 
 }  // namespace gmt::cli

@@ -33,6 +33,7 @@ class AttachedSession {
   AttachedSession& operator=(const AttachedSession&) = delete;
 
   const std::string& path() const { return path_; }
+  int fd() const { return fd_; }  // of the file, for as long as this is
   session::Control& control() const { return session_.map.control(); }
   // False: the process is recorded from its first call of the GPU to its end.
   bool has_door() const;
@@ -48,11 +49,13 @@ class AttachedSession {
 
   // Asks the process to be recorded; returns the number of the attach.
   absl::StatusOr<uint32_t> Ask(const std::string& options);
-  // Takes the wish back.
-  void Withdraw();
-  // Takes away the memory of a recording that no collector ends, unless the process may still write
-  // to it.
-  void Release();
+  // Why Ask() is refused where the process still holds on to its last recording.
+  absl::Status NotLetGo() const;
+  // Takes the wish with that number back, if it is still what is wished for.
+  void Withdraw(uint32_t number);
+  // The same where no collector ends the recording: its memory is taken away at once, or by the process when
+  // it lets go.
+  void WithdrawForNobody(uint32_t number);
 
  private:
   AttachedSession(std::string path, int fd, session::OpenedSession session, pid_t pid)

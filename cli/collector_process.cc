@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "cli/install.h"
@@ -16,12 +17,14 @@ namespace gmt::cli {
 namespace {
 
 // In the child, between fork and exec.
-[[noreturn]] void Become(const char* program, char* const* arguments, int complaints) {
+[[noreturn]] void Become(const char* program, char* const* arguments, int complaints,
+                         std::initializer_list<int> inherited) {
   setsid();
   const int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);
   dup2(complaints, STDERR_FILENO);
+  for (const int fd : inherited) fcntl(fd, F_SETFD, 0);
   unsetenv("LD_PRELOAD");
   unsetenv("GPUMEMTRACE_RUN_LOG");
   execv(program, arguments);
@@ -33,16 +36,23 @@ namespace {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CollectorProcess>> CollectorProcess::Start(
-    const std::string& session, const std::string& output, pid_t target) {
+    const AttachedSession& session, const ClaimedOutput& output, pid_t target) {
   absl::StatusOr<std::string> program = CollectorProgram();
   if (!program.ok()) return program.status();
-  // Not close-on-exec: the collector takes it over.
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, target, 0));
   if (pidfd < 0 && errno == ESRCH)
     return absl::NotFoundError(absl::StrCat("process ", target, " has ended"));
-  if (pidfd >= 0) fcntl(pidfd, F_SETFD, 0);
-  std::string words[] = {*program,      "--session",        session, "--output", output,
-                         "--target-fd", absl::StrCat(pidfd)};
+  std::string words[] = {*program,
+                         "--session",
+                         session.path(),
+                         "--session-fd",
+                         absl::StrCat(session.fd()),
+                         "--output",
+                         output.path(),
+                         "--output-fd",
+                         absl::StrCat(output.fd()),
+                         "--target-fd",
+                         absl::StrCat(pidfd)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   if (pidfd < 0) arguments.resize(arguments.size() - 2);
@@ -51,7 +61,8 @@ absl::StatusOr<std::unique_ptr<CollectorProcess>> CollectorProcess::Start(
   if (pipe2(ends, O_CLOEXEC) != 0)
     return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(errno)));
   const pid_t child = fork();
-  if (child == 0) Become(program->c_str(), arguments.data(), ends[1]);
+  if (child == 0)
+    Become(program->c_str(), arguments.data(), ends[1], {session.fd(), output.fd(), pidfd});
   close(ends[1]);
   if (pidfd >= 0) close(pidfd);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);

@@ -15,14 +15,18 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cli/attached_session.h"
+#include "cli/claimed_output.h"
 
 namespace gmt::cli {
 
 class CollectorProcess {
  public:
+  // `session`: the very file that was found to be the target's; its path may lead elsewhere by now.
+  // `output`: the file at that path, which the collector takes over with its lock.
   // `target`: the process that is recorded, by its number here; it may have another one in its session.
-  static absl::StatusOr<std::unique_ptr<CollectorProcess>> Start(const std::string& session,
-                                                                 const std::string& output,
+  static absl::StatusOr<std::unique_ptr<CollectorProcess>> Start(const AttachedSession& session,
+                                                                 const ClaimedOutput& output,
                                                                  pid_t target);
   ~CollectorProcess();
   CollectorProcess(const CollectorProcess&) = delete;
@@ -31,6 +35,7 @@ class CollectorProcess {
   // Whether it has ended; exit_code() and Complaint() hold from then on.
   bool HasEnded();
   bool WaitForEnd(std::chrono::milliseconds patience);
+  pid_t pid() const { return pid_; }
   int exit_code() const { return exit_code_; }
   // What it said on stderr.
   std::string Complaint();

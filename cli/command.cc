@@ -57,6 +57,11 @@ void Command::Arguments(const std::string& name, std::vector<std::string>* value
   app_->add_option(name, *values, help)->required()->type_name("");
 }
 
+void Command::OptionalArguments(const std::string& name, std::vector<std::string>* values,
+                                const std::string& help) {
+  app_->add_option(name, *values, help)->type_name("");
+}
+
 void Command::Flag(const std::string& names, bool* value, const std::string& help) {
   app_->add_flag(names, *value, help);
 }

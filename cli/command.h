@@ -63,6 +63,10 @@ class Command {
   void Arguments(const std::string& name, std::vector<std::string>* values,
                  const std::string& help);
 
+  // None or more.
+  void OptionalArguments(const std::string& name, std::vector<std::string>* values,
+                         const std::string& help);
+
   void Flag(const std::string& names, bool* value, const std::string& help);
   void Option(const std::string& names, std::string* value, const std::string& placeholder,
               const std::string& help);

@@ -4,16 +4,21 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/attached_session.h"
+#include "cli/bring_in.h"
 #include "cli/command.h"
 #include "cli/verbs.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
+#include "format/byte_source.h"
+#include "format/framing.h"
 
 namespace gmt::cli {
 namespace {
@@ -34,6 +39,22 @@ bool AwaitEnd(const AttachedSession& session) {
   return true;
 }
 
+// Who attaches makes the file, and may be gone before the process has recorded anything.
+bool HoldsNothing(const std::string& recording) {
+  std::error_code unknown;
+  return std::filesystem::file_size(recording, unknown) == 0 && !unknown;
+}
+
+// Its end is there; a collector that was killed meanwhile has written none.
+bool IsComplete(const std::string& recording) {
+  auto source = format::OpenFile(recording);
+  if (!source.ok() || (*source)->size() < format::kFooterBytes) return false;
+  std::string end;
+  const uint64_t at = (*source)->size() - format::kFooterBytes;
+  return (*source)->Read(at, format::kFooterBytes, &end).ok() &&
+         format::ParseFooter(end).has_value();
+}
+
 absl::StatusOr<int> Detach(const std::string& name) {
   pid_t pid;
   if (!absl::SimpleAtoi(name, &pid) || pid <= 0)
@@ -49,18 +70,33 @@ absl::StatusOr<int> Detach(const std::string& name) {
         "process ", pid, " was started to be recorded until it ends; its recording is ",
         (*session)->Recording()));
   }
-  if (!(*session)->is_attached()) return NotAttached(pid);
+  const uint32_t number = (*session)->control().attach_wanted.load();
+  if (number == 0) return NotAttached(pid);
   const std::string recording = (*session)->Recording();
   const bool was_taken = (*session)->is_taken();
-  (*session)->Withdraw();
+  const bool never_began = (*session)->is_brought() &&
+                           (*session)->control().attach_last.load() != number;
   if (!was_taken) {
-    (*session)->Release();
+    (*session)->WithdrawForNobody(number);
+    if (never_began) LetGo(target);
     PrintNote(fmt::format("process {} is detached; its collector was gone already", pid));
     return kDone;
   }
+  (*session)->Withdraw(number);
   if (!AwaitEnd(**session)) {
     return absl::DeadlineExceededError(absl::StrCat(
         "process ", pid, " is detached, but its collector is still writing ", recording));
+  }
+  if (never_began) LetGo(target);
+  if (HoldsNothing(recording)) {
+    unlink(recording.c_str());
+    PrintNote(fmt::format("process {} is detached; nothing was recorded yet", pid));
+    return kDone;
+  }
+  if (!IsComplete(recording)) {
+    return absl::DataLossError(absl::StrCat(
+        "process ", pid, " is detached, but ", recording,
+        " is not complete: its collector has died. Whether what it lacks is kept shows: gpumemtrace list"));
   }
   fmt::print("{}\n", recording);
   return kDone;

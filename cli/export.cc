@@ -13,7 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/examination.h"
 #include "analysis/frames.h"
+#include "analysis/instant.h"
 #include "cli/command.h"
 #include "cli/export_html.h"
 #include "cli/frame_options.h"
@@ -23,6 +25,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "cli/window_options.h"
+#include "interop/recording_profile.h"
 #include "interop/torch_snapshot.h"
 
 namespace gmt::cli {
@@ -35,7 +38,7 @@ constexpr uint64_t kHeavyFile = 256 << 20;
 
 struct Options {
   std::vector<std::string> files;
-  std::string file, format, output, keep = "newest";
+  std::string file, format, output, keep = "newest", at;
   int64_t device = -1;
   std::string max_events, max_mb;
   bool force = false;
@@ -179,6 +182,40 @@ absl::StatusOr<int> RunTorch(const Options& options) {
   return kDone;
 }
 
+absl::StatusOr<int> RunProfile(const Options& options) {
+  interop::ProfileSelection selection;
+  auto at = analysis::ParseAt(options.at.empty() ? "peak" : options.at);
+  if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
+  const auto rules = options.frames.Rules();
+  if (!rules.ok()) return rules.status();
+  selection.at = *std::move(at);
+  if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
+  auto output = OutputFile::Create(options.output, options.force);
+  if (!output.ok()) return output.status();
+  auto loaded = LoadTrace(options.file);
+  if (!loaded.ok()) return loaded.status();
+  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
+  const auto profile = interop::MakeProfile(examination, selection);
+  if (!profile.ok()) {
+    return absl::Status(profile.status().code(),
+                        absl::StrCat(options.file, ": ", profile.status().message()));
+  }
+  std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
+  stream << profile->gzipped;
+  stream.close();
+  if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
+  if (absl::Status status = output->Commit(); !status.ok()) return status;
+  PrintNote(fmt::format("{}: {}; look: go tool pprof -top -cum {}", options.output,
+                        Plural(profile->samples, "stack"), options.output));
+  if (profile->lacks_allocations_before) {
+    PrintNote(fmt::format(
+        "{}: alloc_space and alloc_objects begin where the history that was kept begins",
+        options.output));
+  }
+  for (const std::string& lack : (*loaded)->lacks) PrintNote(lack);
+  return kDone;
+}
+
 absl::StatusOr<int> RunStripped(const Options& options) {
   if (!options.strip.any()) {
     return UsageError(
@@ -194,7 +231,11 @@ absl::StatusOr<int> RunStripped(const Options& options) {
 
 absl::StatusOr<int> RunExport(const Options& given) {
   Options options = given;
-  if (options.format.empty()) return UsageError("--format: which? torch, html or gmt");
+  if (options.format.empty()) return UsageError("--format: which? torch, html, pprof or gmt");
+  if (!options.at.empty() && options.format != "pprof")
+    return UsageError("--at is of --format pprof; --to is the moment of torch");
+  if (options.format == "pprof" && options.window.is_given())
+    return UsageError("--format pprof is of one moment: --at, not --from and --to");
   if (options.format != "html" && options.files.size() != 1)
     return UsageError(absl::StrCat("--format ", options.format, " takes one FILE"));
   options.file = options.files.front();
@@ -203,7 +244,8 @@ absl::StatusOr<int> RunExport(const Options& given) {
   if (!stripped.ok()) return stripped.status();
   options.files = stripped->files();
   options.file = options.files.front();
-  return options.format == "html" ? RunHtml(options) : RunTorch(options);
+  if (options.format == "html") return RunHtml(options);
+  return options.format == "pprof" ? RunProfile(options) : RunTorch(options);
 }
 
 }  // namespace
@@ -213,11 +255,14 @@ void AddExport(Program& program) {
   Command command = program.AddVerb("export", "Give the recording to another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
   command.Arguments("FILE", &options->files, "recording; of html several");
-  command.Choice("--format", &options->format, {"torch", "html", "gmt"},
+  command.Choice("--format", &options->format, {"torch", "html", "pprof", "gmt"},
                  "torch: for pytorch.org/memory_viz and torch.cuda._memory_viz; html: the page of "
-                 "`view` as one file that opens anywhere; gmt: a recording to give away");
+                 "`view` as one file that opens anywhere; pprof: for `go tool pprof`; gmt: a "
+                 "recording to give away");
   command.RequiredOption("-o,--output", &options->output, "FILE", "where to");
   command.Option("--device", &options->device, "N", "this GPU only");
+  command.Option("--at", &options->at, "WHEN",
+                 "pprof: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
   options->window.AddTo(command, "the history from here on", "up to here, and the state then");
   command.Option("--max-events", &options->max_events, "N",
                  "at most so many of each GPU; 0: all (default 100000)");

@@ -19,6 +19,7 @@ namespace gmt::cli {
 namespace {
 
 constexpr size_t kModulesNamed = 3;
+constexpr char kBeforeAttach[] = "before attach: ";
 
 void AddIf(uint64_t count, const std::string& text, std::vector<std::string>& lacks) {
   if (count > 0) lacks.push_back(text);
@@ -34,7 +35,7 @@ std::string NameOfHeap(const std::string& heap) {
 void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   for (const analysis::HeldBefore& before : analysis::FindHeldBefore(trace)) {
     std::string text =
-        absl::StrCat("before attach: ", Bytes(before.bytes), " in ", NameOfHeap(before.heap), " (",
+        absl::StrCat(kBeforeAttach, Bytes(before.bytes), " in ", NameOfHeap(before.heap), " (",
                      Plural(before.blocks, "block"), ")");
     if (before.device != analysis::kHostDevice) absl::StrAppend(&text, " on GPU ", before.device);
     absl::StrAppend(&text, ", without stacks; ", Bytes(before.freed_bytes), " of it freed since");
@@ -141,6 +142,17 @@ class ToldBuilder : public analysis::TraceBuilder {
 };
 
 }  // namespace
+
+std::vector<std::string> WithoutBeforeAttach(std::vector<std::string> lacks) {
+  std::erase_if(lacks, [](const std::string& lack) { return lack.starts_with(kBeforeAttach); });
+  return lacks;
+}
+
+std::vector<std::string> WhatTraceLacks(const analysis::Trace& trace) {
+  std::vector<std::string> lacks;
+  AddLosses(trace, lacks);
+  return lacks;
+}
 
 absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
                                                        const LoadListener& listener) {

@@ -29,6 +29,9 @@ struct LoadedTrace {
   std::vector<std::string> unnamed;
 };
 
+// What the recording that `trace` was made of could not say, as sentences for a person.
+std::vector<std::string> WhatTraceLacks(const analysis::Trace& trace);
+
 // Hears from time to time what is done, "reading events: 3,407,872", and how much of the file is read,
 // 0 to 1. From the loading thread.
 using LoadListener = std::function<void(const std::string& what, double share)>;
@@ -37,6 +40,9 @@ using LoadListener = std::function<void(const std::string& what, double share)>;
 // a listener the terminal is told (progress.h).
 absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
                                                        const LoadListener& listener = nullptr);
+
+// `lacks` of a trace, for an answer that has rows for what was there before an attach.
+std::vector<std::string> WithoutBeforeAttach(std::vector<std::string> lacks);
 
 }  // namespace gmt::cli
 

@@ -36,7 +36,7 @@ class ProgramFixture : public testing::Test {
   // Runs the program in the test's folder; returns its exit code.
   int Run(const std::string& arguments) {
     const std::string command =
-        "cd " + folder_.string() + " && " GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
+        "cd " + folder_.string() + " && " + limits_ + GMT_PROGRAM " " + arguments + " >out 2>err </dev/null";
     const int status = std::system(command.c_str());
     out_ = Get("out");
     err_ = Get("err");
@@ -48,6 +48,7 @@ class ProgramFixture : public testing::Test {
   }
   std::filesystem::path folder_;
   std::string out_, err_;
+  std::string limits_;  // for the shell, in front of the program: "ulimit -v 1000; "
 };
 
 }  // namespace gmt::cli

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "cli/program_fixture.h"
 
 namespace gmt::cli {
@@ -71,6 +72,35 @@ TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
 }
 
 TEST_F(ProgramTest, MissingArgumentIsWrongUsage) { EXPECT_EQ(Run("cat"), 2); }
+TEST_F(ProgramTest, ControlBytesAreNotPrinted) {
+  EXPECT_EQ(Run("info $(printf 'a\\033[31mb').gmt"), 1);
+  EXPECT_THAT(err_, HasSubstr("a?[31mb.gmt"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(ProgramTest, LackOfMemoryIsSaid) {
+  std::string log = kLog;
+  for (int i = 0; i < 100000; ++i) {
+    absl::StrAppend(&log, R"({"kind":"alloc","heap":"driver","memory":"device","t_ns":)", 200 + i,
+                    R"(,"address":)", (i + 10) * 4096, R"(,"size":4096})", "\n");
+  }
+  Put("long.jsonl", log);
+  ASSERT_EQ(Run("import long.jsonl -o long.gmt"), 0) << err_;
+  int said = 0, code = 1;
+  for (int mib = 24; code != 0 && mib < 4096; mib += 8) {  // the least take away what the loader needs
+    limits_ = absl::StrCat("ulimit -v ", mib << 10, "; ");
+    code = Run("leaks long.gmt");
+    const bool is_loaders = code == 127;
+    if (code == 0 || is_loaders) continue;
+    EXPECT_EQ(code, 1) << mib << " MiB: " << err_;
+    EXPECT_THAT(err_, StartsWith("gpumemtrace: there is not enough memory"));
+    ++said;
+  }
+  EXPECT_EQ(code, 0);
+  EXPECT_GT(said, 0);
+}
+#endif
+
 TEST_F(ProgramTest, SurplusArgumentIsWrongUsage) { EXPECT_EQ(Run("cat log.jsonl log.jsonl"), 2); }
 TEST_F(ProgramTest, UnknownColorIsWrongUsage) { EXPECT_EQ(Run("info log.jsonl --color blue"), 2); }
 
@@ -233,9 +263,10 @@ TEST_F(ProgramTest, InfoSaysWhenLossesDoNotAddUp) {
 
 TEST_F(ProgramTest, MissingFileIsNamed) {
   EXPECT_EQ(Run("info nowhere.gmt"), 1);
-  EXPECT_EQ(err_,
-            "gpumemtrace: there is no file nowhere.gmt. Record it with: gpumemtrace run -o nowhere.gmt "
-            "-- COMMAND\n");
+  EXPECT_EQ(
+      err_,
+      "gpumemtrace: there is no file nowhere.gmt. Record it with: gpumemtrace run -o nowhere.gmt "
+      "-- COMMAND\n");
 }
 
 // ---- repair -------------------------------------------------------------------------------------

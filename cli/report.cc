@@ -108,11 +108,11 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
       examination, analysis::Categorize(examination, *category_rules), *selection);
   if (!report.ok()) return InFile(report.status(), options.file);
   const auto top = static_cast<size_t>(options.top);
-  std::vector<std::string> lacks = (*loaded)->lacks;
+  std::vector<std::string> lacks =
+      IsByCode(report->by) ? WithoutBeforeAttach((*loaded)->lacks) : (*loaded)->lacks;
   lacks.insert(lacks.end(), (*loaded)->unnamed.begin(), (*loaded)->unnamed.end());
   *text = options.json
-              ? ReportJson(*report, options.file, lacks,
-                           top == 0 ? report->rows.size() : top)
+              ? ReportJson(*report, options.file, lacks, top == 0 ? report->rows.size() : top)
               : ReportText(*report, lacks, top == 0 ? kDefaultTop : top,
                            options.frames.raw ? FramesShown::kRaw : FramesShown::kFolded, terminal);
   return options.fail_above.empty() ? absl::StatusOr<int>(kDone) : Gate(*report, limit);

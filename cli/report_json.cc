@@ -24,6 +24,16 @@ Json Index(int32_t device) {
   return device == analysis::kHostDevice ? Json(nullptr) : Json(device);
 }
 
+Json HeldBeforeJson(const std::optional<analysis::HeldBefore>& before) {
+  if (!before) return nullptr;
+  return {{"bytes", before->bytes},
+          {"blocks", before->blocks},
+          {"freed_bytes", before->freed_bytes},
+          {"freed_blocks", before->freed_blocks},
+          {"unknown_freed_bytes", before->unknown_freed_bytes},
+          {"unknown_freed_blocks", before->unknown_freed_blocks}};
+}
+
 Json HeapJson(const analysis::ReportHeap& heap) {
   return {
       {"heap", heap.heap},
@@ -37,7 +47,8 @@ Json HeapJson(const analysis::ReportHeap& heap) {
       {"frees", heap.frees},
       {"pending_bytes", heap.pending_bytes},
       {"may_await_bytes", heap.may_await_bytes},
-      {"rounding_bytes", OrNull(heap.rounding_bytes)}};
+      {"rounding_bytes", OrNull(heap.rounding_bytes)},
+      {"before", HeldBeforeJson(heap.before)}};
 }
 
 Json DeviceJson(const analysis::ReportDevice& device) {
@@ -53,6 +64,13 @@ Json DeviceJson(const analysis::ReportDevice& device) {
   return json;
 }
 
+Json BeforeJson(const std::optional<analysis::BeforeGroup>& before) {
+  if (!before) return nullptr;
+  return {{"match", NameOf(before->match)},
+          {"guess", before->is_guess()},
+          {"suspect", OrNull(before->suspect)}};
+}
+
 Json RowJson(const analysis::ReportRow& row) {
   Json json = {{"id", row.id},
                {"device", Index(row.device)},
@@ -62,6 +80,7 @@ Json RowJson(const analysis::ReportRow& row) {
   AddCategoryKeys(row.categories, json);
   if (!row.label.empty()) json["label"] = row.label;
   json["library"] = OrNull(row.library);
+  json["before"] = BeforeJson(row.before);
   json["recomputed"] = row.recomputed;
   json["frames"] = FramesJson(row.frames);
   json["forward_frames"] =

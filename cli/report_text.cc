@@ -126,6 +126,7 @@ std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_
 std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, FramesShown shown,
                     size_t width) {
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
+  if (row.before) return text + row.label + "   " + row.id + "\n";
   if (by != GroupBy::kStack) {
     text += row.label.empty() ? "not known" : symbols::ShortName(row.label, width);
     if (by == GroupBy::kCategory && !row.categories.empty()) {
@@ -178,8 +179,17 @@ std::string HeapText(const ReportHeap& heap) {
   if (heap.pending_bytes > 0) {
     text += fmt::format("; {} freed, awaiting a stream", Bytes(heap.pending_bytes));
   }
-  return text + fmt::format("; {}, {}\n", Plural(heap.allocations, "allocation"),
-                            Plural(heap.frees, "free"));
+  text +=
+      fmt::format("; {}, {}", Plural(heap.allocations, "allocation"), Plural(heap.frees, "free"));
+  if (heap.before) {
+    text += fmt::format("; {} were there before attach, {} of it freed since",
+                        Bytes(heap.before->bytes), Bytes(heap.before->freed_bytes));
+    if (heap.before->unknown_freed_bytes > 0) {
+      text +=
+          fmt::format(", and {} that nobody had told of", Bytes(heap.before->unknown_freed_bytes));
+    }
+  }
+  return text + "\n";
 }
 
 std::string DeviceText(const ReportDevice& device) {

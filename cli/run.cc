@@ -15,19 +15,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/info_summary.h"
 #include "cli/install.h"
 #include "cli/oom_answer.h"
+#include "cli/recording_options.h"
 #include "cli/report.h"
 #include "cli/run_log.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "collector/session_summary.h"
 #include "interop/open_input.h"
-#include "session/options.h"
 
 namespace gmt::cli {
 namespace {
@@ -35,10 +34,9 @@ namespace {
 constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 
 struct Options {
-  std::string output, stacks, heap, cupti, ring_size, snapshot, exit_wait, listen, max_size,
-      max_time, rotate;
-  bool free_stacks = false, no_follow_fork = false, quiet = false;
-  bool strip_paths = false, strip_args = false;
+  RecordingOptions recording;
+  std::string ring_size, exit_wait;
+  bool no_follow_fork = false, quiet = false;
   std::vector<std::string> command;
 };
 
@@ -48,46 +46,17 @@ struct Options {
 absl::StatusOr<std::string> OptionText(const Options& o) {
   std::vector<std::string> pairs;
   if (const char* own = getenv("GPUMEMTRACE"); own != nullptr && *own != '\0') pairs.push_back(own);
-  const auto add = [&](const char* key, const std::string& value) {
-    if (!value.empty()) pairs.push_back(absl::StrCat(key, "=", value));
-  };
-  if (o.output.find(',') != std::string::npos) {
+  if (o.recording.output.find(',') != std::string::npos) {
     return UsageError("--output: a path cannot contain a comma");
   }
-  add("output", o.output);
-  add("stacks", o.stacks);
-  add("heap", o.heap);
-  add("cupti", o.cupti);
-  add("ring", o.ring_size);
-  add("snapshot", absl::StrReplaceAll(o.snapshot, {{",", "+"}, {"=", ":"}}));
-  add("listen", o.listen);
-  add("exit_wait", o.exit_wait);
-  add("max_size", o.max_size);
-  add("max_time", o.max_time);
-  add("rotate", o.rotate);
-  if (o.free_stacks) pairs.push_back("free_stacks");
+  AddPair("output", o.recording.output, pairs);
+  AddPair("ring", o.ring_size, pairs);
+  AddPair("exit_wait", o.exit_wait, pairs);
+  const std::vector<std::string> common = o.recording.Pairs();
+  pairs.insert(pairs.end(), common.begin(), common.end());
   if (o.no_follow_fork) pairs.push_back("follow_fork=off");
   if (o.quiet) pairs.push_back("quiet");
-  if (o.strip_paths || o.strip_args) {
-    pairs.push_back(absl::StrCat("strip=", o.strip_paths ? "paths" : "",
-                                 o.strip_paths && o.strip_args ? "+" : "",
-                                 o.strip_args ? "args" : ""));
-  }
   return absl::StrJoin(pairs, ",");
-}
-
-// What the library would say about these options, said before anything runs.
-absl::Status Check(const std::string& text) {
-  session::Options parsed;
-  std::string problem;
-  session::ParseOptions(
-      text, &parsed,
-      [](void* out, const session::OptionError& e) {
-        auto* p = static_cast<std::string*>(out);
-        if (p->empty()) *p = fmt::format("'{}': {}", e.pair, e.why);
-      },
-      &problem);
-  return problem.empty() ? absl::OkStatus() : UsageError(problem);
 }
 
 // NVTX takes one tool, by a path in the environment. A tool that the user has chosen is called by the
@@ -115,7 +84,8 @@ absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const Options& optio
   }
   absl::StatusOr<std::string> text = OptionText(options);
   if (!text.ok()) return text.status();
-  if (absl::Status status = Check(*text); !status.ok()) return status;
+  // Said before anything runs.
+  if (absl::Status status = CheckOptionText(*text); !status.ok()) return status;
   const char* preload = getenv("LD_PRELOAD");
   ChildProcess::Environment environment = {
       {"LD_PRELOAD",
@@ -270,36 +240,13 @@ void AddRun(Program& program) {
   Command command =
       program.AddVerb("run", "Record a command and report on it",
                       [options](const Terminal& terminal) { return Run(*options, terminal); });
-  command.Option("-o,--output", &options->output, "PATTERN",
-                 "recording to write; %h host, %p pid, %r rank, %l local rank, %j job id, "
-                 "%q{VAR} a variable (default gpumemtrace.%h.%p.gmt)");
-  command.Option("--stacks", &options->stacks, "KIND",
-                 "native+python (the default), either, none, native:libgcc or native:libunwind");
-  command.Flag("--free-stacks", &options->free_stacks, "record a stack at every free too");
-  command.Option("--heap", &options->heap, "NAME+NAME",
-                 "driver, host, pytorch, nvtx (default: all)");
-  command.Option("--cupti", &options->cupti, "MODE",
-                 "auto (the default), full: also records of what the device did, or off");
+  options->recording.AddTo(command);
   command.Option("--ring-size", &options->ring_size, "SIZE",
                  "history kept while nobody drains (default 16MiB)");
-  command.Option("--snapshot", &options->snapshot, "WHEN,WHEN",
-                 "oom, exit (default: both), every=TIME, growth=SIZE");
-  command.Option("--listen", &options->listen, "ADDRESS",
-                 "serve /metrics and /debug/pprof/gpu there: 127.0.0.1:9400, unix:PATH");
   command.Flag("--no-follow-fork", &options->no_follow_fork,
                "do not record children that the process forks");
   command.Option("--exit-wait", &options->exit_wait, "TIME",
                  "how long a normal exit waits for the collector (default 1s)");
-  command.Option("--max-size", &options->max_size, "SIZE",
-                 "keep no more than that on disk: of the oldest time only sums");
-  command.Option("--max-time", &options->max_time, "TIME",
-                 "keep no events that are older, only sums");
-  command.Option("--rotate", &options->rotate, "N",
-                 "in how many files the history is kept (default 8, with one of the limits)");
-  command.Flag("--strip-paths", &options->strip_paths,
-               "write no private folder into the recording: of files only what is everybody's");
-  command.Flag("--strip-args", &options->strip_args,
-               "write of the command line only the program into the recording");
   command.Flag("--quiet", &options->quiet, "print no report and not where the recording is");
   command.CommandLine(&options->command);
 }

@@ -51,7 +51,8 @@ ShowResult Explain(const ShowInput& input, const Subject& subject) {
 
 // Suspects take a walk over all cycles; only what can be part of one needs them.
 bool NeedsLeaks(const Subject& subject) {
-  return subject.kind == Subject::kLeak || subject.kind == Subject::kStack;
+  return subject.kind == Subject::kLeak || subject.kind == Subject::kStack ||
+         subject.kind == Subject::kBefore;
 }
 
 void AddLacks(const std::vector<std::string>& lacks, ShowPage& page) {

@@ -53,9 +53,15 @@ Terminal DetectTerminal(const TerminalOptions& options) {
 }
 
 void PrintNote(const std::string& message) {
+  // Parts of it may be what another process has said; a terminal would do what control bytes tell it to.
+  std::string text = message;
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
+  }
   // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason
   // to throw.
-  std::fputs(fmt::format("gpumemtrace: {}\n", message).c_str(), stderr);
+  std::fputs(fmt::format("gpumemtrace: {}\n", text).c_str(), stderr);
 }
 
 }  // namespace gmt::cli

@@ -1,3 +1,4 @@
+#include "cli/load_trace.h"
 #include "cli/verb_answers.h"
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,7 @@ absl::Status InFile(const absl::Status& status, const AnsweredFile& file) {
 absl::StatusOr<VerbAnswerText> Report(const AnsweredFile& file) {
   const auto report = analysis::MakeReport(file.examination, file.categories, {});
   if (!report.ok()) return InFile(report.status(), file);
-  std::vector<std::string> lacks = file.lacks;
+  std::vector<std::string> lacks = WithoutBeforeAttach(file.lacks);
   lacks.insert(lacks.end(), file.unnamed.begin(), file.unnamed.end());
   return VerbAnswerText{ReportText(*report, lacks, kReportRows, FramesShown::kFolded, kPlain),
                         ReportJson(*report, file.path, lacks, report->rows.size())};

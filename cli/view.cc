@@ -1,4 +1,4 @@
-// gpumemtrace view: recordings as a page in the browser.
+// gpumemtrace view: recordings as a page in the browser, and with --live processes while they run.
 
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/browser.h"
 #include "cli/command.h"
+#include "cli/live_session.h"
 #include "cli/verbs.h"
 #include "cli/view_backend.h"
 #include "viewer/html/page_html.h"
@@ -29,7 +30,7 @@ struct Options {
   std::vector<std::string> files;
   int64_t port = 0;
   std::string page;
-  bool keep = false, no_browser = false;
+  bool keep = false, no_browser = false, live = false;
 };
 
 absl::StatusOr<std::string> Page(const Options& options) {
@@ -76,7 +77,19 @@ void TellAddress(const Options& options, const viewer::ViewServer& server) {
   PrintNote("and open the address above there");
 }
 
+absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const Options& options,
+                                                                const viewer::Backend& backend,
+                                                                const viewer::ViewOptions& view) {
+  if (!options.live) return viewer::ViewServer::Start(options.files, backend, view);
+  auto processes = FindLiveProcesses(options.files);
+  if (!processes.ok()) return processes.status();
+  return viewer::ViewServer::StartLive(*std::move(processes), backend, view);
+}
+
 absl::StatusOr<int> View(const Options& options) {
+  if (options.files.empty() && !options.live) {
+    return UsageError("FILE is required; --live [PID] looks at a process that is being recorded");
+  }
   if (options.port < 0 || options.port > kLastPort) {
     return UsageError("--port: a port of 1 to 65535; 0 for any that is free");
   }
@@ -88,7 +101,7 @@ absl::StatusOr<int> View(const Options& options) {
   view.grace = IsOverSsh() ? kGraceOverSsh : kGrace;
   if (options.keep) view.grace = std::nullopt;
   const viewer::Backend backend = MakeViewBackend();
-  auto server = viewer::ViewServer::Start(options.files, backend, view);
+  auto server = StartServer(options, backend, view);
   if (!server.ok()) return server.status();
   StopOnSignals(server->get());
   TellAddress(options, **server);
@@ -104,7 +117,10 @@ void AddView(Program& program) {
   auto options = std::make_shared<Options>();
   Command command = program.AddVerb("view", "The recording as a page in the browser",
                                     [options](const Terminal&) { return View(*options); });
-  command.Arguments("FILE", &options->files, "recordings; PyTorch snapshots and event logs too");
+  command.OptionalArguments("FILE", &options->files,
+                            "recordings; PyTorch snapshots and event logs too; with --live PIDs");
+  command.Flag("--live", &options->live,
+               "follow a process that is being recorded: its PID; none where there is only one");
   command.Option("--port", &options->port, "N", "listen on this port of 127.0.0.1; else on any");
   command.Flag("--keep", &options->keep, "go on when the page is closed, until Ctrl-C");
   command.Flag("--no-browser", &options->no_browser, "print the address and open nothing");

@@ -31,6 +31,18 @@ absl::StatusOr<std::unique_ptr<viewer::RecordingData>> LoadForPage(
   return data;
 }
 
+// Frames have the names that the collector has found so far.
+std::unique_ptr<viewer::RecordingData> CompleteForPage(const std::string& path,
+                                                       analysis::Trace trace,
+                                                       format::Definitions definitions) {
+  auto data = std::make_unique<viewer::RecordingData>();
+  data->path = path;
+  data->lacks = WhatTraceLacks(trace);
+  data->trace = std::move(trace);
+  data->definitions = std::move(definitions);
+  return data;
+}
+
 absl::StatusOr<viewer::VerbAnswer> AnswerForPage(const std::string& verb,
                                                  const viewer::Examined& recording) {
   auto answer = AnswerOfVerb(verb, FileOf(recording));
@@ -47,6 +59,8 @@ absl::StatusOr<viewer::VerbAnswer> DiffForPage(const viewer::Examined& base,
 
 }  // namespace
 
-viewer::Backend MakeViewBackend() { return {LoadForPage, AnswerForPage, DiffForPage}; }
+viewer::Backend MakeViewBackend() {
+  return {LoadForPage, AnswerForPage, DiffForPage, CompleteForPage};
+}
 
 }  // namespace gmt::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -81,6 +82,14 @@ Json SuspectJson(const gmt::LeakSuspect& suspect) {
                {"eta_ns", suspect.has_eta_ns() ? Json(suspect.eta_ns()) : Json()}};
   for (const std::string& frame : suspect.frames()) json["frames"].push_back(frame);
   return json;
+}
+
+// Several processes may be watched at once.
+void PrintWhole(const std::string& text) {
+  static std::mutex& printing = *new std::mutex;
+  const std::lock_guard lock(printing);
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -186,6 +195,17 @@ std::string WatchText::AtEnd(int64_t elapsed_ns) {
                             whole);
 }
 
+std::string WithWho(const std::string& who, const std::string& text) {
+  if (who.empty()) return text;
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    result += who + ": " + text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
 absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscribe) {
   const auto began = std::chrono::steady_clock::now();
   const auto elapsed = [&] {
@@ -195,9 +215,8 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscrib
   };
   WatchText text(options);
   absl::Status refused;
-  const auto print = [](const std::string& what) {
-    std::fputs(what.c_str(), stdout);
-    std::fflush(stdout);
+  const auto print = [&](const std::string& what) {
+    PrintWhole(options.json ? what : WithWho(options.who, what));
   };
   const absl::Status status = subscribe([&](const control::Reply& reply) {
     if (!reply.error().empty()) {
@@ -229,10 +248,12 @@ absl::Status PrintFinalLeaks(const WatchOptions& options) {
     shown.top = report.suspects.size();
     // On a line of its own, as every update.
     const Json answer = Json::parse(LeaksJson(report, shown, examination.stacks()));
-    fmt::print("{}\n", answer.dump());
+    PrintWhole(answer.dump() + "\n");
   } else {
     SourceLines sources((*loaded)->trace.start_unix_ns);
-    fmt::print("{}", LeaksText(report, shown, sources, options.terminal));
+    std::string text = LeaksText(report, shown, sources, options.terminal);
+    if (!options.who.empty()) text.resize(text.find('\n') + 1);
+    PrintWhole(WithWho(options.who, text));
   }
   return absl::OkStatus();
 }

@@ -4,14 +4,19 @@
 // known of leaks changes and every so often, at the end the answer, or what it still needs.
 //
 //   before attach: 61.2 GiB in PyTorch's blocks (3,412 blocks), 0.9 GiB of other driver memory
-//   [ 2 m] 16 steps watched, verdicts need 100: too early to tell
+//   [ 2 m] 16 steps watched, a verdict needs 100: too early to tell
 //   [14 m] 108 steps: possibly a leak: 11.6 MiB per step on GPU 0 at server.py:88
 //   [28 m] 216 steps: leak: 11.6 MiB per step on GPU 0 at server.py:88; GPU 0 is full in about 3 h
 //
 // On a terminal the last line is rewritten until it says something new. With json each update is an
-// object on a line of its own (docs/schemas/watch.json).
+// object on a line of its own (docs/schemas/watch.schema.json). Of several processes each line says whose it
+// is, and none is rewritten:
 //
-// Thread safety: one thread at a time.
+//   4711 rank 0: [ 2 m] 16 steps watched, a verdict needs 100: too early to tell
+//   4712 rank 1: [ 2 m] 15 steps watched, a verdict needs 100: too early to tell
+//
+// Thread safety: Watch() from any thread, one for each process: lines of several do not mix. All else
+// one thread at a time.
 
 #ifndef GMT_CLI_WATCH_H_
 #define GMT_CLI_WATCH_H_
@@ -31,6 +36,7 @@ namespace gmt::cli {
 
 struct WatchOptions {
   int64_t pid = 0;
+  std::string who;          // "4711 rank 1": where several are watched; "": before no line
   std::string recording;    // path
   int64_t duration_ns = 0;  // 0: until `stopped`
   bool json = false;
@@ -66,8 +72,12 @@ std::string BeforeAttachText(const gmt::LeakAnswer& answer);
 using Subscribe = std::function<absl::Status(const std::function<bool(const control::Reply&)>&)>;
 absl::StatusOr<int> Watch(const WatchOptions& options, const Subscribe& subscribe);
 
-// The whole answer of the recording, once it is complete.
+// The whole answer of the recording, once it is complete. Of one of several its first line: all of it is
+// what `leaks` prints.
 absl::Status PrintFinalLeaks(const WatchOptions& options);
+
+// Each line of `text` with whose it is before it; as it is where `who` is "".
+std::string WithWho(const std::string& who, const std::string& text);
 
 }  // namespace gmt::cli
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
 
 namespace gmt::cli {
 namespace {
@@ -55,9 +57,10 @@ TEST_F(WatchTextTest, SaysFirstWhatWasThereBefore) {
   blocks->set_blocks(3412);
   answer.add_before()->set_bytes(kMiB);
   WatchText text(options_);
-  EXPECT_THAT(text.OnAnswer(answer, kSecond),
-              StartsWith("before attach: 3.00 MiB in PyTorch's blocks (3,412 blocks), 1.00 MiB in other "
-                         "memory of the device\n"));
+  EXPECT_THAT(
+      text.OnAnswer(answer, kSecond),
+      StartsWith("before attach: 3.00 MiB in PyTorch's blocks (3,412 blocks), 1.00 MiB in other "
+                 "memory of the device\n"));
   EXPECT_THAT(text.OnAnswer(answer, 2 * kSecond), IsEmpty());
 }
 
@@ -122,6 +125,41 @@ TEST_F(WatchTextTest, TheWatchEndsWithTheProgramAndAfterItsTime) {
   EXPECT_EQ(asked, 3);
   const auto gone = [](const auto&) { return absl::UnavailableError("the recording ended"); };
   EXPECT_TRUE(Watch(options_, gone).ok());
+}
+
+TEST_F(WatchTextTest, OfSeveralEachLineSaysWhoseItIs) {
+  EXPECT_EQ(WithWho("", "a\nb\n"), "a\nb\n");
+  EXPECT_EQ(WithWho("4711 rank 1", "a\nb\n"), "4711 rank 1: a\n4711 rank 1: b\n");
+  EXPECT_EQ(WithWho("4711", "a\nb"), "4711: a\n4711: b");
+  EXPECT_EQ(WithWho("4711", ""), "");
+}
+
+TEST_F(WatchTextTest, SeveralWatchesDoNotMixTheirLines) {
+  control::Reply reply;
+  *reply.mutable_leaks() = Leak(200);
+  WatchOptions first = options_, second = options_;
+  first.who = "1 rank 0", second.who = "2 rank 1";
+  const auto watch = [&](WatchOptions& options) {
+    int asked = 0;
+    options.stopped = [&asked] { return ++asked == 20; };
+    options.json = false;
+    EXPECT_TRUE(Watch(options, [&](const std::function<bool(const control::Reply&)>& take) {
+                  while (take(reply)) {
+                  }
+                  return absl::OkStatus();
+                }).ok());
+  };
+  testing::internal::CaptureStdout();
+  std::thread other([&] { watch(second); });
+  watch(first);
+  other.join();
+  std::istringstream lines(testing::internal::GetCapturedStdout());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(line.starts_with("1 rank 0: [") || line.starts_with("2 rank 1: [")) << line;
+    EXPECT_THAT(line, HasSubstr("leak: 11.6 MiB per step"));
+  }
+  EXPECT_EQ(count, 2);
 }
 
 TEST_F(WatchTextTest, WhatTheCollectorRefusesIsTheWatchsError) {

@@ -18,6 +18,7 @@ namespace gmt::cli {
 struct WindowOptions {
   double from = -INFINITY, to = INFINITY;  // seconds since the recording began
 
+  bool is_given() const { return from != -INFINITY || to != INFINITY; }
   void AddTo(Command& command, const std::string& from_help, const std::string& to_help);
   // UsageError where the end lies before the beginning.
   absl::StatusOr<analysis::Window> Window() const;
