@@ -32,6 +32,10 @@ GMT_EXPORT int gpumemtrace_attach(const char* options, char* text, size_t capaci
   return gmt::preload::AttachFromInside(options, text, capacity);
 }
 
+GMT_EXPORT int gpumemtrace_let_go(const char*, char* text, size_t capacity) {
+  return gmt::preload::LetGoFromInside(text, capacity);
+}
+
 GMT_EXPORT int InitializeInjection() {
   if (gmt::preload::RouteTaken() == gmt::preload::Route::kNone)
     gmt::preload::BeginLate(gmt::preload::Route::kInjection);

@@ -46,6 +46,11 @@ int gpumemtrace_start(char* text, size_t capacity);
 // Takes the loader's lock. Thread safety: any thread.
 int gpumemtrace_attach(const char* options, char* text, size_t capacity);
 
+// For who attached and gave up before a recording began: catches no calls any more, where this library
+// was brought in and nothing is recorded. The same arguments; `options` has no meaning. Returns 0, or -1
+// and says why not. Takes the loader's lock. Thread safety: any thread.
+int gpumemtrace_let_go(const char* options, char* text, size_t capacity);
+
 // 1 where it is this copy of the library that calls of the GPU come to, else 0. How several copies in
 // one process agree on one.
 int gpumemtrace_catching();

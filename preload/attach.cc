@@ -1,6 +1,9 @@
 #include "preload/attach.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,6 +23,7 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kWaitForWritersNs = 20000000;
+constexpr uint32_t kWaitForCuptiMs = 50;  // inside a call of the program's; the next one goes on
 
 // Nobody reads what was written here: there is no reason to keep what an option text of an attach has
 // wrong, for who attaches has checked it.
@@ -41,6 +45,8 @@ void EmptyTables(Process* p) {
   control.arena_used.store(0, std::memory_order_relaxed);
   control.arena_backed.store(p->door.arena_words, std::memory_order_relaxed);
   control.arena_errno.store(0, std::memory_order_relaxed);
+  control.live_levels.store(0, std::memory_order_relaxed);
+  control.live_errno.store(0, std::memory_order_relaxed);
   control.module_count.store(0, std::memory_order_relaxed);
   control.module_lock.store(0, std::memory_order_relaxed);
   control.context_count.store(0, std::memory_order_relaxed);
@@ -73,6 +79,10 @@ void Refuse(Process* p, uint32_t attach, int error) {
   control.attach_refused.store(attach, std::memory_order_release);
 }
 
+// A number of another PID namespace says nothing, but whoever it belongs to has the session open: all
+// that goes is its name.
+bool Gone(pid_t collector) { return kill(collector, 0) != 0 && errno == ESRCH; }
+
 bool WaitForWriters(const Door& door) {
   const uint64_t begin = NowNs();
   while (door.AnybodyInside()) {
@@ -103,23 +113,25 @@ Process::Status BeginAttach(Process* p) {
     return Process::kDormant;
   }
   NoteBeginning(p, attach);
-  p->skipped_heaps.store(~p->options.heaps);
+  p->LookAt(p->options.heaps);
   p->map.control().attach_now.store(attach, std::memory_order_release);
   return Process::kRecording;
 }
 
 Process::Status EndAttach(Process* p, bool first) {
-  p->skipped_heaps.store(~uint32_t{0});
-  if (first) EndCupti(p);
+  p->LookAt(0);
+  if (!EndCupti(p, first ? kWaitForCuptiMs : 0)) return Process::kEnding;
   if (!WaitForWriters(p->door)) return Process::kEnding;
   p->torch.forward.Forget();
+  // Before anybody can attach again, who then finds what is to be caught.
+  if (RouteTaken() == Route::kAttach) RestoreSlots();
   session::Control& control = p->map.control();
   // Its reader takes the memory away. Where there is none (or it has just gone, which it says before it
   // looks whether we have ended), nobody else would.
   control.attach_now.store(0, std::memory_order_seq_cst);
   if (control.collector_pid.load(std::memory_order_seq_cst) == 0) session::DropSections(p->map);
   p->door.seen.store(0, std::memory_order_relaxed);
-  if (RouteTaken() == Route::kAttach) RestoreSlots();
+  p->LookAtDoor();
   return Process::kDormant;
 }
 
@@ -133,8 +145,15 @@ void RemoveDormantSession() {
   const Process* p = Process::IfDormant();
   if (p == nullptr || SessionPath()[0] == '\0') return;
   session::Control& control = p->map.control();
+  // A collector that is still at work on the last attach sees this when it ends, or is seen to have ended.
+  control.closing.store(session::Handshake::kDone, std::memory_order_seq_cst);
+  const auto collector = static_cast<pid_t>(control.collector_pid.load(std::memory_order_seq_cst));
   // Somebody who attaches at this moment finds that the process has gone, as it will be.
-  if (control.attach_now.load() == 0 && control.collector_pid.load() == 0) unlink(SessionPath());
+  if (control.attach_now.load() != 0 || (collector != 0 && !Gone(collector))) return;
+  unlink(SessionPath());
+  char socket[PATH_MAX];  // which a collector leaves that is killed
+  const int length = snprintf(socket, sizeof(socket), "%s.sock", SessionPath());
+  if (collector != 0 && length > 0 && static_cast<size_t>(length) < sizeof(socket)) unlink(socket);
 }
 
 }  // namespace gmt::preload

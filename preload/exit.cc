@@ -14,6 +14,7 @@
 
 #include "preload/aside.h"
 #include "preload/attach.h"
+#include "preload/cupti/driver_calls.h"
 #include "preload/hook.h"
 #include "preload/loader.h"
 #include "preload/message.h"
@@ -53,7 +54,8 @@ void SayNotCollected(const char* what) {
 // is hooked: how many devices there are, for one.
 void SayIfNothingCouldBeSeen() {
   if (!AnyLibraryIsNamed("libcuda.so")) return;
-  if (AnyHookUsed() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0) return;
+  if (AnyHookUsed() || AnyDriverCallTold() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0)
+    return;
   const Route route = RouteTaken();
   if (route == Route::kNone) return;
   if (AnybodyIsLinkedTo("libcuda.so.1")) return;

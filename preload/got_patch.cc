@@ -20,14 +20,14 @@ static_assert((kCapacity & (kCapacity - 1)) == 0);
 // A module that was seen. All of this file's state is changed under the lock of the loader's list.
 struct Known {
   uint64_t base, dynamic, fingerprint;
-  uint64_t* slot;   // one that leads here, if any does
-  uint32_t listed;  // the listing at which it was first seen
-  uint32_t slots;   // that lead here
+  uint64_t* slot;  // one that leads here, if any does
+  uint32_t slots;  // that lead here
+  bool used;       // this entry is
   bool patched;
   bool once_more;  // a slot was changed that a thread may have been binding
 };
 constinit Known known[kCapacity] = {};
-constinit uint32_t known_count = 0, listings = 0;
+constinit uint32_t known_count = 0;
 constinit Patched patched_so_far = {};
 
 // A slot that was changed.
@@ -44,6 +44,7 @@ constinit void* to_keep[kMostKept] = {};
 constinit uint32_t to_keep_count = 0;
 
 constinit std::atomic<bool> patching{false}, any_rpath{false};
+constinit std::atomic<uint32_t> passes{0};
 constinit std::atomic<unsigned long long> last_adds{0}, last_subs{0};
 
 bool BeginsWith(const char* text, const char* beginning) {
@@ -162,7 +163,7 @@ Known* Place(uint64_t base, uint64_t dynamic) {
   hash = (hash * 0x9e3779b97f4a7c15) >> 40;
   for (uint32_t i = 0; i < kCapacity; ++i) {
     Known* entry = &known[(hash + i) & (kCapacity - 1)];
-    if (entry->listed == 0 || (entry->base == base && entry->dynamic == dynamic)) return entry;
+    if (!entry->used || (entry->base == base && entry->dynamic == dynamic)) return entry;
   }
   return nullptr;
 }
@@ -172,63 +173,64 @@ bool StillLeadsHere(const Known& entry) {
          InOwnImage(std::atomic_ref(*entry.slot).load(std::memory_order_acquire));
 }
 
-void List(const MappedModule& module, uint32_t listing) {
+// The module's entry, not patched yet where that is due (once more). nullptr: there is no room.
+Known* Enter(const MappedModule& module) {
   Known* entry = Place(module.base(), module.dynamic());
-  if (entry == nullptr || (entry->listed == 0 && known_count == kCapacity / 4 * 3)) {
+  if (entry == nullptr || (!entry->used && known_count == kCapacity / 4 * 3)) {
     ++patched_so_far.overflow;
-    return;
+    return nullptr;
   }
   const uint64_t fingerprint = module.Fingerprint();
-  const bool is_new = entry->listed == 0;
+  const bool is_new = !entry->used;
   if (!is_new && entry->fingerprint == fingerprint && StillLeadsHere(*entry)) {
     if (entry->once_more) entry->patched = entry->once_more = false;
-    return;
+    return entry;
   }
   known_count += is_new;
   patched_so_far.modules += is_new;
   patched_so_far.slots -= entry->slots;
   patched_so_far.caught -= entry->slots != 0;
-  *entry = {module.base(), module.dynamic(), fingerprint, nullptr, listing, 0, false, false};
+  *entry = {module.base(), module.dynamic(), fingerprint, nullptr, 0, true, false, false};
+  return entry;
 }
 
 // ---- All modules --------------------------------------------------------------------------------
 
-struct Pass {
-  unsigned long long adds, subs;
-  uint32_t listing;
-  bool nothing_new;
-  const Others* others;
-};
+bool IsNew(const dl_phdr_info& list) {
+  return last_adds.load(std::memory_order_acquire) != list.dlpi_adds ||
+         last_subs.load(std::memory_order_acquire) != list.dlpi_subs;
+}
 
-int ListOne(dl_phdr_info* info, size_t, void* argument) {
-  auto* pass = static_cast<Pass*>(argument);
-  if (pass->listing == 0) {
-    pass->adds = info->dlpi_adds;
-    pass->subs = info->dlpi_subs;
-    pass->nothing_new = last_adds.load(std::memory_order_acquire) == pass->adds &&
-                        last_subs.load(std::memory_order_acquire) == pass->subs;
-    if (pass->nothing_new) return 1;
-    pass->listing = ++listings;
-  }
+bool AnythingNew() {
+  const auto ask = [](dl_phdr_info* list, size_t, void*) { return IsNew(*list) ? 1 : 2; };
+  return dl_iterate_phdr(ask, nullptr) == 1;
+}
+
+int PatchOne(dl_phdr_info* info, size_t, void* others) {
   const MappedModule module(*info);
-  List(module, pass->listing);
   if (module.has_rpath() && module.name()[0] != '\0')
     any_rpath.store(true, std::memory_order_relaxed);
+  Known* entry = Enter(module);
+  if (entry != nullptr && !entry->patched)
+    PatchModule(module, *static_cast<const Others*>(others), entry);
   return 0;
 }
 
-int PatchOne(dl_phdr_info* info, size_t, void* argument) {
-  auto* pass = static_cast<Pass*>(argument);
-  const MappedModule module(*info);
-  Known* entry = Place(module.base(), module.dynamic());
-  const bool whole = entry != nullptr && entry->listed != 0 && entry->listed <= pass->listing;
-  if (whole && !entry->patched) PatchModule(module, *pass->others, entry);
-  return 0;
+// REQUIRES: nobody else loads or unloads anything meanwhile. The list's own lock is not enough for that:
+// a module is in the list before its slots are filled, and one that has gone may come again to the same
+// place.
+void PatchAll() {
+  const auto patch = [](dl_phdr_info* program, size_t, void*) {
+    if (!IsNew(*program)) return 1;
+    Others others = {.program = MappedModule(*program)};
+    dl_iterate_phdr(PatchOne, &others);
+    last_subs.store(program->dlpi_subs, std::memory_order_release);
+    last_adds.store(program->dlpi_adds, std::memory_order_release);
+    return 1;
+  };
+  dl_iterate_phdr(patch, nullptr);
+  passes.fetch_add(1, std::memory_order_release);
 }
-
-// Returns when all that was being loaded when it was called is loaded: that is done under the lock
-// which a look-up takes.
-void WaitForLoads() { LibcDlsym(RTLD_DEFAULT, "dlsym"); }
 
 void KeepWhatIsBehind() {
   void* functions[kMostKept];
@@ -247,23 +249,17 @@ void KeepWhatIsBehind() {
   for (uint32_t i = 0; i < taken.count; ++i) KeepLoaded(functions[i]);
 }
 
-// False: nothing had changed since the last one.
+// False: nothing had changed since the last one, or the loader does not find us.
 bool PatchOnce() {
-  Pass pass = {};
-  dl_iterate_phdr(ListOne, &pass);
-  if (pass.nothing_new) return false;
-  WaitForLoads();
-  const auto patch = [](dl_phdr_info* program, size_t, void* argument) {
-    const Others others = {.program = MappedModule(*program)};
-    static_cast<Pass*>(argument)->others = &others;
-    dl_iterate_phdr(PatchOne, argument);
-    return 1;
-  };
-  dl_iterate_phdr(patch, &pass);
+  if (!AnythingNew()) return false;
+  const uint32_t before = passes.load(std::memory_order_acquire);
+  const auto done = [&] { return passes.load(std::memory_order_acquire) != before; };
+  // Where it was not this library that was opened, but one that needs it, there is no handle of it.
+  for (void* handle : {OwnHandle(), RTLD_DEFAULT}) {
+    if (!done()) LibcDlsym(handle, "gpumemtrace_patch");
+  }
   KeepWhatIsBehind();
-  last_subs.store(pass.subs, std::memory_order_release);
-  last_adds.store(pass.adds, std::memory_order_release);
-  return true;
+  return done();
 }
 
 // ---- Back again ---------------------------------------------------------------------------------
@@ -271,7 +267,8 @@ bool PatchOnce() {
 // A module that took the place of one that was unloaded has no hook of ours where that had one.
 int RestoreOne(dl_phdr_info* info, size_t, void*) {
   const MappedModule module(*info);
-  for (uint32_t i = 0; i < changed_count; ++i) {
+  for (uint32_t i = changed_count;
+       i-- > 0;) {  // the newest first: of two modules in one place the later
     const Changed& slot = changed[i];
     if (!module.Contains(reinterpret_cast<uint64_t>(slot.place)) ||
         std::atomic_ref(*slot.place).load(std::memory_order_acquire) != slot.hook) {
@@ -296,6 +293,20 @@ void ForgetPatches() {
 }
 
 }  // namespace
+
+}  // namespace gmt::preload
+
+// A look-up of gpumemtrace_patch calls this to choose its answer (STT_GNU_IFUNC), and has the loader's lock
+// meanwhile. There is no other way to have that.
+extern "C" {
+static void (*GmtPatchUnderLoaderLock())() {
+  if (gmt::preload::Patching()) gmt::preload::PatchAll();
+  return &gmt::preload::PatchNewModules;
+}
+__attribute__((visibility("default"), ifunc("GmtPatchUnderLoaderLock"))) void gpumemtrace_patch();
+}
+
+namespace gmt::preload {
 
 void RestoreSlots() {
   const KeepErrno keep;

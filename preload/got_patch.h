@@ -14,9 +14,8 @@
 //   later ones      looked for at each dlopen and dlsym that is caught (preload/dlopen.cc)
 //
 // A module that another thread is just loading must be left alone: the loader adds to what stands in
-// its slots. Nobody tells whether it is done with one. So modules are listed, then the lock is taken
-// once under which libraries are loaded, and what was on the list is patched: it is whole by then.
-// A thread that is binding a slot lazily at that moment overwrites it; such a module is looked at
+// its slots, and write-protects them when it is done, which nobody tells. So all of this happens under
+// the lock under which libraries are loaded and unloaded. A thread that is binding a slot lazily at that moment overwrites it; such a module is looked at
 // again the next time.
 //
 // RestoreSlots() puts back what stood there, where a slot still leads to the hook that was put into

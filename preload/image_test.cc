@@ -45,13 +45,15 @@ std::set<std::string> ExpectedExports() {
                                  "InitializeInjection",
                                  "gpumemtrace_catching",
                                  "gpumemtrace_mark",
+                                 "gpumemtrace_patch",
                                  "gpumemtrace_python_status",
                                  "gpumemtrace_range_begin",
                                  "gpumemtrace_range_end",
                                  "gpumemtrace_recording",
                                  "gpumemtrace_snapshot",
                                  "gpumemtrace_start",
-                                 "gpumemtrace_attach"};
+                                 "gpumemtrace_attach",
+                                 "gpumemtrace_let_go"};
   std::set<std::string> runtime;
 #define GMT_RUNTIME(name, parameters, arguments, event) runtime.insert(#name);
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) names.insert(#name);

@@ -144,6 +144,8 @@ __attribute__((noinline)) void* LibcDlvsym(void* handle, const char* name, const
                          : reinterpret_cast<decltype(&::dlvsym)>(real)(handle, name, version);
 }
 
+void* OwnHandle() { return const_cast<link_map*>(OwnLibrary()); }
+
 void LibcDlclose(void* handle) {
   void* real = Once(&libc_dlclose, [] { return FindInLibc(OwnLibrary(), "dlclose"); });
   if (real != nullptr) reinterpret_cast<decltype(&::dlclose)>(real)(handle);

@@ -40,6 +40,9 @@ namespace gmt::preload {
 void* LibcDlsym(void* handle, const char* name);
 void* LibcDlvsym(void* handle, const char* name, const char* version);
 
+// This library, as dlsym takes it; nullptr, which is RTLD_DEFAULT, where it cannot be had.
+void* OwnHandle();
+
 // Gives back a handle of something that stays loaded all the same.
 void LibcDlclose(void* handle);
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/launcher.h"
+#include "session/launcher.h"
 
 namespace gmt::preload {
 namespace {
@@ -47,14 +47,14 @@ const char* AppendField(const char* p, Text* out) {
       out->Append(buffer);
       return p + 1;
     case 'r':
-      out->Append(Launcher::Read().rank);
+      out->Append(session::Launcher::Read().rank);
       return p + 1;
     case 'l':
-      out->Append(Launcher::Read().local_rank);
+      out->Append(session::Launcher::Read().local_rank);
       return p + 1;
     case 'j':
       // A name, which a launcher may have taken from anywhere: it stays one part of the path.
-      for (const char* job = Launcher::Read().job; *job != '\0'; ++job) {
+      for (const char* job = session::Launcher::Read().job; *job != '\0'; ++job) {
         out->Append(*job == '/' ? "_" : job, 1);
       }
       return p + 1;

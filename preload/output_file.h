@@ -28,7 +28,7 @@ struct OutputFile {
 OutputFile CreateOutputFile(const char* pattern, const char* run_id);
 
 // Replaces %h %p %r %l %j %q{VAR} %% in `pattern`; "" for what is not known (rank, local rank and job
-// as preload/launcher.h has them). False when it does not fit.
+// as session/launcher.h has them). False when it does not fit.
 bool ExpandPattern(const char* pattern, char* path, size_t size);
 
 }  // namespace gmt::preload

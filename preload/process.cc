@@ -15,6 +15,7 @@
 #include "preload/route.h"
 #include "preload/start.h"
 #include "preload/thread_state.h"
+#include "preload/writing.h"
 
 // What pthread_atfork is made of in glibc, and in glibc alone: other libcs get no strong reference
 // (preload/loader.h).
@@ -42,40 +43,34 @@ void CountUncounted(const Process& p) {
   if (DescribeLateRoute(text, sizeof(text))) RecordSource(p, "calls", text);
 }
 
-// Where the kernel cannot empty the page in a fork child, the child does.
-constinit void* wiped_page = nullptr;
-void WipePageInChild() { memset(wiped_page, 0, sizeof(Process)); }
-void WipeAtFork(void* page) {
-  wiped_page = page;
-  if (&__register_atfork != nullptr)
-    __register_atfork(nullptr, nullptr, WipePageInChild, __dso_handle);
+// Of the page sizes that the kernel has on this architecture the largest.
+#ifdef __x86_64__
+constexpr size_t kPage = 4096;
+#else
+constexpr size_t kPage = 65536;
+#endif
+constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
+
+// Where the kernel cannot empty pages in a fork child, the child does.
+void WipeInChild(void* pages) {
+  static constinit std::atomic<void*> wiped{nullptr};
+  if (madvise(pages, kPagesBytes, MADV_WIPEONFORK) == 0) return;
+  if (wiped.exchange(pages) != nullptr || &__register_atfork == nullptr) return;
+  __register_atfork(
+      nullptr, nullptr, [] { memset(wiped.load(), 0, sizeof(Process)); }, __dso_handle);
 }
 
 }  // namespace
 
 thread_local constinit ThreadState thread_state = {};
-constinit std::atomic<Process*> Process::page_{nullptr};
-
-Process* Process::GetPage() {
-  Process* page = page_.load(std::memory_order_acquire);
-  if (page != nullptr) return page;
-  void* fresh =
-      mmap(nullptr, sizeof(Process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (fresh == MAP_FAILED) return nullptr;
-  if (madvise(fresh, sizeof(Process), MADV_WIPEONFORK) != 0) WipeAtFork(fresh);
-  if (page_.compare_exchange_strong(page, static_cast<Process*>(fresh),
-                                    std::memory_order_acq_rel)) {
-    return static_cast<Process*>(fresh);
-  }
-  munmap(fresh, sizeof(Process));
-  return page;
-}
+// In .bss, of which the loader makes anonymous memory: what the kernel can empty.
+alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
 
 Process* Process::StartOrWait() {
-  Process* p = GetPage();
-  if (p == nullptr) return nullptr;
+  Process* p = Here();
   uint32_t seen = p->status.load(std::memory_order_acquire);
   if (seen != kIdle && seen != kStarting) return seen == kRecording ? p : nullptr;
+  if (seen == kIdle) WipeInChild(p);
   const uint32_t self = static_cast<uint32_t>(syscall(SYS_gettid));
   if (seen == kIdle && p->status.compare_exchange_strong(seen, kStarting)) {
     p->starter.store(self, std::memory_order_relaxed);
@@ -98,21 +93,29 @@ Process* Process::Start(Process* p) {
   p->door.Close();
   p->BeginAnew(0);
   const Begun begun = StartSession(p);
-  p->skipped_heaps.store(begun == Begun::kRecording ? ~p->options.heaps : ~uint32_t{0});
+  if (begun == Begun::kDormant) {
+    p->LookAtDoor();
+  } else {
+    p->LookAt(begun == Begun::kRecording ? p->options.heaps : 0);
+  }
   p->status.store(begun == Begun::kRecording ? kRecording
                   : begun == Begun::kDormant ? kDormant
                                              : kOff);
   if (begun != Begun::kRecording) return nullptr;
-  p->TellFirst();
+  p->TellFirst(p->identity);
   return p;
 }
 
 Process* Process::OpenDoor() {
   StartOrWait();
-  Process* p = page_.load(std::memory_order_acquire);
-  if (p == nullptr) return nullptr;
+  Process* p = Here();
   const uint32_t status = p->status.load(std::memory_order_acquire);
   return status == kIdle || status == kStarting || status == kOff ? nullptr : p;
+}
+
+bool Process::SkipsBehindDoor(uint32_t heaps) {
+  const Process* p = Here();
+  return (p->looked_at.load(std::memory_order_relaxed) & heaps) == 0 && !p->door.IsTurned();
 }
 
 Process* Process::Turn(Process* p) {
@@ -120,9 +123,15 @@ Process* Process::Turn(Process* p) {
   uint32_t status = p->status.load(std::memory_order_acquire);
   if (status == kTurning || !p->status.compare_exchange_strong(status, kTurning)) return nullptr;
   const Nesting nesting;
-  p->status.store(status == kDormant ? BeginAttach(p) : EndAttach(p, status == kRecording));
-  if (status != kDormant || p->status.load() != kRecording) return nullptr;
-  p->TellFirst();
+  if (status != kDormant) {
+    p->status.store(EndAttach(p, status == kRecording));
+    return nullptr;
+  }
+  const Status now = BeginAttach(p);
+  const uint32_t recording = p->identity;
+  p->status.store(now);  // from here on others may end it, and begin the next
+  if (now != kRecording) return nullptr;
+  p->TellFirst(recording);
   return p;
 }
 
@@ -137,20 +146,24 @@ void Process::BeginAnew(uint32_t attach) {
   nvtx.Forget();
 }
 
-void Process::TellFirst() {
-  CountUncounted(*this);
-  TellEarlyStreams(this);
-  TellNvtx(this);
-  TellRoute(this);
-  if (door.is_open) TellWhatWasBefore(this);
+void Process::TellFirst(uint32_t recording) {
+  if (const Writing p(this, recording); p != nullptr) {
+    CountUncounted(*p);
+    TellEarlyStreams(p);
+    TellNvtx(p);
+  }
   BeginCuptiEarly(this);
+  if (const Writing p(this, recording); p != nullptr) {
+    TellRoute(p);
+    if (door.is_open) TellWhatWasBefore(p);
+  }
 }
 
 void Process::CountEver(session::Counter counter) {
   uncounted[counter].fetch_add(1);
   // The session may have come meanwhile: whoever is later of the two finds the count.
-  const Process* p = page_.load();
-  if (p != nullptr && p->status.load() == kRecording) CountUncounted(*p);
+  const Process* p = Here();
+  if (p->status.load() == kRecording) CountUncounted(*p);
 }
 
 }  // namespace gmt::preload

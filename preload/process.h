@@ -8,10 +8,13 @@
 //                                 --> dormant <---> recording           while somebody has attached
 //                                 --> off                               (preload/attach.h)
 //
-// Its state lives in a page that the kernel empties in a fork child (MADV_WIPEONFORK), as it leaves
-// the session out of the child's memory (MADV_DONTFORK). A child therefore finds itself not
-// recording, at the cost of the one load that every hook makes anyway, and starts a session of its
-// own at its own first GPU call.
+// Its state lives in pages of its own that the kernel empties in a fork child (MADV_WIPEONFORK), as it
+// leaves the session out of the child's memory (MADV_DONTFORK). A child therefore finds itself not
+// recording, at no cost for anybody's hooks, and starts a session of its own at its own first GPU call.
+//
+// What a hook looks at first is one word: heaps that are recorded, or, in a process that is dormant, the
+// word of the session by which somebody attaches. `gate` says which of the two. A call that passes
+// through costs these two loads, and a jump to the real function.
 //
 // Thread safety: all functions from any thread. Concurrent first callers wait up to two seconds
 // for the session; what still comes before it is passed through and counted.
@@ -47,9 +50,12 @@ struct Process {
   };
 
   std::atomic<uint32_t> status;
-  // What hooks pass through without a further look, as bits of session::Heaps: all when off, none
-  // while idle. One load and a test on the way of every hooked call.
-  std::atomic<uint32_t> skipped_heaps;
+  // What calls need more than a glance, as bits of session::Heaps; and session::kAttachAsked, where
+  // calls have to look whether somebody detaches.
+  std::atomic<uint32_t> looked_at;
+  // &looked_at; while dormant the door's word, which is 0 or has session::kAttachAsked in it. nullptr
+  // while idle.
+  std::atomic<const std::atomic<uint32_t>*> gate;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
   // Of this recording: changes with the process and with each attach. Tells what threads and tables
   // remember of another one: the parent's tid, ids in another session's tables.
@@ -95,27 +101,31 @@ struct Process {
   // True where a call about these heaps surely needs no look: off, or none of them is recorded, and
   // nobody has attached or detached since.
   __attribute__((always_inline)) static bool Skips(uint32_t heaps) {
-    const Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && (p->skipped_heaps.load(std::memory_order_relaxed) & heaps) == heaps &&
-           !p->door.IsTurned();
+    const std::atomic<uint32_t>* word = Here()->gate.load(std::memory_order_acquire);
+    if (word == nullptr) return false;
+    const uint32_t looked_at = word->load(std::memory_order_relaxed);
+    if ((looked_at & (heaps | session::kAttachAsked)) == 0) [[likely]]
+      return true;
+    return (looked_at & session::kAttachAsked) != 0 && SkipsBehindDoor(heaps);
+  }
+  void LookAt(uint32_t heaps) {
+    looked_at.store(door.is_open ? heaps | session::kAttachAsked : heaps);
+    gate.store(&looked_at);
+  }
+  void LookAtDoor() {
+    looked_at.store(0);
+    gate.store(door.wanted);
   }
 
-  // The process's state if it is being recorded, else nullptr. One or two loads.
-  static Process* IfRecording() {
-    Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && p->status.load(std::memory_order_acquire) == kRecording ? p : nullptr;
-  }
+  // The process's state if it is being recorded, else nullptr. One load.
+  static Process* IfRecording() { return If(kRecording); }
 
   // The process's state if it waits to be attached to, else nullptr.
-  static Process* IfDormant() {
-    Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && p->status.load(std::memory_order_acquire) == kDormant ? p : nullptr;
-  }
+  static Process* IfDormant() { return If(kDormant); }
 
   // The same as IfRecording() at a hooked call of the GPU: there what is asked for by attach and detach is done.
   static Process* IfRecordingCalls() {
-    Process* p = page_.load(std::memory_order_acquire);
-    if (p == nullptr) return nullptr;
+    Process* p = Here();
     const uint32_t seen = p->status.load(std::memory_order_acquire);
     const bool has_begun = seen == kRecording || seen == kDormant || seen == kEnding;
     if (has_begun && p->door.IsTurned()) [[unlikely]]
@@ -129,26 +139,28 @@ struct Process {
     return p != nullptr ? p : StartOrWait();
   }
 
-  static bool HasBegun() {
-    const Process* p = page_.load(std::memory_order_acquire);
-    return p != nullptr && p->status.load(std::memory_order_acquire) > kStarting;
-  }
+  static bool HasBegun() { return Here()->status.load(std::memory_order_acquire) > kStarting; }
   // Has this process dormant, or finds it begun already: for who attaches to it. nullptr where there
   // will be nothing, for what StartSession has said.
   static Process* OpenDoor();
 
   // Fills in what is new with each recording. REQUIRES: nobody records.
   void BeginAnew(uint32_t attach);
-  // What the first records of a recording tell.
-  void TellFirst();
+  // What the first records of the recording with that identity tell; nothing once it is over.
+  void TellFirst(uint32_t recording);
 
  private:
   static Process* StartOrWait();
   static Process* Start(Process* p);
   static Process* Turn(Process* p);
-  static Process* GetPage();
+  static bool SkipsBehindDoor(uint32_t heaps);
 
-  static constinit std::atomic<Process*> page_;
+  static Process* Here() { return reinterpret_cast<Process*>(pages_); }
+  static Process* If(Status status) {
+    return Here()->status.load(std::memory_order_acquire) == status ? Here() : nullptr;
+  }
+
+  static constinit char pages_[];
 };
 
 }  // namespace gmt::preload

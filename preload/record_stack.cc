@@ -89,6 +89,7 @@ uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Captur
 }  // namespace
 
 uint32_t RecordStack(Process* p) {
+  if (!p->WantsStacks()) return 0;
   const auto native = p->options.native_stacks != session::Unwinder::kNone
                           ? StackBuilder::Native::kWanted
                           : StackBuilder::Native::kLeftOut;

@@ -113,7 +113,11 @@ bool DescribeLateRoute(char* text, size_t capacity) {
       : route == Route::kAttach  ? "brought in by attach"
                                  : "begun by the program",
       BeganAfterTheDriver() ? "; what was allocated before is not known" : "",
-      kept ? "; not seen is what has addresses of the driver's functions from before: " : "",
+      !kept ? ""
+      : route == Route::kAttach
+          ? "; seen only while cupti is on is what has addresses of the driver's functions "
+            "from before: "
+          : "; not seen is what has addresses of the driver's functions from before: ",
       KeptByOthers());
   return n > 0;
 }

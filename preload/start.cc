@@ -14,7 +14,6 @@
 #include "preload/attach.h"
 #include "preload/exit.h"
 #include "preload/hook.h"
-#include "preload/launcher.h"
 #include "preload/loader.h"
 #include "preload/message.h"
 #include "preload/output_file.h"
@@ -22,6 +21,7 @@
 #include "preload/route.h"
 #include "preload/spawn_collector.h"
 #include "preload/start_late.h"
+#include "session/launcher.h"
 #include "session/session_file.h"
 
 #ifndef SYS_pidfd_open
@@ -89,14 +89,14 @@ void AddSettings(session::InfoWriter* info) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = session::Slice(text, 0, text.find('='));
-    bool wanted = IsLauncherVariable(name);
+    bool wanted = session::IsLauncherVariable(name);
     for (const std::string_view setting : kSettings) wanted = wanted || name == setting;
     if (wanted) info->Add("setting", text);
   }
 }
 
 void AddLauncher(session::InfoWriter* info) {
-  const Launcher launcher = Launcher::Read();
+  const session::Launcher launcher = session::Launcher::Read();
   info->Add("rank", launcher.rank);
   info->Add("local_rank", launcher.local_rank);
   info->Add("world_size", launcher.world_size);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/attach_thread.h"
 #include "preload/exit.h"
 #include "preload/got_patch.h"
 #include "preload/record_event.h"
@@ -14,6 +15,10 @@
 
 namespace gmt::preload {
 namespace {
+
+constexpr char kMoreRights[] =
+    "the program runs with more rights than who started it. A copy of it without set-user-ID or file "
+    "capabilities can be recorded";
 
 // Sentences in the caller's memory, cut to what fits.
 class Text {
@@ -44,8 +49,12 @@ void Describe(Text* text) {
   if (BeganAfterTheDriver())
     text->Add("; the GPU was in use already: what was allocated before is not known");
   if (*KeptByOthers() != '\0')
-    text->Add("; what has addresses of the driver's functions already calls them unseen: %s",
-              KeptByOthers());
+    text->Add(
+        RouteTaken() == Route::kAttach
+            ? "; what has addresses of the driver's functions already is seen by way of CUPTI, "
+              "where that can be had: %s"
+            : "; what has addresses of the driver's functions already calls them unseen: %s",
+        KeptByOthers());
   if (patched.refused != 0)
     text->Add("; %u addresses could not be changed, and calls through them are not seen",
               patched.refused);
@@ -80,7 +89,7 @@ bool IsCatching(const char* options, Text* text, bool* is_new) {
   if (RouteTaken() == Route::kAttach) PatchNewModules();
   if (RouteTaken() != Route::kNone) return true;
   if (getauxval(AT_SECURE) != 0) {
-    text->Add("the program runs with more rights than who started it");
+    text->Add(kMoreRights);
     return false;
   }
   if (options != nullptr && strlen(options) >= sizeof(brought_options)) {
@@ -120,7 +129,7 @@ int StartLate(char* memory, size_t capacity) {
       break;
   }
   if (getauxval(AT_SECURE) != 0) {
-    text.Add("the program runs with more rights than who started it");
+    text.Add(kMoreRights);
     return -1;
   }
   char path[PATH_MAX] = "";
@@ -149,7 +158,23 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
     return -1;
   }
   DescribeDoor(*p, &text);
+  if (RouteTaken() == Route::kAttach && *KeptByOthers() != '\0') BeginAttachAside();
   return was_begun && !is_new ? 0 : 1;  // a call of another thread may have come first
+}
+
+int LetGoFromInside(char* memory, size_t capacity) {
+  const KeepErrno keep;
+  Text text(memory, capacity);
+  const Process* p = Process::IfDormant();
+  if (RouteTaken() != Route::kAttach) {
+    text.Add("it was not brought in by gpumemtrace attach");
+  } else if (p == nullptr || p->door.IsTurned()) {
+    text.Add("somebody is attached");
+  } else {
+    RestoreSlots();
+    return 0;
+  }
+  return -1;
 }
 
 const char* BroughtOptions() { return brought_options; }

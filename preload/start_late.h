@@ -12,7 +12,9 @@ int StartLate(char* text, size_t capacity);
 
 // gpumemtrace_attach (preload/api.h).
 int AttachFromInside(const char* options, char* text, size_t capacity);
-// What that was given as options; "" else.
+// gpumemtrace_let_go (preload/api.h).
+int LetGoFromInside(char* text, size_t capacity);
+// What gpumemtrace_attach was given as options; "" else.
 const char* BroughtOptions();
 
 }  // namespace gmt::preload

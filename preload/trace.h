@@ -38,7 +38,7 @@ inline ReferenceSpan OpenSpan(Process* p, ApiId api, const Reference& what) {
   return {p, api, what};
 }
 
-// A few loads and no call: what runs inside another hooked call is part of that one's event, and
+// Two or three loads and no call: what runs inside another hooked call is part of that one's event, and
 // much of what a process does may not be wanted.
 // `describe` returns what the call does. Nothing passes through that hands out pointers: what is
 // looked up early is used late.
@@ -50,7 +50,7 @@ __attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
   if constexpr (requires(What what) { what.memory; }) heaps = Process::HeapOf(describe().memory);
   // What streams do says when blocks may be used again.
   if constexpr (std::is_same_v<What, Activity>) heaps |= session::kPytorchHeap;
-  return thread_state.depth != 0 || Process::Skips(heaps);
+  return Process::Skips(heaps) || thread_state.depth != 0;
 }
 
 // Calls `real` and records it as `what`.

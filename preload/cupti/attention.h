@@ -23,9 +23,11 @@ inline void GiveCuptiAttention(Process* p) {
 
 // A context exists, so CUPTI may be begun.
 inline void CuptiMayBegin() { cupti_wants_attention.store(true, std::memory_order_relaxed); }
-// What CUPTI was asked to tell is not wanted any more, until it is begun anew.
-void EndCupti(Process* p);
-// What takes effect only before the first context is asked for now, where that is wanted.
+// What CUPTI was asked to tell is not wanted any more, until it is begun anew. Waits so many milliseconds
+// for a thread that is beginning it; false where it is at it still.
+bool EndCupti(Process* p, uint32_t patience_ms);
+// What takes effect only before the first context is asked for now, where that is wanted; and what
+// tells of calls that no hook sees.
 void BeginCuptiEarly(Process* p);
 
 }  // namespace gmt::preload

@@ -1,7 +1,10 @@
 #include "preload/cupti/callbacks.h"
 
+#include <string.h>
+
 #include "preload/clock.h"
 #include "preload/cupti/activities.h"
+#include "preload/cupti/driver_calls.h"
 #include "preload/cupti/subscriber.h"
 #include "preload/record_event.h"
 #include "preload/record_stack.h"
@@ -142,10 +145,30 @@ void OnSynchronized(Process* p, const CuptiLibrary& library, CUpti_CallbackId id
   RecordSyncLater(p, r);
 }
 
+void OnDriverApi(CUpti_CallbackId id, const CUpti_CallbackData& data) {
+  const DriverCall call = {id, data.functionParams, data.correlationData};
+  if (data.callbackSite == CUPTI_API_ENTER) return OnDriverCallBegin(call);
+  uint32_t result = CUDA_SUCCESS;
+  if (data.functionReturnValue != nullptr)
+    memcpy(&result, data.functionReturnValue, sizeof(result));
+  OnDriverCallEnd(call, result);
+}
+
+// Where a library is older than a function, it does not know its number.
+void EnableDriverCalls(const CuptiLibrary& library, CUpti_SubscriberHandle subscriber) {
+  ForgetDriverCalls();
+  uint32_t id;
+  for (int n = 0; (id = DriverCallId(n)) != 0; ++n)
+    library.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
 }  // namespace
 
 void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const void* data) {
+  // Attach and detach may be done there, which wait for who is writing.
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API && data != nullptr && OurCupti() != nullptr)
+    return OnDriverApi(id, *static_cast<const CUpti_CallbackData*>(data));
   const Writing p(Process::IfRecording());
   const CuptiLibrary* library = OurCupti();
   if (p == nullptr || library == nullptr || data == nullptr) return;
@@ -160,6 +183,7 @@ void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id
 }
 
 CUptiResult EnableCallbacks(const CuptiLibrary& library, CUpti_SubscriberHandle subscriber) {
+  if (WantsDriverCalls()) EnableDriverCalls(library, subscriber);
   CUptiResult first = CUPTI_SUCCESS;
   for (const Wanted& wanted : kWanted) {
     const CUptiResult result = library.EnableCallback(1, subscriber, wanted.domain, wanted.id);

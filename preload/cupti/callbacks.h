@@ -7,6 +7,8 @@
 // hooked call adds only what that call's event does not say: a module, a graph, or, where the call is
 // an allocation or a free, that it waited.
 //
+// Calls of the driver itself are asked for where this library came late (preload/cupti/driver_calls.h).
+//
 // Cost: callbacks are asked for one by one, and come with rare calls; those that come with every node
 // of a graph or every launch are not asked for.
 

@@ -8,6 +8,7 @@
 #include "preload/clock.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/callbacks.h"
+#include "preload/cupti/driver_calls.h"
 #include "preload/cupti/find_cupti.h"
 #include "preload/cupti/turn.h"
 #include "preload/exit.h"
@@ -95,9 +96,10 @@ void TellRefused(Process* p, CUptiResult error, const char* old_name) {
 
 void TellOn(Process* p) {
   const bool full = IsFull(*p);
-  char status[128];
-  snprintf(status, sizeof(status), "on: streams, contexts, modules, graphs, synchronisation%s",
-           full ? ", copies, memory" : "");
+  char status[160];
+  snprintf(status, sizeof(status), "on: streams, contexts, modules, graphs, synchronisation%s%s",
+           full ? ", copies, memory" : "",
+           WantsDriverCalls() ? ", calls of the driver that come past the hooks" : "");
   Tell(p, status);
   if (!full) return;
   char bytes[64];
@@ -215,21 +217,24 @@ void AttendToCupti(Process* process) {
 }
 
 // Who has been refused once is refused the next time, too; but an option may be another one then.
-void EndCupti(Process* p) {
+bool EndCupti(Process* p, uint32_t patience_ms) {
   const KeepErrno keep;
   const Nesting nesting;
-  const Taken turn(&changing, kChangeMs);
+  const Taken turn(&changing, patience_ms);
   cupti_wants_attention.store(false, std::memory_order_relaxed);
-  if (!turn || begun_by.load() != p->identity) return;
-  if (holder.load() == Holder::kOurs && !RunAside(Unsubscribe, nullptr, kStack)) return;
+  if (!turn) return false;
+  if (begun_by.load() != p->identity) return true;
+  if (holder.load() == Holder::kOurs && !RunAside(Unsubscribe, nullptr, kStack)) return false;
   if (holder.load() != Holder::kAnothers) holder.store(Holder::kNotBegun);
   begun_by.store(0);
+  return true;
 }
 
 // Not before the driver is there: a libcupti that looks for it itself may not find it where the
 // program's libraries do.
 void BeginCuptiEarly(Process* p) {
-  if (!IsFull(*p) || IsInherited(*p) || holder.load() != Holder::kNotBegun) return;
+  if (!IsFull(*p) && !WantsDriverCalls()) return;
+  if (IsInherited(*p) || holder.load() != Holder::kNotBegun) return;
   if (AnyLibraryIsNamed("libcuda.so")) AttendNow(p);
 }
 

@@ -28,7 +28,7 @@ namespace gmt::preload {
 inline constexpr uint32_t kNvtxNames = 8192;
 inline constexpr uint32_t kNvtxNameBytes = 512 << 10;
 
-// nullptr where NVTX is not recorded now. One or two loads.
+// nullptr where NVTX is not recorded now. Two or three loads.
 inline Writing IfRecordingNvtx() {
   return Writing(Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording());
 }

@@ -5,11 +5,13 @@
 // to another, frees by a thread that did not allocate (--handover), stream-ordered and pinned
 // memory (--async, --host), memory still live at exit (--leak).
 //
-// Usage: driver_alloc [--threads N] [--count N] [--live N] [--leak N]
+// Usage: driver_alloc [--threads N] [--count N] [--live N] [--leak N] [--pause US]
 //                     [--handover] [--async] [--host]
 //   --count  allocations per thread      --live  how many of them are alive at most, per thread
+//   --pause  microseconds behind each allocation
 // Prints one JSON line with what it did. Exit code 1 when a CUDA call failed.
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -28,6 +30,7 @@ struct Options {
   int count = 100;
   int live = 8;
   int leak = 0;
+  int pause = 0;
   bool handover = false;
   bool async = false;
   bool host = false;
@@ -97,6 +100,7 @@ void Work(const Options& options, int thread, Exchange& exchange) {
   for (int index = 0; index < options.count; ++index) {
     void* pointer = Allocate(options, SizeOf(options, thread, index));
     if (pointer != nullptr) live.push_back(pointer);
+    if (options.pause > 0) usleep(static_cast<useconds_t>(options.pause));
     if (live.size() <= static_cast<size_t>(options.live)) continue;
     void* oldest = live.front();
     live.pop_front();
@@ -125,6 +129,7 @@ bool Parse(int argc, char** argv, Options* options) {
     };
     if (!number("--threads", &options->threads) && !number("--count", &options->count) &&
         !number("--live", &options->live) && !number("--leak", &options->leak) &&
+        !number("--pause", &options->pause) &&
         !flag("--handover", &options->handover) && !flag("--async", &options->async) &&
         !flag("--host", &options->host)) {
       std::fprintf(stderr, "driver_alloc: unknown argument %s\n", argv[i]);

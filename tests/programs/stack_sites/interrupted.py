@@ -8,6 +8,9 @@ import ctypes
 import sys
 
 library = ctypes.CDLL(sys.argv[1])
+# Looked up here, before the first interruption: ctypes does that in frames of its own, which no
+# comment below states.
+start, allocations, stop = library.Start, library.Allocations, library.Stop
 DATA = bytes(range(256)) * 2000
 SAME = bytearray(DATA)
 
@@ -64,12 +67,12 @@ WAYS = (plain, in_lambda, in_map, in_generator, in_method)
 
 def main():  # called main: <module>@module
     wanted = int(sys.argv[2])
-    library.Start(ctypes.c_long(700))
+    start(ctypes.c_long(700))
     depth = 0
-    while library.Allocations() < wanted:
+    while allocations() < wanted:
         depth = (depth + 1) % 12
         work(depth)  # @main_works
-    library.Stop()
+    stop()
 
 
 if __name__ == "__main__":
