@@ -24,7 +24,8 @@ ANSWERS_BEGIN, ANSWERS_END = "<!-- scripts/bench --answers writes from here -->"
 TORCH_BEGIN, TORCH_END = "<!-- scripts/bench --torch writes from here -->", "<!-- PyTorch's to here -->"
 DEPTH = 20
 BATCH = 64  # calls, of call_cost
-VARIANTS = [("passing through (heap=host)", "heap=host"), ("recording, no stack", "stacks=none"),
+VARIANTS = [("passing through (heap=host)", "heap=host"), ("dormant", "dormant"),
+            ("recording, no stack", "stacks=none"),
             ("recording, native stack", "stacks=native"),
             ("recording, native stack by libunwind", "stacks=native:libunwind"),
             ("recording, native stack by libgcc", "stacks=native:libgcc")]

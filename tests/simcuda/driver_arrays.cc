@@ -158,19 +158,29 @@ CUresult sim::MakeMipmapped(CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTO
 }
 
 CUresult cuArrayCreate_v2(CUarray* handle, const CUDA_ARRAY_DESCRIPTOR* d) {
+  sim::Arguments arguments(handle, d);
+  sim::ApiCall call(__func__, arguments.data());
   if (d == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return CreateArray(__func__, handle, Flat(*d));
 }
 
 CUresult cuArray3DCreate_v2(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* d) {
+  sim::Arguments arguments(handle, d);
+  sim::ApiCall call(__func__, arguments.data());
   if (d == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return CreateArray(__func__, handle, *d);
 }
 
-CUresult cuArrayDestroy(CUarray array) { return Destroy(__func__, array, &Simulator::arrays); }
+CUresult cuArrayDestroy(CUarray array) {
+  sim::Arguments arguments(array);
+  sim::ApiCall call(__func__, arguments.data());
+  return Destroy(__func__, array, &Simulator::arrays);
+}
 
 CUresult cuMipmappedArrayCreate(CUmipmappedArray* handle, const CUDA_ARRAY3D_DESCRIPTOR* d,
                                 unsigned int levels) {
+  sim::Arguments arguments(handle, d, levels);
+  sim::ApiCall call(__func__, arguments.data());
   if (d == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Record asked{.size = BytesOfLevels(*d, levels)};
   return MemoryCall(__func__, CallGroup::kAlloc, asked, [&](Simulator& simulator, Record& record) {
@@ -190,6 +200,8 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray* handle, const CUDA_ARRAY3D_DES
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  sim::Arguments arguments(array);
+  sim::ApiCall call(__func__, arguments.data());
   return Destroy(__func__, array, &Simulator::mipmapped_arrays);
 }
 

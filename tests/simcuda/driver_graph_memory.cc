@@ -136,25 +136,34 @@ CUresult sim::RunMemoryNodes(Simulator& simulator, CUgraphExec executable) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
-                                CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  sim::Arguments arguments(node, graph, dependencies, count, parameters);
+  sim::ApiCall call(__func__, arguments.data());
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return AddAllocation(__func__, node, graph, parameters->poolProps, parameters->bytesize,
                        &parameters->dptr);
 }
 
-CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
-                               CUdeviceptr address) {
+CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, CUdeviceptr address) {
+  sim::Arguments arguments(node, graph, dependencies, count, address);
+  sim::ApiCall call(__func__, arguments.data());
   return AddFree(__func__, node, graph, address);
 }
 
-CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
-                        CUgraphNodeParams* parameters) {
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                        size_t count, CUgraphNodeParams* parameters) {
+  sim::Arguments arguments(node, graph, dependencies, count, parameters);
+  sim::ApiCall call(__func__, arguments.data());
   return AddAny(__func__, node, graph, parameters);
 }
 
-CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*,
-                           const CUgraphEdgeData*, size_t, CUgraphNodeParams* parameters) {
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           const CUgraphEdgeData* edges, size_t count,
+                           CUgraphNodeParams* parameters) {
+  sim::Arguments arguments(node, graph, dependencies, edges, count, parameters);
+  sim::ApiCall call(__func__, arguments.data());
   return AddAny(__func__, node, graph, parameters);
 }
 

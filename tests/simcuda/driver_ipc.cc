@@ -77,15 +77,22 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
                     });
 }
 
-CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned int) {
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
+  sim::Arguments arguments(address, handle, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return Open(__func__, address, handle);
 }
 
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned int) {
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle,
+                               unsigned int flags) {
+  sim::Arguments arguments(address, handle, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return Open(__func__, address, handle);
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
+  sim::Arguments arguments(address);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(
       __func__, CallGroup::kOther, {.address = address}, [&](Simulator& simulator, Record& record) {
         auto found = simulator.allocations.find(address);

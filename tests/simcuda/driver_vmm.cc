@@ -80,6 +80,8 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t alignment,
                              CUdeviceptr wanted, unsigned long long flags) {
+  sim::Arguments arguments(address, size, alignment, wanted, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kMap, {.size = size},
                     [&](Simulator& simulator, Record& record) {
                       if (address == nullptr || size == 0 || size % sim::kPage != 0 || flags != 0 ||
@@ -100,6 +102,8 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t alignment
 }
 
 CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
+  sim::Arguments arguments(address, size);
+  sim::ApiCall call(__func__, arguments.data());
   Record asked{.address = address, .size = size};
   return MemoryCall(__func__, CallGroup::kMap, asked, [&](Simulator& simulator, Record& record) {
     auto found = simulator.reservations.find(address);
@@ -116,6 +120,8 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                      const CUmemAllocationProp* properties, unsigned long long flags) {
+  sim::Arguments arguments(handle, size, properties, flags);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(
       __func__, CallGroup::kMap, {.size = size}, [&](Simulator& simulator, Record& record) {
         if (handle == nullptr || properties == nullptr || size == 0 || size % sim::kPage != 0 ||
@@ -136,6 +142,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  sim::Arguments arguments(handle);
+  sim::ApiCall call(__func__, arguments.data());
   return MemoryCall(__func__, CallGroup::kMap, {.handle = handle},
                     [&](Simulator& simulator, Record& record) {
                       PhysicalMemory* memory = Lookup(simulator, handle);
@@ -149,6 +157,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  sim::Arguments arguments(address, size, offset, handle, flags);
+  sim::ApiCall call(__func__, arguments.data());
   Record asked{.address = address, .size = size, .handle = handle};
   return MemoryCall(__func__, CallGroup::kMap, asked, [&](Simulator& simulator, Record& record) {
     PhysicalMemory* memory = Lookup(simulator, handle);
@@ -166,6 +176,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
+  sim::Arguments arguments(address, size);
+  sim::ApiCall call(__func__, arguments.data());
   Record asked{.address = address, .size = size};
   return MemoryCall(__func__, CallGroup::kMap, asked, [&](Simulator& simulator, Record& record) {
     if (size == 0 || !Mapped(simulator, address, size)) return CUDA_ERROR_INVALID_VALUE;

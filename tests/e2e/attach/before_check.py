@@ -1,12 +1,9 @@
 """What was allocated before an attach: PyTorch is asked, and what it tells is exact from then on."""
 
-import argparse
 import json
 import pathlib
 import subprocess
 import sys
-import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
@@ -107,6 +104,7 @@ def other_allocator(rig, folder):
     training = Training(rig, folder, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
     events, info, _, _ = record(rig, folder, training, ["step"])
     assert not seeds(events, "pytorch"), info["sources"]
+    assert "PyTorch told of 0 bytes in 0 blocks" in info["sources"]["before_attach"], info["sources"]
     training.end()
 
 
@@ -121,31 +119,5 @@ def by_option(rig, folder):
 CASES = [as_pytorch_says, other_allocator, by_option]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
-    parser.add_argument("cases", nargs="*")
-    arguments = parser.parse_args()
-    python = rigs.find_python(arguments.python)
-    if python is None:
-        print("skipped: no PyTorch (scripts/setup)")
-        return 77
-    rig = rigs.Rig(arguments.build, python)
-    failed = 0
-    for case in CASES:
-        if arguments.cases and case.__name__ not in arguments.cases:
-            continue
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            try:
-                case(rig, pathlib.Path(folder))
-                print(f"ok    {case.__name__}", flush=True)
-            except Exception:  # the other cases are of interest all the same
-                failed += 1
-                print(f"FAIL  {case.__name__}", flush=True)
-                traceback.print_exc()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rigs.main_of_cases([(case.__name__, case) for case in CASES], __doc__))

@@ -17,6 +17,7 @@ CONTROL = 4096
 DOOR, WANTED, NOW, ERRNO, REFUSED, LAST = 2432, 2436, 2440, 2444, 2448, 2452
 COLLECTOR_PID = 256
 BEGIN_NS, OPTIONS_SIZE, OPTIONS = 2464, 2600, 2604
+ASKED = 1 << 31  # in every number of an attach
 PATIENCE = 60  # seconds: a guard against hanging
 
 
@@ -53,7 +54,7 @@ class Door:
         text = options.encode()
         self.page[OPTIONS : OPTIONS + len(text)] = text
         self.set(OPTIONS_SIZE, len(text))
-        number = max(self.word(LAST), self.word(REFUSED)) + 1
+        number = max(self.word(LAST), self.word(REFUSED)) + 1 | ASKED
         self.set(WANTED, number)
         fcntl.flock(self.fd, fcntl.LOCK_UN)
         return number
@@ -147,13 +148,13 @@ class Load:
 
 
 def resources(pid):
-    """What must not grow: (descriptors, mappings, resident KiB)."""
+    """What must not grow: (descriptors, mappings, resident KiB, threads)."""
     proc = pathlib.Path(f"/proc/{pid}")
     descriptors = len(list((proc / "fd").iterdir()))
     mappings = len((proc / "maps").read_text().splitlines())
     status = (proc / "status").read_text()
     resident = int(next(x for x in status.splitlines() if x.startswith("VmRSS")).split()[1])
-    return descriptors, mappings, resident
+    return descriptors, mappings, resident, len(list((proc / "task").iterdir()))
 
 
 def state_of(rig, folder, path):

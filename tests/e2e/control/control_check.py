@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -18,9 +19,11 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from control_socket import ask  # noqa: E402
 from rig import MIB, PROGRAMS, ROOT, Recording, Rig, run_cases  # noqa: E402
 
 PATIENCE = 60  # a hang guard, no speed check
+PARTS = "max_size=64MiB,max_time=120s,rotate=600"  # of 0.2 s, of which none goes
 TOKEN = "0123456789abcdef0123456789"
 
 
@@ -61,6 +64,8 @@ class Run:
         self.session = wait_for("a session", lambda: next(
             (s for s in (folder / "sessions").glob(f"{self.process.pid}-*.session")), None))
         wait_for("a control socket", pathlib.Path(f"{self.session}.sock").exists)
+        if "listen=" in options:  # which is listened to by the time that the control socket is answered
+            self.verb("status", self.process.pid)
 
     def made(self):
         """Allocations so far, as the program counts them."""
@@ -88,7 +93,7 @@ class Run:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         wait_for("the end of the recording", lambda: not self.session.exists())
-        assert not pathlib.Path(f"{self.session}.sock").exists(), "the socket is left"
+        wait_for("the end of the socket", lambda: not pathlib.Path(f"{self.session}.sock").exists())
         return Recording(self.rig, self.folder, self.process)
 
 
@@ -104,9 +109,13 @@ def running(*args, **kwargs):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that with the next is nobody's, and that the kernel gives to no connection meanwhile."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as next_one:
+            one.bind(("0.0.0.0", port))
+            next_one.bind(("0.0.0.0", port + 1))
+            return port
 
 
 def get(url, **headers):
@@ -121,6 +130,14 @@ def refusal(url, **headers):
     except urllib.error.HTTPError as error:
         return error.code
     raise AssertionError("it was answered")
+
+
+def refusal_or_none(url):
+    try:
+        get(url)
+    except urllib.error.HTTPError as error:
+        return error.code
+    return None
 
 
 def samples(text):
@@ -170,6 +187,20 @@ def snapshot_is_in_the_file_when_it_is_answered(rig, folder):
         assert "exists" in run.verb("snapshot", run.process.pid, "-o", folder / "one.gmt", code=1)
 
 
+def snapshot_of_a_recording_in_parts_is_a_file_of_its_own(rig, folder):
+    with running(rig, folder, PARTS) as run:
+        wait_for("parts", lambda: len(list(folder.glob("run.part-*.gmt"))) >= 2)
+        before = run.made()
+        run.verb("snapshot", run.process.pid, "--name", "now", "-o", folder / "one.gmt")
+        after = run.made()
+        report = json.loads(run.verb("report", "--json", "--at", "snapshot:now", folder / "one.gmt"))
+        live = sum(row["bytes"] for row in report["rows"])
+        assert before * MIB <= live <= (after + 1) * MIB, (before, live, after)
+        assert json.loads(run.verb("info", "--json", folder / "one.gmt"))["complete"]
+        info = run.stop().check_whole()
+        assert info["history"]["files"] >= 3, info["history"]
+
+
 def marks_are_in_the_recording(rig, folder):
     with running(rig, folder) as run:
         for index in range(3):
@@ -211,6 +242,29 @@ def snapshots_come_by_time_and_growth(rig, folder):
         assert {"interval", "growth", "exit"} <= reasons, reasons
 
 
+def snapshots_come_at_marks(rig, folder):
+    with running(rig, folder, "snapshot=mark:epoch") as run:
+        for name in ("epoch", "step", "epoch", "epoch"):
+            run.verb("mark", run.process.pid, name)
+            time.sleep(0.15)  # ten a second at most
+        taken = [(s["name"], s["reason"]) for s in run.stop().info()["snapshots"] if s["reason"] == "mark"]
+        assert [reason for _, reason in taken] == ["mark"] * 3 and len(set(taken)) == 3, taken
+        assert all(name.startswith("epoch") for name, _ in taken), taken
+
+
+def options_are_changed_while_it_runs(rig, folder):
+    with running(rig, folder, "snapshot=exit") as run:
+        assert "done" in ask(run.session, 'options { text: "snapshot=mark" }')
+        run.verb("mark", run.process.pid, "now")
+        for text, why in (("snapshot=nonsense", "not one of"), ("stacks=none", "stacks"), ("max_size=1GiB", "max_size")):
+            reply = ask(run.session, f'options {{ text: "{text}" }}')
+            assert "error" in reply and why in reply and "done" not in reply, reply
+        reply = ask(run.session, "detach {}")
+        assert "error" in reply and "only what was attached to can be detached from" in reply, reply
+        reasons = [s["reason"] for s in run.stop().info()["snapshots"]]
+        assert reasons == ["mark"], reasons  # and none at the end, as was asked for
+
+
 # ---- HTTP --------------------------------------------------------------------------------------
 
 
@@ -237,6 +291,49 @@ def metrics_are_what_status_says(rig, folder):
                                       capture_output=True)
                 assert done.returncode == 0, done.stdout + done.stderr
         assert run.stop().info()["sources"]["metrics"] == f"on at {base}"
+
+
+def health_is_bad_while_nothing_can_be_written(rig, folder):
+    if os.geteuid() != 0:
+        print("SKIPPED: a full file system takes the right to mount one")
+        return
+    full = folder / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", full], check=True)
+    try:
+        port = free_port()
+        with running(rig, folder, f"listen=127.0.0.1:{port}", name="full/run") as run:
+            url = f"http://127.0.0.1:{port}/healthz"
+            with contextlib.suppress(OSError), open(full / "filler", "wb", buffering=0) as filler:
+                while filler.write(bytes(4096)):
+                    pass
+            wait_for("a full disk", lambda: refusal_or_none(url) == 503)
+            try:
+                get(url)
+                raise AssertionError("it was answered")
+            except urllib.error.HTTPError as error:
+                assert b"the recording cannot be written: " in error.read()
+            subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
+            wait_for("health", lambda: refusal_or_none(url) is None)
+            run.stop()
+    finally:
+        subprocess.run(["umount", "-l", full], check=True)
+
+
+def leaks_are_told_where_they_are_looked_for(rig, folder):
+    """Beside a bounded recording: eight series, whatever is found."""
+    port = free_port()
+    with running(rig, folder, f"listen=127.0.0.1:{port},max_size=64MiB") as run:
+        wait_for("some allocations", lambda: run.made() > 20)
+        text = get(f"http://127.0.0.1:{port}/metrics").decode()
+        found = [line for line in text.splitlines() if line.startswith("gpumemtrace_leak_")]
+        assert len(found) == 8, text
+        (verdict,) = samples(text)["gpumemtrace_leak_verdict"].values()
+        assert verdict in range(5), found
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+        run.stop()
 
 
 def taken_port_ends_nothing(rig, folder):
@@ -316,6 +413,23 @@ def pprof_shows_who_holds_it(rig, folder):
             capture_output=True, text=True, check=True).stdout
         assert "grow" in count, count
         assert refusal(url + "?seconds=x") == 400
+        made = run.made()
+        recording = run.stop()
+    # Of the recording, at its end: the same tool, the same lines.
+    profile = folder / "run.pb.gz"
+    done = subprocess.run([rig.program, "export", "--format", "pprof", "--at", "end", run.path, "-o", profile],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert "go tool pprof" in done.stderr, done.stderr
+    top = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", profile],
+                         capture_output=True, text=True, check=True).stdout
+    grow = next(line for line in top.splitlines() if line.split()[-1].endswith("grow"))
+    live = recording.report("--at", "end", "--heap", "driver")["devices"][0]["bytes"]
+    assert made * MIB <= int(grow.split()[3].rstrip("B")) <= live, (made, live, top)
+    for wrong, why in ((["--at", "never"], 2), (["--from", "1"], 2), (["--at", "snapshot:none"], 1)):
+        done = subprocess.run([rig.program, "export", "--format", "pprof", *wrong, run.path, "-o", folder / "x"],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == why and done.stderr and not (folder / "x").exists(), (wrong, done)
 
 
 def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
@@ -381,8 +495,11 @@ def prometheus_scrapes_it(rig, folder):
 CASES = [
     (f.__name__, f) for f in (
         status_counts_what_the_program_made, snapshot_is_in_the_file_when_it_is_answered,
-        marks_are_in_the_recording, refusals_say_what_to_do, snapshots_come_by_time_and_growth,
-        metrics_are_what_status_says, taken_port_ends_nothing, ranks_listen_side_by_side,
+        snapshot_of_a_recording_in_parts_is_a_file_of_its_own,
+        marks_are_in_the_recording, refusals_say_what_to_do, snapshots_come_by_time_and_growth, snapshots_come_at_marks,
+        options_are_changed_while_it_runs,
+        metrics_are_what_status_says, health_is_bad_while_nothing_can_be_written, leaks_are_told_where_they_are_looked_for, taken_port_ends_nothing,
+        ranks_listen_side_by_side,
         others_need_the_token, unix_socket_serves_its_user, pprof_shows_who_holds_it,
         hundreds_of_http_connections_leave_the_recording_alone, prometheus_scrapes_it)
 ]

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Lets happen to traced processes what can happen, and checks that nothing came of it.
 
-Usage: fault_check.py --build DIR [--repeat N] [NAME...]
+Usage: fault_check.py --build DIR [--mode MODE] [--repeat N] [NAME...]
 
 Each case runs a program of this folder on the simulated device, alone and preloaded: output and
 exit code must be the same, stderr too but for our lines; then each recording must be complete, hold
 what the program did, and account for every event; or one line must say why there is none. Cases
 that need rights which this machine does not give are skipped, with the reason. --repeat N runs all
 of them N times. The last line of the output is "N passed, N failed, N skipped".
+
+--mode attached: the program begins dormant, is attached to when it asks for it, its recording has
+parts, and two clients listen. --mode reattached: again and again, until it ends (attached.py).
 """
 
 import argparse
@@ -60,6 +63,16 @@ REASONS = {
     "limit-file-size-0": "not recording: no shared memory for the session: File too large",
 }
 
+# Way -> what the one line says where nobody can attach to it then; "" where nobody is asked to.
+REASONS_ATTACHED = {
+    "drop-rights": "",
+    "chroot": "no shared memory for its session: No such file or directory",
+    "limit-nofile": "no shared memory for its session: Too many open files",
+    "limit-no-memory": "no shared memory for its session: Cannot allocate memory",
+    "limit-file-size": "no shared memory for its session: File too large",
+    "limit-file-size-0": "no shared memory for its session: File too large",
+}
+
 # Way -> why there is no collector; the session holds three allocations.
 WITHOUT_COLLECTOR = {
     "deny-clone": "no collector (Operation not permitted)",
@@ -78,14 +91,18 @@ def check_way(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     place.wait_for_collectors()
     place.check_recordings(WAYS[way])
-    if way != "close-all-and-stderr":
+    if rig.attaches:
+        assert not [line for line in own_lines(done) if ": recording " in line], done.stderr
+    elif way != "close-all-and-stderr":
         assert any(": recording " in line for line in own_lines(done)), done.stderr
 
 
 def check_reason(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     lines = own_lines(done)
-    assert len(lines) == 1 and REASONS[way] in lines[0], done.stderr
+    reason = REASONS_ATTACHED[way] if rig.attaches else REASONS[way]
+    assert len(lines) == bool(reason) and reason in "".join(lines), done.stderr
+    assert not rig.attaches or not reason or "nobody can attach to process" in lines[0], lines
     place.check_recordings([])
     assert not place.session_files()
 
@@ -93,6 +110,11 @@ def check_reason(rig, folder, way):
 def check_without_collector(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     lines = own_lines(done)
+    if rig.attaches:  # who attaches starts the collector, which no sandbox of the process hinders
+        assert lines == [], lines
+        place.wait_for_collectors()
+        place.check_recordings([3])
+        return
     assert len(lines) == 1 and WITHOUT_COLLECTOR[way] in lines[0], done.stderr
     assert "gpumemtrace collect " in lines[0], done.stderr
     place.collect()
@@ -125,16 +147,19 @@ def run_case(rig, name, case):
             outcome, more = "skip", f": {skipped}"
         except Exception:  # noqa: BLE001  one failing case must not hide the others
             outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
+        finally:
+            more += "".join(f"\n  refused: {r}" for a in rig.attachers_of(folder) for r in a.refusals)
     return outcome, f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--mode", choices=("preloaded", "attached", "reattached"), default="preloaded")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    rig = Rig(args.build.resolve())
+    rig = Rig(args.build.resolve(), args.mode)
     chosen = [c for c in cases() if not args.names or c[0] in args.names] * args.repeat
     counts = {"ok": 0, "FAILED": 0, "skip": 0}
     # Most of a case is waiting for processes.
@@ -142,6 +167,8 @@ def main():
         for outcome, text in pool.map(lambda c: run_case(rig, *c), chosen):
             counts[outcome] += 1
             print(text, flush=True)
+    if rig.attaches:
+        print(", ".join(f"{count} {name}" for name, count in rig.tally.items()))
     print("{ok} passed, {FAILED} failed, {skip} skipped".format(**counts))
     return 1 if counts["FAILED"] or not counts["ok"] else 0
 

@@ -2,6 +2,7 @@
 left there.
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -9,6 +10,8 @@ import select
 import signal
 import subprocess
 import time
+
+import attached
 
 
 class Skipped(Exception):
@@ -20,21 +23,44 @@ class Place:
 
     def __init__(self, rig, root, name):
         self.rig, self.root = rig, root / name
-        self.work, self.out, self.sessions = (self.root / d for d in ("work", "out", "sessions"))
-        for folder in (self.work, self.out, self.sessions):
+        self.work, self.out, self.sessions, self.wants = (
+            self.root / d for d in ("work", "out", "sessions", "wants")
+        )
+        for folder in (self.work, self.out, self.sessions, self.wants):
             folder.mkdir(parents=True, mode=0o700)
-        self.options = f"output={self.out}/%p.gmt"
+        self.wants.chmod(0o777)
+        self.options = "dormant" if rig.attaches else f"output={self.out}/%p.gmt"
         self.environment = {"GPUMEMTRACE_DIR": str(self.sessions)}
         self.more_environment = {}  # of both runs
         self.preload = "{ours}"  # LD_PRELOAD; {ours} is empty in a run alone
+        self.attacher = None
+        self.attach_wrap, self.attach_environment = (), {}  # of who attaches
+        self.attach_codes = (0,)  # with which an attach may end that had begun
+
+    def command(self, program, *arguments):
+        path = self.rig.build / "tests" / "faults" / program
+        return [str(self.rig.build / "simcuda" / "with-simcuda"), str(path), *arguments]
+
+    def traced_environment(self, options=""):
+        """Of a traced process, but for LD_PRELOAD; from now on somebody attaches to those that ask."""
+        options = ",".join(filter(None, (options, self.options)))
+        environment = {"GPUMEMTRACE": options, **self.environment}
+        if self.rig.attaches:
+            environment["GMT_FAULT_ATTACH"] = str(self.wants)
+            if self.attacher is None:
+                self.attacher = attached.Attacher(self, self.rig.mode == "reattached")
+                self.rig.attachers.append(self.attacher)
+        return environment
+
+    def environment_of_verbs(self):
+        return {**os.environ, **self.environment, **self.attach_environment}
 
     def run(self, program, *arguments, traced=True, wrap=()):
-        command = [str(self.rig.build / "simcuda" / "with-simcuda")]
-        command += [str(self.rig.build / "tests" / "faults" / program), *arguments]
+        command = self.command(program, *arguments)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
         environment |= self.more_environment
         if traced:
-            environment |= {"GPUMEMTRACE": self.options, **self.environment}
+            environment |= self.traced_environment()
         preload = self.preload.format(ours=self.rig.library if traced else "").strip(":")
         if preload:
             command = ["env", f"LD_PRELOAD={preload}", *command]
@@ -44,16 +70,53 @@ class Place:
         )
 
     def wait(self, what, done, seconds=20):
+        """What done() says once it says something."""
         deadline = time.monotonic() + seconds
-        while not done():
+        while not (said := done()):
             assert time.monotonic() < deadline, f"never came: {what}"
             time.sleep(0.01)
+        return said
 
     def session_files(self):
         return sorted(self.sessions.glob("*.session"))
 
     def wait_for_collectors(self):
-        self.wait("the end of every collector", lambda: not self.session_files())
+        if self.attacher is not None:
+            self.attacher.wait()
+        if self.rig.mode == "reattached":
+            self.sweep()
+        try:
+            self.wait("the end of every collector", lambda: not self.session_files())
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.states()}") from None
+        # The name of a session goes before that of its socket.
+        self.wait("an empty directory of sessions", lambda: not list(self.sessions.iterdir()))
+
+    def states(self):
+        """{session: state}"""
+        done = subprocess.run(
+            [self.rig.program, "list", "--json"], env=self.environment_of_verbs(),
+            capture_output=True, text=True, check=True,
+        )
+        listed = {s["path"]: s["state"] for s in json.loads(done.stdout)["sessions"]}
+        return {path: listed[str(path)] for path in self.session_files() if str(path) in listed}
+
+    def sweep(self):
+        """A program that becomes another one by exec leaves a session: an empty one to the next
+        collector that starts here, one that was let go at that very moment to `collect`."""
+        time.sleep(0.1)  # for those that are about to end
+        for number, (path, state) in enumerate(self.states().items()):
+            if state == "orphaned":
+                self.collect(path, f"collected.{number}.gmt")
+        if not self.session_files():
+            return
+        environment = {**os.environ, **self.environment, "LD_PRELOAD": self.rig.library}
+        environment["GPUMEMTRACE"] = f"output={self.root}/last.gmt,quiet"
+        subprocess.run(self.command("processes", "use"), env=environment, cwd=self.work, check=False)
+
+    def recordings(self):
+        """Without their older parts, which are read with them."""
+        return [p for p in sorted(self.out.glob("*.gmt")) if ".part-" not in p.name]
 
     def info(self, path):
         done = subprocess.run(
@@ -66,38 +129,68 @@ class Place:
     def check_recordings(self, allocations, left=None):
         """One complete recording for each number, with so many allocations, `left` of them live."""
         found = []
-        for path in sorted(self.out.glob("*.gmt")):
+        for path in self.recordings():
             info = self.info(path)
+            self.rig.count(info)
             assert info["complete"], (path, info)
             losses = info["losses"]
             lost = sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog"))
             assert losses["written"] == losses["delivered"] and lost == 0, losses
             events = info["events"]
             found.append((events["alloc"], events["free"]))
-            live = [s["allocations"] for s in info["snapshots"] if s["name"] == "exit"]
+            if self.rig.mode == "reattached":
+                continue  # what was taken before is freed in a recording that does not know of it
+            live = [s["allocations"] for s in info["snapshots"] if s["name"] in ("exit", "detach")]
             assert live == [events["alloc"] - events["free"]], (live, events)
             assert left is None or live == [left], live
         counts = sorted(a for a, _ in found)
-        assert counts == sorted(allocations), f"allocations {counts}, should be {allocations}"
+        wanted = sorted(a + attached.CHURN if self.attacher and a else a for a in allocations)
+        if self.rig.mode == "reattached":
+            wanted, counts = sum(wanted), sum(counts)
+            assert counts <= wanted, f"{counts} allocations recorded of {wanted}"
+            return found
+        assert counts == wanted, f"allocations {counts}, should be {wanted}"
         return found
 
-    def collect(self):
-        """What `gpumemtrace collect` makes of the only session."""
-        (session,) = self.session_files()
+    def collect(self, session=None, name="collected.gmt"):
+        """What `gpumemtrace collect` makes of a session, or of the only one."""
+        if session is None:
+            (session,) = self.session_files()
         done = subprocess.run(
-            [self.rig.program, "collect", str(session), "-o", str(self.out / "collected.gmt")],
+            [self.rig.program, "collect", str(session), "-o", str(self.out / name)],
             capture_output=True, text=True, check=False,
         )
         assert done.returncode == 0, done.stderr
 
 
 class Rig:
-    def __init__(self, build):
-        self.build = build
+    """`mode`: "preloaded", or that of attached.py."""
+
+    def __init__(self, build, mode="preloaded"):
+        self.build, self.mode, self.attaches = build, mode, mode != "preloaded"
+        self.attachers = []  # of all places
+        self.tally = collections.Counter()
         self.program = str(build / "bin" / "gpumemtrace")
         self.library = subprocess.run(
             [self.program, "preload-path"], capture_output=True, text=True, check=True
         ).stdout.strip()
+
+    def attachers_of(self, folder):
+        """Those of the case in that folder, which are at their end."""
+        own = [a for a in self.attachers if str(a.place.root).startswith(folder + "/")]
+        for attacher in own:
+            attacher.close()
+            self.attachers.remove(attacher)
+            self.tally["attaches"] += attacher.begun
+            self.tally["clients"] += attacher.clients.connected
+            self.tally["bytes read by clients"] += attacher.clients.read
+        return own
+
+    def count(self, info):
+        self.tally["recordings"] += 1
+        self.tally["events"] += info["losses"]["written"]
+        history = info.get("history") or {}
+        self.tally["parts"] += history.get("files", 1)
 
 
 def own_lines(done):

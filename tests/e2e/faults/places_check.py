@@ -1,18 +1,23 @@
 """Places that are full, missing or not for writing.
 """
 
-from place import Place, check_undisturbed, collectors_of, in_own_mounts, kill_and_wait, whole
+from place import Place, Skipped, check_undisturbed, collectors_of, in_own_mounts, kill_and_wait, whole
 
 
-def shared_memory(rig, folder, mount):
-    """With /dev/shm as mounted; no directory for sessions is named."""
+def shared_memory(rig, folder, mount, has_room=False):
+    """With /dev/shm as mounted; no directory for sessions is named. Where it has no room the session is
+    in unnamed memory, through which nobody can attach."""
     outcomes = []
     for name, traced in (("alone", False), ("traced", True)):
         place = Place(rig, folder, name)
         place.environment = {}
         outcomes.append(place.run("processes", "use", traced=traced, wrap=in_own_mounts(mount)))
     check_undisturbed(*outcomes)
-    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    if rig.attaches and not has_room:
+        assert "no shared memory for its session" in outcomes[1].stderr, outcomes[1].stderr
+        place.check_recordings([])
+        return
+    place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
 
 
@@ -30,7 +35,7 @@ def shared_memory_that_is_read_only(rig, folder):
 
 
 def shared_memory_without_execution(rig, folder):
-    shared_memory(rig, folder, "mount -t tmpfs -o noexec,nosuid,nodev tmpfs /dev/shm")
+    shared_memory(rig, folder, "mount -t tmpfs -o noexec,nosuid,nodev tmpfs /dev/shm", has_room=True)
 
 
 def session_directory_that_nobody_may_write_to(rig, folder):
@@ -40,14 +45,26 @@ def session_directory_that_nobody_may_write_to(rig, folder):
         mount = f"mount -t tmpfs -o ro,mode=0700 tmpfs {place.sessions}"
         outcomes.append(place.run("processes", "use", traced=traced, wrap=in_own_mounts(mount)))
     check_undisturbed(*outcomes)
-    place.wait("a whole recording", lambda: [p for p in place.out.glob("*.gmt") if whole(place, p)])
+    place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
+
+
+def check_that_attach_refuses(place, words):
+    """The program goes on as if nobody had asked, and its session goes with it."""
+    done = place.run("processes", "use")
+    assert done.returncode == 5 and not done.stderr, done
+    assert [said for said in place.attacher.refusals if words in said], place.attacher.refusals
+    place.wait_for_collectors()
 
 
 def output_directory_that_is_read_only(rig, folder):
     place = Place(rig, folder, "traced")
     place.environment["XDG_STATE_HOME"] = str(folder)
     mount = f"mount -t tmpfs -o ro tmpfs {place.out}"
+    if rig.attaches:
+        place.attach_wrap = in_own_mounts(mount)
+        check_that_attach_refuses(place, "cannot be written to. Write elsewhere with: -o FILE")
+        return
     done = place.run("processes", "use", wrap=in_own_mounts(mount))
     assert done.returncode == 5, done
     assert "(Read-only file system where it was asked for)" in done.stderr, done.stderr
@@ -60,6 +77,9 @@ def output_directory_that_has_been_deleted(rig, folder):
     place = Place(rig, folder, "traced")
     place.environment["XDG_STATE_HOME"] = str(folder)
     place.out.rmdir()
+    if rig.attaches:
+        check_that_attach_refuses(place, "does not exist. Write elsewhere with: -o FILE")
+        return
     done = place.run("processes", "use")
     assert done.returncode == 5, done
     assert "(No such file or directory where it was asked for)" in done.stderr, done.stderr
@@ -70,10 +90,15 @@ def output_directory_that_has_been_deleted(rig, folder):
 
 def output_directory_that_is_full(rig, folder):
     """The program goes on; the session keeps what the file had no room for."""
+    if rig.mode == "reattached":
+        raise Skipped("who detaches has the session emptied once its collector is gone")
     place = Place(rig, folder, "traced")
     mount = f"mount -t tmpfs -o size=64k tmpfs {place.out}"
     fill = f"(cat /dev/zero >{place.out}/fill 2>/dev/null || true)"
-    done = place.run("processes", "use", wrap=in_own_mounts(mount, fill))
+    wrap = in_own_mounts(mount, fill)
+    if rig.attaches:
+        place.attach_wrap, place.attach_codes, wrap = wrap, (1,), ()
+    done = place.run("processes", "use", wrap=wrap)
     assert done.returncode == 5, done
     place.wait("its session", lambda: place.session_files(), seconds=1)
     for collector in collectors_of(place):

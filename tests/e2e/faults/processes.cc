@@ -208,6 +208,11 @@ void InASandbox(const std::string& way) {
   UseGpu(3);
 }
 
+// 120 that stay, far apart in time.
+void Hold() {
+  for (int i = 0; i < 120; ++i) UseGpu(400);
+}
+
 void InADeletedDirectory() {
   if (mkdir("gone", 0700) != 0 || chdir("gone") != 0 || rmdir("../gone") != 0) _exit(98);
   UseGpu(1);
@@ -228,6 +233,7 @@ void Take(const std::string& way) {
   if (way == "exec") Exec("exec-2", 1);
   if (way == "exec-2") Exec("use", 3);
   if (way == "long") UseGpu(300000);
+  if (way == "hold") Hold();
   if (way == "stopped") UseGpu(1000), raise(SIGSTOP), UseGpu(1000);
   if (way == "daemon") Daemonise(false);
   if (way == "daemon-late") Daemonise(true);

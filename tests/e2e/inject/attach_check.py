@@ -4,42 +4,36 @@
 Usage: attach_check.py --build BUILD [NAME...]
 """
 
-import argparse
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
+
+import cases
+import jsonschema
+from cases import Skipped
+
+SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 
 
-class Skipped(Exception):
-    pass
-
-
-class Rig:
+class Rig(cases.Rig):
     def __init__(self, build, folder):
-        self.build, self.folder = build, folder
-        self.program = str(build / "bin" / "gpumemtrace")
+        super().__init__(build, folder)
+        (folder / "sessions").mkdir(mode=0o700)
         self.loop = str(build / "tests" / "inject" / "gpu_loop")
+        self.simcuda = str(build / "simcuda")
         self.environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
-        self.started = []
 
-    def start(self, *words, before=(), children=0, **environment):
-        process = subprocess.Popen(
-            [*before, self.loop, *map(str, words)], stdout=subprocess.PIPE, text=True,
-            env={**self.environment, **environment}, start_new_session=True,
-        )
-        self.started.append(process)
-        process.pids = []
-        for _ in range(children or 1):
-            line = process.stdout.readline()
-            assert line.startswith("ready "), line
-            process.pids.append(int(line.split()[1]))
+    def loops(self, *words, before=(), children=0, loop="", **environment):
+        """gpu_loop, or another way of it; `pids` are those of the processes that use the GPU."""
+        process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment})
+        lines = [process.said] + [process.stdout.readline() for _ in range(1, children)]
+        process.pids = [int(line.split()[1]) for line in lines]
         return process
 
     def verb(self, *words, code=0, **more):
@@ -66,31 +60,47 @@ class Rig:
         assert abs(held - kept) < 3, info["events"]
         return info
 
-    def end(self):
-        for process in self.started:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
-
 
 def ends_well(process):
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0 and out.rstrip().endswith("ok"), (process.returncode, out)
 
 
-def brought_in(rig):
-    process = rig.start(6)
+def ways_to_us(pid):
+    """How many words of the data of modules lead to our library: slots of their tables of functions, but
+    of libc's and the loader's, which keep what every library gives them."""
+    ours, data = [], []
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        place, rights, _, _, _, *name = line.split(None, 5)
+        begin, end = (int(x, 16) for x in place.split("-"))
+        file = pathlib.Path(name[0]).name if name and name[0].startswith("/") else ""
+        if file.startswith("libgpumemtrace"):
+            ours.append((begin, end))
+        elif file and rights[0::3] == "rp" and "x" not in rights and not file.startswith(("libc.so", "ld-linux")):
+            data.append((begin, end))
+    count = 0
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for begin, end in data:
+            memory.seek(begin)
+            words = struct.unpack(f"{(end - begin) // 8}Q", memory.read(end - begin))
+            count += sum(any(low <= word < high for low, high in ours) for word in words)
+    return count
+
+
+def brought_in(rig, loop=""):
+    process = rig.loops(6, loop=loop)
+    assert ways_to_us(process.pid) == 0
     said = rig.attach(process.pid, "-o", "run.gmt")
     assert said.stdout == f"recording {process.pid} to {rig.folder}/run.gmt\n", said
     assert f"gpumemtrace detach {process.pid}" in said.stderr, said
     time.sleep(0.7)
+    assert ways_to_us(process.pid) > 3
     again = rig.attach(process.pid, "-o", "other.gmt", code=1)
     assert "is attached to already" in again.stderr and "run.gmt" in again.stderr, again
     assert not (rig.folder / "other.gmt").exists()
     done = rig.verb("detach", process.pid)
     assert done.stdout == f"{rig.folder}/run.gmt\n", done
+    assert ways_to_us(process.pid) == 0
     rig.check_recording("run.gmt")
     rig.verb("detach", process.pid, code=1)
     rig.attach(process.pid, "-o", "run.gmt")
@@ -100,8 +110,39 @@ def brought_in(rig):
     ends_well(process)
 
 
+def brought_into_bound_at_once(rig):
+    """Its slots are read-only since its start (full RELRO)."""
+    brought_in(rig, "_now")
+
+
+def what_it_has(pid):
+    """Descriptors, mappings, threads; and KiB of memory of its own."""
+    folder = pathlib.Path(f"/proc/{pid}")
+    count = [len(list((folder / of).iterdir())) for of in ("fd", "task")]
+    count.append(len((folder / "maps").read_text().splitlines()))
+    return count, int(re.search(r"^RssAnon:\s*(\d+)", (folder / "status").read_text(), re.M)[1])
+
+
+def rounds_leave_no_growth(rig):
+    """The library is brought in and let go again and again, while the program allocates. GMT_TEST_ROUNDS: how often."""
+    rounds = int(os.environ.get("GMT_TEST_ROUNDS", "20"))
+    process = rig.loops(600)
+    for n in range(rounds):
+        rig.attach(process.pid, "-o", f"run{n}.gmt")
+        rig.verb("detach", process.pid)
+        assert rig.info(f"run{n}.gmt")["complete"], n
+        assert ways_to_us(process.pid) == 0, n
+        if n == 2:  # what stays of the first ones is there
+            counts, memory = what_it_has(process.pid)
+    counts_now, memory_now = what_it_has(process.pid)
+    assert counts_now == counts, (counts, counts_now)
+    assert memory_now - memory < 512, (memory, memory_now)
+    print(f"        {rounds} rounds: {counts} descriptors, threads and mappings, {memory_now - memory} KiB more")
+    process.kill()
+
+
 def dormant(rig):
-    process = rig.start(4, GPUMEMTRACE="dormant", LD_PRELOAD=rig.verb("preload-path").stdout.strip())
+    process = rig.loops(4, GPUMEMTRACE="dormant", LD_PRELOAD=rig.verb("preload-path").stdout.strip())
     assert rig.verb("attach", "--check", process.pid).stdout.startswith("Process"), "no answer"
     rig.attach(process.pid, "-o", "run.gmt", "--method", "dormant")
     time.sleep(0.7)
@@ -111,7 +152,7 @@ def dormant(rig):
 
 
 def recorded_to_its_end(rig):
-    process = rig.start(2)
+    process = rig.loops(2)
     rig.attach(process.pid, "-o", "run.gmt")
     ends_well(process)
     deadline = time.monotonic() + 30
@@ -119,11 +160,11 @@ def recorded_to_its_end(rig):
         assert time.monotonic() < deadline, "its collector never finished"
         time.sleep(0.05)
     info = rig.check_recording("run.gmt")
-    assert info["target"]["exit"] in ({"kind": "exited", "code": 0, "known_by": "shim"},) or info["target"]["exit"]["kind"] == "exited", info["target"]
+    assert info["target"]["exit"]["kind"] == "exited", info["target"]
 
 
 def watched(rig):
-    process = rig.start(4)
+    process = rig.loops(4)
     began = time.monotonic()
     rig.attach(process.pid, "-o", "run.gmt", "--watch", "1s")
     assert time.monotonic() - began >= 1
@@ -132,7 +173,7 @@ def watched(rig):
 
 
 def preloaded(rig):
-    process = rig.start(3, GPUMEMTRACE=f"output={rig.folder}/all.gmt,quiet",
+    process = rig.loops(3, GPUMEMTRACE=f"output={rig.folder}/all.gmt,quiet",
                         LD_PRELOAD=rig.verb("preload-path").stdout.strip())
     said = rig.attach(process.pid, "-o", "run.gmt", code=1)
     assert "recorded from its beginning" in said.stderr and f"snapshot {process.pid}" in said.stderr, said
@@ -143,20 +184,104 @@ def preloaded(rig):
 
 def waits_for_a_call(rig):
     """An idle process: attach waits, says so, and leaves nothing when it is interrupted."""
-    process = rig.start(4, "idle")
+    process = rig.loops(5, "idle")
     attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2)
     assert attach.poll() is None
+    assert ways_to_us(process.pid) > 3
     attach.send_signal(signal.SIGINT)
     _, err = attach.communicate(timeout=60)
     assert attach.returncode == 1 and "waiting for the next GPU call" in err and "interrupted" in err, err
     assert not list(rig.folder.glob("*.gmt")), "a file was left"
+    assert ways_to_us(process.pid) == 0, "its calls are still caught"
+    ends_well(process)
+
+
+def start_static(rig, *words, **environment):
+    """Its runtime is linked in and has kept the addresses of the driver's functions."""
+    return rig.loops(*words, loop="_static", LD_LIBRARY_PATH=rig.simcuda,
+                     SIMCUDA_LOG=str(rig.folder / "log"), **environment)
+
+
+# What gives memory or addresses, and what takes them away.
+OF_MEMORY = {"cuMemAlloc_v2", "cuMemFree_v2"}
+OF_OTHER_KINDS = {"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
+                  "cuArrayCreate_v2", "cuArrayDestroy", "cuMipmappedArrayCreate", "cuMipmappedArrayDestroy",
+                  "cuMemHostAlloc", "cuMemFreeHost", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemFreeAsync",
+                  "cuGraphAddMemAllocNode", "cuGraphAddMemFreeNode", "cuIpcOpenMemHandle_v2", "cuIpcCloseMemHandle"}
+
+
+def calls_of_device(rig):
+    """What the device was asked, in its order: (call, address or handle, size)."""
+    lines = map(json.loads, (rig.folder / "log").read_text().splitlines())
+    return [(line["call"], line["address"] or line["handle"], line["size"]) for line in lines
+            if line["call"] in OF_MEMORY | OF_OTHER_KINDS and line["result"] == 0]
+
+
+def check_equals_device(rig, path, least, calls=frozenset(OF_MEMORY)):
+    """Between attach and detach each call of the device's is there once, in its order."""
+    events = [json.loads(line) for line in rig.verb("cat", "--json", path).stdout.splitlines()]
+    recorded = [(e["api"], e["address"], e.get("size")) for e in events
+                if "address" in e and e["kind"] not in ("free_done", "context_create")]
+    assert {call for call, _, _ in recorded} == calls, recorded[:20]
+    assert len(recorded) >= least, len(recorded)
+    # What was taken before the attach has no size when it goes.
+    for i, (call, address, size) in enumerate(recorded):
+        assert size is not None or all(address != before for _, before, _ in recorded[:i]), (call, i)
+    truth = calls_of_device(rig)
+
+    def same(asked, told):
+        return asked[:2] == told[:2] and told[2] in (None, asked[2])
+
+    begins = [i for i in range(len(truth)) if same(truth[i], recorded[0])]
+    assert any(len(truth) - i >= len(recorded) and all(map(same, truth[i:], recorded)) for i in begins), (
+        "the recording is no piece of what the device was asked", recorded[:6], len(recorded), len(truth))
+
+
+def static_runtime(rig):
+    process = start_static(rig, 8)
+    for round in range(2):
+        rig.attach(process.pid, "-o", f"run{round}.gmt")
+        time.sleep(1)
+        rig.verb("detach", process.pid)
+        check_equals_device(rig, f"run{round}.gmt", 100)
+        info = rig.info(f"run{round}.gmt")
+        assert info["complete"], info
+        sources = json.dumps(info["sources"])
+        assert "past the hooks" in sources and "from before: the program" in sources, sources
+    deadline = time.monotonic() + 5
+    while len(os.listdir(f"/proc/{process.pid}/task")) != 1:
+        assert time.monotonic() < deadline, "a thread of ours has stayed"
+        time.sleep(0.02)
+    ends_well(process)
+
+
+def static_runtime_of_all_kinds(rig):
+    """Virtual memory, arrays, pinned and managed memory, a pool's, a graph's, another process's."""
+    process = start_static(rig, 6, "kinds")
+    rig.attach(process.pid, "-o", "run.gmt")
+    time.sleep(1)
+    rig.verb("detach", process.pid)
+    check_equals_device(rig, "run.gmt", 100, OF_MEMORY | OF_OTHER_KINDS)
+    ends_well(process)
+
+
+def static_runtime_without_cupti(rig):
+    """Nothing of it can be seen: both halves of that are said, and the program goes on."""
+    process = start_static(rig, 5, GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
+    rig.attach(process.pid, "-o", "run.gmt")
+    time.sleep(0.5)
+    rig.verb("detach", process.pid)  # which no call of the program's would notice
+    info = rig.info("run.gmt")
+    assert info["complete"] and info["events"].get("alloc", 0) == 0, info
+    sources = json.dumps(info["sources"])
+    assert "seen only while cupti is on" in sources and "was not found" in sources, sources
     ends_well(process)
 
 
 def all_ranks(rig):
-    process = rig.start(5, 2, children=2)
+    process = rig.loops(5, 2, children=2)
     said = rig.attach(process.pid, code=1)
     for pid in process.pids:
         assert f"gpumemtrace attach {pid}" in said.stderr, said
@@ -171,12 +296,71 @@ def all_ranks(rig):
     assert process.returncode == 0
 
 
+def workers_of_a_rank(rig):
+    """Forks that have no more than their parent's driver are no ranks, and nobody waits for them."""
+    process = rig.loops(8, "workers", before=("timeout", "60"))
+    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
+    assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
+    rig.check_recording(f"run.{process.pids[0]}.gmt")
+    process.communicate(timeout=60)
+
+
+def rank_that_does_nothing(rig):
+    """The others do not wait for it for ever."""
+    process = rig.loops(25, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 25'), children=2)
+    active = process.pid
+    idle = next(pid for pid in process.pids if pid != active)
+    said = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
+    assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in said.stderr, said
+    assert not (rig.folder / f"run.{idle}.gmt").exists()
+    rig.check_recording(f"run.{active}.gmt")
+    process.kill()
+    os.kill(idle, signal.SIGKILL)
+    process.communicate(timeout=60)
+
+
+def watched_ranks(rig):
+    """Verdicts of several processes while they run: each line says whose it is."""
+    process = rig.loops(14, 2, children=2)
+    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt", "--watch", "8s")
+    lines = said.stdout.splitlines()
+    for rank, pid in enumerate(sorted(process.pids)):
+        who = f"{pid} rank {rank}: "
+        assert f"recording {pid} to {rig.folder}/run.{rank}.gmt" in lines, said
+        own = [line.removeprefix(who) for line in lines if line.startswith(who)]
+        live = [line for line in own if line.startswith("[")]
+        assert live and "watched; " in live[0], (rank, said)
+        final = rig.verb("leaks", f"run.{rank}.gmt").stdout.splitlines()[0]
+        assert final in own, (final, said)
+        rig.check_recording(f"run.{rank}.gmt")
+    strays = [line for line in lines
+              if not re.match(r"(\d+ rank [01]: |recording \d+ to )", line)]
+    assert not strays, strays
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
+def watched_ranks_in_json(rig):
+    process = rig.loops(10, 2, children=2)
+    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "4s", "--json")
+    objects = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
+    updates = [o for o in objects if o["schema"] == "gpumemtrace.watch/1"]
+    assert {o["pid"] for o in updates} == set(process.pids), said
+    schema = json.loads((SCHEMAS / "watch.schema.json").read_text(encoding="utf-8"))
+    for update in updates:
+        jsonschema.validate(update, schema)
+    answers = [o for o in objects if o["schema"] == "gpumemtrace.leaks/1"]
+    assert {o["file"] for o in answers} == {f"{rig.folder}/run.{pid}.gmt" for pid in process.pids}
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
 def container(rig):
     """A process in other mount and PID namespaces, with sessions of its own."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
-    unshare = rig.start(5, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
+    unshare = rig.loops(5, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
                         GPUMEMTRACE_DIR="/dev/shm/sessions")
     assert unshare.pids == [1], unshare.pids
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
@@ -189,34 +373,65 @@ def container(rig):
     ends_well(unshare)
 
 
-CASES = [brought_in, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, all_ranks, container]
+def locked(rig):
+    """A program that has locked all its memory: what a detach gives back goes all the same."""
+    process = rig.loops(6, "locked")
+    for round in range(2):
+        rig.attach(process.pid, "-o", f"run{round}.gmt")
+        time.sleep(0.7)
+        rig.verb("detach", process.pid)
+        rig.check_recording(f"run{round}.gmt")
+        (session,) = (rig.folder / "sessions").glob("*.session")
+        assert session.stat().st_blocks * 512 < 1 << 20, "the session has kept its memory"
+    ends_well(process)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    failed = skipped = 0
-    chosen = [case for case in CASES if not args.names or case.__name__ in args.names]
-    for case in chosen:
-        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-attach.") as folder:
-            (pathlib.Path(folder) / "sessions").mkdir(mode=0o700)
-            rig = Rig(args.build.resolve(), pathlib.Path(folder))
-            try:
-                case(rig)
-                print(f"ok      {case.__name__}", flush=True)
-            except Skipped as why:
-                skipped += 1
-                print(f"skipped {case.__name__}: {why}", flush=True)
-            except Exception:  # noqa: BLE001  one failing case must not hide the others
-                failed += 1
-                print(f"FAILED  {case.__name__}\n{traceback.format_exc()}", flush=True)
-            finally:
-                rig.end()
-    print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+def full_directory(rig):
+    """No shared memory is left, when the library comes and at a later attach: said, and the program goes on."""
+    if os.geteuid() != 0:
+        raise Skipped("takes root")
+    script = 'mount --make-rprivate /; mount -t tmpfs -o size=48m,mode=0755 none /dev/shm; exec "$@"'
+    process = rig.loops(8, before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
+    shm = pathlib.Path(f"/proc/{process.pid}/root/dev/shm")
+    os.mkdir(shm / "sessions", 0o700)
+
+    def fill():
+        filler = os.open(shm / "filler", os.O_CREAT | os.O_WRONLY)
+        try:
+            while True:
+                os.write(filler, bytes(1 << 20))
+        except OSError:
+            os.close(filler)
+
+    fill()
+    said = rig.attach(process.pid, "-o", "run.gmt", code=1)
+    assert "there is no shared memory for it" in said.stderr, said
+    os.unlink(shm / "filler")
+    ends_well(process)
+
+    process = rig.loops(8, before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
+    shm = pathlib.Path(f"/proc/{process.pid}/root/dev/shm")
+    os.mkdir(shm / "sessions", 0o700)
+    rig.attach(process.pid, "-o", "run.gmt")
+    time.sleep(0.7)
+    rig.verb("detach", process.pid)
+    rig.check_recording("run.gmt")
+    fill()
+    said = rig.attach(process.pid, "-o", "more.gmt", code=1)
+    assert "No space left on device" in said.stderr, said
+    os.unlink(shm / "filler")
+    rig.attach(process.pid, "-o", "more.gmt")
+    time.sleep(0.7)
+    rig.verb("detach", process.pid)
+    rig.check_recording("more.gmt")
+    ends_well(process)
+
+
+CASES = [brought_in, brought_into_bound_at_once, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
+         static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory, all_ranks, workers_of_a_rank, rank_that_does_nothing,
+         watched_ranks, watched_ranks_in_json,
+         container]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.main(__doc__, CASES, Rig, "/dev/shm"))

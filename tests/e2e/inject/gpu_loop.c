@@ -1,13 +1,18 @@
 /* Allocates and frees for so many seconds: every tenth block is kept. With a number of children, they do
- * and it waits for them, as a launcher does. With "idle" it makes no call after the first.
+ * and it waits for them, as a launcher does. With "idle" it makes no call after the first; with "locked" all
+ * its memory is locked, now and in future; with "kinds" it takes memory of every kind: arrays, pinned,
+ * managed, from a pool, mapped by hand, of a graph, and of another process.
+ * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it.
  *
- *   gpu_loop SECONDS [CHILDREN|idle]
+ *   gpu_loop SECONDS [CHILDREN|idle|locked|kinds|workers]
  */
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,15 +23,123 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int work(double seconds, int idle) {
+/* By addresses that were asked for at the start. */
+static struct {
+  CUresult (*reserve)(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+  CUresult (*unreserve)(CUdeviceptr, size_t);
+  CUresult (*create)(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*,
+                     unsigned long long);
+  CUresult (*release)(CUmemGenericAllocationHandle);
+  CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+  CUresult (*unmap)(CUdeviceptr, size_t);
+} driver;
+
+static int find(const char* name, void* place) {
+  enum cudaDriverEntryPointQueryResult found;
+  return cudaGetDriverEntryPointByVersion(name, (void**)place, CUDART_VERSION, cudaEnableDefault,
+                                          &found) == cudaSuccess &&
+         found == cudaDriverEntryPointSuccess;
+}
+
+static int find_driver(void) {
+  return find("cuMemAddressReserve", &driver.reserve) &&
+         find("cuMemAddressFree", &driver.unreserve) && find("cuMemCreate", &driver.create) &&
+         find("cuMemRelease", &driver.release) && find("cuMemMap", &driver.map) &&
+         find("cuMemUnmap", &driver.unmap);
+}
+
+static int of_runtimes_kinds(void) {
+  const struct cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+  const struct cudaExtent extent = {64, 64, 0};
+  cudaArray_t array;
+  cudaMipmappedArray_t levels;
+  void *pinned, *managed, *pooled;
+  return cudaMallocArray(&array, &floats, 64, 64, 0) == cudaSuccess &&
+         cudaFreeArray(array) == cudaSuccess &&
+         cudaMallocMipmappedArray(&levels, &floats, extent, 3, 0) == cudaSuccess &&
+         cudaFreeMipmappedArray(levels) == cudaSuccess &&
+         cudaMallocHost(&pinned, 8192) == cudaSuccess && cudaFreeHost(pinned) == cudaSuccess &&
+         cudaMallocManaged(&managed, 8192, cudaMemAttachGlobal) == cudaSuccess &&
+         cudaFree(managed) == cudaSuccess && cudaMallocAsync(&pooled, 8192, 0) == cudaSuccess &&
+         cudaFreeAsync(pooled, 0) == cudaSuccess;
+}
+
+/* A graph that is never launched: its nodes say what they would take. */
+static int of_graphs(void) {
+  struct cudaMemAllocNodeParams memory = {
+      .poolProps = {.allocType = cudaMemAllocationTypePinned,
+                    .location = {.type = cudaMemLocationTypeDevice}},
+      .bytesize = 90001};
+  cudaGraph_t graph;
+  cudaGraphNode_t taken, given;
+  return cudaGraphCreate(&graph, 0) == cudaSuccess &&
+         cudaGraphAddMemAllocNode(&taken, graph, NULL, 0, &memory) == cudaSuccess &&
+         cudaGraphAddMemFreeNode(&given, graph, &taken, 1, memory.dptr) == cudaSuccess &&
+         cudaGraphDestroy(graph) == cudaSuccess;
+}
+
+static cudaIpcMemHandle_t of_other;
+
+/* Another process, that has memory to share for as long as this one is there. */
+static int start_other(void) {
+  int there[2], back[2];
+  if (pipe(there) != 0 || pipe(back) != 0) return 0;
+  const pid_t other = fork();
+  if (other == 0) {
+    void* memory;
+    char end;
+    close(there[1]);
+    if (cudaMalloc(&memory, 3 << 20) != cudaSuccess) _exit(1);
+    if (cudaIpcGetMemHandle(&of_other, memory) != cudaSuccess) _exit(1);
+    if (write(back[1], &of_other, sizeof(of_other)) != sizeof(of_other)) _exit(1);
+    _exit(read(there[0], &end, 1) == 0 ? 0 : 1);
+  }
+  close(there[0]);
+  return other > 0 && read(back[0], &of_other, sizeof(of_other)) == sizeof(of_other);
+}
+
+static int of_others(void) {
+  void* theirs;
+  return cudaIpcOpenMemHandle(&theirs, of_other, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess &&
+         cudaIpcCloseMemHandle(theirs) == cudaSuccess;
+}
+
+static int of_drivers_kinds(void) {
+  const size_t size = 2 << 20;
+  const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                          .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+  CUdeviceptr address;
+  CUmemGenericAllocationHandle physical;
+  return driver.reserve(&address, size, 0, 0, 0) == CUDA_SUCCESS &&
+         driver.create(&physical, size, &properties, 0) == CUDA_SUCCESS &&
+         driver.map(address, size, 0, physical, 0) == CUDA_SUCCESS &&
+         driver.unmap(address, size) == CUDA_SUCCESS && driver.release(physical) == CUDA_SUCCESS &&
+         driver.unreserve(address, size) == CUDA_SUCCESS;
+}
+
+static void start_workers(double seconds) {
+  for (int i = 0; i < 2; ++i) {
+    if (fork() != 0) continue;
+    usleep((useconds_t)(seconds * 1e6));
+    _exit(0);
+  }
+}
+
+static int work(double seconds, int idle, int kinds, int workers) {
   void *first, *block, *kept;
+  if (kinds && !start_other()) return 1;  // before this one has used the GPU
   if (cudaMalloc(&first, 1 << 20) != cudaSuccess) return 1;
+  if (kinds && !find_driver()) return 1;
+  if (workers) start_workers(seconds);
   printf("ready %d\n", (int)getpid());
   fflush(stdout);
   const double end = now() + seconds;
   for (long n = 0; now() < end; ++n) {
     usleep(2000);
     if (idle) continue;
+    // libc has every thread follow, those that others began too.
+    if (n % 50 == 0 && setuid(getuid()) != 0) return 1;
+    if (kinds && !(of_drivers_kinds() && of_runtimes_kinds() && of_graphs() && of_others())) return 1;
     if (cudaMalloc(&block, 4096) != cudaSuccess) return 1;
     if (n % 10 == 0 && cudaMalloc(&kept, 8192) != cudaSuccess) return 1;
     if (cudaFree(block) != cudaSuccess) return 1;
@@ -38,7 +151,11 @@ static int work(double seconds, int idle) {
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? atof(argv[1]) : 1;
   const int idle = argc > 2 && strcmp(argv[2], "idle") == 0;
-  const int children = argc > 2 && !idle ? atoi(argv[2]) : 0;
+  const int locked = argc > 2 && strcmp(argv[2], "locked") == 0;
+  if (locked && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 2;
+  const int kinds = argc > 2 && strcmp(argv[2], "kinds") == 0;
+  const int workers = argc > 2 && strcmp(argv[2], "workers") == 0;
+  const int children = argc > 2 && !idle && !locked && !kinds && !workers ? atoi(argv[2]) : 0;
   for (int i = 0; i < children; ++i) {
     if (fork() == 0) {
       char rank[16];
@@ -48,7 +165,7 @@ int main(int argc, char** argv) {
       _exit(1);
     }
   }
-  if (children == 0) return work(seconds, idle);
+  if (children == 0) return work(seconds, idle, kinds, workers);
   while (wait(NULL) > 0) {
   }
   return 0;

@@ -78,8 +78,10 @@ class Injection:
         self.kind = kind
         self.tries = 0
         self.loaded = False
-        # Half are let finish; of the others, most are killed at a stage.
-        self.end_at = self.random.choice([0] * STAGES + list(range(1, STAGES + 1)))
+        # Half of each kind are let finish; the others are killed, at each stage in turn, some at any moment.
+        is_killed = (number + number // len(KINDS)) % 2 == 0
+        self.end_at = 1 + number // 2 % STAGES if is_killed else 0
+        self.was_reached = False
         self.kill_after = self.random.random() * 0.02 if self.random.random() < 0.1 else None
 
     def start(self):
@@ -102,6 +104,7 @@ class Injection:
             time.sleep(self.kill_after)
             subprocess.run(["pkill", "-KILL", "-P", str(tool.pid)], check=False)  # the child that works
         out, err = tool.communicate(timeout=60)
+        self.was_reached = f"ended at stage {self.end_at}\n" in err
         return tool.returncode, out, err
 
     def run(self):
@@ -166,6 +169,10 @@ def main():
         of_kind = [i for i, _ in done if i.kind == kind]
         print(f"{kind:<11} {len(of_kind):4} injections, {sum(i.loaded for i in of_kind):4} finished, "
               f"most looks {max((i.tries for i in of_kind), default=0)}")
+    reached = [sum(i.was_reached for i, _ in done if i.end_at == stage) for stage in range(1, STAGES + 1)]
+    print(f"killed at stages 1 to {STAGES}: {' '.join(map(str, reached))}")
+    if not args.only and args.count >= 60 and 0 in reached:
+        failures.append(f"at stage {reached.index(0) + 1} nobody was killed")
     for failure in failures:
         print(f"FAILED {failure}   (again: --seed {args.seed})")
     print(f"{args.count - len(failures)} passed, {len(failures)} failed")

@@ -8,33 +8,29 @@ namespaces are real ones (unshare), which takes root; without it those cases are
 Usage: refusals_check.py --build BUILD [NAME...]
 """
 
-import argparse
 import ctypes
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
+
+import cases
+from cases import Skipped
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 
 
-class Skipped(Exception):
-    pass
-
-
-class Rig:
+class Rig(cases.Rig):
     def __init__(self, build, folder):
-        self.build, self.folder = build, folder
-        self.program = str(build / "bin" / "gpumemtrace")
+        super().__init__(build, folder)
+        folder.chmod(0o777)
         self.tool = str(build / "tests" / "inject" / "inject_tool")
         self.probe = str(build / "tests" / "inject" / "probe.so")
-        self.started = []
 
     def compiled(self, *command):
         """refuser.c, by this compiler and these flags."""
@@ -44,17 +40,8 @@ class Rig:
             binary.chmod(0o755)
         return binary
 
-    def start(self, *command, **more):
-        process = subprocess.Popen(
-            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more
-        )
-        self.started.append(process)
-        process.said = process.stdout.readline()
-        assert process.said.startswith("ready"), process.said
-        return process
-
     def refuser(self, what, compiler=("cc",), **more):
-        return self.start(self.compiled(*compiler), what, **more)
+        return self.start(self.compiled(*compiler), what, stdin=subprocess.PIPE, **more)
 
     def attach(self, pid, *options, **more):
         return subprocess.run(
@@ -78,11 +65,6 @@ class Rig:
     def inject(self, pid, *options, **more):
         return subprocess.run([self.tool, "--pid", str(pid), "--library", self.probe, *options],
                               capture_output=True, text=True, timeout=60, check=False, **more)
-
-    def end(self):
-        for process in self.started:
-            process.kill()
-            process.wait()
 
 
 def is_alive(process, state="S"):
@@ -116,7 +98,7 @@ def no_number(rig):
 def a_thread(rig):
     process = rig.refuser("leaderless")
     tasks = [int(t) for t in os.listdir(f"/proc/{process.pid}/task") if int(t) != process.pid]
-    rig.refused(tasks[0], f"thread of process {process.pid}.*gpumemtrace attach {process.pid}|thread of process")
+    rig.refused(tasks[0], f"(?s)thread of process {process.pid}.*gpumemtrace attach {process.pid}")
 
 
 def first_thread_gone(rig):
@@ -140,7 +122,7 @@ def stopped(rig):
     process = rig.refuser("plain")
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.05)
-    rig.refused(process.pid, f"stopped by a signal.*|kill -CONT {process.pid}")
+    rig.refused(process.pid, f"(?s)stopped by a signal.*kill -CONT {process.pid}")
     is_alive(process, "T")
     process.send_signal(signal.SIGCONT)
     is_alive(process)
@@ -198,6 +180,44 @@ def musl_static(rig):
     rig.refused(rig.refuser("plain", ("musl-gcc", "-static")).pid, "static program")
 
 
+# ---- Locks ---------------------------------------------------------------------------------------
+
+
+def start_allocator(rig, *words, flags=()):
+    binary = rig.folder / "server"  # a name that tells nothing
+    subprocess.run(["cc", "-O1", "-fno-builtin", "-w", *flags, HERE / "own_allocator.c", "-o", binary, "-lpthread"],
+                   check=True)
+    return rig.start(binary, *words)
+
+
+def goes_on(process):
+    """It allocates still: what lies in the pipe is taken, and then more comes."""
+    for _ in range(3):
+        assert select.select([process.stdout], [], [], 60)[0], "it allocates no more"
+        os.read(process.stdout.fileno(), 1 << 20)
+
+
+def allocator_of_its_own(rig, flags=()):
+    """Linked in, where no file's name tells: its lock is the loader's, too."""
+    process = start_allocator(rig, flags=flags)
+    done = rig.inject(process.pid)
+    if done.returncode != 0:
+        assert re.search("no safe moment .* inside of malloc", done.stderr + done.stdout), done
+    goes_on(process)
+
+
+def allocator_whose_malloc_has_other_names(rig):
+    """As those of tcmalloc, mimalloc and AddressSanitizer have: any of them may come first."""
+    allocator_of_its_own(rig, flags=("-DALIASED", "-rdynamic"))
+
+
+def allocator_of_its_own_and_a_thread_that_waits(rig):
+    process = start_allocator(rig, "sleeper")
+    done = rig.inject(process.pid)
+    assert done.returncode == 0, done
+    goes_on(process)
+
+
 # ---- Seccomp -------------------------------------------------------------------------------------
 
 
@@ -218,6 +238,29 @@ def harmless_filter(rig):
     done = rig.check(process.pid)
     assert done.returncode == 0 and "its filters allow" in done.stdout, done
     assert rig.inject(process.pid).returncode == 0
+    is_alive(process)
+
+
+def filter_that_allows_loading_alone(rig):
+    """What the library does once it is loaded would end the process."""
+    process = rig.refuser("seccomp-few")
+    rig.refused(process.pid, "would end it")
+    is_alive(process)
+
+
+def filter_that_allows_what_is_asked_about(rig):
+    """No call is made but those that the check asks about."""
+    process = rig.refuser("seccomp-enough")
+    done = rig.check(process.pid)
+    assert done.returncode == 0 and "its filters allow" in done.stdout, done
+    attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", str(rig.folder / "run.gmt")],
+                              stderr=subprocess.PIPE, text=True)
+    for line in attach.stderr:  # it has been brought in, and has a session
+        if "waiting for the next GPU call" in line:
+            break
+    attach.send_signal(signal.SIGINT)
+    _, rest = attach.communicate(timeout=60)
+    assert attach.returncode == 1 and "interrupted" in rest, rest
     is_alive(process)
 
 
@@ -345,51 +388,24 @@ def launcher(rig):
     simulated = [str(rig.build / "simcuda" / "with-simcuda"), "/usr/bin/python3", "-c",
                  "import ctypes, time; ctypes.CDLL('libcuda.so.1'); print('ready', flush=True); time.sleep(100)"]
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in simulated)
-    process = rig.start("sh", "-c", f"{quoted} & wait", start_new_session=True)
-    try:
-        done = rig.attach(process.pid)
-        assert done.returncode == 1, done
-        found = re.search(r"uses no GPU, but a child of it does:\n  gpumemtrace attach (\d+)", done.stderr)
-        assert found, done.stderr
-        status = pathlib.Path(f"/proc/{found.group(1)}/status").read_text()
-        assert f"PPid:\t{process.pid}" in status, status
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
+    process = rig.start("sh", "-c", f"{quoted} & wait")
+    done = rig.attach(process.pid)
+    assert done.returncode == 1, done
+    found = re.search(r"uses no GPU, but a child of it does:\n  gpumemtrace attach (\d+)", done.stderr)
+    assert found, done.stderr
+    status = pathlib.Path(f"/proc/{found.group(1)}/status").read_text()
+    assert f"PPid:\t{process.pid}" in status, status
 
 
 CASES = [
     no_such_process, no_number, a_thread, first_thread_gone, zombie, kernel_thread, stopped, uninterruptible,
     traced, other_user, root_may, undumpable, static, musl, musl_static, filter_that_kills,
-    filter_that_refuses, harmless_filter, unreadable_filter, strict_seccomp, unloadable, slow_call,
+    filter_that_refuses, harmless_filter, filter_that_allows_loading_alone,
+    filter_that_allows_what_is_asked_about, allocator_of_its_own, allocator_whose_malloc_has_other_names,
+    allocator_of_its_own_and_a_thread_that_waits, unreadable_filter, strict_seccomp, unloadable, slow_call,
     two_at_once, container, user_namespace, container_without_a_place, link_out_of_a_container, launcher,
 ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    failed = skipped = 0
-    chosen = [case for case in CASES if not args.names or case.__name__ in args.names]
-    for case in chosen:
-        with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="gmt-inject.") as folder:
-            os.chmod(folder, 0o777)
-            rig = Rig(args.build.resolve(), pathlib.Path(folder))
-            try:
-                case(rig)
-                print(f"ok      {case.__name__}", flush=True)
-            except Skipped as why:
-                skipped += 1
-                print(f"skipped {case.__name__}: {why}", flush=True)
-            except Exception:  # noqa: BLE001  one failing case must not hide the others
-                failed += 1
-                print(f"FAILED  {case.__name__}\n{traceback.format_exc()}", flush=True)
-            finally:
-                rig.end()
-    print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.main(__doc__, CASES, Rig, "/var/tmp"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills traced processes and their collectors at random instants, and checks what is left.
 
-Usage: kill_check.py --build DIR [--count N] [--stops N] [--seed N] [--keep]
+Usage: kill_check.py --build DIR [--count N] [--stops N] [--attaches N] [--seed N] [--keep]
 
 Each of --count trials (default 20) starts a program on the simulated device, waits for a random
 time (from before its first GPU call to amid its work) and sends SIGKILL to the target, to its
@@ -9,6 +9,7 @@ collector, or to both; or kills the collector and lets `gpumemtrace collect` tak
 target lives. --stops trials (default 2) stop the collector until the ring has gone round several
 times. Afterwards every recording must be readable and true to the device's log (verdict.py), an
 orphaned session must be collectable, and nothing may be left: no process, no session, no other file.
+--attaches trials (default 6) attach to the program and kill whoever has a part in that (attached.py).
 
 The seed is printed; --seed repeats. --keep leaves the folder of a failed trial. The last line of the
 output is "N passed, N failed".
@@ -29,6 +30,7 @@ import tempfile
 import time
 import traceback
 
+import attached
 import verdict
 
 TAIL, COLLECTOR_PID = 4096, 4096 + 256  # session/layout.h, Control
@@ -52,15 +54,23 @@ class Trial:
             "GPUMEMTRACE_DIR": str(self.sessions),
             "GPUMEMTRACE": f"output={folder}/run.gmt,quiet{options}",
         }
-        self.target = None
+        self.target, self.clients = None, 0
 
-    def start(self, *options):
-        library = self.build / "lib" / "libgpumemtrace.so"
+    def start(self, *options, preload=True):
+        self.target = self.launch(self.environment, *options, preload=preload)
+
+    def start_another(self, *options):
+        """Recorded to last.gmt; its collector looks after what others left."""
+        more = {"GPUMEMTRACE": f"output={self.folder}/last.gmt,quiet", "SIMCUDA_LOG": "/dev/null"}
+        return self.launch({**self.environment, **more}, *options)
+
+    def launch(self, environment, *options, preload=True):
+        library = {"LD_PRELOAD": str(self.build / "lib" / "libgpumemtrace.so")} if preload else {}
         command = [self.build / "simcuda" / "with-simcuda"]
         command += [self.build / "tests" / "programs" / "driver_alloc", "--threads", THREADS]
-        self.target = subprocess.Popen(
+        return subprocess.Popen(
             list(map(str, [*command, *options])),
-            env={**self.environment, "LD_PRELOAD": str(library)},
+            env={**environment, **library},
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
 
@@ -199,6 +209,9 @@ def collect_what_waits(trial):
             return False
         listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
         here[:] = [s for s in listed if s["path"].startswith(str(trial.sessions))]
+        # One that was just becoming a collector had no environment to be known by: it has now, or is done.
+        if trial.processes() or not all(pathlib.Path(s["path"]).exists() for s in here):
+            return False
         return all(s["state"] != "recording" for s in here)
 
     trial.wait("the end of the collector", nothing_is_recording)
@@ -285,6 +298,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--stops", type=int, default=2)
+    parser.add_argument("--attaches", type=int, default=6)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GMT_TEST_SEED", 0)))
     parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
@@ -292,6 +306,7 @@ def main():
     print(f"seed {seed} (--seed or GMT_TEST_SEED repeats)", flush=True)
     tally, failed = collections.Counter(), 0
     trials = [(killed, "")] * args.count + [(stopped, f",ring={SMALL_RING * 64}")] * args.stops
+    trials += [(attached.attached, "")] * args.attaches
     for number, (what, options) in enumerate(trials):
         chance = random.Random(seed * 1000003 + number)
         folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-kill."))

@@ -167,15 +167,16 @@ def run_cases(rig, cases):
     return 1 if failed else 0
 
 
-def main_of_cases(cases, description):
-    """What a check of PyTorch does when it is called: (name, case) in turn, or those that are named."""
+def main_of_cases(cases, description, torch=True):
+    """What a check does when it is called: (name, case) in turn, or those that are named. `torch`: of PyTorch."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--python")
+    if torch:
+        parser.add_argument("--python")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    python = find_python(args.python)
-    if python is None:
+    python = find_python(args.python) if torch else None
+    if torch and python is None:
         sys.exit("no Python with PyTorch: run scripts/setup --test, or set GMT_TORCH_PYTHON")
     chosen = [(name, case) for name, case in cases if not args.names or name in args.names]
     return run_cases(Rig(args.build.resolve(), python), chosen)

@@ -117,6 +117,30 @@ def stripped_recording_names_no_folder_of_the_user(rig, folder):
     assert allocations[0] == allocations[1] > 0, allocations
 
 
+def parts_of_a_stripped_recording_name_no_folder_either(rig, folder):
+    """Each of them, while they are written and in a copy that is made of them afterwards."""
+    runtime = next((rig.build / "simcuda").glob("libcudart.so.1*"))
+    home = folder / "home-of-ann"
+    home.mkdir()
+    program = home / "growing.py"
+    shutil.copy(recording_rig.PROGRAMS / "growing.py", program)
+    limits = ["--max-size", "64MiB", "--max-time", "120s", "--rotate", "600"]  # parts of 0.2 s
+    secret = b"home-of-ann"
+    for name, options in (("plain", ()), ("stripped", ("--strip-paths", "--strip-args"))):
+        (folder / name).mkdir()
+        recorded = rig.run(folder / name, [sys.executable, program, runtime, "1"], options=[*limits, *options])
+        files = sorted((folder / name).glob("*.gmt"))
+        assert len(files) >= 3, files
+        for file in files:
+            told = everything_in(recorded, file)
+            assert (secret in told) == (name == "plain"), file
+    plain = recording_rig.Recording(rig, folder / "plain", None)
+    given = folder / "given.gmt"
+    plain.verb("export", "--format", "gmt", "--strip-paths", "--strip-args", plain.path, "-o", given)
+    assert secret not in everything_in(plain, given)
+    assert plain.info(given)["events"] == plain.info()["events"], "all parts are in the copy"
+
+
 def exported_files_can_be_stripped_too(rig, folder):
     home = folder / "home-of-ann"
     home.mkdir()
@@ -153,6 +177,7 @@ CASES = [
     recording_does_not_follow_a_link,
     environment_is_not_in_the_recording,
     stripped_recording_names_no_folder_of_the_user,
+    parts_of_a_stripped_recording_name_no_folder_either,
     exported_files_can_be_stripped_too,
     set_user_id_program_is_left_alone,
 ]

@@ -5,7 +5,6 @@ device. Every key, a resize, programs that begin and end, and the terminal as it
 Usage: top_check.py --build build/dev [NAME...]
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -84,6 +83,10 @@ def held(rig, folder, name="one", mib=HOLD_MIB):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
+        deadline = time.monotonic() + 20
+        while list((folder / "sessions").glob(f"*{process.pid}*")):
+            assert time.monotonic() < deadline, "the collector never finished"
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -148,6 +151,18 @@ def every_key_does_what_help_says(rig, folder):
     events = recording.events(folder / "one.gmt")
     assert any(e["kind"] == "mark" and e["name"] == "here" for e in events), "the mark is not in the recording"
     assert recording.info(folder / "one.gmt")["snapshots"], "no snapshot"
+
+
+def what_is_frozen_stays(rig, folder):
+    with terminal(rig, folder, "--interval 0.2") as screen, held(rig, folder, "one", 64):
+        screen.until("64.0 MiB in 1 process")
+        screen.type("f")
+        screen.until("FROZEN")
+        with held(rig, folder, "two", 32):
+            time.sleep(1)  # five of its intervals
+            assert "64.0 MiB in 1 process" in screen.text()
+            screen.type("f")
+            screen.until("96.0 MiB in 2 processes")
 
 
 def follows_a_resize(rig, folder):
@@ -221,6 +236,7 @@ def collector_that_is_stopped_holds_nobody_up(rig, folder):
 CASES = [
     shows_what_is_held_and_gives_the_terminal_back,
     every_key_does_what_help_says,
+    what_is_frozen_stays,
     follows_a_resize,
     processes_come_and_go,
     printed_once_for_programs,
@@ -228,17 +244,7 @@ CASES = [
 ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
+if __name__ == "__main__":
     if shutil.which("tmux") is None:
         sys.exit("tmux is missing: run scripts/setup --test")
-    rig = recording_rig.Rig(args.build.resolve(), None)
-    chosen = [(case.__name__, case) for case in CASES if not args.names or case.__name__ in args.names]
-    return recording_rig.run_cases(rig, chosen)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(recording_rig.main_of_cases([(case.__name__, case) for case in CASES], __doc__, torch=False))

@@ -1,0 +1,158 @@
+"""Several who attach at once, or one after the other, to dormant programs: none takes, ends or spoils what
+is another's, and nothing is left behind.
+
+Usage: others_check.py --build BUILD [NAME...]
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as rigs  # noqa: E402
+
+import door as doors  # noqa: E402
+
+
+class Place:
+    """Programs under load, and the command line beside them."""
+
+    def __init__(self, rig, folder):
+        self.rig, self.folder = rig, folder
+        self.environment = rig.environment(folder, {})
+
+    def load(self, threads, pause_us):
+        load = doors.Load(self.rig, self.folder, "--threads", threads, LD_PRELOAD=self.rig.library(),
+                          GPUMEMTRACE="dormant")  # fmt: skip
+        load.tell(f"slow {pause_us}", "slow")
+        return load, doors.find_door(self.folder / "sessions", load.pid)
+
+    def start(self, *words):
+        return subprocess.Popen([self.rig.program, *map(str, words)], env=self.environment, cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+
+    def say(self, *words):
+        process = self.start(*words)
+        text, _ = process.communicate(timeout=doors.PATIENCE)
+        assert process.returncode == 0, (words, text)
+        return text
+
+    def is_complete(self, name):
+        return rigs.Recording(self.rig, self.folder, None).info(self.folder / name)["complete"]
+
+
+def end(load):
+    code, errors = load.end()
+    assert code == 0 and errors == "", (code, errors)
+
+
+def one_name_for_three(place):
+    """Each gets a name of its own at once, and who gives up takes nobody's file with it."""
+    loads = [place.load(0, 0)[0] for _ in range(3)]
+    attaches = []
+    for load in loads:
+        attaches.append(place.start("attach", load.pid, "-o", "run.gmt"))
+        doors.wait_for("its name", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
+    for n in (1, 2):
+        loads[n].tell("poke", "poked")
+        text, _ = attaches[n].communicate(timeout=doors.PATIENCE)
+        assert f"recording {loads[n].pid} to {place.folder}/run.{n}.gmt" in text, text
+    time.sleep(1.1)  # it waits aloud after a second, and hears an interruption by then
+    attaches[0].send_signal(signal.SIGINT)
+    text, _ = attaches[0].communicate(timeout=doors.PATIENCE)
+    assert attaches[0].returncode == 1 and "interrupted" in text, text
+    for n in (1, 2):
+        loads[n].tell("poke", "poked")
+        detach = place.start("detach", loads[n].pid)
+        doors.wait_for("the wish to go", lambda: doors.find_door(
+            place.folder / "sessions", loads[n].pid).word(doors.WANTED) == 0)  # fmt: skip
+        loads[n].tell("poke", "poked")
+        text, _ = detach.communicate(timeout=doors.PATIENCE)
+        assert text == f"{place.folder}/run.{n}.gmt\n", text
+        assert place.is_complete(f"run.{n}.gmt")
+    assert sorted(p.name for p in place.folder.glob("*.gmt")) == ["run.1.gmt", "run.2.gmt"]
+    for load in loads:
+        end(load)
+
+
+def watch_that_is_over_ends_nobody_elses(place):
+    """A watch that was stopped meanwhile (^Z) finds its recording detached and another one begun."""
+    load, door = place.load(1, 1000)
+    watch = place.start("attach", load.pid, "--watch", "1h", "-o", "first.gmt")
+    doors.wait_for("the first recording", lambda: door.word(doors.NOW) != 0)
+    time.sleep(0.5)
+    watch.send_signal(signal.SIGSTOP)
+    place.say("detach", load.pid)
+    place.say("attach", load.pid, "-o", "second.gmt")
+    second = door.word(doors.NOW)
+    watch.send_signal(signal.SIGCONT)
+    watch.communicate(timeout=doors.PATIENCE)
+    assert door.word(doors.WANTED) == door.word(doors.NOW) == second, "the second recording was ended"
+    place.say("detach", load.pid)
+    assert place.is_complete("first.gmt") and place.is_complete("second.gmt")
+    end(load)
+
+
+def memory_goes_where_the_collector_was_killed(place):
+    load, door = place.load(2, 1000)
+    empty = door.blocks()
+    place.say("attach", load.pid, "-o", "run.gmt")
+    doors.wait_for("the collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
+    os.kill(door.word(doors.COLLECTOR_PID), signal.SIGKILL)
+    text = place.say("detach", load.pid)
+    assert "its collector was gone already" in text, text
+    doors.wait_for("the memory to go", lambda: door.blocks() <= empty)
+    end(load)
+
+
+def nothing_is_written_behind_the_end(place):
+    """The thread that begins a recording tells first what is known; others end it meanwhile."""
+    load, door = place.load(4, 20)
+    empty = door.blocks()
+    rounds = 0
+    deadline = time.monotonic() + 4
+    while time.monotonic() < deadline:
+        number = door.raise_wish()
+        while door.word(doors.NOW) != number:
+            pass
+        door.lower()
+        while door.word(doors.NOW) != 0:
+            pass
+        doors.wait_for("the memory to go", lambda: door.blocks() <= empty)
+        time.sleep(0.01)  # for who is late
+        rounds += 1
+        assert door.blocks() <= empty, f"{(door.blocks() - empty) * 512} bytes in round {rounds}"
+    print(f"{rounds} rounds")
+    end(load)
+
+
+def who_attaches_is_killed_before_anything_is_recorded(place):
+    """The file that it made holds nothing: detach says so, and takes it away."""
+    load, door = place.load(0, 0)
+    attach = place.start("attach", load.pid, "-o", "run.gmt")
+    doors.wait_for("a collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
+    attach.kill()
+    attach.communicate()
+    assert "nothing was recorded yet" in place.say("detach", load.pid)
+    assert not list(place.folder.glob("*.gmt"))
+    end(load)
+
+
+CASES = [
+    one_name_for_three,
+    who_attaches_is_killed_before_anything_is_recorded,
+    watch_that_is_over_ends_nobody_elses,
+    memory_goes_where_the_collector_was_killed,
+    nothing_is_written_behind_the_end,
+]
+
+
+def placed(case):
+    return case.__name__, lambda rig, folder: case(Place(rig, folder))
+
+
+if __name__ == "__main__":
+    sys.exit(rigs.main_of_cases(list(map(placed, CASES)), __doc__, torch=False))

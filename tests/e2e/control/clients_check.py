@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Clients of a running collector that are somebody else, idle, half, or dead: neither the recording nor
+the other clients notice, and the collector is afterwards as it was.
+
+Usage: clients_check.py --build DIR [--kills N] [NAME...]
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from control_check import running, wait_for  # noqa: E402
+from rig import Rig, run_cases  # noqa: E402
+
+NOBODY = 65534
+BOUNDED = "max_size=16MiB"  # parts, and a search for leaks
+LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
+kills = 60
+
+# subscribe(argv[2]), then read for ever (argv[3] == "reads") or never.
+CLIENT = """
+import socket, sys, time
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.sendall(bytes.fromhex(sys.argv[2]))
+print("asked", flush=True)
+while client.recv(65536) if sys.argv[3] == "reads" else not time.sleep(1):
+    pass
+"""
+
+
+def request(body):
+    """A Request of version 1 with the id 1."""
+    message = bytes([0x08, 1, 0x10, 1]) + body
+    return len(message).to_bytes(4, "little") + message
+
+
+STATUS = request(bytes([0x1A, 0]))
+
+
+def subscription(what):
+    return request(bytes([0x3A, 4, 0x08, what, 0x10, 100]))
+
+
+def connect(run):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(f"{run.session}.sock")  # waits where the kernel's queue is full
+    client.settimeout(60)  # a guard against hanging
+    return client
+
+
+def receive(client):
+    """The next message; empty where the other side has closed."""
+    wanted, piece = b"", b"?"
+    while len(wanted) < 4 and piece:
+        piece = client.recv(4 - len(wanted))
+        wanted += piece
+    size, message = int.from_bytes(wanted, "little"), b""
+    while piece and len(message) < size:
+        piece = client.recv(size - len(message))
+        message += piece
+    return message if piece else b""
+
+
+def resources(run):
+    """Descriptors, threads and resident KiB of the collector."""
+    proc = pathlib.Path(f"/proc/{run.status()['collector']['pid']}")
+    status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
+    return len(os.listdir(proc / "fd")), int(status["Threads"]), int(status["VmRSS"].split()[0])
+
+
+def goes_on(run):
+    before = run.driver()["allocations"]
+    wait_for("more allocations", lambda: run.driver()["allocations"] > before + 3)
+
+
+def check_at_its_end(run):
+    info = run.stop().check_whole()
+    assert info["events"]["alloc"] >= run.made() > 0, info["events"]
+
+
+def client_of_another_user_is_refused(rig, folder):
+    """By the modes of folder and socket; and where those were opened, by the kernel's word of who it is."""
+    if os.geteuid() != 0:
+        print("       (not root: nobody else can be played)")
+        return
+    with running(rig, folder, BOUNDED) as run:
+        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        words = ["/usr/bin/python3", "-c", CLIENT, f"{run.session}.sock", STATUS.hex(), "reads"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, **as_nobody)
+        assert done.returncode != 0 and "PermissionError" in done.stderr, done
+        for opened, mode in ((folder, 0o755), (folder / "sessions", 0o755)):
+            opened.chmod(mode)
+        pathlib.Path(f"{run.session}.sock").chmod(0o666)
+        words[2] = CLIENT.replace("client.sendall", "time.sleep(0.2); print(client.recv(4096)); client.sendall")
+        done = subprocess.run(words, capture_output=True, text=True, check=False, **as_nobody)
+        assert "belongs to another user" in done.stdout, done
+        assert str(run.path) not in done.stdout, "it was told something all the same"
+        goes_on(run)
+        check_at_its_end(run)
+
+
+def two_hundred_idle_clients_keep_nobody_out(rig, folder):
+    with running(rig, folder, BOUNDED) as run:
+        goes_on(run)
+        before = resources(run)
+        crowd = [connect(run) for _ in range(200)]
+        goes_on(run)
+        during = resources(run)
+        assert during[0] <= before[0] + 20 and during[1] == before[1], (before, during)
+        for client in crowd:
+            client.close()
+        wait_for("their descriptors to go", lambda: resources(run)[0] <= before[0])
+        check_at_its_end(run)
+
+
+def flood_that_nobody_reads_is_not_taken_in(rig, folder):
+    """Questions for the status as fast as they go, and not one answer read."""
+    with running(rig, folder, BOUNDED) as run:
+        goes_on(run)
+        before, most = resources(run), 64 << 20
+        client = connect(run)
+        client.settimeout(2)
+        taken, flood = 0, STATUS * 6000
+        with contextlib.suppress(OSError):  # it takes no more, or has closed
+            while taken < most:
+                taken += client.send(flood)
+        during = resources(run)
+        assert taken < 4 << 20, f"it took {taken} bytes"
+        assert during[2] <= before[2] + (8 << 10), (before, during)
+        goes_on(run)
+        client.close()
+        wait_for("its descriptor to go", lambda: resources(run)[0] <= before[0])
+        print(f"       {taken} bytes taken; descriptors, threads, KiB before {before}, then {during}")
+        check_at_its_end(run)
+
+
+def half_a_message_waits_for_its_other_half(rig, folder):
+    with running(rig, folder, BOUNDED) as run:
+        for cut in range(1, len(STATUS)):
+            client = connect(run)
+            assert receive(client), "no hello"
+            client.sendall(STATUS[:cut])
+            if cut % 3 == 0:
+                goes_on(run)
+            client.sendall(STATUS[cut:])
+            assert receive(client), f"{cut} bytes, then the rest"
+            client.close()
+        halves = [connect(run) for _ in range(30)]  # more than there are places
+        for client in halves:
+            with contextlib.suppress(OSError):
+                client.sendall(STATUS[:5])
+        goes_on(run)
+        check_at_its_end(run)
+        for client in halves:
+            client.close()
+
+
+def killed_clients_leave_nothing(rig, folder):
+    """kill -9 of clients at random instants: of those that read, of those that never do, of verbs."""
+    seed = int(os.environ.get("GMT_TEST_SEED", random.randrange(1 << 30)))
+    chance = random.Random(seed)
+    with running(rig, folder, BOUNDED) as run:
+        goes_on(run)
+        before, killed = resources(run), 0
+        while killed < kills:
+            words = [sys.executable, "-c", CLIENT, f"{run.session}.sock"]
+            crowd = [[*words, subscription(what).hex(), how] for what in (LEAKS, TOP) for how in ("reads", "never")]
+            crowd += [[rig.program, "status", str(run.process.pid)],
+                      [rig.program, "snapshot", str(run.process.pid)]]  # fmt: skip
+            environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
+            clients = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL) for command in crowd]
+            chance.shuffle(clients)
+            for client in clients:
+                time.sleep(chance.uniform(0, 0.06))
+                client.send_signal(signal.SIGKILL)
+                client.wait()
+            killed += len(clients)
+        goes_on(run)
+        wait_for("their descriptors to go", lambda: resources(run)[0] <= before[0])
+        after = resources(run)
+        assert after[1] == before[1] and after[2] <= before[2] + (16 << 10), (before, after)
+        print(f"       {killed} killed (seed {seed}); descriptors, threads, KiB before {before}, after {after}")
+        check_at_its_end(run)
+
+
+CASES = (
+    client_of_another_user_is_refused, two_hundred_idle_clients_keep_nobody_out,
+    flood_that_nobody_reads_is_not_taken_in, half_a_message_waits_for_its_other_half, killed_clients_leave_nothing,
+)
+
+
+def main():
+    global kills
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--kills", type=int, default=kills)
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    kills = given.kills
+    chosen = [(case.__name__, case) for case in CASES if not given.names or case.__name__ in given.names]
+    return run_cases(Rig(given.build.resolve(), sys.executable), chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

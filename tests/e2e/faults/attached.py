@@ -1,0 +1,205 @@
+"""Programs that are attached to while what is to happen to them happens.
+
+The second way in which the checks of this folder run (fault_check.py --mode attached): a program begins
+dormant; when it asks to be attached to (use_gpu.h) `gpumemtrace attach --watch` comes, the recording
+gets parts of 0.2 s, and two clients subscribe at its control socket, of which one never reads. With
+--mode reattached it is moreover detached from and attached to again until it ends.
+"""
+
+import contextlib
+import os
+import pathlib
+import selectors
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+CHURN = 600  # allocations that a process makes as soon as it is attached to, all freed (use_gpu.h)
+# Parts of 0.2 s, of which none is old enough to go: what they count must add up.
+LIMITS = ["--max-size", "64MiB", "--max-time", "120s", "--rotate", "600"]
+LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
+WAITS = 60  # seconds: a guard against hanging
+STAYS = 0.05  # seconds from the beginning of a recording to its end, where there are to be several
+
+
+def frame(message):
+    return struct.pack("<I", len(message)) + message
+
+
+def subscription(what):
+    """A Request of version 1: subscribe to `what`, every 100 ms."""
+    subscribe = bytes([0x08, what, 0x10, 100])
+    return frame(bytes([0x08, 1, 0x10, 1, 0x3A, len(subscribe)]) + subscribe)
+
+
+class Clients:
+    """Two for each collector: one that reads what it gets, and one that never does."""
+
+    def __init__(self):
+        self.selector, self.deaf = selectors.DefaultSelector(), []
+        self.read, self.connected = 0, 0
+
+    def connect(self, path):
+        for what in (LEAKS, TOP):
+            client = socket.socket(socket.AF_UNIX)
+            with contextlib.suppress(OSError):
+                client.connect(str(path))
+                client.sendall(subscription(what))
+                self.connected += 1
+                if what == TOP:
+                    self.deaf.append(client)
+                    continue
+                client.setblocking(False)
+                self.selector.register(client, selectors.EVENT_READ)
+                continue
+            client.close()
+
+    def serve(self):
+        for key, _ in self.selector.select(timeout=0):
+            piece = b""
+            with contextlib.suppress(OSError):
+                piece = key.fileobj.recv(1 << 16)
+            self.read += len(piece)
+            if not piece:
+                self.selector.unregister(key.fileobj)
+                key.fileobj.close()
+
+    def close(self):
+        for key in list(self.selector.get_map().values()):
+            key.fileobj.close()
+        self.selector.close()
+        for client in self.deaf:
+            client.close()
+
+
+class Attach:
+    """One `gpumemtrace attach`, and what it says."""
+
+    def __init__(self, place, pid, inner, is_first=True):
+        self.place, self.pid, self.inner, self.is_first = place, pid, inner, is_first
+        self.has_begun = False
+        log = place.root / f"attach.{pid}.{time.monotonic_ns()}"
+        self.out, self.err = (open(f"{log}.{name}", "w+") for name in ("out", "err"))
+        command = [place.rig.program, "attach", str(pid), "--method", "dormant",
+                   "-o", f"{place.out}/%p.gmt", *LIMITS]  # fmt: skip
+        if place.rig.mode == "reattached":
+            script = f'"$@" && sleep {STAYS} && exec "$1" detach {pid}'
+            command = ["sh", "-c", script, "sh", *command]
+        else:
+            command += ["--watch", "10m"]
+        self.process = subprocess.Popen(
+            [*place.attach_wrap, *command], env=place.environment_of_verbs(), cwd=place.root, stdout=self.out, stderr=self.err,
+            start_new_session=True,
+        )
+
+    def said(self):
+        return "".join(pathlib.Path(file.name).read_text() for file in (self.out, self.err))
+
+    def look(self):
+        """Whether it has just begun, or has given up."""
+        if self.has_begun or self.process.poll() is not None:
+            return True
+        self.has_begun = "recording " in pathlib.Path(self.out.name).read_text()
+        return self.has_begun
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.out.close()
+        self.err.close()
+
+
+def process_of(place, inner):
+    """The pid out here of the process of this place that calls itself `inner`."""
+    for proc in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, StopIteration):
+            lines = (proc / "status").read_text().splitlines()
+            pids = next(line for line in lines if line.startswith("NSpid:")).split()
+            mark = f"GMT_FAULT_ATTACH={place.wants}".encode()
+            if int(pids[-1]) == inner and mark in (proc / "environ").read_bytes().split(b"\0"):
+                return int(proc.name)
+    return None
+
+
+class Attacher:
+    """Attaches to every process of a place that asks for it, in a thread of its own."""
+
+    def __init__(self, place, again):
+        self.place, self.again = place, again
+        self.begun = 0
+        self.refusals, self.last_words = [], []
+        self.attaches, self.clients = [], Clients()
+        self.problem, self.stopped = None, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        try:
+            while not self.stopped.is_set():
+                self.look()
+                time.sleep(0.005)
+        except Exception as error:  # noqa: BLE001  told by who asks for the result
+            self.problem = error
+
+    def look(self):
+        waiting = {attach.inner for attach in self.attaches if not attach.has_begun}
+        for want in self.place.wants.iterdir():
+            pid = None if int(want.name) in waiting else process_of(self.place, int(want.name))
+            if pid is not None:
+                self.attaches.append(Attach(self.place, pid, int(want.name)))
+        for attach in list(self.attaches):
+            had_begun = attach.has_begun
+            if attach.look() and not had_begun:
+                self.begins(attach)
+            if attach.process.poll() is not None:
+                self.ends(attach)
+        self.clients.serve()
+
+    def begins(self, attach):
+        if attach.has_begun:
+            self.begun += 1
+            for path in self.sockets(attach):
+                self.clients.connect(path)
+        elif attach.is_first and "is attached to already" not in attach.said():
+            self.refusals.append(attach.said())  # of a runtime that was loaded again it is no refusal
+        (self.place.wants / str(attach.inner)).unlink(missing_ok=True)
+
+    def sockets(self, attach):
+        name = f"{attach.inner}-*.session.sock"
+        found = list(self.place.sessions.glob(name))
+        root = pathlib.Path(f"/proc/{attach.pid}/root/dev/shm")
+        with contextlib.suppress(OSError):
+            found += root.glob(f"gpumemtrace-{os.geteuid()}/{name}")
+        return found
+
+    def ends(self, attach):
+        self.attaches.remove(attach)
+        said = attach.said()
+        self.last_words.append(said)
+        attach.close()
+        if not self.again and attach.has_begun and attach.process.returncode not in self.place.attach_codes:
+            raise AssertionError(f"attach ended with {attach.process.returncode}: {said}")
+        retry = attach.has_begun or "has not let go of its last recording" in said
+        if self.again and retry and pathlib.Path(f"/proc/{attach.pid}").exists():
+            self.attaches.append(Attach(self.place, attach.pid, attach.inner, is_first=False))
+
+    def wait(self):
+        """Until every attach has come to its end, as its process has."""
+        deadline = time.monotonic() + WAITS
+        while self.attaches or any(self.place.wants.iterdir()):
+            if self.problem is not None:
+                raise self.problem
+            said = [attach.said() for attach in self.attaches]
+            assert time.monotonic() < deadline, f"never ended: {said}"
+            time.sleep(0.01)
+        if self.problem is not None:
+            raise self.problem
+
+    def close(self):
+        self.stopped.set()
+        self.thread.join()
+        for attach in self.attaches:
+            attach.close()
+        self.clients.close()

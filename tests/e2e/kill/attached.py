@@ -1,0 +1,217 @@
+"""Kills around a process that is attached to: of the process, of its collector, of who attaches, of who
+listens at the control socket, each at any instant, beside rounds of attach and detach. Recordings
+rotate by size, leaks are watched, and two clients subscribe, of which one never reads.
+
+What must hold: the process goes on, can be attached to again, and every recording that was begun can be
+read and holds what happened while it was made (windows.py).
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import windows
+
+LIMITS = ("--max-size", "16MiB", "--rotate", "128", "--max-time", "60s")  # parts of 128 KiB
+THREADS = 2
+
+# subscribe(TOP or LEAKS, every 100 ms), then read for ever, or never.
+CLIENT = """
+import socket, sys, time
+path, what, reads = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "reads"
+client = socket.socket(socket.AF_UNIX)
+client.connect(path)
+wish = bytes([0x08, what, 0x10, 100])
+request = bytes([0x08, 1, 0x10, 1, 0x3A, len(wish)]) + wish
+client.sendall(len(request).to_bytes(4, "little") + request)
+print("asked", flush=True)
+while client.recv(65536) if reads else not time.sleep(1):
+    pass
+"""
+
+
+class Scene:
+    """A process that is attached to, and everybody around it."""
+
+    def __init__(self, trial, chance):
+        self.trial, self.chance = trial, chance
+        self.attacher, self.clients, self.count = None, [], 0
+        self.whole = []  # recordings that a detach said are complete
+        self.is_brought = chance.random() < 0.5  # the library, each time: the program was started without it
+        trial.environment["GPUMEMTRACE"] = "dormant"
+        # What is inside of the driver all the time gives nobody a moment to bring something in.
+        pause = ("--pause", 100) if self.is_brought else ()
+        trial.start("--count", 100000000, "--live", 200, *pause, preload=not self.is_brought)
+        log = trial.folder / "log"
+        trial.wait("a call", lambda: log.exists() and log.stat().st_size if self.is_brought else trial.session())
+
+    @property
+    def pid(self):
+        return self.trial.target.pid
+
+    def begin(self, watches):
+        """Starts an attach; returns at once."""
+        self.count += 1
+        words = [self.trial.program, "attach", str(self.pid), *LIMITS]
+        words += [] if self.is_brought else ["--method", "dormant"]
+        words += ["-o", f"run{self.count}.gmt", *(["--watch", "10m"] if watches else [])]
+        self.attacher = subprocess.Popen(
+            words, env=self.trial.environment, cwd=self.trial.folder, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )
+
+    def listen(self):
+        """The clients, where there is a socket already."""
+        for path in self.trial.sessions.glob("*.sock"):
+            for what, how in (("2", "reads"), ("1", "never")):
+                self.clients.append(subprocess.Popen(
+                    [sys.executable, "-c", CLIENT, str(path), what, how],
+                    env=self.trial.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                ))
+
+    def kill_clients(self):
+        for client in self.clients:
+            client.kill()
+            client.communicate()
+        killed, self.clients = len(self.clients), []
+        return killed
+
+    def kill_attacher(self):
+        self.attacher.kill()
+        return self.attacher.communicate()[0]
+
+    def collectors(self):
+        others = {self.pid, self.attacher.pid, *(client.pid for client in self.clients)}
+        return [pid for pid in self.trial.collectors() if pid not in others]
+
+    def detach(self):
+        """Whether there was something to detach from. What it names is complete."""
+        done = self.trial.verb("detach", self.pid)
+        self.whole += [pathlib.Path(line).name for line in done.stdout.splitlines()]
+        return done.returncode == 0
+
+    def attach_and_detach(self):
+        """It works again, whatever was killed: as soon as the process has made its next call."""
+        deadline = time.monotonic() + 30
+        while True:
+            self.begin(watches=False)
+            said, _ = self.attacher.communicate(timeout=60)
+            if self.attacher.returncode == 0:
+                break
+            assert time.monotonic() < deadline, f"cannot be attached to any more: {said}"
+            self.detach()
+            time.sleep(0.01)
+        time.sleep(self.chance.uniform(0, 0.05))
+        assert self.detach() and self.whole[-1] == f"run{self.count}.gmt", self.whole
+
+
+# ---- Who is killed ------------------------------------------------------------------------------
+
+
+def the_target(scene):
+    scene.trial.kill_target()
+
+
+def the_collector(scene):
+    scene.trial.kill(scene.collectors())
+    scene.attach_and_detach()
+
+
+def who_attaches(scene):
+    scene.kill_attacher()
+    scene.detach()
+    scene.attach_and_detach()
+
+
+def clients_again_and_again(scene):
+    for _ in range(5):
+        scene.listen()
+        time.sleep(scene.chance.uniform(0, 0.06))
+        scene.trial.clients += scene.kill_clients()
+    scene.kill_attacher()
+    scene.detach()
+
+
+def target_and_collector(scene):
+    victims = [scene.pid, *scene.collectors()]
+    scene.chance.shuffle(victims)
+    scene.trial.kill(victims)
+    scene.trial.target.wait()
+
+
+def everybody(scene):
+    victims = [scene.pid, scene.attacher.pid, *scene.collectors(), *(c.pid for c in scene.clients)]
+    scene.chance.shuffle(victims)
+    scene.trial.kill(victims)
+    scene.trial.target.wait()
+
+
+WAYS = (
+    the_target, the_collector, who_attaches, clients_again_and_again, target_and_collector, everybody,
+)
+
+
+# ---- A trial ------------------------------------------------------------------------------------
+
+
+def collect_what_waits(trial):
+    """What is orphaned is collected; what else a dead process left goes with the next collector."""
+    trial.wait("the end of the collectors", lambda: not trial.processes())
+
+    def sessions():
+        listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
+        return [session for session in listed if session["path"].startswith(str(trial.sessions))]
+
+    # Who was killed shows no environment to be known by, and has its locks until it is quite dead.
+    trial.wait("locks to go", lambda: all(session["state"] != "recording" for session in sessions()))
+    for session in sessions():
+        if session["state"] == "orphaned":
+            done = trial.verb("collect", session["path"], "-o", "collected.gmt")
+            assert done.returncode == 0, done.stderr
+    last = trial.start_another("--count", "1")
+    assert last.wait(timeout=60) == 0
+    trial.wait("its collector", lambda: not trial.processes())
+    left = list(trial.sessions.iterdir())
+    assert left == [], left
+
+
+def check_recordings(trial, tally, whole):
+    want = trial.truth()
+    for path in sorted(trial.folder.glob("*.gmt")):
+        if ".part-" in path.name or path.name == "last.gmt":
+            continue
+        found = trial.read(path)
+        if found is None:
+            assert path.name not in whole, f"{path.name} holds nothing"
+            tally["killed before their first chunk"] += 1
+            continue
+        info, lines = found
+        assert info["complete"] or path.name not in whole, f"{path.name} is not complete"
+        tally["lost"] += windows.check(want, info, lines, THREADS)
+        tally["recordings"] += 1
+        tally["complete"] += info["complete"]
+        tally["parts"] += (info.get("history") or {}).get("files", 1)
+        tally["events"] += info["losses"]["delivered"]
+
+
+def attached(trial, chance, tally):
+    way = chance.choice(WAYS)
+    scene = Scene(trial, chance)
+    for _ in range(chance.choice((0, 0, 1, 2))):
+        scene.attach_and_detach()
+        tally["rounds before"] += 1
+    scene.begin(watches=chance.random() < 0.5)
+    time.sleep(chance.uniform(0, 0.1))
+    scene.listen()
+    time.sleep(chance.uniform(0, 0.15))
+    way(scene)
+    trial.kill_target()
+    trial.clients += scene.kill_clients()
+    scene.attacher.communicate(timeout=60)
+    collect_what_waits(trial)
+    check_recordings(trial, tally, scene.whole)
+    tally[f"killed {way.__name__}"] += 1
+    tally["library brought in" if scene.is_brought else "dormant"] += 1
+    tally["clients"] += trial.clients

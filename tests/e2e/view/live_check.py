@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""`gpumemtrace view --live` from outside: whom it follows, what it refuses, and what it answers while a
+program runs. What the page makes of it is tested in viewer/page/e2e/live_test.ts.
+
+Usage: live_check.py --build DIR [NAME...]
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+import rig as recording_rig  # noqa: E402
+
+PATIENCE = 60
+MIB = 1 << 20
+
+
+class Told:
+    """A recorded program that takes and gives back what it is told to."""
+
+    def __init__(self, rig, folder, name, options=""):
+        environment = rig.environment(
+            folder,
+            {"LD_PRELOAD": rig.library(), "GPUMEMTRACE": f"quiet,output={folder}/{name}.gmt{options}"},
+        )
+        self.process = subprocess.Popen(
+            rig.simulated(rig.built("told_memory")), env=environment, cwd=folder, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout.readline().startswith("ready "), "it did not begin"
+        self.ask = [rig.program, "status", str(self.pid)]
+        self.environment = {k: v for k, v in environment.items() if k != "LD_PRELOAD"}
+        deadline = time.monotonic() + PATIENCE
+        while not self.collector_answers():
+            assert time.monotonic() < deadline, "nobody records it"
+            time.sleep(0.02)
+
+    def collector_answers(self):
+        done = subprocess.run(self.ask, env=self.environment, capture_output=True, check=False)
+        return done.returncode == 0
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def kill(self):
+        """With its collector, which completes the recording and goes."""
+        self.process.kill()
+        self.process.wait()
+        deadline = time.monotonic() + PATIENCE
+        while self.collector_answers():
+            assert time.monotonic() < deadline, "its collector stays"
+            time.sleep(0.02)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().split()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=PATIENCE)
+
+
+@contextlib.contextmanager
+def told(rig, folder, name="run", options=""):
+    program = Told(rig, folder, name, options)
+    try:
+        yield program
+    finally:
+        program.kill()
+
+
+class Door:
+    """`gpumemtrace view --live` and what it answers."""
+
+    def __init__(self, rig, folder, *words):
+        self.process = subprocess.Popen(
+            [rig.program, "view", "--no-browser", "--keep", "--live", *map(str, words)],
+            env=rig.environment(folder, {}), cwd=folder, text=True, stdout=subprocess.PIPE,
+        )
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http://127.0.0.1:"), self.url
+
+    def ask(self, question):
+        with urllib.request.urlopen(f"{self.url}api/{question}", timeout=PATIENCE) as answer:
+            return json.loads(answer.read())
+
+    def until(self, question, holds):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            answer = self.ask(question)
+            if holds(answer):
+                return answer
+            assert time.monotonic() < deadline, json.dumps(answer)[:3000]
+            time.sleep(0.02)
+
+    def until_held(self, held, file=0):
+        def holds(meta):
+            lanes = meta["files"][file]["lanes"]
+            return (lanes[0]["end_bytes"] if lanes else 0) == held
+        return self.until("meta", holds)["files"][file]
+
+
+@contextlib.contextmanager
+def door(rig, folder, *words):
+    view = Door(rig, folder, *words)
+    try:
+        yield view
+    finally:
+        view.process.send_signal(signal.SIGTERM)
+        view.process.wait(timeout=PATIENCE)
+
+
+def refused(rig, folder, *words, code=1):
+    done = subprocess.run(
+        [rig.program, "view", "--no-browser", *map(str, words)], env=rig.environment(folder, {}),
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )
+    assert done.returncode == code, f"{done.returncode}: {done.stderr}"
+    return done.stderr
+
+
+def whom_it_cannot_follow_is_said_with_the_way_out(rig, folder):
+    assert "gpumemtrace run" in refused(rig, folder, "--live")
+    assert "there is no process 999999999" in refused(rig, folder, "--live", 999999999)
+    stderr = refused(rig, folder, "--live", os.getpid())
+    assert "has no session" in stderr and f"gpumemtrace attach {os.getpid()}" in stderr, stderr
+    assert "--live" in refused(rig, folder, code=2)
+    with told(rig, folder, "one") as one, told(rig, folder, "two") as two:
+        stderr = refused(rig, folder, "--live")
+        assert "2 processes are being recorded" in stderr, stderr
+        assert f"  {one.pid}  " in stderr and f"  {two.pid}  " in stderr, stderr
+
+
+def only_process_needs_no_name(rig, folder):
+    with told(rig, folder) as program, door(rig, folder) as view:
+        assert program.say(f"take {MIB}")[0] == "took"
+        file = view.until_held(MIB)
+        assert file["pid"] == program.pid and file["live"]["window"] == 0, file["live"]
+
+
+def several_processes_are_files_of_one_page(rig, folder):
+    with told(rig, folder, "one") as one, told(rig, folder, "two") as two:
+        with door(rig, folder, one.pid, two.pid) as view:
+            one.say(f"take {MIB}")
+            two.say(f"take {2 * MIB}")
+            view.until_held(MIB, 0)
+            view.until_held(2 * MIB, 1)
+
+
+def each_answer_is_of_its_moment(rig, folder):
+    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+        held = []
+        for n in range(1, 21):
+            if n % 3 == 0:
+                program.say(f"give {held.pop(0)[0]}")
+            held.append((program.say(f"take {n * 4096}")[1], n * 4096))
+            total = sum(size for _, size in held)
+            file = view.until_held(total)
+            window, lane = file["live"]["window"], file["lanes"][0]["lane"]
+            scope = f"file=0&window={window}&lane={lane}&of=live&from=0&to={file['events']}"
+            table = view.ask(f"table?{scope}&by=block&sort=bytes&offset=0&limit=100")
+            assert table["total_bytes"] == total and table["total_blocks"] == len(held), table
+        answer = view.ask("answer?file=0&name=report")
+        assert answer["json"]["rows"][0]["count"] == len(held), answer["headline"]
+
+
+def recording_in_parts_is_followed_over_their_change(rig, folder):
+    with told(rig, folder, options=",max_size=16MiB") as program, door(rig, folder, program.pid) as view:
+        program.say(f"take {MIB}")
+        for _ in range(30):
+            program.say("pass 20000 4096")
+            if list(folder.glob("run.part-*.gmt")):
+                break
+        assert list(folder.glob("run.part-*.gmt")), "no part has ended"
+        program.say(f"take {2 * MIB}")
+        file = view.until_held(3 * MIB)
+        assert not file["losses"], file["losses"]
+        events = file["events"] + file["live"]["dropped_events"]
+        assert events % 2 == 0, "each passing block came and went"
+
+
+def end_is_said(rig, folder):
+    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+        program.say(f"take {MIB}")
+        view.until_held(MIB)
+        program.end()
+        progress = view.until("progress", lambda p: p["files"][0]["live"]["state"] == "ended")
+        assert f"process {program.pid} has ended" in progress["files"][0]["live"]["words"], progress
+        assert view.ask("answer?file=0&name=report")["headline"]
+
+
+def another_collector_is_followed(rig, folder):
+    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+        program.say(f"take {MIB}")
+        view.until_held(MIB)
+        listed = subprocess.run([rig.program, "list", "--json"], env=rig.environment(folder, {}),
+                                capture_output=True, text=True, check=True)
+        sessions = json.loads(listed.stdout)["sessions"]
+        os.kill(next(s["collector_pid"] for s in sessions if s["pid"] == program.pid), signal.SIGKILL)
+        view.until("progress", lambda p: p["files"][0]["live"]["state"] == "lost")
+        collect = subprocess.Popen([rig.program, "collect", str(program.pid)], cwd=folder,
+                                   env=rig.environment(folder, {}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            view.until("progress", lambda p: p["files"][0]["live"]["state"] == "following")
+            program.say(f"take {2 * MIB}")
+            file = view.until_held(3 * MIB)
+            assert file["live"]["window"] > 0, file["live"]
+        finally:
+            program.end()
+            collect.wait(timeout=PATIENCE)
+
+
+def questions_are_checked_as_ever(rig, folder):
+    with told(rig, folder) as program, door(rig, folder, program.pid) as view:
+        program.say(f"take {MIB}")
+        view.until_held(MIB)
+        assert view.ask("moved?file=0&from=0&to=0&row=0")["row"] == 0
+        assert view.ask("moved?file=0&from=9&to=0&row=0")["row"] == 0xFFFFFFFF
+        for wrong in ("moved?file=1&from=0&to=0&row=0", "moved?file=0&from=x&to=0&row=0", "meta?window=0",
+                      "moved?file=0&from=0&row=0", "block?file=0&row=0&window=-1"):
+            try:
+                view.ask(wrong)
+                raise AssertionError(f"{wrong} was answered")
+            except urllib.error.HTTPError as refusal:
+                assert refusal.code == 400, f"{wrong}: {refusal.code}"
+        try:
+            view.ask("block?file=0&row=0&window=9")
+            raise AssertionError("a window that is not there was answered for")
+        except urllib.error.HTTPError as refusal:
+            assert "has passed" in refusal.read().decode(), refusal.code
+
+
+CASES = [
+    whom_it_cannot_follow_is_said_with_the_way_out,
+    only_process_needs_no_name,
+    several_processes_are_files_of_one_page,
+    each_answer_is_of_its_moment,
+    recording_in_parts_is_followed_over_their_change,
+    end_is_said,
+    another_collector_is_followed,
+    questions_are_checked_as_ever,
+]
+
+
+if __name__ == "__main__":
+    sys.exit(recording_rig.main_of_cases([(case.__name__, case) for case in CASES], __doc__, torch=False))
