@@ -94,18 +94,27 @@ export function listenToPointer(
   return () => abort.abort();
 }
 
-// What the first click opens may come under the second: that is the plot's too, and presses nothing else.
+// What the first click opens may come under the second: that is the plot's too, and presses nothing else. It is told
+// by the button, not by `dblclick`: what was pressed may be gone before it is released, and then no click comes.
 function onDoubleClick(element: HTMLElement, handler: () => void, signal: AbortSignal): void {
   let isOurs = false;
-  const onClick = (event: MouseEvent): void => {
-    if (event.detail === 1) isOurs = event.target === element;
-    else if (event.detail > 1 && isOurs && event.target !== element) {
-      event.preventDefault();
-      event.stopPropagation();
-    }
+  let x = 0;
+  let y = 0;
+  const on = (name: 'mousedown' | 'mouseup' | 'click', listener: (event: MouseEvent) => void): void => {
+    window.addEventListener(name, listener, { signal, capture: true });
   };
-  window.addEventListener('click', onClick, { signal, capture: true });
-  window.addEventListener('dblclick', () => isOurs && handler(), { signal, capture: true });
+  on('mousedown', (event) => {
+    if (event.detail <= 1) isOurs = event.button === 0 && event.target === element;
+    [x, y] = [event.clientX, event.clientY];
+  });
+  on('mouseup', (event) => {
+    if (event.detail === 2 && isOurs && Math.hypot(event.clientX - x, event.clientY - y) < CLICK_PIXELS) handler();
+  });
+  on('click', (event) => {
+    if (event.detail <= 1 || !isOurs || event.target === element) return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }
 
 function moveBy(timeline: TimelineCanvas, { store, navigator }: Props, drag: Drag, dx: number, dy: number): void {
