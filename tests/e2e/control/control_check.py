@@ -99,13 +99,12 @@ class Run:
 
 @contextlib.contextmanager
 def running(*args, **kwargs):
+    """Ended with its collector, which else would write into a folder that is being removed."""
     run = Run(*args, **kwargs)
     try:
         yield run
     finally:
-        if run.process.poll() is None:
-            run.process.kill()
-        run.process.wait()
+        run.stop()
 
 
 def free_port():

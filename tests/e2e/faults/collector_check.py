@@ -217,7 +217,7 @@ def reader_of_stderr_that_is_stuck(rig, folder):
     environment = {**os.environ, "LD_PRELOAD": rig.library, **place.traced_environment()}
     done = subprocess.run(
         command, env=environment, cwd=place.work, stderr=write,
-        check=False, timeout=30,
+        check=False, timeout=60,
     )
     os.close(write)
     os.close(read)

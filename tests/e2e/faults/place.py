@@ -69,7 +69,7 @@ class Place:
             timeout=120, check=False,
         )
 
-    def wait(self, what, done, seconds=20):
+    def wait(self, what, done, seconds=60):
         """What done() says once it says something."""
         deadline = time.monotonic() + seconds
         while not (said := done()):

@@ -100,7 +100,7 @@ def output_directory_that_is_full(rig, folder):
         place.attach_wrap, place.attach_codes, wrap = wrap, (1,), ()
     done = place.run("processes", "use", wrap=wrap)
     assert done.returncode == 5, done
-    place.wait("its session", lambda: place.session_files(), seconds=1)
+    place.wait("its session", lambda: place.session_files())
     for collector in collectors_of(place):
         kill_and_wait(collector)
     place.collect()

@@ -94,7 +94,7 @@ class Scene:
 
     def attach_and_detach(self):
         """It works again, whatever was killed: as soon as the process has made its next call."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             self.begin(watches=False)
             said, _ = self.attacher.communicate(timeout=60)

@@ -112,7 +112,7 @@ class Trial:
         self.target.kill()
         self.target.wait()
 
-    def wait(self, what, done, seconds=30):
+    def wait(self, what, done, seconds=60):
         deadline = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < deadline, f"never came: {what}"

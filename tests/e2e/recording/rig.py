@@ -3,9 +3,11 @@ what such a run left.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,7 +126,7 @@ class Rig:
             text=True,
             timeout=300,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while list((folder / "sessions").glob("*.session")):
             assert time.monotonic() < deadline, "the collector never finished"
             time.sleep(0.01)
@@ -150,15 +152,27 @@ def find_python(given):
     return None
 
 
+@contextlib.contextmanager
+def folder_of_a_case():
+    """Removed at the end, if need be again: a process that a failed case left may write into it meanwhile."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-e2e."))
+    try:
+        yield folder
+    finally:
+        deadline = time.monotonic() + 60
+        while folder.exists():
+            shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)
+
+
 def run_cases(rig, cases):
     """Runs each (name, case) in a folder of its own. The exit code: 1 when one failed."""
     failed = 0
     for name, case in cases:
-        with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-e2e.") as folder:
-            (pathlib.Path(folder) / "sessions").mkdir(mode=0o700)
+        with folder_of_a_case() as folder:
+            (folder / "sessions").mkdir(mode=0o700)
             started = time.monotonic()
             try:
-                case(rig, pathlib.Path(folder))
+                case(rig, folder)
                 print(f"ok     {name} ({time.monotonic() - started:.1f} s)", flush=True)
             except Exception:  # noqa: BLE001  one failing case must not hide the others
                 failed += 1

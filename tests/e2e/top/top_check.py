@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 import rig as recording_rig  # noqa: E402
 
 HOLD_MIB = 96
-PATIENCE = 30
+PATIENCE = 60
 
 
 class Tmux:
@@ -83,7 +83,7 @@ def held(rig, folder, name="one", mib=HOLD_MIB):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while list((folder / "sessions").glob(f"*{process.pid}*")):
             assert time.monotonic() < deadline, "the collector never finished"
             time.sleep(0.01)
