@@ -1,6 +1,7 @@
 // The server's answers (viewer/README.md, "Questions over HTTP"). All addresses are relative to the
 // page's own, which has the token in it; nothing else is ever asked.
 
+import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
 import { PROTOCOL_VERSION } from './protocol';
 import type * as p from './protocol';
@@ -93,11 +94,11 @@ export class HttpSource implements DataSource {
     return ((await (await this.ask('moved', { file, from, to, row })).json()) as p.Moved).row;
   }
 
-  private async json(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<unknown> {
-    return (await this.ask(name, this.inWindow(parameters), signal)).json();
+  private json(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<unknown> {
+    return activity.track(this.ask(name, this.inWindow(parameters), signal).then((response) => response.json()));
   }
-  private async bytes(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ArrayBuffer> {
-    return (await this.ask(name, this.inWindow(parameters), signal)).arrayBuffer();
+  private bytes(name: string, parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<ArrayBuffer> {
+    return activity.track(this.ask(name, this.inWindow(parameters), signal).then((response) => response.arrayBuffer()));
   }
 
   private inWindow(parameters: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

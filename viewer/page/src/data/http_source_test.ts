@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { activity } from '../base/activity';
 import { DataError } from './data_source';
 import { HttpSource, queryString, type Events } from './http_source';
 import type { FlameQuery, Meta } from './protocol';
@@ -31,6 +32,15 @@ describe('HttpSource', () => {
     const { source, asked } = answering(() => Response.json([]));
     await source.stacks(0, [1, 2]);
     expect(asked).toEqual([`${BASE}api/stacks?file=0&ids=1%2C2`]);
+  });
+  it('keeps the page busy until what was asked is there', async () => {
+    let answer: (response: Response) => void = () => undefined;
+    const source = new HttpSource(BASE, () => new Promise((resolve) => (answer = resolve)));
+    const asked = source.stacks(0, [1]);
+    expect(activity.busy()).toBe(true);
+    answer(Response.json([]));
+    await asked;
+    expect(activity.busy()).toBe(false);
   });
   it('asks for many stacks in portions and keeps their order', async () => {
     const { source, asked } = answering((url) => Response.json((url.searchParams.get('ids') ?? '').split(',').map((id) => ({ stack: Number(id) }))));
