@@ -1,3 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({ test: { include: ['src/**/*_test.ts', 'src/**/*_test.tsx'] } });
+// Guards against hanging, no checks of speed.
+const HANG_MS = 120_000;
+
+export default defineConfig({ test: { include: ['src/**/*_test.ts', 'src/**/*_test.tsx'], testTimeout: HANG_MS, hookTimeout: HANG_MS } });
