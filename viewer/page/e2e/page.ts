@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import type { State } from '../src/state/state';
 
+const HANG_MS = 60_000;
 const CHROMIUM = process.env['GMT_CHROMIUM'] ?? '/usr/bin/chromium';
 
 /** '' : a browser is there; else why these tests are skipped. */
@@ -24,7 +25,7 @@ const ARGS = [
 
 export function launch(): Promise<Browser> {
   // In a container one is root, and there Chromium has no sandbox.
-  return chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: ARGS });
+  return chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: ARGS, timeout: HANG_MS });
 }
 
 export interface OpenOptions {
@@ -60,6 +61,7 @@ export class TestPage {
       offline: options.url.startsWith('file:'),
     });
     const page = await context.newPage();
+    page.setDefaultTimeout(HANG_MS);
     const strayRequests: string[] = [];
     const errors: string[] = [];
     const home = options.url.replace(/[#?].*$/, '');
