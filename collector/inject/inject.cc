@@ -1,6 +1,5 @@
 #include "collector/inject/inject.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/inject/loader_functions.h"
 #include "collector/inject/memory_map.h"
 #include "collector/inject/registers.h"
 #include "collector/inject/remote_call.h"
@@ -33,40 +33,6 @@ struct Answer {
   uint32_t size = 0;
   char text[2 * kMaxText] = {};
 };
-
-std::optional<RemoteImage> ImageOf(const RemoteMemory& memory, const MemoryMap& map,
-                                   bool (*is_it)(const Mapping&)) {
-  const auto it = std::find_if(map.begin(), map.end(),
-                               [&](const Mapping& m) { return is_it(m) && m.offset == 0; });
-  if (it == map.end()) return std::nullopt;
-  return RemoteImage::At(memory, it->start);
-}
-
-bool IsLibdl(const Mapping& m) {
-  return m.Name() == "libdl.so.2" || m.Name().starts_with("libdl-2.");
-}
-
-// Since glibc 2.34 they are libc's; before they are libdl's, which not every program loads, and libc has
-// a way of its own for itself.
-LoaderFunctions FindLoader(const RemoteMemory& memory, const MemoryMap& map,
-                           const RemoteImage& libc) {
-  LoaderFunctions f;
-  f.errno_location = libc.FindFunction("__errno_location");
-  f.mode = RTLD_NOW | RTLD_LOCAL;
-  const std::optional<RemoteImage> libdl = ImageOf(memory, map, IsLibdl);
-  for (const RemoteImage* image : {&libc, libdl.has_value() ? &*libdl : nullptr}) {
-    if (image == nullptr || f.dlopen != 0) continue;
-    f.dlopen = image->FindFunction("dlopen");
-    f.dlsym = image->FindFunction("dlsym");
-    f.dlerror = image->FindFunction("dlerror");
-  }
-  if (f.dlopen != 0) return f;
-  constexpr uint64_t kCalledByLibc = 0x80000000;  // __RTLD_DLOPEN of glibc's dlfcn.h
-  f.dlopen = libc.FindFunction("__libc_dlopen_mode");
-  f.dlsym = libc.FindFunction("__libc_dlsym");
-  f.mode |= kCalledByLibc;
-  return f;
-}
 
 // One injection into a process at a time. The lock goes with this process.
 absl::StatusOr<int> LockProcess(pid_t pid) {
@@ -90,10 +56,10 @@ absl::StatusOr<Reply> Work(const Request& request) {
   if (!memory.ok()) return memory.status();
   const absl::StatusOr<MemoryMap> map = ReadMemoryMap(request.pid);
   if (!map.ok()) return map.status();
-  const std::optional<RemoteImage> libc = ImageOf(*memory, *map, IsLibc);
+  const std::optional<RemoteImage> libc = FindLibc(*memory, *map);
   const LoaderFunctions loader =
-      libc.has_value() ? FindLoader(*memory, *map, *libc) : LoaderFunctions{};
-  if (loader.dlopen == 0 || loader.dlsym == 0) {
+      libc.has_value() ? FindLoaderFunctions(*memory, *map, *libc) : LoaderFunctions{};
+  if (loader.dlopen == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "process ", request.pid, " has no libc that could load a library (libc.so.6 of glibc)"));
   }

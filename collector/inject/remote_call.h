@@ -19,17 +19,12 @@
 
 #include "absl/status/statusor.h"
 #include "collector/inject/inject.h"
+#include "collector/inject/loader_functions.h"
 #include "collector/inject/registers.h"
 #include "collector/inject/remote_memory.h"
 #include "collector/inject/thread_search.h"
 
 namespace gmt::inject {
-
-// Addresses in the process of what the call needs.
-struct LoaderFunctions {
-  uint64_t dlopen = 0, dlsym = 0, dlerror = 0, errno_location = 0;
-  uint64_t mode = 0;  // for dlopen
-};
 
 class RemoteCall {
  public:

@@ -1,6 +1,6 @@
 // collector/inject/testing/made_image.h
 //
-// MadeImage: a library in memory that exports one function, with no more than a reader of images looks
+// MadeImage: a library in memory that exports one function, or a few, with no more than a reader of images looks
 // at. Its parts may be changed, to what no linker makes.
 //
 // Thread safety: none.
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 namespace gmt::inject {
@@ -21,7 +22,13 @@ struct MadeImage {
   static constexpr size_t kChain = 16384;  // room for one that has no end
   static constexpr uint64_t kFunction = 0x1000;
 
-  explicit MadeImage(std::string_view exported) {
+  static constexpr size_t kMostFunctions = 6;
+  static constexpr uint64_t kApart = 0x100;  // bytes from one function to the next
+
+  explicit MadeImage(std::string_view exported)
+      : MadeImage(std::initializer_list<std::string_view>{exported}) {}
+  // At most kMostFunctions, whose names fit `names`.
+  explicit MadeImage(std::initializer_list<std::string_view> exported) {
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
 #if defined(__aarch64__)
@@ -40,30 +47,41 @@ struct MadeImage {
     dynamic[1] = Entry(DT_STRTAB, offsetof(MadeImage, names));
     dynamic[2] = Entry(DT_STRSZ, sizeof(names));
     dynamic[3] = Entry(DT_GNU_HASH, offsetof(MadeImage, buckets));
-    std::memcpy(names + 1, exported.data(), exported.size());
-    symbols[1].st_name = 1;
-    symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-    symbols[1].st_shndx = 1;
-    symbols[1].st_value = kFunction;
-    symbols[1].st_size = 16;
-    uint32_t hash = 5381;
-    for (const char c : exported) hash = hash * 33 + static_cast<unsigned char>(c);
-    chain[0] = hash | 1;
+    Elf64_Word name_at = 1;
+    size_t n = 0;
+    for (const std::string_view name : exported) {
+      Elf64_Sym& symbol = symbols[1 + n];
+      symbol.st_name = name_at;
+      symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+      symbol.st_shndx = 1;
+      symbol.st_value = kFunction + n * kApart;
+      symbol.st_size = 16;
+      name.copy(names + name_at, name.size());
+      name_at += static_cast<Elf64_Word>(name.size()) + 1;
+      const bool last = ++n == exported.size();
+      chain[n - 1] = (Hash(name) & ~1u) | (last ? 1 : 0);
+    }
   }
 
   uint64_t base() const { return reinterpret_cast<uint64_t>(this); }
-  uint64_t function() const { return base() + kFunction; }
+  // Of the n-th function.
+  uint64_t function(size_t n = 0) const { return base() + kFunction + n * kApart; }
 
   Elf64_Ehdr header = {};
   Elf64_Phdr segments[2] = {};
   Elf64_Dyn dynamic[5] = {};
-  Elf64_Sym symbols[2] = {};
-  char names[64] = {};
+  Elf64_Sym symbols[1 + kMostFunctions] = {};
+  char names[128] = {};
   // The hash table: one bucket, no filter.
   uint32_t buckets = 1, first = 1, bloom = 0, shift = 0, bucket = 1;
   uint32_t chain[kChain] = {};
 
  private:
+  static uint32_t Hash(std::string_view name) {
+    uint32_t hash = 5381;
+    for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
+    return hash;
+  }
   static Elf64_Dyn Entry(Elf64_Sxword tag, uint64_t value) {
     Elf64_Dyn entry;
     entry.d_tag = tag;

@@ -1,0 +1,97 @@
+#include "collector/inject/loader_functions.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "collector/inject/testing/made_image.h"
+#include "collector/inject/testing/own_process.h"
+
+namespace gmt::inject {
+namespace {
+
+Mapping MappingOf(const MadeImage& image, const std::string& path) {
+  Mapping mapping;
+  mapping.start = image.base();
+  mapping.end = image.base() + sizeof(MadeImage);
+  mapping.readable = true;
+  mapping.path = path;
+  return mapping;
+}
+
+// Processes of older glibcs, made of what their libraries export.
+class LoaderFunctionsTest : public OwnProcess {
+ protected:
+  LoaderFunctions Find(const MemoryMap& map) const {
+    const std::optional<RemoteImage> libc = FindLibc(*memory_, map);
+    EXPECT_TRUE(libc.has_value());
+    return libc.has_value() ? FindLoaderFunctions(*memory_, map, *libc) : LoaderFunctions{};
+  }
+
+  // Up to 2.33, under both kinds of name that files have had.
+  const MadeImage old_libc_{"__errno_location", "__libc_dlopen_mode", "__libc_dlsym"};
+  const MadeImage libdl_{"dlopen", "dlsym", "dlerror"};
+};
+
+TEST_F(LoaderFunctionsTest, OwnLibcHasThem) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  const LoaderFunctions found = Find(map_);
+  void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+  EXPECT_EQ(found.dlopen, reinterpret_cast<uint64_t>(dlsym(libc, "dlopen")));
+  EXPECT_EQ(found.dlsym, reinterpret_cast<uint64_t>(dlsym(libc, "dlsym")));
+  EXPECT_EQ(found.dlerror, reinterpret_cast<uint64_t>(dlsym(libc, "dlerror")));
+  EXPECT_EQ(found.errno_location, reinterpret_cast<uint64_t>(dlsym(libc, "__errno_location")));
+  EXPECT_EQ(found.mode, static_cast<uint64_t>(RTLD_NOW | RTLD_LOCAL));
+  dlclose(libc);
+#else
+  GTEST_SKIP() << "this libc has none";
+#endif
+}
+
+TEST_F(LoaderFunctionsTest, OldLibcHasThemInLibdl) {
+  for (const auto& [libc, libdl] : {std::pair("/lib/libc-2.31.so", "/lib/libdl-2.31.so"),
+                                    std::pair("/lib64/libc.so.6", "/lib64/libdl.so.2")}) {
+    const LoaderFunctions found = Find({MappingOf(old_libc_, libc), MappingOf(libdl_, libdl)});
+    EXPECT_EQ(found.dlopen, libdl_.function(0)) << libdl;
+    EXPECT_EQ(found.dlsym, libdl_.function(1)) << libdl;
+    EXPECT_EQ(found.dlerror, libdl_.function(2)) << libdl;
+    EXPECT_EQ(found.errno_location, old_libc_.function(0)) << libc;
+    EXPECT_EQ(found.mode, static_cast<uint64_t>(RTLD_NOW | RTLD_LOCAL));
+  }
+}
+
+// It tells nobody why it failed, and asks who calls to say that it is libc.
+TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasAWayOfItsOwn) {
+  const LoaderFunctions found = Find({MappingOf(old_libc_, "/lib/libc-2.31.so")});
+  EXPECT_EQ(found.dlopen, old_libc_.function(1));
+  EXPECT_EQ(found.dlsym, old_libc_.function(2));
+  EXPECT_EQ(found.dlerror, 0u);
+  EXPECT_EQ(found.mode, 0x80000000u | RTLD_NOW | RTLD_LOCAL);
+}
+
+TEST_F(LoaderFunctionsTest, LibdlOfNewerGlibcsIsEmptyAndNotAskedForAnything) {
+  const MadeImage libc{"__errno_location", "dlopen", "dlsym", "dlerror"};
+  const MadeImage empty{"__libdl_version_placeholder"};
+  const LoaderFunctions found =
+      Find({MappingOf(empty, "/lib/libdl.so.2"), MappingOf(libc, "/lib/libc.so.6")});
+  EXPECT_EQ(found.dlopen, libc.function(1));
+  EXPECT_EQ(found.dlsym, libc.function(2));
+  EXPECT_EQ(found.dlerror, libc.function(3));
+}
+
+TEST_F(LoaderFunctionsTest, HalfOfThemIsNone) {
+  const MadeImage libc{"__errno_location", "__libc_dlopen_mode"};
+  const MadeImage libdl{"dlopen", "dlerror"};
+  const LoaderFunctions found =
+      Find({MappingOf(libc, "/lib/libc-2.31.so"), MappingOf(libdl, "/lib/libdl-2.31.so")});
+  EXPECT_EQ(found.dlopen, 0u);
+  EXPECT_EQ(found.dlsym, 0u);
+}
+
+TEST_F(LoaderFunctionsTest, ProcessOfAnotherLibcHasNone) {
+  EXPECT_FALSE(FindLibc(*memory_, {MappingOf(libdl_, "/lib/ld-musl-x86_64.so.1")}).has_value());
+}
+
+}  // namespace
+}  // namespace gmt::inject
