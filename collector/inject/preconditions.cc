@@ -80,6 +80,14 @@ Precondition CheckUser(const TargetInfo& t) {
   if (same) return Pass(kName, absl::StrCat("it is yours (user ", own, ")"));
   if (t.can_trace_others)
     return Pass(kName, absl::StrCat("it is user ", t.uid, "'s, and you may trace others'"));
+  if (t.uids.front() != t.uid)
+    return Fail(
+        kName,
+        absl::StrCat("it has the rights of user ", t.uid, " and was started by user ",
+                     t.uids.front(), " (a set-user-ID program, or one that has changed its user)"),
+        absl::StrCat("A copy of it without set-user-ID can be recorded. One that has only changed "
+                     "its user: sudo gpumemtrace attach ",
+                     t.pid));
   return Fail(kName, absl::StrCat("it belongs to user ", t.uid, ", and you are user ", own),
               absl::StrCat("Attach as that user or as root: sudo gpumemtrace attach ", t.pid));
 }
@@ -144,6 +152,12 @@ Precondition CheckProgram(const TargetInfo& t) {
     case ProgramKind::kNoLibc:
       return Fail(kName, absl::StrCat("it has no libc.so.6; its loader is ", t.interpreter),
                   "The library is made for programs of glibc");
+    case ProgramKind::kHosted:
+      return Fail(
+          kName,
+          absl::StrCat("it runs inside of ", t.name,
+                       ", a static program that has loaded a libc for it, as valgrind does"),
+          kStartDormant);
     case ProgramKind::kUnknown:
       break;
   }

@@ -79,6 +79,15 @@ TEST_F(PreconditionsTest, OtherUserIsNamedBeforeItsConsequences) {
   EXPECT_TRUE(Refuses("it belongs to user"));
 }
 
+// To say that it is the user's own, as its effective one may be, would help nobody.
+TEST_F(PreconditionsTest, ProgramWithAnothersRightsIsNotCalledAnothers) {
+  target_.uids = {geteuid() + 1, geteuid(), geteuid(), geteuid()};
+  target_.can_trace_others = false;
+  EXPECT_TRUE(Refuses("set-user-ID"));
+  EXPECT_TRUE(Refuses("A copy of it without set-user-ID can be recorded"));
+  EXPECT_FALSE(Refuses("belongs to"));
+}
+
 TEST_F(PreconditionsTest, TracerIsNamed) {
   target_.tracer = 77;
   target_.tracer_name = "strace";
@@ -86,6 +95,9 @@ TEST_F(PreconditionsTest, TracerIsNamed) {
 }
 
 TEST_F(PreconditionsTest, ProgramsThatCanLoadNothingAreToldApart) {
+  target_.kind = ProgramKind::kHosted;
+  EXPECT_TRUE(Refuses("it runs inside of python, a static program"));
+  EXPECT_TRUE(Refuses("GPUMEMTRACE=dormant"));
   target_.kind = ProgramKind::k32Bit;
   EXPECT_TRUE(Refuses("32-bit"));
   target_.kind = ProgramKind::kOtherMachine;

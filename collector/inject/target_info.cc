@@ -92,15 +92,24 @@ std::string ReadInterpreter(int fd, const Elf64_Ehdr& header) {
   return {};
 }
 
-ProgramKind KindOf(int fd, const MemoryMap& map, std::string* interpreter) {
+// A program that was started as an argument of its loader has the loader for its file.
+bool IsLoaderItself(const std::string& program) {
+  Mapping file;
+  file.path = program;
+  return IsLoader(file);
+}
+
+ProgramKind KindOf(int fd, const std::string& program, const MemoryMap& map,
+                   std::string* interpreter) {
   Elf64_Ehdr header;
   if (!ReadAt(fd, 0, &header, sizeof(header)) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return ProgramKind::kUnknown;
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return ProgramKind::k32Bit;
   if (header.e_machine != kMachine) return ProgramKind::kOtherMachine;
   *interpreter = ReadInterpreter(fd, header);
-  // A program that was started as an argument of its loader has the loader for its file.
-  if (std::any_of(map.begin(), map.end(), IsLibc)) return ProgramKind::kGlibc;
+  if (std::any_of(map.begin(), map.end(), IsLibc))
+    return interpreter->empty() && !IsLoaderItself(program) ? ProgramKind::kHosted
+                                                            : ProgramKind::kGlibc;
   if (std::any_of(map.begin(), map.end(), IsMusl) ||
       interpreter->find("ld-musl") != std::string::npos)
     return ProgramKind::kMusl;
@@ -111,7 +120,7 @@ void LookAtProgram(TargetInfo* info) {
   info->program = Link(Proc(info->pid, "exe"));
   const int fd = open(Proc(info->pid, "exe").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
-  info->kind = KindOf(fd, info->map, &info->interpreter);
+  info->kind = KindOf(fd, info->program, info->map, &info->interpreter);
   close(fd);
 }
 

@@ -26,6 +26,7 @@ enum class ProgramKind {
   k32Bit,
   kOtherMachine,
   kNoLibc,  // another loader than those of glibc and musl
+  kHosted,  // inside of a static program that has loaded a libc for it, as valgrind does
 };
 
 struct TargetInfo {

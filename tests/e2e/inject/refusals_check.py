@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,19 @@ class Rig(cases.Rig):
         assert checked.returncode == 1 and "cannot be attached to" in checked.stdout, checked
         assert re.search(words, checked.stdout), f"'{words}' is not in: {checked.stdout}"
         assert not (self.folder / "run.gmt").exists(), "a file was left"
+
+    def waits_for_a_call(self, pid, **more):
+        """The library is brought into a process that makes no call, which has a session then; ^C ends that."""
+        attach = subprocess.Popen([self.program, "attach", str(pid), "-o", str(self.folder / "run.gmt")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        said = ""
+        for line in attach.stderr:
+            said += line
+            if "waiting for the next GPU call" in line:
+                break
+        attach.send_signal(signal.SIGINT)
+        _, rest = attach.communicate(timeout=60)
+        assert attach.returncode == 1 and "interrupted" in rest, said + rest
 
     def inject(self, pid, *options, **more):
         return subprocess.run([self.tool, "--pid", str(pid), "--library", self.probe, *options],
@@ -157,6 +171,31 @@ def root_may(rig):
     is_alive(process)
 
 
+def set_user_id(rig):
+    """Who started it has fewer rights than it, and nobody records it: root cannot either."""
+    nobody = as_nobody()
+    program = rig.folder / "set-user-id"
+    shutil.copy(rig.compiled("cc"), program)
+    program.chmod(0o4755)
+    process = rig.start(program, "plain", **nobody)
+    uids = re.search(r"^Uid:\t(\d+)\t(\d+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
+    if uids.groups() != (str(NOBODY), "0"):
+        raise Skipped("set-user-ID files are not heeded here")
+    words = r"(?s)rights of user 0 and was started by user 65534 .*copy of it without set-user-ID"
+    rig.refused(process.pid, words, **nobody)
+    is_alive(process)
+    done = rig.attach(process.pid)
+    assert done.returncode == 1, done
+    assert re.search("runs with more rights than who started it. A copy of it without set-user-ID", done.stderr), done
+    assert not (rig.folder / "run.gmt").exists(), "a file was left"
+    is_alive(process)
+    # The way out that is named: the copy.
+    program.chmod(0o755)
+    copy = rig.start(program, "plain", **nobody)
+    rig.waits_for_a_call(copy.pid, **nobody)
+    is_alive(copy)
+
+
 def undumpable(rig):
     process = rig.refuser("undumpable", **as_nobody())
     rig.refused(process.pid, "forbids being looked at", **as_nobody())
@@ -178,6 +217,22 @@ def musl(rig):
 
 def musl_static(rig):
     rig.refused(rig.refuser("plain", ("musl-gcc", "-static")).pid, "static program")
+
+
+def under_valgrind(rig):
+    """Its libc is there, but valgrind is what runs: a call that a thread of it was given would end both."""
+    if shutil.which("valgrind") is None:
+        raise Skipped("there is no valgrind")
+    process = rig.start("valgrind", "--tool=none", "-q", rig.compiled("cc"), "plain")
+    rig.refused(process.pid, "(?s)runs inside of none-amd64.*GPUMEMTRACE=dormant")
+    is_alive(process)
+
+
+def started_by_its_loader(rig):
+    """The loader is its file, which is as static as valgrind's."""
+    process = rig.start("/lib64/ld-linux-x86-64.so.2", rig.compiled("cc"), "plain")
+    rig.waits_for_a_call(process.pid)
+    is_alive(process)
 
 
 # ---- Locks ---------------------------------------------------------------------------------------
@@ -253,14 +308,7 @@ def filter_that_allows_what_is_asked_about(rig):
     process = rig.refuser("seccomp-enough")
     done = rig.check(process.pid)
     assert done.returncode == 0 and "its filters allow" in done.stdout, done
-    attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", str(rig.folder / "run.gmt")],
-                              stderr=subprocess.PIPE, text=True)
-    for line in attach.stderr:  # it has been brought in, and has a session
-        if "waiting for the next GPU call" in line:
-            break
-    attach.send_signal(signal.SIGINT)
-    _, rest = attach.communicate(timeout=60)
-    assert attach.returncode == 1 and "interrupted" in rest, rest
+    rig.waits_for_a_call(process.pid)
     is_alive(process)
 
 
@@ -287,6 +335,46 @@ def unloadable(rig):
     done = rig.inject(process.pid, "--library", str(bad))
     assert done.returncode == 1 and "could not load" in done.stderr, done
     assert re.search("file too short|invalid ELF header", done.stderr), done.stderr
+    is_alive(process)
+
+
+# Its stdin says when to close the last small library again.
+CROWDED = """
+import _ctypes, ctypes, shutil, sys
+folder, last = sys.argv[1], None
+for library in sys.argv[2:]:
+    for number in range(1000):
+        copy = f"{folder}/{library.rpartition('_')[2]}.{number}.so"
+        shutil.copy(library, copy)
+        try:
+            last = ctypes.CDLL(copy)
+        except OSError as error:
+            assert "static TLS" in str(error), error
+            break
+print("ready", flush=True)
+for line in sys.stdin:
+    _ctypes.dlclose(last._handle)
+    print("closed", flush=True)
+"""
+
+
+def static_thread_locals_used_up(rig):
+    """The library's few bytes for each thread come from a reserve that is the loader's: used up, it says so and
+    nothing has happened; with as much as one small library has given back, it is enough."""
+    blocks = sorted((rig.build / "tests" / "programs").glob("libthread_locals_*.so"),
+                    key=lambda path: -int(path.stem.rpartition("_")[2]))  # the big one first
+    assert len(blocks) == 2, blocks
+    process = rig.start("/usr/bin/python3", "-c", CROWDED, rig.folder, *blocks, stdin=subprocess.PIPE)
+    done = rig.attach(process.pid)
+    assert done.returncode == 1, done
+    assert re.search("could not load .*static TLS block.*LD_PRELOAD=.*preload-path", done.stderr), done.stderr
+    assert not (rig.folder / "run.gmt").exists(), "a file was left"
+    assert "libgpumemtrace" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+    is_alive(process)
+    process.stdin.write("close\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "closed\n"
+    rig.waits_for_a_call(process.pid)
     is_alive(process)
 
 
@@ -399,10 +487,11 @@ def launcher(rig):
 
 CASES = [
     no_such_process, no_number, a_thread, first_thread_gone, zombie, kernel_thread, stopped, uninterruptible,
-    traced, other_user, root_may, undumpable, static, musl, musl_static, filter_that_kills,
+    traced, other_user, root_may, set_user_id, undumpable, static, musl, musl_static, under_valgrind, started_by_its_loader, filter_that_kills,
     filter_that_refuses, harmless_filter, filter_that_allows_loading_alone,
     filter_that_allows_what_is_asked_about, allocator_of_its_own, allocator_whose_malloc_has_other_names,
-    allocator_of_its_own_and_a_thread_that_waits, unreadable_filter, strict_seccomp, unloadable, slow_call,
+    allocator_of_its_own_and_a_thread_that_waits, unreadable_filter, strict_seccomp, unloadable,
+    static_thread_locals_used_up, slow_call,
     two_at_once, container, user_namespace, container_without_a_place, link_out_of_a_container, launcher,
 ]
 
