@@ -1,15 +1,17 @@
 """Programs that are attached to while what is to happen to them happens.
 
 The second way in which the checks of this folder run (fault_check.py --mode attached): a program begins
-dormant; when it asks to be attached to (use_gpu.h) `gpumemtrace attach --watch` comes, the recording
-gets parts of 0.2 s, and two clients subscribe at its control socket, of which one never reads. With
---mode reattached it is moreover detached from and attached to again until it ends.
+dormant, or without our library, which `attach` then brings into it. When it asks to be attached to
+(use_gpu.h) `gpumemtrace attach --watch` comes, the recording gets parts of 0.2 s, and two clients
+subscribe at its control socket, of which one never reads. With --mode reattached it is moreover detached
+from and attached to again until it ends.
 """
 
 import contextlib
 import os
 import pathlib
 import selectors
+import signal
 import socket
 import struct
 import subprocess
@@ -22,6 +24,7 @@ LIMITS = ["--max-size", "64MiB", "--max-time", "120s", "--rotate", "600"]
 LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
 WAITS = 60  # seconds: a guard against hanging
 STAYS = 0.05  # seconds from the beginning of a recording to its end, where there are to be several
+TO_THE_END = 600
 
 
 def frame(message):
@@ -79,13 +82,13 @@ class Attach:
 
     def __init__(self, place, pid, inner, is_first=True):
         self.place, self.pid, self.inner, self.is_first = place, pid, inner, is_first
-        self.has_begun = False
+        self.has_begun, self.stays = False, place.stays
         log = place.root / f"attach.{pid}.{time.monotonic_ns()}"
         self.out, self.err = (open(f"{log}.{name}", "w+") for name in ("out", "err"))
-        command = [place.rig.program, "attach", str(pid), "--method", "dormant",
-                   "-o", f"{place.out}/%p.gmt", *LIMITS]  # fmt: skip
+        command = [place.rig.program, "attach", str(pid), "-o", f"{place.out}/%p.gmt", *LIMITS]
+        command += [] if place.is_brought else ["--method", "dormant"]
         if place.rig.mode == "reattached":
-            script = f'"$@" && sleep {STAYS} && exec "$1" detach {pid}'
+            script = f'"$@" && sleep {self.stays} && exec "$1" detach {pid}'
             command = ["sh", "-c", script, "sh", *command]
         else:
             command += ["--watch", "10m"]
@@ -99,13 +102,13 @@ class Attach:
 
     def look(self):
         """Whether it has just begun, or has given up."""
-        if self.has_begun or self.process.poll() is not None:
-            return True
-        self.has_begun = "recording " in pathlib.Path(self.out.name).read_text()
-        return self.has_begun
+        has_ended = self.process.poll() is not None  # first: it may say so and end between two looks
+        self.has_begun = self.has_begun or "recording " in pathlib.Path(self.out.name).read_text()
+        return self.has_begun or has_ended
 
     def close(self):
-        self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.out.close()
         self.err.close()
@@ -184,6 +187,10 @@ class Attacher:
         retry = attach.has_begun or "has not let go of its last recording" in said
         if self.again and retry and pathlib.Path(f"/proc/{attach.pid}").exists():
             self.attaches.append(Attach(self.place, attach.pid, attach.inner, is_first=False))
+
+    def stays(self):
+        """Whether one has begun that nobody ends before the process does."""
+        return any(attach.has_begun and attach.stays == TO_THE_END for attach in list(self.attaches))
 
     def wait(self):
         """Until every attach has come to its end, as its process has."""

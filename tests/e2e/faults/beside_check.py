@@ -52,20 +52,24 @@ def beside_address_sanitizer(rig, folder):
     beside(rig, folder, found, "{other}:{ours}", program, more)
 
 
-def around(rig, folder, *tool):
+def around(rig, folder, refusal, *tool):
+    """`refusal`: what who attaches says that would have to bring the library in."""
     if shutil.which(tool[0]) is None:
         raise Skipped(f"there is no {tool[0]}")
     _, place = both(rig, folder, "processes", "use", wrap=tool)
+    if place.is_brought:
+        place.check_that_it_was_refused(refusal)
+        return
     place.wait_for_collectors()
     place.check_recordings([2])
 
 
 def beside_strace(rig, folder):
-    around(rig, folder, "strace", "-f", "-o", "/dev/null")
+    around(rig, folder, "traced by strace", "strace", "-f", "-o", "/dev/null")
 
 
 def beside_valgrind(rig, folder):
-    around(rig, folder, "valgrind", "--tool=none", "-q", "--log-file=/dev/null",
+    around(rig, folder, "it runs inside of none-", "valgrind", "--tool=none", "-q", "--log-file=/dev/null",
            "--trace-children=yes")  # fmt: skip
 
 

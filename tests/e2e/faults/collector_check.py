@@ -34,7 +34,7 @@ def with_a_program_that_stops(place, wrap, meanwhile):
     if place.rig.mode == "reattached":
         raise Skipped("an attach begins at a call, and a program that is stopped makes none")
     command = [*wrap, *place.command("processes", "stopped")]
-    environment = {**os.environ, "LD_PRELOAD": place.rig.library}
+    environment = {**os.environ, **place.preloaded()}
     environment |= place.traced_environment("stacks=none")
     with subprocess.Popen(
         command, env=environment, cwd=place.work, stderr=subprocess.PIPE, text=True
@@ -62,7 +62,7 @@ def collector_that_is_stopped_again_and_again(rig, folder):
     command += ["--threads", "4", "--count", "20000", "--live", "40", "--leak", "30", "--handover"]
     if rig.attaches:
         command = place.command("processes", "hold")
-    environment = {**os.environ, "LD_PRELOAD": rig.library}
+    environment = {**os.environ, **place.preloaded()}
     environment |= place.traced_environment("stacks=none,ring=64KiB,exit_wait=10s")
     environment |= {
         "SIMCUDA_LOG": str(folder / "log"),
@@ -105,7 +105,7 @@ def session_that_is_deleted(rig, folder):
     """Its collector and its program have it open: only others cannot find it any more."""
     place = Place(rig, folder, "traced")
     command = place.command("processes", "long")
-    environment = {**os.environ, "LD_PRELOAD": rig.library}
+    environment = {**os.environ, **place.preloaded()}
     environment |= place.traced_environment("stacks=none,exit_wait=20s")
     with subprocess.Popen(
         command, env=environment, cwd=place.work, stderr=subprocess.DEVNULL
@@ -113,6 +113,9 @@ def session_that_is_deleted(rig, folder):
         place.wait("a session", place.session_files)
         if rig.attaches:
             place.wait("an attach", lambda: place.attacher.begun)
+        if rig.mode == "reattached":  # lest it is deleted between two recordings
+            place.stays = attached.TO_THE_END
+            place.wait("one that stays", place.attacher.stays)
         place.session_files()[0].unlink()
         assert process.wait(timeout=120) == 5
     # A part that ends is whole, too, for the moment until the next one has its name.
@@ -193,7 +196,7 @@ def reader_of_stderr_that_has_gone(rig, folder):
     command = place.command("processes", "use")
     read, write = os.pipe()
     os.close(read)
-    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.traced_environment()}
+    environment = {**os.environ, **place.preloaded(), **place.traced_environment()}
     done = subprocess.run(
         command, env=environment, cwd=place.work, stderr=write,
         check=False, restore_signals=True,
@@ -214,7 +217,7 @@ def reader_of_stderr_that_is_stuck(rig, folder):
             pass
     except BlockingIOError:
         os.set_blocking(write, True)
-    environment = {**os.environ, "LD_PRELOAD": rig.library, **place.traced_environment()}
+    environment = {**os.environ, **place.preloaded(), **place.traced_environment()}
     done = subprocess.run(
         command, env=environment, cwd=place.work, stderr=write,
         check=False, timeout=60,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets happen to traced processes what can happen, and checks that nothing came of it.
 
-Usage: fault_check.py --build DIR [--mode MODE] [--repeat N] [NAME...]
+Usage: fault_check.py --build DIR [--mode MODE] [--brought SHARE] [--seed N] [--repeat N] [NAME...]
 
 Each case runs a program of this folder on the simulated device, alone and preloaded: output and
 exit code must be the same, stderr too but for our lines; then each recording must be complete, hold
@@ -9,13 +9,17 @@ what the program did, and account for every event; or one line must say why ther
 that need rights which this machine does not give are skipped, with the reason. --repeat N runs all
 of them N times. The last line of the output is "N passed, N failed, N skipped".
 
---mode attached: the program begins dormant, is attached to when it asks for it, its recording has
-parts, and two clients listen. --mode reattached: again and again, until it ends (attached.py).
+--mode attached: the program begins dormant, or (in --brought of the cases, half by default, chosen by
+the seed, which is printed) without our library, which is brought into it then. It is attached to when it
+asks for it, its recording has parts, and two clients listen. --mode reattached: again and again, until
+it ends (attached.py).
 """
 
 import argparse
 import concurrent.futures
+import os
 import pathlib
+import random
 import sys
 import tempfile
 import time
@@ -73,6 +77,30 @@ REASONS_ATTACHED = {
     "limit-file-size-0": "no shared memory for its session: File too large",
 }
 
+# The same where the library has to be brought in: it says nothing where it cannot be.
+REASONS_BROUGHT = REASONS_ATTACHED | {
+    "chroot": "",
+    "limit-nofile": "",
+    "limit-no-memory": "not recording: no memory to start with",
+}
+
+# Way -> what who attaches says, where the way leaves the process a place to ask for that.
+REFUSED = {
+    "limit-nofile": "could not load .*: Too many open files",
+    "limit-no-memory": "it has no session",
+    "limit-file-size": "it has no session: there is no shared memory for it",
+    "limit-file-size-0": "it has no session: there is no shared memory for it",
+}
+
+# Moment -> why the library cannot be brought in then: a lock is held that loading it takes.
+WITHOUT_A_SAFE_MOMENT = {
+    "destructor": "no safe moment in 5 s .* called by the loader",
+    "atexit": "no safe moment in 5 s .* inside of exit",
+}
+
+# Cases that ask for what who attaches cannot: a ring so small that it is overwritten.
+NEVER_BROUGHT = ("collector_that_is_stopped_again_and_again",)
+
 # Way -> why there is no collector; the session holds three allocations.
 WITHOUT_COLLECTOR = {
     "deny-clone": "no collector (Operation not permitted)",
@@ -83,6 +111,9 @@ WITHOUT_COLLECTOR = {
 
 def check_moment(rig, folder, moment):
     _, place = both(rig, folder, "moments", moment)
+    if place.is_brought and moment in WITHOUT_A_SAFE_MOMENT:
+        place.check_that_it_was_refused(WITHOUT_A_SAFE_MOMENT[moment])
+        return
     place.wait_for_collectors()
     place.check_recordings([1])
 
@@ -100,9 +131,13 @@ def check_way(rig, folder, way):
 def check_reason(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     lines = own_lines(done)
-    reason = REASONS_ATTACHED[way] if rig.attaches else REASONS[way]
+    table = REASONS_BROUGHT if place.is_brought else REASONS_ATTACHED if rig.attaches else REASONS
+    reason = table[way]
     assert len(lines) == bool(reason) and reason in "".join(lines), done.stderr
-    assert not rig.attaches or not reason or "nobody can attach to process" in lines[0], lines
+    if reason == REASONS_ATTACHED[way] != "" and rig.attaches:
+        assert "nobody can attach to process" in lines[0], lines
+    if place.is_brought and way in REFUSED:
+        place.check_that_it_was_refused(REFUSED[way])
     place.check_recordings([])
     assert not place.session_files()
 
@@ -149,6 +184,7 @@ def run_case(rig, name, case):
             outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
         finally:
             more += "".join(f"\n  refused: {r}" for a in rig.attachers_of(folder) for r in a.refusals)
+    name += ", brought in" if rig.brings_in else ""
     return outcome, f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}"
 
 
@@ -156,15 +192,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--mode", choices=("preloaded", "attached", "reattached"), default="preloaded")
+    parser.add_argument("--brought", type=float, default=0.5)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("GMT_TEST_SEED", 0)))
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     rig = Rig(args.build.resolve(), args.mode)
-    chosen = [c for c in cases() if not args.names or c[0] in args.names] * args.repeat
+    seed = args.seed or random.SystemRandom().randrange(1, 1 << 32)
+    if rig.attaches:
+        print(f"seed {seed} (--seed or GMT_TEST_SEED repeats)", flush=True)
+    chosen = []
+    for round in range(args.repeat):
+        for name, case in cases():
+            if args.names and name not in args.names:
+                continue
+            chance = random.Random(f"{seed}/{round}/{name}").random()
+            is_brought = rig.attaches and name not in NEVER_BROUGHT and chance < args.brought
+            chosen.append((rig.of_case(is_brought), name, case))
     counts = {"ok": 0, "FAILED": 0, "skip": 0}
     # Most of a case is waiting for processes.
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-        for outcome, text in pool.map(lambda c: run_case(rig, *c), chosen):
+        for outcome, text in pool.map(lambda c: run_case(*c), chosen):
             counts[outcome] += 1
             print(text, flush=True)
     if rig.attaches:

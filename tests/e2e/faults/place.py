@@ -3,9 +3,11 @@ left there.
 """
 
 import collections
+import copy
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import subprocess
@@ -23,6 +25,7 @@ class Place:
 
     def __init__(self, rig, root, name):
         self.rig, self.root = rig, root / name
+        self.is_brought = rig.brings_in  # the library, by who attaches: the program begins without it
         self.work, self.out, self.sessions, self.wants = (
             self.root / d for d in ("work", "out", "sessions", "wants")
         )
@@ -35,11 +38,16 @@ class Place:
         self.preload = "{ours}"  # LD_PRELOAD; {ours} is empty in a run alone
         self.attacher = None
         self.attach_wrap, self.attach_environment = (), {}  # of who attaches
+        self.stays = attached.STAYS  # how long whoever attaches again and again lets the next recording go on
         self.attach_codes = (0,)  # with which an attach may end that had begun
 
     def command(self, program, *arguments):
         path = self.rig.build / "tests" / "faults" / program
         return [str(self.rig.build / "simcuda" / "with-simcuda"), str(path), *arguments]
+
+    def preloaded(self):
+        """What has our library loaded with a program that is traced."""
+        return {} if self.is_brought else {"LD_PRELOAD": self.rig.library}
 
     def traced_environment(self, options=""):
         """Of a traced process, but for LD_PRELOAD; from now on somebody attaches to those that ask."""
@@ -61,7 +69,7 @@ class Place:
         environment |= self.more_environment
         if traced:
             environment |= self.traced_environment()
-        preload = self.preload.format(ours=self.rig.library if traced else "").strip(":")
+        preload = self.preload.format(ours=self.preloaded().get("LD_PRELOAD", "") if traced else "").strip(":")
         if preload:
             command = ["env", f"LD_PRELOAD={preload}", *command]
         return subprocess.run(
@@ -152,6 +160,15 @@ class Place:
         assert counts == wanted, f"allocations {counts}, should be {wanted}"
         return found
 
+    def check_that_it_was_refused(self, words):
+        """Every attach was, for that reason, and nothing came of it."""
+        self.attacher.wait()
+        refusals = self.attacher.refusals
+        assert refusals and all(re.search(words, said) for said in refusals), refusals
+        assert not self.attacher.begun
+        self.wait_for_collectors()
+        self.check_recordings([])
+
     def collect(self, session=None, name="collected.gmt"):
         """What `gpumemtrace collect` makes of a session, or of the only one."""
         if session is None:
@@ -169,11 +186,18 @@ class Rig:
     def __init__(self, build, mode="preloaded"):
         self.build, self.mode, self.attaches = build, mode, mode != "preloaded"
         self.attachers = []  # of all places
+        self.brings_in = False
         self.tally = collections.Counter()
         self.program = str(build / "bin" / "gpumemtrace")
         self.library = subprocess.run(
             [self.program, "preload-path"], capture_output=True, text=True, check=True
         ).stdout.strip()
+
+    def of_case(self, brings_in):
+        """This rig, for one case; `brings_in`: who attaches brings the library into the program."""
+        own = copy.copy(self)
+        own.brings_in = brings_in
+        return own
 
     def attachers_of(self, folder):
         """Those of the case in that folder, which are at their end."""
@@ -181,7 +205,8 @@ class Rig:
         for attacher in own:
             attacher.close()
             self.attachers.remove(attacher)
-            self.tally["attaches"] += attacher.begun
+            way = "with the library brought in" if attacher.place.is_brought else "of dormant programs"
+            self.tally[f"attaches {way}"] += attacher.begun
             self.tally["clients"] += attacher.clients.connected
             self.tally["bytes read by clients"] += attacher.clients.read
         return own

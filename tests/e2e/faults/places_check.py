@@ -15,6 +15,8 @@ def shared_memory(rig, folder, mount, has_room=False):
     check_undisturbed(*outcomes)
     if rig.attaches and not has_room:
         assert "no shared memory for its session" in outcomes[1].stderr, outcomes[1].stderr
+        if place.is_brought:
+            place.check_that_it_was_refused("it has no session: there is no shared memory for it")
         place.check_recordings([])
         return
     place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])

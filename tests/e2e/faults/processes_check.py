@@ -108,7 +108,7 @@ def runtime_that_is_unloaded(rig, folder):
         faults = rig.build / "tests" / "faults"
         environment = {**os.environ, "LD_LIBRARY_PATH": str(rig.build / "simcuda")}
         if traced:
-            environment |= {"LD_PRELOAD": rig.library, **place.traced_environment()}
+            environment |= {**place.preloaded(), **place.traced_environment()}
         outcomes.append(subprocess.run(
             [str(faults / "unload"), str(faults / "libplugin.so"), "5"], env=environment,
             cwd=place.work, capture_output=True, text=True, check=False,
