@@ -55,6 +55,27 @@ absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& o
   return AttachedSession::Open(path, target);
 }
 
+// Between the library's coming and the wish the process may have let go of another attach, whose calls are
+// then caught no more. Once it is wished for they stay.
+absl::Status HaveCallsCaught(const AttachOptions& options, const TargetInfo& target,
+                             const AttachedSession& session) {
+  constexpr int kMostRounds = 3;
+  for (int round = 0; round < kMostRounds && session.is_passed_by(); ++round) {
+    std::string path;
+    const auto note = BringIn(target, /*insist=*/options.method == "inject", &path);
+    if (!note.ok()) return note.status();
+  }
+  return session.is_passed_by() ? session.NotLetGo() : absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CollectorProcess>> StartCollector(const AttachOptions& options,
+                                                                 const TargetInfo& target,
+                                                                 const AttachedSession& session,
+                                                                 const ClaimedOutput& output) {
+  if (absl::Status status = HaveCallsCaught(options, target, session); !status.ok()) return status;
+  return CollectorProcess::Start(session, output, target.pid);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Begin(
@@ -82,7 +103,7 @@ absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Ask(const Atta
   if (!session.ok()) return session.status();
   absl::StatusOr<uint32_t> number = (*session)->Ask(text);
   if (!number.ok()) return number.status();
-  auto collector = CollectorProcess::Start(**session, output, target.pid);
+  auto collector = StartCollector(options, target, **session, output);
   if (!collector.ok()) {
     (*session)->Withdraw(*number);
     if ((*session)->is_brought()) LetGo(target);

@@ -134,6 +134,10 @@ bool AttachedSession::is_brought() const {
   return control().attach_door.load() == session::AttachDoor::kBrought;
 }
 
+bool AttachedSession::is_passed_by() const {
+  return is_brought() && control().slots_restored.load() != 0;
+}
+
 bool AttachedSession::is_attached() const { return control().attach_wanted.load() != 0; }
 
 bool AttachedSession::is_taken() const {

@@ -40,6 +40,8 @@ class AttachedSession {
   // The library was brought into the running process. It stops catching calls at a detach, and is
   // called again to begin anew.
   bool is_brought() const;
+  // Its calls lead past that library: a wish is not seen until it is called again.
+  bool is_passed_by() const;
   // Somebody has attached and not yet detached.
   bool is_attached() const;
   // A collector, or another attach, is at work on it.

@@ -7,6 +7,7 @@
 #include "preload/hook.h"
 #include "preload/loader.h"
 #include "preload/own_image.h"
+#include "preload/process.h"
 #include "preload/record_event.h"
 
 namespace gmt::preload {
@@ -216,12 +217,25 @@ int PatchOne(dl_phdr_info* info, size_t, void* others) {
   return 0;
 }
 
+// Where a session tells it to those who attach; returns what it told before. REQUIRES: the lock of the
+// loader's list.
+uint32_t NoteRestored(uint32_t restored) {
+  Process* p = Process::IfDoorIsOpen();
+  return p == nullptr ? 0 : p->map.control().slots_restored.exchange(restored);
+}
+
+bool IsWanted() {
+  const Process* p = Process::IfDoorIsOpen();
+  return p != nullptr && p->door.wanted->load() != 0;
+}
+
 // REQUIRES: nobody else loads or unloads anything meanwhile. The list's own lock is not enough for that:
 // a module is in the list before its slots are filled, and one that has gone may come again to the same
 // place.
 void PatchAll() {
   const auto patch = [](dl_phdr_info* program, size_t, void*) {
     if (!IsNew(*program)) return 1;
+    NoteRestored(0);
     Others others = {.program = MappedModule(*program)};
     dl_iterate_phdr(PatchOne, &others);
     last_subs.store(program->dlpi_subs, std::memory_order_release);
@@ -310,8 +324,13 @@ namespace gmt::preload {
 
 void RestoreSlots() {
   const KeepErrno keep;
-  patching.store(false, std::memory_order_relaxed);
   const auto restore = [](dl_phdr_info*, size_t, void*) {
+    const uint32_t before = NoteRestored(1);  // first: who asks after this finds it
+    if (IsWanted()) {
+      NoteRestored(before);
+      return 1;
+    }
+    patching.store(false, std::memory_order_relaxed);
     patched_so_far.kept = 0;
     dl_iterate_phdr(RestoreOne, nullptr);
     ForgetPatches();

@@ -51,7 +51,9 @@ void PatchNewModules();
 
 Patched WhatIsPatched();
 
-// Until PatchNewModules() is called again, which then patches what it did before.
+// Until PatchNewModules() is called again, which then patches what it did before. Nothing where somebody
+// has asked for an attach meanwhile: one of the two sees the other (session/layout.h, slots_restored).
+// REQUIRES: a session with a door.
 void RestoreSlots();
 
 // Whether a module outside the program had DT_RPATH: where libraries are looked for then depends on

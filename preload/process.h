@@ -139,6 +139,9 @@ struct Process {
     return p != nullptr ? p : StartOrWait();
   }
 
+  // The process's state if it can be attached to, whatever it is doing about that.
+  static Process* IfDoorIsOpen() { return HasBegun() && Here()->door.is_open ? Here() : nullptr; }
+
   static bool HasBegun() { return Here()->status.load(std::memory_order_acquire) > kStarting; }
   // Has this process dormant, or finds it begun already: for who attaches to it. nullptr where there
   // will be nothing, for what StartSession has said.

@@ -96,7 +96,8 @@ uint32_t AskForAttach(Control* control, std::string_view options) {
   const uint32_t last = control->attach_last.load(std::memory_order_relaxed);
   const uint32_t refused = control->attach_refused.load(std::memory_order_relaxed);
   const uint32_t number = ((last > refused ? last : refused) + 1) | kAttachAsked;
-  control->attach_wanted.store(number, std::memory_order_release);
+  // Sequentially consistent: who asks looks at slots_restored next.
+  control->attach_wanted.store(number, std::memory_order_seq_cst);
   return number;
 }
 

@@ -385,7 +385,12 @@ struct Control {
   std::atomic<uint32_t> live_levels;
   std::atomic<uint32_t> live_errno;  // why
 
-  uint8_t unused[4096 - 384 - 2048 - 1192 - 8];
+  // Of a library that was brought in. 1: the calls of the process lead past it, until
+  // gpumemtrace_attach is called. Who has asked for an attach looks at it then: what is asked of a
+  // process that is just letting go of another attach would else never be noticed.
+  std::atomic<uint32_t> slots_restored;
+
+  uint8_t unused[4096 - 384 - 2048 - 1192 - 12];
 };
 static_assert(offsetof(Control, counters) == 64);
 static_assert(offsetof(Control, module_count) == 192);
@@ -399,6 +404,7 @@ static_assert(offsetof(Control, attach_wanted) == 2436);
 static_assert(offsetof(Control, attach_first_ticket) == 2456);
 static_assert(offsetof(Control, attach_options) == 2604);
 static_assert(offsetof(Control, live_levels) == 3624);
+static_assert(offsetof(Control, slots_restored) == 3632);
 static_assert(sizeof(Control) == 4096);
 static_assert(kCounterCount <= 16 && kFactCount <= 8);
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&

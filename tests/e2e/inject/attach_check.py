@@ -141,6 +141,72 @@ def rounds_leave_no_growth(rig):
     process.kill()
 
 
+def word(rig, offset):
+    """Of the only session (session/layout.h, Control)."""
+    (session,) = (rig.folder / "sessions").glob("*.session")
+    with open(session, "rb") as file:
+        file.seek(4096 + offset)
+        return struct.unpack("=I", file.read(4))[0]
+
+
+SLOTS_RESTORED = 3632
+
+
+def wait(what, done, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.005)
+
+
+class Held:
+    """An attach that stands still where it says what it has brought in: nobody reads its stderr, which is full."""
+
+    def __init__(self, rig, pid, *options):
+        self.read, write = os.pipe()
+        os.set_blocking(write, False)
+        try:
+            while True:
+                os.write(write, bytes(4096))
+        except BlockingIOError:
+            os.set_blocking(write, True)
+        self.process = subprocess.Popen(
+            [rig.program, "attach", str(pid), *options], cwd=rig.folder, env=rig.environment,
+            stdout=subprocess.PIPE, stderr=write, text=True)
+        os.close(write)
+        stat = pathlib.Path(f"/proc/{self.process.pid}/syscall")
+        wait("its words", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
+
+    def let_go(self):
+        """What it says on stdout and on stderr."""
+        with open(self.read, "rb") as pipe:
+            said = pipe.read().strip(b"\0").decode()  # to its end: so it goes on
+        try:
+            out, _ = self.process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"it waits for ever: {said}") from None
+        return out, said
+
+
+def slower_than_another(rig):
+    """Between the library's coming and the wish another one attaches and detaches, at which the calls of the
+    process are let go: they are caught again."""
+    process = rig.loops(12)
+    slow = Held(rig, process.pid, "-o", "slow.gmt")
+    rig.attach(process.pid, "-o", "quick.gmt")
+    rig.verb("detach", process.pid)
+    wait("the calls to be let go", lambda: word(rig, SLOTS_RESTORED) == 1)
+    assert ways_to_us(process.pid) == 0
+    out, said = slow.let_go()
+    assert slow.process.returncode == 0 and "recording " in out, (out, said)
+    time.sleep(0.7)
+    rig.verb("detach", process.pid)
+    assert ways_to_us(process.pid) == 0
+    rig.check_recording("slow.gmt")
+    ends_well(process)
+
+
 def dormant(rig):
     process = rig.loops(4, GPUMEMTRACE="dormant", LD_PRELOAD=rig.verb("preload-path").stdout.strip())
     assert rig.verb("attach", "--check", process.pid).stdout.startswith("Process"), "no answer"
@@ -427,7 +493,7 @@ def full_directory(rig):
     ends_well(process)
 
 
-CASES = [brought_in, brought_into_bound_at_once, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
+CASES = [brought_in, brought_into_bound_at_once, slower_than_another, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
          static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory, all_ranks, workers_of_a_rank, rank_that_does_nothing,
          watched_ranks, watched_ranks_in_json,
          container]

@@ -7,6 +7,7 @@ read and holds what happened while it was made (windows.py).
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import windows
 
 LIMITS = ("--max-size", "16MiB", "--rotate", "128", "--max-time", "60s")  # parts of 128 KiB
 THREADS = 2
+ATTACH_WANTED, ATTACH_NOW = 4096 + 2436, 4096 + 2440  # session/layout.h, Control
 
 # subscribe(TOP or LEAKS, every 100 ms), then read for ever, or never.
 CLIENT = """
@@ -61,6 +63,16 @@ class Scene:
             words, env=self.trial.environment, cwd=self.trial.folder, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )
+
+    def slow_down(self):
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            os.setpriority(os.PRIO_PROCESS, int(task), 19)
+
+    def await_wish(self):
+        """Until the process is asked for a recording and has not begun it, or who attaches has given up."""
+        while self.attacher.poll() is None:
+            if self.trial.word(ATTACH_WANTED, "=I") != 0 and self.trial.word(ATTACH_NOW, "=I") == 0:
+                return
 
     def listen(self):
         """The clients, where there is a socket already."""
@@ -125,6 +137,16 @@ def who_attaches(scene):
     scene.attach_and_detach()
 
 
+def who_attaches_while_it_begins(scene):
+    """That takes a process long that has little of the processor: the next attach may come before it has let go
+    of this one."""
+    who_attaches(scene)
+    scene.slow_down()
+    scene.begin(watches=False)
+    scene.await_wish()
+    who_attaches(scene)
+
+
 def clients_again_and_again(scene):
     for _ in range(5):
         scene.listen()
@@ -149,7 +171,8 @@ def everybody(scene):
 
 
 WAYS = (
-    the_target, the_collector, who_attaches, clients_again_and_again, target_and_collector, everybody,
+    the_target, the_collector, who_attaches, who_attaches_while_it_begins, clients_again_and_again, target_and_collector,
+    everybody,
 )
 
 
