@@ -149,7 +149,7 @@ def word(rig, offset):
         return struct.unpack("=I", file.read(4))[0]
 
 
-SLOTS_RESTORED = 3632
+COLLECTOR_PID, ATTACH_WANTED, ATTACH_NOW, SLOTS_RESTORED = 256, 2436, 2440, 3632
 
 
 def wait(what, done, seconds=60):
@@ -205,6 +205,53 @@ def slower_than_another(rig):
     assert ways_to_us(process.pid) == 0
     rig.check_recording("slow.gmt")
     ends_well(process)
+
+
+def detach_whose_collector_dies(rig):
+    """What it leaves is not called complete, and the process can be attached to again."""
+    process = rig.loops(6)
+    rig.attach(process.pid, "-o", "run.gmt")
+    wait("a beginning", lambda: (rig.folder / "run.gmt").stat().st_size > 0)
+    collector = word(rig, COLLECTOR_PID)
+    os.kill(collector, signal.SIGSTOP)
+    detach = subprocess.Popen([rig.program, "detach", str(process.pid)], cwd=rig.folder, env=rig.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait("the wish to be taken back", lambda: word(rig, ATTACH_WANTED) == 0)
+    time.sleep(0.1)
+    assert detach.poll() is None, "it did not wait"
+    os.kill(collector, signal.SIGKILL)
+    out, err = detach.communicate(timeout=60)
+    assert detach.returncode == 1 and not out, (detach.returncode, out, err)
+    assert "run.gmt is not complete: its collector has died" in err, err
+    assert not rig.info("run.gmt")["complete"]
+    wait("the process to let go", lambda: word(rig, ATTACH_NOW) == 0)
+    rig.attach(process.pid, "-o", "again.gmt")
+    time.sleep(0.7)
+    rig.verb("detach", process.pid)
+    rig.check_recording("again.gmt")
+    ends_well(process)
+
+
+def child_of_a_recorded_process(rig):
+    """Forked while its parent is recorded by a thread of ours: it has none of that, and gets one of its own. No
+    call of its would begin the recording, for its runtime has kept the driver's functions."""
+    process = start_static(rig, 8, "forks", GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
+    rig.attach(process.pid, "-o", "parent.gmt")
+    assert threads(process.pid) == 2, "no thread of ours records the parent"
+    process.send_signal(signal.SIGUSR1)
+    child = int(process.stdout.readline().removeprefix("child "))
+    assert threads(child) == 1
+    rig.attach(child, "-o", "child.gmt")
+    assert threads(child) == 2
+    for pid, path in ((child, "child.gmt"), (process.pid, "parent.gmt")):
+        done = rig.verb("detach", pid)
+        assert done.stdout == f"{rig.folder}/{path}\n", done
+        assert rig.info(path)["complete"] and rig.info(path)["target"]["pid"] == pid, path
+    ends_well(process)
+
+
+def threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
 
 
 def dormant(rig):
@@ -385,6 +432,33 @@ def rank_that_does_nothing(rig):
     process.communicate(timeout=60)
 
 
+def rank_that_is_left(rig):
+    """Of two that are asked for one is refused, so that the other is the only one: why that one is not recorded
+    is told, too."""
+    process = rig.loops(30, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 30'), children=2)
+    refused = process.pid
+    left = next(pid for pid in process.pids if pid != refused)
+    os.kill(refused, signal.SIGSTOP)
+    stat = pathlib.Path(f"/proc/{refused}/stat")
+    wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+    attach = subprocess.Popen([rig.program, "attach", str(refused), "--all-ranks", "-o", "run.%p.gmt"], cwd=rig.folder,
+                              env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = ""
+    for line in attach.stderr:
+        said += line
+        if f"waiting for the next GPU call of process {left}" in line:
+            break
+    assert f"process {refused}: it is stopped by a signal" in said, said
+    os.kill(left, signal.SIGKILL)
+    out, said = attach.communicate(timeout=60)
+    assert attach.returncode == 1 and not out, (attach.returncode, out, said)
+    # By whoever noticed first: its collector, or who attaches.
+    assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", said), said
+    assert not list(rig.folder.glob("*.gmt")), "a file was left"
+    process.kill()
+    process.wait()
+
+
 def watched_ranks(rig):
     """Verdicts of several processes while they run: each line says whose it is."""
     process = rig.loops(14, 2, children=2)
@@ -493,7 +567,8 @@ def full_directory(rig):
     ends_well(process)
 
 
-CASES = [brought_in, brought_into_bound_at_once, slower_than_another, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
+CASES = [brought_in, brought_into_bound_at_once, slower_than_another, detach_whose_collector_dies,
+         child_of_a_recorded_process, rank_that_is_left, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
          static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory, all_ranks, workers_of_a_rank, rank_that_does_nothing,
          watched_ranks, watched_ranks_in_json,
          container]

@@ -2,13 +2,15 @@
  * and it waits for them, as a launcher does. With "idle" it makes no call after the first; with "locked" all
  * its memory is locked, now and in future; with "kinds" it takes memory of every kind: arrays, pinned,
  * managed, from a pool, mapped by hand, of a graph, and of another process.
- * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it.
+ * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it. With
+ * "forks" it forks at SIGUSR1 one that goes on with the same calls, whatever they return.
  *
- *   gpu_loop SECONDS [CHILDREN|idle|locked|kinds|workers]
+ *   gpu_loop SECONDS [CHILDREN|idle|locked|kinds|workers|forks]
  */
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +127,25 @@ static void start_workers(double seconds) {
   }
 }
 
+static volatile sig_atomic_t is_to_fork;
+static void fork_soon(int signal) { is_to_fork = signal; }
+
+static pid_t forked;
+
+static void fork_one(double end) {
+  is_to_fork = 0;
+  forked = fork();
+  if (forked != 0) return;
+  printf("child %d\n", (int)getpid());
+  fflush(stdout);
+  while (now() < end) {
+    void* block;
+    usleep(2000);
+    if (cudaMalloc(&block, 4096) == cudaSuccess) cudaFree(block);
+  }
+  _exit(0);
+}
+
 static int work(double seconds, int idle, int kinds, int workers) {
   void *first, *block, *kept;
   if (kinds && !start_other()) return 1;  // before this one has used the GPU
@@ -136,6 +157,7 @@ static int work(double seconds, int idle, int kinds, int workers) {
   const double end = now() + seconds;
   for (long n = 0; now() < end; ++n) {
     usleep(2000);
+    if (is_to_fork) fork_one(end);
     if (idle) continue;
     // libc has every thread follow, those that others began too.
     if (n % 50 == 0 && setuid(getuid()) != 0) return 1;
@@ -144,6 +166,7 @@ static int work(double seconds, int idle, int kinds, int workers) {
     if (n % 10 == 0 && cudaMalloc(&kept, 8192) != cudaSuccess) return 1;
     if (cudaFree(block) != cudaSuccess) return 1;
   }
+  if (forked > 0) waitpid(forked, NULL, 0);
   printf("ok\n");
   return 0;
 }
@@ -155,7 +178,10 @@ int main(int argc, char** argv) {
   if (locked && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 2;
   const int kinds = argc > 2 && strcmp(argv[2], "kinds") == 0;
   const int workers = argc > 2 && strcmp(argv[2], "workers") == 0;
-  const int children = argc > 2 && !idle && !locked && !kinds && !workers ? atoi(argv[2]) : 0;
+  const int forks = argc > 2 && strcmp(argv[2], "forks") == 0;
+  if (forks) signal(SIGUSR1, fork_soon);
+  const int is_way = idle || locked || kinds || workers || forks;
+  const int children = argc > 2 && !is_way ? atoi(argv[2]) : 0;
   for (int i = 0; i < children; ++i) {
     if (fork() == 0) {
       char rank[16];
