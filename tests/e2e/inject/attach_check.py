@@ -495,17 +495,56 @@ def watched_ranks_in_json(rig):
     assert process.returncode == 0
 
 
-def container(rig):
-    """A process in other mount and PID namespaces, with sessions of its own."""
+def contained(rig, seconds):
+    """gpu_loop in other mount and PID namespaces, with sessions of its own; the process, and its pid out here."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
-    unshare = rig.loops(5, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
+    unshare = rig.loops(seconds, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
                         GPUMEMTRACE_DIR="/dev/shm/sessions")
     assert unshare.pids == [1], unshare.pids
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
     pid = int(children[0])
     os.mkdir(f"/proc/{pid}/root/dev/shm/sessions", 0o700)
+    return unshare, pid
+
+
+# What Docker and Kubernetes leave root in a container by default, and what `kubectl debug` adds by some profiles.
+CAPABILITIES = ["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
+                "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"]
+
+
+def beside(rig, pid, *words, more=(), code=0):
+    """A verb in a container beside that of `pid`: its PID namespace, mounts and rights of its own. What it has at
+    /dev/shm is not what the other has there."""
+    rights = ",".join(f"+{name}" for name in [*CAPABILITIES, *more])
+    command = ["nsenter", "--target", pid, "--pid", "unshare", "--mount-proc", f"--wd={rig.folder}", "setpriv", f"--bounding-set=-all,{rights}", f"--inh-caps=-all,{rights}", rig.program, *words]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=rig.environment,
+                          check=False)
+    assert done.returncode == code, (words, done)
+    return done
+
+
+def beside_a_container(rig):
+    """As `kubectl debug --target` starts one: it takes CAP_SYS_PTRACE, and nothing more than others have."""
+    unshare, pid = contained(rig, 8)
+    said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
+    assert "--cap-add=SYS_PTRACE" in said.stderr, said
+    said = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
+    assert "can be attached to" in said.stdout, said
+    watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
+    assert "watched.gmt is complete" in watch.stderr, watch
+    rig.check_recording("watched.gmt")
+    beside(rig, pid, "attach", 1, "-o", "run.gmt", more=["sys_ptrace"])
+    time.sleep(0.7)
+    assert beside(rig, pid, "detach", 1, more=["sys_ptrace"]).stdout == f"{rig.folder}/run.gmt\n"
+    rig.check_recording("run.gmt")
+    ends_well(unshare)
+
+
+def container(rig):
+    """From the machine itself."""
+    unshare, pid = contained(rig, 5)
     rig.attach(pid, "-o", "run.gmt")
     time.sleep(0.7)
     rig.verb("detach", pid)
@@ -571,7 +610,7 @@ CASES = [brought_in, brought_into_bound_at_once, slower_than_another, detach_who
          child_of_a_recorded_process, rank_that_is_left, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
          static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory, all_ranks, workers_of_a_rank, rank_that_does_nothing,
          watched_ranks, watched_ranks_in_json,
-         container]
+         container, beside_a_container]
 
 
 if __name__ == "__main__":
