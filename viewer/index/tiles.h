@@ -74,6 +74,12 @@ struct CurveTile {
   std::vector<double> categories;  // [code * columns + column]; empty: not known yet
 };
 
+// The last event at or before the middle of each column, and whether the recording has that moment.
+struct ColumnMiddles {
+  std::vector<uint32_t> event;  // ascending
+  std::vector<bool> is_known;
+};
+
 enum BlockBits : uint8_t { kFromBefore = 1, kPending = 2, kNotFreed = 4 };
 
 struct AddressSpace {

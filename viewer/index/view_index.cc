@@ -146,6 +146,12 @@ absl::StatusOr<CurveTile> ViewIndex::SelectCurve(const Window& window) const {
   return SelectCurveOf(*parts_, window, reached == Stage::kReady);
 }
 
+absl::StatusOr<ColumnMiddles> ViewIndex::SelectMiddles(const Window& window) const {
+  if (const absl::Status status = Check(window, *parts_, stage()); !status.ok()) return status;
+  ColumnEvents columns = FindColumnEvents(*parts_, window);
+  return ColumnMiddles{std::move(columns.middle), std::move(columns.is_known)};
+}
+
 absl::StatusOr<BlockTile> ViewIndex::SelectBlocks(const BlockQuery& query,
                                                   const SelectLimits& limits) const {
   const Stage reached = stage();

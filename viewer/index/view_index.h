@@ -103,6 +103,8 @@ class ViewIndex {
 
   // Fails with kInvalidArgument where the window makes no sense, kUnavailable where it is too early.
   absl::StatusOr<CurveTile> SelectCurve(const Window& window) const;
+  // At which moments SelectCurve() samples its window.
+  absl::StatusOr<ColumnMiddles> SelectMiddles(const Window& window) const;
   absl::StatusOr<BlockTile> SelectBlocks(const BlockQuery& query,
                                          const SelectLimits& limits = {}) const;
 

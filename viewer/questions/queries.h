@@ -119,6 +119,11 @@ struct FlameQuery {
   bool inverted = false, folded = false;
 };
 
+// What of a lane a filter lets through.
+struct PassingCurve {
+  std::vector<double> live;  // by column, at its middle; NaN: the recording has no such moment
+};
+
 // Parents before children; node 0 is the root.
 struct FlameTree {
   std::vector<uint32_t> parent;

@@ -6,6 +6,7 @@
 #include "viewer/questions/block_details.h"
 #include "viewer/questions/find.h"
 #include "viewer/questions/flame.h"
+#include "viewer/questions/passing_curve.h"
 #include "viewer/questions/recording.h"
 #include "viewer/questions/segments.h"
 #include "viewer/questions/table.h"
@@ -56,6 +57,11 @@ absl::StatusOr<std::vector<StackInfo>> Questions::AnswerStacks(const std::vector
 
 absl::StatusOr<SourceText> Questions::AnswerSource(const std::string& path, uint32_t line) {
   return state_->recording.sources.Around(path, line);
+}
+
+absl::StatusOr<PassingCurve> Questions::AnswerPassing(uint32_t lane, const Filter& filter,
+                                                      const ColumnMiddles& columns) {
+  return MakePassingCurve(state_->recording, lane, filter, columns);
 }
 
 absl::StatusOr<FlameTree> Questions::AnswerFlame(const FlameQuery& query) {

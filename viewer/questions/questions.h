@@ -54,6 +54,9 @@ class Questions {
   absl::StatusOr<std::vector<StackInfo>> AnswerStacks(const std::vector<uint32_t>& ids);
   // Only of files that a stack of the recording names.
   absl::StatusOr<SourceText> AnswerSource(const std::string& path, uint32_t line);
+  // What of a lane the filter lets through, at those moments (viewer/index/view_index.h).
+  absl::StatusOr<PassingCurve> AnswerPassing(uint32_t lane, const Filter& filter,
+                                             const ColumnMiddles& columns);
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query);
   // Against what the other recording (it may be this one) holds in a lane after an event.
   absl::StatusOr<FlameTree> AnswerFlame(const FlameQuery& query, Questions& other,

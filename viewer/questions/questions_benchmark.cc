@@ -114,6 +114,29 @@ void TableOfAllBorn(benchmark::State& state) {
   }
 }
 
+// Of the whole recording, and of windows of it; with a text to look for or a size.
+void PassingCurveOfAWindow(benchmark::State& state) {
+  Asked& asked = Asked::Get();
+  const uint64_t last = asked.made.trace().last_step();
+  const uint64_t length = last / static_cast<uint64_t>(state.range(0));
+  Filter filter;
+  if (state.range(1) != 0) {
+    filter.text = "f1";
+  } else {
+    filter.min_size = 1 << 20;
+  }
+  for (auto _ : state) {
+    constexpr uint32_t kColumns = 3000;
+    const uint64_t from = asked.random() % (last - length + 1);
+    ColumnMiddles columns;
+    for (uint64_t c = 0; c < kColumns; ++c) {
+      columns.event.push_back(static_cast<uint32_t>(from + length * c / kColumns));
+      columns.is_known.push_back(true);
+    }
+    benchmark::DoNotOptimize(asked.questions->AnswerPassing(0, filter, columns).ok());
+  }
+}
+
 void FindNextPage(benchmark::State& state) {
   Asked& asked = Asked::Get();
   Scope scope;
@@ -144,6 +167,10 @@ BENCHMARK(TableOfAllBorn)
     ->Arg(TableQuery::kBlock)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(2);
+BENCHMARK(PassingCurveOfAWindow)
+    ->ArgsProduct({{1, 10, 1000}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
 BENCHMARK(FindNextPage)->Unit(benchmark::kMillisecond)->Iterations(20);
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -14,6 +15,7 @@
 #include "analysis/fragmentation/segment_map.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/flame.h"
+#include "viewer/questions/passing_curve.h"
 #include "viewer/questions/random_recording.h"
 #include "viewer/questions/recording.h"
 #include "viewer/questions/scope_rows.h"
@@ -395,6 +397,39 @@ TEST(QuestionsOracleTest, FlameGraphHasEveryPathWithItsBytes) {
         ASSERT_LE(pruned->parent.size(), most);
         EXPECT_EQ(pruned->total, flame->total);
         for (size_t k = 1; k < pruned->parent.size(); ++k) ASSERT_LT(pruned->parent[k], k);
+      }
+    }
+  }
+}
+
+TEST(QuestionsOracleTest, PassingCurveHoldsWhatASearchOfAllRowsFindsAtEachMiddle) {
+  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Slow slow(seed);
+    for (int i = 0; i < 25; ++i) {
+      Scope scope = slow.AnyScope();
+      scope.of = Scope::kLive;
+      // Some columns lie before the recording or behind it, some between the same two events.
+      ColumnMiddles columns;
+      const uint32_t last = slow.made.trace().last_step();
+      const uint32_t from = slow.made.Any(last + 1), length = slow.made.Any(last + 1 - from);
+      for (uint32_t column = 0; column < 30; ++column) {
+        columns.event.push_back(from + slow.made.Any(length + 1));
+        columns.is_known.push_back(column > 1 && column < 28);
+      }
+      std::sort(columns.event.begin(), columns.event.end());
+      const auto curve = MakePassingCurve(slow.recording, scope.lane, scope.filter, columns);
+      ASSERT_TRUE(curve.ok()) << curve.status();
+      ASSERT_EQ(curve->live.size(), columns.event.size());
+      for (size_t column = 0; column < columns.event.size(); ++column) {
+        ASSERT_EQ(std::isnan(curve->live[column]), !columns.is_known[column]);
+        if (!columns.is_known[column]) continue;
+        scope.to = columns.event[column];
+        double bytes = 0;
+        for (const Signed& row : slow.RowsOf(scope)) {
+          bytes += static_cast<double>(slow.rows.size[row.row]);
+        }
+        ASSERT_EQ(curve->live[column], bytes) << "event " << scope.to;
       }
     }
   }

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
@@ -41,6 +42,37 @@ class QuestionsTest : public ::testing::Test {
   std::optional<analysis::Examination> examination_;
   std::optional<Questions> questions_;
 };
+
+TEST_F(QuestionsTest, PassingCurveIsOfTheLaneAndTheFilter) {
+  script_.Alloc(0x10000000, 20 * kMiB, {"segment"});                 // event 1
+  script_.Block(0x10000000, kMiB, {"forward", "main"});              // event 2
+  script_.Block(0x10000000 + kMiB, 2 * kMiB, {"backward", "main"});  // event 3
+  script_.FreeBlock(0x10000000);                                     // event 4
+  Questions& questions = Ask();
+  const ColumnMiddles columns = {{0, 2, 3, 3, 4}, {true, true, true, true, false}};
+  const auto bytes = [&](uint32_t lane, const std::string& text) {
+    Filter filter;
+    filter.text = text;
+    return questions.AnswerPassing(lane, filter, columns)->live;
+  };
+  const auto mib = [](double count) { return count * kMiB; };
+  EXPECT_THAT(bytes(0, ""), ElementsAre(0, mib(1), mib(3), mib(3), IsNan()));
+  EXPECT_THAT(bytes(0, "forward"), ElementsAre(0, mib(1), mib(1), mib(1), IsNan()));
+  EXPECT_THAT(bytes(1, "segment"), ElementsAre(0, mib(20), mib(20), mib(20), IsNan()));
+}
+
+TEST_F(QuestionsTest, PassingCurveOfNoLaneNoEventOrNoExpressionIsRefused) {
+  script_.Alloc(0x1000, 512);
+  Questions& questions = Ask();
+  const ColumnMiddles columns = {{0, 1}, {true, true}};
+  EXPECT_THAT(questions.AnswerPassing(2, {}, columns).status().message(), HasSubstr("no lane 2"));
+  EXPECT_THAT(questions.AnswerPassing(1, {}, {{0, 2}, {true, true}}).status().message(),
+              HasSubstr("no event 2"));
+  Filter filter;
+  filter.text = "/(/";
+  EXPECT_THAT(questions.AnswerPassing(1, filter, columns).status().message(),
+              HasSubstr("no regular expression"));
+}
 
 TEST_F(QuestionsTest, BlockIsToldWithItsPlaceAndItsNeighbours) {
   script_.Alloc(0x10000000, 20 * kMiB, {"segment"});

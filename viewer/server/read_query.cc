@@ -23,6 +23,8 @@ Enum Named(Parameters& parameters, const std::string& name, const std::vector<st
   return static_cast<Enum>(parameters.Choice(name, names));
 }
 
+}  // namespace
+
 Filter ReadFilter(Parameters& parameters) {
   Filter filter;
   filter.text = parameters.Text("text");
@@ -35,8 +37,6 @@ Filter ReadFilter(Parameters& parameters) {
   filter.max_size = parameters.OptionalInteger("max_size", 0, kMaxSize);
   return filter;
 }
-
-}  // namespace
 
 Window ReadWindow(Parameters& parameters) {
   Window window;

@@ -19,6 +19,7 @@
 namespace gmt::viewer {
 
 Window ReadWindow(Parameters& parameters);
+Filter ReadFilter(Parameters& parameters);
 BlockQuery ReadBlockQuery(Parameters& parameters);
 Scope ReadScope(Parameters& parameters);
 FlameQuery ReadFlameQuery(Parameters& parameters);

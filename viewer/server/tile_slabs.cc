@@ -46,6 +46,12 @@ std::string CurveSlab(const CurveTile& tile) {
   return std::move(writer).Finish();
 }
 
+std::string PassingSlab(const PassingCurve& curve) {
+  slab::Writer writer("passing");
+  writer.AddArray("live", curve.live);
+  return std::move(writer).Finish();
+}
+
 std::string BlockSlab(const BlockTile& tile) {
   slab::Writer writer("blocks");
   writer.AddField("hidden", tile.hidden);

@@ -27,6 +27,13 @@ TEST(TileSlabsTest, CurveHasItsSeriesByName) {
   EXPECT_FALSE(slab->Values<double>("live.min").ok());
 }
 
+TEST(TileSlabsTest, PassingCurveHasItsBytes) {
+  const auto slab = Slab::Parse(PassingSlab({{512, NAN}}));
+  ASSERT_TRUE(slab.ok()) << slab.status();
+  EXPECT_EQ(slab->kind(), "passing");
+  EXPECT_THAT(*slab->Values<double>("live"), ElementsAre(512, testing::IsNan()));
+}
+
 TEST(TileSlabsTest, BlocksHaveTheirRunsAndSpaces) {
   BlockTile tile;
   tile.row = {7, kNoRow};

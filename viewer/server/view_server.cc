@@ -118,6 +118,7 @@ class Server : public ViewServer, public RequestHandler {
   Response Progress(Parameters& parameters);
   Response Alive(Parameters& parameters);
   Response Curve(Parameters& parameters);
+  Response Passing(Parameters& parameters);
   Response Blocks(Parameters& parameters);
   Response Block(Parameters& parameters);
   Response Stacks(Parameters& parameters);
@@ -206,21 +207,15 @@ absl::Status Server::Open(const std::vector<std::string>& paths,
 
 const std::map<std::string, Server::Question, std::less<>>& Server::Questions() {
   static const auto* questions = new std::map<std::string, Question, std::less<>>{
-      {"meta", {Cost::kQuick, &Server::Meta}},
-      {"progress", {Cost::kNone, &Server::Progress}},
-      {"alive", {Cost::kNone, &Server::Alive}},
-      {"curve", {Cost::kQuick, &Server::Curve}},
-      {"blocks", {Cost::kQuick, &Server::Blocks}},
-      {"block", {Cost::kSlow, &Server::Block}},
-      {"stacks", {Cost::kSlow, &Server::Stacks}},
-      {"source", {Cost::kSlow, &Server::Source}},
-      {"flame", {Cost::kSlow, &Server::Flame}},
-      {"table", {Cost::kSlow, &Server::Table}},
-      {"segments", {Cost::kSlow, &Server::Segments}},
-      {"find", {Cost::kSlow, &Server::Find}},
-      {"answer", {Cost::kSlow, &Server::Answers}},
-      {"compare", {Cost::kSlow, &Server::Compare}},
-      {"moved", {Cost::kQuick, &Server::Moved}}};
+      {"meta", {Cost::kQuick, &Server::Meta}},      {"progress", {Cost::kNone, &Server::Progress}},
+      {"alive", {Cost::kNone, &Server::Alive}},     {"curve", {Cost::kQuick, &Server::Curve}},
+      {"passing", {Cost::kSlow, &Server::Passing}}, {"blocks", {Cost::kQuick, &Server::Blocks}},
+      {"block", {Cost::kSlow, &Server::Block}},     {"stacks", {Cost::kSlow, &Server::Stacks}},
+      {"source", {Cost::kSlow, &Server::Source}},   {"flame", {Cost::kSlow, &Server::Flame}},
+      {"table", {Cost::kSlow, &Server::Table}},     {"segments", {Cost::kSlow, &Server::Segments}},
+      {"find", {Cost::kSlow, &Server::Find}},       {"answer", {Cost::kSlow, &Server::Answers}},
+      {"compare", {Cost::kSlow, &Server::Compare}}, {"moved", {Cost::kQuick, &Server::Moved}},
+  };
   return *questions;
 }
 
@@ -324,6 +319,23 @@ Response Server::Ask(Parameters& parameters, ServedRecording& file,
   const absl::Status status =
       file.Ask([&](viewer::Questions& questions) { return ask(questions, &body); });
   return status.ok() ? Body(std::move(body), type) : Refusal(status);
+}
+
+Response Server::Passing(Parameters& parameters) {
+  const std::shared_ptr<ServedRecording> file = File(parameters);
+  const Window window = ReadWindow(parameters);
+  const Filter filter = ReadFilter(parameters);
+  if (absl::Status status = parameters.Finish(); !status.ok()) return Refusal(status);
+  const ViewIndex* index = file->index();
+  if (index == nullptr) return Refusal(file->WhyNot());
+  const auto columns = index->SelectMiddles(window);
+  if (!columns.ok()) return Refusal(columns.status());
+  return Ask(
+      parameters, *file,
+      [&](viewer::Questions& questions, std::string* body) {
+        return Put(questions.AnswerPassing(window.lane, filter, *columns), PassingSlab, body);
+      },
+      kSlabType);
 }
 
 Response Server::Block(Parameters& parameters) {

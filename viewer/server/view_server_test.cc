@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/event_script.h"
 #include "viewer/server/http_client_fixture.h"
+#include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
 namespace {
@@ -145,7 +146,8 @@ TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {
   for (const std::string& question :
        {absl::StrCat("api/curve?file=0", kWindow),
         absl::StrCat("api/blocks?file=0&layout=stacked&low=0&high=9&rows=9", kWindow),
-        std::string("api/block?file=0&row=0"), std::string("api/answer?file=0&name=report")}) {
+        absl::StrCat("api/passing?file=0&text=f", kWindow), std::string("api/block?file=0&row=0"),
+        std::string("api/answer?file=0&name=report")}) {
     EXPECT_THAT(Get(question), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("is being loaded")))
         << question;
   }
@@ -162,6 +164,24 @@ TEST_F(ViewServerTest, MetaKnowsTheFileWhenItIsLoaded) {
   EXPECT_EQ(file["events"], 134);
   ASSERT_FALSE(file["lanes"].empty());
   EXPECT_EQ(file["lanes"][0]["series"][0], "live");
+}
+
+TEST_F(ViewServerTest, FilterIsReadBesideTheWindow) {
+  View({"good"});
+  WaitFor(0, "ready");
+  const auto live = [this](const std::string& filter) {
+    const std::string answer = Get(absl::StrCat("api/passing?file=0", kWindow, filter));
+    const auto slab = slab::Slab::Parse(answer.substr(answer.find("GMTV")));
+    return *slab->Values<double>("live");
+  };
+  const std::vector<double> all = live(""), large = live("&min_size=10000");
+  ASSERT_EQ(all.size(), 10);
+  EXPECT_GT(all.back(), large.back());
+  EXPECT_GT(large.back(), 0);
+  EXPECT_EQ(live("&text=f"), all);
+  EXPECT_THAT(live("&text=nothing"), testing::Each(0));
+  EXPECT_THAT(Get(absl::StrCat("api/passing?file=0&text=/(/", kWindow)),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("no regular expression")));
 }
 
 TEST_F(ViewServerTest, FileThatFailsLeavesTheOthersAlone) {

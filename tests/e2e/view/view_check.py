@@ -121,8 +121,8 @@ def garbage_never_hurts(place):
         seed = random.randrange(1 << 32)
         print(f"  seed {seed}")
         dice = random.Random(seed)
-        questions = ("curve", "blocks", "block", "stacks", "source", "flame", "table", "segments", "find", "answer",
-                     "compare", "meta", "progress")
+        questions = ("curve", "passing", "blocks", "block", "stacks", "source", "flame", "table", "segments", "find",
+                     "answer", "compare", "meta", "progress")
         names = ("file", "lane", "axis", "from", "to", "columns", "low", "high", "rows", "layout", "row", "ids", "path",
                  "line", "of", "text", "category", "stack", "key", "min_size", "max_size", "inverted", "folded", "by",
                  "sort", "limit", "offset", "sparkline", "event", "name", "other", "other_file", "other_lane",
@@ -169,6 +169,8 @@ def every_question_is_answered(place):
         window = {"file": 0, "lane": 0, "axis": "event", "from": 0, "to": file["events"], "columns": 100}
         _, curve = view.answer("curve", **window)
         assert len(curve["event"]) == 100 and max(curve["live.max"]) == lane["peak_bytes"], lane
+        _, passing = view.answer("passing", **window)
+        assert passing["live"] == curve["live.mid"], lane
         fields, blocks = view.answer("blocks", **window, layout="stacked", low=0, high=lane["peak_bytes"], rows=500)
         assert len(blocks["run_begin"]) == len(blocks["row"]) + 1 and "hidden" in fields
         view.answer("blocks", **window, layout="address", low=0, high=lane["peak_bytes"], rows=500)

@@ -14,6 +14,11 @@ import { noProgram, TwoDoors } from './two_doors';
 
 const SEED = Number(process.env['GMT_SEED'] ?? 7);
 
+const FILTERS: readonly Partial<Filter>[] = [
+  {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
+  { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
+];
+
 describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})`, () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-log-'));
   let random = new Random(SEED);
@@ -96,12 +101,8 @@ describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})
   });
 
   const scopes = (): Scope[] => {
-    const filters: Partial<Filter>[] = [
-      {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
-      { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
-    ];
     return file.lanes.flatMap(({ lane }) =>
-      filters.flatMap((filter) =>
+      FILTERS.flatMap((filter) =>
         (['live', 'growth', 'born', 'kept'] as const).map((of) => {
           const from = random.below(file.events);
           return { file: 0, lane, filter: { ...NO_FILTER, ...filter }, of, from, to: from + random.below(file.events - from) };
@@ -109,6 +110,32 @@ describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})
       ),
     );
   };
+
+  it('lets the same through a filter, and without one what is live', async () => {
+    for (const window of windows()) {
+      const all = { ...window, filter: NO_FILTER };
+      const { live } = await doors.server.passing(all);
+      expect(live).toEqual((await doors.server.curve(window)).series.get('live')!.mid);
+      expect((await doors.file.passing(all)).live).toEqual(live);
+      for (const change of [...FILTERS.slice(1), { stack: 7 }, { thread: '12' }, { category: 'unknown', stream: 'unknown' }, { text: 'layer_3', max_size: 4096 }]) {
+        const query = { ...window, filter: { ...NO_FILTER, ...change } };
+        expect((await doors.file.passing(query)).live, JSON.stringify(query)).toEqual((await doors.server.passing(query)).live);
+      }
+    }
+  });
+
+  it('lets through at an event what tables add up there', async () => {
+    let passed = 0;
+    for (const scope of scopes()) {
+      if (scope.of !== 'live') continue;
+      const { file: number, lane, filter, to } = scope;
+      const table = await doors.server.table({ ...scope, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0 });
+      const { live } = await doors.server.passing({ file: number, lane, filter, axis: 'event', from: to, to: to + 1, columns: 1 });
+      expect(live[0]).toBe(table.total_bytes);
+      passed += live[0]!;
+    }
+    expect(passed).toBeGreaterThan(0);
+  });
 
   it('has the same tables', async () => {
     for (const scope of scopes()) {

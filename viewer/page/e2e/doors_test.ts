@@ -149,6 +149,17 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
+    it('tells on the timeline what the filter lets through, as the table does', async () => {
+      await through(['leak'], async (test) => {
+        await test.page.getByLabel('Filter by frame').fill('loss_of');
+        await test.idle();
+        const words = /filter: ([\d.]+ \w+) at the peak/.exec((await test.page.locator('.filter-entry').textContent())!)?.[1];
+        expect(words).toBeDefined();
+        await test.show('Table');
+        expect(/rows?: ([\d.]+ \w+) in/.exec(await test.snapshot())?.[1]).toBe(words);
+      });
+    });
+
     it('leads from a leak to its blocks', async () => {
       await through(['leak'], async (test) => {
         await test.show('Leaks');

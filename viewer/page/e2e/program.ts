@@ -45,7 +45,9 @@ export class Door {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     // It would outlive a test that fails, and hold what it inherited open.
-    process.once('exit', () => child.kill());
+    const kill = (): void => void child.kill();
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
     // Its first line is the address, alone.
     for await (const line of createInterface({ input: child.stdout })) return new Door(line.trim(), child);
     throw new Error('gpumemtrace view ended without an address');

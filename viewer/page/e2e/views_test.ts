@@ -141,6 +141,40 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await picture('/0x7/')).toBe(all);
   });
 
+  it('timeline: what the filter lets through is a curve, and a number at the cursor', async () => {
+    const accented = (): Promise<number> =>
+      test.page.evaluate(() => {
+        const canvas = document.querySelector<HTMLCanvasElement>('.plot canvas')!;
+        const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i] === 0x00 && data[i + 1] === 0x63 && data[i + 2] === 0xb1) ++count; // --accent
+        return count;
+      });
+    const before = await accented();
+    await test.page.getByRole('button', { name: 'Fields' }).click();
+    await test.page.getByLabel('At most').fill('1 MiB'); // drawn as sums, all of them
+    await test.press('Enter');
+    expect(await accented()).toBeGreaterThan(before + 100);
+    const entry = test.page.locator('.filter-entry');
+    const words = /filter: ([\d.]+ \w+) at the peak/.exec((await entry.textContent())!)![1];
+    await test.page.getByRole('button', { name: 'As a table' }).click();
+    await test.idle();
+    expect(await test.page.locator('.shown-table caption').textContent()).toContain(`Filter: ${words} at the peak.`);
+    const plot = (await test.page.locator('.plot').boundingBox())!;
+    await test.page.mouse.move(plot.x + plot.width * 0.7, plot.y + plot.height * 0.7);
+    await test.idle();
+    expect(await test.page.locator('.tooltip').textContent()).toMatch(/filter: [\d.]+ \w+ here/);
+    await test.show('Table');
+    expect(/rows?: ([\d.]+ \w+) in/.exec(await test.snapshot())?.[1]).toBe(words);
+    // Over addresses a sum of bytes has no place.
+    await test.show('Timeline');
+    await test.press('L');
+    expect(await accented()).toBeLessThan(before + 100);
+    expect(await entry.textContent()).toContain(`filter: ${words} at the peak`);
+    await test.page.getByRole('button', { name: 'Clear filter' }).click();
+    expect(await entry.count()).toBe(0);
+  });
+
   it('segments: goes to events, steps and blocks', async () => {
     await test.show('Segments');
     const words = test.page.locator('.event-words');

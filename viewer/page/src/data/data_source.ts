@@ -10,6 +10,7 @@ export interface DataSource {
   /** Calls back until every file is ready or failed; returns what stops it. */
   watchProgress(onProgress: (progress: p.Progress) => void): () => void;
   curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile>;
+  passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve>;
   blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile>;
   block(file: number, row: number, signal?: AbortSignal): Promise<p.BlockDetails>;
   stacks(file: number, ids: readonly number[], signal?: AbortSignal): Promise<readonly p.StackInfo[]>;

@@ -8,6 +8,7 @@ import { blockTest, type FilterContext } from './embedded/block_filter';
 import { detailsOf } from './embedded/details';
 import { FlameTreeBuilder, styleOf, type Weight } from './embedded/flame';
 import { placeOf } from './embedded/lane_data';
+import { passingCurve } from './embedded/passing_curve';
 import type { Positions } from './embedded/positions';
 import { EmbeddedRecording, type LoadedLane } from './embedded/recording';
 import { absentOf, forEachBlock } from './embedded/scope_blocks';
@@ -44,10 +45,17 @@ export class EmbeddedSource implements DataSource {
     const file = await this.file(window.file);
     const [lane, positions, clock] = await Promise.all([file.lane(window.lane), file.positionsOn(window.axis), file.clock()]);
     signal?.throwIfAborted();
-    // Where the axis ends nothing is known; the last event still has its place on the axis of events.
-    const last = clock.length - 1;
-    const end = window.axis === 'time' ? file.meta.end_ns : positions.of(last) + (window.axis === 'event' ? 1 : 0);
+    const end = await endOf(file, window.axis);
     return selectCurve(window, { totals: lane.totals(), series: lane.meta.series, positions, end, clock, categories: file.meta.categories.length });
+  }
+
+  async passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
+    checkWindow(query);
+    const file = await this.file(query.file);
+    const [lane, positions, context] = await Promise.all([file.lane(query.lane), file.positionsOn(query.axis), this.filterContext(query.file, query.lane)]);
+    const end = await endOf(file, query.axis);
+    signal?.throwIfAborted();
+    return passingCurve(query, blockTest(query.filter, context), { lane: lane.data, totals: lane.totals(), positions, end });
   }
 
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
@@ -207,6 +215,13 @@ function addWeight(weights: Map<number, Weight>, stack: number, bytes: number, b
   weight.bytes += bytes;
   weight.blocks += blocks;
   weights.set(stack, weight);
+}
+
+/** Where the axis ends nothing is known; the last event still has its place on the axis of events. */
+async function endOf(file: EmbeddedRecording, axis: p.Axis): Promise<number> {
+  if (axis === 'time') return file.meta.end_ns;
+  const [positions, clock] = await Promise.all([file.positionsOn(axis), file.clock()]);
+  return positions.of(clock.length - 1) + (axis === 'event' ? 1 : 0);
 }
 
 function checkWindow({ from, to, columns }: p.Window): void {

@@ -103,6 +103,16 @@ describe('EmbeddedSource', () => {
     expect([...tile.ns]).toEqual([0, 100, 200, 300, 400]);
   });
 
+  it('tells what a filter lets through, of the blocks that it has', async () => {
+    const window = { file: 0, lane: 0, axis: 'event', from: -1, to: 6, columns: 7 } as const;
+    const passing = async (change: Partial<Filter>): Promise<number[]> => [...(await source(true).passing({ ...window, filter: { ...NO_FILTER, ...change } })).live];
+    expect(await passing({})).toEqual([NaN, 0, 1000, 1310, 310, 1310, NaN]);
+    expect(await passing({ category: 'activations' })).toEqual([NaN, 0, 1000, 1000, 0, 1000, NaN]);
+    expect(await passing({ text: '0x7f0000001000' })).toEqual([NaN, 0, 0, 300, 300, 300, NaN]);
+    expect(await passing({ min_size: 5000 })).toEqual([NaN, 0, 0, 0, 0, 0, NaN]);
+    await expect(passing({ text: '/(/' })).rejects.toThrow('no regular expression');
+  });
+
   it('stacks what lives longest below', async () => {
     const tile = await source(false).blocks({ file: 0, lane: 0, axis: 'event', from: 0, to: 5, columns: 5, layout: 'stacked', low: 0, high: 2000, rows: 200 });
     expect([...tile.row]).toEqual([1, 3, 0]);

@@ -2,7 +2,7 @@
 // server (`vite build --mode generated`). Not in the page that is shipped.
 
 import { DataError, type DataSource } from './data_source';
-import { blockDetails, flameOf, found, segmentsAt, stackInfo, STREAMS, tableOf, THREADS } from './generated/questions';
+import { blockDetails, flameOf, found, passingOf, segmentsAt, stackInfo, STREAMS, tableOf, THREADS } from './generated/questions';
 import { CATEGORIES, makeRecording, MIB, type Recording, type Shape } from './generated/recording';
 import { positionOf, runningTotal, selectBlocks, selectCurve } from './generated/select';
 import { PROTOCOL_VERSION } from './protocol';
@@ -30,6 +30,9 @@ export class GeneratedSource implements DataSource {
   }
   curve(window: p.Window): Promise<p.CurveTile> {
     return this.answerTo(() => selectCurve(this.recording(window.file), window));
+  }
+  passing(query: p.PassingQuery): Promise<p.PassingCurve> {
+    return this.answerTo(() => passingOf(this.recording(query.file), query));
   }
   blocks(query: p.BlockQuery): Promise<p.BlockTile> {
     return this.answerTo(() => selectBlocks(this.recording(query.file), query));

@@ -5,7 +5,7 @@ import { activity } from '../base/activity';
 import { DataError, type DataSource } from './data_source';
 import { PROTOCOL_VERSION } from './protocol';
 import type * as p from './protocol';
-import { blockTile, curveTile, decodeSlab, flameTree } from './slab';
+import { blockTile, curveTile, decodeSlab, flameTree, passingCurve } from './slab';
 
 /** The part of EventSource that is used here. */
 export interface Events {
@@ -49,6 +49,9 @@ export class HttpSource implements DataSource {
 
   async curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {
     return curveTile(decodeSlab(await this.bytes('curve', { ...window }, signal)), window);
+  }
+  async passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
+    return passingCurve(decodeSlab(await this.bytes('passing', { ...query }, signal)), query);
   }
   async blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
     return blockTile(decodeSlab(await this.bytes('blocks', { ...query }, signal)), query);

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { activity } from '../base/activity';
 import { DataError } from './data_source';
 import { HttpSource, queryString, type Events } from './http_source';
-import type { FlameQuery, Meta } from './protocol';
+import type { Filter, FlameQuery, Meta } from './protocol';
 import { encodeSlab } from './slab_writer';
 
+const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 const BASE = 'http://127.0.0.1:5/token/';
 
 function answering(answer: (url: URL) => Response): { source: HttpSource; asked: string[] } {
@@ -53,14 +54,22 @@ describe('HttpSource', () => {
     const { source } = answering(() => new Response(slab));
     expect((await source.curve({ file: 0, lane: 0, axis: 'event', from: 0, to: 1, columns: 1 })).event[0]).toBe(4);
   });
+  it('asks for what a filter lets through beside its window', async () => {
+    const { source, asked } = answering(() => new Response(encodeSlab('passing', {}, new Map([['live', Float64Array.of(7)]]))));
+    const query = { file: 0, lane: 1, axis: 'event', from: 0, to: 1, columns: 1, filter: { ...NO_FILTER, text: 'f', min_size: 0 } } as const;
+    expect(await source.passing(query)).toEqual({ query, live: Float64Array.of(7) });
+    expect(asked).toEqual([`${BASE}api/passing?file=0&lane=1&axis=event&from=0&to=1&columns=1&text=f&min_size=0`]);
+  });
   it('says which window of a recording that goes on it means', async () => {
     const { source, asked } = answering(() => Response.json({ row: 7 }));
     const live = { generation: 3, window: 2, first_window: 0, names: 0, begin_ns: 0, dropped_events: 9 };
     source.useWindows({ protocol: 1, version: '', door: 'server', files: [{ file: 1, live }] } as unknown as Meta);
     await source.block(0, 4);
     await source.block(1, 4);
+    await expect(source.passing({ file: 1, lane: 0, axis: 'event', from: 0, to: 1, columns: 1, filter: NO_FILTER })).rejects.toThrow();
     expect(await source.moved(1, 1, 2, 4)).toBe(7);
-    expect(asked).toEqual([`${BASE}api/block?file=0&row=4`, `${BASE}api/block?file=1&row=4&window=2`, `${BASE}api/moved?file=1&from=1&to=2&row=4`]);
+    expect(asked).toEqual([`${BASE}api/block?file=0&row=4`, `${BASE}api/block?file=1&row=4&window=2`,
+      `${BASE}api/passing?file=1&lane=0&axis=event&from=0&to=1&columns=1&window=2`, `${BASE}api/moved?file=1&from=1&to=2&row=4`]);
   });
   it('says which window the other side of a comparison means', async () => {
     const { source, asked } = answering(() => new Response(new Uint8Array(1)));

@@ -194,6 +194,17 @@ export interface CurveSeries {
   readonly mid: Float64Array; // at the middle of the column
 }
 
+/** `api/passing`, at the moments that `curve` samples: what of the lane a filter lets through. */
+export interface PassingQuery extends Window {
+  readonly filter: Filter;
+}
+export interface PassingCurve {
+  readonly query: PassingQuery;
+  // Bytes live at the middle of each column in blocks that the filter lets through; NaN: not known there. Of a
+  // mailed file those of the blocks that are in it, but without a filter all.
+  readonly live: Float64Array;
+}
+
 export interface BlockQuery extends Window {
   readonly layout: Layout;
   readonly low: number; // bytes (stacked) or position in the address space of the lane (address)

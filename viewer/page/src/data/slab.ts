@@ -51,6 +51,11 @@ export function curveTile(slab: Slab, window: p.Window): p.CurveTile {
   return { window, event: u32(slab, 'event', window.columns), ns: f64(slab, 'ns', window.columns), series, categories };
 }
 
+export function passingCurve(slab: Slab, query: p.PassingQuery): p.PassingCurve {
+  expectKind(slab, 'passing');
+  return { query, live: f64(slab, 'live', query.columns) };
+}
+
 export function blockTile(slab: Slab, query: p.BlockQuery): p.BlockTile {
   expectKind(slab, 'blocks');
   const row = u32(slab, 'row');

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../base/random';
 import { DataError } from './data_source';
-import type { BlockQuery, Window } from './protocol';
-import { blockTile, curveTile, decodeSlab, flameTree, type Column } from './slab';
+import type { BlockQuery, Filter, Window } from './protocol';
+import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, type Column } from './slab';
 import { encodeSlab } from './slab_writer';
 
 const WINDOW: Window = { file: 0, lane: 0, axis: 'time', from: 0, to: 10, columns: 2 };
+const NO_FILTER: Filter = { text: '', category: '', stack: null, key: null, stream: '', thread: '', min_size: null, max_size: null };
 const QUERY: BlockQuery = { ...WINDOW, layout: 'stacked', low: 0, high: 100, rows: 10 };
 
 function blocks(change: Record<string, Column> = {}, fields: Record<string, unknown> = { hidden: 3, spaces: [] }): ArrayBuffer {
@@ -78,6 +79,19 @@ describe('a curve', () => {
   it('has one value a column', () => {
     expect(() => curveTile(decodeSlab(curve({ ns: Float64Array.of(1) })), WINDOW)).toThrow(DataError);
     expect(() => curveTile(decodeSlab(curve({ categories: Float64Array.of(1, 2, 3) })), WINDOW)).toThrow(DataError);
+  });
+});
+
+describe('what a filter lets through', () => {
+  const query = { ...WINDOW, filter: NO_FILTER };
+  const passing = (kind: string, live: Column): ArrayBuffer => encodeSlab(kind, {}, new Map([['live', live]]));
+  it('has one value a column', () => {
+    expect([...passingCurve(decodeSlab(passing('passing', Float64Array.of(5, NaN))), query).live]).toEqual([5, NaN]);
+    expect(() => passingCurve(decodeSlab(passing('passing', Float64Array.of(5))), query)).toThrow(DataError);
+  });
+  it('is no other curve', () => {
+    expect(() => passingCurve(decodeSlab(passing('curve', Float64Array.of(5, 6))), query)).toThrow(/of kind curve/);
+    expect(() => passingCurve(decodeSlab(passing('passing', Uint32Array.of(5, 6))), query)).toThrow(/lacks live/);
   });
 });
 

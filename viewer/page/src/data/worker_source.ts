@@ -40,6 +40,9 @@ export class WorkerSource implements DataSource {
   curve(window: p.Window, signal?: AbortSignal): Promise<p.CurveTile> {
     return this.ask('curve', [window], signal);
   }
+  passing(query: p.PassingQuery, signal?: AbortSignal): Promise<p.PassingCurve> {
+    return this.ask('passing', [query], signal);
+  }
   blocks(query: p.BlockQuery, signal?: AbortSignal): Promise<p.BlockTile> {
     return this.ask('blocks', [query], signal);
   }

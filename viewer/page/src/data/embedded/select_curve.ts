@@ -7,6 +7,17 @@ import type { Positions } from './positions';
 import { upperBound } from '../../base/binary_search';
 import { TotalCurve } from './total_curve';
 
+export interface AxisContext {
+  readonly positions: Positions;
+  readonly end: number; // of the axis
+}
+
+/** The last event at or before the middle of a column; null: the recording has no such moment. */
+export function eventOfColumn(window: Window, column: number, { positions, end }: AxisContext): number | null {
+  const position = middleOf(window, column);
+  return position < positions.of(0) || position > end ? null : positions.eventAt(position);
+}
+
 /** Totals of a lane: of the blocks that are there and of those that are not. */
 export class LaneTotals {
   /** Of the blocks in the file. */
@@ -138,11 +149,9 @@ function sampled({ event, value }: Changes): TotalCurve {
   return new TotalCurve([0, ...event], Float64Array.from([NaN, ...value]));
 }
 
-export interface CurveContext {
+export interface CurveContext extends AxisContext {
   readonly totals: LaneTotals;
   readonly series: readonly Series[];
-  readonly positions: Positions;
-  readonly end: number; // of the axis
   readonly clock: Float64Array;
   readonly categories: number;
 }

@@ -4,7 +4,7 @@ import { NEVER, NO_ROW } from '../protocol';
 import { asksAddresses, textsOfFrame, textTest } from '../text_filter';
 import type * as p from '../protocol';
 import { CATEGORIES, type Block, type Recording } from './recording';
-import { positionOf, runningTotal } from './select';
+import { positionOf, runningTotal, selectCurve } from './select';
 
 export const STREAMS: readonly string[] = ['0', '7'];
 export const THREADS: readonly string[] = ['python3 (101)', 'autograd (102)'];
@@ -32,7 +32,8 @@ export function inScope(recording: Recording, scope: p.Scope): { block: Block; s
   return result;
 }
 
-function matches(recording: Recording, block: Block, filter: p.Filter): boolean {
+/** Whether a filter lets a block through. */
+export function matches(recording: Recording, block: Block, filter: p.Filter): boolean {
   const stack = recording.stacks[block.stack]!;
   if (filter.text !== '') {
     const fits = textTest(filter.text);
@@ -90,6 +91,12 @@ function neighbour(recording: Recording, block: Block, side: -1 | 1): p.Neighbou
     ? Math.max(segment.place, ...held.filter((each) => each.place < edge).map((each) => each.place + each.size))
     : Math.min(segment.place + segment.size, ...held.filter((each) => each.place > edge).map((each) => each.place));
   return limit === edge ? null : { row: NO_ROW, size: Math.abs(limit - edge), label: 'free' };
+}
+
+export function passingOf(recording: Recording, query: p.PassingQuery): p.PassingCurve {
+  const blocks = recording.blocks.filter((block) => matches(recording, block, query.filter));
+  const { series } = selectCurve({ ...recording, blocks }, query);
+  return { query, live: series.get('live')!.mid };
 }
 
 export function flameOf(recording: Recording, query: p.FlameQuery): p.FlameTree {

@@ -3,7 +3,7 @@
 import { formatBytes, formatByteTicks, formatCount } from '../../base/format_bytes';
 import { formatMoment } from '../../base/format_time';
 import { byteTicks, decimalTicks, timeTicks } from '../../base/ticks';
-import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type Series, type StackInfo } from '../../data/protocol';
+import { BLOCK_PENDING, NO_ROW, type Axis, type CurveTile, type LaneMeta, type PassingCurve, type Series, type StackInfo } from '../../data/protocol';
 import { inkOn, mix, SHADES, type Hue } from '../../render/palette';
 import type { ColoredQuads } from '../../render/quads';
 import { xOf, yOf, type Box, type Renderer, type Viewport } from '../../render/renderer';
@@ -67,6 +67,14 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
     renderer.line(view.box.left, y, view.box.left + view.box.width, y, theme.warn, [6, 4]);
     renderer.text(`capacity ${formatBytes(lane.capacity_bytes)}`, view.box.left + 6, y - 8, theme.warn, 'left');
   }
+}
+
+const PASSING_AREA = '24'; // of 255: the blocks below keep their colours
+
+/** What the filter lets through, from the bottom up: many of its blocks may be drawn as sums, or not lie at the bottom. */
+export function drawPassing(renderer: Renderer, { query, live }: PassingCurve, view: Viewport, theme: Theme): void {
+  renderer.columns(query.from, query.to, 0, live, view, `${theme.accent}${PASSING_AREA}`);
+  renderer.stepLine(query.from, query.to, live, view, theme.accent, []);
 }
 
 // Above the tile: not loaded yet.

@@ -16,13 +16,15 @@ interface LegendProps {
   readonly series: readonly Series[];
   readonly state: State;
   readonly store: Store;
+  readonly filter: string | null; // what it lets through, in words; '' : not known yet; null: there is none
 }
 
-export function Legend({ entries, series, state, store }: LegendProps) {
+export function Legend({ entries, series, state, store, filter }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Legend">
       {entries.map((entry, i) => <Entry key={`${i} ${entry.name}`} entry={entry} state={state} store={store} />)}
       <span class="swatch-entry"><Swatch color="var(--rest)" /> small or short</span>
+      {filter !== null && <span class="swatch-entry filter-entry"><Swatch color="var(--accent)" /> filter{filter === '' ? '' : `: ${filter}`}</span>}
       <span class="legend-series">
         {series.map((name) => <span key={name} class="swatch-entry"><Swatch color={cssColor(SERIES_STYLE[name].hue)} /> {SERIES_STYLE[name].name}</span>)}
       </span>

@@ -3,10 +3,7 @@
 
 import { textsOfFrame, textTest } from '../../data/text_filter';
 import { NO_ROW, type BlockTile, type FileMeta, type Filter, type StackInfo } from '../../data/protocol';
-
-export function isFiltering(filter: Filter): boolean {
-  return Object.values(filter).some((value) => value !== '' && value !== null);
-}
+import { isFiltering } from '../../state/filter';
 
 /** 1 for each item that passes; null: there is no filter, all do. `stackOf` null: not known yet, passes. */
 export function passingItems(

@@ -35,9 +35,10 @@ interface ShownTableProps {
   readonly state: State;
   readonly store: Store;
   readonly stackOf: (stack: number) => StackInfo | null;
+  readonly filter: string | null; // what it lets through, in words; '' : not known yet; null: there is none
 }
 
-export function ShownTable({ picture, file, state, store, stackOf }: ShownTableProps) {
+export function ShownTable({ picture, file, state, store, stackOf, filter }: ShownTableProps) {
   const { blocks, subject } = picture;
   const { from, to } = state.range;
   const resolution = (to - from) / 1000;
@@ -46,6 +47,7 @@ export function ShownTable({ picture, file, state, store, stackOf }: ShownTableP
     <table class="plain-table">
       <caption>
         The {formatCount(largest.length)} largest blocks in the window; {formatCount(blocks.hidden)} more blocks are too small or too short to be shown alone.
+        {filter !== null && filter !== '' && ` Filter: ${filter}.`}
       </caption>
       <thead>
         <tr><th scope="col">Size</th><th scope="col">Where</th><th scope="col">Category</th><th scope="col">From</th><th scope="col">Until</th></tr>

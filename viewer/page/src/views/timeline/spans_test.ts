@@ -5,9 +5,11 @@ import { GeneratedSource } from '../../data/generated_source';
 import type { FileMeta, SpanMeta } from '../../data/protocol';
 import { xOf, type Viewport } from '../../render/renderer';
 import { domainOf, positionOnAxis } from '../../state/navigator';
+import { NO_FILTER } from '../../state/state';
 import { areasOf } from './areas';
 import { spanAt } from './draw_tracks';
-import { spanWords } from './tooltip';
+import type { Hover } from './timeline_canvas';
+import { passingAt, spanWords } from './tooltip';
 
 const file: FileMeta = (await new GeneratedSource().meta()).files[0]!;
 const areas = areasOf(file, 4000, 600);
@@ -43,4 +45,11 @@ describe('words of a span', () => {
     const span = { name: 'backward', kind: 'backward', begin: 1200, end: 1201, begin_ns: 4e6, end_ns: 5.5e6, depth: 0, thread: 0 };
     expect(spanWords(span)).toEqual(['backward', '1.5 ms', '1 event, from event 1,200']);
   });
+});
+
+it('what the filter lets through is told anywhere in the plot, and nowhere else', () => {
+  const passing = { query: { file: 0, lane: 0, axis: 'event', from: 0, to: 2, columns: 2, filter: NO_FILTER }, live: Float64Array.of(1024, NaN) } as const;
+  const at = (position: number, value: number): Hover => ({ x: 0, y: 0, position, value, item: null, instant: null, span: null });
+  expect(passingAt(at(0.5, 7), passing)).toEqual(['filter: 1.00 KiB here']);
+  expect([passingAt(at(1.5, 7), passing), passingAt(at(0.5, NaN), passing), passingAt(at(0.5, 7), null)]).toEqual([[], [], []]);
 });

@@ -4,7 +4,7 @@
 import { activity, urgent } from '../../base/activity';
 import { formatBytes } from '../../base/format_bytes';
 import { StackCache } from '../../data/stack_cache';
-import type { FileMeta, LaneMeta, SpanMeta } from '../../data/protocol';
+import type { FileMeta, LaneMeta, PassingCurve, SpanMeta } from '../../data/protocol';
 import { Canvas2dRenderer } from '../../render/canvas2d_renderer';
 import { quadsOfItems, sortByColor, type ColoredQuads } from '../../render/quads';
 import { isInside, positionAt, valueAt, xOf, yOf, type Box, type Viewport } from '../../render/renderer';
@@ -16,8 +16,9 @@ import type { State } from '../../state/state';
 import type { ViewProps } from '../view';
 import { areasOf, type Areas } from './areas';
 import { colorItems, siteLegend, topSites, type Coloring } from './coloring';
-import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
+import { boxOf, drawAddress, drawAxes, drawCounters, drawLabels, drawPassing, drawPositions, drawSpaceNames, drawStacked } from './draw_plot';
 import { drawInstants, drawTracks, instantAt, instantsOf, spanAt, type Instant } from './draw_tracks';
+import { FilterCurve } from './filter_curve';
 import { FoundRows } from './found_rows';
 import { HitTest } from './hits';
 import { passingItems } from './passing';
@@ -43,6 +44,7 @@ export type Dragged = { readonly kind: 'measure' | 'box'; readonly x0: number; r
 export interface Shown {
   readonly picture: Picture;
   readonly coloring: Coloring;
+  readonly passing: PassingCurve | null; // null: there is no filter, or it is on its way
 }
 
 type Props = Pick<ViewProps, 'store' | 'source' | 'navigator'>;
@@ -51,6 +53,7 @@ export class TimelineCanvas {
   readonly stacks: StackCache;
   private readonly tiles: Tiles;
   private readonly found: FoundRows;
+  private readonly filterCurve: FilterCurve;
   private readonly base: Canvas2dRenderer;
   private readonly overlay: Canvas2dRenderer;
   private theme: Theme;
@@ -83,6 +86,7 @@ export class TimelineCanvas {
     this.overlay = new Canvas2dRenderer(overlayCanvas, font);
     this.tiles = new Tiles(props.source, () => this.takePicture());
     this.found = new FoundRows(props.source, () => this.invalidateAfterAnswers());
+    this.filterCurve = new FilterCurve(props.source, () => this.invalidateAfterAnswers());
     this.stacks = new StackCache(props.source, () => {
       ++this.stacksKnown;
       this.invalidateAfterAnswers();
@@ -111,6 +115,7 @@ export class TimelineCanvas {
     for (const end of this.ends) end();
     this.tiles.stop();
     this.found.stop();
+    this.filterCurve.stop();
     this.frame?.end();
     this.frame = null;
   }
@@ -292,9 +297,11 @@ export class TimelineCanvas {
       return;
     }
     const hasText = state.filter.text !== '';
-    const isFound = hasText && picture.subject.window === windowOf(state) ? this.found.look(picture, state.filter) : undefined;
+    const isOfNow = picture.subject.window === windowOf(state);
+    const isFound = hasText && isOfNow ? this.found.look(picture, state.filter) : undefined;
+    const passing = isOfNow ? this.filterCurve.look(picture, state.filter) : null;
     const asksStacks = hasText || state.colorBy === 'stack';
-    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound];
+    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound, passing];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {
       this.hits = new HitTest(picture.laidOut.quads);
@@ -305,7 +312,7 @@ export class TimelineCanvas {
     const passes = passingItems(picture.blocks, state.filter, file, (stack) => this.stacks.get(state.file, stack), isFound);
     const coloring = colorItems(picture.blocks, picture.laidOut, state.colorBy, file, this.theme, passes);
     this.batch = sortByColor(picture.laidOut.quads, coloring.colors, coloring.ofItem);
-    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state) } : coloring };
+    this.shown = { picture, coloring: state.colorBy === 'stack' ? { ...coloring, legend: this.legendOfSites(picture, state) } : coloring, passing };
     this.onShown(this.shown, this.tiles.failure);
   }
 
@@ -320,11 +327,12 @@ export class TimelineCanvas {
     base.begin(this.size.width, this.size.height, theme.bg);
     drawTracks(base, file, state.axis, areas, view, theme);
     if (this.shown !== null && this.batch !== null) {
-      const { picture, coloring } = this.shown;
+      const { picture, coloring, passing } = this.shown;
       drawCounters(base, picture.curve, lane, areas.counters, view, theme);
       base.clip(areas.plot);
       if (state.layout === 'address') drawAddress(base, picture, this.batch, view, theme);
       else drawStacked(base, picture, this.batch, lane, view, theme);
+      if (passing !== null && state.layout === 'stacked') drawPassing(base, passing, view, theme);
       const wanted = drawLabels(base, picture, coloring, view, (stack) => this.stacks.get(state.file, stack));
       this.stacks.want(state.file, wanted);
       this.drawPeak(state, lane, view);

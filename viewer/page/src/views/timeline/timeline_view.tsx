@@ -4,12 +4,15 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatBytes, formatCount } from '../../base/format_bytes';
 import { NO_ROW, type FileMeta, type LaneMeta } from '../../data/protocol';
 import type { Command } from '../../state/commands';
+import { isFiltering } from '../../state/filter';
 import { axesOf } from '../../state/navigator';
 import { fileOf, laneOf } from '../../state/scope';
 import type { ColorBy } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Failed } from '../../widgets/states';
+import { useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
+import { askAtCursor, cursorKey, cursorQuery, filterWords } from './filter_curve';
 import { Legend } from './legend';
 import { listenToPointer } from './pointer';
 import { largestItem, ShownTable } from './shown_table';
@@ -51,6 +54,8 @@ function TimelineView(props: ViewProps) {
     };
   }, []);
 
+  const atCursor = useQuestion(cursorKey(state), (signal) => askAtCursor(props.source, cursorQuery(state)!, signal));
+  const filter = !isFiltering(state.filter) ? null : atCursor.failure !== '' ? atCursor.failure : filterWords(state, atCursor.answer);
   const file = fileOf(state);
   const lane = laneOf(state);
   const sentence = useMemo(() => (file === null || lane === null ? '' : sentenceOf(file, lane, shown, timeline)), [file, lane, shown, timeline]);
@@ -67,17 +72,17 @@ function TimelineView(props: ViewProps) {
         <span class="muted readout">{readout(shown)}</span>
       </div>
       <div class="plot" ref={host}>
-        <canvas ref={base} role="img" aria-label={sentence} />
+        <canvas ref={base} role="img" aria-label={filter === null || filter === '' ? sentence : `${sentence} Filter: ${filter}.`} />
         <canvas ref={overlay} class="overlay" aria-hidden="true" />
         {pointed !== null && timeline !== null && (
-          <Tooltip {...pointed} picture={shown?.picture ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
+          <Tooltip {...pointed} picture={shown?.picture ?? null} passing={shown?.passing ?? null} file={file} view={timeline.view()} stackOf={stackOf} />
         )}
         {failure !== '' && <div class="over"><Failed message={failure} /></div>}
         {shown === null && failure === '' && <div class="over"><p class="muted">Reading…</p></div>}
       </div>
-      {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} />}
+      {shown !== null && <Legend entries={shown.coloring.legend} series={lane.series} state={state} store={store} filter={filter} />}
       {isTable && shown !== null && (
-        <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} /></div>
+        <div class="scroll shown-table"><ShownTable picture={shown.picture} file={file} state={state} store={store} stackOf={stackOf} filter={filter} /></div>
       )}
     </section>
   );

@@ -4,11 +4,12 @@ import { formatBytes, formatDelta, formatExactBytes } from '../../base/format_by
 import { formatDuration } from '../../base/format_time';
 import { plural } from '../../base/plural';
 import { words } from '../../base/words';
-import { NO_ROW, type Axis, type FileMeta, type SpanMeta, type StackInfo } from '../../data/protocol';
+import { NO_ROW, type Axis, type FileMeta, type PassingCurve, type SpanMeta, type StackInfo } from '../../data/protocol';
 import type { Viewport } from '../../render/renderer';
 import { positionAt } from '../../render/renderer';
 import { axisWords, SERIES_STYLE } from './draw_plot';
 import { wordsOf } from './draw_tracks';
+import { bytesAt } from './filter_curve';
 import type { Picture } from './tiles';
 import type { Dragged, Hover } from './timeline_canvas';
 
@@ -16,13 +17,14 @@ interface TooltipProps {
   readonly hover: Hover;
   readonly dragged: Dragged;
   readonly picture: Picture | null;
+  readonly passing: PassingCurve | null;
   readonly file: FileMeta;
   readonly view: Viewport;
   readonly stackOf: (stack: number) => StackInfo | null;
 }
 
-export function Tooltip({ hover, dragged, picture, file, view, stackOf }: TooltipProps) {
-  const lines = dragged === null ? linesOf(hover, picture, file, view, stackOf) : measured(dragged, picture, view);
+export function Tooltip({ hover, dragged, picture, passing, file, view, stackOf }: TooltipProps) {
+  const lines = dragged === null ? [...linesOf(hover, picture, file, view, stackOf), ...passingAt(hover, passing)] : measured(dragged, picture, view);
   if (lines.length === 0) return null;
   const isRight = hover.x > view.box.left + view.box.width / 2;
   const side = isRight ? { right: `calc(100% - ${hover.x - 14}px)` } : { left: `${hover.x + 14}px` };
@@ -65,6 +67,13 @@ function linesOf(hover: Hover, picture: Picture | null, file: FileMeta, view: Vi
     lifeWords(picture.subject.axis, blocks.start[item]!, blocks.end[item]!, resolution),
     moment,
   ];
+}
+
+/** Of the moment under the pointer, whatever lies there in the plot. */
+export function passingAt(hover: Hover, passing: PassingCurve | null): string[] {
+  if (passing === null || Number.isNaN(hover.value)) return [];
+  const bytes = bytesAt(passing, hover.position);
+  return bytes === null ? [] : [`filter: ${formatBytes(bytes)} here`];
 }
 
 /** A step, phase or range: its name, how long it took, and where it is. */

@@ -1,0 +1,99 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { middleOf } from '../../data/columns';
+import type { DataSource } from '../../data/data_source';
+import { selectCurve } from '../../data/generated/select';
+import { GeneratedSource } from '../../data/generated_source';
+import type { Filter, PassingCurve, Window } from '../../data/protocol';
+import { scopeOf } from '../../state/scope';
+import { INITIAL_STATE, NO_FILTER, type State } from '../../state/state';
+import { askAtCursor, bytesAt, cursorKey, cursorQuery, FilterCurve, filterWords } from './filter_curve';
+
+const source = new GeneratedSource();
+const recording = source.recording(0);
+const SMALL: Filter = { ...NO_FILTER, max_size: 2 ** 20 };
+
+function pictureOf(from: number, to: number, stage = 'ready') {
+  const window: Window = { file: 0, lane: 0, axis: 'event', from, to, columns: 100 };
+  return { subject: { file: 0, lane: 0, axis: 'event', layout: 'stacked', stage, window: 0 }, curve: selectCurve(recording, window) } as const;
+}
+
+/** A curve that looks, and the promise of its first answer. */
+function looking() {
+  let tell = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (tell = resolve));
+  return { curve: new FilterCurve(source, tell), answered };
+}
+
+afterEach(() => void vi.restoreAllMocks());
+
+it('has the bytes of blocks that are too small to be drawn', async () => {
+  const picture = pictureOf(0, recording.times.length);
+  const { curve, answered } = looking();
+  expect(curve.look(picture, SMALL)).toBeNull();
+  await answered;
+  const passing = curve.look(picture, SMALL)!;
+  const small = recording.blocks.filter(({ lane, size }) => lane === 0 && size <= 2 ** 20);
+  picture.curve.event.forEach((event, c) => {
+    const held = small.filter(({ birth, death }) => birth <= event && event < death);
+    expect(passing.live[c]).toBe(held.reduce((bytes, { size }) => bytes + size, 0));
+  });
+  expect(Math.max(...passing.live)).toBeGreaterThan(0);
+});
+
+it('is asked for once for a picture, and stays until the next one is there', async () => {
+  const ask = vi.spyOn(source as DataSource, 'passing');
+  const [one, two] = [pictureOf(0, 100), pictureOf(50, 150)];
+  const { curve, answered } = looking();
+  for (let i = 0; i < 3; ++i) curve.look(one, SMALL);
+  expect(ask).toHaveBeenCalledTimes(1);
+  await answered;
+  const known = curve.look(one, SMALL);
+  expect(known!.query.from).toBe(0);
+  expect(curve.look(two, SMALL)).toBe(known);
+  expect(ask).toHaveBeenCalledTimes(2);
+  expect(curve.look(two, { ...SMALL })).toBeNull(); // what another filter lets through is another curve
+  expect(ask.mock.calls.map(([, signal]) => signal!.aborted)).toEqual([true, true, false]); // the last one alone is wanted
+});
+
+it('is not asked for without a filter, nor before blocks are known', () => {
+  const ask = vi.spyOn(source as DataSource, 'passing');
+  const { curve } = looking();
+  expect(curve.look(pictureOf(0, 100), NO_FILTER)).toBeNull();
+  expect(curve.look(pictureOf(0, 100, 'coarse'), SMALL)).toBeNull();
+  expect(ask).not.toHaveBeenCalled();
+});
+
+it('tells the bytes of the column that a position lies in', () => {
+  const window: Window = { file: 0, lane: 0, axis: 'time', from: 100, to: 130, columns: 3 };
+  const curve: PassingCurve = { query: { ...window, filter: SMALL }, live: Float64Array.of(1, 2, NaN) };
+  expect([0, 1, 2].map((c) => bytesAt(curve, middleOf(window, c)))).toEqual([1, 2, null]);
+  expect([bytesAt(curve, 99), bytesAt(curve, 130)]).toEqual([null, null]);
+});
+
+async function stateWith(change: Partial<State>): Promise<State> {
+  return { ...INITIAL_STATE, meta: await source.meta(), filter: SMALL, ...change };
+}
+
+it.each([null, 17, 400])('holds at the cursor what tables add up there: %s', async (cursor) => {
+  const state = await stateWith({ cursor });
+  const answer = await askAtCursor(source, cursorQuery(state)!, new AbortController().signal);
+  const table = await source.table({ ...scopeOf(state)!, by: 'stack', sort: 'bytes', descending: true, offset: 0, limit: 1, sparkline: 0 });
+  expect(answer).toEqual({ filter: SMALL, bytes: table.total_bytes });
+});
+
+it('says where the number is from, and nothing of another filter', async () => {
+  const state = await stateWith({ cursor: 400 });
+  const answer = { filter: SMALL, bytes: 3 * 2 ** 20 };
+  expect(filterWords(state, answer)).toBe('3.00 MiB at the cursor');
+  expect(filterWords({ ...state, cursor: null }, answer)).toBe('3.00 MiB at the peak');
+  expect(filterWords({ ...state, cursor: null, following: true }, answer)).toBe('3.00 MiB now');
+  expect(filterWords({ ...state, filter: { ...SMALL } }, answer)).toBe('');
+  expect(filterWords(state, null)).toBe('');
+});
+
+it('has one key for what is asked, and none where nothing is', async () => {
+  const state = await stateWith({ cursor: 400 });
+  expect(cursorKey(state)).not.toBe(cursorKey({ ...state, cursor: 401 }));
+  expect(cursorKey({ ...state, filter: NO_FILTER })).toBeNull();
+  expect(cursorKey(INITIAL_STATE)).toBeNull();
+});
