@@ -192,6 +192,27 @@ for (const verb of ['view', 'export'] as const) {
         await test.show('Compare');
         expect(await test.page.locator('.answer h2').textContent()).toMatch(/\+1\.09 GiB/);
         expect(await test.snapshot()).toMatch(/Ema\.__init__/);
+        // The filter chooses rows, and the page says what it does not choose.
+        await test.page.getByLabel('Filter by frame').fill('Ema');
+        await test.idle();
+        const rows = test.page.locator('.answer-section tbody tr');
+        expect(await rows.count()).toBe(3);
+        expect(await rows.nth(1).textContent()).toContain('the filter lets through 1 changed stack');
+        expect(await test.page.getByRole('note').textContent()).toContain('the chart shows all memory');
+        await test.page.getByRole('note').getByRole('button').click();
+        // A call site has another number in each recording, but one key.
+        await test.page.getByLabel('Recording', { exact: true }).selectOption({ label: 'changed.jsonl' });
+        await test.show('Timeline');
+        await test.page.getByLabel('Colour').selectOption('stack');
+        await test.idle();
+        await test.page.getByRole('group', { name: 'Legend' }).getByRole('button', { name: /Ema/ }).click();
+        expect((await test.state()).filter.key).not.toBeNull();
+        await test.show('Compare');
+        expect(await rows.count()).toBe(3);
+        expect(await rows.first().textContent()).toContain('Ema.__init__');
+        await test.page.getByRole('note').getByRole('button').click();
+        await test.page.getByLabel('Recording', { exact: true }).selectOption({ label: 'base.jsonl' });
+        await test.idle();
         await test.page.getByRole('button', { name: 'Flame graph of the difference' }).click();
         await test.idle();
         expect(await test.snapshot()).toMatch(/"all: \+1\.09 GiB, from 9\.52 GiB to 10\.6 GiB"/);

@@ -225,6 +225,19 @@ describe.skipIf(noBrowser !== '')('views', () => {
     expect(await test.page.locator('.answer pre').isVisible()).toBe(true);
   });
 
+  it('answers: say that they are of the whole recording, and take the filter off', async () => {
+    await test.show('Leaks');
+    expect(await test.page.getByRole('note').count()).toBe(0);
+    await test.page.getByLabel('Filter by frame').fill('forward');
+    await test.idle();
+    const note = test.page.getByRole('note');
+    expect(await note.textContent()).toContain('about the whole recording');
+    await note.getByRole('button').click();
+    await test.idle();
+    expect((await test.state()).filter.text).toBe('');
+    expect(await note.count()).toBe(0);
+  });
+
   it('segments: fades what the filter does not let through', async () => {
     await test.show('Segments');
     const picture = (): Promise<string> => test.page.evaluate(() => document.querySelector<HTMLCanvasElement>('.segments canvas')!.toDataURL());

@@ -4,6 +4,7 @@
 import { Json } from '../../base/json';
 import type { Answer, AnswerName } from '../../data/protocol';
 import { Answered, Loading } from '../../widgets/states';
+import { Unfiltered } from '../../widgets/unfiltered';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import type { View, ViewProps } from '../view';
 import { follow } from './follow';
@@ -12,6 +13,8 @@ import { leaksPage } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
 import type { Cell, Link, Page, Section } from './page';
+
+const WHOLE_RECORDING = 'An answer is about the whole recording, whatever the filter.';
 
 export type Follow = (link: Link) => void;
 
@@ -33,6 +36,7 @@ function makeView({ name, title, waiting, make }: AnswerKind): View {
     const go: Follow = (link) => void follow(link, props);
     return (
       <section class="view answer-view" aria-label={title}>
+        <Unfiltered state={state} store={props.store} words={WHOLE_RECORDING} />
         {!isReady && <Loading what={`The recording is still being read: ${progress.what}`} />}
         <Answered asked={asked} what={waiting}>
           {(answer) => <AnswerPage answer={answer} page={make(new Json(answer.json))} go={go} />}

@@ -16,12 +16,13 @@ export interface CompareChartProps {
   readonly curves: readonly [AlignedCurve, AlignedCurve];
   readonly names: readonly [string, string];
   readonly alignment: Alignment;
+  readonly note: string; // beside the names; '' : nothing to add
   /** A position in words. */
   readonly wordsOf: (position: number) => string;
 }
 
 export function CompareChart(props: CompareChartProps) {
-  const { curves, names, alignment, wordsOf } = props;
+  const { curves, names, note, alignment, wordsOf } = props;
   const [at, setAt] = useState(-1); // column
   const columns = curves[0].max.length;
   const peaks = curves.map((curve) => curve.max.reduce((most, value) => (value > most ? value : most), 0));
@@ -61,6 +62,7 @@ export function CompareChart(props: CompareChartProps) {
             <span class={side === 0 ? 'swatch line' : 'swatch dashes'} style={{ color: cssColor(HUES[side]!) }} aria-hidden="true" /> {name}
           </span>
         ))}
+        {note !== '' && <span class="muted">{note}</span>}
         <output aria-live="polite">{readout(props, at)}</output>
       </p>
       <canvas

@@ -5,8 +5,10 @@ import { plural } from '../../base/plural';
 import type { Json } from '../../base/json';
 import { words } from '../../base/words';
 import { bytes, delta, deviceName, named, NO_LINK, numbers, stackNumber, stackWords, text, type Link, type Page, type Section } from '../answers/page';
+import type { RowTest, Side } from './compare_filter';
 
-export function comparePage(json: Json): Page {
+/** `test`: of the rows that are listed; null: all of them. */
+export function comparePage(json: Json, test: RowTest | null = null): Page {
   const devices = json.list('devices');
   return {
     tone: devices.some((device) => device.number('delta_bytes') !== 0) ? 'finding' : 'quiet',
@@ -16,7 +18,7 @@ export function comparePage(json: Json): Page {
       ...json.texts('base_lacks').map((lack) => `Base: ${lack}`),
       ...json.texts('new_lacks').map((lack) => `New: ${lack}`),
     ],
-    sections: devices.map(deviceRows),
+    sections: devices.map((device) => deviceRows(device, test)),
     progress: null,
   };
 }
@@ -29,8 +31,7 @@ export function alignedTimes(json: Json, device: number | null): readonly [numbe
   return base === null || changed === null ? null : [base, changed];
 }
 
-function deviceRows(device: Json): Section {
-  const unchanged = device.at('unchanged');
+function deviceRows(device: Json, test: RowTest | null): Section {
   const change = device.number('delta_bytes');
   return {
     title: `${deviceName(device.numberOrNull('device'))}: ${delta(change).text}`,
@@ -42,27 +43,31 @@ function deviceRows(device: Json): Section {
     ].join(', '),
     columns: [numbers('Change'), numbers('Base'), numbers('New'), numbers('Blocks'), named('Category'), named('Stack')],
     rows: [
-      ...device.list('rows').map((row) => stackRow(device, row)),
-      [
-        delta(0),
-        bytes(unchanged.number('bytes')),
-        bytes(unchanged.number('bytes')),
-        text(''),
-        text(''),
-        text(plural(unchanged.number('stacks'), 'unchanged stack')),
-      ],
-      [delta(change), bytes(device.number('base_bytes')), bytes(device.number('new_bytes')), text(''), text(''), text('total')],
+      ...device.list('rows').filter(test ?? (() => true)).map((row) => stackRow(device, row)),
+      test === null ? unchangedRow(device.at('unchanged')) : passingRow(device.list('rows').filter(test)),
+      [delta(change), bytes(device.number('base_bytes')), bytes(device.number('new_bytes')), text(''), text(''), text(test === null ? 'total' : 'total of all stacks')],
     ],
   };
 }
 
+function unchangedRow(unchanged: Json): Section['rows'][number] {
+  const held = bytes(unchanged.number('bytes'));
+  return [delta(0), held, held, text(''), text(''), text(plural(unchanged.number('stacks'), 'unchanged stack'))];
+}
+
+function passingRow(rows: readonly Json[]): Section['rows'][number] {
+  const sum = (key: string): number => rows.reduce((total, row) => total + row.number(key), 0);
+  const words = rows.length === 0 ? 'no stack that changed passes the filter' : `the filter lets through ${plural(rows.length, 'changed stack')}`;
+  return [delta(sum('delta_bytes')), bytes(sum('base_bytes')), bytes(sum('new_bytes')), text(''), text(''), text(words)];
+}
+
 /** Links of a row's base go to the base recording, the others to the new one. */
 export interface SidedLink extends Link {
-  readonly side: 'base' | 'new';
+  readonly side: Side;
 }
 
 function stackRow(device: Json, row: Json): Section['rows'][number] {
-  const link = (side: 'base' | 'new'): SidedLink | null => {
+  const link = (side: Side): SidedLink | null => {
     const stack = stackNumber(row.text(`${side}_id`));
     const index = device.numberOrNull(side === 'base' ? 'base_device' : 'device');
     return stack === null ? null : { ...NO_LINK, side, stack, device: index ?? -1, heap: row.text('heap'), t_ns: device.number(`${side}_t_ns`) };
@@ -73,7 +78,7 @@ function stackRow(device: Json, row: Json): Section['rows'][number] {
     delta(row.number('delta_bytes'), either),
     bytes(row.number('base_bytes'), link('base')),
     bytes(row.number('new_bytes'), link('new')),
-    text(before === after ? String(after) : `${before} → ${after}`),
+    text(before === after ? String(after) : `${before} → ${after}`, either),
     text(words(row.text('category'))),
     text(`${stackWords(row)}${row.flag('moved') ? ', moved' : ''}`, either),
   ];

@@ -7,16 +7,19 @@ import { Json } from '../../base/json';
 import type { DataSource } from '../../data/data_source';
 import { eventAt } from '../../data/event_at';
 import type { Compare, CurveTile, FileMeta } from '../../data/protocol';
+import { isFiltering } from '../../state/filter';
 import { fileOf, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import { Choice } from '../../widgets/choice';
 import { Answered, Empty } from '../../widgets/states';
+import { Unfiltered } from '../../widgets/unfiltered';
 import { keyOf, useQuestion } from '../../widgets/use_question';
 import { NotesAndTables, type Follow } from '../answers/answer_view';
 import { follow } from '../answers/follow';
 import type { View, ViewProps } from '../view';
 import { align, pairWords, resample } from './alignment';
 import { CompareChart } from './compare_chart';
+import { filterWords, keysOf, rowTest } from './compare_filter';
 import { alignedTimes, comparePage, type SidedLink } from './compare_page';
 import { otherFile, otherMoment } from '../flame/other_moment';
 
@@ -112,8 +115,12 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
     [both],
   );
   const json = new Json(compare.json);
-  const page = comparePage(json);
   const baseIsFile = isBase(json, file, other);
+  const { filter } = props.state;
+  const sides = baseIsFile ? { base: file.file, new: other.file } : { base: other.file, new: file.file };
+  // Numbers of call sites are not in the comparison.
+  const keys = useQuestion(filter.key === null ? null : keyOf(sides, compare.headline), (signal) => keysOf(json, props.source, sides, signal));
+  const page = comparePage(json, rowTest(filter, baseIsFile ? 'base' : 'new', keys.answer ?? new Map()));
   const go: Follow = (link) => {
     const side = 'side' in link ? (link as SidedLink).side : 'new';
     void follow(link, props, (side === 'base') === baseIsFile ? file.file : other.file);
@@ -121,10 +128,12 @@ function Compared({ both, file, other, ...props }: ComparedProps) {
   return (
     <article class={`answer ${page.tone}`}>
       <h2>{compare.headline}</h2>
+      <Unfiltered state={props.state} store={props.store} words={filterWords(filter)} />
       {curves !== null && (
         <CompareChart
           curves={curves}
           names={[file.name, other.name]}
+          note={isFiltering(filter) ? 'all memory, whatever the filter' : ''}
           alignment={alignment}
           wordsOf={(position) => positionWords(compare, [file, other], position)}
         />

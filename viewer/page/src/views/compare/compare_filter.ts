@@ -1,0 +1,76 @@
+// Which rows of a comparison a filter lets through. A row is all blocks of a stack: what differs from block to block
+// (stream, thread, size, address, name) tells no rows apart.
+
+import type { Json } from '../../base/json';
+import type { DataSource } from '../../data/data_source';
+import type { Filter, Frame } from '../../data/protocol';
+import { textsOfFrame } from '../../data/text_filter';
+import { stackNumber } from '../answers/page';
+import { textMatcher } from '../timeline/passing';
+
+export type Side = 'base' | 'new';
+export type RowTest = (row: Json) => boolean;
+
+/** Keys of call sites by placeOfRow(). */
+export type Keys = ReadonlyMap<string, number>;
+
+/**
+ * null: the filter lets all rows through. `side`: whose numbers of stacks it has; `keys`: as far as they are known, a
+ * row whose key is not passes.
+ */
+export function rowTest(filter: Filter, side: Side, keys: Keys): RowTest | null {
+  const tests: RowTest[] = [];
+  const { text, category, stack, key } = filter;
+  if (text !== '') {
+    const fits = textMatcher(text);
+    tests.push((row) => row.list('frames').some((frame) => textsOfFrame(frameOf(frame)).some(fits)));
+  }
+  if (category !== '') tests.push((row) => plain(row.text('category')) === plain(category));
+  if (stack !== null) tests.push((row) => stackNumber(row.text(`${side}_id`)) === stack);
+  if (key !== null) tests.push((row) => (keys.get(placeOfRow(row)) ?? key) === key);
+  return tests.length === 0 ? null : (row) => tests.every((test) => test(row));
+}
+
+/** What the page says beside rows and chart. */
+export function filterWords(filter: Filter): string {
+  const { text, category, stack, key } = filter;
+  const choosesRows = text !== '' || category !== '' || stack !== null || key !== null;
+  const { stream, thread, min_size: min, max_size: max } = filter;
+  const ofBlocks = [
+    ...(stream === '' ? [] : ['stream']),
+    ...(thread === '' ? [] : ['thread']),
+    ...(min === null && max === null ? [] : ['size']),
+  ];
+  return [
+    choosesRows ? 'Rows are those that the filter lets through; the chart shows all memory.' : 'Rows and chart show all memory.',
+    ...(ofBlocks.length === 0 ? [] : [`A row is all blocks of a stack, of whatever ${ofBlocks.join(' and ')}.`]),
+  ].join(' ');
+}
+
+/** Where a row's stack is: of the new recording, or of the base where only that has it. */
+export function placeOfRow(row: Json): string {
+  const side = stackNumber(row.text('new_id')) === null ? 'base' : 'new';
+  return `${side}/${stackNumber(row.text(`${side}_id`)) ?? ''}`;
+}
+
+/** Keys of the rows' call sites. `fileOf`: the number of each side's file. */
+export async function keysOf(json: Json, source: Pick<DataSource, 'stacks'>, fileOf: Readonly<Record<Side, number>>, signal: AbortSignal): Promise<Keys> {
+  const places = new Set(json.list('devices').flatMap((device) => device.list('rows').map(placeOfRow)));
+  const ofSide = async (side: Side): Promise<(readonly [string, number])[]> => {
+    const ids = [...places].filter((place) => place.startsWith(`${side}/`) && !place.endsWith('/')).map((place) => Number(place.slice(side.length + 1)));
+    if (ids.length === 0) return [];
+    return (await source.stacks(fileOf[side], ids, signal)).map(({ stack, key }) => [`${side}/${stack}`, key] as const);
+  };
+  return new Map((await Promise.all([ofSide('base'), ofSide('new')])).flat());
+}
+
+function frameOf(frame: Json): Frame {
+  return {
+    function: frame.text('function'), file: frame.text('file'), line: frame.numberOrNull('line') ?? 0, library: frame.text('module'),
+    kind: frame.text('language') === 'python' ? 'python' : 'native',
+  };
+}
+
+function plain(category: string): string {
+  return category.replaceAll(' ', '_');
+}
