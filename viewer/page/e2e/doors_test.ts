@@ -172,6 +172,22 @@ for (const verb of ['view', 'export'] as const) {
       });
     });
 
+    it('leads from growth that is none to what its function holds, and from a floor to its device', async () => {
+      await through(['leak'], async (test) => {
+        await test.show('Leaks');
+        await test.page.getByRole('region', { name: 'Growth that is none' }).getByRole('button').first().click();
+        await test.idle();
+        const { view, filter } = await test.state();
+        expect([view, filter]).toEqual(['timeline', { ...NO_FILTER, text: '_init_group' }]);
+        expect(await test.page.locator('.filter-entry').textContent()).toMatch(/filter: 4\.00 GiB at the peak/);
+        await test.show('Leaks');
+        await test.page.getByRole('region', { name: /at the least/ }).getByRole('button').first().click();
+        await test.idle();
+        const after = await test.state();
+        expect([after.view, after.filter, after.lane]).toEqual(['timeline', NO_FILTER, 0]);
+      });
+    });
+
     // The drawer makes the plot lower, and a picture may take longer to draw than the answer to come.
     it.skipIf(verb === 'export')('shows what was clicked before the picture in its new height', async () => {
       await through(['leak'], async (test) => {

@@ -21,7 +21,7 @@ export function placeOf(state: State, file: Pick<FileMeta, 'lanes'>, link: Link)
   return {
     view: link.view,
     lane: laneFor(file, link, state.lane),
-    filter: { ...NO_FILTER, stack: link.stack, category: link.category },
+    filter: { ...NO_FILTER, text: link.text, stack: link.stack, category: link.category },
     selection: link.stack === null ? { kind: 'none' } : { kind: 'stack', stack: link.stack },
     of: 'live',
   };
@@ -45,7 +45,7 @@ export async function follow(link: Link, { store, source, navigator }: Follower,
   const whole = index === state.file ? {} : wholeRange(file, state.axis);
   store.update({ ...place, ...whole, file: index, cursor, band: null });
   if (link.t_ns !== null && cursor !== null) await navigator.showEvent(cursor);
-  else if (link.view === 'timeline' && (link.stack !== null || link.category !== '')) navigator.fit();
+  else if (link.view === 'timeline') navigator.fit();
 }
 
 function wholeRange(file: FileMeta, shown: State['axis']): Partial<State> {

@@ -41,6 +41,13 @@ it('shows the whole recording where a stack may have blocks anywhere in it', asy
   expect(page.store.get().range).toEqual(domainOf(file, 'event'));
 });
 
+it.each([{ text: 'forward' }, { device: 0 }])('shows the whole recording where no moment is meant: %j', async (change) => {
+  const { file, ...page } = await atTheEnd('event');
+  await follow({ ...NO_LINK, ...change }, page);
+  expect(page.store.get().range).toEqual(domainOf(file, 'event'));
+  expect(page.store.get().filter.text).toBe(change.text ?? '');
+});
+
 it('leaves the window for a view that has another one', async () => {
   const page = await atTheEnd('event');
   const { range } = page.store.get();

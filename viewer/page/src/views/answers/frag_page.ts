@@ -60,7 +60,7 @@ function pinRows(device: Json): Section {
         text(stackWords(pin), link),
         bytes(pin.number('pinned_bytes'), at),
         bytes(pin.number('block_bytes'), link),
-        text(String(pin.number('blocks'))),
+        text(String(pin.number('blocks')), link),
         text(formatDuration(pin.number('oldest_t_ns'))),
       ];
     }),
@@ -79,9 +79,9 @@ function segmentRows(device: Json): Section {
     rows: most.map((segment) => [
       text(`0x${segment.number('address').toString(16)}`, at),
       bytes(segment.number('bytes'), at),
-      bytes(segment.number('live_bytes')),
+      bytes(segment.number('live_bytes'), at),
       bytes(segment.number('free_bytes'), at),
-      bytes(segment.number('largest_free_bytes')),
+      bytes(segment.number('largest_free_bytes'), at),
       text(
         [segment.flag('small') ? 'small' : 'large', segment.flag('private') ? 'private' : '', segment.flag('expandable') ? 'expandable' : '']
           .filter((part) => part !== '')

@@ -57,7 +57,7 @@ function suspectRows(suspects: readonly Json[]): Section {
         text(where, only),
         delta(suspect.number('bytes_per_cycle'), only),
         bytes(suspect.number('bytes'), only),
-        text(String(suspect.number('count'))),
+        text(String(suspect.number('count')), only),
         text(String(suspect.number('since_cycle'))),
         text(eta === null ? '' : formatDuration(eta)),
         text(suspect.text('reason')),
@@ -92,12 +92,15 @@ function floorRows(json: Json): Section {
     columns: [named('Device'), numbers('At first'), numbers('At last'), numbers('A step')],
     rows: json
       .list('minima')
-      .map((row) => [
-        text(deviceName(row.numberOrNull('device'))),
-        bytes(row.number('first_bytes')),
-        bytes(row.number('last_bytes')),
-        delta(row.number('bytes_per_cycle')),
-      ]),
+      .map((row) => {
+        const link: Link = { ...NO_LINK, device: row.numberOrNull('device') ?? -1 };
+        return [
+          text(deviceName(row.numberOrNull('device')), link),
+          bytes(row.number('first_bytes'), link),
+          bytes(row.number('last_bytes'), link),
+          delta(row.number('bytes_per_cycle'), link),
+        ];
+      }),
   };
 }
 
@@ -106,6 +109,10 @@ function benignRows(json: Json): Section {
     title: 'Growth that is none',
     note: '',
     columns: [named('What'), named('Where'), numbers('Bytes')],
-    rows: json.list('benign').map((row) => [text(row.text('label')), text(oneFrame(row.at('frame'))), bytes(row.number('bytes'))]),
+    rows: json.list('benign').map((row) => {
+      const name = row.at('frame').text('function');
+      const link: Link | null = name === '' ? null : { ...NO_LINK, text: name };
+      return [text(row.text('label')), text(oneFrame(row.at('frame')), link), bytes(row.number('bytes'), link)];
+    }),
   };
 }

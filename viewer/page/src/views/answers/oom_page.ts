@@ -58,7 +58,7 @@ function stackLink(at: Link, id: string): Link | null {
 function whereItWas(json: Json, at: Link): Section {
   const evidence = json.at('evidence');
   const split = evidence.at('split');
-  const rows: [string, number, Link | null][] = [
+  const rows: [string, number, Link][] = [
     ['in live blocks', evidence.number('live_bytes'), { ...at, view: 'flame' }],
     ['free in segments, could be given back', split.number('releasable'), { ...at, view: 'segments' }],
     ['free beside live blocks', split.number('pinned'), { ...at, view: 'segments' }],
@@ -70,7 +70,7 @@ function whereItWas(json: Json, at: Link): Section {
     ['of the system', evidence.number('system_bytes'), { ...at, view: 'ledger' }],
     ['not told apart', evidence.number('not_apart_bytes'), { ...at, view: 'ledger' }],
     ['unexplained', evidence.number('unexplained_bytes'), { ...at, view: 'ledger' }],
-    ['free, says the driver', evidence.number('driver_free_bytes'), null],
+    ['free, says the driver', evidence.number('driver_free_bytes'), { ...at, view: 'ledger' }],
   ];
   const largest = evidence.number('largest_free_bytes');
   return {
@@ -92,7 +92,7 @@ function byCategory(json: Json, at: Link): Section {
       .map((row) => {
         const category = words(row.text('category'));
         const link: Link = { ...at, category: row.text('category') };
-        return [text(category, link), bytes(row.number('bytes'), link), text(String(row.number('count'))), text(row.text('confidence'))];
+        return [text(category, link), bytes(row.number('bytes'), link), text(String(row.number('count')), link), text(row.text('confidence'))];
       }),
   };
 }
@@ -110,7 +110,7 @@ function byStack(json: Json, at: Link): Section {
         return [
           text(stackWords(row), link),
           bytes(row.number('bytes'), link),
-          text(String(row.number('count'))),
+          text(String(row.number('count')), link),
           text(words(row.text('category'))),
         ];
       }),

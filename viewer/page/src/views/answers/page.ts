@@ -38,9 +38,10 @@ export interface Link {
   readonly t_ns: number | null; // cursor; null: leave it
   readonly stack: number | null;
   readonly category: string;
+  readonly text: string; // of the filter
 }
 
-export const NO_LINK: Link = { view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '' };
+export const NO_LINK: Link = { view: 'timeline', device: null, heap: '', t_ns: null, stack: null, category: '', text: '' };
 
 export const text = (value: string, link: Link | null = null): Cell => ({ text: value, title: '', link });
 export const bytes = (value: number, link: Link | null = null): Cell => ({

@@ -10,7 +10,7 @@ import { fragPage } from './frag_page';
 import { leaksPage } from './leaks_page';
 import { ledgerPage } from './ledger_page';
 import { oomPage } from './oom_page';
-import { NO_LINK, stackNumber, stackWords, type Page } from './page';
+import { NO_LINK, stackNumber, stackWords, type Cell, type Link, type Page } from './page';
 
 function load(name: string): Json {
   return new Json(JSON.parse(readFileSync(new URL(`./fixtures/${name}.json`, import.meta.url), 'utf8')) as unknown);
@@ -52,6 +52,16 @@ describe('out of memory', () => {
     expect(section.rows[0]![1]!.link).toMatchObject({ view: 'flame', device: 0, heap: 'pytorch', t_ns: 3_480_000_000 });
   });
 
+  it('links counts to blocks, and what the driver says is free to the ledger', () => {
+    const links = (title: RegExp, column: number): (Link | null)[] => page.sections.find((each) => title.test(each.title))!.rows.map((row) => row[column]!.link);
+    for (const link of links(/by category/, 2)) expect(link!.category).not.toBe('');
+    for (const link of links(/by stack/, 2)) expect(link).not.toBeNull();
+    const where = page.sections.find((each) => each.title === 'Where the memory was')!;
+    const free = where.rows.find((row) => row[0]!.text === 'free, says the driver')!;
+    expect(free[1]!.link).toMatchObject({ view: 'ledger', device: 0 });
+    expect(where.rows.every((row) => row[1]!.link !== null)).toBe(true);
+  });
+
   it('says what helps and what does not', () => {
     expect(rowsOf(page, /^What helps/)[0]).toEqual(['PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True', '~ 15.8 GiB', 'yes', 'joins the free pieces of a stream']);
     expect(rowsOf(page, /does not help/)[0]![0]).toBe('empty_cache()');
@@ -71,6 +81,21 @@ describe('leaks', () => {
     ]);
     const link = page.sections[0]!.rows[0]![3]!.link;
     expect(link).toMatchObject({ view: 'timeline', stack: 25, device: 0, heap: 'pytorch' });
+  });
+
+  it('lead from counts to the blocks, and from a floor to its device', () => {
+    const { sections } = leaksPage(load('leaks'));
+    const cells = (title: RegExp): readonly Cell[] => sections.find((section) => title.test(section.title))!.rows[0]!;
+    expect(cells(/^Suspects/)[4]!.link).toMatchObject({ stack: 25 });
+    for (const cell of cells(/at the least/)) expect(cell.link).toMatchObject({ view: 'timeline', device: 0, stack: null });
+  });
+
+  it('lead from growth that is none to what its function holds', () => {
+    const row = leaksPage(load('leaks')).sections.find(({ title }) => /is none/.test(title))!.rows[0]!;
+    expect(row.map(({ text }) => text)).toEqual(['optimizer state (step 1)', '_init_group (adamw.py:140)', '4.00 GiB']);
+    expect([row[1]!.link, row[2]!.link]).toEqual([{ ...NO_LINK, text: '_init_group' }, { ...NO_LINK, text: '_init_group' }]);
+    const unknown = leaksPage(new Json({ benign: [{ label: 'x', frame: null, bytes: 1 }] })).sections[0]!.rows[0]!;
+    expect(unknown.map(({ link }) => link)).toEqual([null, null, null]);
   });
 
   it('say how many steps are missing when it is too early', () => {
@@ -102,6 +127,14 @@ describe('fragmentation', () => {
     ]);
   });
 
+  it('leads from every number of a segment to the segments then', () => {
+    const segment = { address: 4096, bytes: 100, live_bytes: 60, free_bytes: 40, largest_free_bytes: 30 };
+    const { sections } = fragPage(new Json({ devices: [{ device: 0, t_ns: 7, reserved_bytes: 100, segments: [segment] }] }));
+    const row = sections.find(({ title }) => /^Segments/.test(title))!.rows[0]!;
+    expect(row.slice(1, 5).map(({ text }) => text)).toEqual(['100 B', '60 B', '40 B', '30 B']);
+    for (const cell of row.slice(0, 5)) expect(cell.link).toMatchObject({ view: 'segments', device: 0, t_ns: 7 });
+  });
+
   it('is quiet without an allocator', () => expect(fragPage(new Json({ devices: [] }))).toMatchObject({ tone: 'quiet' }));
 });
 
@@ -131,6 +164,11 @@ describe('links', () => {
     expect(placeOf(INITIAL_STATE, { lanes }, { ...NO_LINK, stack: 25 })).toMatchObject({
       view: 'timeline', filter: { stack: 25, text: '' }, selection: { kind: 'stack', stack: 25 },
     });
+  });
+
+  it('set the text of the filter, and take the rest of it off', () => {
+    const state = { ...INITIAL_STATE, filter: { ...INITIAL_STATE.filter, stack: 4, min_size: 9 } };
+    expect(placeOf(state, { lanes }, { ...NO_LINK, text: 'init' }).filter).toEqual({ ...INITIAL_STATE.filter, text: 'init' });
   });
 
   it('know a stack by its id', () => {
