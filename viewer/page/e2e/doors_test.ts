@@ -18,7 +18,6 @@ const ANSWERS = [
   ['ledger', 'Ledger', 'clean'],
   ['frag', 'Fragmentation', 'clean'],
 ] as const;
-const NOT_READY = 120_000; // ms: a hang, not a speed
 const ANSWER_MS = 70; // several frames
 const LONGEST_WAIT_MS = 140; // timeline_canvas.ts has a little more
 
@@ -51,15 +50,6 @@ async function clickABlock(test: TestPage): Promise<void> {
   throw new Error('no click hit a block');
 }
 
-async function untilReady(test: TestPage): Promise<void> {
-  await test.page.waitForFunction(
-    () => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready' || file.state === 'failed') ?? false,
-    undefined,
-    { timeout: NOT_READY },
-  );
-  await test.idle();
-}
-
 for (const verb of ['view', 'export'] as const) {
   const reason = noBrowser === '' ? noDoor(verb) : noBrowser;
   if (reason !== '') console.log(reason);
@@ -88,7 +78,7 @@ for (const verb of ['view', 'export'] as const) {
       }
       const test = await TestPage.open(browser, { url });
       try {
-        await untilReady(test);
+        await test.untilReady();
         await use(test);
         expect(test.errors).toEqual([]);
         expect(test.strayRequests).toEqual([]);

@@ -111,6 +111,23 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     expect(test.errors).toEqual([]);
   });
 
+  it('tells what the filter lets through of what is held now', async () => {
+    const { test } = await look();
+    await program.take(MIB);
+    await program.take(3 * MIB);
+    await untilHeld(test, 4 * MIB);
+    await test.page.getByRole('button', { name: 'Fields' }).click();
+    await test.page.getByLabel('At least').fill('2 MiB');
+    await test.page.keyboard.press('Enter');
+    await untilText(test, 'filter: 3.00 MiB now');
+    for (let i = 1; i <= 2; ++i) {
+      await program.take(MIB);
+      await program.take(3 * MIB);
+      await untilText(test, `filter: ${3 + 3 * i}.00 MiB now`);
+    }
+    expect(test.errors).toEqual([]);
+  });
+
   it('keeps what is selected, the filter and the cursors while generations come', async () => {
     const { test } = await look();
     await program.take(3 * MIB);

@@ -1,15 +1,22 @@
 // Random use, seeded: keys, clicks, wheel and drags all over the page for GMT_MONKEY_SECONDS (60), with no
-// error, no request to elsewhere, and a heap that does not grow.
+// error, no request to elsewhere, and a heap that does not grow. Where there is a program (GMT_PROGRAM) half of the
+// time goes to `gpumemtrace view`.
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
 import { generatedUrl, launch, noBrowser, TestPage } from './page';
+import { Door, noDoor, writeCases } from './program';
+import { writeRandomLog } from './random_log';
 
 const SECONDS = Number(process.env['GMT_MONKEY_SECONDS'] ?? 60);
 const SEED = Number(process.env['GMT_MONKEY_SEED'] ?? Date.now() % 1_000_000);
 const WARM_UP = 0.3; // of the time: pages, tiles and code are still being filled in
 const MOST_GROWTH = 16 * 2 ** 20; // bytes between the first and the last heap behind the warm-up
+const DOOR = 'gpumemtrace view';
 const WIDTH = 1280;
 const HEIGHT = 800;
 
@@ -63,36 +70,62 @@ async function actFreely(test: TestPage, random: Random): Promise<string> {
   }
 }
 
+/** What is used at random, and for which part of the time. Without a program the generated recording has all of it. */
+const hasDoor = noDoor('view') === '' && process.env['GMT_MONKEY_URL'] === undefined;
+const PLACES = [
+  { name: process.env['GMT_MONKEY_URL'] ?? 'a generated recording', share: hasDoor ? 0.5 : 1 },
+  ...(hasDoor ? [{ name: DOOR, share: 0.5 }] : []),
+];
+
 describe.skipIf(noBrowser !== '')('random use', () => {
   let browser: Browser;
+  let folder: string;
   beforeAll(async () => {
     browser = await launch();
+    folder = mkdtempSync(path.join(tmpdir(), 'gmt-monkey-'));
   });
-  afterAll(() => browser.close());
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true });
+  });
 
-  it(`of ${SECONDS} s breaks nothing (GMT_MONKEY_SEED=${SEED})`, async () => {
-    const test = await TestPage.open(browser, { url: process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
+  it.each(PLACES)(`of ${SECONDS} s * $share breaks nothing on $name (GMT_MONKEY_SEED=${SEED})`, async ({ name, share }) => {
     const random = new Random(SEED);
-    const begin = Date.now();
-    const last: string[] = [];
-    const heaps: number[] = [];
-    let actions = 0;
-    while (Date.now() - begin < SECONDS * 1000) {
-      last.push(await act(test, random));
-      if (last.length > 20) last.shift();
-      if (++actions % 25 !== 0) continue;
-      await test.idle();
-      expect(test.errors, `after ${last.join('; ')}`).toEqual([]);
-      expect(await test.page.getByRole('navigation').count(), `after ${last.join('; ')}`).toBe(1);
-      if (Date.now() - begin > SECONDS * 1000 * WARM_UP && actions % 100 === 0) heaps.push(await heapAtRest(test));
-    }
-    heaps.push(await heapAtRest(test));
-    console.log(`${actions} actions; heap ${heaps.map((heap) => (heap / 2 ** 20).toFixed(1)).join(', ')} MiB`);
-    expect(test.strayRequests).toEqual([]);
-    expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(MOST_GROWTH);
+    const door = name === DOOR ? await openDoor(folder) : null;
+    const test = await TestPage.open(browser, { url: door?.url ?? process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
+    if (door !== null) await test.untilReady();
+    await useAtRandom(test, random, SECONDS * 1000 * share);
     await test.close();
+    await door?.close();
   }, SECONDS * 1000 + 120_000);
 });
+
+/** `gpumemtrace view` of two recordings: one in which much happens, and one with a leak. */
+async function openDoor(folder: string): Promise<Door> {
+  writeCases(folder);
+  writeRandomLog(path.join(folder, 'random.jsonl'), new Random(SEED), 12_000);
+  return Door.open(folder, 'random.jsonl', 'leak.jsonl');
+}
+
+async function useAtRandom(test: TestPage, random: Random, ms: number): Promise<void> {
+  const begin = Date.now();
+  const last: string[] = [];
+  const heaps: number[] = [];
+  let actions = 0;
+  while (Date.now() - begin < ms) {
+    last.push(await act(test, random));
+    if (last.length > 20) last.shift();
+    if (++actions % 25 !== 0) continue;
+    await test.idle();
+    expect(test.errors, `after ${last.join('; ')}`).toEqual([]);
+    expect(await test.page.getByRole('navigation').count(), `after ${last.join('; ')}`).toBe(1);
+    if (Date.now() - begin > ms * WARM_UP && actions % 100 === 0) heaps.push(await heapAtRest(test));
+  }
+  heaps.push(await heapAtRest(test));
+  console.log(`${actions} actions; heap ${heaps.map((heap) => (heap / 2 ** 20).toFixed(1)).join(', ')} MiB`);
+  expect(test.strayRequests).toEqual([]);
+  expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(MOST_GROWTH);
+}
 
 /** Of the same picture each time, so that heaps can be compared: the whole recording on the timeline. */
 async function heapAtRest(test: TestPage): Promise<number> {

@@ -28,6 +28,8 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: ARGS, timeout: HANG_MS });
 }
 
+const NOT_READY = 120_000; // ms: a hang, not a speed
+
 export interface OpenOptions {
   readonly url: string;
   readonly colorScheme?: 'light' | 'dark';
@@ -83,6 +85,16 @@ export class TestPage {
   async idle(): Promise<void> {
     await this.page.waitForFunction(() => window.gmtTest !== undefined);
     await this.page.evaluate(() => window.gmtTest!.idle());
+  }
+
+  /** Until every file is there, or cannot be. */
+  async untilReady(): Promise<void> {
+    await this.page.waitForFunction(
+      () => window.gmtTest?.state().progress?.files.every((file) => file.state === 'ready' || file.state === 'failed') ?? false,
+      undefined,
+      { timeout: NOT_READY },
+    );
+    await this.idle();
   }
 
   state(): Promise<State> {

@@ -21,6 +21,13 @@ export function run(folder: string, ...args: readonly string[]): string {
   return execFileSync(PROGRAM, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: folder } });
 }
 
+/** The sentence with which the program fails. */
+export function errorOf(folder: string, ...args: readonly string[]): string {
+  const { status, stderr } = spawnSync(PROGRAM, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', XDG_CACHE_HOME: folder } });
+  if (status === 0) throw new Error(`${args.join(' ')} did not fail`);
+  return stderr.trim().replace(/^gpumemtrace: /, '');
+}
+
 /** Small recordings whose answers are known: tests/golden/cases.py. */
 export function writeCases(folder: string): void {
   const code = 'import pathlib, sys; import cases; cases.write(pathlib.Path(sys.argv[1]))';

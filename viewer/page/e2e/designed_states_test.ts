@@ -1,0 +1,111 @@
+// What the page shows where there is little to show: a file that cannot be read, a recording of nothing, one that is
+// too short for an answer. Through `gpumemtrace view`.
+
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VIEWS } from '../src/app/views';
+import { launch, noBrowser, TestPage } from './page';
+import { Door, errorOf, noDoor, run, writeCases } from './program';
+
+const FIRST = 24; // bytes of a recording that stay
+const reason = noBrowser === '' ? noDoor('view') : noBrowser;
+if (reason !== '') console.log(reason);
+
+describe.skipIf(reason !== '')('designed states', () => {
+  let browser: Browser;
+  let folder: string;
+  beforeAll(async () => {
+    browser = await launch();
+    folder = mkdtempSync(path.join(tmpdir(), 'gmt-states-'));
+    writeCases(folder);
+    for (const name of ['fine.gmt', 'damaged.gmt']) run(folder, 'import', 'short.jsonl', '-o', name);
+    damage(path.join(folder, 'damaged.gmt'));
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function through(files: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> {
+    const door = await Door.open(folder, ...files);
+    const test = await TestPage.open(browser, { url: door.url });
+    try {
+      await test.untilReady();
+      await use(test);
+      expect(test.errors).toEqual([]);
+      expect(test.strayRequests).toEqual([]);
+    } finally {
+      await test.close();
+      await door.close();
+    }
+  }
+
+  it.each([['damaged.gmt', 'fine.gmt'], ['fine.gmt', 'damaged.gmt']])('a damaged file says what the program says, and leaves the other alone: %s, %s', async (...files) => {
+    const sentence = errorOf(folder, 'report', 'damaged.gmt');
+    expect(sentence).toMatch(/damaged\.gmt/);
+    await through(files, async (test) => {
+      const recording = test.page.getByLabel('Recording', { exact: true });
+      const choose = async (name: string): Promise<void> => {
+        await recording.selectOption({ label: name });
+        await test.idle();
+      };
+      expect(await test.page.getByRole('alert').allTextContents()).toEqual(files[0] === 'damaged.gmt' ? [sentence] : []);
+      for (let round = 0; round < 2; ++round) {
+        await choose('damaged.gmt');
+        expect(await test.page.getByRole('alert').textContent()).toBe(sentence);
+        expect(await test.page.locator('.plot').count()).toBe(0);
+        expect(await test.page.getByRole('search', { name: 'Filter' }).count()).toBe(0); // of nothing
+        await choose('fine.gmt');
+        expect(await test.page.getByRole('alert').count()).toBe(0);
+        await test.show('Table');
+        expect(await test.page.getByRole('row').count()).toBeGreaterThan(2);
+        await test.show('Timeline');
+        expect(await test.page.locator('.readout').textContent()).toMatch(/[1-9]\d* blocks drawn alone/);
+      }
+    });
+  });
+
+  it('a recording of nothing says so in every view, and that it is whole', async () => {
+    await through(['empty.jsonl'], async (test) => {
+      for (const { title } of Object.values(VIEWS)) {
+        await test.show(title);
+        const main = test.page.getByRole('main');
+        expect(await main.getByRole('heading').textContent(), title).toBe('This recording has no memory in it.');
+        expect(await main.textContent(), title).toContain('No GPU or pinned host memory was taken while it was recorded.');
+        expect(await test.page.locator('[role=alert], progress').count(), title).toBe(0);
+      }
+      await test.press('?');
+      expect(await test.page.getByRole('dialog').count()).toBe(1);
+    });
+  });
+
+  it('too few steps for leaks: how many there are and how many it takes, and no table of suspects', async () => {
+    await through(['short.jsonl'], async (test) => {
+      await test.show('Leaks');
+      const answer = test.page.locator('.answer.early');
+      expect(await answer.getByRole('heading', { level: 2 }).textContent()).toBe(run(folder, 'leaks', 'short.jsonl').split('\n')[0]);
+      const meter = answer.getByRole('meter', { name: 'steps seen' });
+      // Twelve marks have eleven steps between them.
+      expect([await meter.getAttribute('value'), await meter.getAttribute('max')]).toEqual(['11', '100']);
+      expect(await answer.locator('.how-far').textContent()).toContain('11 of 100 steps that an answer needs');
+      expect(await test.page.getByRole('region', { name: 'Suspects' }).count()).toBe(0);
+      expect(await answer.locator('pre').textContent()).toBe(run(folder, 'leaks', 'short.jsonl'));
+      // What can be told is.
+      await test.show('Out of memory');
+      expect(await test.page.locator('.answer.quiet').count()).toBe(1);
+      await test.show('Ledger');
+      expect(await test.page.locator('.answer.finding').count()).toBe(1);
+    });
+  });
+});
+
+/** It begins as a recording, and nothing behind that can be read. */
+function damage(file: string): void {
+  const size = readFileSync(file).length;
+  const to = openSync(file, 'r+');
+  writeSync(to, Buffer.alloc(size - FIRST), 0, undefined, FIRST);
+  closeSync(to);
+}
