@@ -7,6 +7,7 @@ import { cssColor, SHADES } from '../../render/palette';
 import { readTheme } from '../../render/theme';
 import { useCanvas } from '../../widgets/use_canvas';
 import type { AlignedCurve, Alignment } from './alignment';
+import { labelsAlong } from './axis_labels';
 
 const LEFT = 72; // px, for the bytes
 const BOTTOM = 18;
@@ -41,11 +42,9 @@ export function CompareChart(props: CompareChartProps) {
         context.fillText(formatBytes(tick), 4, Math.max(6, y(tick)));
       }
       context.fillStyle = theme.muted;
-      for (const position of alignment.ticks) {
-        context.textAlign = position === alignment.from ? 'left' : position === alignment.to ? 'right' : 'center';
-        context.fillText(wordsOf(position), x((columns * (position - alignment.from)) / (alignment.to - alignment.from)), height - BOTTOM / 2);
+      for (const { text, left } of labelsAlong(alignment, wordsOf, LEFT, width, (words) => context.measureText(words).width)) {
+        context.fillText(text, left, height - BOTTOM / 2);
       }
-      context.textAlign = 'left';
       curves.forEach((curve, side) => drawCurve(context, curve, SHADES[theme.scheme][HUES[side]!], side === 1, x, y));
       if (at < 0) return;
       context.fillStyle = theme.fg;

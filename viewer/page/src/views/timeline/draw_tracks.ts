@@ -13,6 +13,7 @@ export interface Instant extends InstantMeta {
   readonly position: number;
 }
 
+const MARK_GAP = 24; // px between two marks whose lines go through the plot, on average
 const KIND_WORDS: Readonly<Record<Instant['kind'], string>> = { oom: 'OOM', retry: 'retry', mark: 'mark', snapshot: 'snapshot', loss: 'events lost' };
 
 export function instantsOf(file: FileMeta, axis: Axis): Instant[] {
@@ -88,11 +89,14 @@ export function drawInstants(renderer: Renderer, instants: readonly Instant[], a
   renderer.text('events', row.left - 8, row.top + 8, theme.muted, 'right');
   renderer.clip({ ...row, left: row.left - 6, width: row.width + 12, height: plot.top + plot.height - row.top });
   let free = -Infinity;
+  const isSeen = (x: number): boolean => x >= row.left - 6 && x <= row.left + row.width + 6;
+  const marks = instants.filter((instant) => instant.kind === 'mark' && isSeen(xOf(view, instant.position))).length;
+  const hasLines = marks * MARK_GAP <= row.width; // else they hide the picture
   for (const instant of instants) {
     const x = xOf(view, instant.position);
-    if (x < row.left - 6 || x > row.left + row.width + 6) continue;
+    if (!isSeen(x)) continue;
     const color = colorOf(instant.kind, theme);
-    if (instant.kind === 'oom' || instant.kind === 'mark') renderer.line(x, row.top + 12, x, plot.top + plot.height, color, instant.kind === 'oom' ? [] : [3, 4]);
+    if (instant.kind === 'oom' || (instant.kind === 'mark' && hasLines)) renderer.line(x, row.top + 12, x, plot.top + plot.height, color, instant.kind === 'oom' ? [] : [3, 4]);
     if (instant.kind === 'loss') renderer.hatch({ left: x - 3, top: row.top + 2, width: 6, height: 12 }, color);
     else if (instant.kind === 'snapshot') renderer.outline({ left: x - 4, top: row.top + 4, width: 8, height: 8 }, color, 1.5);
     else renderer.triangle(x, row.top + 8, 5, color);
