@@ -145,6 +145,11 @@ class Recording {
     if (status.ok()) status = OutputFile(parts_->fd()).SyncToDisk();
     return status;
   }
+  // The control socket's: before the session's, after which nobody looks for it any more, and before
+  // another collector has one of that name.
+  void RemoveName() {
+    if (server_ != nullptr) server_->RemoveName();
+  }
   bool target_has_ended() const { return target_has_ended_; }
 
  private:
@@ -258,6 +263,7 @@ absl::Status Collect(const Arguments& arguments) {
   Recording recording(claim->get(), &target, fds.output, arguments);
   Log(absl::StrCat("recording process ", target.pid()));
   absl::Status status = recording.Run();
+  recording.RemoveName();
   // The session has all of it still; but what was recorded of a living process it may have lost.
   if (!status.ok() && !was_alive && !arguments.output.empty()) unlink(arguments.output.c_str());
   if (status.ok()) (*claim)->ReleaseAtEnd();

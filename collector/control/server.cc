@@ -63,13 +63,14 @@ struct Connection {
   bool is_over = false;  // what is left is written, then it is closed
 };
 
-class ThreadedServer : public Server {
+class ThreadedServer final : public Server {
  public:
   ThreadedServer(const ServerOptions& options, Desk* desk)
       : options_(options), desk_(*desk), waiters_(desk) {}
   ~ThreadedServer() override;
 
   absl::Status Open();
+  void RemoveName() override;
   std::string listening() const override { return listening_; }
   std::string listen_problem() const override { return listen_problem_; }
 
@@ -100,6 +101,7 @@ class ThreadedServer : public Server {
   EventOwned<event_base> base_;
   EventOwned<event> wake_, stop_, tick_;
   evconnlistener* listener_ = nullptr;
+  bool has_name_ = false;
   CopyWaiters waiters_;
   SiteBook sites_;
   std::map<uint64_t, Connection> connections_;
@@ -167,6 +169,7 @@ absl::Status ThreadedServer::Listen() {
   if (options_.session.empty()) return absl::OkStatus();
   absl::StatusOr<int> fd = ListenAt(SocketPathOf(options_.session), kBacklog);
   if (!fd.ok()) return fd.status();
+  has_name_ = true;
   listener_ = evconnlistener_new(
       base_.get(),
       [](evconnlistener*, evutil_socket_t accepted, sockaddr*, int, void* self) {
@@ -189,13 +192,15 @@ ThreadedServer::~ThreadedServer() {
     (void)!write(stop_fd_, &one, sizeof one);
     thread_.join();
   }
-  if (listener_ != nullptr) {
-    RemoveSocket(SocketPathOf(options_.session));
-    evconnlistener_free(listener_);
-  }
+  RemoveName();
+  if (listener_ != nullptr) evconnlistener_free(listener_);
   connections_.clear();
   http_.reset();
   if (stop_fd_ >= 0) close(stop_fd_);
+}
+
+void ThreadedServer::RemoveName() {
+  if (std::exchange(has_name_, false)) RemoveSocket(SocketPathOf(options_.session));
 }
 
 void ThreadedServer::Serve() {

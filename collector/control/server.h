@@ -46,6 +46,9 @@ class Server {
   // Says what is left to say, closes and removes the socket.
   virtual ~Server() = default;
 
+  // Removes the socket's name; who is connected stays. Nobody comes after that.
+  virtual void RemoveName() = 0;
+
   // "http://127.0.0.1:9400", empty where it is nowhere; and then, where it was asked for, why not.
   virtual std::string listening() const = 0;
   virtual std::string listen_problem() const = 0;

@@ -264,6 +264,25 @@ TEST_F(ServerTest, EndOfTheServerEndsItsClientsAndItsName) {
   EXPECT_TRUE(absl::IsNotFound(Client::Connect(session_).status()));
 }
 
+TEST_F(ServerTest, NameThatIsGivenUpIsTheNextServersAndWhoIsConnectedStays) {
+  const auto client = Connect();
+  const std::unique_ptr<Server> former = std::move(server_);
+  former->RemoveName();
+  EXPECT_FALSE(fs::exists(SocketPathOf(session_)));
+  EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+  StartServer();
+  former->RemoveName();
+  EXPECT_TRUE(fs::exists(SocketPathOf(session_)));
+}
+
+TEST_F(ServerTest, EndOfAServerLeavesTheNameToTheNext) {
+  server_->RemoveName();
+  std::unique_ptr<Server> former = std::move(server_);
+  StartServer();
+  former.reset();
+  EXPECT_TRUE(Connect()->Ask(StatusRequest()).ok());
+}
+
 TEST_F(ServerTest, SocketThatAKilledCollectorLeftIsReplaced) {
   server_.reset();
   const auto left = ListenAt(SocketPathOf(session_), 1);
