@@ -33,28 +33,35 @@ interface Kinds {
 
 /** `passes` null: there is no filter. */
 export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
+  const categories = categoriesOf(file);
+  const codeOf = (code: number): number => (code < categories.length ? code : 0);
   const kinds = kindsOf(tile, by, file, theme.scheme);
   const pale = kinds.colors.length;
   const rest = pale * 2;
-  const restColors = file.categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
+  const restColors = categories.map((name) => (by === 'category' ? mix(SHADES[theme.scheme][hueOfCategory(name)], theme.bg, passes === null ? 0.25 : 0.75) : theme.rest));
   const ofItem = new Uint16Array(items);
   const bytes = new Float64Array(kinds.names.length);
   for (let i = 0; i < tile.row.length; ++i) {
     if (tile.row[i] === NO_ROW) {
-      ofItem[i] = rest + Math.min(tile.category[i]!, Math.max(0, file.categories.length - 1));
+      ofItem[i] = rest + codeOf(tile.category[i]!);
       continue;
     }
     const kind = kinds.of(i);
     ofItem[i] = passes === null || passes[i] === 1 ? kind : pale + kind;
     bytes[kind]! += tile.size[i]!;
   }
-  for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + (i - tile.row.length);
+  for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + codeOf(i - tile.row.length);
   if (by === 'category') addRest(bytes, tile.row.length, quads);
   const legend = kinds.names
     .map((name, kind) => ({ name, color: kinds.colors[kind]!, bytes: bytes[kind]!, change: kinds.change(kind) }))
     .filter((entry) => entry.bytes > 0 && entry.name !== '');
   const faded = kinds.colors.map((color) => mix(color, theme.bg, 0.78));
   return { colors: [...kinds.colors, ...faded, ...restColors], ofItem, legend: by === 'size' || by === 'age' ? legend : legend.sort((a, b) => b.bytes - a.bytes) };
+}
+
+// While a recording is read a tile may come before the names of its categories: these are unknown then, as code 0 is.
+function categoriesOf(file: FileMeta): readonly string[] {
+  return file.categories.length > 0 ? file.categories : ['unknown'];
 }
 
 // A window may be all sums: their colours are category colours too, and want their names.
@@ -70,11 +77,13 @@ function addRest(bytes: Float64Array, rows: number, quads: Quads): void {
 function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): Kinds {
   const shades = SHADES[scheme];
   switch (by) {
-    case 'category':
+    case 'category': {
+      const names = categoriesOf(file);
       return {
-        names: file.categories.map(words), colors: file.categories.map((name) => shades[hueOfCategory(name)]), of: (i) => tile.category[i]!,
-        change: (kind) => ({ category: file.categories[kind]! }),
+        names: names.map(words), colors: names.map((name) => shades[hueOfCategory(name)]), of: (i) => (tile.category[i]! < names.length ? tile.category[i]! : 0),
+        change: (kind) => ({ category: names[kind]! }),
       };
+    }
     case 'stream':
       return named(file.streams, (i) => tile.stream[i]!, (stream) => ({ stream }), 'stream ', scheme);
     case 'thread':

@@ -78,6 +78,12 @@ describe('colours', () => {
     expect(ofItem.length).toBe(laidOut.items);
     for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
   });
+  it.each([0, 1, 3])('by category are there while the page knows %i names of them', async (known) => {
+    const file = await fileMeta();
+    const { colors, ofItem, legend } = colorItems(tile, laidOut, 'category', { ...file, categories: file.categories.slice(0, known) }, THEME, null);
+    for (const color of ofItem) expect(colors[color]).toMatch(/^#[0-9a-f]{6}$/);
+    for (const { bytes } of legend) expect(bytes).toBeGreaterThan(0);
+  });
   it('are paler for what the filter does not let through', async () => {
     const { colors, ofItem } = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, new Uint8Array(tile.row.length));
     const plain = colorItems(tile, laidOut, 'category', await fileMeta(), THEME, null);

@@ -301,7 +301,8 @@ export class TimelineCanvas {
     const isFound = hasText && isOfNow ? this.found.look(picture, state.filter) : undefined;
     const passing = isOfNow ? this.filterCurve.look(picture, state.filter) : null;
     const asksStacks = hasText || state.colorBy === 'stack';
-    const hangsOn = [picture, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound, passing];
+    const names = file.categories.length + file.streams.length + file.threads.length; // may come after the picture
+    const hangsOn = [picture, names, state.colorBy, state.filter, this.theme.bg, asksStacks ? this.stacksKnown : 0, isFound, passing];
     if (hangsOn.every((value, i) => value === this.coloredBy[i])) return;
     if (this.coloredBy[0] !== picture) {
       this.hits = new HitTest(picture.laidOut.quads);
