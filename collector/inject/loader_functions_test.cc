@@ -11,15 +11,6 @@
 namespace gmt::inject {
 namespace {
 
-Mapping MappingOf(const MadeImage& image, const std::string& path) {
-  Mapping mapping;
-  mapping.start = image.base();
-  mapping.end = image.base() + sizeof(MadeImage);
-  mapping.readable = true;
-  mapping.path = path;
-  return mapping;
-}
-
 // Processes of older glibcs, made of what their libraries export.
 class LoaderFunctionsTest : public OwnProcess {
  protected:
@@ -52,7 +43,7 @@ TEST_F(LoaderFunctionsTest, OwnLibcHasThem) {
 TEST_F(LoaderFunctionsTest, OldLibcHasThemInLibdl) {
   for (const auto& [libc, libdl] : {std::pair("/lib/libc-2.31.so", "/lib/libdl-2.31.so"),
                                     std::pair("/lib64/libc.so.6", "/lib64/libdl.so.2")}) {
-    const LoaderFunctions found = Find({MappingOf(old_libc_, libc), MappingOf(libdl_, libdl)});
+    const LoaderFunctions found = Find({old_libc_.MappedFrom(libc), libdl_.MappedFrom(libdl)});
     EXPECT_EQ(found.dlopen, libdl_.function(0)) << libdl;
     EXPECT_EQ(found.dlsym, libdl_.function(1)) << libdl;
     EXPECT_EQ(found.dlerror, libdl_.function(2)) << libdl;
@@ -63,7 +54,7 @@ TEST_F(LoaderFunctionsTest, OldLibcHasThemInLibdl) {
 
 // It tells nobody why it failed, and asks who calls to say that it is libc.
 TEST_F(LoaderFunctionsTest, OldLibcWithoutLibdlHasAWayOfItsOwn) {
-  const LoaderFunctions found = Find({MappingOf(old_libc_, "/lib/libc-2.31.so")});
+  const LoaderFunctions found = Find({old_libc_.MappedFrom("/lib/libc-2.31.so")});
   EXPECT_EQ(found.dlopen, old_libc_.function(1));
   EXPECT_EQ(found.dlsym, old_libc_.function(2));
   EXPECT_EQ(found.dlerror, 0u);
@@ -74,7 +65,7 @@ TEST_F(LoaderFunctionsTest, LibdlOfNewerGlibcsIsEmptyAndNotAskedForAnything) {
   const MadeImage libc{"__errno_location", "dlopen", "dlsym", "dlerror"};
   const MadeImage empty{"__libdl_version_placeholder"};
   const LoaderFunctions found =
-      Find({MappingOf(empty, "/lib/libdl.so.2"), MappingOf(libc, "/lib/libc.so.6")});
+      Find({empty.MappedFrom("/lib/libdl.so.2"), libc.MappedFrom("/lib/libc.so.6")});
   EXPECT_EQ(found.dlopen, libc.function(1));
   EXPECT_EQ(found.dlsym, libc.function(2));
   EXPECT_EQ(found.dlerror, libc.function(3));
@@ -84,13 +75,13 @@ TEST_F(LoaderFunctionsTest, HalfOfThemIsNone) {
   const MadeImage libc{"__errno_location", "__libc_dlopen_mode"};
   const MadeImage libdl{"dlopen", "dlerror"};
   const LoaderFunctions found =
-      Find({MappingOf(libc, "/lib/libc-2.31.so"), MappingOf(libdl, "/lib/libdl-2.31.so")});
+      Find({libc.MappedFrom("/lib/libc-2.31.so"), libdl.MappedFrom("/lib/libdl-2.31.so")});
   EXPECT_EQ(found.dlopen, 0u);
   EXPECT_EQ(found.dlsym, 0u);
 }
 
 TEST_F(LoaderFunctionsTest, ProcessOfAnotherLibcHasNone) {
-  EXPECT_FALSE(FindLibc(*memory_, {MappingOf(libdl_, "/lib/ld-musl-x86_64.so.1")}).has_value());
+  EXPECT_FALSE(FindLibc(*memory_, {libdl_.MappedFrom("/lib/ld-musl-x86_64.so.1")}).has_value());
 }
 
 }  // namespace

@@ -12,15 +12,6 @@ namespace {
 
 using OwnAllocatorsTest = OwnProcess;
 
-Mapping MappingOf(const MadeImage& image, const std::string& path) {
-  Mapping mapping;
-  mapping.start = image.base();
-  mapping.end = image.base() + sizeof(MadeImage);
-  mapping.readable = true;
-  mapping.path = path;
-  return mapping;
-}
-
 TEST_F(OwnAllocatorsTest, ProgramWithLibcsAllocatorHasNone) {
   const OwnAllocators allocators = OwnAllocators::Find(*memory_, map_);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -34,17 +25,17 @@ TEST_F(OwnAllocatorsTest, ImageThatExportsMallocIsOne) {
   const MadeImage image("malloc");
   const MadeImage other("calloc");
   const OwnAllocators allocators =
-      OwnAllocators::Find(*memory_, {MappingOf(image, "/own"), MappingOf(other, "/other")});
-  EXPECT_TRUE(allocators.Holds(MappingOf(image, "/own")));
-  EXPECT_FALSE(allocators.Holds(MappingOf(other, "/other")));
-  EXPECT_EQ(allocators.FunctionsAt(MappingOf(image, "/own"), image.function()).size(), 1u);
+      OwnAllocators::Find(*memory_, {image.MappedFrom("/own"), other.MappedFrom("/other")});
+  EXPECT_TRUE(allocators.Holds(image.MappedFrom("/own")));
+  EXPECT_FALSE(allocators.Holds(other.MappedFrom("/other")));
+  EXPECT_EQ(allocators.FunctionsAt(image.MappedFrom("/own"), image.function()).size(), 1u);
 }
 
 // A process that maps them by the thousand only delays who looks at it.
 TEST_F(OwnAllocatorsTest, NoMoreThanAFewAreRead) {
   const MadeImage image("malloc");
   MemoryMap map;
-  for (int i = 0; i < 1000; ++i) map.push_back(MappingOf(image, "/own" + std::to_string(i)));
+  for (int i = 0; i < 1000; ++i) map.push_back(image.MappedFrom("/own" + std::to_string(i)));
   const OwnAllocators allocators = OwnAllocators::Find(*memory_, map);
   EXPECT_TRUE(allocators.Holds(map.front()));
   EXPECT_FALSE(allocators.Holds(map.back()));

@@ -14,7 +14,10 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+
+#include "collector/inject/memory_map.h"
 
 namespace gmt::inject {
 
@@ -66,6 +69,16 @@ struct MadeImage {
   uint64_t base() const { return reinterpret_cast<uint64_t>(this); }
   // Of the n-th function.
   uint64_t function(size_t n = 0) const { return base() + kFunction + n * kApart; }
+
+  // As a process's map would list it, had it been loaded from that file.
+  Mapping MappedFrom(const std::string& path) const {
+    Mapping mapping;
+    mapping.start = base();
+    mapping.end = base() + sizeof(MadeImage);
+    mapping.readable = true;
+    mapping.path = path;
+    return mapping;
+  }
 
   Elf64_Ehdr header = {};
   Elf64_Phdr segments[2] = {};

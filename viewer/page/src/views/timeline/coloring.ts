@@ -34,7 +34,6 @@ interface Kinds {
 /** `passes` null: there is no filter. */
 export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: ColorBy, file: FileMeta, theme: Theme, passes: Uint8Array | null): Coloring {
   const categories = categoriesOf(file);
-  const codeOf = (code: number): number => (code < categories.length ? code : 0);
   const kinds = kindsOf(tile, by, file, theme.scheme);
   const pale = kinds.colors.length;
   const rest = pale * 2;
@@ -43,14 +42,14 @@ export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: Color
   const bytes = new Float64Array(kinds.names.length);
   for (let i = 0; i < tile.row.length; ++i) {
     if (tile.row[i] === NO_ROW) {
-      ofItem[i] = rest + codeOf(tile.category[i]!);
+      ofItem[i] = rest + knownCode(tile.category[i]!, categories);
       continue;
     }
     const kind = kinds.of(i);
     ofItem[i] = passes === null || passes[i] === 1 ? kind : pale + kind;
     bytes[kind]! += tile.size[i]!;
   }
-  for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + codeOf(i - tile.row.length);
+  for (let i = tile.row.length; i < items; ++i) ofItem[i] = rest + knownCode(i - tile.row.length, categories);
   if (by === 'category') addRest(bytes, tile.row.length, quads);
   const legend = kinds.names
     .map((name, kind) => ({ name, color: kinds.colors[kind]!, bytes: bytes[kind]!, change: kinds.change(kind) }))
@@ -62,6 +61,10 @@ export function colorItems(tile: BlockTile, { items, quads }: LaidOut, by: Color
 // While a recording is read a tile may come before the names of its categories: these are unknown then, as code 0 is.
 function categoriesOf(file: FileMeta): readonly string[] {
   return file.categories.length > 0 ? file.categories : ['unknown'];
+}
+
+function knownCode(code: number, names: readonly string[]): number {
+  return code < names.length ? code : 0;
 }
 
 // A window may be all sums: their colours are category colours too, and want their names.
@@ -80,7 +83,7 @@ function kindsOf(tile: BlockTile, by: ColorBy, file: FileMeta, scheme: Scheme): 
     case 'category': {
       const names = categoriesOf(file);
       return {
-        names: names.map(words), colors: names.map((name) => shades[hueOfCategory(name)]), of: (i) => (tile.category[i]! < names.length ? tile.category[i]! : 0),
+        names: names.map(words), colors: names.map((name) => shades[hueOfCategory(name)]), of: (i) => knownCode(tile.category[i]!, names),
         change: (kind) => ({ category: names[kind]! }),
       };
     }
