@@ -1,6 +1,7 @@
 // A Renderer on Canvas 2D. Edges of quads lie on whole device pixels: neighbours then meet without a
 // seam, and rectangles need no smoothing.
 
+import { areaRects } from './area_rects';
 import { QuadPixels, QuadRaster } from './quad_raster';
 import type { ColoredQuads } from './quads';
 import { xOf, yOf, type Align, type Box, type Renderer, type Viewport } from './renderer';
@@ -89,22 +90,19 @@ export class Canvas2dRenderer implements Renderer {
     this.context.drawImage(layer.canvas, place.left, place.top);
   }
 
-  columns(from: number, to: number, low: ArrayLike<number> | number, high: ArrayLike<number>, view: Viewport, color: string): void {
+  area(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string): void {
     const { context } = this;
-    const width = (to - from) / high.length;
-    const [first, last] = shownColumns(from, width, high.length, view);
-    const bottom = (c: number): number => (typeof low === 'number' ? low : low[c]!);
+    const { box } = view;
+    const width = (to - from) / values.length;
+    const [first, last] = shownColumns(from, width, values.length, view);
+    const ground = this.snap(Math.min(box.top + box.height, yOf(view, 0)));
+    const highest = ground - this.snap(box.top);
+    const edges = new Float64Array(last - first + 1);
+    const heights = new Float64Array(last - first);
+    for (let i = 0; i < edges.length; ++i) edges[i] = this.snap(xOf(view, from + (first + i) * width));
+    for (let i = 0; i < heights.length; ++i) heights[i] = Math.min(highest, ground - this.snap(yOf(view, values[first + i]!)));
     context.fillStyle = color;
-    for (let c = first; c < last; ) {
-      let next = c + 1;
-      while (next < last && high[next] === high[c] && bottom(next) === bottom(c)) ++next;
-      const x0 = this.snap(xOf(view, from + c * width));
-      const x1 = this.snap(xOf(view, from + next * width));
-      const y0 = this.snap(yOf(view, high[c]!));
-      const y1 = this.snap(yOf(view, bottom(c)));
-      if (x1 > x0 && y1 > y0) context.fillRect(x0, y0, x1 - x0, y1 - y0);
-      c = next;
-    }
+    areaRects(edges, heights, (x0, x1, low, high) => context.fillRect(x0, ground - high, x1 - x0, high - low));
   }
 
   stepLine(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string, dash: readonly number[]): void {
@@ -224,5 +222,6 @@ function hasMany({ quads }: ColoredQuads, view: Viewport): boolean {
 function shownColumns(from: number, width: number, columns: number, view: Viewport): readonly [number, number] {
   const first = Math.floor((view.from - from) / width);
   const last = Math.ceil((view.to - from) / width);
-  return [Math.min(columns, Math.max(0, first)), Math.min(columns, Math.max(0, last))];
+  const begin = Math.min(columns, Math.max(0, first));
+  return [begin, Math.min(columns, Math.max(begin, last))];
 }

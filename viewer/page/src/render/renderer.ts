@@ -28,9 +28,9 @@ export interface Renderer {
   clip(box: Box): void;
   unclip(): void;
   quads(batch: ColoredQuads, view: Viewport): void;
-  /** Columns of [low[c], high[c]) of equal width from `from` to `to`; NaN: a gap. */
-  columns(from: number, to: number, low: ArrayLike<number> | number, high: ArrayLike<number>, view: Viewport, color: string): void;
-  /** A line through the columns' values, in steps. */
+  /** The area between 0 and values that each hold for an equal part of [from, to); NaN: a gap. */
+  area(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string): void;
+  /** A line through such values, in steps. */
   stepLine(from: number, to: number, values: ArrayLike<number>, view: Viewport, color: string, dash: readonly number[]): void;
   rect(box: Box, color: string): void;
   outline(box: Box, color: string, width: number): void;

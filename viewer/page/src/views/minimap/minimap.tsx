@@ -85,7 +85,7 @@ function draw(renderer: Renderer, curve: CurveTile | null, view: Viewport, range
   renderer.begin(width, HEIGHT, theme.panel);
   const live = curve?.series.get('live');
   if (curve !== null && live !== undefined) {
-    renderer.columns(curve.window.from, curve.window.to, 0, live.max, view, mix(theme.accent, theme.panel, 0.55));
+    renderer.area(curve.window.from, curve.window.to, live.max, view, mix(theme.accent, theme.panel, 0.55));
   }
   const { box } = view;
   const [x0, x1] = [xOf(view, range.from), xOf(view, range.to)];

@@ -29,8 +29,8 @@ export function drawCounters(renderer: Renderer, curve: CurveTile, lane: LaneMet
   renderer.clip(box);
   const live = curve.series.get('live');
   if (live !== undefined) {
-    renderer.columns(from, to, 0, live.max, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.65));
-    renderer.columns(from, to, 0, live.min, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.35));
+    renderer.area(from, to, live.max, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.65));
+    renderer.area(from, to, live.min, scaled, mix(shades[SERIES_STYLE.live.hue], theme.bg, 0.35));
   }
   for (const [name, series] of curve.series) {
     const { hue, dash } = SERIES_STYLE[name];
@@ -56,8 +56,8 @@ export function drawStacked(renderer: Renderer, picture: Picture, batch: Colored
   const live = curve.series.get('live');
   if (live !== undefined) {
     // What comes and goes within a column, above what is there at its middle.
-    renderer.columns(from, to, 0, live.max, view, mix(theme.rest, theme.bg, 0.55));
-    renderer.columns(from, to, 0, live.mid, view, theme.rest);
+    renderer.area(from, to, live.max, view, mix(theme.rest, theme.bg, 0.55));
+    renderer.area(from, to, live.mid, view, theme.rest);
   }
   renderer.quads(batch, view);
   hatchPending(renderer, picture, view, theme);
@@ -73,7 +73,7 @@ const PASSING_AREA = '24'; // of 255: the blocks below keep their colours
 
 /** What the filter lets through, from the bottom up: many of its blocks may be drawn as sums, or not lie at the bottom. */
 export function drawPassing(renderer: Renderer, { query, live }: PassingCurve, view: Viewport, theme: Theme): void {
-  renderer.columns(query.from, query.to, 0, live, view, `${theme.accent}${PASSING_AREA}`);
+  renderer.area(query.from, query.to, live, view, `${theme.accent}${PASSING_AREA}`);
   renderer.stepLine(query.from, query.to, live, view, theme.accent, []);
 }
 

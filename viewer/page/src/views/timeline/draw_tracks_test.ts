@@ -15,7 +15,7 @@ function linesOf(instants: readonly Instant[]): number {
   let lines = 0;
   const ignore = (): void => undefined;
   const renderer: Renderer = {
-    begin: ignore, clip: ignore, unclip: ignore, quads: ignore, columns: ignore, stepLine: ignore, rect: ignore, outline: ignore, hatch: ignore,
+    begin: ignore, clip: ignore, unclip: ignore, quads: ignore, area: ignore, stepLine: ignore, rect: ignore, outline: ignore, hatch: ignore,
     line: () => { ++lines; }, triangle: ignore, text: ignore,
   };
   drawInstants(renderer, instants, areas, view, theme);

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { Random } from '../base/random';
+import { areaRects } from './area_rects';
+
+type Rect = readonly [x0: number, x1: number, low: number, high: number];
+
+function rectsOf(edges: readonly number[], heights: readonly number[]): Rect[] {
+  const rects: Rect[] = [];
+  areaRects(edges, heights, (...rect) => rects.push(rect));
+  return rects;
+}
+
+it('is one rectangle for columns that are equally high', () => {
+  expect(rectsOf([0, 1, 2, 3], [5, 5, 5])).toEqual([[0, 3, 0, 5]]);
+});
+
+it('lays the higher ones on what all have', () => {
+  expect(rectsOf([0, 1, 2, 3], [2, 7, 3])).toEqual([[1, 2, 3, 7], [1, 3, 2, 3], [0, 3, 0, 2]]);
+});
+
+it('leaves gaps where nothing is known or nothing is there', () => {
+  expect(rectsOf([0, 1, 2, 3, 4], [2, NaN, -4, 2])).toEqual([[0, 1, 0, 2], [3, 4, 0, 2]]);
+});
+
+it('is nothing for no column', () => expect(rectsOf([], [])).toEqual([]));
+
+it('covers what single columns would, each place once, with no more rectangles than columns', () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  console.log(`seed ${seed}`);
+  const random = new Random(seed);
+  for (let round = 0; round < 200; ++round) {
+    const count = Math.floor(random.next() * 40);
+    const edges = [Math.floor(random.next() * 5)];
+    for (let i = 0; i < count; ++i) edges.push(edges[i]! + Math.floor(random.next() * 4));
+    const heights = Array.from({ length: count }, () => (random.next() < 0.1 ? NaN : Math.floor(random.next() * 12) - 2));
+    const rects = rectsOf(edges, heights);
+    expect(rects.length).toBeLessThanOrEqual(count);
+    const covered = new Map<string, number>();
+    for (const [x0, x1, low, high] of rects) {
+      for (let x = x0; x < x1; ++x) for (let y = low; y < high; ++y) covered.set(`${x},${y}`, (covered.get(`${x},${y}`) ?? 0) + 1);
+    }
+    const wanted = new Map<string, number>();
+    for (const [i, height] of heights.entries()) {
+      for (let x = edges[i]!; x < edges[i + 1]!; ++x) for (let y = 0; y < height; ++y) wanted.set(`${x},${y}`, 1);
+    }
+    expect(new Map([...covered].sort())).toEqual(new Map([...wanted].sort()));
+  }
+});
