@@ -20,7 +20,7 @@
 #include <cuda.h>
 #include <stdint.h>
 
-#include "session/layout.h"
+#include "session/vocabulary.h"
 
 namespace gmt::preload {
 

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "preload/real_function.h"
-#include "session/layout.h"
+#include "session/vocabulary.h"
 
 namespace gmt::preload {
 namespace {

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "session/layout.h"
+#include "session/vocabulary.h"
 
 namespace gmt::preload {
 

@@ -7,9 +7,10 @@
 #define GMT_SESSION_RECORD_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
-#include "session/layout.h"
+#include "session/vocabulary.h"
 
 namespace gmt::session {
 

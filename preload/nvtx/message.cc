@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "preload/nvtx/tables.h"
+#include "session/layout.h"
 
 namespace gmt::preload {
 namespace {

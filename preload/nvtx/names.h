@@ -18,8 +18,6 @@
 #include <atomic>
 #include <string_view>
 
-#include "session/layout.h"
-
 namespace gmt::preload {
 
 struct NvtxName {

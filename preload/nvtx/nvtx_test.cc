@@ -10,6 +10,7 @@
 #include "preload/nvtx/message.h"
 #include "preload/nvtx/tables.h"
 #include "preload/thread_state.h"
+#include "session/layout.h"
 
 namespace gmt::preload {
 
