@@ -15,55 +15,8 @@ import sys
 import time
 
 import cases
-import jsonschema
+from attach_rig import Rig, ends_well, wait
 from cases import Skipped
-
-SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
-
-
-class Rig(cases.Rig):
-    def __init__(self, build, folder):
-        super().__init__(build, folder)
-        (folder / "sessions").mkdir(mode=0o700)
-        self.loop = str(build / "tests" / "inject" / "gpu_loop")
-        self.simcuda = str(build / "simcuda")
-        self.environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
-
-    def loops(self, *words, before=(), children=0, loop="", **environment):
-        """gpu_loop, or another way of it; `pids` are those of the processes that use the GPU."""
-        process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment})
-        lines = [process.said] + [process.stdout.readline() for _ in range(1, children)]
-        process.pids = [int(line.split()[1]) for line in lines]
-        return process
-
-    def verb(self, *words, code=0, **more):
-        done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True,
-                              timeout=120, cwd=self.folder, env=self.environment, check=False, **more)
-        assert done.returncode == code, (words, done)
-        return done
-
-    def attach(self, pid, *options, code=0):
-        return self.verb("attach", pid, *options, code=code)
-
-    def info(self, path):
-        return json.loads(self.verb("info", "--json", path).stdout)
-
-    def check_recording(self, path):
-        """It is complete, has events and has lost none; the blocks that were kept are what is held."""
-        info = self.info(path)
-        assert info["complete"], info
-        assert info["events"]["alloc"] > 5, info["events"]
-        losses = info["losses"]
-        assert losses["written"] == losses["delivered"], losses
-        held = info["events"]["alloc"] - info["events"]["free"]
-        kept = info["events"]["alloc"] / 11
-        assert abs(held - kept) < 3, info["events"]
-        return info
-
-
-def ends_well(process):
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0 and out.rstrip().endswith("ok"), (process.returncode, out)
 
 
 def ways_to_us(pid):
@@ -150,13 +103,6 @@ def word(rig, offset):
 
 
 COLLECTOR_PID, ATTACH_WANTED, ATTACH_NOW, SLOTS_RESTORED = 256, 2436, 2440, 3632
-
-
-def wait(what, done, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.005)
 
 
 class Held:
@@ -393,165 +339,6 @@ def static_runtime_without_cupti(rig):
     ends_well(process)
 
 
-def all_ranks(rig):
-    process = rig.loops(5, 2, children=2)
-    said = rig.attach(process.pid, code=1)
-    for pid in process.pids:
-        assert f"gpumemtrace attach {pid}" in said.stderr, said
-    rig.verb("attach", process.pid, "--all-ranks", "-o", "one.gmt", code=2)
-    rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt")
-    time.sleep(0.7)
-    for rank, pid in enumerate(process.pids):
-        rig.verb("detach", pid)
-    for rank in (0, 1):
-        rig.check_recording(f"run.{rank}.gmt")
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-
-
-def workers_of_a_rank(rig):
-    """Forks that have no more than their parent's driver are no ranks, and nobody waits for them."""
-    process = rig.loops(8, "workers", before=("timeout", "60"))
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
-    assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
-    rig.check_recording(f"run.{process.pids[0]}.gmt")
-    process.communicate(timeout=60)
-
-
-def rank_that_does_nothing(rig):
-    """The others do not wait for it for ever."""
-    process = rig.loops(25, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 25'), children=2)
-    active = process.pid
-    idle = next(pid for pid in process.pids if pid != active)
-    said = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
-    assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in said.stderr, said
-    assert not (rig.folder / f"run.{idle}.gmt").exists()
-    rig.check_recording(f"run.{active}.gmt")
-    process.kill()
-    os.kill(idle, signal.SIGKILL)
-    process.communicate(timeout=60)
-
-
-def rank_that_is_left(rig):
-    """Of two that are asked for one is refused, so that the other is the only one: why that one is not recorded
-    is told, too."""
-    process = rig.loops(30, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 30'), children=2)
-    refused = process.pid
-    left = next(pid for pid in process.pids if pid != refused)
-    os.kill(refused, signal.SIGSTOP)
-    stat = pathlib.Path(f"/proc/{refused}/stat")
-    wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
-    attach = subprocess.Popen([rig.program, "attach", str(refused), "--all-ranks", "-o", "run.%p.gmt"], cwd=rig.folder,
-                              env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = ""
-    for line in attach.stderr:
-        said += line
-        if f"waiting for the next GPU call of process {left}" in line:
-            break
-    assert f"process {refused}: it is stopped by a signal" in said, said
-    os.kill(left, signal.SIGKILL)
-    out, said = attach.communicate(timeout=60)
-    assert attach.returncode == 1 and not out, (attach.returncode, out, said)
-    # By whoever noticed first: its collector, or who attaches.
-    assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", said), said
-    assert not list(rig.folder.glob("*.gmt")), "a file was left"
-    process.kill()
-    process.wait()
-
-
-def watched_ranks(rig):
-    """Verdicts of several processes while they run: each line says whose it is."""
-    process = rig.loops(14, 2, children=2)
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt", "--watch", "8s")
-    lines = said.stdout.splitlines()
-    for rank, pid in enumerate(sorted(process.pids)):
-        who = f"{pid} rank {rank}: "
-        assert f"recording {pid} to {rig.folder}/run.{rank}.gmt" in lines, said
-        own = [line.removeprefix(who) for line in lines if line.startswith(who)]
-        live = [line for line in own if line.startswith("[")]
-        assert live and "watched; " in live[0], (rank, said)
-        final = rig.verb("leaks", f"run.{rank}.gmt").stdout.splitlines()[0]
-        assert final in own, (final, said)
-        rig.check_recording(f"run.{rank}.gmt")
-    strays = [line for line in lines
-              if not re.match(r"(\d+ rank [01]: |recording \d+ to )", line)]
-    assert not strays, strays
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-
-
-def watched_ranks_in_json(rig):
-    process = rig.loops(10, 2, children=2)
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "4s", "--json")
-    objects = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
-    updates = [o for o in objects if o["schema"] == "gpumemtrace.watch/1"]
-    assert {o["pid"] for o in updates} == set(process.pids), said
-    schema = json.loads((SCHEMAS / "watch.schema.json").read_text(encoding="utf-8"))
-    for update in updates:
-        jsonschema.validate(update, schema)
-    answers = [o for o in objects if o["schema"] == "gpumemtrace.leaks/1"]
-    assert {o["file"] for o in answers} == {f"{rig.folder}/run.{pid}.gmt" for pid in process.pids}
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-
-
-def contained(rig, seconds):
-    """gpu_loop in other mount and PID namespaces, with sessions of its own; the process, and its pid out here."""
-    if os.geteuid() != 0:
-        raise Skipped("takes root")
-    script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
-    unshare = rig.loops(seconds, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
-                        GPUMEMTRACE_DIR="/dev/shm/sessions")
-    assert unshare.pids == [1], unshare.pids
-    children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
-    pid = int(children[0])
-    os.mkdir(f"/proc/{pid}/root/dev/shm/sessions", 0o700)
-    return unshare, pid
-
-
-# What Docker and Kubernetes leave root in a container by default, and what `kubectl debug` adds by some profiles.
-CAPABILITIES = ["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
-                "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"]
-
-
-def beside(rig, pid, *words, more=(), code=0):
-    """A verb in a container beside that of `pid`: its PID namespace, mounts and rights of its own. What it has at
-    /dev/shm is not what the other has there."""
-    rights = ",".join(f"+{name}" for name in [*CAPABILITIES, *more])
-    command = ["nsenter", "--target", pid, "--pid", "unshare", "--mount-proc", f"--wd={rig.folder}", "setpriv", f"--bounding-set=-all,{rights}", f"--inh-caps=-all,{rights}", rig.program, *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=rig.environment,
-                          check=False)
-    assert done.returncode == code, (words, done)
-    return done
-
-
-def beside_a_container(rig):
-    """As `kubectl debug --target` starts one: it takes CAP_SYS_PTRACE, and nothing more than others have."""
-    unshare, pid = contained(rig, 8)
-    said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
-    assert "--cap-add=SYS_PTRACE" in said.stderr, said
-    said = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
-    assert "can be attached to" in said.stdout, said
-    watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
-    assert "watched.gmt is complete" in watch.stderr, watch
-    rig.check_recording("watched.gmt")
-    beside(rig, pid, "attach", 1, "-o", "run.gmt", more=["sys_ptrace"])
-    time.sleep(0.7)
-    assert beside(rig, pid, "detach", 1, more=["sys_ptrace"]).stdout == f"{rig.folder}/run.gmt\n"
-    rig.check_recording("run.gmt")
-    ends_well(unshare)
-
-
-def container(rig):
-    """From the machine itself."""
-    unshare, pid = contained(rig, 5)
-    rig.attach(pid, "-o", "run.gmt")
-    time.sleep(0.7)
-    rig.verb("detach", pid)
-    rig.check_recording("run.gmt")
-    ends_well(unshare)
-
-
 def locked(rig):
     """A program that has locked all its memory: what a detach gives back goes all the same."""
     process = rig.loops(6, "locked")
@@ -607,10 +394,8 @@ def full_directory(rig):
 
 
 CASES = [brought_in, brought_into_bound_at_once, slower_than_another, detach_whose_collector_dies,
-         child_of_a_recorded_process, rank_that_is_left, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call, static_runtime,
-         static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory, all_ranks, workers_of_a_rank, rank_that_does_nothing,
-         watched_ranks, watched_ranks_in_json,
-         container, beside_a_container]
+         child_of_a_recorded_process, rounds_leave_no_growth, dormant, recorded_to_its_end, watched, preloaded, waits_for_a_call,
+         static_runtime, static_runtime_of_all_kinds, static_runtime_without_cupti, locked, full_directory]
 
 
 if __name__ == "__main__":

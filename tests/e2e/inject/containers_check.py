@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""`attach` and `detach` on a program in namespaces of its own, from outside and from a container beside it.
+
+Usage: containers_check.py --build BUILD [NAME...]
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import cases
+from attach_rig import Rig, ends_well
+from cases import Skipped
+
+
+def contained(rig, seconds):
+    """gpu_loop in other mount and PID namespaces, with sessions of its own; the process, and its pid out here."""
+    if os.geteuid() != 0:
+        raise Skipped("takes root")
+    script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
+    unshare = rig.loops(seconds, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
+                        GPUMEMTRACE_DIR="/dev/shm/sessions")
+    assert unshare.pids == [1], unshare.pids
+    children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
+    pid = int(children[0])
+    os.mkdir(f"/proc/{pid}/root/dev/shm/sessions", 0o700)
+    return unshare, pid
+
+
+# What Docker and Kubernetes leave root in a container by default, and what `kubectl debug` adds by some profiles.
+CAPABILITIES = ["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
+                "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"]
+
+
+def beside(rig, pid, *words, more=(), code=0):
+    """A verb in a container beside that of `pid`: its PID namespace, mounts and rights of its own. What it has at
+    /dev/shm is not what the other has there."""
+    rights = ",".join(f"+{name}" for name in [*CAPABILITIES, *more])
+    command = ["nsenter", "--target", pid, "--pid", "unshare", "--mount-proc", f"--wd={rig.folder}", "setpriv", f"--bounding-set=-all,{rights}", f"--inh-caps=-all,{rights}", rig.program, *words]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=rig.environment,
+                          check=False)
+    assert done.returncode == code, (words, done)
+    return done
+
+
+def beside_a_container(rig):
+    """As `kubectl debug --target` starts one: it takes CAP_SYS_PTRACE, and nothing more than others have."""
+    unshare, pid = contained(rig, 8)
+    said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
+    assert "--cap-add=SYS_PTRACE" in said.stderr, said
+    said = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
+    assert "can be attached to" in said.stdout, said
+    watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
+    assert "watched.gmt is complete" in watch.stderr, watch
+    rig.check_recording("watched.gmt")
+    beside(rig, pid, "attach", 1, "-o", "run.gmt", more=["sys_ptrace"])
+    time.sleep(0.7)
+    assert beside(rig, pid, "detach", 1, more=["sys_ptrace"]).stdout == f"{rig.folder}/run.gmt\n"
+    rig.check_recording("run.gmt")
+    ends_well(unshare)
+
+
+def container(rig):
+    """From the machine itself."""
+    unshare, pid = contained(rig, 5)
+    rig.attach(pid, "-o", "run.gmt")
+    time.sleep(0.7)
+    rig.verb("detach", pid)
+    rig.check_recording("run.gmt")
+    ends_well(unshare)
+
+
+CASES = [container, beside_a_container]
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(__doc__, CASES, Rig, "/dev/shm"))
