@@ -24,6 +24,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'timeline', address: { view: 'timeline', file: TRAIN } },
   { name: 'timeline_dark', address: { view: 'timeline', file: TRAIN }, scheme: 'dark' },
   { name: 'by_address', address: { view: 'timeline', file: TRAIN, layout: 'address' } },
+  { name: 'filter', address: { view: 'timeline', file: TRAIN, category: 'activations' } },
   { name: 'details', address: { view: 'timeline', file: TRAIN }, height: 732, prepare: clickBlock },
   { name: 'flame_graph', address: { view: 'flame', file: TRAIN } },
   { name: 'table', address: { view: 'table', file: TRAIN } },
