@@ -1,6 +1,8 @@
 #include "collector/inject/library_place.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -9,10 +11,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace gmt::inject {
 namespace {
@@ -69,18 +78,65 @@ bool SameBytes(int a, int b) {
   }
 }
 
-// Whether a copy may lie there: programs may be loaded from it, and it takes the file. Only its owner
-// may read it, who is the process's user.
-bool PutCopy(const TargetInfo& target, int folder, const std::string& name, int library) {
+// "libgpumemtrace.PID.PID.so": for which process, and who put it there.
+std::string CopyName(const TargetInfo& target) {
+  return absl::StrCat("libgpumemtrace.", target.inner_pid, ".", getpid(), ".so");
+}
+bool IsCopyName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
+  pid_t pid;
+  return parts.size() == 4 && parts[0] == "libgpumemtrace" && parts[3] == "so" &&
+         absl::SimpleAtoi(parts[1], &pid) && absl::SimpleAtoi(parts[2], &pid);
+}
+
+// The path of the copy that an earlier attach brought in; empty where there is none. The loader knows
+// it by that, though the file is gone: another copy would be another library.
+std::string LoadedCopy(const TargetInfo& target) {
+  std::error_code error;
+  const std::string root =
+      std::filesystem::read_symlink(absl::StrCat("/proc/", target.pid, "/root"), error).string();
+  for (const Mapping& mapping : target.map) {
+    const std::string_view name = mapping.Name();
+    if (!IsCopyName(absl::string_view(name.data(), name.size()))) continue;
+    absl::string_view path = absl::StripSuffix(mapping.path, " (deleted)");
+    if (root.size() > 1) path = absl::StripPrefix(path, root);  // its folder, of the same mounts
+    return std::string(path);
+  }
+  return "";
+}
+
+bool LockNow(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
+
+// Copies of the process's user that nobody has locked.
+void RemoveLeftCopies(const TargetInfo& target, int folder) {
+  Fd listed(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* entries = fdopendir(listed.get());
+  if (entries == nullptr) return;
+  listed.release();
+  while (const dirent* entry = readdir(entries)) {
+    if (!IsCopyName(entry->d_name)) continue;
+    const Fd copy(openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat info;
+    if (fstat(copy.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != target.uid)
+      continue;
+    if (LockNow(copy.get())) unlinkat(folder, entry->d_name, 0);
+  }
+  closedir(entries);
+}
+
+// A copy of the library, open and locked; less than 0: none may lie there, for programs may not be
+// loaded from it, or it does not take the file. Only its owner may read it, who is the process's user.
+int PutCopy(const TargetInfo& target, int folder, const std::string& name, int library) {
   struct statvfs fs;
-  if (fstatvfs(folder, &fs) != 0 || (fs.f_flag & (ST_NOEXEC | ST_RDONLY)) != 0) return false;
-  const Fd copy(
-      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (copy.get() < 0) return false;
+  if (fstatvfs(folder, &fs) != 0 || (fs.f_flag & (ST_NOEXEC | ST_RDONLY)) != 0) return -1;
+  Fd copy(openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (copy.get() < 0) return -1;
+  struct stat locked;  // without a name: it was taken for one that was left, before the lock
+  const bool ours = LockNow(copy.get()) && fstat(copy.get(), &locked) == 0 && locked.st_nlink == 1;
   const bool owned = target.uid == geteuid() || fchown(copy.get(), target.uid, target.gid) == 0;
-  if (owned && CopyBytes(library, copy.get())) return true;
+  if (ours && owned && CopyBytes(library, copy.get())) return copy.release();
   unlinkat(folder, name.c_str(), 0);
-  return false;
+  return -1;
 }
 
 }  // namespace
@@ -100,17 +156,27 @@ bool SeesFile(const TargetInfo& target, const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<LibraryPlace>> LibraryPlace::Find(const TargetInfo& target,
                                                                  const std::string& library) {
+  const Fd root(OpenRoot(target.pid));
+  if (const std::string loaded = LoadedCopy(target); !loaded.empty()) {
+    const Fd folder(OpenInRoot(root.get(), std::filesystem::path(loaded).parent_path().c_str(),
+                               O_RDONLY | O_DIRECTORY));
+    RemoveLeftCopies(target, folder.get());
+    return std::unique_ptr<LibraryPlace>(new LibraryPlace(loaded));
+  }
   if (SeesFile(target, library)) return std::unique_ptr<LibraryPlace>(new LibraryPlace(library));
   const Fd file(open(library.c_str(), O_RDONLY | O_CLOEXEC));
-  const Fd root(OpenRoot(target.pid));
-  const std::string name = absl::StrCat("libgpumemtrace.", target.inner_pid, ".", getpid(), ".so");
+  const std::string name = CopyName(target);
   const std::vector<std::string> folders = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
   for (const std::string& folder : folders) {
     Fd open_folder(OpenInRoot(root.get(), folder.c_str(), O_RDONLY | O_DIRECTORY));
-    if (open_folder.get() < 0 || !PutCopy(target, open_folder.get(), name, file.get())) continue;
+    if (open_folder.get() < 0) continue;
+    RemoveLeftCopies(target, open_folder.get());
+    const int copy = PutCopy(target, open_folder.get(), name, file.get());
+    if (copy < 0) continue;
     std::unique_ptr<LibraryPlace> place(new LibraryPlace(absl::StrCat(folder, "/", name)));
     place->name_ = name;
     place->folder_ = open_folder.release();
+    place->copy_ = copy;
     return place;
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -124,6 +190,7 @@ absl::StatusOr<std::unique_ptr<LibraryPlace>> LibraryPlace::Find(const TargetInf
 LibraryPlace::~LibraryPlace() {
   if (folder_ < 0) return;
   unlinkat(folder_, name_.c_str(), 0);
+  close(copy_);
   close(folder_);
 }
 

@@ -1,7 +1,9 @@
 // collector/inject/library_place.h
 //
 // LibraryPlace: where a process can load a library from. In the same root that is the library's own
-// path; in another (a container) it is a copy, which is there as long as this object is.
+// path; in another (a container) it is a copy, which is there as long as this object is, or the one
+// that it has loaded already. A copy is locked (flock) meanwhile: one that is not is left over from who
+// was killed, and goes when the next comes to its folder.
 //
 // Paths below another root are resolved inside of it (openat2, RESOLVE_IN_ROOT), so that a link in a
 // container cannot lead us to a file of ours.
@@ -42,6 +44,7 @@ class LibraryPlace {
   explicit LibraryPlace(std::string path) : path_(std::move(path)) {}
   std::string path_, name_;
   int folder_ = -1;
+  int copy_ = -1;  // open and locked as long as the copy is wanted
 };
 
 }  // namespace gmt::inject

@@ -4,8 +4,10 @@
 Usage: containers_check.py --build BUILD [NAME...]
 """
 
+import fcntl
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -15,11 +17,14 @@ from attach_rig import Rig, ends_well
 from cases import Skipped
 
 
-def contained(rig, seconds):
-    """gpu_loop in other mount and PID namespaces, with sessions of its own; the process, and its pid out here."""
+def contained(rig, seconds, hides=None):
+    """gpu_loop in other mount and PID namespaces, with sessions of its own, and without what a folder has; the process,
+    and its pid out here."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
+    if hides is not None:
+        script = script.replace("exec", f"mount -t tmpfs none '{hides}'; exec")
     unshare = rig.loops(seconds, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
                         GPUMEMTRACE_DIR="/dev/shm/sessions")
     assert unshare.pids == [1], unshare.pids
@@ -72,7 +77,51 @@ def container(rig):
     ends_well(unshare)
 
 
-CASES = [container, beside_a_container]
+def again_by_a_copy(rig):
+    """The library is not to be seen in there: the copy that the first attach brought in is called again by the next."""
+    unshare, pid = contained(rig, 20, hides=rig.build / "lib")
+    for name in ("first.gmt", "second.gmt", "third.gmt"):
+        rig.attach(pid, "-o", name)
+        time.sleep(0.7)
+        rig.verb("detach", pid)
+        rig.check_recording(name)
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    assert len(set(re.findall(r"libgpumemtrace\.[0-9.]+\.so", maps))) == 1, maps
+    ends_well(unshare)
+
+
+def copy_that_was_left(rig):
+    """By who was killed while a copy of the library lay in the container: it goes with the next, another's stays."""
+    unshare, pid = contained(rig, 20, hides=rig.build / "lib")
+    folder = pathlib.Path(f"/proc/{pid}/root/tmp")
+    for attempt in range(20):
+        killed = subprocess.Popen([rig.program, "attach", str(pid), "-o", f"killed{attempt}.gmt"], cwd=rig.folder, env=rig.environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        left = folder / f"libgpumemtrace.1.{killed.pid}.so"
+        while killed.poll() is None and not left.exists():
+            pass
+        killed.kill()
+        killed.wait()
+        if left.exists():
+            break
+    assert left.exists(), "it was never killed in time"
+    used, other = folder / f"libgpumemtrace.1.{os.getpid()}.so", folder / f"libgpumemtrace.{os.getpid()}.so"
+    try:
+        other.touch()
+        with open(used, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            rig.attach(pid, "-o", "run.gmt")
+        assert (left.exists(), used.exists(), other.exists()) == (False, True, True), list(folder.glob("libgpumemtrace.*"))
+    finally:
+        used.unlink(missing_ok=True)
+        other.unlink(missing_ok=True)
+    time.sleep(0.7)
+    rig.verb("detach", pid)
+    rig.check_recording("run.gmt")
+    ends_well(unshare)
+
+
+CASES = [container, beside_a_container, again_by_a_copy, copy_that_was_left]
 
 
 if __name__ == "__main__":
