@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
-import { launch, noBrowser, TestPage } from './page';
+import { launch, noBrowser, visit, type TestPage } from './page';
 import { Door, errorOf, noDoor, run, writeCases } from './program';
 
 const FIRST = 24; // bytes of a recording that stay
@@ -31,14 +31,9 @@ describe.skipIf(reason !== '')('designed states', () => {
 
   async function through(files: readonly string[], use: (test: TestPage) => Promise<void>): Promise<void> {
     const door = await Door.open(folder, ...files);
-    const test = await TestPage.open(browser, { url: door.url });
     try {
-      await test.untilReady();
-      await use(test);
-      expect(test.errors).toEqual([]);
-      expect(test.strayRequests).toEqual([]);
+      await visit(browser, door.url, use);
     } finally {
-      await test.close();
       await door.close();
     }
   }

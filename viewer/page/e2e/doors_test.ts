@@ -9,7 +9,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
 import { NO_FILTER } from '../src/state/state';
-import { launch, noBrowser, TestPage } from './page';
+import { launch, noBrowser, visit, type TestPage } from './page';
 import { Door, noDoor, run, writeCases } from './program';
 
 const ANSWERS = [
@@ -76,14 +76,9 @@ for (const verb of ['view', 'export'] as const) {
         run(folder, 'export', '--format', 'html', ...files, '-o', out, '--force');
         url = pathToFileURL(path.join(folder, out)).href;
       }
-      const test = await TestPage.open(browser, { url });
       try {
-        await test.untilReady();
-        await use(test);
-        expect(test.errors).toEqual([]);
-        expect(test.strayRequests).toEqual([]);
+        await visit(browser, url, use);
       } finally {
-        await test.close();
         await door?.close();
       }
     }

@@ -136,3 +136,14 @@ export class TestPage {
     if (happened.length > 0) throw new Error(happened.join('\n'));
   }
 }
+
+/** Opens a page, hands it to `use` when its files are there, and closes it: what must not have happened fails. */
+export async function visit(browser: Browser, url: string, use: (test: TestPage) => Promise<void>): Promise<void> {
+  const test = await TestPage.open(browser, { url });
+  try {
+    await test.untilReady();
+    await use(test);
+  } finally {
+    await test.close();
+  }
+}
