@@ -53,13 +53,14 @@ void AddRows(const Aggregates& before, StackTexts& stacks, std::vector<AllTimeHe
 
 void AddKept(const Trace& trace, const Replay& replay, std::vector<AllTimeHeap>* heaps) {
   for (const auto& [key, totals] : replay.heaps()) {
+    const auto device = key.first;
     const std::string& name = trace.heaps[key.second];
     auto heap = std::find_if(heaps->begin(), heaps->end(), [&](const AllTimeHeap& h) {
-      return h.device == key.first && h.heap == name;
+      return h.device == device && h.heap == name;
     });
     if (heap == heaps->end()) {
       AllTimeHeap& fresh = heaps->emplace_back();
-      fresh.device = key.first;
+      fresh.device = device;
       fresh.heap = name;
       heap = heaps->end() - 1;
     }
