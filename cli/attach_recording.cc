@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/bring_in.h"
 #include "cli/command.h"
+#include "collector/control/socket_path.h"
 #include "collector/inject/preconditions.h"
 #include "collector/inject/target_info.h"
 
@@ -116,6 +117,10 @@ absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Ask(const Atta
 AttachRecording::AttachRecording(pid_t pid, std::unique_ptr<AttachedSession> session,
                                  std::unique_ptr<CollectorProcess> collector, uint32_t number)
     : pid_(pid), session_(std::move(session)), collector_(std::move(collector)), number_(number) {}
+
+std::string AttachRecording::session() const {
+  return control::NameByCollector(collector_->pid(), session_->fd());
+}
 
 bool AttachRecording::HasBegun() const {
   const session::Control& c = session_->control();

@@ -33,7 +33,8 @@ class AttachRecording {
 
   pid_t pid() const { return pid_; }
   const std::string& output() const { return output_->path(); }
-  const std::string& session() const { return session_->path(); }
+  // As its collector's control socket is found (collector/control/socket_path.h).
+  std::string session() const;
   // The process records, and the collector is at work on it.
   bool HasBegun() const;
   // Why there is no reason to wait any more; OK while there is.

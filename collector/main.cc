@@ -30,6 +30,7 @@
 #include "collector/bus_guard.h"
 #include "collector/collector.h"
 #include "collector/control/framing.h"
+#include "collector/control/socket_path.h"
 #include "collector/control/server.h"
 #include "collector/libraries.h"
 #include "collector/log.h"
@@ -192,6 +193,7 @@ class Recording {
   void Serve() {
     control::ServerOptions options;
     options.session = claim_->Path();
+    if (options.session.empty()) options.session = control::NameByCollector(getpid(), claim_->fd());
     options.hello.set_version(control::kVersion);
     options.hello.set_pid(target_->pid());
     options.hello.set_collector_pid(static_cast<uint64_t>(getpid()));

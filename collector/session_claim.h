@@ -36,6 +36,7 @@ class SessionClaim {
   SessionClaim& operator=(const SessionClaim&) = delete;
 
   const session::SessionMap& session() const { return opened_.map; }
+  int fd() const { return fd_; }  // of the session's file; stays the claim's
 
   // Whether somebody has cut the file, even if it has its size again: part of what is mapped reads
   // as zeros since (needs BusGuard::Install()).

@@ -11,14 +11,18 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "collector/control/socket_path.h"
 #include "collector/target.h"
 #include "session/session_file.h"
 
@@ -43,12 +47,6 @@ uint64_t Now(clockid_t clock) {
 bool IsThisBoot(const Header& header) {
   uint8_t boot_id[16] = {};
   return session::ReadBootId(boot_id) && std::memcmp(boot_id, header.boot_id, sizeof(boot_id)) == 0;
-}
-
-bool IsThisPidNamespace(const Header& header) {
-  struct stat own;
-  return header.pid_namespace == 0 || stat("/proc/self/ns/pid", &own) != 0 ||
-         own.st_ino == header.pid_namespace;
 }
 
 // The time of the newest record, or of the session's beginning where there is none that can be
@@ -113,6 +111,38 @@ SessionState StateOf(int fd, const Header& header) {
   }
   if (collected || dormant) return SessionState::kCollected;
   return IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
+}
+
+// The session that a collector has open under no name of ours; empty where it has none.
+std::string HeldBy(pid_t collector) {
+  std::set<int> descriptors;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", collector, "/fd"), error)) {
+    int fd;
+    if (absl::SimpleAtoi(entry.path().filename().string(), &fd)) descriptors.insert(fd);
+  }
+  for (const int fd : descriptors) {
+    const std::string path = control::NameByCollector(collector, fd);
+    const std::string link = std::filesystem::read_symlink(path, error).string();
+    if (absl::StartsWith(link, "/memfd:") || absl::EndsWith(link, ".session") ||
+        absl::EndsWith(link, ".session (deleted)")) {
+      return path;
+    }
+  }
+  return "";
+}
+
+// The process whose pidfd a collector has, by its number here; 0 where that cannot be told.
+uint64_t TargetOf(pid_t collector) {
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", collector, "/fdinfo"), error)) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    if (const uint64_t pid = PidOfPidfd(text.str()); pid != 0) return pid;
+  }
+  return 0;
 }
 
 // Descriptors 3 of this user's collectors, where they are sessions without a name.
@@ -251,6 +281,15 @@ std::vector<SessionSummary> FindSessions() {
   for (const std::string& path : paths) {
     auto summary = SummariseFile(path);  // one that vanishes meanwhile was collected
     if (summary.ok()) sessions.push_back(*std::move(summary));
+  }
+  for (const pid_t collector : control::CollectorsOfNamelessSessions()) {
+    const std::string path = HeldBy(collector);
+    if (path.empty() || paths.contains(path)) continue;
+    auto summary = SummariseFile(path);
+    if (!summary.ok()) continue;
+    // A container's process: in its session it has the number that it has in there.
+    if (const uint64_t pid = TargetOf(collector); pid != 0) summary->pid = pid;
+    sessions.push_back(*std::move(summary));
   }
   std::sort(sessions.begin(), sessions.end(), [](const auto& a, const auto& b) {
     return std::pair(a.started_unix_ns, a.path) < std::pair(b.started_unix_ns, b.path);

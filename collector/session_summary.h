@@ -40,10 +40,10 @@ enum class SessionState {
 const char* StateName(SessionState state);
 
 struct SessionSummary {
-  std::string path;  // /proc/PID/fd/N for a session without a name
+  std::string path;  // /proc/PID/fd/N of its collector for a session without a name here
   SessionState state = SessionState::kDamaged;
-  std::string damage;  // where it is damaged or of another release: what is wrong
-  uint64_t pid = 0;
+  std::string damage;          // where it is damaged or of another release: what is wrong
+  uint64_t pid = 0;            // here, as far as that can be told
   uint64_t collector_pid = 0;  // 0: none has it open
   uint64_t bytes = 0;
   uint64_t started_unix_ns = 0;
@@ -63,8 +63,8 @@ SessionSummary Summarise(int fd, const std::string& path);
 // Opens `path` first. NOT_FOUND, PERMISSION_DENIED where it cannot be, or is another user's.
 absl::StatusOr<SessionSummary> SummariseFile(const std::string& path);
 
-// Every session of this user: in the directories that sessions live in, then those in unnamed
-// memory that a collector of this user holds.
+// Every session of this user: in the directories that sessions live in, in unnamed memory that a
+// collector of this user holds, and in containers, where a collector out here reads them.
 std::vector<SessionSummary> FindSessions();
 
 // Opens a session's file for reading and writing. The path may be what another process says: a device, or

@@ -145,6 +145,21 @@ TEST(SessionSweepTest, LivingProcessKeepsItsSession) {
   EXPECT_THAT(Sweep(target, kNow), IsEmpty());
 }
 
+TEST(SessionSweepTest, SocketsOfCollectorsThatAreGoneGo) {
+  FakeTarget target;
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, nullptr, 0);
+  const std::string prefix = target.directory() + "/collector-";
+  const std::string dead = prefix + std::to_string(gone) + ".sock";
+  const std::string live = prefix + std::to_string(getpid()) + ".sock";
+  for (const std::string& path : {dead, live}) std::ofstream(path) << "";
+  EXPECT_THAT(Sweep(target, kNow), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(live));
+  std::filesystem::remove(live);
+}
+
 TEST(SessionSweepTest, LockedSessionStays) {
   FakeTarget target;
   target.BeGone();

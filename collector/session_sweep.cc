@@ -2,11 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -86,6 +88,14 @@ bool RemoveIfDead(int dir, const char* name, uint64_t keep_ns) {
   return removed;
 }
 
+// Of a collector that was killed, and whose session has its name elsewhere.
+bool IsDeadSocket(const char* name) {
+  pid_t pid;
+  int end = 0;
+  return std::sscanf(name, "collector-%d.sock%n", &pid, &end) == 1 && name[end] == '\0' &&
+         kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 bool IsSessionName(const char* name) {
   unsigned long long pid, made;
   int end = 0;
@@ -100,6 +110,7 @@ std::vector<std::string> RemoveDeadSessions(const std::string& directory, uint64
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(directory.c_str()), closedir);
   if (dir == nullptr) return removed;
   while (const dirent* entry = readdir(dir.get())) {
+    if (IsDeadSocket(entry->d_name)) unlinkat(dirfd(dir.get()), entry->d_name, 0);
     if (IsSessionName(entry->d_name) && RemoveIfDead(dirfd(dir.get()), entry->d_name, keep_ns))
       removed.push_back(absl::StrCat(directory, "/", entry->d_name));
   }

@@ -3,19 +3,24 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {
@@ -66,14 +71,49 @@ bool IsPidfd(int fd) {
          (errno != EBADF && errno != ENOSYS);
 }
 
+// The folder of a thread that knows itself by this number, in a PID namespace of its own.
+std::string TaskOfInnerTid(const std::string& tasks, uint32_t tid) {
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+    for (absl::string_view line : absl::StrSplit(ReadFile(task.path() / "status"), '\n')) {
+      if (!absl::ConsumePrefix(&line, "NSpid:")) continue;
+      const std::vector<absl::string_view> numbers =
+          absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+      uint32_t inner;
+      if (!numbers.empty() && absl::SimpleAtoi(numbers.back(), &inner) && inner == tid)
+        return task.path().filename();
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+bool IsThisPidNamespace(const session::Header& header) {
+  struct stat own;
+  return header.pid_namespace == 0 || stat("/proc/self/ns/pid", &own) != 0 ||
+         own.st_ino == header.pid_namespace;
+}
+
+uint64_t PidOfPidfd(const std::string& fdinfo) {
+  for (absl::string_view line : absl::StrSplit(fdinfo, '\n')) {
+    uint64_t pid;  // -1: ended; 0: of a namespace that is no child of this one
+    if (absl::ConsumePrefix(&line, "Pid:") && absl::SimpleAtoi(line, &pid)) return pid;
+  }
+  return 0;
+}
 
 Target::Target(const session::Header& header, int inherited_pidfd)
     : pid_(header.pid),
       start_ticks_(header.start_ticks),
-      pidfd_(IsPidfd(inherited_pidfd) ? inherited_pidfd : -1) {
-  if (pidfd_ >= 0) return;
-  if (!IsThisBoot(header)) pid_ = 0;
+      pidfd_(IsPidfd(inherited_pidfd) ? inherited_pidfd : -1),
+      is_of_this_namespace_(IsThisPidNamespace(header)) {
+  if (pidfd_ >= 0) {
+    if (!is_of_this_namespace_)
+      pid_ = PidOfPidfd(ReadFile(absl::StrCat("/proc/self/fdinfo/", pidfd_)));
+    return;
+  }
+  if (!IsThisBoot(header) || !is_of_this_namespace_) pid_ = 0;
   if (!IsSameProcess()) return;
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid_), 0));
 }
@@ -106,7 +146,9 @@ std::optional<gmt::Exit> Target::HowItEnded() const {
 }
 
 std::string Target::ThreadName(uint32_t tid) const {
-  std::string name = ReadFile(absl::StrCat("/proc/", pid_, "/task/", tid, "/comm"));
+  const std::string tasks = absl::StrCat("/proc/", pid_, "/task/");
+  const std::string task = is_of_this_namespace_ ? absl::StrCat(tid) : TaskOfInnerTid(tasks, tid);
+  std::string name = task.empty() ? "" : ReadFile(absl::StrCat(tasks, task, "/comm"));
   while (!name.empty() && name.back() == '\n') name.pop_back();
   return name;
 }

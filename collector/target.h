@@ -5,7 +5,8 @@
 //
 // A pid alone says little: it may be taken by another process already. The target is known by a
 // pidfd that was opened while it certainly lived (the shim leaves one), or else by pid, start time
-// and boot id together.
+// and boot id together. Its session has the number that it has in its own PID namespace; where that
+// is another one (a container), the pidfd says which it has here.
 //
 // Thread safety: one thread at a time.
 
@@ -32,13 +33,13 @@ class Target {
 
   bool IsAlive();
   int pidfd() const { return pidfd_; }
-  uint64_t pid() const { return pid_; }
+  uint64_t pid() const { return pid_; }  // here; 0 where it has none
 
   // How it ended, once IsAlive() is false: by the kernel's record, which appears when its parent
   // has reaped it, or while it is a zombie. Nothing where neither can be had.
   std::optional<gmt::Exit> HowItEnded() const;
 
-  // The name of one of its threads; empty where it is gone.
+  // The name of one of its threads, by its number in the session; empty where it is gone.
   std::string ThreadName(uint32_t tid) const;
 
  private:
@@ -46,7 +47,15 @@ class Target {
 
   uint64_t pid_, start_ticks_;
   int pidfd_;
+  bool is_of_this_namespace_;
 };
+
+// Whether the session's numbers of processes are those of this process's PID namespace.
+bool IsThisPidNamespace(const session::Header& header);
+
+// The process behind a pidfd, by the text of its /proc/PID/fdinfo/FD; 0 where it has ended, or is not
+// to be seen from here.
+uint64_t PidOfPidfd(const std::string& fdinfo);
 
 // An exit from a wait status, as waitpid() and the kernel's exit records have it.
 gmt::Exit ExitFromWaitStatus(int status, const std::string& known_by);

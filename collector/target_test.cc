@@ -116,6 +116,33 @@ TEST(TargetTest, ThreadsHaveNamesWhileTheyLive) {
   EXPECT_EQ(target.ThreadName(1u << 30), "");
 }
 
+// As of a container's process, which is the first in there.
+TEST(TargetTest, OfAnotherPidNamespaceItHasTheNumberThatItsPidfdHasHere) {
+  Child child;
+  const uint64_t here = child.header().pid;
+  child.header().pid = 1;
+  child.header().pid_namespace = 77;
+  Target target(child.header(), child.PidFd());
+  EXPECT_EQ(target.pid(), here);
+  EXPECT_TRUE(target.IsAlive());
+  // By the kernel's list of a thread's numbers, of which the child has one.
+  EXPECT_NE(target.ThreadName(static_cast<uint32_t>(here)), "");
+  EXPECT_EQ(target.ThreadName(1), "");
+}
+
+TEST(TargetTest, OfAnotherPidNamespaceWithoutAPidfdItIsNobodyHere) {
+  Child child;
+  child.header().pid_namespace = 77;
+  EXPECT_EQ(Target(child.header(), -1).pid(), 0u);
+}
+
+TEST(PidOfPidfdTest, IsNothingOfWhatEndedOrIsNotToBeSeen) {
+  EXPECT_EQ(PidOfPidfd("pos:\t0\nPid:\t4711\nNSpid:\t4711\t1\n"), 4711u);
+  EXPECT_EQ(PidOfPidfd("Pid:\t-1\nNSpid:\t-1\n"), 0u);
+  EXPECT_EQ(PidOfPidfd("Pid:\t0\n"), 0u);
+  EXPECT_EQ(PidOfPidfd("pos:\t0\nflags:\t02\n"), 0u);
+}
+
 TEST(FindExitTest, WhatTheSessionSaysComesFirst) {
   Child child;
   Target target(child.header(), child.PidFd());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
 
 namespace gmt::control {

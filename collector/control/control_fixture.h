@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "collector/control/framing.h"
+#include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
 #include "proto/control.pb.h"
 

@@ -27,11 +27,6 @@ inline constexpr size_t kMaxRequestBytes = 64 << 10;
 inline constexpr size_t kMaxReplyBytes = 16 << 20;
 inline constexpr size_t kLengthBytes = 4;
 
-// The socket of a session, beside its file.
-inline std::string SocketPathOf(std::string_view session_path) {
-  return std::string(session_path) + ".sock";
-}
-
 std::string Framed(std::string_view message);
 
 class FrameReader {

@@ -22,6 +22,7 @@
 #include "collector/control/framing.h"
 #include "collector/control/request.h"
 #include "collector/control/site_book.h"
+#include "collector/control/socket_path.h"
 #include "collector/control/unix_socket.h"
 #include "collector/metrics/http_door.h"
 
@@ -101,6 +102,7 @@ class ThreadedServer final : public Server {
   EventOwned<event_base> base_;
   EventOwned<event> wake_, stop_, tick_;
   evconnlistener* listener_ = nullptr;
+  std::string socket_;
   bool has_name_ = false;
   CopyWaiters waiters_;
   SiteBook sites_;
@@ -167,7 +169,9 @@ void ThreadedServer::OpenHttp() {
 
 absl::Status ThreadedServer::Listen() {
   if (options_.session.empty()) return absl::OkStatus();
-  absl::StatusOr<int> fd = ListenAt(SocketPathOf(options_.session), kBacklog);
+  socket_ = SocketPathOf(options_.session);
+  if (socket_.empty()) return absl::OkStatus();
+  absl::StatusOr<int> fd = ListenAt(socket_, kBacklog);
   if (!fd.ok()) return fd.status();
   has_name_ = true;
   listener_ = evconnlistener_new(
@@ -200,7 +204,7 @@ ThreadedServer::~ThreadedServer() {
 }
 
 void ThreadedServer::RemoveName() {
-  if (std::exchange(has_name_, false)) RemoveSocket(SocketPathOf(options_.session));
+  if (std::exchange(has_name_, false)) RemoveSocket(socket_);
 }
 
 void ThreadedServer::Serve() {

@@ -31,7 +31,7 @@
 namespace gmt::control {
 
 struct ServerOptions {
-  std::string session;  // path of its file; empty: no socket
+  std::string session;  // its path, or its name by this collector (socket_path.h); empty: no socket
   Hello hello;          // the first words to each client
   std::string listen;   // for HTTP as well: the option of that name; empty: nowhere
   metrics::Identity identity;

@@ -5,6 +5,7 @@ Usage: containers_check.py --build BUILD [NAME...]
 """
 
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -90,6 +91,29 @@ def again_by_a_copy(rig):
     ends_well(unshare)
 
 
+def followed_from_outside(rig):
+    """Whatever asks a collector finds that of a process in there, by the process's number out here."""
+    unshare, pid = contained(rig, 30, hides=rig.build / "lib")
+    rig.attach(pid, "-o", "run.gmt")
+    time.sleep(0.7)
+    (listed,) = json.loads(rig.verb("list", "--json").stdout)["sessions"]
+    assert (listed["pid"], listed["state"]) == (pid, "recording"), listed
+    assert f"Process {pid} is recorded" in rig.verb("status", pid).stdout
+    assert str(pid) in rig.verb("top", "--once", pid).stdout
+    rig.verb("mark", pid, "seen")
+    rig.verb("snapshot", pid, "-o", "now.gmt")
+    rig.verb("detach", pid)
+    info = rig.check_recording("run.gmt")
+    assert "cuda_runtime" in json.dumps(info["libraries"]), info["libraries"]
+    assert not json.loads(rig.verb("list", "--json").stdout)["sessions"]
+    assert not list((rig.folder / "sessions").iterdir()), "a socket was left"
+
+    said = rig.attach(pid, "-o", "watched.gmt", "--watch", "3s")
+    live = [line for line in said.stdout.splitlines() if line.startswith("[")]
+    assert live and "watched; " in live[0] and "No such file" not in said.stderr, said
+    ends_well(unshare)
+
+
 def copy_that_was_left(rig):
     """By who was killed while a copy of the library lay in the container: it goes with the next, another's stays."""
     unshare, pid = contained(rig, 20, hides=rig.build / "lib")
@@ -121,7 +145,7 @@ def copy_that_was_left(rig):
     ends_well(unshare)
 
 
-CASES = [container, beside_a_container, again_by_a_copy, copy_that_was_left]
+CASES = [container, beside_a_container, again_by_a_copy, followed_from_outside, copy_that_was_left]
 
 
 if __name__ == "__main__":
