@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kStopPatience(100);
+constexpr size_t kReasonsTold = 3;
 
 std::vector<pid_t> Threads(pid_t pid) {
   std::vector<pid_t> threads;
@@ -119,14 +121,10 @@ class Search {
       found_.LetGoOfUnstopped();
       usleep(50 + random() % 1000);
     } while (steady_clock::now() < deadline);
-    return absl::DeadlineExceededError(absl::StrCat(
-        "process ", pid_, ": no safe moment in ",
-        std::chrono::duration_cast<std::chrono::seconds>(patience).count(), " s (", found_.tries,
-        " looks",
-        last_why_.empty()
-            ? ""
-            : absl::StrCat("; at the last its thread ", last_thread_, " was ", last_why_),
-        "). Nothing was changed"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("process ", pid_, ": no safe moment in ",
+                     std::chrono::duration_cast<std::chrono::seconds>(patience).count(), " s (",
+                     found_.tries, " looks", WhatLooksFound(), "). Nothing was changed"));
   }
 
  private:
@@ -143,9 +141,8 @@ class Search {
     if (!thread.ok()) return thread.status();
     on_stage_(Stage::kSeized);
     ++found_.tries;
-    last_thread_ = id;
     if (!(*thread)->Stop(kStopPatience)) {
-      last_why_ = "not to be stopped";
+      No("not to be stopped");
       found_.unstopped.push_back(*std::move(thread));
       return false;
     }
@@ -178,9 +175,21 @@ class Search {
     return true;
   }
 
-  bool No(std::string why) {
-    last_why_ = std::move(why);
+  bool No(const std::string& why) {
+    ++found_instead_[why];
     return false;
+  }
+
+  // ": 1390 found a thread inside of malloc, 36 not to be stopped", the most frequent first.
+  std::string WhatLooksFound() const {
+    std::vector<std::pair<int, std::string>> found;
+    for (const auto& [why, times] : found_instead_) found.emplace_back(-times, why);
+    std::sort(found.begin(), found.end());
+    std::string text;
+    for (size_t i = 0; i < std::min(found.size(), kReasonsTold); ++i)
+      absl::StrAppend(&text, i == 0 ? ": " : ", ", -found[i].first,
+                      i == 0 ? " found a thread " : " ", found[i].second);
+    return text;
   }
 
   const pid_t pid_;
@@ -189,8 +198,7 @@ class Search {
   const std::function<void(Stage)>& on_stage_;
   OwnAllocators allocators_;
   FoundThread found_;
-  pid_t last_thread_ = 0;
-  std::string last_why_;
+  std::map<std::string, int> found_instead_;  // of a safe moment, and how often
 };
 
 }  // namespace
