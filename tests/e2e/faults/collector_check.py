@@ -40,11 +40,13 @@ def with_a_program_that_stops(place, wrap, meanwhile):
         command, env=environment, cwd=place.work, stderr=subprocess.PIPE, text=True
     ) as process:
         stat = pathlib.Path(f"/proc/{process.pid}/stat")
-        place.wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
-        place.wait("a recording", lambda: [p for p in place.recordings() if p.stat().st_size])
-        (collector,) = collectors_of(place)
-        meanwhile(collector)
-        os.kill(process.pid, signal.SIGCONT)
+        try:
+            place.wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+            place.wait("a recording", lambda: [p for p in place.recordings() if p.stat().st_size])
+            (collector,) = collectors_of(place)
+            meanwhile(collector)
+        finally:  # nobody waits for one that stands still
+            os.kill(process.pid, signal.SIGCONT)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 5, (process.returncode, err)
     return err

@@ -254,6 +254,14 @@ def whole(place, path):
     return path.stat().st_size > 0 and place.info(path)["complete"]
 
 
+def link_of(fd):
+    """Where a descriptor of /proc leads; empty where it is closed meanwhile."""
+    try:
+        return os.readlink(fd)
+    except FileNotFoundError:
+        return ""
+
+
 def collectors_of(place):
     """Processes that hold a session of this place open."""
     found = []
@@ -261,8 +269,7 @@ def collectors_of(place):
         try:
             if "gpumemtrace-col" not in (proc / "comm").read_text():
                 continue
-            links = [os.readlink(fd) for fd in (proc / "fd").iterdir()]
-            if any(link.startswith(str(place.root)) for link in links):
+            if any(link_of(fd).startswith(str(place.root)) for fd in (proc / "fd").iterdir()):
                 found.append(int(proc.name))
         except OSError:
             continue
