@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "collector/inject/proc_file.h"
-#include "collector/session_summary.h"
+#include "collector/session_search.h"
 #include "session/attach.h"
 #include "session/layout.h"
 

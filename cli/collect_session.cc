@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/command.h"
 #include "cli/install.h"
+#include "collector/session_search.h"
 #include "session/session_file.h"
 
 namespace gmt::cli {

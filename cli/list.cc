@@ -14,7 +14,7 @@
 #include "cli/json_output.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
-#include "collector/session_summary.h"
+#include "collector/session_search.h"
 
 namespace gmt::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/collect_session.h"
 #include "cli/control_session.h"
-#include "collector/session_summary.h"
+#include "collector/session_search.h"
 
 namespace gmt::cli {
 namespace {

@@ -21,7 +21,7 @@
 #include "cli/top/top_screen.h"
 #include "cli/verbs.h"
 #include "collector/control/client.h"
-#include "collector/session_summary.h"
+#include "collector/session_search.h"
 
 namespace gmt::cli {
 namespace {

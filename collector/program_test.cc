@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "collector/arguments.h"
 #include "collector/fake_target.h"
 #include "collector/session_claim.h"
+#include "collector/session_search.h"
 #include "collector/session_summary.h"
 
 namespace gmt::collector {
@@ -283,6 +285,27 @@ TEST_F(ProgramTest, SessionWithoutANameIsFoundThroughItsCollector) {
   Wait(target_pid_);
   EXPECT_EQ(Wait(collector_pid_), 0);
   close(unnamed);
+}
+
+TEST_F(ProgramTest, SocketThatAnotherCollectorLeftListsNoSessionTwice) {
+  StartTarget([](FakeTarget&) { WaitToBeKilled(); });
+  StartCollector();
+  const std::string left = session_path_.substr(0, session_path_.rfind('/')) + "/collector-" +
+                           std::to_string(collector_pid_) + ".sock";
+  std::ofstream(left) << "";
+  ptrdiff_t listed = 0;
+  for (int i = 0; i < 500 && listed == 0; ++i) {
+    usleep(10000);
+    const auto sessions = FindSessions();
+    listed = std::count_if(sessions.begin(), sessions.end(), [&](const SessionSummary& session) {
+      return session.state == SessionState::kRecording &&
+             session.pid == static_cast<uint64_t>(target_pid_);
+    });
+  }
+  EXPECT_EQ(listed, 1);
+  kill(target_pid_, SIGKILL);
+  Wait(target_pid_);
+  EXPECT_EQ(Wait(collector_pid_), 0);
 }
 
 TEST_F(ProgramTest, SessionThatIsCutEndsTheRecordingAndNotTheCollector) {

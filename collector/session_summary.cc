@@ -1,6 +1,5 @@
 #include "collector/session_summary.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,18 +10,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <set>
-#include <sstream>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "collector/control/socket_path.h"
 #include "collector/target.h"
 #include "session/session_file.h"
 
@@ -111,57 +101,6 @@ SessionState StateOf(int fd, const Header& header) {
   }
   if (collected || dormant) return SessionState::kCollected;
   return IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
-}
-
-// The session that a collector has open under no name of ours; empty where it has none.
-std::string HeldBy(pid_t collector) {
-  std::set<int> descriptors;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(absl::StrCat("/proc/", collector, "/fd"), error)) {
-    int fd;
-    if (absl::SimpleAtoi(entry.path().filename().string(), &fd)) descriptors.insert(fd);
-  }
-  for (const int fd : descriptors) {
-    const std::string path = control::NameByCollector(collector, fd);
-    const std::string link = std::filesystem::read_symlink(path, error).string();
-    if (absl::StartsWith(link, "/memfd:") || absl::EndsWith(link, ".session") ||
-        absl::EndsWith(link, ".session (deleted)")) {
-      return path;
-    }
-  }
-  return "";
-}
-
-// The process whose pidfd a collector has, by its number here; 0 where that cannot be told.
-uint64_t TargetOf(pid_t collector) {
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(absl::StrCat("/proc/", collector, "/fdinfo"), error)) {
-    std::ostringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
-    if (const uint64_t pid = PidOfPidfd(text.str()); pid != 0) return pid;
-  }
-  return 0;
-}
-
-// Descriptors 3 of this user's collectors, where they are sessions without a name.
-std::vector<std::string> UnnamedSessions() {
-  std::vector<std::string> paths;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  if (proc == nullptr) return paths;
-  while (const dirent* entry = readdir(proc.get())) {
-    uint64_t pid;
-    if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
-    std::string command;
-    std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), command);
-    if (!absl::StartsWith("gpumemtrace-collector", command) || command.size() < 11) continue;
-    const std::string path = absl::StrCat("/proc/", pid, "/fd/", session::kSessionFd);
-    char link[64] = {};
-    if (readlink(path.c_str(), link, sizeof(link) - 1) > 0 && absl::StartsWith(link, "/memfd:"))
-      paths.push_back(path);
-  }
-  return paths;
 }
 
 }  // namespace
@@ -262,39 +201,6 @@ absl::StatusOr<SessionSummary> SummariseFile(const std::string& path) {
   }
   close(fd);
   return result;
-}
-
-std::vector<SessionSummary> FindSessions() {
-  std::vector<SessionSummary> sessions;
-  std::set<std::string> paths;
-  char directory[PATH_MAX];
-  for (int n = 0; session::SessionDirectory(n, directory); ++n) {
-    if (directory[0] == '\0') continue;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(directory), closedir);
-    if (dir == nullptr) continue;
-    while (const dirent* entry = readdir(dir.get())) {
-      if (absl::EndsWith(entry->d_name, ".session"))
-        paths.insert(absl::StrCat(directory, "/", entry->d_name));
-    }
-  }
-  for (const std::string& path : UnnamedSessions()) paths.insert(path);
-  for (const std::string& path : paths) {
-    auto summary = SummariseFile(path);  // one that vanishes meanwhile was collected
-    if (summary.ok()) sessions.push_back(*std::move(summary));
-  }
-  for (const pid_t collector : control::CollectorsOfNamelessSessions()) {
-    const std::string path = HeldBy(collector);
-    if (path.empty() || paths.contains(path)) continue;
-    auto summary = SummariseFile(path);
-    if (!summary.ok()) continue;
-    // A container's process: in its session it has the number that it has in there.
-    if (const uint64_t pid = TargetOf(collector); pid != 0) summary->pid = pid;
-    sessions.push_back(*std::move(summary));
-  }
-  std::sort(sessions.begin(), sessions.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.started_unix_ns, a.path) < std::pair(b.started_unix_ns, b.path);
-  });
-  return sessions;
 }
 
 }  // namespace gmt::collector

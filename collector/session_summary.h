@@ -63,10 +63,6 @@ SessionSummary Summarise(int fd, const std::string& path);
 // Opens `path` first. NOT_FOUND, PERMISSION_DENIED where it cannot be, or is another user's.
 absl::StatusOr<SessionSummary> SummariseFile(const std::string& path);
 
-// Every session of this user: in the directories that sessions live in, in unnamed memory that a
-// collector of this user holds, and in containers, where a collector out here reads them.
-std::vector<SessionSummary> FindSessions();
-
 // Opens a session's file for reading and writing. The path may be what another process says: a device, or
 // the end of a pipe, for which opening alone does something, is not opened. -1 and errno: EINVAL for these.
 int OpenSessionFile(const std::string& path);

@@ -13,6 +13,7 @@
 
 #include "collector/fake_target.h"
 #include "collector/session_claim.h"
+#include "collector/session_search.h"
 #include "collector/session_sweep.h"
 
 namespace gmt::collector {

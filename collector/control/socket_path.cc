@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "session/session_file.h"
@@ -19,16 +18,6 @@ bool IsNameByCollector(std::string_view session, pid_t* collector) {
   const std::string name(session);
   return std::sscanf(name.c_str(), "/proc/%d/fd/%d%n", collector, &fd, &end) == 2 &&
          static_cast<size_t>(end) == name.size();
-}
-
-// The path of the file behind a name by its collector; empty where it has none here.
-std::string PathHere(const std::string& name) {
-  char path[PATH_MAX] = {};
-  struct stat file, named;
-  const bool same = readlink(name.c_str(), path, sizeof(path) - 1) > 0 && path[0] == '/' &&
-                    stat(name.c_str(), &file) == 0 && lstat(path, &named) == 0 &&
-                    file.st_ino == named.st_ino && file.st_dev == named.st_dev;
-  return same ? path : "";
 }
 
 // Directories that nobody else can write to.
@@ -53,6 +42,15 @@ std::string NameByCollector(pid_t collector, int fd) {
   return absl::StrCat("/proc/", collector, "/fd/", fd);
 }
 
+std::string PathHere(const std::string& name) {
+  char path[PATH_MAX] = {};
+  struct stat file, named;
+  const bool same = readlink(name.c_str(), path, sizeof(path) - 1) > 0 && path[0] == '/' &&
+                    stat(name.c_str(), &file) == 0 && lstat(path, &named) == 0 &&
+                    file.st_ino == named.st_ino && file.st_dev == named.st_dev;
+  return same ? path : "";
+}
+
 std::string SocketPathOf(std::string_view session) {
   pid_t collector;
   if (!IsNameByCollector(session, &collector)) return absl::StrCat(std::string(session), ".sock");
@@ -64,23 +62,6 @@ std::string SocketPathOf(std::string_view session) {
     if (struct stat st; lstat((directory + name).c_str(), &st) == 0) return directory + name;
   }
   return directories.empty() ? "" : directories.front() + name;
-}
-
-std::vector<pid_t> CollectorsOfNamelessSessions() {
-  std::vector<pid_t> collectors;
-  for (const std::string& directory : OwnDirectories(/*make=*/false)) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-      pid_t pid;
-      int end = 0;
-      const std::string name = entry.path().filename();
-      if (std::sscanf(name.c_str(), "collector-%d.sock%n", &pid, &end) == 1 &&
-          static_cast<size_t>(end) == name.size()) {
-        collectors.push_back(pid);
-      }
-    }
-  }
-  return collectors;
 }
 
 }  // namespace gmt::control

@@ -13,19 +13,18 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace gmt::control {
 
 // A session that its collector has open, for one that has no other name: "/proc/PID/fd/FD".
 std::string NameByCollector(pid_t collector, int fd);
 
+// The path of the file behind a name by its collector; empty where it has none here.
+std::string PathHere(const std::string& name);
+
 // `session`: its path, or its name by its collector. The directory of the socket is made where it is
 // missing; empty where there can be none.
 std::string SocketPathOf(std::string_view session);
-
-// Collectors that listen in this user's own directories of sessions, or did.
-std::vector<pid_t> CollectorsOfNamelessSessions();
 
 }  // namespace gmt::control
 
