@@ -41,6 +41,11 @@ export function stageOf(state: State): string {
   return live === null ? stage : `${stage} ${live.generation}`;
 }
 
+/** Whether at that stage curves alone can be asked for, and nothing of blocks: what has not been told yet may be so. */
+export function isCoarse(stage: string): boolean {
+  return stage === '' || stage.startsWith('loading') || stage.startsWith('coarse');
+}
+
 /** What shows the newest moment has the same key at each. */
 export function momentKey(state: State, event: number): number | 'now' {
   return state.following && state.cursor === null ? 'now' : event;

@@ -7,7 +7,7 @@ import { formatBytes } from '../../base/format_bytes';
 import type { DataSource } from '../../data/data_source';
 import type { Filter, PassingCurve, PassingQuery } from '../../data/protocol';
 import { isFiltering } from '../../state/filter';
-import { momentKey, stageOf, windowOf } from '../../state/live';
+import { isCoarse, momentKey, stageOf, windowOf } from '../../state/live';
 import { cursorEvent, laneOf } from '../../state/scope';
 import type { State } from '../../state/state';
 import { keyOf } from '../../widgets/use_question';
@@ -62,11 +62,6 @@ export class FilterCurve {
 
 function axisOf({ subject }: Shown): string {
   return `${subject.file}/${subject.lane}/${subject.axis}/${subject.window}`;
-}
-
-/** While curves alone are known nothing is known of blocks. */
-function isCoarse(stage: string): boolean {
-  return stage.startsWith('coarse') || stage.startsWith('loading');
 }
 
 /** Bytes at the middle of the column that a position lies in; null: not known there. */

@@ -3,7 +3,7 @@ import { middleOf } from '../../data/columns';
 import type { DataSource } from '../../data/data_source';
 import { selectCurve } from '../../data/generated/select';
 import { GeneratedSource } from '../../data/generated_source';
-import type { Filter, PassingCurve, Window } from '../../data/protocol';
+import type { FileProgress, Filter, PassingCurve, Progress, Window } from '../../data/protocol';
 import { scopeOf } from '../../state/scope';
 import { INITIAL_STATE, NO_FILTER, type State } from '../../state/state';
 import { askAtCursor, bytesAt, cursorKey, cursorQuery, FilterCurve, filterWords } from './filter_curve';
@@ -71,7 +71,11 @@ it('tells the bytes of the column that a position lies in', () => {
 });
 
 async function stateWith(change: Partial<State>): Promise<State> {
-  return { ...INITIAL_STATE, meta: await source.meta(), filter: SMALL, ...change };
+  return { ...INITIAL_STATE, meta: await source.meta(), progress: at('ready'), filter: SMALL, ...change };
+}
+
+function at(state: FileProgress['state']): Progress {
+  return { files: [{ file: 0, state, what: '', fraction: 1, error: '' }] };
 }
 
 it.each([null, 17, 400])('holds at the cursor what tables add up there: %s', async (cursor) => {
@@ -95,5 +99,7 @@ it('has one key for what is asked, and none where nothing is', async () => {
   const state = await stateWith({ cursor: 400 });
   expect(cursorKey(state)).not.toBe(cursorKey({ ...state, cursor: 401 }));
   expect(cursorKey({ ...state, filter: NO_FILTER })).toBeNull();
+  expect(cursorKey({ ...state, progress: at('coarse') })).toBeNull();
+  expect(cursorKey({ ...state, progress: null })).toBeNull();
   expect(cursorKey(INITIAL_STATE)).toBeNull();
 });

@@ -4,6 +4,7 @@
 import { activity } from '../../base/activity';
 import type { DataSource } from '../../data/data_source';
 import type { Axis, BlockQuery, BlockTile, CurveTile, Layout } from '../../data/protocol';
+import { isCoarse } from '../../state/live';
 import { layoutAddress } from './address_layout';
 import { StackedLayout, type LaidOut } from './stacked_layout';
 import { covers, wantedTile, type Looked } from './wanted';
@@ -78,7 +79,7 @@ export class Tiles {
       const [curve, blocks] = await Promise.all([
         this.source.curve({ file, lane, axis, from, to, columns }, signal),
         // Curves are there before blocks are: the picture then has the curves alone.
-        subject.stage === 'coarse' ? noBlocks(query) : this.source.blocks(query, signal),
+        isCoarse(subject.stage) ? noBlocks(query) : this.source.blocks(query, signal),
       ]);
       const laidOut = await layOut(blocks, curve, signal);
       if (signal.aborted) return;

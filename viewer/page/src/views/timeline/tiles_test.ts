@@ -70,9 +70,9 @@ it('shows the last view asked for, however the answers come', async () => {
   expect(tiles.picture!.curve.window.to).toBeGreaterThanOrEqual(940);
 });
 
-it('asks for no blocks while only curves are known', async () => {
+it.each(['', 'loading', 'coarse', 'coarse 1'])('asks for no blocks while only curves are known: "%s"', async (stage) => {
   const { tiles, asked, settle } = watched();
-  tiles.look({ ...SUBJECT, stage: 'coarse' }, looking(0, 1200));
+  tiles.look({ ...SUBJECT, stage }, looking(0, 1200));
   await settle();
   expect(asked).toEqual(['curve']);
   expect(tiles.picture!.laidOut.quads.count).toBeGreaterThan(0); // areas by category
