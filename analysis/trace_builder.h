@@ -60,6 +60,10 @@ class TraceBuilder : public format::RecordingVisitor {
   // has none; rows that both get from then on have the same distance.
   TraceBuilder BeginAgain(std::vector<RowId>* moved) const;
 
+  // Rows and steps as far as they are told, without what Build() adds; of no cost. Good until the next
+  // event.
+  const Trace& so_far() const { return trace_; }
+
   RowId row_count() const { return trace_.rows.count(); }
   // What grows with the recording: rows, and what is told beside them.
   uint64_t weight() const {

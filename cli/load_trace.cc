@@ -109,14 +109,14 @@ class Told {
   Told(const std::string& path, const LoadListener& listener) : path_(path), listener_(listener) {
     if (listener_ == nullptr) progress_.emplace(absl::StrCat("reading ", path_));
   }
-  void Count(uint64_t events, double share) {
+  void Count(uint64_t events, double share, const analysis::Trace& so_far) {
     events_ += events;
     if (progress_) return progress_->Count(events);
-    listener_(absl::StrCat("reading events: ", gmt::cli::Count(events_)), share);
+    listener_(absl::StrCat("reading events: ", gmt::cli::Count(events_)), share, so_far);
   }
-  void NamesFrames() {
+  void NamesFrames(const analysis::Trace& trace) {
     if (progress_) return progress_->Stage(absl::StrCat("naming frames of ", path_));
-    listener_("naming frames", 1);
+    listener_("naming frames", 1, trace);
   }
 
  private:
@@ -132,8 +132,9 @@ class ToldBuilder : public analysis::TraceBuilder {
       : TraceBuilder(input.definitions()), input_(input), told_(*told) {}
 
   absl::Status OnEvents(const format::EventBatch& batch) override {
-    told_.Count(batch.events.size(), input_.share_read());
-    return TraceBuilder::OnEvents(batch);
+    absl::Status status = TraceBuilder::OnEvents(batch);
+    told_.Count(batch.events.size(), input_.share_read(), so_far());
+    return status;
   }
 
  private:
@@ -168,7 +169,7 @@ absl::StatusOr<std::unique_ptr<LoadedTrace>> LoadTrace(const std::string& path,
   loaded->definitions = (*input)->definitions();
   loaded->lacks = (*input)->notes();
   AddLosses(loaded->trace, loaded->lacks);
-  told.NamesFrames();
+  told.NamesFrames(loaded->trace);
   symbols::Symbolizer symbolizer({});
   const auto named = symbols::SymbolizeInPlace(loaded->definitions, symbolizer);
   if (!named.ok()) return named.status();

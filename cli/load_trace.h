@@ -32,9 +32,10 @@ struct LoadedTrace {
 // What the recording that `trace` was made of could not say, as sentences for a person.
 std::vector<std::string> WhatTraceLacks(const analysis::Trace& trace);
 
-// Hears from time to time what is done, "reading events: 3,407,872", and how much of the file is read,
-// 0 to 1. From the loading thread.
-using LoadListener = std::function<void(const std::string& what, double share)>;
+// Hears from time to time what is done, "reading events: 3,407,872", how much of the file is read, 0 to 1,
+// and the rows and steps so far. From the loading thread.
+using LoadListener =
+    std::function<void(const std::string& what, double share, const analysis::Trace& so_far)>;
 
 // Fails with a message that names the file and, where one exists, the command that mends it. Without
 // a listener the terminal is told (progress.h).

@@ -14,6 +14,7 @@ SIZES = {"100 k": 100_000, "1 M": 1_000_000, "10 M": 10_000_000, "50 M": 50_000_
 QUICK = ("100 k",)
 SKIPPED = 77
 COLUMNS = (
+    ("first curves", "first_curves_ms", "s"),
     ("first picture", "first_picture_ms", "s"),
     ("all there", "ready_ms", "s"),
     ("frame, median", "frame_median_ms", "ms"),

@@ -6,36 +6,23 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "viewer/index/index_builder.h"
+#include "viewer/index/lane_names.h"
 
 namespace gmt::viewer {
 namespace {
 
 using analysis::kDriverHeap;
 using analysis::kHostDevice;
-using analysis::kHostHeap;
 using analysis::RowId;
 using analysis::Rows;
 using analysis::StepRecord;
 using analysis::Trace;
 
-// No machine has as many; a file that claims more has the largest of them.
-constexpr size_t kMaxLanes = 256;
-
-std::string LabelOf(const Lane& lane) {
-  if (lane.heap == kHostHeap) return "Host memory (pinned)";
-  const std::string device =
-      lane.device == kHostDevice ? "Host" : absl::StrCat("GPU ", lane.device);
-  if (lane.heap == kDriverHeap) return absl::StrCat(device, " · driver memory");
-  if (lane.heap_name == "pytorch") return absl::StrCat(device, " · PyTorch blocks");
-  if (lane.heap_name == "nvtx") return absl::StrCat(device, " · NVTX regions");
-  return absl::StrCat(device, " · ", lane.heap_name, " blocks");
-}
+LanePlace PlaceOf(const Lane& lane) { return {lane.device, lane.heap, lane.heap_name}; }
 
 std::optional<uint64_t> CapacityOf(const Trace& trace, int32_t device) {
   for (const Device& known : trace.devices) {
@@ -65,9 +52,7 @@ void IndexBuilder::BuildTimes() {
   parts_.axes.SetTimes(times.Finish());
 }
 
-bool IndexBuilder::BlocksOf(const Lane& lane) const {
-  return lane.heap > kHostHeap && lane.heap_name != "nvtx";
-}
+bool IndexBuilder::BlocksOf(const Lane& lane) const { return HasBlocks(PlaceOf(lane)); }
 
 uint16_t IndexBuilder::KindOf(RowId row) {
   const Rows& rows = trace_.rows;
@@ -97,7 +82,7 @@ void IndexBuilder::FindKinds() {
   for (size_t i = 0; i < kinds_.size(); ++i) {
     blocks[{kinds_[i].device, kinds_[i].heap}] += count[i];
   }
-  while (blocks.size() > kMaxLanes) {
+  while (blocks.size() > kMaxLanes) {  // the largest stay
     blocks.erase(std::min_element(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) {
       return a.second < b.second;
     }));
@@ -112,7 +97,7 @@ void IndexBuilder::FindKinds() {
     lane.device = place.first;
     lane.heap = place.second;
     lane.heap_name = lane.heap < trace_.heaps.size() ? trace_.heaps[lane.heap] : "";
-    lane.label = LabelOf(lane);
+    lane.label = LabelOf(PlaceOf(lane));
     lane.blocks = number;
     parts_.lanes.push_back(std::move(lane));
   }
@@ -193,27 +178,14 @@ void IndexBuilder::BuildCurves() {
   FindSamples();
 }
 
-// The device with the most memory first, and on each device PyTorch's blocks, other blocks, the
-// driver's memory; host memory last.
 void IndexBuilder::OrderLanes() {
   std::vector<Lane>& lanes = parts_.lanes;
   std::map<int32_t, uint64_t> peaks;
   for (const Lane& lane : lanes) {
     peaks[lane.device] = std::max(peaks[lane.device], lane.peak_bytes);
   }
-  int32_t main = kHostDevice;
-  for (const auto& [device, peak] : peaks) {
-    if (device != kHostDevice && (main == kHostDevice || peak > peaks[main])) main = device;
-  }
-  const auto rank = [&](uint32_t index) {
-    const Lane& lane = lanes[index];
-    const int heap = lane.heap_name == "pytorch" ? 0
-                     : BlocksOf(lane)            ? 1
-                     : lane.heap == kDriverHeap  ? 2
-                                                 : 3;
-    return std::tuple(lane.device == kHostDevice, lane.device != main, lane.device, heap,
-                      lane.heap);
-  };
+  const int32_t main = MainDevice(peaks);
+  const auto rank = [&](uint32_t index) { return RankOf(PlaceOf(lanes[index]), main); };
   std::vector<uint32_t> order(lanes.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });

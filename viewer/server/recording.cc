@@ -24,6 +24,9 @@ using Json = nlohmann::ordered_json;
 // How much of the work is done when a part of it is: measured on recordings of a million events.
 constexpr double kRead = 0.5, kIndexed = 0.8;
 
+// That are shown of a file that is being read.
+constexpr size_t kLanesSoFar = 4;
+
 constexpr int kNice = 19;  // of who writes the index
 
 // Of one state; a change of state is told at once.
@@ -42,6 +45,14 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
+}
+
+// SoFar.
+Json SoFarJson(double share, const CurvesSoFar& curves) {
+  Json lanes = Json::array();
+  for (const CurvesSoFar::Lane& lane : curves.Lanes(kLanesSoFar))
+    lanes.push_back({{"label", lane.label}, {"bytes", lane.bytes}, {"most", lane.most}});
+  return {{"share", share}, {"lanes", std::move(lanes)}};
 }
 
 // Text of our own making.
@@ -139,9 +150,11 @@ bool ServedRecording::UseKeptIndex() {
 
 absl::Status ServedRecording::ReadFile() {
   const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
-  auto data = backend_.load(path_, [&](const std::string& what, double share) {
-    Tell(state, what, kRead * std::clamp(share, 0.0, 1.0));
-  });
+  auto data = backend_.load(
+      path_, [&](const std::string& what, double share, const analysis::Trace& so_far) {
+        if (!index_was_kept_) TakeCurves(so_far, share);
+        Tell(state, what, kRead * std::clamp(share, 0.0, 1.0));
+      });
   if (!data.ok()) return data.status();
   const std::lock_guard lock(examining_);
   data_ = *std::move(data);
@@ -266,6 +279,12 @@ Json ServedRecording::FullMeta() {
   return FileMetaJson(*examination_, names, LanesJson(*owned_index_));
 }
 
+void ServedRecording::TakeCurves(const analysis::Trace& so_far, double share) {
+  const std::lock_guard lock(telling_);
+  share_ = std::clamp(share, 0.0, 1.0);
+  curves_so_far_.Take(so_far);
+}
+
 void ServedRecording::Tell(State state, std::string_view what, double fraction) {
   {
     const std::lock_guard lock(telling_);
@@ -288,11 +307,13 @@ void ServedRecording::SetMeta(Json meta) {
 Json ServedRecording::progress() const {
   static constexpr const char* kNames[] = {"loading", "coarse", "blocks", "ready", "failed"};
   const std::lock_guard lock(telling_);
-  return {{"file", file_},
-          {"state", kNames[static_cast<size_t>(state_)]},
-          {"what", what_},
-          {"fraction", fraction_},
-          {"error", error_}};
+  Json progress = {{"file", file_},
+                   {"state", kNames[static_cast<size_t>(state_)]},
+                   {"what", what_},
+                   {"fraction", fraction_},
+                   {"error", error_}};
+  if (state_ == State::kLoading) progress["so_far"] = SoFarJson(share_, curves_so_far_);
+  return progress;
 }
 
 Json ServedRecording::meta() const {

@@ -35,6 +35,7 @@
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination.h"
+#include "viewer/index/curves_so_far.h"
 #include "viewer/index/view_index.h"
 #include "viewer/questions/questions.h"
 
@@ -63,8 +64,10 @@ struct Examined {
 
 // What the server cannot do itself, because it belongs to who reads files and prints text.
 struct Backend {
-  // What it is doing, for a person, and how much of the file is read, 0 to 1.
-  using Progress = std::function<void(const std::string& what, double share)>;
+  // What it is doing, for a person, how much of the file is read, 0 to 1, and the rows and steps so
+  // far, always of one trace.
+  using Progress =
+      std::function<void(const std::string& what, double share, const analysis::Trace& so_far)>;
 
   // Fails with a message that names the file and the way out.
   std::function<absl::StatusOr<std::unique_ptr<RecordingData>>(const std::string& path,
@@ -134,6 +137,7 @@ class ServedRecording {
   // Of what is known before the file is read.
   nlohmann::ordered_json EmptyMeta() const;
 
+  void TakeCurves(const analysis::Trace& so_far, double share);
   void Tell(State state, std::string_view what, double fraction);
   void SetMeta(nlohmann::ordered_json meta);
   Examined All() const { return {*data_, *examination_, *categories_}; }
@@ -170,6 +174,8 @@ class ServedRecording {
   State state_ = State::kLoading;
   std::string what_ = "opening the file", error_;
   double fraction_ = 0;
+  double share_ = 0;           // of the file, that is read
+  CurvesSoFar curves_so_far_;  // of what is read
   std::chrono::steady_clock::time_point told_;
   nlohmann::ordered_json meta_;
 };

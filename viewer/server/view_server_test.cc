@@ -31,7 +31,9 @@ class ViewServerTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
     backend_.load = [this](const std::string& path, const Backend::Progress& progress) {
-      progress("reading events: 1", 0.5);
+      analysis::EventScript begun;
+      begun.Alloc(0x1000, 512);
+      progress("reading events: 1", 0.5, begun.Build());
       return Load(std::filesystem::path(path).filename().string(), path);
     };
     backend_.answer = [this](const std::string& verb,
@@ -139,6 +141,20 @@ TEST_F(ViewServerTest, ProgressGrowsWhileTheFileIsRead) {
   Release();
   WaitFor(0, "ready");
   EXPECT_EQ(Json("api/progress")["files"][0]["fraction"], 1);
+}
+
+TEST_F(ViewServerTest, CurvesOfWhatIsReadAreToldUntilThereIsAnIndex) {
+  View({"held"});
+  while (Json("api/progress")["files"][0]["what"] != "reading events: 1") usleep(1000);
+  const auto so_far = Json("api/progress")["files"][0]["so_far"];
+  EXPECT_EQ(so_far["share"], 0.5);
+  ASSERT_EQ(so_far["lanes"].size(), 1u);
+  EXPECT_EQ(so_far["lanes"][0]["label"], "GPU 0 · driver memory");
+  EXPECT_EQ(so_far["lanes"][0]["bytes"], 512);
+  EXPECT_EQ(so_far["lanes"][0]["most"], nlohmann::json({512}));
+  Release();
+  WaitFor(0, "ready");
+  EXPECT_FALSE(Json("api/progress")["files"][0].contains("so_far"));
 }
 
 TEST_F(ViewServerTest, QuestionThatComesTooEarlyIsToldSo) {

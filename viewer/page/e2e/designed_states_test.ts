@@ -7,7 +7,8 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VIEWS } from '../src/app/views';
-import { launch, noBrowser, visit, type TestPage } from './page';
+import type { Meta } from '../src/data/protocol';
+import { launch, noBrowser, TestPage, visit } from './page';
 import { Door, errorOf, noDoor, run, writeCases } from './program';
 
 const FIRST = 24; // bytes of a recording that stay
@@ -61,6 +62,33 @@ describe.skipIf(reason !== '')('designed states', () => {
         expect(await test.page.locator('.readout').textContent()).toMatch(/[1-9]\d* blocks drawn alone/);
       }
     });
+  });
+
+  it('while a file is read: how far that is, and curves of what is read', async () => {
+    const door = await Door.open(folder, 'fine.gmt');
+    const test = await TestPage.open(browser, { url: door.url });
+    try {
+      // The page of a program that has got as far as this.
+      const so_far = { share: 0.25, lanes: [{ label: 'GPU 0 · PyTorch blocks', bytes: 2 ** 30, most: [0, 2 ** 31, 2 ** 30] }] };
+      const progress = { file: 0, state: 'loading', what: 'reading events: 1,000', fraction: 0.125, error: '', so_far };
+      await test.page.route('**/api/meta', async (route) => {
+        const response = await route.fetch();
+        const meta = (await response.json()) as Meta;
+        await route.fulfill({ json: { ...meta, files: meta.files.map((file) => ({ ...file, lanes: [] })) } });
+      });
+      await test.page.route('**/api/alive', (route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify({ files: [progress] })}\n\n` }));
+      await test.page.reload();
+      const lane = test.page.getByRole('list', { name: 'Memory in what is read so far' }).getByRole('listitem');
+      await lane.waitFor();
+      expect(await lane.allTextContents()).toEqual(['GPU 0 · PyTorch blocks 1.00 GiB, at most 2.00 GiB so far']);
+      expect(await lane.locator('path').getAttribute('d')).toBe('M0 100V100H83.3V1H166.7V50.5H250V100Z');
+      expect(await test.page.getByRole('status').first().textContent()).toBe('reading events: 1,000');
+      expect(await test.page.getByRole('progressbar').getAttribute('value')).toBe('0.125');
+    } finally {
+      await test.close();
+      await door.close();
+    }
   });
 
   it('a recording of nothing says so in every view, and that it is whole', async () => {

@@ -11,6 +11,7 @@ import { FilterBar } from '../widgets/filter_bar';
 import { Empty, Failed } from '../widgets/states';
 import { Help, Palette } from './dialogs';
 import { LiveLine } from './live_line';
+import { LoadingPage } from './loading_page';
 import { isLive, liveCommands } from './live_page';
 import { Drawer } from './drawer';
 import { DroppedFiles, useDroppedFiles } from './dropped';
@@ -214,10 +215,5 @@ function NoLane({ page, state }: { readonly page: Page; readonly state: State })
       </main>
     );
   }
-  return (
-    <main id="main" tabIndex={-1} class="loading-page">
-      <p role="status">{progress?.what === undefined || progress.what === '' ? 'Opening the recording…' : progress.what}</p>
-      <progress max={1} aria-label="Opening the recording" {...(progress === null ? {} : { value: progress.fraction })} />
-    </main>
-  );
+  return <LoadingPage progress={progress} />;
 }

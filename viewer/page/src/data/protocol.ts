@@ -144,6 +144,18 @@ export interface FileProgress {
   readonly fraction: number; // 0..1
   readonly error: string; // of 'failed', with the way out
   readonly live?: LiveProgress; // of a recording that goes on
+  readonly so_far?: SoFar; // while it is 'loading'
+}
+
+/** A first picture of a recording that is being read. */
+export interface SoFar {
+  readonly share: number; // of the file, 0..1
+  // Those that matter most.
+  readonly lanes: readonly {
+    readonly label: string;
+    readonly bytes: number; // held at the last event that is read
+    readonly most: readonly number[]; // bytes, in stretches of as many events
+  }[];
 }
 
 export interface LiveProgress {

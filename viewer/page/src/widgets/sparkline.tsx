@@ -6,15 +6,15 @@ const WIDTH = 96;
 const HEIGHT = 18;
 
 /** The outline as an SVG path; pure, for tests. `top`: the value at the upper edge. */
-export function sparklinePath(values: readonly number[], top: number): string {
+export function sparklinePath(values: readonly number[], top: number, width = WIDTH, height = HEIGHT): string {
   if (values.length === 0 || !(top > 0)) return '';
-  const step = WIDTH / values.length;
-  let path = `M0 ${HEIGHT}`;
+  const step = width / values.length;
+  let path = `M0 ${height}`;
   values.forEach((value, i) => {
-    const y = HEIGHT - (Math.max(0, value) / top) * (HEIGHT - 1);
+    const y = height - (Math.max(0, value) / top) * (height - 1);
     path += `V${round(y)}H${round((i + 1) * step)}`;
   });
-  return `${path}V${HEIGHT}Z`;
+  return `${path}V${height}Z`;
 }
 
 function round(value: number): number {

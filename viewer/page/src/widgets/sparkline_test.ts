@@ -9,3 +9,7 @@ it('draws nothing of nothing', () => {
   expect(sparklinePath([], 10)).toBe('');
   expect(sparklinePath([0, 0], 0)).toBe('');
 });
+
+it('is as large as is asked for', () => {
+  expect(sparklinePath([5, 10], 10, 10, 101)).toBe('M0 101V51H5V1H10V101Z');
+});
