@@ -1,6 +1,7 @@
 #include "viewer/index/index_cache.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/crc32c.h"
 #include "format/version.h"
@@ -131,15 +133,40 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return absl::OkStatus();
 }
 
+// A program that was killed, or ended by its user, left its file where one must have a name to be
+// written. Who writes holds the lock of his.
+void RemoveLeft(const std::string& path) {
+  const std::string begin = std::filesystem::path(path).filename().string() + ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(std::filesystem::path(path).parent_path(), error),
+       end;
+       !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (!absl::StartsWith(name, begin) || !absl::EndsWith(name, ".tmp")) continue;
+    const Fd fd(open(it->path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd.number >= 0 && flock(fd.number, LOCK_EX | LOCK_NB) == 0) unlink(it->path().c_str());
+  }
+}
+
 absl::Status WriteCache(const std::string& path, const std::vector<std::string_view>& pieces) {
+  RemoveLeft(path);
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const int unnamed = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  const Fd fd(unnamed >= 0 ? unnamed : open(temporary.c_str(), kNew, 0600));
   if (fd.number < 0) return Failed("create", temporary);
+  flock(fd.number, LOCK_EX | LOCK_NB);
   absl::Cleanup remove = [&] { unlink(temporary.c_str()); };
   for (const std::string_view piece : pieces) {
     if (const absl::Status status = WriteAll(fd.number, piece, temporary); !status.ok()) {
       return status;
     }
+  }
+  const std::string here = absl::StrCat("/proc/self/fd/", fd.number);
+  if (unnamed >= 0 &&
+      linkat(AT_FDCWD, here.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    return Failed("name", temporary);
   }
   if (rename(temporary.c_str(), path.c_str()) != 0) return Failed("rename", temporary);
   std::move(remove).Cancel();

@@ -7,7 +7,8 @@
 // Invariants
 //   C1  A cache is used for the recording whose size, time of change and contents (of its ends) it
 //       names, by the version that wrote it, and for no other; else it is as if there were none.
-//   C2  It appears whole: written under another name, then renamed.
+//   C2  It appears whole: written without a name, or under another one, then renamed. Who is killed
+//       meanwhile leaves nothing, or something that goes when the next one is written.
 //   C3  Whatever its bytes are, nothing is read outside of it.
 //
 // Thread safety: functions of any thread; several processes may save the same one, the last wins.

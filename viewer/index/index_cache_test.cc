@@ -1,6 +1,11 @@
 #include "viewer/index/index_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -163,6 +168,41 @@ TEST_F(IndexCacheTest, NothingIsLeftBesideTheCache) {
   size_t files = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
   EXPECT_EQ(files, 2u);
+}
+
+TEST_F(IndexCacheTest, WhatAProgramLeftThatWasKilledGoesAndWhatIsBeingWrittenStays) {
+  const std::string left = Beside().string() + ".17.tmp", written = Beside().string() + ".18.tmp";
+  const std::string other = (folder_ / ".other.gmt.view.17.tmp").string();
+  for (const std::string& path : {left, written, other}) std::ofstream(path) << "begun";
+  const int writer = open(written.c_str(), O_RDWR);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  ASSERT_TRUE(SaveIndex(recording_, index_, "").ok());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(written));
+  EXPECT_TRUE(fs::exists(other));
+  close(writer);
+}
+
+TEST_F(IndexCacheTest, KillAtAnyMomentLeavesTheOldIndexOrTheNewOneAndNothingElse) {
+  const std::string meta(4 << 20, 'x');
+  ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
+  std::mt19937 random(std::random_device{}());
+  for (int round = 0; round < 40; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      while (SaveIndex(recording_, index_, meta).ok()) {
+      }
+      _exit(1);
+    }
+    usleep(static_cast<useconds_t>(random() % 20'000));
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "an index could not be kept";
+    ASSERT_EQ(LoadIndex(recording_).meta.size(), meta.size()) << round;
+  }
+  ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
 
 TEST_F(IndexCacheTest, CacheThatIsCutOffAnywhereIsNone) {
