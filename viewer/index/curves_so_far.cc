@@ -13,7 +13,10 @@ using analysis::Trace;
 
 namespace {
 
-uint64_t Bytes(int64_t held) { return static_cast<uint64_t>(std::max<int64_t>(held, 0)); }
+uint64_t Bytes(uint64_t before, int64_t since) {
+  const uint64_t held = before + static_cast<uint64_t>(since);
+  return static_cast<int64_t>(held) < 0 ? 0 : held;
+}
 
 }  // namespace
 
@@ -21,7 +24,7 @@ void CurvesSoFar::Take(const Trace& trace) {
   const Rows& rows = trace.rows;
   heaps_ = trace.heaps;
   for (RowId row = rows_; row < rows.count(); ++row) {
-    if (rows.birth[row] == 0) LaneOf(trace, row).before += static_cast<int64_t>(rows.size[row]);
+    if (rows.birth[row] == 0) LaneOf(trace, row).before += rows.size[row];
   }
   while (events_ < trace.steps.size()) {
     const StepRecord step = trace.steps[events_];
@@ -30,11 +33,11 @@ void CurvesSoFar::Take(const Trace& trace) {
                         (step.is_death ? rows.death : rows.birth)[step.row] == events_ + 1;
     if (counts) {
       Held& lane = LaneOf(trace, step.row);
-      const auto size = static_cast<int64_t>(rows.size[step.row]);
-      lane.since += step.is_death ? -size : size;
+      const uint64_t size = rows.size[step.row];
+      lane.since += step.is_death ? 0 - size : size;
       // A snapshot had told of it ahead of its event.
       if (!step.is_death && step.row < rows_) lane.before -= size;
-      lane.most.back() = std::max(lane.most.back(), lane.since);
+      lane.most.back() = std::max(lane.most.back(), lane.now());
     }
     if (++events_ % stretch_ == 0) EndStretch();
   }
@@ -57,7 +60,7 @@ void CurvesSoFar::EndStretch() {
   if (are_too_many) stretch_ *= 2;
   for (auto& [place, lane] : lanes_) {
     if (are_too_many) JoinStretches(lane.most);
-    lane.most.push_back(lane.since);
+    lane.most.push_back(lane.now());
   }
 }
 
@@ -69,8 +72,8 @@ void CurvesSoFar::JoinStretches(std::vector<int64_t>& most) {
 std::vector<CurvesSoFar::Lane> CurvesSoFar::Lanes(size_t count) const {
   std::map<int32_t, uint64_t> peaks;  // of devices
   for (const auto& [place, lane] : lanes_) {
-    const int64_t peak = lane.before + *std::max_element(lane.most.begin(), lane.most.end());
-    peaks[place.first] = std::max(peaks[place.first], Bytes(peak));
+    const int64_t most = *std::max_element(lane.most.begin(), lane.most.end());
+    peaks[place.first] = std::max(peaks[place.first], Bytes(lane.before, most));
   }
   const int32_t main = MainDevice(peaks);
   const auto place_of = [&](const auto& place) {
@@ -88,8 +91,8 @@ std::vector<CurvesSoFar::Lane> CurvesSoFar::Lanes(size_t count) const {
   for (const auto& [place, held] : order) {
     Lane& lane = lanes.emplace_back();
     lane.label = LabelOf(place);
-    lane.bytes = Bytes(held->before + held->since);
-    for (const int64_t most : held->most) lane.most.push_back(Bytes(held->before + most));
+    lane.bytes = Bytes(held->before, held->now());
+    for (const int64_t most : held->most) lane.most.push_back(Bytes(held->before, most));
   }
   return lanes;
 }

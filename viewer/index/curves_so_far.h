@@ -42,9 +42,12 @@ class CurvesSoFar {
 
  private:
   struct Held {
-    // What was held before the first event was found out since, so the curve is kept without it.
-    int64_t before = 0, since = 0;
+    // What was held before the first event is found out on the way, so the curve is kept without it and
+    // may be below zero. Sums of sizes that no memory has wrap.
+    uint64_t before = 0, since = 0;
     std::vector<int64_t> most;
+
+    int64_t now() const { return static_cast<int64_t>(since); }
   };
 
   Held& LaneOf(const analysis::Trace& trace, analysis::RowId row);

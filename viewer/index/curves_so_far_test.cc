@@ -142,6 +142,14 @@ TEST(CurvesSoFarTest, DevicesThatNoMachineHasAreLeftOut) {
   EXPECT_EQ(curves.Lanes(1000).size(), kMaxLanes);
 }
 
+TEST(CurvesSoFarTest, SizesThatNoMemoryHasDoNoHarm) {
+  EventScript script;
+  for (uint64_t i = 1; i < 200; ++i) script.Block(i << 12, UINT64_MAX / 3);
+  CurvesSoFar curves;
+  curves.Take(script.Build());
+  EXPECT_EQ(curves.Lanes(1).at(0).most.size(), 4u);
+}
+
 TEST(CurvesSoFarTest, NothingOfNothing) {
   CurvesSoFar curves;
   curves.Take({});
