@@ -20,13 +20,13 @@ bool IsNameByCollector(std::string_view session, pid_t* collector) {
          static_cast<size_t>(end) == name.size();
 }
 
-// Directories that nobody else can write to.
-std::vector<std::string> OwnDirectories(bool make) {
+// Directories that nobody else can write to; the first that is named is made.
+std::vector<std::string> OwnDirectories() {
   std::vector<std::string> own;
   char path[PATH_MAX];
   for (int n = 0; session::SessionDirectory(n, path); ++n) {
     if (path[0] == '\0') continue;
-    if (make && own.empty()) mkdir(path, 0700);
+    if (own.empty()) mkdir(path, 0700);
     struct stat st;
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
         (st.st_mode & 022) == 0) {
@@ -57,7 +57,7 @@ std::string SocketPathOf(std::string_view session) {
   const std::string path = PathHere(std::string(session));
   if (!path.empty()) return absl::StrCat(path, ".sock");
   const std::string name = absl::StrCat("/collector-", collector, ".sock");
-  const std::vector<std::string> directories = OwnDirectories(/*make=*/true);
+  const std::vector<std::string> directories = OwnDirectories();
   for (const std::string& directory : directories) {
     if (struct stat st; lstat((directory + name).c_str(), &st) == 0) return directory + name;
   }

@@ -52,8 +52,6 @@ void IndexBuilder::BuildTimes() {
   parts_.axes.SetTimes(times.Finish());
 }
 
-bool IndexBuilder::BlocksOf(const Lane& lane) const { return HasBlocks(PlaceOf(lane)); }
-
 uint16_t IndexBuilder::KindOf(RowId row) {
   const Rows& rows = trace_.rows;
   const bool holds_blocks =
@@ -172,7 +170,8 @@ void IndexBuilder::BuildCurves() {
     lane.peak_event = parts_.curves[i].peak_event();
     lane.end_bytes = parts_.curves[i].end();
     const auto curve = reserved.find(lane.device);
-    if (BlocksOf(lane) && curve != reserved.end()) parts_.reserved_curve[i] = curve->second;
+    if (HasBlocks(PlaceOf(lane)) && curve != reserved.end())
+      parts_.reserved_curve[i] = curve->second;
   }
   OrderLanes();
   FindSamples();

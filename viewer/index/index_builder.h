@@ -52,7 +52,6 @@ class IndexBuilder {
   void FindKinds();
   void OrderLanes();
   void FindSamples();
-  bool BlocksOf(const Lane& lane) const;
   void AddSegments(const Lane& lane, AddressSpaces& spaces) const;
   std::vector<uint64_t> MappedAt() const;
 

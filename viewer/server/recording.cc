@@ -152,7 +152,7 @@ absl::Status ServedRecording::ReadFile() {
   const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
   auto data = backend_.load(
       path_, [&](const std::string& what, double share, const analysis::Trace& so_far) {
-        if (!index_was_kept_) TakeCurves(so_far, share);
+        if (!index_was_kept_) TakeCurves(so_far);
         Tell(state, what, kRead * std::clamp(share, 0.0, 1.0));
       });
   if (!data.ok()) return data.status();
@@ -279,9 +279,8 @@ Json ServedRecording::FullMeta() {
   return FileMetaJson(*examination_, names, LanesJson(*owned_index_));
 }
 
-void ServedRecording::TakeCurves(const analysis::Trace& so_far, double share) {
+void ServedRecording::TakeCurves(const analysis::Trace& so_far) {
   const std::lock_guard lock(telling_);
-  share_ = std::clamp(share, 0.0, 1.0);
   curves_so_far_.Take(so_far);
 }
 
@@ -312,7 +311,8 @@ Json ServedRecording::progress() const {
                    {"what", what_},
                    {"fraction", fraction_},
                    {"error", error_}};
-  if (state_ == State::kLoading) progress["so_far"] = SoFarJson(share_, curves_so_far_);
+  if (state_ == State::kLoading)
+    progress["so_far"] = SoFarJson(std::min(fraction_ / kRead, 1.0), curves_so_far_);
   return progress;
 }
 

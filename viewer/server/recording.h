@@ -137,7 +137,7 @@ class ServedRecording {
   // Of what is known before the file is read.
   nlohmann::ordered_json EmptyMeta() const;
 
-  void TakeCurves(const analysis::Trace& so_far, double share);
+  void TakeCurves(const analysis::Trace& so_far);
   void Tell(State state, std::string_view what, double fraction);
   void SetMeta(nlohmann::ordered_json meta);
   Examined All() const { return {*data_, *examination_, *categories_}; }
@@ -174,7 +174,6 @@ class ServedRecording {
   State state_ = State::kLoading;
   std::string what_ = "opening the file", error_;
   double fraction_ = 0;
-  double share_ = 0;           // of the file, that is read
   CurvesSoFar curves_so_far_;  // of what is read
   std::chrono::steady_clock::time_point told_;
   nlohmann::ordered_json meta_;
