@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -12,7 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kMs = EventScript::kStep_ns;
 
 class AllocatorActionsTest : public ::testing::Test {

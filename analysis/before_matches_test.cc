@@ -8,6 +8,7 @@
 
 #include "analysis/categories/training_script.h"
 #include "analysis/report.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -17,7 +18,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 // A training loop that somebody attached to: its parameters, the optimizer's tensors and whatever else
 // was there are told without stacks; the loop goes on, and keeps blocks of `leaked` sizes.

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 std::vector<uint64_t> OwnAtEnd(EventScript& script) {
   const Trace trace = script.Build();

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kStep_ns = EventScript::kStep_ns;
 
 TEST(Replay, PeakIsTheFirstStateWithMostBytes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class ReportTest : public ::testing::Test {
  protected:

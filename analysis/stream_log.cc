@@ -12,7 +12,7 @@ using format::Event;
 
 bool Failed(const Event& event) { return event.has(format::kHasResult) && event.result != 0; }
 
-bool IsDeviceMemory(Memory memory) { return memory == DEVICE || memory == MEMORY_UNSPECIFIED; }
+bool IsLinearDeviceMemory(Memory memory) { return memory == DEVICE || memory == MEMORY_UNSPECIFIED; }
 
 }  // namespace
 
@@ -195,7 +195,7 @@ void StreamLog::OnDriverCall(const Event& event) {
   if (Failed(event)) return;
   const bool in_order = ApiOf(event.api) == Api::kStreamOrdered;
   if (in_order && event.has(format::kHasStream)) order_.OnWork(call, event.stream);
-  if (frees && !in_order && event.api != 0 && IsDeviceMemory(event.memory)) {
+  if (frees && !in_order && event.api != 0 && IsLinearDeviceMemory(event.memory)) {
     order_.OnDeviceDone(call);
     TakeAnswers();
   }

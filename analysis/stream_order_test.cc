@@ -13,7 +13,7 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kA = 0xa000, kB = 0xb000, kC = 0xc000;
+constexpr uint64_t kFirstStream = 0xa000, kSecondStream = 0xb000, kThirdStream = 0xc000;
 
 class StreamOrderTest : public testing::Test {
  protected:
@@ -57,81 +57,81 @@ class StreamOrderTest : public testing::Test {
 };
 
 TEST_F(StreamOrderTest, WorkIsDoneWhenItsStreamWasWaitedFor) {
-  Ask(kA);
+  Ask(kFirstStream);
   EXPECT_EQ(Done(), std::nullopt);
-  const int64_t end = StreamDone(kA);
+  const int64_t end = StreamDone(kFirstStream);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, WaitForAnotherStreamProvesNothing) {
-  Ask(kA);
-  StreamDone(kB);
+  Ask(kFirstStream);
+  StreamDone(kSecondStream);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, WaitThatBeganBeforeTheWorkWasEnqueuedProvesNothing) {
-  Ask(kA);  // at 10
-  order_.OnStreamDone(Call(5, 20), kA);
+  Ask(kFirstStream);  // at 10
+  order_.OnStreamDone(Call(5, 20), kFirstStream);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, EventProvesWhatWasEnqueuedBeforeItsRecord) {
-  Ask(kA, 0);
-  Record(kA, 1);
-  Ask(kA, 1);
+  Ask(kFirstStream, 0);
+  Record(kFirstStream, 1);
+  Ask(kFirstStream, 1);
   const int64_t end = EventDone(1);
   EXPECT_EQ(Done(0), end);
   EXPECT_EQ(Done(1), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, EventRecordedAnewProvesByItsLastRecord) {
-  Record(kA, 1);
-  Ask(kA);
-  Record(kA, 1);
+  Record(kFirstStream, 1);
+  Ask(kFirstStream);
+  Record(kFirstStream, 1);
   const int64_t end = EventDone(1);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, EventRecordedAnewOnAnotherStreamProvesThatOne) {
-  Ask(kA);
-  Record(kA, 1);
-  Record(kB, 1);
+  Ask(kFirstStream);
+  Record(kFirstStream, 1);
+  Record(kSecondStream, 1);
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, HandleOfADestroyedEventProvesNothing) {
-  Ask(kA);
-  Record(kA, 1);
+  Ask(kFirstStream);
+  Record(kFirstStream, 1);
   order_.OnEventGone(1);
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, WaitsCarryOrderFromStreamToStream) {
-  Ask(kA);
-  Record(kA, 1);
-  Wait(kB, 1);
-  Record(kB, 2);
-  Wait(kC, 2);
-  const int64_t end = StreamDone(kC);
+  Ask(kFirstStream);
+  Record(kFirstStream, 1);
+  Wait(kSecondStream, 1);
+  Record(kSecondStream, 2);
+  Wait(kThirdStream, 2);
+  const int64_t end = StreamDone(kThirdStream);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, WaitOrdersOnlyWhatComesBehindIt) {
-  Ask(kA);
-  Record(kB, 2);
-  Record(kA, 1);
-  Wait(kB, 1);
+  Ask(kFirstStream);
+  Record(kSecondStream, 2);
+  Record(kFirstStream, 1);
+  Wait(kSecondStream, 1);
   EventDone(2);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, DeviceProvesAllStreamsOfItsContext) {
-  Ask(kA, 0);
+  Ask(kFirstStream, 0);
   Ask(StreamOrder::kLegacy, 1);
   context_ = 2;
-  Ask(kB, 2);
+  Ask(kSecondStream, 2);
   Ask(StreamOrder::kLegacy, 3);
   context_ = 1;
   const int64_t end = DeviceDone();
@@ -144,10 +144,10 @@ TEST_F(StreamOrderTest, DeviceProvesAllStreamsOfItsContext) {
 // ---- The legacy default stream
 
 TEST_F(StreamOrderTest, LegacyStreamComesAfterBlockingStreams) {
-  Create(kA, true);
-  Create(kB, false);
-  Ask(kA, 0);
-  Ask(kB, 1);
+  Create(kFirstStream, true);
+  Create(kSecondStream, false);
+  Ask(kFirstStream, 0);
+  Ask(kSecondStream, 1);
   Record(StreamOrder::kLegacy, 1);
   const int64_t end = EventDone(1);
   EXPECT_EQ(Done(0), end);
@@ -155,55 +155,55 @@ TEST_F(StreamOrderTest, LegacyStreamComesAfterBlockingStreams) {
 }
 
 TEST_F(StreamOrderTest, BlockingStreamsComeAfterTheLegacyStream) {
-  Create(kA, true);
-  Create(kB, false);
+  Create(kFirstStream, true);
+  Create(kSecondStream, false);
   Ask(StreamOrder::kLegacy, 0);
-  Record(kB, 2);
+  Record(kSecondStream, 2);
   EventDone(2);
   EXPECT_EQ(Done(0), std::nullopt);
-  Record(kA, 1);
+  Record(kFirstStream, 1);
   const int64_t end = EventDone(1);
   EXPECT_EQ(Done(0), end);
 }
 
 TEST_F(StreamOrderTest, OneBlockingStreamFollowsAnotherThroughTheLegacyStream) {
-  Create(kA, true);
-  Create(kB, true);
-  Ask(kA);
-  Record(kB, 1);
+  Create(kFirstStream, true);
+  Create(kSecondStream, true);
+  Ask(kFirstStream);
+  Record(kSecondStream, 1);
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
   order_.OnWork(Now(), StreamOrder::kLegacy);
-  Record(kB, 2);
+  Record(kSecondStream, 2);
   const int64_t end = EventDone(2);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, OneBlockingStreamFollowsAnotherThroughALegacyWait) {
-  Create(kA, true);
-  Create(kB, true);
-  Record(kC, 1);
-  Ask(kA);
+  Create(kFirstStream, true);
+  Create(kSecondStream, true);
+  Record(kThirdStream, 1);
+  Ask(kFirstStream);
   Wait(StreamOrder::kLegacy, 1);
-  Record(kB, 2);
+  Record(kSecondStream, 2);
   const int64_t end = EventDone(2);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, WaitForAnEventThatWasNeverRecordedOrdersNoStreams) {
-  Create(kA, true);
-  Create(kB, true);
-  Ask(kA);
+  Create(kFirstStream, true);
+  Create(kSecondStream, true);
+  Ask(kFirstStream);
   Wait(StreamOrder::kLegacy, 1);
-  Record(kB, 2);
+  Record(kSecondStream, 2);
   EventDone(2);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, HostMayReturnFromABlockingStreamBeforeTheLegacyStreamIsDone) {
-  Create(kA, true);
+  Create(kFirstStream, true);
   Ask(StreamOrder::kLegacy);
-  StreamDone(kA);
+  StreamDone(kFirstStream);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
@@ -224,7 +224,7 @@ TEST_F(StreamOrderTest, PerThreadStreamsAreOnePerThread) {
 }
 
 TEST_F(StreamOrderTest, UnknownStreamsCountAsNonBlocking) {
-  Ask(kA);
+  Ask(kFirstStream);
   Record(StreamOrder::kLegacy, 1);
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
@@ -233,23 +233,23 @@ TEST_F(StreamOrderTest, UnknownStreamsCountAsNonBlocking) {
 // ---- Lives of streams, lost events
 
 TEST_F(StreamOrderTest, NextStreamWithTheHandleOfADestroyedOneProvesNothingOfIt) {
-  Create(kA);
-  Ask(kA);
-  order_.OnStreamDestroyed(kA);
-  Create(kA);
-  StreamDone(kA);
+  Create(kFirstStream);
+  Ask(kFirstStream);
+  order_.OnStreamDestroyed(kFirstStream);
+  Create(kFirstStream);
+  StreamDone(kFirstStream);
   EXPECT_EQ(Done(), std::nullopt);
   const int64_t end = DeviceDone();
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, BehindAGapNoEventAndNoHandleIsWhatItWas) {
-  Ask(kA, 0);
-  Record(kA, 1);
+  Ask(kFirstStream, 0);
+  Record(kFirstStream, 1);
   Ask(StreamOrder::kLegacy, 1);
   order_.OnGap();
   EventDone(1);
-  StreamDone(kA);
+  StreamDone(kFirstStream);
   EXPECT_EQ(Done(0), std::nullopt);
   EXPECT_EQ(Done(1), std::nullopt);
   const int64_t legacy = StreamDone(StreamOrder::kLegacy);  // there is only one
@@ -259,18 +259,18 @@ TEST_F(StreamOrderTest, BehindAGapNoEventAndNoHandleIsWhatItWas) {
 }
 
 TEST_F(StreamOrderTest, ContextThatIsGoneAnswersNothing) {
-  Ask(kA);
+  Ask(kFirstStream);
   order_.OnContextGone(1);
-  StreamDone(kA);
+  StreamDone(kFirstStream);
   DeviceDone();
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, ContextLearntLaterCounts) {
   context_ = 0;
-  Ask(kA);
+  Ask(kFirstStream);
   context_ = 3;
-  Record(kA, 1);
+  Record(kFirstStream, 1);
   const int64_t end = DeviceDone();
   EXPECT_EQ(Done(), end);
 }
@@ -278,77 +278,77 @@ TEST_F(StreamOrderTest, ContextLearntLaterCounts) {
 // ---- Captures
 
 TEST_F(StreamOrderTest, EventsOfACaptureOrderNothing) {
-  Ask(kA);
-  order_.OnCaptureBegun(Now(), kA);
-  Record(kA, 1);
-  Wait(kB, 1);  // kB joins the capture
-  Record(kB, 2);
-  Wait(kA, 2);
-  order_.OnCaptureEnded(Now(), kA);
+  Ask(kFirstStream);
+  order_.OnCaptureBegun(Now(), kFirstStream);
+  Record(kFirstStream, 1);
+  Wait(kSecondStream, 1);  // kSecondStream joins the capture
+  Record(kSecondStream, 2);
+  Wait(kFirstStream, 2);
+  order_.OnCaptureEnded(Now(), kFirstStream);
   EventDone(2);
   EventDone(1);
-  StreamDone(kB);
+  StreamDone(kSecondStream);
   EXPECT_EQ(Done(), std::nullopt);
-  const int64_t end = StreamDone(kA);
+  const int64_t end = StreamDone(kFirstStream);
   EXPECT_EQ(Done(), end);
 }
 
 TEST_F(StreamOrderTest, JoinedStreamIsItselfAgainBehindTheCapture) {
-  order_.OnCaptureBegun(Now(), kA);
-  Record(kA, 1);
-  Wait(kB, 1);
-  order_.OnCaptureEnded(Now(), kA);
-  Ask(kB);
-  const int64_t end = StreamDone(kB);
+  order_.OnCaptureBegun(Now(), kFirstStream);
+  Record(kFirstStream, 1);
+  Wait(kSecondStream, 1);
+  order_.OnCaptureEnded(Now(), kFirstStream);
+  Ask(kSecondStream);
+  const int64_t end = StreamDone(kSecondStream);
   EXPECT_EQ(Done(), end);
 }
 
 // ---- Calls of several threads that overlap
 
 TEST_F(StreamOrderTest, RecordCoversNothingThatCameAfterItsBeginning) {
-  Ask(kA);                              // at 10
-  order_.OnRecord(Call(5, 20), kA, 1);  // the stream may have got it before
+  Ask(kFirstStream);                              // at 10
+  order_.OnRecord(Call(5, 20), kFirstStream, 1);  // the stream may have got it before
   now_ = 20;
   EventDone(1);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, WaitThatOverlapsTheRecordMayHaveSeenTheOneBefore) {
-  Ask(kA);
-  order_.OnRecord(Call(20, 30), kA, 1);
-  order_.OnWait(Call(25, 35), kB, 1);
+  Ask(kFirstStream);
+  order_.OnRecord(Call(20, 30), kFirstStream, 1);
+  order_.OnWait(Call(25, 35), kSecondStream, 1);
   now_ = 40;
-  StreamDone(kB);
+  StreamDone(kSecondStream);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, RecordThatOverlapsAWaitMayStandBeforeIt) {
-  Ask(kA);
-  Record(kA, 1);  // at 20
-  order_.OnWait(Call(30, 40), kB, 1);
-  order_.OnRecord(Call(35, 45), kB, 2);
+  Ask(kFirstStream);
+  Record(kFirstStream, 1);  // at 20
+  order_.OnWait(Call(30, 40), kSecondStream, 1);
+  order_.OnRecord(Call(35, 45), kSecondStream, 2);
   now_ = 50;
   EventDone(2);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, SynchronisationThatOverlapsTheRecordProvesNothing) {
-  Ask(kA);
-  order_.OnRecord(Call(20, 30), kA, 1);
+  Ask(kFirstStream);
+  order_.OnRecord(Call(20, 30), kFirstStream, 1);
   order_.OnEventDone(Call(25, 40), 1);
   EXPECT_EQ(Done(), std::nullopt);
 }
 
 TEST_F(StreamOrderTest, QuestionThatArrivesLateIsAnsweredByWhatWasKnown) {
-  order_.OnStreamDone(Call(30, 40), kA);
-  order_.Ask(Call(20, 20), kA, 0);
+  order_.OnStreamDone(Call(30, 40), kFirstStream);
+  order_.Ask(Call(20, 20), kFirstStream, 0);
   EXPECT_EQ(Done(), 40);
 }
 
 TEST_F(StreamOrderTest, AtTheSameTimeTheOrderOfTheCallsCounts) {
-  order_.OnRecord(Call(10, 10), kA, 1);
-  order_.Ask(Call(10, 10), kA, 0);
-  order_.OnRecord(Call(10, 10), kA, 2);
+  order_.OnRecord(Call(10, 10), kFirstStream, 1);
+  order_.Ask(Call(10, 10), kFirstStream, 0);
+  order_.OnRecord(Call(10, 10), kFirstStream, 2);
   order_.OnEventDone(Call(10, 10), 1);
   EXPECT_EQ(Done(), std::nullopt);
   order_.OnEventDone(Call(10, 10), 2);

@@ -5,6 +5,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/report.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -14,7 +15,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr uint64_t kA = 0xa000, kB = 0xb000, kPlace = 0x100000, kSegment = 0x200000;
-constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kStep = EventScript::kStep_ns;
 
 class StreamReportTest : public testing::Test {

@@ -6,6 +6,7 @@
 #include "analysis/event_script.h"
 #include "analysis/replay.h"
 #include "format/live_columns.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class TraceBuilderTest : public ::testing::Test {
  protected:

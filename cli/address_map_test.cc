@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "format/units.h"
+
 namespace gmt::cli {
 namespace {
 

@@ -11,7 +11,7 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct CatArguments {
   std::string input;
   bool json = false;
 };
@@ -40,7 +40,7 @@ absl::Status CatAsLog(const std::string& path, interop::Input* input) {
   return status.ok() ? writer.End() : status;
 }
 
-absl::StatusOr<int> Cat(const Options& options) {
+absl::StatusOr<int> Cat(const CatArguments& options) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
   if (!input.ok()) return input.status();
   CatText text(&(*input)->definitions());
@@ -54,7 +54,7 @@ absl::StatusOr<int> Cat(const Options& options) {
 }  // namespace
 
 void AddCat(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatArguments>();
   Command command = program.AddVerb("cat", "Print the events of a recording",
                                     [options](const Terminal&) { return Cat(*options); });
   command.Argument("FILE", &options->input, "a recording or an event log");

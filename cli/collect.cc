@@ -22,7 +22,7 @@ namespace {
 using collector::SessionState;
 using collector::SessionSummary;
 
-struct Options {
+struct CollectArguments {
   std::string session, output;
   bool force = false, once = false;
 };
@@ -46,7 +46,7 @@ absl::Status RunCollector(const std::vector<std::string>& command, const Session
 
 // What `-o FILE --force` is written to until it is whole; nothing where FILE is created by the
 // collector itself, which then never overwrites anything.
-absl::StatusOr<std::optional<OutputFile>> Replacement(const Options& options) {
+absl::StatusOr<std::optional<OutputFile>> Replacement(const CollectArguments& options) {
   if (options.output.empty()) return std::nullopt;
   std::error_code error;
   const auto status = std::filesystem::status(options.output, error);
@@ -58,7 +58,7 @@ absl::StatusOr<std::optional<OutputFile>> Replacement(const Options& options) {
   return std::optional<OutputFile>(*std::move(file));
 }
 
-void AnnounceIfLive(const Options& options, const SessionSummary& session,
+void AnnounceIfLive(const CollectArguments& options, const SessionSummary& session,
                     const std::string& output) {
   if (session.state != SessionState::kUnattended || options.once) return;
   PrintNote(fmt::format(
@@ -77,7 +77,7 @@ absl::StatusOr<SessionSummary> FindSettledSession(const std::string& name) {
   return session;
 }
 
-absl::StatusOr<int> Collect(const Options& options) {
+absl::StatusOr<int> Collect(const CollectArguments& options) {
   absl::StatusOr<SessionSummary> session = FindSettledSession(options.session);
   if (!session.ok()) return session.status();
   const CollectWish wish = {options.once, !options.output.empty()};
@@ -109,7 +109,7 @@ absl::StatusOr<int> Collect(const Options& options) {
 }  // namespace
 
 void AddCollect(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CollectArguments>();
   Command command =
       program.AddVerb("collect", "Record a session whose collector or process is gone",
                       [options](const Terminal&) { return Collect(*options); });

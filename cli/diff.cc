@@ -16,13 +16,13 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct DiffArguments {
   std::string base, changed, at, fail_above;
   int64_t device = -1, top = 0;
   bool json = false, markdown = false;
 };
 
-absl::StatusOr<analysis::DiffOptions> Selection(const Options& options) {
+absl::StatusOr<analysis::DiffOptions> Selection(const DiffArguments& options) {
   analysis::DiffOptions selection;
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
   if (options.json && options.markdown) return UsageError("--json and --markdown: one of the two");
@@ -35,7 +35,7 @@ absl::StatusOr<analysis::DiffOptions> Selection(const Options& options) {
 }
 
 // Says which file where the comparison says which side.
-absl::Status InFiles(const absl::Status& status, const Options& options) {
+absl::Status InFiles(const absl::Status& status, const DiffArguments& options) {
   absl::string_view message = status.message();
   if (absl::ConsumePrefix(&message, "base: ")) {
     return absl::Status(status.code(), absl::StrCat(options.base, ": ", message));
@@ -46,7 +46,7 @@ absl::Status InFiles(const absl::Status& status, const Options& options) {
   return status;
 }
 
-absl::StatusOr<int> RunDiff(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> RunDiff(const DiffArguments& options, const Terminal& terminal) {
   const auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   DiffSource source;
@@ -80,7 +80,7 @@ absl::StatusOr<int> RunDiff(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddDiff(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffArguments>();
   Command command =
       program.AddVerb("diff", "What holds more memory in one recording than in another",
                       [options](const Terminal& terminal) { return RunDiff(*options, terminal); });

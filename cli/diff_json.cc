@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/diff_text.h"
+#include "cli/json_output.h"
 #include "cli/stack_json.h"
 
 namespace gmt::cli {
@@ -10,7 +11,6 @@ using analysis::Diff;
 using analysis::DiffRow;
 using Json = nlohmann::ordered_json;
 
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json Index(int32_t device) {
   return device == analysis::kHostDevice ? Json(nullptr) : Json(device);
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/event_script.h"
 #include "cli/written_bytes.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -19,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class DiffTextTest : public ::testing::Test {
  protected:

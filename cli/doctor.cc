@@ -13,7 +13,7 @@ namespace {
 
 using State = Check::State;
 
-void PrintJson(const std::vector<Check>& checks) {
+void PrintChecksAsJson(const std::vector<Check>& checks) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Check& check : checks) {
     rows.push_back(
@@ -48,7 +48,7 @@ int Doctor(bool json, const Terminal& terminal) {
   size_t failing = 0;
   for (const Check& check : checks) failing += check.state == State::kFails;
   if (json) {
-    PrintJson(checks);
+    PrintChecksAsJson(checks);
   } else {
     PrintText(checks, failing, terminal);
   }

@@ -36,7 +36,7 @@ using interop::TorchSelection;
 // PyTorch's viewer holds the file in memory several times over.
 constexpr uint64_t kHeavyFile = 256 << 20;
 
-struct Options {
+struct ExportArguments {
   std::vector<std::string> files;
   std::string file, format, output, keep = "newest", at;
   int64_t device = -1;
@@ -47,7 +47,7 @@ struct Options {
   StripOptions strip;
 };
 
-absl::StatusOr<TorchSelection> Selection(const Options& options) {
+absl::StatusOr<TorchSelection> Selection(const ExportArguments& options) {
   TorchSelection selection;
   auto window = options.window.Window();
   if (!window.ok()) return window.status();
@@ -117,7 +117,7 @@ void TellWhatHasNoPlace(const interop::TorchSnapshotSummary& summary) {
   }
 }
 
-absl::Status CheckDevice(const Options& options, const analysis::Trace& trace) {
+absl::Status CheckDevice(const ExportArguments& options, const analysis::Trace& trace) {
   if (options.device < 0) return absl::OkStatus();
   std::set<int32_t> known;
   for (int32_t device : trace.rows.device) known.insert(device);
@@ -131,7 +131,7 @@ absl::Status CheckDevice(const Options& options, const analysis::Trace& trace) {
                    known.empty() ? "" : absl::StrCat("; there is: ", absl::StrJoin(known, ", "))));
 }
 
-absl::StatusOr<int> RunHtml(const Options& options) {
+absl::StatusOr<int> RunHtml(const ExportArguments& options) {
   constexpr double kMostMegabytes = 400;  // more than a browser takes in one file
   HtmlExport html{options.files, options.output, std::nullopt, options.force};
   double megabytes = 0;
@@ -146,7 +146,7 @@ absl::StatusOr<int> RunHtml(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> RunTorch(const Options& options) {
+absl::StatusOr<int> RunTorch(const ExportArguments& options) {
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   auto selection = Selection(options);
@@ -182,7 +182,7 @@ absl::StatusOr<int> RunTorch(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> RunProfile(const Options& options) {
+absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   interop::ProfileSelection selection;
   auto at = analysis::ParseAt(options.at.empty() ? "peak" : options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
@@ -216,7 +216,7 @@ absl::StatusOr<int> RunProfile(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> RunStripped(const Options& options) {
+absl::StatusOr<int> RunStripped(const ExportArguments& options) {
   if (!options.strip.any()) {
     return UsageError(
         "--format gmt is a copy without what is private: --strip-paths, --strip-args or both");
@@ -229,8 +229,8 @@ absl::StatusOr<int> RunStripped(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> RunExport(const Options& given) {
-  Options options = given;
+absl::StatusOr<int> RunExport(const ExportArguments& given) {
+  ExportArguments options = given;
   if (options.format.empty()) return UsageError("--format: which? torch, html, pprof or gmt");
   if (!options.at.empty() && options.format != "pprof")
     return UsageError("--at is of --format pprof; --to is the moment of torch");
@@ -251,7 +251,7 @@ absl::StatusOr<int> RunExport(const Options& given) {
 }  // namespace
 
 void AddExport(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   Command command = program.AddVerb("export", "Give the recording to another tool",
                                     [options](const Terminal&) { return RunExport(*options); });
   command.Arguments("FILE", &options->files, "recording; of html several");

@@ -17,13 +17,13 @@ namespace {
 
 constexpr int64_t kDefaultTop = 3;
 
-struct Options {
+struct FragArguments {
   std::string file, at = "peak";
   int64_t device = -1, top = 0;
   bool json = false;
 };
 
-absl::StatusOr<int> Frag(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal) {
   analysis::FragmentationOptions selection;
   auto at = analysis::ParseAt(options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
@@ -53,7 +53,7 @@ absl::StatusOr<int> Frag(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddFrag(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FragArguments>();
   Command command =
       program.AddVerb("frag", "What an allocator holds beside its live blocks, and why",
                       [options](const Terminal& terminal) { return Frag(*options, terminal); });

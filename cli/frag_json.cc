@@ -13,11 +13,6 @@ using analysis::Fragmentation;
 using analysis::Piece;
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json SplitJson(const analysis::FragmentationSplit& split) {
   return {{"releasable", split.releasable},
           {"pinned", split.pinned},

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kA = 0x10000000, kB = 0x70000000;
 
 class FragTextTest : public ::testing::Test {

@@ -19,7 +19,7 @@ namespace {
 using format::ByteSource;
 using format::RecordingWriter;
 
-struct Options {
+struct ImportArguments {
   std::string input, output;
   bool force = false;
 };
@@ -78,7 +78,7 @@ absl::Status ImportFile(const std::string& input, const std::string& output) {
       "(docs/format.md), nor a memory snapshot of PyTorch, a pickle of protocol 2 or later"));
 }
 
-absl::StatusOr<int> Import(const Options& options) {
+absl::StatusOr<int> Import(const ImportArguments& options) {
   absl::StatusOr<OutputFile> output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
   absl::Status status = ImportFile(options.input, output->path());
@@ -90,7 +90,7 @@ absl::StatusOr<int> Import(const Options& options) {
 }  // namespace
 
 void AddImport(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportArguments>();
   Command command =
       program.AddVerb("import", "Make a recording of another tool's file; nothing in it is run",
                       [options](const Terminal&) { return Import(*options); });

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct InfoArguments {
   std::string input;
   bool json = false;
 };
@@ -285,7 +285,7 @@ void PrintInfoText(const std::string& path, InfoSummary& summary, const interop:
   Row(terminal, "checked", CrossCheckText(summary.TakeCrossCheck()));
 }
 
-absl::StatusOr<int> Info(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Info(const InfoArguments& options, const Terminal& terminal) {
   absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(options.input);
   if (!input.ok()) return input.status();
   InfoSummary summary(&(*input)->definitions());
@@ -303,7 +303,7 @@ absl::StatusOr<int> Info(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddInfo(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoArguments>();
   Command command =
       program.AddVerb("info", "What a recording is and what it lacks",
                       [options](const Terminal& terminal) { return Info(*options, terminal); });

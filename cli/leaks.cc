@@ -18,9 +18,9 @@
 namespace gmt::cli {
 namespace {
 
-constexpr int64_t kDefaultTop = 3;
+constexpr int64_t kSuspectsShown = 3;
 
-struct Options {
+struct LeaksArguments {
   std::string file;
   int64_t device = -1, top = 0;
   bool fail = false, json = false;
@@ -32,7 +32,7 @@ bool IsVerdict(const analysis::LeakSuspect& suspect) {
   return suspect.tier != analysis::LeakTier::kPossible;
 }
 
-absl::StatusOr<int> Leaks(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& terminal) {
   analysis::LeakOptions selection;
   auto window = options.window.Window();
   if (!window.ok()) return window.status();
@@ -50,7 +50,7 @@ absl::StatusOr<int> Leaks(const Options& options, const Terminal& terminal) {
     if (options.top == 0) shown.top = report.suspects.size();
     fmt::print("{}", LeaksJson(report, shown, examination.stacks()));
   } else {
-    if (options.top == 0) shown.top = kDefaultTop;
+    if (options.top == 0) shown.top = kSuspectsShown;
     SourceLines sources((*loaded)->trace.start_unix_ns);
     fmt::print("{}", LeaksText(report, shown, sources, terminal));
   }
@@ -61,7 +61,7 @@ absl::StatusOr<int> Leaks(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddLeaks(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LeaksArguments>();
   Command command =
       program.AddVerb("leaks", "What holds more memory after each step",
                       [options](const Terminal& terminal) { return Leaks(*options, terminal); });

@@ -14,10 +14,6 @@ using analysis::LeakSuspect;
 using analysis::Whole;
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 Json FrameOrNull(const std::optional<analysis::FrameText>& frame) {
   return frame ? FrameJson(*frame) : Json();
 }

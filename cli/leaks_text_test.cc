@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -17,7 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class LeaksTextTest : public ::testing::Test {
  protected:

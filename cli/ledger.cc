@@ -19,7 +19,7 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct LedgerArguments {
   std::string file, at;
   int64_t device = -1, top = 0;
   bool json = false;
@@ -50,7 +50,7 @@ void ForgetTheEnd(std::vector<std::string>& lacks) {
       lacks, [](const std::string& lack) { return lack.find("has no end") != std::string::npos; });
 }
 
-absl::StatusOr<analysis::LedgerOptions> Selection(const Options& options, bool is_live) {
+absl::StatusOr<analysis::LedgerOptions> Selection(const LedgerArguments& options, bool is_live) {
   analysis::LedgerOptions selection;
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
   auto at = analysis::ParseAt(!options.at.empty() ? options.at : is_live ? "end" : "peak");
@@ -60,7 +60,7 @@ absl::StatusOr<analysis::LedgerOptions> Selection(const Options& options, bool i
   return selection;
 }
 
-absl::StatusOr<int> RunLedger(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> RunLedger(const LedgerArguments& options, const Terminal& terminal) {
   LedgerSource source;
   source.is_live = IsPid(options.file);
   const auto selection = Selection(options, source.is_live);
@@ -91,7 +91,7 @@ absl::StatusOr<int> RunLedger(const Options& options, const Terminal& terminal) 
 }  // namespace
 
 void AddLedger(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LedgerArguments>();
   Command command = program.AddVerb(
       "ledger", "What the driver says is in use, and by what",
       [options](const Terminal& terminal) { return RunLedger(*options, terminal); });

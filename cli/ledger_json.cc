@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/json_output.h"
 #include "cli/ledger_text.h"
 
 namespace gmt::cli {
@@ -8,12 +9,6 @@ namespace {
 using analysis::Ledger;
 using analysis::LedgerRow;
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json RowJson(const LedgerRow& row) {
   Json json = {

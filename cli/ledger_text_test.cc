@@ -9,6 +9,7 @@
 
 #include "analysis/event_script.h"
 #include "cli/written_bytes.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -17,7 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kOurs = 12;
 
 class LedgerTextTest : public ::testing::Test {

@@ -18,8 +18,8 @@ using collector::SessionState;
 using collector::SessionSummary;
 using viewer::LiveNews;
 
-constexpr std::chrono::milliseconds kBetweenTries{300};
-constexpr std::chrono::milliseconds kCollectorStarts{2000}, kWhileItStarts{20};
+constexpr std::chrono::milliseconds kBetweenConnections{300};
+constexpr std::chrono::milliseconds kCollectorPatience{2000}, kWhileItStarts{20};
 // A collector that has just closed has its session for a moment longer.
 constexpr int kTriesOfTheEnd = 5;
 constexpr size_t kProcessesNamed = 20;
@@ -49,7 +49,7 @@ bool IsAboutToBeRecorded(const SessionSummary& session) {
 // A collector that has just been started may have no socket yet.
 template <typename Try>
 auto WhileItStarts(Try attempt) {
-  const auto end = std::chrono::steady_clock::now() + kCollectorStarts;
+  const auto end = std::chrono::steady_clock::now() + kCollectorPatience;
   while (true) {
     bool may_come = false;
     auto result = attempt(&may_come);
@@ -172,10 +172,10 @@ void LiveSession::Run() {
       client_.reset();
       // Where more than the collector takes follow it, each takes another's place.
       std::unique_lock lock(mutex_);
-      changed_.wait_until(lock, begun + kBetweenTries, [this] { return stop_.load(); });
+      changed_.wait_until(lock, begun + kBetweenConnections, [this] { return stop_.load(); });
     }
     if (stop_ || !FindCollector()) return;
-    if (client_ == nullptr) std::this_thread::sleep_for(kBetweenTries);
+    if (client_ == nullptr) std::this_thread::sleep_for(kBetweenConnections);
   }
 }
 

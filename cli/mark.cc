@@ -11,12 +11,12 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct MarkArguments {
   std::string session, name;
   int64_t index = -1;
 };
 
-absl::StatusOr<int> Mark(const Options& options) {
+absl::StatusOr<int> Mark(const MarkArguments& options) {
   auto controlled = ConnectToCollector(options.session);
   if (!controlled.ok()) return controlled.status();
   control::Request request;
@@ -30,7 +30,7 @@ absl::StatusOr<int> Mark(const Options& options) {
 }  // namespace
 
 void AddMark(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MarkArguments>();
   Command command = program.AddVerb("mark", "Put a mark into the recording of a running process",
                                     [options](const Terminal&) { return Mark(*options); });
   command.Argument("PID", &options->session, "a process's pid, or a session's file or name");

@@ -13,12 +13,12 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct OomArguments {
   std::string file;
   bool json = false;
 };
 
-absl::StatusOr<int> Oom(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Oom(const OomArguments& options, const Terminal& terminal) {
   auto loaded = LoadTrace(options.file);
   if (!loaded.ok()) return loaded.status();
   const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
@@ -36,7 +36,7 @@ absl::StatusOr<int> Oom(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddOom(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OomArguments>();
   Command command =
       program.AddVerb("oom", "Why the program ran out of memory, and what would help",
                       [options](const Terminal& terminal) { return Oom(*options, terminal); });

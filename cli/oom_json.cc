@@ -13,12 +13,6 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json EvidenceJson(const analysis::OomEvidence& evidence) {
   return {
       {"total_bytes", evidence.total_bytes == 0 ? Json(nullptr) : Json(evidence.total_bytes)},

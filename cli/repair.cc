@@ -16,7 +16,7 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct RepairArguments {
   std::string input, output;
   bool force = false, json = false;
 };
@@ -33,7 +33,7 @@ std::string InWords(const format::RepairLoss& loss) {
   return absl::StrCat(bytes, " (", loss.what, ")", when);
 }
 
-void PrintText(const Options& options, const format::Repaired& repaired) {
+void PrintText(const RepairArguments& options, const format::Repaired& repaired) {
   constexpr size_t kMaxRows = 20;
   fmt::print("{}: {}; {} and {} kept\n", options.output,
              repaired.was_whole() ? absl::StrCat("a copy, because ", options.input, " is whole")
@@ -56,7 +56,7 @@ void PrintText(const Options& options, const format::Repaired& repaired) {
     fmt::print("  {} recordings stand in it one behind the other\n", Count(repaired.segments));
 }
 
-void PrintAsJson(const Options& options, const format::Repaired& repaired) {
+void PrintAsJson(const RepairArguments& options, const format::Repaired& repaired) {
   nlohmann::ordered_json out = NewJson("repair", options.input);
   out["output"] = options.output;
   out["was_whole"] = repaired.was_whole();
@@ -79,7 +79,7 @@ void PrintAsJson(const Options& options, const format::Repaired& repaired) {
   PrintJson(out);
 }
 
-absl::StatusOr<int> Repair(const Options& options) {
+absl::StatusOr<int> Repair(const RepairArguments& options) {
   absl::StatusOr<OutputFile> output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
   absl::StatusOr<std::unique_ptr<format::Sink>> sink =
@@ -100,7 +100,7 @@ absl::StatusOr<int> Repair(const Options& options) {
 }  // namespace
 
 void AddRepair(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RepairArguments>();
   Command command = program.AddVerb("repair", "Make a whole recording of a cut or damaged one",
                                     [options](const Terminal&) { return Repair(*options); });
   command.Argument("FILE", &options->input, "a recording");

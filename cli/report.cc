@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kDefaultTop = 10;
 
-struct Options {
+struct ReportArguments {
   std::string file, at = "peak", heap, by = "stack", fail_above, categories;
   int64_t device = -1, top = 0;
   double from = -INFINITY, to = INFINITY;  // seconds
@@ -39,7 +39,7 @@ int64_t Nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
 
-absl::StatusOr<analysis::ReportOptions> Selection(const Options& options) {
+absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options) {
   analysis::ReportOptions selection;
   auto at = analysis::ParseAt(options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
@@ -82,13 +82,13 @@ absl::Status InFile(const absl::Status& status, const std::string& file) {
   return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
 }
 
-absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const Options& options) {
+absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& options) {
   if (options.categories.empty()) return analysis::CategoryRules::BuiltIn();
   return analysis::CategoryRules::WithFile(options.categories);
 }
 
 // *text gets the report.
-absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, std::string* text) {
+absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal, std::string* text) {
   auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   const auto rules = options.frames.Rules();
@@ -121,7 +121,7 @@ absl::StatusOr<int> RunReport(const Options& options, const Terminal& terminal, 
 }  // namespace
 
 absl::StatusOr<std::string> DefaultReport(const std::string& path, const Terminal& terminal) {
-  Options options;
+  ReportArguments options;
   options.file = path;
   std::string text;
   if (auto code = RunReport(options, terminal, &text); !code.ok()) return code.status();
@@ -129,7 +129,7 @@ absl::StatusOr<std::string> DefaultReport(const std::string& path, const Termina
 }
 
 void AddReport(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportArguments>();
   Command command = program.AddVerb(
       "report", "What holds the memory, by stack", [options](const Terminal& terminal) {
         std::string text;

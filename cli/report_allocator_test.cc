@@ -5,6 +5,7 @@
 
 #include "analysis/event_script.h"
 #include "cli/report_text.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -14,7 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class ReportAllocatorTest : public ::testing::Test {
  protected:

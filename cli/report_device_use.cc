@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "cli/json_output.h"
 #include "cli/text.h"
 
 namespace gmt::cli {
@@ -11,8 +12,6 @@ namespace {
 
 using analysis::DeviceUse;
 using Json = nlohmann::ordered_json;
-
-Json OrNull(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(); }
 
 Json AtJson(const DeviceUse::At& at) {
   return {{"t_ns", at.t_ns},

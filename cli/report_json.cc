@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/json_output.h"
 #include "cli/report_all_time.h"
 #include "cli/report_allocator.h"
 #include "cli/report_categories.h"
@@ -15,11 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json Index(int32_t device) {
   return device == analysis::kHostDevice ? Json(nullptr) : Json(device);
 }

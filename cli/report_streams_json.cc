@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/json_output.h"
 #include "cli/report_streams.h"
 
 namespace gmt::cli {
@@ -8,11 +9,6 @@ namespace {
 
 using analysis::Held;
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json TimeOrNull(int64_t t_ns) {
   const bool known =
@@ -29,7 +25,7 @@ void AddHeld(const Held& held, Json& json) {
   json["to_the_end"] = held.still;
 }
 
-Json HeapJson(const analysis::HeldHeap& heap) {
+Json HeldHeapJson(const analysis::HeldHeap& heap) {
   Json json = {{"device", heap.device}, {"heap", heap.heap}};
   AddHeld(heap.held, json);
   json["unknown_frees"] = heap.unknown_frees;
@@ -41,7 +37,7 @@ Json HeapJson(const analysis::HeldHeap& heap) {
   return json;
 }
 
-Json RowJson(const analysis::HeldRow& row) {
+Json HeldRowJson(const analysis::HeldRow& row) {
   Json json = {{"id", "stack/" + std::to_string(row.stack)},
                {"device", row.device},
                {"heap", row.heap},
@@ -117,8 +113,8 @@ Json UnmatchedJson(const analysis::Unmatched& what) {
 }  // namespace
 
 Json StreamsJson(const analysis::StreamReport& report) {
-  return {{"held", ListJson(report.heaps, HeapJson)},
-          {"held_rows", ListJson(report.rows, RowJson)},
+  return {{"held", ListJson(report.heaps, HeldHeapJson)},
+          {"held_rows", ListJson(report.rows, HeldRowJson)},
           {"streams", ListJson(report.streams, StreamJson)},
           {"memory", ListJson(report.memory, MemoryJson)},
           {"host", ListJson(report.host_costs, CostJson)}};

@@ -6,6 +6,7 @@
 #include "analysis/event_script.h"
 #include "analysis/report.h"
 #include "cli/report_text.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kMiB = 1 << 20, kStream = 0xa000, kOther = 0xb000, kPlace = 0x10000000;
+constexpr uint64_t kStream = 0xa000, kOther = 0xb000, kPlace = 0x10000000;
 
 class ReportStreamsTest : public ::testing::Test {
  protected:

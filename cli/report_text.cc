@@ -29,7 +29,6 @@ constexpr size_t kRowsInFirstLine = 3;
 constexpr size_t kStreamRows = 3;
 constexpr size_t kAllTimeRows = 5;
 constexpr size_t kIndent = 34;  // where a row's text begins
-constexpr size_t kMinTextWidth = 30;
 constexpr std::string_view kProgram = "the program";  // analysis::LibraryOf
 
 std::string Place(const ReportDevice& device) {

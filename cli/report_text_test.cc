@@ -9,6 +9,7 @@
 
 #include "analysis/event_script.h"
 #include "cli/written_bytes.h"
+#include "format/units.h"
 
 namespace gmt::cli {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class ReportTextTest : public ::testing::Test {
  protected:

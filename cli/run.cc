@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kOurFailure = 125;  // as env(1): not the command's own code
 
-struct Options {
+struct RunArguments {
   RecordingOptions recording;
   std::string ring_size, exit_wait;
   bool no_follow_fork = false, quiet = false;
@@ -43,7 +43,7 @@ struct Options {
 // ---- The environment ---------------------------------------------------------------------------
 
 // The value of GPUMEMTRACE: what the user has set already, then the options given here.
-absl::StatusOr<std::string> OptionText(const Options& o) {
+absl::StatusOr<std::string> OptionText(const RunArguments& o) {
   std::vector<std::string> pairs;
   if (const char* own = getenv("GPUMEMTRACE"); own != nullptr && *own != '\0') pairs.push_back(own);
   if (o.recording.output.find(',') != std::string::npos) {
@@ -71,7 +71,7 @@ void AddNvtx(const std::string& library, ChildProcess::Environment* environment)
   environment->emplace_back("NVTX_INJECTION64_PATH", library);
 }
 
-absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const Options& options,
+absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const RunArguments& options,
                                                             const RunLog& log) {
   absl::StatusOr<std::string> library = PreloadLibrary();
   if (!library.ok()) return library.status();
@@ -151,25 +151,25 @@ Outcome OutcomeOf(const std::string& recording) {
   return {failed, summary.alloc_failed > 0};
 }
 
-struct Recorded {
+struct RecordedProcess {
   RunEntry entry;
   Outcome outcome;
 };
 
 // The recording to report on in full: that of a process that failed, of those one that lacked memory,
 // else the biggest.
-const Recorded& MostImportant(const std::vector<Recorded>& recordings) {
-  const auto rank = [](const Recorded& recorded) {
+const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordings) {
+  const auto rank = [](const RecordedProcess& recorded) {
     std::error_code none;
     return std::tuple(recorded.outcome.failed, recorded.outcome.lacked_memory,
                       std::filesystem::file_size(recorded.entry.output, none));
   };
   return *std::max_element(recordings.begin(), recordings.end(),
-                           [&](const Recorded& a, const Recorded& b) { return rank(a) < rank(b); });
+                           [&](const RecordedProcess& a, const RecordedProcess& b) { return rank(a) < rank(b); });
 }
 
 // Why it ran out of memory, where it did; else what held the memory.
-std::string AnswerOf(const Recorded& recorded, const Terminal& terminal) {
+std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) {
   const std::string& path = recorded.entry.output;
   if (recorded.outcome.lacked_memory) {
     const absl::StatusOr<std::string> answer = OomAnswer(path, terminal);
@@ -183,28 +183,28 @@ std::string AnswerOf(const Recorded& recorded, const Terminal& terminal) {
 
 // The target's standard output stays its own: all of this goes to stderr. Where that cannot be
 // written to, nothing is said, and the command's exit code stays what it was.
-void Print(const std::string& text) { fputs(text.c_str(), stderr); }
+void PrintToStderr(const std::string& text) { fputs(text.c_str(), stderr); }
 
 void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
   if (entries.empty()) {
     PrintNote("no GPU call was made; nothing was recorded");
     return;
   }
-  std::vector<Recorded> recordings;
+  std::vector<RecordedProcess> recordings;
   for (const RunEntry& entry : entries) recordings.push_back({entry, OutcomeOf(entry.output)});
   if (recordings.size() > 1) {
-    for (const Recorded& recorded : recordings) {
+    for (const RecordedProcess& recorded : recordings) {
       const std::string answer = AnswerOf(recorded, terminal);
-      Print(fmt::format("process {}: {}: {}\n", recorded.entry.pid, recorded.entry.output,
+      PrintToStderr(fmt::format("process {}: {}: {}\n", recorded.entry.pid, recorded.entry.output,
                         answer.substr(0, answer.find('\n'))));
     }
-    Print("\n");
+    PrintToStderr("\n");
   }
-  const Recorded& chosen = MostImportant(recordings);
-  Print(fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
+  const RecordedProcess& chosen = MostImportant(recordings);
+  PrintToStderr(fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
 }
 
-absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   if (options.command.empty()) {
     return UsageError("run: no command is given. Try: gpumemtrace run -- python train.py");
   }
@@ -236,7 +236,7 @@ absl::StatusOr<int> Run(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddRun(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   Command command =
       program.AddVerb("run", "Record a command and report on it",
                       [options](const Terminal& terminal) { return Run(*options, terminal); });

@@ -20,10 +20,10 @@ namespace {
 
 using analysis::Subject;
 
-constexpr int64_t kDefaultTop = 5;
+constexpr int64_t kRowsShown = 5;
 constexpr size_t kLacksShown = 2;
 
-struct Options {
+struct ShowArguments {
   std::string file, id;
   int64_t top = 0;
   bool json = false;
@@ -64,7 +64,7 @@ void AddLacks(const std::vector<std::string>& lacks, ShowPage& page) {
   }
 }
 
-absl::StatusOr<int> Show(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Show(const ShowArguments& options, const Terminal& terminal) {
   const auto subject = analysis::ParseSubject(options.id);
   if (!subject.ok()) return UsageError(subject.status().message());
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
@@ -82,7 +82,7 @@ absl::StatusOr<int> Show(const Options& options, const Terminal& terminal) {
                         leaks,
                         options.file,
                         options.frames.raw ? FramesShown::kRaw : FramesShown::kFolded,
-                        static_cast<size_t>(options.top == 0 ? kDefaultTop : options.top),
+                        static_cast<size_t>(options.top == 0 ? kRowsShown : options.top),
                         terminal,
                         sources,
                         IsUtf8Locale()};
@@ -104,7 +104,7 @@ absl::StatusOr<int> Show(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddShow(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowArguments>();
   Command command =
       program.AddVerb("show", "What an id is: stack/7, leak/1, step/12, block/0x7f00, ...",
                       [options](const Terminal& terminal) { return Show(*options, terminal); });

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/json_output.h"
 #include "cli/show.h"
 #include "cli/stack_json.h"
 
@@ -14,11 +15,6 @@ namespace {
 using analysis::Life;
 using analysis::LifeValue;
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json ValuesJson(const std::vector<LifeValue>& values) {
   Json json = Json::array();

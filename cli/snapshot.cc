@@ -19,7 +19,7 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct SnapshotArguments {
   std::string session, name, output;
   bool force = false, json = false;
 };
@@ -35,7 +35,7 @@ absl::Status Extract(const control::SnapshotDone& done, OutputFile* output) {
   return output->Commit();
 }
 
-void Print(const Options& options, const control::SnapshotDone& done) {
+void Print(const SnapshotArguments& options, const control::SnapshotDone& done) {
   const std::string file = options.output.empty() ? done.recording() : options.output;
   if (options.json) {
     nlohmann::ordered_json out = NewJson("snapshot", file);
@@ -52,7 +52,7 @@ void Print(const Options& options, const control::SnapshotDone& done) {
                         file));
 }
 
-absl::StatusOr<int> Snapshot(const Options& options) {
+absl::StatusOr<int> Snapshot(const SnapshotArguments& options) {
   // Before the snapshot is taken: what cannot be written need not be asked for.
   std::optional<OutputFile> output;
   if (!options.output.empty()) {
@@ -76,7 +76,7 @@ absl::StatusOr<int> Snapshot(const Options& options) {
 }  // namespace
 
 void AddSnapshot(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SnapshotArguments>();
   Command command = program.AddVerb("snapshot", "Write down what a running process holds now",
                                     [options](const Terminal&) { return Snapshot(*options); });
   command.Argument("PID", &options->session, "a process's pid, or a session's file or name");

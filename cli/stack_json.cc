@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/json_output.h"
+
 namespace gmt::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
 

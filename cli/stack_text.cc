@@ -12,7 +12,6 @@ namespace {
 using analysis::FrameText;
 
 constexpr size_t kCallersShown = 4;
-constexpr size_t kMinTextWidth = 30;
 
 // Where the program did it and what it called there: "Net.forward (model.py:88) > at::linear".
 std::string Headline(const FrameText& own, const FrameText& called, size_t width) {

@@ -20,6 +20,9 @@ namespace gmt::cli {
 // frame.
 enum class FramesShown { kFolded, kRaw };
 
+// Columns that a line of text has at least, however narrow the terminal.
+inline constexpr size_t kMinTextWidth = 30;
+
 // "Net.forward (model.py:88)", in about `width` columns.
 std::string FrameLine(const analysis::FrameText& frame, size_t width);
 

@@ -14,12 +14,12 @@
 namespace gmt::cli {
 namespace {
 
-struct Options {
+struct StatusArguments {
   std::string session;
   bool json = false;
 };
 
-absl::StatusOr<int> Status(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Status(const StatusArguments& options, const Terminal& terminal) {
   auto controlled = ConnectToCollector(options.session);
   if (!controlled.ok()) return controlled.status();
   control::Request request;
@@ -37,7 +37,7 @@ absl::StatusOr<int> Status(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddStatus(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusArguments>();
   Command command =
       program.AddVerb("status", "How the recording of a running process goes",
                       [options](const Terminal& terminal) { return Status(*options, terminal); });

@@ -30,7 +30,7 @@ namespace {
 
 constexpr size_t kModulesShown = 10;
 
-struct Options {
+struct SymbolizeArguments {
   std::string file, output, root;
   std::vector<std::string> debug_dirs;
   bool debuginfod = false, force = false, json = false;
@@ -48,7 +48,7 @@ struct Result {
   std::vector<Unnamed> unnamed;  // most frames first
 };
 
-absl::Status CheckFolders(const Options& options) {
+absl::Status CheckFolders(const SymbolizeArguments& options) {
   std::vector<std::string> folders = options.debug_dirs;
   if (!options.root.empty()) folders.push_back(options.root);
   for (const std::string& folder : folders) {
@@ -62,7 +62,7 @@ absl::Status CheckFolders(const Options& options) {
 // The symbolizer with all that the options let it ask.
 class Names {
  public:
-  static absl::StatusOr<std::unique_ptr<Names>> Open(const Options& options) {
+  static absl::StatusOr<std::unique_ptr<Names>> Open(const SymbolizeArguments& options) {
     absl::Status status = CheckFolders(options);
     if (!status.ok()) return status;
     auto names = std::make_unique<Names>();
@@ -134,7 +134,7 @@ std::vector<Unnamed> WhyUnnamed(
   return unnamed;
 }
 
-absl::StatusOr<Result> CopyWithNames(const Options& options, const std::string& output,
+absl::StatusOr<Result> CopyWithNames(const SymbolizeArguments& options, const std::string& output,
                                      symbols::Symbolizer& symbolizer) {
   auto sink = format::FileSink(output, format::IfExists::kOverwrite);
   if (!sink.ok()) return sink.status();
@@ -155,7 +155,7 @@ absl::StatusOr<Result> CopyWithNames(const Options& options, const std::string& 
   return result;
 }
 
-void PrintText(const Options& options, const Result& result) {
+void PrintText(const SymbolizeArguments& options, const Result& result) {
   fmt::print("{} of {} named (was {})\n", Count(result.named), Plural(result.frames, "frame"),
              Count(result.named_before));
   fmt::print("{}: {} better than in {}\n", options.output, Plural(result.better, "frame"),
@@ -171,7 +171,7 @@ void PrintText(const Options& options, const Result& result) {
   }
 }
 
-void PrintAsJson(const Options& options, const Result& result) {
+void PrintAsJson(const SymbolizeArguments& options, const Result& result) {
   nlohmann::ordered_json out = NewJson("symbolize", options.file);
   out["output"] = options.output;
   out["frames"] = result.frames;
@@ -200,7 +200,7 @@ absl::Status CheckInput(const std::string& path) {
                    path, " -o FILE.gmt"));
 }
 
-absl::StatusOr<int> Symbolize(const Options& options) {
+absl::StatusOr<int> Symbolize(const SymbolizeArguments& options) {
   absl::Status input = CheckInput(options.file);
   if (!input.ok()) return input;
   auto names = Names::Open(options);
@@ -221,7 +221,7 @@ absl::StatusOr<int> Symbolize(const Options& options) {
 }  // namespace
 
 void AddSymbolize(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SymbolizeArguments>();
   Command command = program.AddVerb("symbolize", "Make a copy with better names of functions",
                                     [options](const Terminal&) { return Symbolize(*options); });
   command.Argument("FILE", &options->file, "a recording");

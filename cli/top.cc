@@ -30,11 +30,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kKeyWaitMs = 100;
 constexpr auto kLookForProcesses = std::chrono::seconds(2);
-constexpr auto kCollectorStarts = std::chrono::seconds(1);
+constexpr auto kStartPatience = std::chrono::seconds(1);
 constexpr auto kFirstAnswer = std::chrono::seconds(10);
 constexpr auto kPatience = std::chrono::seconds(5);
 
-struct Options {
+struct TopArguments {
   std::string pid;
   double interval = 1;
   bool once = false, json = false;
@@ -102,7 +102,7 @@ class Watched {
   std::map<std::string, Feed> feeds_;  // by session
 };
 
-absl::Status NothingToShow(const Options& options) {
+absl::Status NothingToShow(const TopArguments& options) {
   return absl::NotFoundError(
       options.pid.empty()
           ? "top: no process is being recorded. gpumemtrace list shows what waits; start one with: "
@@ -134,7 +134,7 @@ std::string Ask(const Watched& watched, const TopChoice& choice, TopAction actio
              : absl::StrCat("mark \"", choice.typed, "\" is in the recording");
 }
 
-absl::StatusOr<int> Print(const Options& options, Watched& watched, const Terminal& terminal) {
+absl::StatusOr<int> Print(const TopArguments& options, Watched& watched, const Terminal& terminal) {
   const auto deadline = Clock::now() + kFirstAnswer;
   while (!watched.AllHaveAnswered() && Clock::now() < deadline) {
     watched.Take();
@@ -181,14 +181,14 @@ absl::StatusOr<int> Show(Watched& watched, const Terminal& terminal) {
   }
 }
 
-absl::StatusOr<int> Top(const Options& options, const Terminal& terminal) {
+absl::StatusOr<int> Top(const TopArguments& options, const Terminal& terminal) {
   uint64_t pid = 0;
   if (!options.pid.empty() && (!absl::SimpleAtoi(options.pid, &pid) || pid == 0))
     return UsageError(absl::StrCat("top: ", options.pid, " is no number of a process"));
   if (options.interval < 0.1 || options.interval > 60)
     return UsageError("--interval: 0.1 to 60 seconds");
   Watched watched(pid, static_cast<uint32_t>(options.interval * 1000));
-  const auto deadline = Clock::now() + kCollectorStarts;
+  const auto deadline = Clock::now() + kStartPatience;
   while (watched.LookForProcesses(control::BY_LIVE) && watched.model().processes().empty() &&
          Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -202,7 +202,7 @@ absl::StatusOr<int> Top(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void AddTop(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopArguments>();
   Command command =
       program.AddVerb("top", "What recorded processes hold, while they run",
                       [options](const Terminal& terminal) { return Top(*options, terminal); });

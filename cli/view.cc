@@ -26,14 +26,14 @@ namespace {
 constexpr std::chrono::seconds kGrace{5}, kGraceOverSsh{120};
 constexpr int64_t kLastPort = 65535;
 
-struct Options {
+struct ViewArguments {
   std::vector<std::string> files;
   int64_t port = 0;
   std::string page;
   bool keep = false, no_browser = false, live = false;
 };
 
-absl::StatusOr<std::string> Page(const Options& options) {
+absl::StatusOr<std::string> Page(const ViewArguments& options) {
   if (options.page.empty()) {
     if (viewer::PageHtml().empty()) {
       return absl::FailedPreconditionError(std::string(viewer::PageMissing()));
@@ -65,7 +65,7 @@ void StopOnSignals(viewer::ViewServer* server) {
 }
 
 // The address is the first line, alone, for who reads it with a program.
-void TellAddress(const Options& options, const viewer::ViewServer& server) {
+void TellAddress(const ViewArguments& options, const viewer::ViewServer& server) {
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   const std::string browser = options.no_browser ? "" : BrowserCommand();
@@ -77,7 +77,7 @@ void TellAddress(const Options& options, const viewer::ViewServer& server) {
   PrintNote("and open the address above there");
 }
 
-absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const Options& options,
+absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const ViewArguments& options,
                                                                 const viewer::Backend& backend,
                                                                 const viewer::ViewOptions& view) {
   if (!options.live) return viewer::ViewServer::Start(options.files, backend, view);
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<viewer::ViewServer>> StartServer(const Options& o
   return viewer::ViewServer::StartLive(*std::move(processes), backend, view);
 }
 
-absl::StatusOr<int> View(const Options& options) {
+absl::StatusOr<int> View(const ViewArguments& options) {
   if (options.files.empty() && !options.live) {
     return UsageError("FILE is required; --live [PID] looks at a process that is being recorded");
   }
@@ -114,7 +114,7 @@ absl::StatusOr<int> View(const Options& options) {
 }  // namespace
 
 void AddView(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ViewArguments>();
   Command command = program.AddVerb("view", "The recording as a page in the browser",
                                     [options](const Terminal&) { return View(*options); });
   command.OptionalArguments("FILE", &options->files,

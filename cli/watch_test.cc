@@ -7,6 +7,8 @@
 #include <sstream>
 #include <thread>
 
+#include "format/units.h"
+
 namespace gmt::cli {
 namespace {
 

@@ -1,7 +1,8 @@
-# gmt_library(NAME HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
-# gmt_test(ROOM SRCS... DEPS...): the one test executable of a room, ROOM_test.
+# gmt_library(NAME [SEPARATE] HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
+# gmt_test(ROOM [SEPARATE] SRCS... DEPS...): the one test executable of a room, ROOM_test.
 # gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
 # gmt_fuzzer(NAME SRCS... DEPS...): a libFuzzer program, NAME_fuzz, in the preset `fuzz`.
+# SEPARATE: each source is compiled alone even with GMT_JOINED_UNITS (cmake/JoinedUnits.cmake).
 # Includes are written from the root of the tree; warnings come from the target gmt_warnings.
 
 option(GMT_STATIC_DEPENDENCIES "Link abseil, protobuf, fmt, spdlog and libstdc++ statically (the bundle)" OFF)
@@ -29,11 +30,14 @@ if(GMT_BUILD_FUZZERS)
 endif()
 
 function(gmt_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HDRS;SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SEPARATE" "" "HDRS;SRCS;DEPS")
   if(ARG_SRCS)
     add_library(gmt_${name} STATIC ${ARG_SRCS} ${ARG_HDRS})
     target_include_directories(gmt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(gmt_${name} PUBLIC ${ARG_DEPS} gmt_sanitize PRIVATE gmt_warnings)
+    if(NOT ARG_SEPARATE)
+      gmt_join_units(gmt_${name})
+    endif()
   else()
     add_library(gmt_${name} INTERFACE)
     target_include_directories(gmt_${name} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -46,10 +50,13 @@ function(gmt_test room)
   if(NOT GMT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SEPARATE" "" "SRCS;DEPS")
   add_executable(${room}_test ${ARG_SRCS})
   set_target_properties(${room}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main gmt_warnings gmt_sanitize)
+  if(NOT ARG_SEPARATE)
+    gmt_join_units(${room}_test)
+  endif()
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${room})
 endfunction()
 
@@ -61,6 +68,7 @@ function(gmt_benchmark room)
   add_executable(${room}_benchmark ${ARG_SRCS})
   set_target_properties(${room}_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmark)
   target_link_libraries(${room}_benchmark PRIVATE ${ARG_DEPS} benchmark::benchmark_main gmt_warnings)
+  gmt_join_units(${room}_benchmark)
 endfunction()
 
 function(gmt_fuzzer name)

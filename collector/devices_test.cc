@@ -10,6 +10,7 @@
 
 #include "collector/collector_fixture.h"
 #include "collector/fake_device_source.h"
+#include "format/units.h"
 
 namespace gmt::collector {
 namespace {
@@ -18,7 +19,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr uint64_t kMiB = 1 << 20, kGiB = uint64_t{1} << 30;
 constexpr char kUuid[] = "GPU-33333333-0000-0000-0000-000000000000";
 
 DeviceReading Used(uint64_t used) { return {80 * kGiB, used, kGiB, std::nullopt}; }

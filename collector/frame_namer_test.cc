@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kPatience = 60'000'000'000;
+constexpr uint64_t kNamingPatience = 60'000'000'000;
 
 class FrameNamerTest : public ::testing::Test {
  protected:
@@ -36,7 +36,7 @@ class FrameNamerTest : public ::testing::Test {
                               std::vector<symbols::FrameRequest> requests) {
     FrameNamer namer(std::move(options), cache);
     namer.Add(std::move(requests));
-    namer.WaitUntilDone(kPatience);
+    namer.WaitUntilDone(kNamingPatience);
     const gmt::Symbols names = namer.TakeNames(&definitions_);
     EXPECT_TRUE(namer.idle());
     return {names.line().begin(), names.line().end()};

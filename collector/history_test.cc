@@ -6,6 +6,8 @@
 #include <deque>
 #include <random>
 
+#include "format/units.h"
+
 namespace gmt::collector {
 namespace {
 

@@ -9,13 +9,13 @@
 
 #include "analysis/event_script.h"
 #include "analysis/leaks/leak_state.h"
+#include "format/units.h"
 
 namespace gmt::collector {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class LiveLeaksTest : public ::testing::Test {
  protected:

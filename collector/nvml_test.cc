@@ -10,6 +10,8 @@
 #include <fstream>
 #include <functional>
 
+#include "format/units.h"
+
 namespace gmt::collector {
 namespace {
 
@@ -19,7 +21,7 @@ using ::testing::IsEmpty;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr char kFirst[] = "GPU-302d7369-6d75-6c61-7465-642d67707500";
-constexpr char kSecond[] = "GPU-312d7369-6d75-6c61-7465-642d67707500";
+constexpr char kSecondUuid[] = "GPU-312d7369-6d75-6c61-7465-642d67707500";
 
 // Runs `body` where NVML says what `script` says.
 void WithScript(const std::string& script, const std::function<void()>& body) {
@@ -72,7 +74,7 @@ TEST(NvmlTest, MemoryAndProcessesOfTheDeviceWithThatUuid) {
   WithScript("device 1 total=80G reserved=1G process=12:2G process=13:-\n", [] {
     Nvml nvml(GMT_SIMULATED_NVML);
     ASSERT_TRUE(nvml.Open().ok());
-    const auto found = nvml.Find({kSecond, "0000:01:00.0"});
+    const auto found = nvml.Find({kSecondUuid, "0000:01:00.0"});
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(found->physical_index, 1u);
     EXPECT_EQ(found->compute_capability, "8.0");
@@ -94,7 +96,7 @@ TEST(NvmlTest, DeviceOfAnotherMachineIsNotFoundByItsBus) {
     EXPECT_TRUE(absl::IsNotFound(nvml.Find({"GPU-0", "0000:01:00.0"}).status()));
     const auto without_uuid = nvml.Find({"", "0000:02:00.0"});
     ASSERT_TRUE(without_uuid.ok());
-    EXPECT_EQ(without_uuid->uuid, kSecond);
+    EXPECT_EQ(without_uuid->uuid, kSecondUuid);
   });
 }
 

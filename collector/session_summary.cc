@@ -34,11 +34,6 @@ uint64_t Now(clockid_t clock) {
   return static_cast<uint64_t>(t.tv_sec) * kSecond + static_cast<uint64_t>(t.tv_nsec);
 }
 
-bool IsThisBoot(const Header& header) {
-  uint8_t boot_id[16] = {};
-  return session::ReadBootId(boot_id) && std::memcmp(boot_id, header.boot_id, sizeof(boot_id)) == 0;
-}
-
 // The time of the newest record, or of the session's beginning where there is none that can be
 // believed.
 uint64_t NewestNs(int fd, const Header& header) {
@@ -58,8 +53,8 @@ uint64_t NewestNs(int fd, const Header& header) {
 void TellAges(int fd, const Header& header, SessionSummary* s) {
   s->started_unix_ns = header.realtime_ns;
   const uint64_t newest = NewestNs(fd, header) - header.monotonic_ns;
-  const uint64_t now = IsThisBoot(header) ? Now(CLOCK_MONOTONIC) : Now(CLOCK_REALTIME);
-  const uint64_t began = IsThisBoot(header) ? header.monotonic_ns : header.realtime_ns;
+  const uint64_t now = session::IsThisBoot(header) ? Now(CLOCK_MONOTONIC) : Now(CLOCK_REALTIME);
+  const uint64_t began = session::IsThisBoot(header) ? header.monotonic_ns : header.realtime_ns;
   s->age_ns = now > began ? now - began : 0;
   s->idle_ns = s->age_ns > newest ? s->age_ns - newest : 0;
 }
@@ -100,7 +95,7 @@ SessionState StateOf(int fd, const Header& header) {
     return dormant ? SessionState::kDormant : SessionState::kUnattended;
   }
   if (collected || dormant) return SessionState::kCollected;
-  return IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
+  return session::IsThisBoot(header) ? SessionState::kOrphaned : SessionState::kOtherBoot;
 }
 
 }  // namespace
@@ -152,7 +147,7 @@ bool IsClaimed(int fd) {
 }
 
 bool ProcessIsGone(const Header& header) {
-  if (!IsThisBoot(header)) return true;
+  if (!session::IsThisBoot(header)) return true;
   return IsThisPidNamespace(header) && !Target(header, -1).IsAlive();
 }
 

@@ -45,11 +45,6 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-bool IsThisBoot(const session::Header& header) {
-  uint8_t boot_id[16] = {};
-  return session::ReadBootId(boot_id) && std::memcmp(boot_id, header.boot_id, sizeof(boot_id)) == 0;
-}
-
 // Field 3 (state) and field 52 (exit code) of a zombie's stat.
 std::optional<int> ZombieStatus(uint64_t pid) {
   const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
@@ -113,7 +108,7 @@ Target::Target(const session::Header& header, int inherited_pidfd)
       pid_ = PidOfPidfd(ReadFile(absl::StrCat("/proc/self/fdinfo/", pidfd_)));
     return;
   }
-  if (!IsThisBoot(header) || !is_of_this_namespace_) pid_ = 0;
+  if (!session::IsThisBoot(header) || !is_of_this_namespace_) pid_ = 0;
   if (!IsSameProcess()) return;
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid_), 0));
 }

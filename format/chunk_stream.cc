@@ -3,17 +3,9 @@
 #include <utility>
 
 #include "format/chunk_codec.h"
+#include "format/framing.h"
 
 namespace gmt::format {
-namespace {
-
-template <typename Message>
-bool Parse(std::string_view bytes, Message* message) {
-  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
-}  // namespace
-
 absl::Status ChunkStream::Next(std::vector<Delivery>* deliveries) {
   out_ = deliveries;
   const absl::StatusOr<FrameRecord> record = stream_.Next();
@@ -63,13 +55,13 @@ void ChunkStream::EndSegment() {
 
 void ChunkStream::TakeHeader(const FrameRecord& record) {
   Header header;
-  if (!Parse(record.body, &header)) return NoteDamage(record.offset, record.bytes, "header");
+  if (!ParseBytes(record.body, &header)) return NoteDamage(record.offset, record.bytes, "header");
   out_->push_back(std::move(header));
 }
 
 void ChunkStream::TakeChunk(const FrameRecord& record) {
   Chunk chunk;
-  if (!Parse(record.body, &chunk)) return NoteDamage(record.offset, record.bytes, "chunk");
+  if (!ParseBytes(record.body, &chunk)) return NoteDamage(record.offset, record.bytes, "chunk");
   TakeSequence(chunk, record);
   segment_.chunk_offsets.push_back(record.offset - segment_.offset);
   auto read = std::make_unique<ChunkRead>();
@@ -108,7 +100,7 @@ void ChunkStream::TakeEvents(const Chunk& chunk, ChunkRead* read) {
 void ChunkStream::TakeIndex(const FrameRecord& record) {
   gmt::Index index;
   segment_.index_offset = record.offset - segment_.offset;
-  segment_.index_is_right = Parse(record.body, &index) &&
+  segment_.index_is_right = ParseBytes(record.body, &index) &&
                             index.entry_size() == static_cast<int>(segment_.chunk_offsets.size());
   for (int at = 0; segment_.index_is_right && at < index.entry_size(); ++at) {
     segment_.index_is_right =

@@ -59,6 +59,12 @@ struct FramePrefix {
 // Nothing where `bytes` is too short or is no frame. `length` is not checked.
 std::optional<FramePrefix> ParseFramePrefix(std::string_view bytes);
 
+// Reads a protobuf message out of the body of a frame; false if it is damaged.
+template <typename Message>
+bool ParseBytes(std::string_view bytes, Message* message) {
+  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
 // The body of a whole frame, or nothing where its checksum or sync word is wrong.
 std::optional<std::string_view> CheckedBody(const FramePrefix& prefix, std::string_view frame);
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "format/frame_stream.h"
+#include "format/framing.h"
 #include "format/growing_parts.h"
 
 namespace gmt::format {
@@ -32,7 +33,7 @@ Header FirstHeader(ByteSource* source) {
     const auto record = frames.Next();
     if (!record.ok() || record->kind == FrameRecord::Kind::kEnd) break;
     if (record->kind != FrameRecord::Kind::kHeader) continue;
-    if (!header.ParseFromArray(record->body.data(), static_cast<int>(record->body.size())))
+    if (!ParseBytes(record->body, &header))
       header.Clear();
     break;
   }

@@ -19,6 +19,7 @@
 #include "format/byte_source.h"
 #include "format/chunk_codec.h"
 #include "format/frame_stream.h"
+#include "format/framing.h"
 #include "format/recording_writer.h"
 
 namespace gmt::format {
@@ -177,7 +178,7 @@ std::vector<Group> MeasureColumns(const std::string& path) {
     if (frame->kind != FrameRecord::Kind::kChunk) continue;
     Chunk chunk;
     gmt::Body body;
-    if (!chunk.ParseFromArray(frame->body.data(), static_cast<int>(frame->body.size()))) continue;
+    if (!ParseBytes(frame->body, &chunk)) continue;
     if (chunk.kind() != Chunk::EVENTS) continue;
     Check(UnpackBody(chunk, &body));
     for (Group& group : groups) Measure(body.events(), &group);

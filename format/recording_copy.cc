@@ -69,7 +69,7 @@ class Copier {
   absl::Status TakeChunk(std::string_view bytes) {
     Chunk chunk;
     if (!in_segment_ || index_ != nullptr ||
-        !chunk.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+        !ParseBytes(bytes, &chunk) ||
         chunk.seq() != next_seq_) {
       return NotWhole(path_);
     }
@@ -107,9 +107,7 @@ class Copier {
   absl::Status TakeIndex(const FrameRecord& record) {
     index_ = std::make_unique<gmt::Index>();
     index_offset_ = record.offset - source_begin_;
-    const bool good =
-        index_->ParseFromArray(record.body.data(), static_cast<int>(record.body.size()));
-    return good ? absl::OkStatus() : NotWhole(path_);
+    return ParseBytes(record.body, index_.get()) ? absl::OkStatus() : NotWhole(path_);
   }
 
   absl::Status EndSegment(uint64_t index_offset_of_footer) {

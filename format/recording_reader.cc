@@ -20,11 +20,6 @@ constexpr uint64_t kRecogniseBytes = 1u << 20;
 // From here on a thread is worth its start.
 constexpr uint64_t kReadAheadBytes = 1u << 22;
 
-template <typename Message>
-bool Parse(std::string_view bytes, Message* message) {
-  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
@@ -92,7 +87,7 @@ absl::Status RecordingReader::Impl::Begin() {
     const absl::StatusOr<FrameRecord> record = ahead.Next();
     if (!record.ok()) return record.status();
     if (record->kind == FrameRecord::Kind::kHeader) {
-      if (!Parse(record->body, &header_)) header_.Clear();
+      if (!ParseBytes(record->body, &header_)) header_.Clear();
       return CheckHeader();
     }
     if (record->kind == FrameRecord::Kind::kChunk)

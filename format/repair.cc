@@ -137,7 +137,7 @@ class Mender {
     Chunk chunk;
     gmt::Body body;
     // One that is whole and yet cannot be unpacked was written so, and no reader could use it.
-    if (!chunk.ParseFromArray(record.body.data(), static_cast<int>(record.body.size())) ||
+    if (!ParseBytes(record.body, &chunk) ||
         !UnpackBody(chunk, &body).ok()) {
       Lose(record, &gap_);
       gap_->what = "its content";

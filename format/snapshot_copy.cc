@@ -46,7 +46,7 @@ class Extractor {
  private:
   absl::Status TakeChunk(std::string_view bytes) {
     Chunk chunk;
-    if (!chunk.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    if (!ParseBytes(bytes, &chunk))
       return absl::OkStatus();
     switch (chunk.kind()) {
       case Chunk::DEFINITIONS:

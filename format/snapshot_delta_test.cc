@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/frame_stream.h"
+#include "format/framing.h"
 #include "format/live_columns.h"
 #include "format/random_events.h"
 #include "format/recording_fixture.h"
@@ -215,7 +216,7 @@ class RecordedSnapshotsTest : public RecordingFixture {
       if (!frame.ok() || frame->kind == FrameRecord::Kind::kEnd) return {};
       Chunk chunk;
       if (frame->kind != FrameRecord::Kind::kChunk) continue;
-      EXPECT_TRUE(chunk.ParseFromArray(frame->body.data(), static_cast<int>(frame->body.size())));
+      EXPECT_TRUE(ParseBytes(frame->body, &chunk));
       if (chunk.kind() != kind || before-- > 0) continue;
       FrameRecord found = *frame;
       found.body = {};

@@ -88,36 +88,36 @@ auto ValueIn(const Table& table, std::string_view name) -> std::optional<decltyp
 constexpr auto kNone = static_cast<Present>(0);
 
 template <typename Member>
-EventField Number(const char* key, Present bit, Member member) {
+EventField NumberField(const char* key, Present bit, Member member) {
   return {key, Type::kNumber, bit, member};
 }
-EventField Text(const char* key, uint32_t Event::*member) {
+EventField TextField(const char* key, uint32_t Event::*member) {
   return {key, Type::kText, kNone, member};
 }
 EventField Stack(const char* key, uint32_t Event::*member) {
   return {key, Type::kStack, kNone, member};
 }
 
-const EventField kTime = Number("t_ns", format::kHasTime, &Event::t_ns);
-const EventField kThread = Number("thread", format::kHasThread, &Event::thread);
-const EventField kHeap = Text("heap", &Event::heap);
+const EventField kTime = NumberField("t_ns", format::kHasTime, &Event::t_ns);
+const EventField kThread = NumberField("thread", format::kHasThread, &Event::thread);
+const EventField kHeap = TextField("heap", &Event::heap);
 const EventField kMemory = {"memory", Type::kMemory, kNone, &Event::memory};
-const EventField kDevice = Number("device", format::kHasDevice, &Event::device);
-const EventField kContext = Number("context", format::kHasContext, &Event::context);
-const EventField kAddress = Number("address", format::kHasAddress, &Event::address);
-const EventField kSize = Number("size", format::kHasSize, &Event::size);
+const EventField kDevice = NumberField("device", format::kHasDevice, &Event::device);
+const EventField kContext = NumberField("context", format::kHasContext, &Event::context);
+const EventField kAddress = NumberField("address", format::kHasAddress, &Event::address);
+const EventField kSize = NumberField("size", format::kHasSize, &Event::size);
 const EventField kStack = Stack("stack", &Event::stack);
-const EventField kStream = Number("stream", format::kHasStream, &Event::stream);
-const EventField kApi = Text("api", &Event::api);
-const EventField kDuration = Number("duration_ns", format::kHasDuration, &Event::duration_ns);
-const EventField kResult = Number("result", format::kHasResult, &Event::result);
-const EventField kPool = Number("pool", format::kHasPool, &Event::pool);
+const EventField kStream = NumberField("stream", format::kHasStream, &Event::stream);
+const EventField kApi = TextField("api", &Event::api);
+const EventField kDuration = NumberField("duration_ns", format::kHasDuration, &Event::duration_ns);
+const EventField kResult = NumberField("result", format::kHasResult, &Event::result);
+const EventField kPool = NumberField("pool", format::kHasPool, &Event::pool);
 const EventField kAllocated =
-    Number("total_allocated", format::kHasTotalAllocated, &Event::total_allocated);
+    NumberField("total_allocated", format::kHasTotalAllocated, &Event::total_allocated);
 const EventField kReserved =
-    Number("total_reserved", format::kHasTotalReserved, &Event::total_reserved);
-const EventField kFlags = Number("flags", format::kHasFlags, &Event::flags);
-const EventField kName = Text("name", &Event::name);
+    NumberField("total_reserved", format::kHasTotalReserved, &Event::total_reserved);
+const EventField kFlags = NumberField("flags", format::kHasFlags, &Event::flags);
+const EventField kName = TextField("name", &Event::name);
 
 std::vector<EventField> MakeFields(Family family) {
   switch (family) {
@@ -129,7 +129,7 @@ std::vector<EventField> MakeFields(Family family) {
               kContext,
               kAddress,
               kSize,
-              Number("requested", format::kHasRequested, &Event::requested),
+              NumberField("requested", format::kHasRequested, &Event::requested),
               kStack,
               Stack("forward_stack", &Event::forward_stack),
               kStream,
@@ -138,13 +138,13 @@ std::vector<EventField> MakeFields(Family family) {
               kDuration,
               kResult,
               kPool,
-              Number("handle", format::kHasHandle, &Event::handle),
-              Number("offset", format::kHasOffset, &Event::offset),
+              NumberField("handle", format::kHasHandle, &Event::handle),
+              NumberField("offset", format::kHasOffset, &Event::offset),
               kFlags,
               kAllocated,
               kReserved,
               kName,
-              Text("scope", &Event::scope)};
+              TextField("scope", &Event::scope)};
     case Family::kReturn:
       return {kTime,   kHeap,   kMemory, kDevice,   kContext, kAddress, kSize,      kStack,
               kStream, kThread, kApi,    kDuration, kResult,  kPool,    kAllocated, kReserved};
@@ -155,11 +155,11 @@ std::vector<EventField> MakeFields(Family family) {
               kDevice,
               kContext,
               kStream,
-              Number("object", format::kHasObject, &Event::object),
-              Text("action", &Event::action),
-              Number("value", format::kHasValue, &Event::value),
+              NumberField("object", format::kHasObject, &Event::object),
+              TextField("action", &Event::action),
+              NumberField("value", format::kHasValue, &Event::value),
               kName,
-              Number("priority", format::kHasPriority, &Event::priority),
+              NumberField("priority", format::kHasPriority, &Event::priority),
               kFlags,
               kStack,
               kThread,
@@ -169,11 +169,11 @@ std::vector<EventField> MakeFields(Family family) {
     case Family::kNote:
       return {kTime,
               kName,
-              Number("index", format::kHasIndex, &Event::index),
-              Text("domain", &Event::domain),
-              Number("range", format::kHasRange, &Event::range),
-              Number("color", format::kHasColor, &Event::color),
-              Text("text", &Event::text),
+              NumberField("index", format::kHasIndex, &Event::index),
+              TextField("domain", &Event::domain),
+              NumberField("range", format::kHasRange, &Event::range),
+              NumberField("color", format::kHasColor, &Event::color),
+              TextField("text", &Event::text),
               kDevice,
               kStack,
               kThread};

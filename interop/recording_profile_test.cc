@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 #include "proto/pprof.pb.h"
 
 namespace gmt::interop {
@@ -16,7 +17,6 @@ namespace {
 using analysis::EventScript;
 using ::testing::HasSubstr;
 
-constexpr int64_t kMiB = 1 << 20;
 
 std::string Unzipped(const std::string& zipped) {
   z_stream stream = {};

@@ -9,6 +9,7 @@
 #include "interop/pickle_json.h"
 #include "interop/torch_import_begin.h"
 #include "interop/torch_import_events.h"
+#include "interop/torch_import_fields.h"
 #include "interop/torch_import_view.h"
 
 namespace gmt::interop {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr char kImportedFrom[] = "torch snapshot";
 constexpr char kInexact[] = "the history and the final state contradict each other";
-constexpr int64_t kNsPerUs = 1000;
 constexpr size_t kMaxSettings = 1000;
 constexpr JsonLimits kSettingLimits = {.depth = 8, .values = 1000, .text = 64 << 10};
 

@@ -14,7 +14,6 @@ using Action = SnapshotEvent::Action;
 using Type = PickleValue::Type;
 
 constexpr uint32_t kOutOfMemoryResult = 2;  // cudaErrorMemoryAllocation
-constexpr int64_t kNsPerUs = 1000;
 // Pages of expandable segments, of the pools for small and for large blocks (kSmallBuffer and
 // kLargeBuffer of PyTorch's allocator).
 constexpr uint64_t kSmallPage = 2 << 20, kLargePage = 20 << 20;

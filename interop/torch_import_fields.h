@@ -20,6 +20,8 @@ inline void SetStream(std::optional<uint64_t> stream, format::Event* event) {
   event->present |= format::kHasStream;
 }
 
+inline constexpr int64_t kNsPerUs = 1000;
+
 inline void SetRange(uint64_t address, uint64_t size, format::Event* event) {
   event->address = address;
   event->size = size;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "format/random_events.h"
+#include "format/units.h"
 #include "interop/torch_fixture.h"
 
 namespace gmt::interop {
@@ -15,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBase = uint64_t{1} << 40;
 
 class TorchModelTest : public ::testing::Test {

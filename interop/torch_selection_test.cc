@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "format/units.h"
 #include "interop/torch_fixture.h"
 
 namespace gmt::interop {
@@ -12,18 +13,17 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kBase = uint64_t{1} << 40;
-constexpr int64_t kMs = 1'000'000;
+constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
+constexpr int64_t kMillisecond = 1'000'000;
 
 // One segment; 8 blocks of 1..8 times 512 bytes, each freed at once; one that stays.
 analysis::EventScript Steps() {
   analysis::EventScript script;
-  script.Alloc(kBase, 2 * kMiB);       // 1 ms
-  script.Block(kBase + kMiB, 512);     // 2 ms
+  script.Alloc(kFirstAddress, 2 * kMiB);       // 1 ms
+  script.Block(kFirstAddress + kMiB, 512);     // 2 ms
   for (uint64_t i = 1; i <= 8; ++i) {  // 3 ms, 4 ms; ...
-    script.Block(kBase, 512 * i);
-    script.FreeBlock(kBase);
+    script.Block(kFirstAddress, 512 * i);
+    script.FreeBlock(kFirstAddress);
   }
   return script;
 }
@@ -81,7 +81,7 @@ TEST(TorchSelectionTest, WhatIsHeldAtTheEndIsToldWhateverTheLimit) {
 
 TEST(TorchSelectionTest, WindowBeginsInTheStateThatWasThereThen) {
   TorchSelection selection;
-  selection.window = {4 * kMs, 6 * kMs};
+  selection.window = {4 * kMillisecond, 6 * kMillisecond};
   const ToldTrace told = Told(Steps(), selection);
   // The free of the first block, the second block and its free.
   EXPECT_THAT(told.Actions(), ElementsAre("free_requested", "free_completed", "alloc",
@@ -92,7 +92,7 @@ TEST(TorchSelectionTest, WindowBeginsInTheStateThatWasThereThen) {
 
 TEST(TorchSelectionTest, WindowEndsInTheStateThatWasThereThen) {
   TorchSelection selection;
-  selection.window.to_ns = 3 * kMs;
+  selection.window.to_ns = 3 * kMillisecond;
   const ToldTrace told = Told(Steps(), selection);
   EXPECT_THAT(told.events, SizeIs(3));
   EXPECT_THAT(told.segments[0].blocks, SizeIs(4));  // block, free, block, free
@@ -100,7 +100,7 @@ TEST(TorchSelectionTest, WindowEndsInTheStateThatWasThereThen) {
 
 TEST(TorchSelectionTest, WindowBehindTheEndHasTheStateAndNoEvents) {
   TorchSelection selection;
-  selection.window.from_ns = 1000 * kMs;
+  selection.window.from_ns = 1000 * kMillisecond;
   const ToldTrace told = Told(Steps(), selection);
   EXPECT_THAT(told.events, IsEmpty());
   EXPECT_THAT(told.segments, SizeIs(1));
@@ -117,8 +117,8 @@ TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
     sloppy.AddTo(script, 60);
     const analysis::Trace trace = script.Build();
     TorchSelection before, after;
-    before.window.to_ns = 61 * kMs;
-    after.window.from_ns = 61 * kMs + 1;
+    before.window.to_ns = 61 * kMillisecond;
+    after.window.from_ns = 61 * kMillisecond + 1;
     const TorchCheck begin = TellTrace(trace, after).Check();
     const TorchCheck end(TellTrace(trace, before).segments);
     ASSERT_THAT(begin.problems(), IsEmpty());

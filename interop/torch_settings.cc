@@ -7,12 +7,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "format/units.h"
 #include "nlohmann/json.hpp"
 
 namespace gmt::interop {
 namespace {
-
-constexpr int64_t kMiB = 1 << 20;
 
 bool ParseBool(std::string_view value, bool* out) {
   if (value != "True" && value != "False") return false;
@@ -23,8 +22,8 @@ bool ParseBool(std::string_view value, bool* out) {
 bool ParseMiB(std::string_view value, int64_t* out) {
   int64_t number = 0;
   if (!absl::SimpleAtoi(absl::string_view(value.data(), value.size()), &number)) return false;
-  if (number < 0 || number > INT64_MAX / kMiB) return false;
-  *out = number * kMiB;
+  if (number < 0 || number > INT64_MAX / int64_t{kMiB}) return false;
+  *out = number * int64_t{kMiB};
   return true;
 }
 

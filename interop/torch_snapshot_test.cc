@@ -8,14 +8,14 @@
 #include <sstream>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::interop {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kBase = uint64_t{1} << 40;
+constexpr uint64_t kReserved = uint64_t{1} << 40;
 
 class TorchSnapshotTest : public ::testing::Test {
  protected:
@@ -37,12 +37,12 @@ class TorchSnapshotTest : public ::testing::Test {
 };
 
 TEST_F(TorchSnapshotTest, RawAllocationIsASegmentWithOneBlock) {
-  script_.Alloc(kBase, kMiB, {"load"});
+  script_.Alloc(kReserved, kMiB, {"load"});
   TorchSnapshotSummary summary = Write();
   EXPECT_EQ(summary.events, 2u);  // segment_alloc, alloc
   EXPECT_EQ(summary.segments, 1u);
   EXPECT_EQ(summary.blocks, 1u);
-  script_.Free(kBase);
+  script_.Free(kReserved);
   summary = Write();
   EXPECT_EQ(summary.events, 5u);  // and free_requested, free_completed, segment_free
   EXPECT_EQ(summary.segments, 0u);
@@ -50,10 +50,10 @@ TEST_F(TorchSnapshotTest, RawAllocationIsASegmentWithOneBlock) {
 
 TEST_F(TorchSnapshotTest, ExpandableSegmentsAreMappedAndUnmapped) {
   script_.Create(7, 2 * kMiB);
-  script_.Map(kBase, 2 * kMiB, 7);
-  script_.Block(kBase, kMiB);
-  script_.FreeBlock(kBase);
-  script_.Unmap(kBase, 2 * kMiB);
+  script_.Map(kReserved, 2 * kMiB, 7);
+  script_.Block(kReserved, kMiB);
+  script_.FreeBlock(kReserved);
+  script_.Unmap(kReserved, 2 * kMiB);
   script_.Release(7);
   EXPECT_EQ(Write().events, 5u);  // map, alloc, free_requested, free_completed, unmap
   EXPECT_THAT(bytes_, HasSubstr("segment_unmap"));
@@ -69,14 +69,14 @@ TEST_F(TorchSnapshotTest, WhatHasNoPlaceInTheFormatIsCounted) {
   script_.Pinned(0x1000, 512);
   script_.Create(7, 2 * kMiB);
   script_.Create(8, 2 * kMiB);
-  script_.Map(kBase, 2 * kMiB, 8);
+  script_.Map(kReserved, 2 * kMiB, 8);
   const TorchSnapshotSummary summary = Write();
   EXPECT_EQ(summary.host_bytes_left_out, 512u);
   EXPECT_EQ(summary.unmapped_bytes_left_out, 2 * kMiB);
 }
 
 TEST_F(TorchSnapshotTest, StacksCostTheirFramesOnce) {
-  for (uint64_t i = 0; i < 1000; ++i) script_.Alloc(kBase + i * kMiB, kMiB, {"load", "main"});
+  for (uint64_t i = 0; i < 1000; ++i) script_.Alloc(kReserved + i * kMiB, kMiB, {"load", "main"});
   Write();
   const size_t first = bytes_.find("/src/main.py");
   ASSERT_NE(first, std::string::npos);

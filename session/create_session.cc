@@ -20,7 +20,7 @@ namespace {
 // stat and fstat by number: as functions they would ask for glibc 2.33.
 
 constexpr long kTmpfsMagic = 0x01021994;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kFilePage = 4096;
 
 // Lays the sections out behind one another, each on a page of its own, and last those that grow.
 // Returns the file's size.
@@ -28,7 +28,7 @@ uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   uint64_t offset = kControlOffset + sizeof(Control);
   const auto place = [&](SectionId id, uint64_t stride, uint64_t count) {
     sections[id] = {offset, stride, count};
-    offset += (stride * count + kPage - 1) / kPage * kPage;
+    offset += (stride * count + kFilePage - 1) / kFilePage * kFilePage;
   };
   place(kInfo, 1, sizes.info_bytes);
   place(kRing, sizeof(Slot), sizes.ring);

@@ -179,4 +179,9 @@ bool ReadBootId(uint8_t (&boot_id)[16]) {
   return nibble == 32;
 }
 
+bool IsThisBoot(const Header& header) {
+  uint8_t boot_id[16] = {};
+  return ReadBootId(boot_id) && memcmp(boot_id, header.boot_id, sizeof(boot_id)) == 0;
+}
+
 }  // namespace gmt::session

@@ -119,6 +119,8 @@ const char* CheckHeader(const Header& header, uint64_t file_size);
 uint64_t StartTicks(uint64_t pid);
 // The kernel's boot id; false where it cannot be read.
 bool ReadBootId(uint8_t (&boot_id)[16]);
+// Whether the session was created since the machine last started.
+bool IsThisBoot(const Header& header);
 
 }  // namespace gmt::session
 

@@ -24,7 +24,7 @@ using ::testing::Optional;
 
 namespace fs = std::filesystem;
 
-using Symbols = std::vector<ResolvedSymbol>;
+using SymbolList = std::vector<ResolvedSymbol>;
 
 class SymbolCacheTest : public ::testing::Test {
  protected:
@@ -47,7 +47,7 @@ class SymbolCacheTest : public ::testing::Test {
   }
 
   fs::path dir_;
-  const Symbols inlined_ = {
+  const SymbolList inlined_ = {
       {"f(int)", "/src/f.cc", 7}, {"g", "", 0}, {"", "/src/only_a_line.cc", 3}};
 };
 
@@ -86,7 +86,7 @@ TEST_F(SymbolCacheTest, TwoProcessesSeeEachOthersEntries) {
 
 TEST_F(SymbolCacheTest, OldestModulesGoWhereThereIsTooMuch) {
   constexpr uint64_t kLimit = 1 << 20;
-  const Symbols big = {{std::string(1000, 'f'), "", 1}};
+  const SymbolList big = {{std::string(1000, 'f'), "", 1}};
   auto cache = Open(kLimit);
   for (int module = 0; module < 40; ++module) {
     for (uint64_t address = 0; address < 100; ++address) {
@@ -157,7 +157,7 @@ TEST_F(SymbolCacheTest, ScribbledBytesNeverGiveAnotherName) {
     for (uint64_t a = 0; a < 500; ++a) {
       const auto found = (*cache)->Find("libc", a);
       if (found) {
-        EXPECT_EQ(*found, (Symbols{{absl::StrCat("f", a), "", 1}})) << "seed " << seed;
+        EXPECT_EQ(*found, (SymbolList{{absl::StrCat("f", a), "", 1}})) << "seed " << seed;
       }
     }
   }
@@ -168,7 +168,7 @@ TEST_F(SymbolCacheTest, ScribbledBytesNeverGiveAnotherName) {
 TEST_F(SymbolCacheTest, ManyProcessesOfWhichSomeAreKilled) {
   constexpr int kProcesses = 8;
   const auto names = [](int module, uint64_t address) {
-    return Symbols{
+    return SymbolList{
         {absl::StrCat("f", module, ".", address), "/src/f.cc", static_cast<int>(address)}};
   };
   std::vector<pid_t> children;
@@ -236,7 +236,7 @@ TEST_F(SymbolCacheTest, EnvironmentSaysWhereAndWhether) {
 
 class CachedSymbolizerTest : public SymbolCacheTest {
  protected:
-  Symbols Resolve(const fs::path& library, uint64_t* hits = nullptr) {
+  SymbolList Resolve(const fs::path& library, uint64_t* hits = nullptr) {
     auto cache = Open();
     SymbolizerOptions options;
     options.cache = cache.get();
@@ -252,7 +252,7 @@ class CachedSymbolizerTest : public SymbolCacheTest {
 
 TEST_F(CachedSymbolizerTest, SecondProcessGetsTheSameAnswerWithoutLooking) {
   uint64_t hits = 0;
-  const Symbols first = Resolve(Built("full/sample.so"), &hits);
+  const SymbolList first = Resolve(Built("full/sample.so"), &hits);
   ASSERT_EQ(first.size(), 3u);
   EXPECT_EQ(hits, 0u);
   EXPECT_EQ(Resolve(Built("full/sample.so"), &hits), first);

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -19,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr int64_t kMiB = 1 << 20;
 
 // A recording, and what is examined of it.
 class Recording {

@@ -14,11 +14,8 @@
 namespace gmt::analysis {
 namespace {
 
-// c10/cuda/CUDACachingAllocator.cpp: requests up to kSmallSize are of the small pool; expandable
-// segments are mapped in pages of kSmallBuffer and kLargeBuffer.
+// c10/cuda/CUDACachingAllocator.cpp: requests up to kSmallSize are of the small pool.
 constexpr uint64_t kSmallRequestBytes = 1 << 20;
-constexpr uint64_t kSmallPageBytes = 2 << 20;
-constexpr uint64_t kLargePageBytes = 20 << 20;
 
 // The stream with most memory: the one whose requests are likeliest.
 std::optional<uint64_t> BusiestStream(const std::vector<SegmentMap>& segments) {
@@ -146,7 +143,7 @@ class Fragments {
   // The free pieces of a stream's pool end to end, in whole pages.
   void FindExpandableGain() {
     for (const auto& [pool, bytes] : free_) {
-      const uint64_t page = pool.second ? kSmallPageBytes : kLargePageBytes;
+      const uint64_t page = pool.second ? kSmallSegmentBytes : kLargePageBytes;
       result_.expandable_bytes += bytes / page * page;
     }
   }

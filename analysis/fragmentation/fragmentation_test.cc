@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -12,7 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kA = 0x10000000, kB = 0x40000000, kC = 0x80000000;
 
 class FragmentationTest : public ::testing::Test {

@@ -6,11 +6,8 @@
 namespace gmt::analysis {
 namespace {
 
-// c10/cuda/CUDACachingAllocator.cpp: kSmallSize, kSmallBuffer, kLargeBuffer. Expandable segments have
-// pages of the buffers' sizes.
+// c10/cuda/CUDACachingAllocator.cpp: kSmallSize.
 constexpr uint64_t kSmallBlockBytes = 1 << 20;
-constexpr uint64_t kSmallSegmentBytes = 2 << 20;
-constexpr uint64_t kLargePageBytes = 20 << 20;
 // More than any device has: sums of damaged sizes must stay in 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 // Captures that may be under way at once.

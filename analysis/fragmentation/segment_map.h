@@ -24,6 +24,11 @@
 
 namespace gmt::analysis {
 
+// What PyTorch's allocator asks the driver for at a time, by the size of the request
+// (c10/cuda/CUDACachingAllocator.cpp: kSmallBuffer, kLargeBuffer), and the pages of expandable segments.
+inline constexpr uint64_t kSmallSegmentBytes = 2 << 20;
+inline constexpr uint64_t kLargePageBytes = 20 << 20;
+
 struct Piece {
   enum Kind : uint8_t { kLive, kFree, kAwaiting, kReleasable };
   Kind kind = kLive;

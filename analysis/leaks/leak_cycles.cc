@@ -9,8 +9,7 @@ namespace {
 constexpr size_t kEpochs = 200;
 constexpr Step kLeastEventsOfEpoch = 20;
 constexpr uint64_t kLifetimesOfEpoch = 50;
-constexpr double kLow = 0.05, kHigh = 0.5;  // of the way from the least to the most of a stretch
-constexpr size_t kStretches = 20;           // in which low water is looked for, each for itself
+constexpr size_t kLowWaterStretches = 20;           // in which low water is looked for, each for itself
 
 bool Counts(const Rows& rows, RowId row) {
   return !rows.IsRegion(row) && rows.heap[row] != kHostHeap &&
@@ -48,15 +47,15 @@ std::vector<Cycle> LowWaters(const Trace& trace) {
   std::vector<Cycle> cycles;
   Step begin = 0;
   bool was_high = false;
-  for (size_t stretch = 0; stretch < kStretches; ++stretch) {
-    const size_t from = held.size() * stretch / kStretches;
-    const size_t to = held.size() * (stretch + 1) / kStretches;
+  for (size_t stretch = 0; stretch < kLowWaterStretches; ++stretch) {
+    const size_t from = held.size() * stretch / kLowWaterStretches;
+    const size_t to = held.size() * (stretch + 1) / kLowWaterStretches;
     if (from == to) continue;
     const auto [least, most] = std::minmax_element(held.begin() + static_cast<std::ptrdiff_t>(from),
                                                    held.begin() + static_cast<std::ptrdiff_t>(to));
     const auto range = static_cast<double>(*most - *least);
-    const double low = static_cast<double>(*least) + kLow * range;
-    const double high = static_cast<double>(*least) + kHigh * range;
+    const double low = static_cast<double>(*least) + kLowShare * range;
+    const double high = static_cast<double>(*least) + kHighShare * range;
     for (size_t i = from; i < to; ++i) {
       const auto now = static_cast<double>(held[i]);
       was_high |= now >= high;

@@ -26,6 +26,8 @@ struct LeakCycles {
 // From one low-water mark to the next; fewer than kLeastLowWaters are none.
 std::vector<Cycle> LowWaters(const Trace& trace);
 inline constexpr size_t kLeastLowWaters = 100;
+// Low and high water, as shares of the way from the least to the most that a stretch holds.
+inline constexpr double kLowShare = 0.05, kHighShare = 0.5;
 
 // Parts with equally many births and deaths, each many lifetimes of a block long.
 std::vector<Cycle> EqualParts(const Trace& trace);

@@ -7,6 +7,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/leaks/leak_answer.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class LeakStateTest : public ::testing::Test {
  protected:

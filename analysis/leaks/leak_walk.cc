@@ -6,7 +6,6 @@
 namespace gmt::analysis {
 namespace {
 
-constexpr size_t kRecentCycles = 10;
 
 class Walker {
  public:

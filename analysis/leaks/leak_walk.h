@@ -22,6 +22,9 @@
 
 namespace gmt::analysis {
 
+// The last cycles of a run, whose blocks are still to be freed by the next ones.
+inline constexpr size_t kRecentCycles = 10;
+
 struct LeakWalk {
   LeakDetector detector;
   std::map<int32_t, SiteHistory> segments;   // by device: what frameworks' allocators took

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/leaks/leak_walk.h"
+
 
 namespace gmt::analysis {
 namespace {
 
 constexpr size_t kFirstLook = 512;  // entries of the journal
 constexpr double kLookAgain = 1.25;
-constexpr size_t kRecentCycles = 10, kMostPeriods = 2048;
+constexpr size_t kMostPeriods = 2048;
 constexpr uint64_t kLeastSilence = 1 << 16;  // steps
 constexpr double kSilence = 20;              // cycles
 constexpr double kMoreTime = 1.25;
-constexpr double kLow = 0.05, kHigh = 0.5;  // as in leak_cycles.cc
 
 bool IsOnDevice(const Piece& piece) {
   return piece.heap == kDriverHeap && piece.device != kHostDevice && piece.memory != MANAGED;
@@ -319,8 +320,8 @@ void LeakWatcher::EndWhereLittleIsHeld() {
   level_.most = std::max(level_.most, held);
   if (++level_.steps >= rule_.length) {
     const auto range = static_cast<double>(level_.most - level_.least);
-    level_.low = static_cast<double>(level_.least) + kLow * range;
-    level_.high = static_cast<double>(level_.least) + kHigh * range;
+    level_.low = static_cast<double>(level_.least) + kLowShare * range;
+    level_.high = static_cast<double>(level_.least) + kHighShare * range;
     level_.least = UINT64_MAX;
     level_.most = level_.steps = 0;
   }

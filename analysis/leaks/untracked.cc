@@ -12,8 +12,8 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kLeastParts = 12;  // with samples, behind burn-in
-constexpr double kRising = 0.35, kFalls = 0.2, kLaterHalf = 0.4;
-constexpr double kLeastGrowth = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
+constexpr double kRisingSamples = 0.35, kFallingBytes = 0.2, kLaterBytes = 0.4;
+constexpr double kLeastBytes = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
 
 bool IsOnDevice(const Rows& rows, RowId row) {
   return rows.heap[row] == kDriverHeap && rows.device[row] != kHostDevice &&
@@ -92,8 +92,8 @@ std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, si
   const Rises rises = RisesOf(late);
   const double grown = late.back() - late.front();
   const double later = late.back() - late[late.size() / 2];
-  if (grown < kLeastGrowth || rises.down > kFalls * rises.up ||
-      rises.rising < kRising * rises.pairs || later < kLaterHalf * (grown - later))
+  if (grown < kLeastBytes || rises.down > kFallingBytes * rises.up ||
+      rises.rising < kRisingSamples * rises.pairs || later < kLaterBytes * (grown - later))
     return std::nullopt;
   // Parts without a sample are left out, so an index is a little more than one part.
   const double parts_per_index =

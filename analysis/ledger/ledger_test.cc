@@ -8,6 +8,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -17,7 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kOurs = 12;
 
 int64_t SumOf(const Ledger& ledger) {

@@ -6,11 +6,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/recorded_time.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 // Contexts and code of one process on one device, of which the largest seen is about this.
 constexpr uint64_t kContextBytes = 1024 * kMiB;
 // The driver's answer belongs to a failure that is at most so much later.

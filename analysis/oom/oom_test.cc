@@ -8,6 +8,7 @@
 #include "analysis/event_script.h"
 #include "analysis/failures.h"
 #include "analysis/oom/evidence.h"
+#include "format/units.h"
 
 namespace gmt::analysis {
 namespace {
@@ -18,7 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kTotal = 1024 * kMiB;
 constexpr uint64_t kA = 0x10000000, kB = 0x80000000, kC = 0xf0000000;
 

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kStopPatience(500);
+constexpr milliseconds kStopForCallPatience(500);
 constexpr uint64_t kWaitForUsNs = 1'000'000'000;
 
 // All signals but those that tell of an error of the thread itself.
@@ -150,7 +150,7 @@ absl::Status RemoteCall::AwaitReturn() {
 void RemoteCall::Restore() {
   const pid_t id = found_.thread->id();
   auto thread = TracedThread::Seize(id);
-  if (!thread.ok() || !(*thread)->Stop(kStopPatience)) return;
+  if (!thread.ok() || !(*thread)->Stop(kStopForCallPatience)) return;
   request_.on_stage(Stage::kStoppedAgain);
   Registers now;
   if (!ReadRegisters(id, &now)) return;

@@ -10,15 +10,10 @@ constexpr uint64_t kPage = 4096;
 constexpr uint32_t kMaxSymbols = 1 << 20;  // what is more is damage
 constexpr uint64_t kMaxNames = 64 << 20;
 constexpr uint32_t kMaxChain = 4096;  // linkers make chains of a few
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-#endif
 
 bool IsOurs(const Elf64_Ehdr& header) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kThisMachine &&
          header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phnum <= 128;
 }
 

@@ -24,6 +24,13 @@
 
 namespace gmt::inject {
 
+// What an ELF file says that this machine can run (e_machine).
+#if defined(__aarch64__)
+inline constexpr uint16_t kThisMachine = EM_AARCH64;
+#else
+inline constexpr uint16_t kThisMachine = EM_X86_64;
+#endif
+
 // Bytes between the end of a library's code and the end of its last page.
 struct CodeTail {
   uint64_t address = 0;

@@ -17,15 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "collector/inject/proc_file.h"
+#include "collector/inject/remote_image.h"
 
 namespace gmt::inject {
 namespace {
-
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-#endif
 
 std::string Proc(pid_t pid, const char* name) { return absl::StrCat("/proc/", pid, "/", name); }
 
@@ -105,7 +100,7 @@ ProgramKind KindOf(int fd, const std::string& program, const MemoryMap& map,
   if (!ReadAt(fd, 0, &header, sizeof(header)) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return ProgramKind::kUnknown;
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return ProgramKind::k32Bit;
-  if (header.e_machine != kMachine) return ProgramKind::kOtherMachine;
+  if (header.e_machine != kThisMachine) return ProgramKind::kOtherMachine;
   *interpreter = ReadInterpreter(fd, header);
   if (std::any_of(map.begin(), map.end(), IsLibc))
     return interpreter->empty() && !IsLoaderItself(program) ? ProgramKind::kHosted

@@ -82,7 +82,7 @@ bool FindCfa(const CallFrame& frame, uint64_t pc, Symbol* cfa) {
              kPlus, *cfa, SymbolicMachine::Constant(static_cast<uint64_t>(frame.cfa_offset)), cfa);
 }
 
-bool IsAligned(int64_t number) { return (number & 7) == 0; }
+bool IsWordOffset(int64_t number) { return (number & 7) == 0; }
 
 bool IsKernelContext(const CallFrame& frame, uint64_t pc, const Symbol& cfa) {
   const auto saved_at = [&](uint32_t which, int64_t offset) {
@@ -104,11 +104,11 @@ Rule WithSavedBp(const CallFrame& frame, uint64_t pc, Rule rule) {
     case Saved::kUndefined:
       return rule;
     case Saved::kAtCfa:
-      return bp.number < 0 && IsAligned(bp.number) ? rule.WithBpAtCfa(bp.number)
+      return bp.number < 0 && IsWordOffset(bp.number) ? rule.WithBpAtCfa(bp.number)
                                                    : Rule::OfShape(Rule::kSlow);
     case Saved::kAt:
       if (Evaluate(frame, bp.expression, pc, &s) && s.form == Symbol::kRegister && s.is_bp &&
-          IsAligned(s.offset)) {
+          IsWordOffset(s.offset)) {
         return rule.WithBpAtBp(s.offset);
       }
       [[fallthrough]];
@@ -126,13 +126,13 @@ Rule ToRule(const CallFrame& frame, uint64_t pc) {
   const SavedRegister& caller = frame.registers[kRegisterReturn];
   if (known && IsKernelContext(frame, pc, cfa)) return Rule::OfShape(Rule::kSignal);
   if (caller.how == Saved::kUndefined) {
-    const bool simple = known && cfa.form == Symbol::kRegister && IsAligned(cfa.offset);
+    const bool simple = known && cfa.form == Symbol::kRegister && IsWordOffset(cfa.offset);
     const Rule rule = simple ? Rule::At(Rule::kOutermost, cfa.is_bp, cfa.offset, 0) : slow;
     return rule == slow ? Rule::OfShape(Rule::kOutermost) : rule;
   }
   if (!known || frame.is_signal_frame || frame.registers[kRegisterSp].how != Saved::kNot ||
-      caller.how != Saved::kAtCfa || caller.number != -8 || !IsAligned(cfa.offset) ||
-      !IsAligned(cfa.addend)) {
+      caller.how != Saved::kAtCfa || caller.number != -8 || !IsWordOffset(cfa.offset) ||
+      !IsWordOffset(cfa.addend)) {
     return slow;
   }
   const Rule rule = Rule::At(cfa.form == Symbol::kMemory ? Rule::kLoaded : Rule::kPlain, cfa.is_bp,

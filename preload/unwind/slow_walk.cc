@@ -46,7 +46,7 @@ class Machine {
   StackRange* const range_;
 };
 
-bool IsAligned(uint64_t address) { return (address & 7) == 0; }
+bool IsWordAligned(uint64_t address) { return (address & 7) == 0; }
 
 }  // namespace
 
@@ -126,12 +126,12 @@ bool SlowWalk::StepByTables(const CallFrame& tables, NativeFrame* frame) {
   if (!FindCfa(tables, &cfa)) {
     return EndWith(outermost ? WalkEnd::kOutermost : WalkEnd::kTruncated, frame);
   }
-  if (IsAligned(cfa) && (cfa > sp() || tables.is_signal_frame)) frame->cfa = cfa;
+  if (IsWordAligned(cfa) && (cfa > sp() || tables.is_signal_frame)) frame->cfa = cfa;
   if (outermost) return EndWith(WalkEnd::kOutermost, frame);
   SlowWalk caller = *this;
   caller.known_ &= ~(1u << kRegisterReturn);
-  if (!IsAligned(cfa) || !FindCallers(tables, cfa, &caller) ||
-      (caller.known_ >> kRegisterReturn & 1) == 0 || !IsAligned(caller.sp())) {
+  if (!IsWordAligned(cfa) || !FindCallers(tables, cfa, &caller) ||
+      (caller.known_ >> kRegisterReturn & 1) == 0 || !IsWordAligned(caller.sp())) {
     return EndWith(WalkEnd::kTruncated, frame);
   }
   if (tables.is_signal_frame) {

@@ -13,7 +13,7 @@
 namespace gmt::viewer {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
 class TileBuilder {
  public:
@@ -31,7 +31,7 @@ class TileBuilder {
     if (blocks.pending[row] != 0) flags |= kPending;
     tile_.row.push_back(row);
     tile_.start.push_back(parts_.axes.PositionOf(axis_, birth));
-    tile_.end.push_back(is_never ? kNever : parts_.axes.PositionOf(axis_, death));
+    tile_.end.push_back(is_never ? kNoEnd : parts_.axes.PositionOf(axis_, death));
     tile_.size.push_back(static_cast<double>(blocks.size[row]));
     tile_.place.push_back(place);
     tile_.stack.push_back(stack);
@@ -108,7 +108,7 @@ std::vector<AddressSpace> SpacesOf(const IndexParts& parts, const BlockQuery& qu
       if (life.birth > last || life.death <= first) continue;
       const double from = parts.axes.PositionOf(query.window.axis, life.birth);
       const double to =
-          life.death == kNeverFreed ? kNever : parts.axes.PositionOf(query.window.axis, life.death);
+          life.death == kNeverFreed ? kNoEnd : parts.axes.PositionOf(query.window.axis, life.death);
       // What is less than a column apart looks like one.
       if (!seen.lives.empty() && from - seen.lives.back().second < query.window.width()) {
         seen.lives.back().second = to;

@@ -15,12 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/trace.h"
+
 namespace gmt::viewer {
 
 enum class Axis : uint8_t { kTime, kEvent, kStep };
 enum class Layout : uint8_t { kStacked, kAddress };
 
-inline constexpr uint32_t kNoRow = UINT32_MAX;
+using analysis::kNoRow;
 inline constexpr uint32_t kMaxColumns = 8192;
 inline constexpr uint32_t kMaxBlocks = 30'000;
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 #include "viewer/index/view_index.h"
 
 namespace gmt::viewer {
@@ -23,7 +24,6 @@ using analysis::kNever;
 using analysis::RowId;
 using analysis::Trace;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // Segments, blocks of two devices, pinned memory, steps, frees that were lost or never seen, times that
 // stand still.

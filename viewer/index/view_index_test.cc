@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 #include "viewer/index/names.h"
 #include "viewer/index/stacked_layout.h"
 
@@ -22,7 +23,6 @@ using analysis::EventScript;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class ViewIndexTest : public ::testing::Test {
  protected:

@@ -5,7 +5,6 @@
 
 namespace gmt::viewer {
 
-using analysis::kNoRow;
 using analysis::RowId;
 using analysis::TraceBuilder;
 

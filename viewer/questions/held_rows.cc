@@ -6,7 +6,6 @@
 
 namespace gmt::viewer {
 
-using analysis::kNoRow;
 using analysis::RowId;
 using analysis::Step;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/event_script.h"
+#include "format/units.h"
 #include "viewer/questions/frame_table.h"
 #include "viewer/questions/questions_json.h"
 
@@ -23,7 +24,6 @@ using ::testing::IsNan;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMiB = 1 << 20;
 
 class QuestionsTest : public ::testing::Test {
  protected:

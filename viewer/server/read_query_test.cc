@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string Wrong(Parameters& parameters) { return std::string(parameters.Finish().message()); }
+std::string Refusal(Parameters& parameters) { return std::string(parameters.Finish().message()); }
 
 TEST(ReadQueryTest, WindowIsRead) {
   Parameters parameters("lane=1&axis=step&from=-1.5&to=12.25&columns=800");
@@ -17,14 +17,14 @@ TEST(ReadQueryTest, WindowIsRead) {
   EXPECT_EQ(window.from, -1.5);
   EXPECT_EQ(window.to, 12.25);
   EXPECT_EQ(window.columns, 800);
-  EXPECT_EQ(Wrong(parameters), "");
+  EXPECT_EQ(Refusal(parameters), "");
 }
 
 TEST(ReadQueryTest, WindowWithoutWidthIsRefused) {
   for (const char* to : {"5", "4", "-1e308"}) {
     Parameters parameters(std::string("lane=0&axis=time&columns=1&from=5&to=") + to);
     ReadWindow(parameters);
-    EXPECT_THAT(Wrong(parameters), HasSubstr("from: does not lie before to"));
+    EXPECT_THAT(Refusal(parameters), HasSubstr("from: does not lie before to"));
   }
 }
 
@@ -36,14 +36,14 @@ TEST(ReadQueryTest, BlockQueryIsRead) {
   EXPECT_EQ(query.low, 1);
   EXPECT_EQ(query.high, 2e9);
   EXPECT_EQ(query.rows, 600);
-  EXPECT_EQ(Wrong(parameters), "");
+  EXPECT_EQ(Refusal(parameters), "");
 }
 
 TEST(ReadQueryTest, BlockQueryWithoutHeightIsRefused) {
   Parameters parameters(
       "lane=0&axis=event&from=0&to=9&columns=8&layout=stacked&low=2&high=2&rows=6");
   ReadBlockQuery(parameters);
-  EXPECT_THAT(Wrong(parameters), HasSubstr("low: does not lie below high"));
+  EXPECT_THAT(Refusal(parameters), HasSubstr("low: does not lie below high"));
 }
 
 TEST(ReadQueryTest, ScopeHasItsFilter) {
@@ -61,7 +61,7 @@ TEST(ReadQueryTest, ScopeHasItsFilter) {
   filter.min_size = 0;
   filter.max_size = uint64_t{1} << 53;
   EXPECT_EQ(scope, (Scope{2, filter, Scope::kKept, 3, 4}));
-  EXPECT_EQ(Wrong(parameters), "");
+  EXPECT_EQ(Refusal(parameters), "");
 }
 
 TEST(ReadQueryTest, EveryNameOfATableIsItsValue) {
@@ -76,14 +76,14 @@ TEST(ReadQueryTest, EveryNameOfATableIsItsValue) {
     EXPECT_EQ(query.by, by) << name;
     EXPECT_EQ(query.sort, TableQuery::kRate);
     EXPECT_TRUE(query.descending);
-    EXPECT_EQ(Wrong(parameters), "");
+    EXPECT_EQ(Refusal(parameters), "");
   }
 }
 
 TEST(ReadQueryTest, TableOfTooManyRowsIsRefused) {
   Parameters parameters("lane=0&of=live&from=0&to=1&by=stack&sort=bytes&limit=501");
   ReadTableQuery(parameters);
-  EXPECT_THAT(Wrong(parameters), HasSubstr("limit: 501"));
+  EXPECT_THAT(Refusal(parameters), HasSubstr("limit: 501"));
 }
 
 TEST(ReadQueryTest, OtherSideIsWholeOrNotThere) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "format/units.h"
+
 namespace gmt::evaluate {
 namespace {
 

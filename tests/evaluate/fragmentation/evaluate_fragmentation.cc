@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/fragmentation/fragmentation.h"
+#include "format/units.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/fragmentation/allocator_model.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 using analysis::Step;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kStreams = 3, kGraphPool = 5;
 
 struct Moment {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "format/units.h"
 #include "tests/evaluate/leaks/workload.h"
 
 namespace gmt::evaluate {
@@ -31,8 +32,6 @@ class ScriptedHabit : public Habit {
  private:
   Script script_;
 };
-
-inline constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
 // Of a line of the training loop, that calls a function of the program's, that calls the library.
 inline uint32_t LoopStack(Machine& machine, uint32_t line, const std::string& function) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analysis/ledger/ledger.h"
+#include "format/units.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/ledger/machine.h"
 
@@ -15,7 +16,6 @@ using analysis::Ledger;
 using analysis::LedgerGroup;
 using analysis::LedgerRow;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr int kMoments = 12;  // of each machine, apart from those of readings
 
 // Of one way to be told.

@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "format/units.h"
+
 namespace gmt::evaluate {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 
+#include "format/units.h"
 #include "tests/evaluate/fragmentation/allocator_model.h"
 
 namespace gmt::evaluate {
@@ -13,7 +14,6 @@ namespace {
 
 using analysis::OomVerdict;
 
-constexpr uint64_t kMiB = 1 << 20, kGiB = uint64_t{1} << 30;
 constexpr uint64_t kMain = 0, kSide = 7;
 
 class CaseMaker {
