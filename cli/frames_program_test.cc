@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // One stack, and an allocation with it.
-constexpr char kLog[] =
+constexpr char kFramesLog[] =
     R"log({"kind":"stack","id":1,"frames":[{"function":"cudaMalloc","module":"/x/libcudart.so.13","language":"c++"},)log"
     R"log({"function":"at::_ops::mul_Tensor::call(at::Tensor const&)","module":"/t/libtorch_cpu.so","language":"c++"},)log"
     R"log({"module":"/usr/bin/python3.11","offset":4096},)log"
@@ -25,7 +25,7 @@ class FramesProgramTest : public ProgramFixture {
  protected:
   void SetUp() override {
     ProgramFixture::SetUp();
-    Put("log.jsonl", kLog);
+    Put("log.jsonl", kFramesLog);
   }
 };
 

@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr char kLog[] =
+constexpr char kLedgerLog[] =
     R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1,"devices":[{"index":0,"name":"H100","total_bytes":85899345920}]}
 {"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"address":4096,"size":20971520}
 {"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"address":4096,"size":1048576}
@@ -22,7 +22,7 @@ class LedgerProgramTest : public ProgramFixture {
  protected:
   void SetUp() override {
     ProgramFixture::SetUp();
-    Put("log.jsonl", kLog);
+    Put("log.jsonl", kLedgerLog);
   }
 };
 

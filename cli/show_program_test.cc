@@ -21,7 +21,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // Two steps of a loop: a block that lives for a step, one that stays, one of a backward pass.
-constexpr char kLog[] =
+constexpr char kShowLog[] =
     R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1700000000000000000,"devices":[{"index":0,"name":"H100","total_bytes":1048576}]}
 {"kind":"stack","id":1,"frames":[{"function":"at::mm","language":"c++"},{"function":"forward","file":"FILE","line":2,"language":"python"},{"function":"main","file":"FILE","line":4,"language":"python"}]}
 {"kind":"stack","id":2,"frames":[{"function":"keep","file":"/none/keep.py","line":7,"language":"python"}]}
@@ -44,7 +44,7 @@ class ShowTest : public ProgramFixture {
   void SetUp() override {
     ProgramFixture::SetUp();
     source_ = folder_ / "model.py";
-    std::string log = kLog;
+    std::string log = kShowLog;
     for (size_t at; (at = log.find("FILE")) != std::string::npos;) log.replace(at, 4, source_);
     Put("l.jsonl", log);
   }

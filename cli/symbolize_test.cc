@@ -145,13 +145,13 @@ TEST_F(SymbolizeTest, EverySegmentOfJoinedRecordingsGetsItsNames) {
 
 TEST_F(SymbolizeTest, JsonHasTheNumbersAndTheCauses) {
   PutDebugFile("unpacked");
-  const auto json = RunJson("symbolize run.gmt --debug-dir unpacked -o named.gmt --json");
-  EXPECT_EQ(json["schema"], "gpumemtrace.symbolize/1");
-  EXPECT_EQ(json["frames"], 2);
-  EXPECT_EQ(json["named"], 1);
-  EXPECT_EQ(json["named_before"], 0);
-  EXPECT_EQ(json["unnamed"][0]["module"], "/gone/libgone.so");
-  EXPECT_EQ(json["unnamed"][0]["build_id"], "abcd");
+  const auto answer = RunJson("symbolize run.gmt --debug-dir unpacked -o named.gmt --json");
+  EXPECT_EQ(answer["schema"], "gpumemtrace.symbolize/1");
+  EXPECT_EQ(answer["frames"], 2);
+  EXPECT_EQ(answer["named"], 1);
+  EXPECT_EQ(answer["named_before"], 0);
+  EXPECT_EQ(answer["unnamed"][0]["module"], "/gone/libgone.so");
+  EXPECT_EQ(answer["unnamed"][0]["build_id"], "abcd");
 }
 
 TEST_F(SymbolizeTest, RefusesWhatItCannotDoAndSaysWhatMendsIt) {
