@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {
@@ -78,7 +79,7 @@ void AddKept(const Trace& trace, const Replay& replay, std::vector<AllTimeHeap>*
 
 std::optional<AllTime> FindAllTime(const Examination& examination) {
   const Trace& trace = examination.trace();
-  if (!trace.before.has_value()) return std::nullopt;
+  if (!trace.before) return std::nullopt;
   AllTime all;
   all.details_from_t_ns = trace.before->t_ns();
   all.events_before = trace.before->events();

@@ -16,8 +16,8 @@ bool Contains(std::string_view text, std::string_view part) {
 
 // The options of PyTorch's allocator are text: "garbage_collection_threshold:0.8,...".
 bool SettingsHave(const Trace& trace, std::string_view option) {
-  return std::any_of(trace.settings.begin(), trace.settings.end(), [&](const Setting& setting) {
-    return Contains(setting.name(), option) || Contains(setting.value(), option);
+  return std::any_of(trace.settings.begin(), trace.settings.end(), [&](const NamedText& setting) {
+    return Contains(setting.name, option) || Contains(setting.text, option);
   });
 }
 

@@ -36,16 +36,13 @@ class AllocatorActionsTest : public ::testing::Test {
     format::Event& failed = script_.Failed(size, {"malloc", "train"});
     failed.duration_ns = 300;
   }
-  std::vector<AllocatorAction> Find(const std::vector<Setting>& settings = {}) {
+  std::vector<AllocatorAction> Find(const std::vector<NamedText>& settings = {}) {
     Trace trace = script_.Build();
     trace.settings = settings;
     return FindAllocatorActions(trace, script_.definitions());
   }
-  static std::vector<Setting> Conf(const char* value) {
-    Setting setting;
-    setting.set_name("PYTORCH_CUDA_ALLOC_CONF");
-    setting.set_value(value);
-    return {setting};
+  static std::vector<NamedText> Conf(const char* value) {
+    return {{"PYTORCH_CUDA_ALLOC_CONF", value}};
   }
   static std::vector<AllocatorAction::Kind> Kinds(const std::vector<AllocatorAction>& actions) {
     std::vector<AllocatorAction::Kind> kinds;

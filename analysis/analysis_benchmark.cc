@@ -96,7 +96,7 @@ void BlocksOfManyStacks(EventScript& script, int64_t stacks) {
       frame.function = builder.InternString("at::native::operation_" + number + "(at::Tensor)");
       frame.file = builder.InternString("/site-packages/library/module_" + number + ".py");
       frame.line = 10;
-      frame.language = depth % 2 == 0 ? Frames::PYTHON : Frames::LANGUAGE_UNSPECIFIED;
+      frame.language = depth % 2 == 0 ? format::Language::kPython : format::Language::kNative;
       frames[static_cast<size_t>(depth)].push_back(builder.InternFrame(frame));
     }
   }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analysis/recorded_time.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "analysis/trace_builder.h"
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 
@@ -232,7 +234,7 @@ class EventScript {
       frame.function = builder_.InternString(function);
       frame.file = builder_.InternString("/src/" + function + ".py");
       frame.line = 10;
-      frame.language = Frames::PYTHON;
+      frame.language = format::Language::kPython;
       frames.push_back(builder_.InternFrame(frame));
     }
     return builder_.InternStack(frames, 0);

@@ -18,9 +18,9 @@ std::string BaseName(std::string_view path) {
 
 std::string LanguageOf(const format::Definitions& definitions, const format::FrameInfo& frame) {
   switch (frame.language) {
-    case Frames::PYTHON:
+    case format::Language::kPython:
       return "python";
-    case Frames::OTHER:
+    case format::Language::kOther:
       return std::string(definitions.string(frame.other_language));
     default:
       return "c++";

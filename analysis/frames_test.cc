@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -21,7 +24,7 @@ class FramesTest : public ::testing::Test {
     frame.function = builder_.InternString(function);
     frame.file = builder_.InternString(file);
     frame.line = line;
-    frame.language = Frames::PYTHON;
+    frame.language = format::Language::kPython;
     return builder_.InternFrame(frame);
   }
   void Symbol(uint32_t frame, const std::string& function, uint32_t line) {

@@ -26,7 +26,7 @@ inline uint32_t PythonStack(EventScript& script, const std::vector<PythonFrame>&
     frame.function = script.builder().InternString(place.function);
     frame.file = script.builder().InternString(place.file);
     frame.line = place.line;
-    frame.language = Frames::PYTHON;
+    frame.language = format::Language::kPython;
     frames.push_back(script.builder().InternFrame(frame));
   }
   return script.builder().InternStack(frames, 0);

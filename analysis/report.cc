@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/layers.h"
 #include "analysis/module_path.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {
@@ -107,7 +108,7 @@ class ReportMaker {
         gpus.insert(key.first);
     }
     if (heap_ == kAllHeaps) {
-      for (const Device& device : trace_.devices) gpus.insert(static_cast<int32_t>(device.index()));
+      for (const GpuFacts& gpu : trace_.devices) gpus.insert(static_cast<int32_t>(gpu.index));
     }
     std::vector<int32_t> devices(gpus.begin(), gpus.end());
     if (options_.device) {
@@ -131,10 +132,10 @@ class ReportMaker {
   absl::Status AddDevice(int32_t device) {
     ReportDevice out;
     out.index = device;
-    for (const Device& known : trace_.devices) {
-      if (static_cast<int32_t>(known.index()) != device) continue;
-      out.name = known.name();
-      if (known.has_total_bytes()) out.total_bytes = known.total_bytes();
+    for (const GpuFacts& known : trace_.devices) {
+      if (static_cast<int32_t>(known.index) != device) continue;
+      out.name = known.name;
+      if (known.total_bytes > 0) out.total_bytes = known.total_bytes;
     }
     const Amount amount = Selected(device);
     out.peak_bytes = amount.peak;

@@ -37,16 +37,23 @@
 #define GMT_ANALYSIS_TRACE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/column.h"
-#include "analysis/cross_check.h"
+#include "analysis/cross_check_result.h"
 #include "analysis/outside_notes.h"
 #include "analysis/reconciliation.h"
+#include "analysis/run_facts.h"
 #include "analysis/stream_info.h"
-#include "proto/gmt.pb.h"
+#include "format/kinds.h"
+#include "format/messages_fwd.h"
+
+namespace gmt {
+class LeakState;
+}
 
 namespace gmt::analysis {
 
@@ -377,24 +384,24 @@ struct Trace {
   std::vector<DeviceSample> samples;
   OutsideNotes outside;
   std::vector<Aside> asides;
-  std::vector<Device> devices;  // as the recording names them
-  std::vector<Setting> settings, libraries;
+  std::vector<GpuFacts> devices;  // as the recording names them
+  std::vector<NamedText> settings, libraries;
   std::vector<std::string> argv;  // of the process
   std::optional<int32_t> rank, local_rank, world_size;
   std::vector<Reconciliation> reconciliations;  // by heap and device
   Unknowns unknowns;
-  Losses losses;
+  std::shared_ptr<const Losses> losses;  // null: the recording states none
   // What the program's collector had found out of leaks when it wrote this, and since when there are
   // events: a recording may have details of its last hour alone.
-  std::optional<LeakState> leak_state;
+  std::shared_ptr<const LeakState> leak_state;
   std::optional<int64_t> first_t_ns;  // of the first event
-  std::string imported_from;  // empty: recorded
-  uint64_t pid = 0;           // of the process; 0: not known
+  std::string imported_from;          // empty: recorded
+  uint64_t pid = 0;                   // of the process; 0: not known
   int64_t start_unix_ns = 0;
   int64_t end_t_ns = 0;  // of the last event
   // Of a recording whose older parts are gone: what it came to before its first event here, at
   // before->t_ns() (docs/long-runs.md).
-  std::optional<Aggregates> before;
+  std::shared_ptr<const Aggregates> before;
 
   Step last_step() const { return static_cast<Step>(steps.size()); }
   int64_t TimeOf(Step step) const { return step == 0 ? 0 : steps.TimeOf(step - 1); }

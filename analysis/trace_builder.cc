@@ -1,9 +1,12 @@
 #include "analysis/trace_builder.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "format/live_columns.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {
@@ -22,6 +25,14 @@ bool IsForeign(Memory memory) {
 uint64_t ValueOf(const Event& event) {
   const bool physical = event.kind == CREATE || event.kind == RELEASE;
   return physical && event.address == 0 ? event.handle : event.address;
+}
+
+template <typename Settings>
+std::vector<NamedText> NamedTexts(const Settings& settings) {
+  std::vector<NamedText> texts;
+  for (const Setting& setting : settings)
+    texts.push_back({setting.name(), setting.value(), setting.json()});
+  return texts;
 }
 
 }  // namespace
@@ -46,16 +57,14 @@ absl::Status TraceBuilder::OnEvents(const format::EventBatch& batch) {
 absl::Status TraceBuilder::OnFacts(const Facts& facts) {
   cross_check_.OnFacts(facts);
   if (facts.devices_size() > 0) {
-    trace_.devices.assign(facts.devices().begin(), facts.devices().end());
+    trace_.devices.clear();
+    for (const Device& device : facts.devices())
+      trace_.devices.push_back({device.index(), device.name(), device.total_bytes()});
   }
   if (facts.has_end_t_ns()) trace_.end_t_ns = std::max(trace_.end_t_ns, facts.end_t_ns());
-  if (facts.has_losses()) trace_.losses = facts.losses();
-  if (facts.settings_size() > 0) {
-    trace_.settings.assign(facts.settings().begin(), facts.settings().end());
-  }
-  if (facts.libraries_size() > 0) {
-    trace_.libraries.assign(facts.libraries().begin(), facts.libraries().end());
-  }
+  if (facts.has_losses()) trace_.losses = std::make_shared<Losses>(facts.losses());
+  if (facts.settings_size() > 0) trace_.settings = NamedTexts(facts.settings());
+  if (facts.libraries_size() > 0) trace_.libraries = NamedTexts(facts.libraries());
   if (facts.argv_size() > 0) trace_.argv.assign(facts.argv().begin(), facts.argv().end());
   if (facts.has_rank()) trace_.rank = facts.rank();
   if (facts.has_local_rank()) trace_.local_rank = facts.local_rank();
@@ -64,15 +73,15 @@ absl::Status TraceBuilder::OnFacts(const Facts& facts) {
 }
 
 absl::Status TraceBuilder::OnLosses(const Losses& losses) {
-  trace_.losses = losses;
+  trace_.losses = std::make_shared<Losses>(losses);
   return absl::OkStatus();
 }
 
 // Sums of later parts repeat what the events before them say; what is known of leaks grows.
 absl::Status TraceBuilder::OnAggregates(const Aggregates& aggregates) {
-  if (aggregates.has_leaks()) trace_.leak_state = aggregates.leaks();
-  if (!has_events_ && !trace_.before.has_value() && aggregates.events() > 0)
-    trace_.before = aggregates;
+  if (aggregates.has_leaks()) trace_.leak_state = std::make_shared<LeakState>(aggregates.leaks());
+  if (!has_events_ && !trace_.before && aggregates.events() > 0)
+    trace_.before = std::make_shared<Aggregates>(aggregates);
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "analysis/cross_check.h"
 #include "analysis/stream_log.h"
 #include "analysis/stream_waits.h"
 #include "analysis/trace.h"

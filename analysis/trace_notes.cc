@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/trace_builder.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {

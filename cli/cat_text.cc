@@ -8,6 +8,7 @@
 
 #include "cli/text.h"
 #include "interop/event_log_fields.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {

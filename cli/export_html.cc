@@ -15,6 +15,7 @@
 #include "cli/text.h"
 #include "cli/view_backend.h"
 #include "format/version.h"
+#include "viewer/html/mailed_file.h"
 #include "viewer/html/mailed_page.h"
 #include "viewer/html/page_html.h"
 #include "viewer/server/recording.h"

@@ -12,6 +12,7 @@
 #include "interop/event_log.h"
 #include "interop/torch_import.h"
 #include "interop/writer_target.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "interop/open_input.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {

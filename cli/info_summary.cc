@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/gmt.pb.h"
+
 namespace gmt::cli {
 namespace {
 

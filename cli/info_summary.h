@@ -17,6 +17,7 @@
 #include "analysis/cross_check.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 

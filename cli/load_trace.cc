@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "interop/open_input.h"
+#include "proto/gmt.pb.h"
 #include "symbols/frame_rules.h"
 #include "symbols/symbolize_recording.h"
 
@@ -47,7 +48,7 @@ void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lac
 }
 
 void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
-  const Losses& losses = trace.losses;
+  const Losses losses = trace.losses ? *trace.losses : Losses();
   const uint64_t lost = losses.overrun() + losses.holes() + losses.abandoned();
   AddIf(lost,
         absl::StrCat(Plural(lost, "event"), " lost: ", Count(losses.overrun()), " overwritten, ",
@@ -63,7 +64,7 @@ void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
   AddIf(unknowns.rows_from_before,
         absl::StrCat(Plural(unknowns.rows_from_before, "allocation"), " from before the recording"),
         lacks);
-  if (trace.before.has_value()) {
+  if (trace.before) {
     lacks.push_back(absl::StrCat(Plural(trace.before->events(), "event"), " before ",
                                  Duration(trace.before->t_ns()),
                                  " of the recording: only their sums are kept"));

@@ -17,7 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-
 class ReportTextTest : public ::testing::Test {
  protected:
   analysis::Report Report(analysis::ReportOptions options = {},
@@ -113,7 +112,7 @@ class MergedStackTest : public ReportTextTest {
     format::FrameInfo frame;
     frame.function = script_.builder().InternString(function);
     frame.module_name = script_.builder().InternString(module);
-    frame.language = Frames::CXX;
+    frame.language = format::Language::kCxx;
     frames_.push_back(script_.builder().InternFrame(frame));
   }
   void Python(const std::string& function, const std::string& file, uint32_t line) {
@@ -121,7 +120,7 @@ class MergedStackTest : public ReportTextTest {
     frame.function = script_.builder().InternString(function);
     frame.file = script_.builder().InternString(file);
     frame.line = line;
-    frame.language = Frames::PYTHON;
+    frame.language = format::Language::kPython;
     frames_.push_back(script_.builder().InternFrame(frame));
   }
   // A linear layer inside a module, as PyTorch calls it.

@@ -27,6 +27,7 @@
 #include "cli/verbs.h"
 #include "collector/session_summary.h"
 #include "interop/open_input.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {
@@ -164,8 +165,9 @@ const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordi
     return std::tuple(recorded.outcome.failed, recorded.outcome.lacked_memory,
                       std::filesystem::file_size(recorded.entry.output, none));
   };
-  return *std::max_element(recordings.begin(), recordings.end(),
-                           [&](const RecordedProcess& a, const RecordedProcess& b) { return rank(a) < rank(b); });
+  return *std::max_element(
+      recordings.begin(), recordings.end(),
+      [&](const RecordedProcess& a, const RecordedProcess& b) { return rank(a) < rank(b); });
 }
 
 // Why it ran out of memory, where it did; else what held the memory.
@@ -196,12 +198,13 @@ void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
     for (const RecordedProcess& recorded : recordings) {
       const std::string answer = AnswerOf(recorded, terminal);
       PrintToStderr(fmt::format("process {}: {}: {}\n", recorded.entry.pid, recorded.entry.output,
-                        answer.substr(0, answer.find('\n'))));
+                                answer.substr(0, answer.find('\n'))));
     }
     PrintToStderr("\n");
   }
   const RecordedProcess& chosen = MostImportant(recordings);
-  PrintToStderr(fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
+  PrintToStderr(
+      fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
 }
 
 absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {

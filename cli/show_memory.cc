@@ -42,20 +42,19 @@ const LeakSuspect* SuspectOf(const ShowInput& input, const Subject& subject) {
 std::string DeviceTitle(const ShowInput& input, const Subject& subject) {
   if (subject.unknown) return "the host";
   std::string title = fmt::format("GPU {}", subject.number);
-  for (const Device& device : input.trace().devices) {
-    if (device.index() != subject.number || device.name().empty()) continue;
-    title += fmt::format(" ({})", device.name());
+  for (const analysis::GpuFacts& gpu : input.trace().devices) {
+    if (gpu.index != subject.number || gpu.name.empty()) continue;
+    title += fmt::format(" ({})", gpu.name);
   }
   return title;
 }
 
 std::string OfTotal(const ShowInput& input, const Subject& subject, uint64_t bytes) {
   if (subject.kind != Subject::kDevice || subject.unknown) return "";
-  for (const Device& device : input.trace().devices) {
-    if (device.index() != subject.number || !device.has_total_bytes()) continue;
-    return fmt::format(
-        " of {} ({})", Bytes(device.total_bytes()),
-        Percent(static_cast<double>(bytes), static_cast<double>(device.total_bytes())));
+  for (const analysis::GpuFacts& gpu : input.trace().devices) {
+    if (gpu.index != subject.number || gpu.total_bytes == 0) continue;
+    return fmt::format(" of {} ({})", Bytes(gpu.total_bytes),
+                       Percent(static_cast<double>(bytes), static_cast<double>(gpu.total_bytes)));
   }
   return "";
 }
@@ -409,7 +408,7 @@ Json SuspectJson(const LeakSuspect* suspect) {
 bool IsKnownDevice(const ShowInput& input, const Subject& subject) {
   return subject.kind == Subject::kDevice && !subject.unknown &&
          std::any_of(input.trace().devices.begin(), input.trace().devices.end(),
-                     [&](const Device& device) { return device.index() == subject.number; });
+                     [&](const analysis::GpuFacts& gpu) { return gpu.index == subject.number; });
 }
 
 Json WithoutLife(const Subject& subject, const std::string& what, Json frames) {

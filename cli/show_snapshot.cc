@@ -57,11 +57,11 @@ const FailedAllocation* FailureAt(const ShowInput& input, const NamedInstant& sn
 }
 
 std::string TotalOf(const ShowInput& input, const DeviceHeld& held) {
-  for (const Device& device : input.trace().devices) {
-    if (static_cast<int32_t>(device.index()) != held.device || !device.has_total_bytes()) continue;
+  for (const analysis::GpuFacts& gpu : input.trace().devices) {
+    if (static_cast<int32_t>(gpu.index) != held.device || gpu.total_bytes == 0) continue;
     return fmt::format(
-        " of {} ({})", Bytes(device.total_bytes()),
-        Percent(static_cast<double>(held.bytes), static_cast<double>(device.total_bytes())));
+        " of {} ({})", Bytes(gpu.total_bytes),
+        Percent(static_cast<double>(held.bytes), static_cast<double>(gpu.total_bytes)));
   }
   return "";
 }

@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "cli/json_output.h"
 #include "cli/text.h"
+#include "proto/control.pb.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::cli {
 namespace {

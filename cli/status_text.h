@@ -12,7 +12,11 @@
 #include <string>
 
 #include "cli/terminal.h"
-#include "proto/control.pb.h"
+
+namespace gmt::control {
+class Hello;
+class Status;
+}  // namespace gmt::control
 
 namespace gmt::cli {
 

@@ -21,6 +21,7 @@
 #include "format/byte_source.h"
 #include "format/recording_copy.h"
 #include "interop/event_log.h"
+#include "proto/gmt.pb.h"
 #include "symbols/build_id_index.h"
 #include "symbols/debuginfod.h"
 #include "symbols/symbolize_recording.h"
@@ -110,7 +111,7 @@ class Names {
 void CountUnnamed(const format::Definitions& definitions, const symbols::BetterNames& names,
                   std::map<std::pair<std::string, std::string>, uint64_t>* unnamed) {
   absl::flat_hash_set<uint32_t> named;
-  for (const gmt::Body& body : names.bodies) {
+  for (const gmt::Body& body : *names.bodies) {
     for (uint32_t frame : body.symbols().frame()) named.insert(frame + definitions.base().frame);
   }
   for (const symbols::FrameRequest& request : symbols::UnnamedFrames(definitions)) {
@@ -148,7 +149,7 @@ absl::StatusOr<Result> CopyWithNames(const SymbolizeArguments& options, const st
         result.named_before += names.named_before;
         result.better += names.better;
         CountUnnamed(definitions, names, &unnamed);
-        return absl::StatusOr<std::vector<gmt::Body>>(std::move(names.bodies));
+        return absl::StatusOr<std::vector<gmt::Body>>(std::move(*names.bodies));
       });
   if (!status.ok()) return status;
   result.unnamed = WhyUnnamed(unnamed, symbolizer);

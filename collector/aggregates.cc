@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "format/columns.h"
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::collector {
 namespace {

@@ -10,7 +10,7 @@
 #include "collector/event_translator.h"
 #include "collector/stack_translator.h"
 #include "collector/tally.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::collector {
 

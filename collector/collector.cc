@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/libraries.h"
 #include "collector/torch_source.h"
+#include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 
 namespace gmt::collector {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/collector.h"
+#include "format/definitions_builder.h"
 #include "session/attach.h"
 #include "session/slice.h"
 

@@ -9,6 +9,7 @@
 #include "collector/collector.h"
 #include "collector/libraries.h"
 #include "collector/torch_source.h"
+#include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 
 namespace gmt::collector {

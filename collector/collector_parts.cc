@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/collector.h"
+#include "format/definitions_builder.h"
 
 namespace gmt::collector {
 namespace {

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "format/definitions_builder.h"
 
 namespace gmt::collector {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "collector/collector.h"
 #include "format/allocator_trace.h"
+#include "format/definitions_builder.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {

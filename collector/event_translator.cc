@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collector/oom_watch.h"
+#include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 
 namespace gmt::collector {

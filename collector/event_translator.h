@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "collector/stack_translator.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "format/event.h"
 #include "session/record.h"
 #include "session/session_map.h"

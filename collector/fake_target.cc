@@ -12,7 +12,9 @@
 
 #include "collector/event_translator.h"
 #include "collector/live_model.h"
+#include "format/definitions_builder.h"
 #include "format/live_columns.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::collector {
 

@@ -16,6 +16,7 @@
 
 #include "collector/clock.h"
 #include "format/recording_reader.h"
+#include "proto/gmt.pb.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {

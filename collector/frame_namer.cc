@@ -7,6 +7,9 @@
 #include <chrono>
 #include <utility>
 
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
+
 namespace gmt::collector {
 namespace {
 

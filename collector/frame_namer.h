@@ -22,7 +22,8 @@
 #include <vector>
 
 #include "format/definitions.h"
-#include "proto/gmt.pb.h"
+#include "format/definitions_builder.h"
+#include "format/messages_fwd.h"
 #include "symbols/symbol_cache.h"
 #include "symbols/symbolize_recording.h"
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "proto/gmt.pb.h"
 #include "symbols/sample_library.h"
 
 namespace gmt::collector {

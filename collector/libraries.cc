@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "collector/session_info.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::collector {
 namespace {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::collector {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collector/event_translator.h"
+#include "format/definitions_builder.h"
 
 namespace gmt::collector {
 namespace {

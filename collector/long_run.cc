@@ -25,6 +25,7 @@
 
 #include "collector/collector.h"
 #include "collector/long_training.h"
+#include "format/definitions_builder.h"
 #include "format/parts.h"
 
 namespace gmt::collector {

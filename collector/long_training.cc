@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/gmt.pb.h"
+
 namespace gmt::collector {
 namespace {
 

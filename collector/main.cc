@@ -38,6 +38,7 @@
 #include "collector/session_claim.h"
 #include "collector/session_summary.h"
 #include "collector/session_sweep.h"
+#include "format/definitions_builder.h"
 #include "format/version.h"
 
 namespace gmt::collector {

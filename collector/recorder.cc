@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/aggregates.h"
 #include "collector/snapshot.h"
+#include "format/definitions_builder.h"
 
 namespace gmt::collector {
 namespace {

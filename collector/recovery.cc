@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "collector/event_translator.h"
+#include "format/definitions_builder.h"
 
 namespace gmt::collector {
 namespace {

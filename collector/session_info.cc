@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "format/version.h"
+#include "proto/gmt.pb.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {

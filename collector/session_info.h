@@ -12,8 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 #include "session/session_map.h"
+
+namespace google::protobuf {
+template <typename Element>
+class RepeatedPtrField;
+}
 
 namespace gmt::collector {
 

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "format/definitions_builder.h"
 #include "format/event.h"
 #include "format/live_columns.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::collector {
 

@@ -10,7 +10,7 @@
 #include "collector/event_translator.h"
 #include "collector/live_model.h"
 #include "collector/stack_translator.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 #include "session/session_map.h"
 
 namespace gmt::collector {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/definitions_builder.h"
 #include "symbols/python_lines.h"
 
 namespace gmt::collector {
@@ -104,7 +105,7 @@ const StackTranslator::Code& StackTranslator::FindCode(uint32_t id) {
 uint32_t StackTranslator::TranslatePython(const session::StackFrame& read) {
   const Code& code = FindCode(read.code);
   format::FrameInfo frame;
-  frame.language = Frames::PYTHON;
+  frame.language = format::Language::kPython;
   frame.function = code.function;
   frame.file = code.file;
   if (code.known && read.instruction < session::kMaxInstruction) {

@@ -31,6 +31,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 #include "session/session_map.h"
 

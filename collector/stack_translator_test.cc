@@ -85,13 +85,13 @@ TEST_F(StackTranslatorTest, InterpreterFrameBecomesFunctionFileAndLine) {
   ASSERT_EQ(frames.size(), 5u);
   EXPECT_EQ(definitions.WhatStackLacks(ids_[0]), format::kStackUnmerged);
   const auto python = [&](int n) { return definitions.frame(frames[n]); };
-  EXPECT_EQ(python(1).language, gmt::Frames::PYTHON);
+  EXPECT_EQ(python(1).language, format::Language::kPython);
   EXPECT_EQ(definitions.string(python(1).function), "Net.forward");
   EXPECT_EQ(definitions.string(python(1).file), "/src/model.py");
   EXPECT_EQ(python(1).line, 88u);
   EXPECT_EQ(python(2).line, 89u);
   EXPECT_EQ(python(3).function, 0u) << "its code object found no room";
-  EXPECT_EQ(python(3).language, gmt::Frames::PYTHON);
+  EXPECT_EQ(python(3).language, format::Language::kPython);
   EXPECT_EQ(python(4).address, 0x400u);
   EXPECT_EQ(python(4).flags & format::kFrameIsReturnAddress, 0u);
   EXPECT_NE(python(0).flags & format::kFrameIsReturnAddress, 0u);

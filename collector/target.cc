@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "proto/gmt.pb.h"
 #include "session/session_file.h"
 
 namespace gmt::collector {

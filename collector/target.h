@@ -18,7 +18,7 @@
 #include <string>
 
 #include "collector/clock.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 #include "session/layout.h"
 
 namespace gmt::collector {

@@ -98,7 +98,7 @@ TEST(EventColumnsTest, ClaimOfBillionsOfEventsIsRefused) {
 TEST(EventColumnsTest, EventWithoutItsDetailIsDamage) {
   gmt::Events columns;
   columns.set_count(1);
-  columns.add_kind(SAMPLE);
+  columns.add_kind(Events::SAMPLE);
   AcquisitionHistory history;
   EventBatch batch;
   EXPECT_FALSE(DecodeEvents(columns, 0, Returns::kCompleted, &history, &batch).ok());
@@ -107,7 +107,7 @@ TEST(EventColumnsTest, EventWithoutItsDetailIsDamage) {
 TEST(EventColumnsTest, KindOfALaterVersionIsDeliveredAsItsNumber) {
   gmt::Events columns;
   columns.set_count(1);
-  columns.add_kind(static_cast<Kind>(4711));
+  columns.add_kind(static_cast<Events::Kind>(4711));
   AcquisitionHistory history;
   EventBatch batch;
   ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kCompleted, &history, &batch).ok());
@@ -117,7 +117,7 @@ TEST(EventColumnsTest, KindOfALaterVersionIsDeliveredAsItsNumber) {
 TEST(EventColumnsTest, DistanceBeyondTheBeginningFindsNothing) {
   gmt::Events columns;
   columns.set_count(1);
-  columns.add_kind(FREE);
+  columns.add_kind(Events::FREE);
   columns.mutable_returns()->add_distance(1'000'000);
   columns.mutable_returns()->add_same(0xFF);
   AcquisitionHistory history;

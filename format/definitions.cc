@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {
@@ -97,7 +98,7 @@ void Definitions::AddFrames(const gmt::Frames& columns, size_t at) {
     frame.function = Shift(ColumnAt(columns.function(), row), base_.string);
     frame.file = Shift(ColumnAt(columns.file(), row), base_.string);
     frame.line = ColumnAt(columns.line(), row);
-    frame.language = static_cast<Frames::Language>(ColumnAt(columns.language(), row));
+    frame.language = static_cast<Language>(ColumnAt(columns.language(), row));
     frame.other_language = Shift(ColumnAt(columns.other_language(), row), base_.string);
     frame.flags = ColumnAt(columns.flags(), row);
     frame.module_name = Shift(ColumnAt(columns.module_name(), row), base_.string);

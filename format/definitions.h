@@ -15,11 +15,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 
@@ -44,12 +44,15 @@ struct ModuleInfo {
   }
 };
 
+// gmt.proto, Frames.Language: the same numbers.
+enum class Language : int { kNative = 0, kCxx = 1, kPython = 2, kOther = 3 };
+
 struct FrameInfo {
   uint32_t module = 0;   // module id
   uint64_t address = 0;  // in the module's ELF file; in memory where module is 0
   uint32_t function = 0, file = 0, module_name = 0;  // string ids of a named frame
   uint32_t line = 0;
-  Frames::Language language = Frames::LANGUAGE_UNSPECIFIED;
+  Language language = Language::kNative;
   uint32_t other_language = 0;  // string id
   uint32_t flags = 0;
 
@@ -134,46 +137,7 @@ class Definitions {
   std::vector<ModuleInfo> modules_;
   std::vector<FrameInfo> frames_;
   std::vector<StackNode> stacks_;
-  absl::flat_hash_map<uint32_t, std::vector<Symbol>> symbols_;
-};
-
-// Gives equal values equal ids and collects what is new since the last TakeNew(). Ids are given
-// densely from 1.
-class DefinitionsBuilder {
- public:
-  uint32_t InternString(std::string_view text);  // "" is 0
-  uint32_t AddModule(
-      const ModuleInfo& module);  // always a new id: the same file may be mapped twice
-  uint32_t InternModule(const ModuleInfo& module);
-  uint32_t InternFrame(const FrameInfo& frame);
-  uint32_t InternStack(const StackNode& node);
-
-  // frames: ids, innermost first. 0 for an empty list that neither lacks anything nor has an id in a
-  // log.
-  uint32_t InternStack(const std::vector<uint32_t>& frames, uint32_t lacks, uint32_t log_id = 0);
-
-  bool has_new() const;
-  uint64_t new_bytes() const { return new_bytes_; }  // about as many as TakeNew() will serialise to
-  gmt::Definitions TakeNew();
-
-  // From now on all that is taken is also kept, to be stated again in another file.
-  void KeepAll() { keeps_ = true; }
-  // All that was taken since, in order, in chunks of a few MiB.
-  std::vector<gmt::Definitions> TakenSoFar() const;
-
- private:
-  void KeepTaken(const gmt::Definitions& taken);
-
-  absl::flat_hash_map<std::string, uint32_t> string_ids_;
-  absl::flat_hash_map<FrameInfo, uint32_t> frame_ids_;
-  absl::flat_hash_map<ModuleInfo, uint32_t> module_ids_;
-  absl::flat_hash_map<StackNode, uint32_t> stack_ids_;
-  uint32_t module_count_ = 0;
-  uint64_t new_bytes_ = 0;
-  gmt::Definitions new_;
-  bool keeps_ = false;
-  std::vector<gmt::Definitions> kept_;  // columns as long as their rows
-  uint64_t kept_bytes_ = 0;             // of the last of them
+  std::unordered_map<uint32_t, std::vector<Symbol>> symbols_;
 };
 
 }  // namespace gmt::format

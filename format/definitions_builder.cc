@@ -1,9 +1,11 @@
-// DefinitionsBuilder (format/definitions.h): gives ids and collects columns of what is new.
+#include "format/definitions_builder.h"
 
+#include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "format/columns.h"
-#include "format/definitions.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {
@@ -41,66 +43,92 @@ void TrimStacks(gmt::Stacks* columns) {
 
 }  // namespace
 
+struct DefinitionsBuilder::State {
+  absl::flat_hash_map<std::string, uint32_t> string_ids;
+  absl::flat_hash_map<FrameInfo, uint32_t> frame_ids;
+  absl::flat_hash_map<ModuleInfo, uint32_t> module_ids;
+  absl::flat_hash_map<StackNode, uint32_t> stack_ids;
+  uint32_t module_count = 0;
+  uint64_t new_bytes = 0;
+  gmt::Definitions added;  // since the last TakeNew()
+  bool keeps = false;
+  std::vector<gmt::Definitions> kept;  // columns as long as their rows
+  uint64_t kept_bytes = 0;             // of the last of them
+
+  void Keep(const gmt::Definitions& taken);
+};
+
+DefinitionsBuilder::DefinitionsBuilder() : state_(std::make_unique<State>()) {}
+DefinitionsBuilder::~DefinitionsBuilder() = default;
+DefinitionsBuilder::DefinitionsBuilder(const DefinitionsBuilder& other)
+    : state_(std::make_unique<State>(*other.state_)) {}
+DefinitionsBuilder& DefinitionsBuilder::operator=(const DefinitionsBuilder& other) {
+  *state_ = *other.state_;
+  return *this;
+}
+DefinitionsBuilder::DefinitionsBuilder(DefinitionsBuilder&&) noexcept = default;
+DefinitionsBuilder& DefinitionsBuilder::operator=(DefinitionsBuilder&&) noexcept = default;
+
 uint32_t DefinitionsBuilder::InternString(std::string_view text) {
   if (text.empty()) return 0;
-  const auto [id, is_new] = IdOf(&string_ids_, std::string(text));
+  const auto [id, is_new] = IdOf(&state_->string_ids, std::string(text));
   if (is_new) {
-    if (new_.strings_size() == 0) new_.set_first_string(id);
-    new_.add_strings(std::string(text));
-    new_bytes_ += text.size() + kBytesOfString;
+    if (state_->added.strings_size() == 0) state_->added.set_first_string(id);
+    state_->added.add_strings(std::string(text));
+    state_->new_bytes += text.size() + kBytesOfString;
   }
   return id;
 }
 
 uint32_t DefinitionsBuilder::AddModule(const ModuleInfo& module) {
-  ++module_count_;
-  if (new_.modules_size() == 0) new_.set_first_module(module_count_);
-  gmt::Module* m = new_.add_modules();
+  ++state_->module_count;
+  if (state_->added.modules_size() == 0) state_->added.set_first_module(state_->module_count);
+  gmt::Module* m = state_->added.add_modules();
   m->set_path(module.path);
   m->set_build_id(module.build_id);
   m->set_base(module.base);
   m->set_size(module.size);
   m->set_bias(module.bias);
   m->set_loaded_t_ns(module.loaded_t_ns);
-  new_bytes_ += module.path.size() + kBytesOfModule;
-  return module_count_;
+  state_->new_bytes += module.path.size() + kBytesOfModule;
+  return state_->module_count;
 }
 
 uint32_t DefinitionsBuilder::InternModule(const ModuleInfo& module) {
-  const auto [place, is_new] = module_ids_.try_emplace(module, module_count_ + 1);
+  const auto [place, is_new] = state_->module_ids.try_emplace(module, state_->module_count + 1);
   return is_new ? AddModule(module) : place->second;
 }
 
 uint32_t DefinitionsBuilder::InternFrame(const FrameInfo& frame) {
-  const auto [id, is_new] = IdOf(&frame_ids_, frame);
+  const auto [id, is_new] = IdOf(&state_->frame_ids, frame);
   if (!is_new) return id;
-  gmt::Frames* columns = new_.mutable_frames();
-  if (columns->count() == 0) new_.set_first_frame(id);
+  gmt::Frames* columns = state_->added.mutable_frames();
+  if (columns->count() == 0) state_->added.set_first_frame(id);
   columns->set_count(columns->count() + 1);
   columns->add_module(frame.module);
   columns->add_address(frame.address);
   columns->add_function(frame.function);
   columns->add_file(frame.file);
   columns->add_line(frame.line);
-  columns->add_language(frame.language);
+  columns->add_language(static_cast<gmt::Frames::Language>(frame.language));
   columns->add_other_language(frame.other_language);
   columns->add_flags(frame.flags);
   columns->add_module_name(frame.module_name);
-  new_bytes_ += kBytesOfFrame;
+  state_->new_bytes += kBytesOfFrame;
   return id;
 }
 
 uint32_t DefinitionsBuilder::InternStack(const StackNode& node) {
-  const auto [id, is_new] = IdOf(&stack_ids_, node);
+  const auto [id, is_new] = IdOf(&state_->stack_ids, node);
   if (!is_new) return id;
-  gmt::Stacks* columns = new_.mutable_stacks();
-  if (columns->count() == 0) new_.set_first_stack(id);
+  gmt::Stacks* columns = state_->added.mutable_stacks();
+  if (columns->count() == 0) state_->added.set_first_stack(id);
   columns->set_count(columns->count() + 1);
   columns->add_frame(node.frame);
   columns->add_parent(node.parent);
   columns->add_log_id(node.log_id);
   columns->add_lacks(node.lacks);
-  new_bytes_ += kBytesOfStack;
+  state_->new_bytes += kBytesOfStack;
   return id;
 }
 
@@ -118,27 +146,30 @@ uint32_t DefinitionsBuilder::InternStack(const std::vector<uint32_t>& frames, ui
   return stack;
 }
 
+uint64_t DefinitionsBuilder::new_bytes() const { return state_->new_bytes; }
+void DefinitionsBuilder::KeepAll() { state_->keeps = true; }
+
 bool DefinitionsBuilder::has_new() const {
-  return new_.strings_size() > 0 || new_.modules_size() > 0 || new_.frames().count() > 0 ||
-         new_.stacks().count() > 0;
+  return state_->added.strings_size() > 0 || state_->added.modules_size() > 0 ||
+         state_->added.frames().count() > 0 || state_->added.stacks().count() > 0;
 }
 
 gmt::Definitions DefinitionsBuilder::TakeNew() {
-  gmt::Definitions taken = std::exchange(new_, gmt::Definitions());
-  if (keeps_) KeepTaken(taken);
-  new_bytes_ = 0;
+  gmt::Definitions taken = std::exchange(state_->added, gmt::Definitions());
+  if (state_->keeps) state_->Keep(taken);
+  state_->new_bytes = 0;
   if (taken.has_frames()) TrimFrames(taken.mutable_frames());
   if (taken.has_stacks()) TrimStacks(taken.mutable_stacks());
   return taken;
 }
 
-void DefinitionsBuilder::KeepTaken(const gmt::Definitions& taken) {
-  if (kept_.empty() || kept_bytes_ + new_bytes_ > kBytesOfKept) {
-    kept_.emplace_back();
-    kept_bytes_ = 0;
+void DefinitionsBuilder::State::Keep(const gmt::Definitions& taken) {
+  if (kept.empty() || kept_bytes + new_bytes > kBytesOfKept) {
+    kept.emplace_back();
+    kept_bytes = 0;
   }
-  kept_bytes_ += new_bytes_;
-  gmt::Definitions& last = kept_.back();
+  kept_bytes += new_bytes;
+  gmt::Definitions& last = kept.back();
   const gmt::Definitions before = [&] {  // what a merge overwrites
     gmt::Definitions numbers;
     numbers.set_first_string(last.first_string());
@@ -161,7 +192,7 @@ void DefinitionsBuilder::KeepTaken(const gmt::Definitions& taken) {
 }
 
 std::vector<gmt::Definitions> DefinitionsBuilder::TakenSoFar() const {
-  std::vector<gmt::Definitions> taken = kept_;
+  std::vector<gmt::Definitions> taken = state_->kept;
   for (gmt::Definitions& chunk : taken) {
     if (chunk.has_frames()) TrimFrames(chunk.mutable_frames());
     if (chunk.has_stacks()) TrimStacks(chunk.mutable_stacks());

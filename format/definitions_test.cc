@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
+
 namespace gmt::format {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "format/event.h"
 
+#include "proto/gmt.pb.h"
+
 namespace gmt::format {
 
 Family FamilyOf(Kind kind) {
@@ -52,6 +54,13 @@ Family FamilyOf(Kind kind) {
       return Family::kOther;
   }
 }
+
+EventBatch::EventBatch() = default;
+EventBatch::~EventBatch() = default;
+EventBatch::EventBatch(const EventBatch&) = default;
+EventBatch::EventBatch(EventBatch&&) noexcept = default;
+EventBatch& EventBatch::operator=(const EventBatch&) = default;
+EventBatch& EventBatch::operator=(EventBatch&&) noexcept = default;
 
 void EventBatch::Clear() {
   events.clear();

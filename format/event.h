@@ -18,7 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "proto/gmt.pb.h"
+#include "format/kinds.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 
@@ -116,8 +117,22 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// Whether reading completes events that end an allocation.
+enum class Returns {
+  kAsRecorded,  // leave it so
+  kCompleted,   // fill in heap, memory, device, context, address, size, stream and pool from its
+                // allocation
+};
+
 // Events in order, with what does not fit a row.
 struct EventBatch {
+  EventBatch();
+  ~EventBatch();
+  EventBatch(const EventBatch&);
+  EventBatch(EventBatch&&) noexcept;
+  EventBatch& operator=(const EventBatch&);
+  EventBatch& operator=(EventBatch&&) noexcept;
+
   std::vector<Event> events;
   std::vector<Sample> samples;
   std::vector<SnapshotTaken> snapshots;

@@ -20,13 +20,6 @@ namespace gmt::format {
 // The most events one chunk may hold; a chunk that claims more is damaged.
 inline constexpr uint32_t kMaxEventsOfChunk = 1u << 18;
 
-// What a reader makes of a free that does not say all about the memory it frees.
-enum class Returns {
-  kAsRecorded,  // leave it so
-  kCompleted,   // fill in heap, memory, device, context, address, size, stream and pool from its
-                // allocation
-};
-
 // `base_t_ns` is Chunk.first_t_ns. `history` is that of the file segment so far and takes this
 // chunk's rows. Appends to `batch`. Fails where the columns contradict each other; what was appended
 // by then stays.

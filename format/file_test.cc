@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "format/definitions_builder.h"
 #include "format/recording_fixture.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {
@@ -87,7 +89,7 @@ TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
   const rlimit small = {4096, before.rlim_max};
   auto sink = FileSink(Path("a.gmt"), IfExists::kFail);
   WriterOptions options;
-  options.codec = Chunk::NONE;
+  options.compress = false;
   options.chunk_events = 10;
   auto writer = RecordingWriter::Create(*std::move(sink), Header(), options);
   ASSERT_TRUE(writer.ok());
@@ -111,7 +113,7 @@ TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
 
 TEST_F(FileTest, ProtocDecodesEventsOfAnUncompressedFile) {
   WriterOptions options;
-  options.codec = Chunk::NONE;
+  options.compress = false;
   Put("none.gmt", SmallRecording(2, options));
   const std::string text = Decode("none.gmt");
   EXPECT_THAT(text, HasSubstr("strings: \"driver\""));

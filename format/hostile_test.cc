@@ -6,6 +6,7 @@
 #include <random>
 
 #include "format/chunk_codec.h"
+#include "format/definitions_builder.h"
 #include "format/event_encoder.h"
 #include "format/framing.h"
 #include "format/random_events.h"

@@ -1,5 +1,8 @@
 #include "format/id_shift.h"
 
+#include "proto/gmt.pb.h"
+#include "proto/leaks.pb.h"
+
 namespace gmt::format {
 namespace {
 

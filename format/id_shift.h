@@ -10,7 +10,7 @@
 
 #include "format/definitions.h"
 #include "format/event.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 

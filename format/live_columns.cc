@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
+#include "proto/gmt.pb.h"
 
 // Columns that are members of Event under the same name and written as they are.
 // clang-format off
@@ -50,7 +51,9 @@ absl::StatusOr<std::vector<Event>> DecodeLive(const gmt::Live& columns) {
 
 // ---- LiveCursor ---------------------------------------------------------------------------------
 
-LiveCursor::LiveCursor(const gmt::Live* columns) : columns_(columns) { TakeDifferences(); }
+LiveCursor::LiveCursor(const gmt::Live* columns) : columns_(columns), count_(columns->count()) {
+  TakeDifferences();
+}
 
 void LiveCursor::Next() {
   ++row_;
@@ -77,7 +80,7 @@ bool LiveCursor::SameRow(const LiveCursor& other) const {
 // ---- LiveAppender -------------------------------------------------------------------------------
 
 void LiveAppender::Append(const Event& event) {
-#define GMT_PUT(name) columns_->add_##name(event.name);
+#define GMT_PUT(name) columns_->mutable_##name()->Add(event.name);
   GMT_LIVE_COLUMNS(GMT_PUT)
 #undef GMT_PUT
   AppendDifferences(static_cast<int64_t>(event.address), event.t_ns);
@@ -86,8 +89,7 @@ void LiveAppender::Append(const Event& event) {
 void LiveAppender::Append(const LiveCursor& row) {
   const gmt::Live& from = *row.columns_;
   const int at = static_cast<int>(row.row_);
-#define GMT_COPY(name) \
-  columns_->add_##name(static_cast<decltype(Event::name)>(ColumnAt(from.name(), at)));
+#define GMT_COPY(name) columns_->mutable_##name()->Add(ColumnAt(from.name(), at));
   GMT_LIVE_COLUMNS(GMT_COPY)
 #undef GMT_COPY
   AppendDifferences(row.address_, row.t_ns_);

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "format/event.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 
@@ -29,7 +29,7 @@ class LiveCursor {
  public:
   explicit LiveCursor(const gmt::Live* columns);
 
-  bool at_end() const { return row_ >= columns_->count(); }
+  bool at_end() const { return row_ >= count_; }
   uint32_t row() const { return row_; }
   void Next();
 
@@ -42,6 +42,7 @@ class LiveCursor {
   void TakeDifferences();
 
   const gmt::Live* columns_;
+  uint32_t count_;
   uint32_t row_ = 0;
   int64_t address_ = 0, t_ns_ = 0;
 };

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "format/byte_source.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 

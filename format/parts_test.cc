@@ -11,8 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "format/recording_copy.h"
+#include "format/definitions_builder.h"
 #include "format/parts_fixture.h"
+#include "format/recording_copy.h"
 #include "format/recording_fixture.h"
 
 namespace gmt::format {

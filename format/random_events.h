@@ -11,6 +11,7 @@
 #include <string>
 
 #include "format/event.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "format/allocator_trace.h"
+#include "format/definitions_builder.h"
 #include "format/recording_fixture.h"
 
 namespace gmt::format {

@@ -18,6 +18,7 @@
 #include "format/allocator_trace.h"
 #include "format/byte_source.h"
 #include "format/chunk_codec.h"
+#include "format/definitions_builder.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/recording_writer.h"
@@ -55,7 +56,7 @@ std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
                                                 std::to_string(branch));
       frame.file = definitions.InternString("model/layer_" + std::to_string(branch % 40) + ".py");
       frame.line = 10 + stack % 400;
-      frame.language = Frames::PYTHON;
+      frame.language = format::Language::kPython;
       frame.flags = kFrameHasLine | kFrameHasFile | kFrameHasFunction;
       frames.push_back(definitions.InternFrame(frame));
     }

@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
+#include "format/messages_fwd.h"
 #include "format/recording_writer.h"
 #include "format/strip.h"
-#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 

@@ -13,6 +13,7 @@
 
 #include "format/recording_reader.h"
 #include "format/recording_writer.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 

@@ -24,8 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "format/definitions.h"
 #include "format/event.h"
-#include "format/event_columns.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "format/definitions_builder.h"
 #include "format/framing.h"
 #include "format/recording_fixture.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
 #include "format/chunk_codec.h"
+#include "format/definitions_builder.h"
 #include "format/event_columns.h"
 #include "format/event_encoder.h"
 #include "format/framing.h"
@@ -30,7 +31,9 @@ absl::string_view View(const std::string& text) { return {text.data(), text.size
 class RecordingWriter::Impl {
  public:
   Impl(std::unique_ptr<Sink> sink, const WriterOptions& options)
-      : sink_(std::move(sink)), options_(options), packer_(options.codec) {
+      : sink_(std::move(sink)),
+        options_(options),
+        packer_(options.compress ? Chunk::ZSTD : Chunk::NONE) {
     options_.chunk_events = std::clamp(options_.chunk_events, 1u, kMaxEventsOfChunk);
     index_.set_sync(SyncWord(kIndexSync));
     if (options_.parts) definitions_.KeepAll();

@@ -26,15 +26,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "format/definitions.h"
 #include "format/event.h"
+#include "format/messages_fwd.h"
 #include "format/strip.h"
-#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 
 // Where bytes go. All of the writer's output passes here, so that tests can run without a disk and
 // with faults.
+class DefinitionsBuilder;
+
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -51,7 +52,7 @@ enum class IfExists { kFail, kOverwrite };
 absl::StatusOr<std::unique_ptr<Sink>> FileSink(absl::string_view path, IfExists if_exists);
 
 struct WriterOptions {
-  Chunk::Codec codec = Chunk::ZSTD;  // NONE: `protoc --decode gmt.File` shows every event
+  bool compress = true;  // without, `protoc --decode gmt.File` shows every event
   int zstd_level = 3;
   uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
   // Of events, which come by the million: a third of the time for a twentieth more bytes.

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "format/definitions_builder.h"
 #include "format/recording_fixture.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {

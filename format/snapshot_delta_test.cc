@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
 #include "format/frame_stream.h"
 #include "format/framing.h"
 #include "format/live_columns.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "proto/gmt.pb.h"
+
 namespace gmt::format {
 namespace {
 

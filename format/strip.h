@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::format {
 

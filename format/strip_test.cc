@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::format {
 namespace {

@@ -21,12 +21,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "format/chunk_stream.h"
-#include "format/delivery_taker.h"
-#include "format/growing_parts.h"
+#include "format/definitions.h"
 #include "format/recording_reader.h"
 
 namespace gmt::format {
@@ -35,29 +34,27 @@ class TailReader {
  public:
   // With the older parts that lie beside it.
   static absl::StatusOr<std::unique_ptr<TailReader>> Open(const std::string& path);
+  ~TailReader();
 
   // Until the end of what is whole by now.
   absl::Status ReadOn(RecordingVisitor& visitor);
 
   // Grows; ids stay what they were.
-  const Definitions& definitions() const { return taker_.definitions(); }
+  const Definitions& definitions() const;
   // The last part has its index and footer, and nothing was damaged. Of a recording in parts that
   // may be so for a moment in which the next one is about to begin.
-  bool complete() const { return taker_.complete(); }
-  uint64_t bytes() const { return source_->size(); }
+  bool complete() const;
+  uint64_t bytes() const;
   // Of these, what has been handed out, with what is being handed out.
-  uint64_t bytes_taken() const { return taker_.bytes_taken(); }
+  uint64_t bytes_taken() const;
   // Changes when frames got names.
-  uint64_t names_taken() const { return taker_.names_taken(); }
-  const std::vector<Damage>& damage() const { return taker_.damage(); }
+  uint64_t names_taken() const;
+  const std::vector<Damage>& damage() const;
 
  private:
-  explicit TailReader(std::unique_ptr<GrowingParts> source)
-      : source_(std::move(source)), stream_(source_.get(), Returns::kCompleted, Tail::kGrows) {}
-
-  const std::unique_ptr<GrowingParts> source_;
-  ChunkStream stream_;
-  DeliveryTaker taker_;
+  class Impl;
+  explicit TailReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace gmt::format

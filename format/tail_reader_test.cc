@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
 #include "format/parts.h"
 #include "format/parts_fixture.h"
 #include "format/recording_fixture.h"

@@ -1,5 +1,7 @@
 #include "interop/event_log_json.h"
 
+#include "proto/gmt.pb.h"
+
 // Fields whose key is their name in the proto. PUT and TAKE of one message list the same fields in
 // the same order.
 #define GMT_PUT(message, field) \

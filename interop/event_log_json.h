@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "format/definitions.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::interop {
 

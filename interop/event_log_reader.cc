@@ -8,11 +8,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "interop/event_log.h"
 #include "interop/event_log_fields.h"
 #include "interop/event_log_json.h"
 #include "interop/writer_target.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {
@@ -232,11 +234,11 @@ class LogParser {
 
   void TakeLanguage(const std::string& language, FrameInfo* frame) {
     if (language == "python") {
-      frame->language = Frames::PYTHON;
+      frame->language = format::Language::kPython;
     } else if (language == "c++") {
-      frame->language = Frames::CXX;
+      frame->language = format::Language::kCxx;
     } else {
-      frame->language = Frames::OTHER;
+      frame->language = format::Language::kOther;
       frame->other_language = definitions_.InternString(language);
     }
   }

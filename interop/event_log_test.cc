@@ -11,11 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "format/random_events.h"
 #include "format/recording_fixture.h"
 #include "interop/event_log_fields.h"
 #include "interop/open_input.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {
@@ -28,53 +30,52 @@ using testing::SizeIs;
 using Lines = std::vector<std::string>;
 
 // The log of docs/format.md: every kind with every key.
-const char* const kEveryKind[] =
-    {
-        R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1700000000123456789,"start_monotonic_ns":5,"tool_version":"1.2.3","run_id":"r","hostname":"h","boot_id":"00ff","pid":77,"pid_namespace":4026531836,"part":1,"parent_pid":7,"devices":[{"index":0,"name":"NVIDIA H100","uuid":"GPU-1","pci_bus_id":"0000:3B:00.0","total_bytes":85899345920,"physical_index":3,"compute_capability":"9.0"},{"index":1}],"argv":["python","train.py","--x=\u00e9"],"executable":"/usr/bin/python3","working_directory":"/w","settings":{"PYTORCH_CUDA_ALLOC_CONF":"expandable_segments:True","n":3,"list":[1,2.5,null,true]},"libraries":{"torch":"2.11.0","cuda_driver":"13000"},"sources":{"cupti":"on"},"options":{"stacks":"native+python"},"rank":3,"local_rank":1,"world_size":16,"node_rank":2,"restart_count":1,"job":"j","started_by":"run","ended_by":"exit","end_t_ns":99,"exit":{"kind":"exited","code":0,"known_by":"run"},"losses":{"written":3,"delivered":3}})",
-        R"({"kind":"facts","argv":["x"],"pid":5,"exit":{"kind":"signalled","code":9,"known_by":"pidfd"}})",
-        R"({"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"python"},{"function":"at::empty","file":"a.cpp","line":1,"language":"c++","module":"/lib/libtorch.so","offset":4242,"build_id":"00ff","return_address":true},{"module":"/lib/libc.so","offset":0},{"module":"just a name"},{"address":18446744073709551615},{"language":"julia"},{"function":"","line":0},{}]})",
-        R"({"kind":"stack","id":8,"frames":[],"truncated":true})",
-        R"({"kind":"stack","id":4294967295,"frames":[{"function":"f"}],"truncated":true})",
-        R"({"kind":"thread","t_ns":1,"name":"main","thread":11})",
-        R"({"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaMalloc","duration_ns":900})",
-        R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region"})",
-        R"({"kind":"alloc_failed","t_ns":14,"heap":"pytorch","size":9223372036854775808,"total_allocated":5,"result":2})",
-        R"({"kind":"free","t_ns":99,"heap":"driver","device":0,"address":140011122688,"size":2097152,"stream":0,"thread":11,"api":"cudaFree"})",
-        R"({"kind":"free_done","t_ns":100,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaFree","duration_ns":5,"result":1,"pool":1,"total_allocated":1,"total_reserved":2})",
-        R"({"kind":"free"})",
-        R"({"kind":"free","heap":"pytorch","address":18446744073709551615,"stack":99})",
-        R"({"kind":"reserve","t_ns":200,"heap":"driver","memory":"vmm","address":4096,"size":1048576})",
-        R"({"kind":"create","t_ns":201,"heap":"driver","memory":"vmm","address":17,"size":2097152,"flags":1})",
-        R"({"kind":"map","t_ns":202,"heap":"driver","memory":"vmm","address":4096,"size":2097152,"handle":17,"offset":0})",
-        R"({"kind":"unmap","t_ns":203,"heap":"driver","address":4096,"size":2097152})",
-        R"({"kind":"release","t_ns":204,"heap":"driver","address":17})",
-        R"({"kind":"unreserve","t_ns":205,"heap":"driver","address":4096,"size":1048576})",
-        R"({"kind":"import","t_ns":206,"heap":"driver","memory":"ipc","address":8192,"handle":3})",
-        R"({"kind":"unimport","t_ns":207,"heap":"driver","address":8192})",
-        R"({"kind":"register","t_ns":208,"heap":"host","memory":"registered","address":12288,"size":100})",
-        R"({"kind":"unregister","t_ns":209,"heap":"host","address":12288})",
-        R"({"kind":"context_create","t_ns":300,"device":0,"context":1,"object":94,"flags":8})",
-        R"({"kind":"context_reset","t_ns":301,"device":0,"context":1})",
-        R"({"kind":"stream","t_ns":302,"stream":55,"action":"create","priority":-5,"name":"copy"})",
-        R"({"kind":"event_record","t_ns":303,"stream":55,"object":66})",
-        R"({"kind":"event_wait","t_ns":304,"stream":0,"object":66})",
-        R"({"kind":"sync","t_ns":305,"action":"device","duration_ns":100,"result":0,"stack":7,"thread":11,"api":"cudaDeviceSynchronize"})",
-        R"({"kind":"pool","t_ns":306,"device":0,"object":77,"action":"release_threshold","value":18446744073709551615})",
-        R"({"kind":"graph","t_ns":307,"object":88,"action":"launch","stream":55})",
-        R"({"kind":"module","t_ns":308,"object":99,"action":"load","value":4096,"name":"kernels.cubin"})",
-        R"({"kind":"limit","t_ns":309,"action":"malloc_heap_size","value":8388608})",
-        R"({"kind":"allocator","t_ns":310,"heap":"pytorch","device":0,"action":"empty_cache","value":2097152})",
-        R"({"kind":"mark","t_ns":400,"name":"step","index":12,"domain":"d","range":1,"color":4294901760,"text":"loss 0.5","stack":7,"thread":11})",
-        R"({"kind":"range_begin","t_ns":401,"name":"forward","range":5,"device":1})",
-        R"({"kind":"range_end","t_ns":402,"range":5})",
-        R"({"kind":"sample","t_ns":403,"device":0,"used_bytes":5,"total_bytes":6,"free_bytes":1,"reserved_bytes":1,"source":"nvml","processes":[{"pid":3,"bytes":2,"name":"python"},{"pid":4}]})",
-        R"({"kind":"snapshot","t_ns":404,"name":"exit","reason":"exit"})",
-        R"({"kind":"gap","t_ns":405,"from":405,"to":409,"events":77,"reason":"overrun","first_ticket":1,"last_ticket":77})",
-        R"({"kind":"losses","written":80,"delivered":3,"overrun":77,"holes":0,"stacks_full":2})",
-        R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7},{"kind":"map","address":4096,"handle":17}]})",
-        R"({"kind":"warp_drive","t_ns":-3,"factor":[9.975,null]})",
-        R"({"kind":"alloc","memory":"a kind of memory to come","size":-1.5})",
-        R"({"kind":"mark","t_ns":-9223372036854775808,"name":"before"})",
+const char* const kEveryKind[] = {
+    R"({"kind":"header","schema":"gpumemtrace.events/1","start_unix_ns":1700000000123456789,"start_monotonic_ns":5,"tool_version":"1.2.3","run_id":"r","hostname":"h","boot_id":"00ff","pid":77,"pid_namespace":4026531836,"part":1,"parent_pid":7,"devices":[{"index":0,"name":"NVIDIA H100","uuid":"GPU-1","pci_bus_id":"0000:3B:00.0","total_bytes":85899345920,"physical_index":3,"compute_capability":"9.0"},{"index":1}],"argv":["python","train.py","--x=\u00e9"],"executable":"/usr/bin/python3","working_directory":"/w","settings":{"PYTORCH_CUDA_ALLOC_CONF":"expandable_segments:True","n":3,"list":[1,2.5,null,true]},"libraries":{"torch":"2.11.0","cuda_driver":"13000"},"sources":{"cupti":"on"},"options":{"stacks":"native+python"},"rank":3,"local_rank":1,"world_size":16,"node_rank":2,"restart_count":1,"job":"j","started_by":"run","ended_by":"exit","end_t_ns":99,"exit":{"kind":"exited","code":0,"known_by":"run"},"losses":{"written":3,"delivered":3}})",
+    R"({"kind":"facts","argv":["x"],"pid":5,"exit":{"kind":"signalled","code":9,"known_by":"pidfd"}})",
+    R"({"kind":"stack","id":7,"frames":[{"function":"forward","file":"model.py","line":88,"language":"python"},{"function":"at::empty","file":"a.cpp","line":1,"language":"c++","module":"/lib/libtorch.so","offset":4242,"build_id":"00ff","return_address":true},{"module":"/lib/libc.so","offset":0},{"module":"just a name"},{"address":18446744073709551615},{"language":"julia"},{"function":"","line":0},{}]})",
+    R"({"kind":"stack","id":8,"frames":[],"truncated":true})",
+    R"({"kind":"stack","id":4294967295,"frames":[{"function":"f"}],"truncated":true})",
+    R"({"kind":"thread","t_ns":1,"name":"main","thread":11})",
+    R"({"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaMalloc","duration_ns":900})",
+    R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region"})",
+    R"({"kind":"alloc_failed","t_ns":14,"heap":"pytorch","size":9223372036854775808,"total_allocated":5,"result":2})",
+    R"({"kind":"free","t_ns":99,"heap":"driver","device":0,"address":140011122688,"size":2097152,"stream":0,"thread":11,"api":"cudaFree"})",
+    R"({"kind":"free_done","t_ns":100,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaFree","duration_ns":5,"result":1,"pool":1,"total_allocated":1,"total_reserved":2})",
+    R"({"kind":"free"})",
+    R"({"kind":"free","heap":"pytorch","address":18446744073709551615,"stack":99})",
+    R"({"kind":"reserve","t_ns":200,"heap":"driver","memory":"vmm","address":4096,"size":1048576})",
+    R"({"kind":"create","t_ns":201,"heap":"driver","memory":"vmm","address":17,"size":2097152,"flags":1})",
+    R"({"kind":"map","t_ns":202,"heap":"driver","memory":"vmm","address":4096,"size":2097152,"handle":17,"offset":0})",
+    R"({"kind":"unmap","t_ns":203,"heap":"driver","address":4096,"size":2097152})",
+    R"({"kind":"release","t_ns":204,"heap":"driver","address":17})",
+    R"({"kind":"unreserve","t_ns":205,"heap":"driver","address":4096,"size":1048576})",
+    R"({"kind":"import","t_ns":206,"heap":"driver","memory":"ipc","address":8192,"handle":3})",
+    R"({"kind":"unimport","t_ns":207,"heap":"driver","address":8192})",
+    R"({"kind":"register","t_ns":208,"heap":"host","memory":"registered","address":12288,"size":100})",
+    R"({"kind":"unregister","t_ns":209,"heap":"host","address":12288})",
+    R"({"kind":"context_create","t_ns":300,"device":0,"context":1,"object":94,"flags":8})",
+    R"({"kind":"context_reset","t_ns":301,"device":0,"context":1})",
+    R"({"kind":"stream","t_ns":302,"stream":55,"action":"create","priority":-5,"name":"copy"})",
+    R"({"kind":"event_record","t_ns":303,"stream":55,"object":66})",
+    R"({"kind":"event_wait","t_ns":304,"stream":0,"object":66})",
+    R"({"kind":"sync","t_ns":305,"action":"device","duration_ns":100,"result":0,"stack":7,"thread":11,"api":"cudaDeviceSynchronize"})",
+    R"({"kind":"pool","t_ns":306,"device":0,"object":77,"action":"release_threshold","value":18446744073709551615})",
+    R"({"kind":"graph","t_ns":307,"object":88,"action":"launch","stream":55})",
+    R"({"kind":"module","t_ns":308,"object":99,"action":"load","value":4096,"name":"kernels.cubin"})",
+    R"({"kind":"limit","t_ns":309,"action":"malloc_heap_size","value":8388608})",
+    R"({"kind":"allocator","t_ns":310,"heap":"pytorch","device":0,"action":"empty_cache","value":2097152})",
+    R"({"kind":"mark","t_ns":400,"name":"step","index":12,"domain":"d","range":1,"color":4294901760,"text":"loss 0.5","stack":7,"thread":11})",
+    R"({"kind":"range_begin","t_ns":401,"name":"forward","range":5,"device":1})",
+    R"({"kind":"range_end","t_ns":402,"range":5})",
+    R"({"kind":"sample","t_ns":403,"device":0,"used_bytes":5,"total_bytes":6,"free_bytes":1,"reserved_bytes":1,"source":"nvml","processes":[{"pid":3,"bytes":2,"name":"python"},{"pid":4}]})",
+    R"({"kind":"snapshot","t_ns":404,"name":"exit","reason":"exit"})",
+    R"({"kind":"gap","t_ns":405,"from":405,"to":409,"events":77,"reason":"overrun","first_ticket":1,"last_ticket":77})",
+    R"({"kind":"losses","written":80,"delivered":3,"overrun":77,"holes":0,"stacks_full":2})",
+    R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7},{"kind":"map","address":4096,"handle":17}]})",
+    R"({"kind":"warp_drive","t_ns":-3,"factor":[9.975,null]})",
+    R"({"kind":"alloc","memory":"a kind of memory to come","size":-1.5})",
+    R"({"kind":"mark","t_ns":-9223372036854775808,"name":"before"})",
 };
 
 class EventLogTest : public testing::Test {

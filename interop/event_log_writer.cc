@@ -8,6 +8,7 @@
 #include "interop/event_log.h"
 #include "interop/event_log_fields.h"
 #include "interop/event_log_json.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {
@@ -123,7 +124,7 @@ class EventLogWriter::Impl {
       named.function = symbol.function;
       named.file = symbol.file;
       named.line = symbol.line;
-      if (named.language == Frames::LANGUAGE_UNSPECIFIED) named.language = Frames::CXX;
+      if (named.language == format::Language::kNative) named.language = format::Language::kCxx;
       Json object = Json::object();
       PutNamed(named, &object);
       PutPlace(frame, &object);
@@ -140,9 +141,9 @@ class EventLogWriter::Impl {
     }
     if (frame.line != 0 || (frame.flags & format::kFrameHasLine) != 0)
       (*object)["line"] = frame.line;
-    if (frame.language == Frames::PYTHON) (*object)["language"] = "python";
-    if (frame.language == Frames::CXX) (*object)["language"] = "c++";
-    if (frame.language == Frames::OTHER)
+    if (frame.language == format::Language::kPython) (*object)["language"] = "python";
+    if (frame.language == format::Language::kCxx) (*object)["language"] = "c++";
+    if (frame.language == format::Language::kOther)
       (*object)["language"] = JsonText(definitions_.string(frame.other_language));
   }
 

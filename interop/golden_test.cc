@@ -14,6 +14,7 @@
 
 #include "format/byte_source.h"
 #include "format/chunk_codec.h"
+#include "format/definitions_builder.h"
 #include "format/frame_stream.h"
 #include "format/recording_fixture.h"
 #include "interop/event_log.h"

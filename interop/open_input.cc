@@ -10,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
+#include "format/definitions_builder.h"
 #include "interop/byte_stream.h"
 #include "interop/event_log.h"
 #include "interop/foreign_input.h"
 #include "interop/torch_import.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {

@@ -2,7 +2,10 @@
 
 #include <zlib.h>
 
-#include "absl/strings/str_cat.h"
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/pprof.pb.h"
 
 namespace gmt::interop {
 namespace {
@@ -60,39 +63,55 @@ absl::StatusOr<std::string> Gzip(const std::string& bytes) {
 
 }  // namespace
 
-PprofWriter::PprofWriter(int64_t time_unix_ns, int64_t duration_ns) {
-  Text("");
+struct PprofWriter::State {
+  int64_t Text(std::string_view text);
+  uint64_t MappingOf(const std::string& module);
+  uint64_t FunctionOf(const analysis::FrameText& frame);
+  uint64_t LocationOf(const analysis::FrameText& frame);
+
+  pprof::Profile profile;
+  absl::flat_hash_map<std::string, int64_t> texts;
+  absl::flat_hash_map<std::string, uint64_t> mappings;
+  absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions;  // name, file
+  absl::flat_hash_map<std::tuple<uint64_t, uint64_t, uint32_t>, uint64_t> locations;
+};
+
+PprofWriter::~PprofWriter() = default;
+
+PprofWriter::PprofWriter(int64_t time_unix_ns, int64_t duration_ns)
+    : state_(std::make_unique<State>()) {
+  state_->Text("");
   const std::pair<const char*, const char*> types[] = {{"alloc_objects", "count"},
                                                        {"alloc_space", "bytes"},
                                                        {"inuse_objects", "count"},
                                                        {"inuse_space", "bytes"}};
   for (const auto& [type, unit] : types) {
-    pprof::ValueType* value = profile_.add_sample_type();
-    value->set_type(Text(type));
-    value->set_unit(Text(unit));
+    pprof::ValueType* value = state_->profile.add_sample_type();
+    value->set_type(state_->Text(type));
+    value->set_unit(state_->Text(unit));
   }
-  profile_.set_default_sample_type(Text("inuse_space"));
-  profile_.mutable_period_type()->set_type(Text("space"));
-  profile_.mutable_period_type()->set_unit(Text("bytes"));
-  profile_.set_period(1);  // every allocation is there: nothing was sampled
-  profile_.set_time_nanos(time_unix_ns);
-  profile_.set_duration_nanos(duration_ns);
-  profile_.set_drop_frames(
-      Text("(cuda|cu)(Malloc|MemAlloc|HostAlloc|MemCreate|MemMap).*|.*gpumemtrace.*"));
+  state_->profile.set_default_sample_type(state_->Text("inuse_space"));
+  state_->profile.mutable_period_type()->set_type(state_->Text("space"));
+  state_->profile.mutable_period_type()->set_unit(state_->Text("bytes"));
+  state_->profile.set_period(1);  // every allocation is there: nothing was sampled
+  state_->profile.set_time_nanos(time_unix_ns);
+  state_->profile.set_duration_nanos(duration_ns);
+  state_->profile.set_drop_frames(
+      state_->Text("(cuda|cu)(Malloc|MemAlloc|HostAlloc|MemCreate|MemMap).*|.*gpumemtrace.*"));
 }
 
-int64_t PprofWriter::Text(std::string_view text) {
+int64_t PprofWriter::State::Text(std::string_view text) {
   const auto [it, is_new] =
-      texts_.try_emplace(std::string(text), static_cast<int64_t>(texts_.size()));
-  if (is_new) profile_.add_string_table(AsUtf8(text));
+      texts.try_emplace(std::string(text), static_cast<int64_t>(texts.size()));
+  if (is_new) profile.add_string_table(AsUtf8(text));
   return it->second;
 }
 
-uint64_t PprofWriter::MappingOf(const std::string& module) {
+uint64_t PprofWriter::State::MappingOf(const std::string& module) {
   if (module.empty()) return 0;
-  const auto [it, is_new] = mappings_.try_emplace(module, mappings_.size() + 1);
+  const auto [it, is_new] = mappings.try_emplace(module, mappings.size() + 1);
   if (is_new) {
-    pprof::Mapping* mapping = profile_.add_mapping();
+    pprof::Mapping* mapping = profile.add_mapping();
     mapping->set_id(it->second);
     mapping->set_filename(Text(module));
     mapping->set_has_functions(true);
@@ -102,11 +121,11 @@ uint64_t PprofWriter::MappingOf(const std::string& module) {
   return it->second;
 }
 
-uint64_t PprofWriter::FunctionOf(const analysis::FrameText& frame) {
+uint64_t PprofWriter::State::FunctionOf(const analysis::FrameText& frame) {
   const std::pair<int64_t, int64_t> key = {Text(frame.Name()), Text(frame.file)};
-  const auto [it, is_new] = functions_.try_emplace(key, functions_.size() + 1);
+  const auto [it, is_new] = functions.try_emplace(key, functions.size() + 1);
   if (is_new) {
-    pprof::Function* function = profile_.add_function();
+    pprof::Function* function = profile.add_function();
     function->set_id(it->second);
     function->set_name(key.first);
     function->set_system_name(key.first);
@@ -115,13 +134,13 @@ uint64_t PprofWriter::FunctionOf(const analysis::FrameText& frame) {
   return it->second;
 }
 
-uint64_t PprofWriter::LocationOf(const analysis::FrameText& frame) {
+uint64_t PprofWriter::State::LocationOf(const analysis::FrameText& frame) {
   const uint64_t mapping = frame.is_python() ? 0 : MappingOf(frame.module);
   const uint64_t function = FunctionOf(frame);
   const auto [it, is_new] =
-      locations_.try_emplace({mapping, function, frame.line}, locations_.size() + 1);
+      locations.try_emplace({mapping, function, frame.line}, locations.size() + 1);
   if (is_new) {
-    pprof::Location* location = profile_.add_location();
+    pprof::Location* location = profile.add_location();
     location->set_id(it->second);
     location->set_mapping_id(mapping);
     pprof::Line* line = location->add_line();
@@ -133,12 +152,13 @@ uint64_t PprofWriter::LocationOf(const analysis::FrameText& frame) {
 
 void PprofWriter::Add(const std::vector<analysis::FrameText>& frames, const PprofValues& values,
                       const PprofLabels& labels) {
-  pprof::Sample* sample = profile_.add_sample();
-  for (const analysis::FrameText& frame : frames) sample->add_location_id(LocationOf(frame));
+  pprof::Sample* sample = state_->profile.add_sample();
+  for (const analysis::FrameText& frame : frames)
+    sample->add_location_id(state_->LocationOf(frame));
   if (frames.empty()) {
     analysis::FrameText none;
     none.function = "(no stack)";
-    sample->add_location_id(LocationOf(none));
+    sample->add_location_id(state_->LocationOf(none));
   }
   for (const int64_t value :
        {values.alloc_objects, values.alloc_space, values.inuse_objects, values.inuse_space}) {
@@ -146,11 +166,19 @@ void PprofWriter::Add(const std::vector<analysis::FrameText>& frames, const Ppro
   }
   for (const auto& [key, text] : labels) {
     pprof::Label* label = sample->add_label();
-    label->set_key(Text(key));
-    label->set_str(Text(text));
+    label->set_key(state_->Text(key));
+    label->set_str(state_->Text(text));
   }
 }
 
-absl::StatusOr<std::string> PprofWriter::Finish() { return Gzip(profile_.SerializeAsString()); }
+void PprofWriter::AddComment(std::string_view text) {
+  state_->profile.add_comment(state_->Text(text));
+}
+
+const pprof::Profile& PprofWriter::profile() const { return state_->profile; }
+
+absl::StatusOr<std::string> PprofWriter::Finish() {
+  return Gzip(state_->profile.SerializeAsString());
+}
 
 }  // namespace gmt::interop

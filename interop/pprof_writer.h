@@ -17,16 +17,19 @@
 #define GMT_INTEROP_PPROF_WRITER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "analysis/frames.h"
-#include "proto/pprof.pb.h"
+
+namespace gmt::pprof {
+class Profile;
+}
 
 namespace gmt::interop {
 
@@ -39,27 +42,20 @@ class PprofWriter {
  public:
   // `duration_ns`: of a difference; 0: the values are of one moment.
   explicit PprofWriter(int64_t time_unix_ns, int64_t duration_ns = 0);
+  ~PprofWriter();
 
   // `frames`: innermost first; none is shown as "(no stack)".
   void Add(const std::vector<analysis::FrameText>& frames, const PprofValues& values,
            const PprofLabels& labels);
-  void AddComment(std::string_view text) { profile_.add_comment(Text(text)); }
+  void AddComment(std::string_view text);
 
-  const pprof::Profile& profile() const { return profile_; }
+  const pprof::Profile& profile() const;
   // The profile, compressed as files of this format are.
   absl::StatusOr<std::string> Finish();
 
  private:
-  int64_t Text(std::string_view text);
-  uint64_t MappingOf(const std::string& module);
-  uint64_t FunctionOf(const analysis::FrameText& frame);
-  uint64_t LocationOf(const analysis::FrameText& frame);
-
-  pprof::Profile profile_;
-  absl::flat_hash_map<std::string, int64_t> texts_;
-  absl::flat_hash_map<std::string, uint64_t> mappings_;
-  absl::flat_hash_map<std::pair<int64_t, int64_t>, uint64_t> functions_;  // name, file
-  absl::flat_hash_map<std::tuple<uint64_t, uint64_t, uint32_t>, uint64_t> locations_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace gmt::interop

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/pprof.pb.h"
+
 namespace gmt::interop {
 namespace {
 

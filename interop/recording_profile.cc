@@ -82,10 +82,11 @@ class ProfileMaker {
     writer.AddComment(
         "kind=driver is memory from the driver; kind=pytorch are blocks inside of it: look at one, "
         "not at their sum");
-    if (trace_.before.has_value()) {
+    if (trace_.before) {
       result.lacks_allocations_before = true;
       writer.AddComment(
-          "alloc_objects and alloc_space begin where the history that was kept begins; inuse is all");
+          "alloc_objects and alloc_space begin where the history that was kept begins; inuse is "
+          "all");
     }
     auto gzipped = writer.Finish();
     if (!gzipped.ok()) return gzipped.status();

@@ -17,7 +17,6 @@ namespace {
 using analysis::EventScript;
 using ::testing::HasSubstr;
 
-
 std::string Unzipped(const std::string& zipped) {
   z_stream stream = {};
   EXPECT_EQ(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
@@ -85,7 +84,7 @@ TEST_F(RecordingProfileTest, HistoryThatBeginsLateIsSaid) {
   script_.Alloc(0x100000000, 8 * kMiB, {"segment", "main"});
   analysis::Trace trace = script_.Build();
   for (const bool is_late : {false, true}) {
-    if (is_late) trace.before.emplace();
+    if (is_late) trace.before = std::make_shared<Aggregates>();
     const analysis::Examination examination(trace, script_.definitions());
     const auto made = MakeProfile(examination, {analysis::ParseAt("end").value(), {}});
     ASSERT_TRUE(made.ok()) << made.status();

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "interop/pickle_json.h"
 #include "interop/torch_import_begin.h"
 #include "interop/torch_import_events.h"
 #include "interop/torch_import_fields.h"
 #include "interop/torch_import_view.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {

@@ -36,6 +36,7 @@
 #include "absl/strings/string_view.h"
 #include "format/byte_source.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "format/recording_reader.h"
 #include "interop/pickle_reader.h"
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "format/definitions_builder.h"
 #include "interop/pickle_json.h"
 #include "interop/torch_import_fields.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {

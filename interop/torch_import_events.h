@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "format/event.h"
 #include "format/recording_reader.h"
 #include "interop/torch_import_begin.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "format/definitions_builder.h"
 #include "interop/torch_import_events.h"
 #include "interop/torch_import_fields.h"
 

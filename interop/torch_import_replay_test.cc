@@ -8,8 +8,10 @@
 #include <random>
 #include <set>
 
+#include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "interop/torch_import_fixture.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {

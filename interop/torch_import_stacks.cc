@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
+
 namespace gmt::interop {
 namespace {
 
@@ -97,11 +99,11 @@ std::optional<uint32_t> SnapshotStacks::FrameOfDict(PickleValue dict) {
       frame.function = definitions_.InternString(*text);
       frame.flags |= format::kFrameHasFunction;
     } else if (key == filename_ && text == kNoFile) {
-      frame.language = Frames::CXX;
+      frame.language = format::Language::kCxx;
     } else if (key == filename_ && text.has_value()) {
       frame.file = definitions_.InternString(*text);
       frame.flags |= format::kFrameHasFile;
-      frame.language = IsPythonFile(*text) ? Frames::PYTHON : Frames::CXX;
+      frame.language = IsPythonFile(*text) ? format::Language::kPython : format::Language::kCxx;
     } else if (key == line_ && number.has_value() && *number >= 0 && *number <= UINT32_MAX) {
       frame.line = static_cast<uint32_t>(*number);
       frame.flags |= format::kFrameHasLine;
@@ -119,7 +121,7 @@ std::optional<uint32_t> SnapshotStacks::FrameOfText(PickleValue value) {
   if (!text.has_value()) return std::nullopt;
   FrameInfo frame;
   frame.flags = format::kFrameHasFunction;
-  frame.language = Frames::PYTHON;
+  frame.language = format::Language::kPython;
   const auto entry = ParseTraceback(*text);
   frame.function = definitions_.InternString(entry.has_value() ? entry->function : *text);
   if (entry.has_value()) {

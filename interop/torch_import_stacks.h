@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "format/definitions.h"
+#include "format/definitions_builder.h"
 #include "interop/pickle_value.h"
 
 namespace gmt::interop {

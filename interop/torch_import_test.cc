@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "format/definitions_builder.h"
 #include "interop/torch_import_fixture.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 namespace {

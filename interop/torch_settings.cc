@@ -143,13 +143,13 @@ void WriteJson(const nlohmann::json& value, int depth, PickleWriter& pickle) {
 
 }  // namespace
 
-void WriteStatedSettings(const std::vector<Setting>& settings, PickleWriter& pickle) {
+void WriteStatedSettings(const std::vector<analysis::NamedText>& settings, PickleWriter& pickle) {
   pickle.BeginDict();
-  for (const Setting& setting : settings) {
-    pickle.String(setting.name());
-    const auto value = setting.json() ? nlohmann::json::parse(setting.value(), nullptr, false)
-                                      : nlohmann::json(nlohmann::json::value_t::discarded);
-    value.is_discarded() ? pickle.String(setting.value()) : WriteJson(value, 0, pickle);
+  for (const analysis::NamedText& setting : settings) {
+    pickle.String(setting.name);
+    const auto value = setting.is_json ? nlohmann::json::parse(setting.text, nullptr, false)
+                                       : nlohmann::json(nlohmann::json::value_t::discarded);
+    value.is_discarded() ? pickle.String(setting.text) : WriteJson(value, 0, pickle);
   }
   pickle.End();
 }

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/run_facts.h"
 #include "interop/pickle_writer.h"
-#include "proto/gmt.pb.h"
 
 namespace gmt::interop {
 
@@ -49,7 +49,7 @@ TorchSettings ParseTorchSettings(std::string_view text);
 void WriteTorchSettings(const TorchSettings& settings, PickleWriter& pickle);
 
 // Settings that an imported snapshot stated, as they stood there. A dict.
-void WriteStatedSettings(const std::vector<Setting>& settings, PickleWriter& pickle);
+void WriteStatedSettings(const std::vector<analysis::NamedText>& settings, PickleWriter& pickle);
 
 }  // namespace gmt::interop
 

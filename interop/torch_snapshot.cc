@@ -357,8 +357,8 @@ class SnapshotWriter {
   // The first name wins where both are set.
   std::string AllocatorSetting() const {
     for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
-      for (const Setting& setting : trace_.settings) {
-        if (setting.name() == name) return setting.value();
+      for (const analysis::NamedText& setting : trace_.settings) {
+        if (setting.name == name) return setting.text;
       }
     }
     return "";

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "proto/gmt.pb.h"
 
 namespace gmt::symbols {
 namespace {
@@ -122,24 +123,26 @@ BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbo
     ++names.better;
     writer.Add(request.frame, found);
   }
-  names.bodies = writer.Take();
+  names.bodies = std::make_shared<std::vector<gmt::Body>>(writer.Take());
   return names;
 }
 
 SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer& symbolizer,
                           const InternString& intern) {
   SymbolizeResult result;
+  auto symbols = std::make_shared<gmt::Symbols>();
   for (const FrameRequest& request : requests) {
     const auto resolved = symbolizer.Resolve(request.module, request.address, request.kind);
     ++(resolved.empty() ? result.unnamed : result.named);
     for (const ResolvedSymbol& symbol : resolved) {
-      result.symbols.add_frame(request.frame);
-      result.symbols.add_function(symbol.function.empty() ? 0 : intern(symbol.function));
-      result.symbols.add_file(symbol.file.empty() ? 0 : intern(symbol.file));
-      result.symbols.add_line(static_cast<uint32_t>(symbol.line));
+      symbols->add_frame(request.frame);
+      symbols->add_function(symbol.function.empty() ? 0 : intern(symbol.function));
+      symbols->add_file(symbol.file.empty() ? 0 : intern(symbol.file));
+      symbols->add_line(static_cast<uint32_t>(symbol.line));
     }
   }
-  result.symbols.set_count(static_cast<uint32_t>(result.symbols.frame_size()));
+  symbols->set_count(static_cast<uint32_t>(symbols->frame_size()));
+  result.symbols = std::move(symbols);
   return result;
 }
 
@@ -157,9 +160,9 @@ absl::StatusOr<uint64_t> SymbolizeInPlace(format::Definitions& definitions,
         if (is_new) added.add_strings(it->first);
         return it->second;
       });
-  for (uint32_t& frame : *result.symbols.mutable_frame()) frame -= base.frame;
+  for (uint32_t& frame : *result.symbols->mutable_frame()) frame -= base.frame;
   absl::Status status = definitions.Add(added);
-  if (status.ok()) status = definitions.Add(result.symbols);
+  if (status.ok()) status = definitions.Add(*result.symbols);
   if (!status.ok()) return status;
   return result.named;
 }

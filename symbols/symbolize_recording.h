@@ -10,13 +10,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "format/definitions.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 #include "symbols/symbolizer.h"
 
 namespace gmt::symbols {
@@ -40,7 +41,7 @@ std::vector<FrameRequest> NativeFrames(const format::Definitions& definitions);
 using InternString = std::function<uint32_t(std::string_view)>;
 
 struct SymbolizeResult {
-  Symbols symbols;
+  std::shared_ptr<gmt::Symbols> symbols;
   uint64_t named = 0;    // frames that got a name
   uint64_t unnamed = 0;  // frames that stay module + offset
 };
@@ -54,8 +55,9 @@ SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer&
 struct BetterNames {
   uint64_t frames = 0;  // native ones
   uint64_t named_before = 0, named = 0;
-  uint64_t better = 0;            // with more than before, the newly named ones among them
-  std::vector<gmt::Body> bodies;  // to add to the segment, in order (format/recording_copy.h)
+  uint64_t better = 0;  // with more than before, the newly named ones among them
+  // To add to the segment, in order (format/recording_copy.h).
+  std::shared_ptr<std::vector<gmt::Body>> bodies;
 };
 BetterNames NameBetter(const format::Definitions& definitions, Symbolizer& symbolizer);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
 #include "symbols/sample_library.h"
 
 namespace gmt::symbols {
@@ -28,7 +30,7 @@ class SymbolizeRecordingTest : public ::testing::Test {
     lost_ = AddNative(gone, 0x1234);
     format::FrameInfo python;
     python.function = builder_.InternString("forward");
-    python.language = Frames::PYTHON;
+    python.language = format::Language::kPython;
     builder_.InternFrame(python);
     ASSERT_TRUE(definitions_.Add(builder_.TakeNew()).ok());
   }
@@ -67,9 +69,9 @@ TEST_F(SymbolizeRecordingTest, InlinedFunctionsGiveOneRowEachAndLossesAreCounted
                                 [&](std::string_view text) { return builder_.InternString(text); });
   EXPECT_EQ(result.named, 1u);
   EXPECT_EQ(result.unnamed, 1u);
-  EXPECT_EQ(result.symbols.count(), 3u);
-  EXPECT_THAT(result.symbols.frame(), ElementsAre(native_, native_, native_));
-  EXPECT_THAT(result.symbols.line(), ElementsAre(15, 20, 26));
+  EXPECT_EQ(result.symbols->count(), 3u);
+  EXPECT_THAT(result.symbols->frame(), ElementsAre(native_, native_, native_));
+  EXPECT_THAT(result.symbols->line(), ElementsAre(15, 20, 26));
 }
 
 TEST_F(SymbolizeRecordingTest, ReaderNamesFramesInPlaceOnce) {

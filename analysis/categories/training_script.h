@@ -37,7 +37,7 @@ class TrainingScript {
       if (!place.file.empty()) {
         frame.file = script_.builder().InternString(place.file);
         frame.line = 10;
-        frame.language = Frames::PYTHON;
+        frame.language = format::Language::kPython;
       }
       frames.push_back(script_.builder().InternFrame(frame));
     }

@@ -20,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 // A recording, and what is examined of it.
 class Recording {
  public:
@@ -222,9 +221,8 @@ TEST(DiffTest, EmptyRecordingsHaveNothingToCompare) {
 }
 
 TEST(DiffTest, WhatElseChangedIsSaid) {
-  const auto set = [](std::vector<Setting>& settings, const char* name, const char* value) {
-    settings.emplace_back().set_name(name);
-    settings.back().set_value(value);
+  const auto set = [](std::vector<NamedText>& settings, const char* name, const char* value) {
+    settings.push_back({name, value});
   };
   Recording a, b;
   a.Change([&](Trace& trace) {

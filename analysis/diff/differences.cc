@@ -14,31 +14,29 @@ std::string Changed(const std::string& what, const std::string& from, const std:
                       to.empty() ? "not set" : to);
 }
 
-void AddValues(const std::vector<Setting>& base, const std::vector<Setting>& changed,
+void AddValues(const std::vector<NamedText>& base, const std::vector<NamedText>& changed,
                std::vector<std::string>& differences) {
   if (base.empty() || changed.empty()) return;
   std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const Setting& setting : base) values[setting.name()].first = setting.value();
-  for (const Setting& setting : changed) values[setting.name()].second = setting.value();
+  for (const NamedText& setting : base) values[setting.name].first = setting.text;
+  for (const NamedText& setting : changed) values[setting.name].second = setting.text;
   for (const auto& [name, both] : values) {
     if (both.first != both.second) differences.push_back(Changed(name, both.first, both.second));
   }
 }
 
-std::string DeviceText(const Device& device) {
-  std::string text = device.name();
-  if (device.total_bytes() > 0) absl::StrAppend(&text, " (", device.total_bytes() >> 20, " MiB)");
+std::string GpuText(const GpuFacts& gpu) {
+  std::string text = gpu.name;
+  if (gpu.total_bytes > 0) absl::StrAppend(&text, " (", gpu.total_bytes >> 20, " MiB)");
   return text;
 }
 
 void AddDevices(const Trace& base, const Trace& changed, std::vector<std::string>& differences) {
-  for (const Device& device : base.devices) {
-    const auto same =
-        std::find_if(changed.devices.begin(), changed.devices.end(),
-                     [&](const Device& other) { return other.index() == device.index(); });
-    if (same == changed.devices.end() || DeviceText(device) == DeviceText(*same)) continue;
-    differences.push_back(
-        Changed(absl::StrCat("GPU ", device.index()), DeviceText(device), DeviceText(*same)));
+  for (const GpuFacts& gpu : base.devices) {
+    const auto same = std::find_if(changed.devices.begin(), changed.devices.end(),
+                                   [&](const GpuFacts& other) { return other.index == gpu.index; });
+    if (same == changed.devices.end() || GpuText(gpu) == GpuText(*same)) continue;
+    differences.push_back(Changed(absl::StrCat("GPU ", gpu.index), GpuText(gpu), GpuText(*same)));
   }
 }
 

@@ -5,8 +5,8 @@
 namespace gmt::analysis {
 
 std::string_view AllocatorOption(const Trace& trace, std::string_view option) {
-  for (const Setting& setting : trace.settings) {
-    const std::string_view name = setting.name(), value = setting.value();
+  for (const NamedText& setting : trace.settings) {
+    const std::string_view name = setting.name, value = setting.text;
     if (name == option) return value;
     const size_t at = value.find(std::string(option) + ":");
     if (at == std::string_view::npos) continue;

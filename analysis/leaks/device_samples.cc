@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/gmt.pb.h"
+
 namespace gmt::analysis {
 
 uint32_t DeviceSamples::Read(const gmt::Sample& sample, int32_t device, Used* used) {

@@ -15,7 +15,7 @@
 
 #include "analysis/leaks/site_history.h"
 #include "analysis/leaks/untracked.h"
-#include "proto/gmt.pb.h"
+#include "format/messages_fwd.h"
 
 namespace gmt::analysis {
 

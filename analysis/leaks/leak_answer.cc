@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/leaks/leak_state.h"
 #include "analysis/text.h"
+#include "proto/leaks.pb.h"
 
 namespace gmt::analysis {
 namespace {

@@ -11,7 +11,10 @@
 
 #include "analysis/leaks/leaks.h"
 #include "analysis/stack_texts.h"
-#include "proto/leaks.pb.h"
+
+namespace gmt {
+class LeakAnswer;
+}  // namespace gmt
 
 namespace gmt::analysis {
 

@@ -21,8 +21,8 @@ std::optional<int64_t> TimeFor(uint64_t room, double bytes_per_cycle, int64_t pe
 
 std::optional<uint64_t> RoomOn(const Trace& trace, int32_t device, uint64_t most_held) {
   uint64_t total = 0, outside = 0;
-  for (const Device& of : trace.devices) {
-    if (static_cast<int32_t>(of.index()) == device) total = of.total_bytes();
+  for (const GpuFacts& of : trace.devices) {
+    if (static_cast<int32_t>(of.index) == device) total = of.total_bytes;
   }
   for (const DeviceUse& use : FindDeviceUse(trace)) {
     if (use.device != device || use.last.total_bytes == 0) continue;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "proto/leaks.pb.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -152,9 +154,9 @@ std::optional<LeakEvidence> EvidenceOf(const gmt::LeakState& state) {
   for (const std::string& heap : state.heaps()) evidence.heaps.push_back(heap);
   if (evidence.heaps.size() < 2) evidence.heaps = {"driver", "host"};
   for (const gmt::LeakSite& site : state.grown()) evidence.grown.push_back(SiteOf(site));
-  const int loop = std::min({state.loop_device_size(), state.loop_heap_size(),
-                             state.loop_stack_size(), state.loop_forward_stack_size(),
-                             static_cast<int>(kMostLoopStacks)});
+  const int loop =
+      std::min({state.loop_device_size(), state.loop_heap_size(), state.loop_stack_size(),
+                state.loop_forward_stack_size(), static_cast<int>(kMostLoopStacks)});
   for (int i = 0; i < loop; ++i) {
     evidence.loop.push_back({state.loop_device(i), state.loop_heap(i), state.loop_stack(i),
                              state.loop_forward_stack(i), 0});

@@ -13,7 +13,13 @@
 #include <optional>
 
 #include "analysis/leaks/leak_evidence.h"
-#include "proto/leaks.pb.h"
+
+namespace gmt {
+class LeakBefore;
+class LeakCycleInfo;
+class LeakMinima;
+class LeakState;
+}  // namespace gmt
 
 namespace gmt::analysis {
 

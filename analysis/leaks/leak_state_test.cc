@@ -15,7 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-
 class LeakStateTest : public ::testing::Test {
  protected:
   void Run(EventScript& script, uint32_t cycles) {
@@ -63,7 +62,7 @@ TEST_F(LeakStateTest, ARecordingOfTheLastCyclesAnswersForAll) {
   hour.Stack({"append", "train"});  // the ids of a recording are the same in all of its parts
   Run(hour, 30);
   Trace last = hour.Build();
-  last.leak_state = StateOf(found);
+  last.leak_state = std::make_shared<LeakState>(StateOf(found));
   const Examination examination(last, hour.definitions());
   const LeakReport report = FindLeaks(examination);
   ASSERT_THAT(report.suspects, SizeIs(1));

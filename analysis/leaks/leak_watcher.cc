@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/leaks/leak_cycles.h"
 #include "analysis/leaks/leak_walk.h"
-
+#include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
 namespace {
@@ -409,7 +410,8 @@ void LeakWatcher::BeginAnew() {
 // What is held is of the first cycle.
 void LeakWatcher::CountHeld() {
   memory_.ForEach([&](PieceId id, const Piece& piece) {
-    JournalEntry entry = EntryOf(piece.from_before ? Happened::kHeldBefore : Happened::kBirth, id, piece);
+    JournalEntry entry =
+        EntryOf(piece.from_before ? Happened::kHeldBefore : Happened::kBirth, id, piece);
     CountMemory(entry);
     entry.what = piece.from_before ? Happened::kSegmentBefore : Happened::kSegment;
     if (piece.is_segment) CountMemory(entry);

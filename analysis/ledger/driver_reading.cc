@@ -22,8 +22,8 @@ bool IsOn(const OutsideNote& note, int32_t device) {
 }
 
 uint64_t TotalOf(const Trace& trace, int32_t device) {
-  for (const Device& known : trace.devices) {
-    if (static_cast<int32_t>(known.index()) == device) return known.total_bytes();
+  for (const GpuFacts& known : trace.devices) {
+    if (static_cast<int32_t>(known.index) == device) return known.total_bytes;
   }
   return 0;
 }

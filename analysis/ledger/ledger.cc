@@ -144,9 +144,9 @@ Ledger LedgerAt(const Examination& examination, int32_t device, const Instant& a
   Ledger ledger;
   ledger.device = device;
   ledger.at = at;
-  for (const Device& known : trace.devices) {
-    const bool is_it = static_cast<int32_t>(known.index()) == device;
-    if (is_it && known.total_bytes() > 0) ledger.total_bytes = known.total_bytes();
+  for (const GpuFacts& known : trace.devices) {
+    const bool is_it = static_cast<int32_t>(known.index) == device;
+    if (is_it && known.total_bytes > 0) ledger.total_bytes = known.total_bytes;
   }
   ProcessRows process = ProcessRowsAfter(examination, device, at.step);
   ledger.rows = std::move(process.rows);

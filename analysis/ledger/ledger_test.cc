@@ -78,7 +78,7 @@ class LedgerTest : public ::testing::Test {
     format::FrameInfo frame;
     frame.function = script_.builder().InternString(function);
     frame.module_name = script_.builder().InternString(module);
-    frame.language = Frames::CXX;
+    frame.language = format::Language::kCxx;
     return script_.builder().InternStack({script_.builder().InternFrame(frame)}, 0);
   }
 
@@ -245,7 +245,7 @@ TEST_F(LedgerTest, FreeMemoryAloneIsEnoughWhereTheDeviceIsKnown) {
   sample.set_source("cudaMemGetInfo");
   EXPECT_EQ(At("end").source, "");  // of how much is not known
   trace_ = script_.Build();
-  trace_.devices.emplace_back().set_total_bytes(1100 * kMiB);
+  trace_.devices.emplace_back().total_bytes = 1100 * kMiB;
   const Examination examination(trace_, script_.definitions());
   EXPECT_EQ(LedgerAfter(examination, 0, trace_.last_step()).driver_used_bytes, 100 * kMiB);
 }

@@ -282,9 +282,8 @@ TEST(EvidenceTest, SegmentsAreAsPyTorchAsksForThem) {
 
 TEST(EvidenceTest, OptionsOfTheAllocatorAreFoundInTheirText) {
   Trace trace;
-  Setting& setting = trace.settings.emplace_back();
-  setting.set_name("PYTORCH_CUDA_ALLOC_CONF");
-  setting.set_value("expandable_segments:True,max_split_size_mb:128");
+  trace.settings.push_back(
+      {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True,max_split_size_mb:128"});
   EXPECT_EQ(AllocatorOption(trace, "expandable_segments"), "True");
   EXPECT_EQ(AllocatorOption(trace, "max_split_size_mb"), "128");
   EXPECT_EQ(AllocatorOption(trace, "per_process_memory_fraction"), "");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "format/definitions_builder.h"
+
 namespace gmt::control {
 namespace {
 
@@ -19,7 +21,7 @@ SiteBook BookWithNames() {
     info.function = builder.InternString(function);
     info.file = builder.InternString("/home/train.py");
     info.line = line;
-    info.language = gmt::Frames::PYTHON;
+    info.language = format::Language::kPython;
     info.flags = format::kFrameHasFunction | format::kFrameHasFile | format::kFrameHasLine;
     return builder.InternFrame(info);
   };

@@ -30,11 +30,14 @@
 #include "collector/control/site_book.h"
 #include "collector/metrics/listen_address.h"
 #include "collector/metrics/metrics_text.h"
-#include "proto/control.pb.h"
 
 struct evconnlistener;
 struct evhttp_connection;
 struct evhttp_request;
+
+namespace gmt::control {
+class Status;
+}
 
 namespace gmt::metrics {
 

@@ -5,6 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "proto/control.pb.h"
+#include "proto/gmt.pb.h"
+#include "proto/leaks.pb.h"
+
 namespace gmt::metrics {
 namespace {
 

@@ -15,8 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "proto/control.pb.h"
-#include "proto/leaks.pb.h"
+namespace gmt {
+class LeakAnswer;
+namespace control {
+class Status;
+}
+}  // namespace gmt
 
 namespace gmt::metrics {
 

@@ -8,6 +8,9 @@
 #include <sstream>
 #include <string>
 
+#include "proto/control.pb.h"
+#include "proto/leaks.pb.h"
+
 namespace gmt::metrics {
 namespace {
 

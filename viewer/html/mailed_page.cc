@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -12,6 +13,7 @@
 #include "viewer/html/file_parts.h"
 #include "viewer/html/lane_slab.h"
 #include "viewer/html/lane_walk.h"
+#include "viewer/html/mailed_file.h"
 #include "viewer/html/mailed_html.h"
 #include "viewer/questions/questions_json.h"
 

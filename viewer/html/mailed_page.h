@@ -15,15 +15,16 @@
 #define GMT_VIEWER_HTML_MAILED_PAGE_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "viewer/html/mailed_file.h"
 
 namespace gmt::viewer {
+
+struct MailedFile;
 
 // What a mailed file of that many events may need where nobody says: 5 bytes an event, but not less
 // than 5 MB and not more than what mail servers take.

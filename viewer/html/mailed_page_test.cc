@@ -12,6 +12,7 @@
 #include "format/allocator_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "viewer/html/mailed_file.h"
 #include "viewer/server/recording.h"
 
 namespace gmt::viewer {

@@ -25,9 +25,9 @@ using analysis::Trace;
 LanePlace PlaceOf(const Lane& lane) { return {lane.device, lane.heap, lane.heap_name}; }
 
 std::optional<uint64_t> CapacityOf(const Trace& trace, int32_t device) {
-  for (const Device& known : trace.devices) {
-    if (static_cast<int32_t>(known.index()) == device && known.has_total_bytes()) {
-      return known.total_bytes();
+  for (const analysis::GpuFacts& known : trace.devices) {
+    if (static_cast<int32_t>(known.index) == device && known.total_bytes > 0) {
+      return known.total_bytes;
     }
   }
   uint64_t most = 0;

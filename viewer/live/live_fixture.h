@@ -18,7 +18,9 @@
 #include <thread>
 #include <utility>
 
+#include "format/definitions_builder.h"
 #include "format/recording_writer.h"
+#include "proto/gmt.pb.h"
 #include "viewer/live/live_recording.h"
 
 namespace gmt::viewer {

@@ -5,6 +5,7 @@
 
 namespace gmt::viewer {
 
+using analysis::kNoRow;
 using analysis::RowId;
 using analysis::TraceBuilder;
 

@@ -6,6 +6,7 @@
 
 namespace gmt::viewer {
 
+using analysis::kNoRow;
 using analysis::RowId;
 using analysis::Step;
 

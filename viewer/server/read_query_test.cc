@@ -94,13 +94,13 @@ TEST(ReadQueryTest, OtherSideIsWholeOrNotThere) {
   EXPECT_EQ(other->window, std::nullopt);
   Parameters live("other_file=1&other_lane=0&other_to=9&other_window=3");
   EXPECT_EQ(ReadOtherSide(live, 2)->window, 3);
-  EXPECT_EQ(Wrong(whole), "");
+  EXPECT_EQ(Refusal(whole), "");
   EXPECT_EQ(ReadOtherSide(none, 2), std::nullopt);
-  EXPECT_EQ(Wrong(none), "");
+  EXPECT_EQ(Refusal(none), "");
   EXPECT_EQ(ReadOtherSide(half, 2), std::nullopt);
-  EXPECT_THAT(Wrong(half), HasSubstr("all of them or none"));
+  EXPECT_THAT(Refusal(half), HasSubstr("all of them or none"));
   ReadOtherSide(far, 2);
-  EXPECT_THAT(Wrong(far), HasSubstr("other_file: 2"));
+  EXPECT_THAT(Refusal(far), HasSubstr("other_file: 2"));
 }
 
 }  // namespace

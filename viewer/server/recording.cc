@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -70,7 +71,7 @@ ServedRecording::ServedRecording(uint32_t file, std::string path, const Backend&
       path_(std::move(path)),
       backend_(backend),
       changed_(std::move(changed)) {
-  meta_ = EmptyMeta();
+  meta_ = std::make_unique<nlohmann::ordered_json>(EmptyMeta());
 }
 
 void ServedRecording::Load(Keep keep) {
@@ -300,7 +301,7 @@ void ServedRecording::Tell(State state, std::string_view what, double fraction) 
 
 void ServedRecording::SetMeta(Json meta) {
   const std::lock_guard lock(telling_);
-  meta_ = std::move(meta);
+  *meta_ = std::move(meta);
 }
 
 Json ServedRecording::progress() const {
@@ -318,7 +319,7 @@ Json ServedRecording::progress() const {
 
 Json ServedRecording::meta() const {
   const std::lock_guard lock(telling_);
-  return meta_;
+  return *meta_;
 }
 
 absl::Status ServedRecording::WhyNot() const {

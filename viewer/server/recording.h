@@ -25,7 +25,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -176,7 +176,7 @@ class ServedRecording {
   double fraction_ = 0;
   CurvesSoFar curves_so_far_;  // of what is read
   std::chrono::steady_clock::time_point told_;
-  nlohmann::ordered_json meta_;
+  std::unique_ptr<nlohmann::ordered_json> meta_;
 };
 
 }  // namespace gmt::viewer

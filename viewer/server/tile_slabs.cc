@@ -1,6 +1,7 @@
 #include "viewer/server/tile_slabs.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

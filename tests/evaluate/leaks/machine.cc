@@ -16,14 +16,14 @@ uint32_t Machine::Stack(const std::vector<std::pair<std::string, uint32_t>>& own
     format::FrameInfo frame;
     frame.function = builder.InternString(operation);
     frame.module_name = builder.InternString(library);
-    frame.language = Frames::CXX;
+    frame.language = format::Language::kCxx;
     frames.push_back(builder.InternFrame(frame));
   } else {
     format::FrameInfo frame;
     frame.function = builder.InternString(operation);
     frame.file = builder.InternString("/usr/lib/python3/site-packages/torch/nn/functional.py");
     frame.line = 1 + static_cast<uint32_t>(operation.size());
-    frame.language = Frames::PYTHON;
+    frame.language = format::Language::kPython;
     frames.push_back(builder.InternFrame(frame));
   }
   for (const auto& [function, line] : own) {
@@ -31,7 +31,7 @@ uint32_t Machine::Stack(const std::vector<std::pair<std::string, uint32_t>>& own
     frame.function = builder.InternString(function);
     frame.file = builder.InternString("/src/train.py");
     frame.line = line;
-    frame.language = Frames::PYTHON;
+    frame.language = format::Language::kPython;
     frames.push_back(builder.InternFrame(frame));
   }
   return builder.InternStack(frames, 0);

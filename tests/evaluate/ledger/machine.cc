@@ -151,7 +151,7 @@ class Machine {
     format::FrameInfo frame;
     frame.function = builder.InternString(library.function);
     frame.module_name = builder.InternString(library.module);
-    frame.language = Frames::CXX;
+    frame.language = format::Language::kCxx;
     run_.script.Alloc(next_, bytes).stack = builder.InternStack({builder.InternFrame(frame)}, 0);
     taken_.push_back({next_, library.name, bytes});
     next_ += 2 * bytes;

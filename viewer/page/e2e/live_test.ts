@@ -179,8 +179,10 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     await program.take(4 * MIB);
     await untilRow(/6\.00 MiB/);
     await test.page.goBack();
-    await test.page.waitForFunction(() => window.gmtTest!.state().view === 'timeline', undefined, { timeout: HANG_MS });
-    expect((await test.state()).following).toBe(true);
+    await test.page.waitForFunction(() => {
+      const state = window.gmtTest!.state();
+      return state.view === 'timeline' && state.following;
+    }, undefined, { timeout: HANG_MS });
     await test.show('Table');
     await program.give(first);
     await program.leave(0);
