@@ -177,10 +177,9 @@ OutputFile CreateOutputFile(const char* pattern, const char* run_id) {
   out.error = -out.fd;
   out.moved = true;
   char state[PATH_MAX];
-  const char* slash = strrchr(wanted, '/');
   if (!StateDirectory(state, sizeof(state))) return out;
   char moved[2 * PATH_MAX];
-  snprintf(moved, sizeof(moved), "%s%s", state, slash == nullptr ? wanted : slash);
+  snprintf(moved, sizeof(moved), "%s%s", state, strrchr(wanted, '/'));
   out.fd = CreateUnderFreeName(moved, run_id, out.path, sizeof(out.path));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -80,9 +81,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("the token's file ", file));
   struct stat st = {};
-  std::string bytes(kMostToken, '\0');
+  char bytes[kMostToken];
   const bool is_good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-  const ssize_t size = is_good ? read(fd, bytes.data(), bytes.size()) : -1;
+  const ssize_t size = is_good ? read(fd, bytes, sizeof(bytes)) : -1;
   close(fd);
   if (size < 0)
     return absl::FailedPreconditionError(absl::StrCat("the token's file ", file, " is no file"));
@@ -90,13 +91,13 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
     return absl::PermissionDeniedError(absl::StrCat(
         "the token's file ", file, " can be read by others. Mend it with: chmod 600 ", file));
   }
-  bytes.resize(static_cast<size_t>(size));
-  bytes.resize(std::min(bytes.size(), bytes.find_first_of("\r\n")));
-  if (bytes.size() < kLeastToken) {
+  const std::string_view text(bytes, static_cast<size_t>(size));
+  const std::string_view token = text.substr(0, text.find_first_of("\r\n"));
+  if (token.size() < kLeastToken) {
     return absl::FailedPreconditionError(
         absl::StrCat("the token in ", file, " is shorter than ", kLeastToken, " characters"));
   }
-  return bytes;
+  return std::string(token);
 }
 
 }  // namespace gmt::metrics
