@@ -20,7 +20,7 @@ namespace {
 using Kinds = std::bitset<CUPTI_ACTIVITY_KIND_COUNT>;
 using Functions = std::bitset<1024>;
 
-struct Wishes {
+struct Requests {
   Kinds kinds;
   std::map<CUcontext, Kinds> of_contexts;
   // Functions whose records were asked for one by one, and such that were excepted.
@@ -41,9 +41,9 @@ struct Wishes {
 };
 
 // Guarded by CuptiMutex().
-Wishes& The() {
-  static Wishes& wishes = *new Wishes;
-  return wishes;
+Requests& Requested() {
+  static Requests& requests = *new Requests;
+  return requests;
 }
 
 size_t AttributeSize(CUpti_ActivityAttribute attribute) {
@@ -83,7 +83,7 @@ CUptiResult Update(CUpti_ActivityKind kind, Change change) {
   if (CUptiResult valid = Valid(kind); valid != CUPTI_SUCCESS) return valid;
   {
     std::lock_guard<std::mutex> lock(CuptiMutex());
-    change(The());
+    change(Requested());
     if (!UpdateAttachment()) {
       ForgetActivities();
       return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -97,25 +97,25 @@ CUptiResult Update(CUpti_ActivityKind kind, Change change) {
 CUptiResult EnableApi(bool runtime, CUpti_CallbackId id, bool enable) {
   if (id == 0 || id >= Functions{}.size()) return CUPTI_ERROR_INVALID_PARAMETER;
   return Update(runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER,
-                [&](Wishes& wishes) {
-                  wishes.asked[runtime][id] = enable;
-                  wishes.excepted[runtime][id] = !enable;
+                [&](Requests& requests) {
+                  requests.asked[runtime][id] = enable;
+                  requests.excepted[runtime][id] = !enable;
                 });
 }
 
 }  // namespace
 
 bool AnyActivity() {
-  Wishes& wishes = The();
-  bool any = wishes.kinds.any() || wishes.asked[0].any() || wishes.asked[1].any();
-  for (auto& [context, kinds] : wishes.of_contexts) any |= kinds.any();
+  Requests& requests = Requested();
+  bool any = requests.kinds.any() || requests.asked[0].any() || requests.asked[1].any();
+  for (auto& [context, kinds] : requests.of_contexts) any |= kinds.any();
   return any;
 }
 
 void ForgetActivities() {
-  The().kinds.reset();
-  The().of_contexts.clear();
-  for (auto* functions : {The().asked, The().excepted}) {
+  Requested().kinds.reset();
+  Requested().of_contexts.clear();
+  for (auto* functions : {Requested().asked, Requested().excepted}) {
     functions[0].reset();
     functions[1].reset();
   }
@@ -123,16 +123,16 @@ void ForgetActivities() {
 
 bool Wanted(CUpti_ActivityKind kind, CUcontext context) {
   std::lock_guard<std::mutex> lock(CuptiMutex());
-  if (The().kinds[kind]) return true;
-  auto found = The().of_contexts.find(context);
-  return found != The().of_contexts.end() && found->second[kind];
+  if (Requested().kinds[kind]) return true;
+  auto found = Requested().of_contexts.find(context);
+  return found != Requested().of_contexts.end() && found->second[kind];
 }
 
 bool ApiWanted(bool runtime, uint32_t id) {
   if (id == 0 || id >= Functions{}.size()) return false;
   std::lock_guard<std::mutex> lock(CuptiMutex());
   CUpti_ActivityKind kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
-  return The().asked[runtime][id] || (The().kinds[kind] && !The().excepted[runtime][id]);
+  return Requested().asked[runtime][id] || (Requested().kinds[kind] && !Requested().excepted[runtime][id]);
 }
 
 size_t RecordSize(CUpti_ActivityKind kind) {
@@ -173,7 +173,7 @@ size_t RecordSize(CUpti_ActivityKind kind) {
 }
 
 uint32_t ThreadNumber() {
-  if (The().thread_type.load() == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) {
+  if (Requested().thread_type.load() == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) {
     return static_cast<uint32_t>(syscall(SYS_gettid));
   }
   return static_cast<uint32_t>(pthread_self());
@@ -181,13 +181,13 @@ uint32_t ThreadNumber() {
 
 uint64_t OwnDeviceMemory() {
   std::lock_guard<std::mutex> lock(CuptiMutex());
-  Wishes& wishes = The();
+  Requests& requests = Requested();
   bool wanted = false;
   for (int kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
-    wanted |= wishes.kinds[kind] && OfDevice(static_cast<CUpti_ActivityKind>(kind));
+    wanted |= requests.kinds[kind] && OfDevice(static_cast<CUpti_ActivityKind>(kind));
   }
-  bool elsewhere = wishes.attributes[CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED] != 0 ||
-                   wishes.attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] == 0;
+  bool elsewhere = requests.attributes[CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED] != 0 ||
+                   requests.attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] == 0;
   return wanted && !elsewhere ? CuptiSettings().cupti_memory : 0;
 }
 
@@ -201,27 +201,27 @@ ExternalIds& ThreadExternalIds() {
 
 using sim::CuptiMutex;
 using sim::Refusal;
-using sim::The;
+using sim::Requested;
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Wishes& wishes) { wishes.kinds[kind] = true; });
+  return sim::Update(kind, [&](sim::Requests& requests) { requests.kinds[kind] = true; });
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Wishes& wishes) {
-    wishes.kinds[kind] = false;
+  return sim::Update(kind, [&](sim::Requests& requests) {
+    requests.kinds[kind] = false;
     if (kind != CUPTI_ACTIVITY_KIND_RUNTIME && kind != CUPTI_ACTIVITY_KIND_DRIVER) return;
-    wishes.asked[kind == CUPTI_ACTIVITY_KIND_RUNTIME].reset();
-    wishes.excepted[kind == CUPTI_ACTIVITY_KIND_RUNTIME].reset();
+    requests.asked[kind == CUPTI_ACTIVITY_KIND_RUNTIME].reset();
+    requests.excepted[kind == CUPTI_ACTIVITY_KIND_RUNTIME].reset();
   });
 }
 
 CUptiResult cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Wishes& wishes) { wishes.of_contexts[context][kind] = true; });
+  return sim::Update(kind, [&](sim::Requests& requests) { requests.of_contexts[context][kind] = true; });
 }
 
 CUptiResult cuptiActivityDisableContext(CUcontext context, CUpti_ActivityKind kind) {
-  return sim::Update(kind, [&](sim::Wishes& wishes) { wishes.of_contexts[context][kind] = false; });
+  return sim::Update(kind, [&](sim::Requests& requests) { requests.of_contexts[context][kind] = false; });
 }
 
 // What exists already is recorded as if it were created now: contexts and streams.
@@ -307,8 +307,8 @@ CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t*
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
   if (size == nullptr || value == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   std::lock_guard<std::mutex> lock(CuptiMutex());
-  auto found = The().attributes.find(attribute);
-  if (found == The().attributes.end()) return CUPTI_ERROR_NOT_SUPPORTED;
+  auto found = Requested().attributes.find(attribute);
+  if (found == Requested().attributes.end()) return CUPTI_ERROR_NOT_SUPPORTED;
   size_t needed = sim::AttributeSize(attribute);
   if (*size < needed) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
   std::memcpy(value, &found->second, needed);
@@ -323,8 +323,8 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t*
   uint64_t number = 0;
   {
     std::lock_guard<std::mutex> lock(CuptiMutex());
-    auto found = The().attributes.find(attribute);
-    if (found == The().attributes.end()) return CUPTI_ERROR_NOT_SUPPORTED;
+    auto found = Requested().attributes.find(attribute);
+    if (found == Requested().attributes.end()) return CUPTI_ERROR_NOT_SUPPORTED;
     size_t needed = sim::AttributeSize(attribute);
     if (*size < needed) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
     std::memcpy(&number, value, needed);
@@ -338,13 +338,13 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t*
 
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
-  The().thread_type.store(type);
+  Requested().thread_type.store(type);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType* type) {
   if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
-  *type = The().thread_type.load();
+  *type = Requested().thread_type.load();
   return CUPTI_SUCCESS;
 }
 

@@ -26,15 +26,7 @@ uint32_t IdOf(CUstream stream) {
   return id;
 }
 
-CUfunction Kernel() {
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  EXPECT_EQ(cuModuleLoadData(&module, ""), CUDA_SUCCESS);
-  EXPECT_EQ(cuModuleGetFunction(&function, module, "work_on_it"), CUDA_SUCCESS);
-  return function;
-}
-
-CUresult Launch(CUfunction kernel, CUstream stream) {
+CUresult LaunchGrid(CUfunction kernel, CUstream stream) {
   return cuLaunchKernel(kernel, 2, 3, 4, 32, 1, 1, 64, stream, nullptr, nullptr);
 }
 
@@ -144,7 +136,7 @@ TEST(CuptiActivityTest, KernelComesWithItsShapeAndItsStream) {
     CuptiClient::Start({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER});
     CUstream stream = nullptr;
     ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
-    ASSERT_EQ(Launch(Kernel(), stream), CUDA_SUCCESS);
+    ASSERT_EQ(LaunchGrid(LoadKernel("work_on_it"), stream), CUDA_SUCCESS);
     auto kernels =
         CuptiClient::Flushed<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     ASSERT_EQ(kernels.size(), 1u);

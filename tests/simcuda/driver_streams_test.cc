@@ -5,14 +5,6 @@
 namespace sim {
 namespace {
 
-CUfunction Kernel() {
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  EXPECT_EQ(cuModuleLoadData(&module, ""), CUDA_SUCCESS);
-  EXPECT_EQ(cuModuleGetFunction(&function, module, "kernel"), CUDA_SUCCESS);
-  return function;
-}
-
 CUresult Launch(CUfunction kernel, CUstream stream) {
   return cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
 }
@@ -21,7 +13,7 @@ TEST(DriverStreamsTest, EventsAreReadyAtOnceWithoutLag) {
   OnDevice({}, [] {
     CUevent event = nullptr;
     ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
-    EXPECT_EQ(Launch(Kernel(), nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(Launch(LoadKernel(), nullptr), CUDA_SUCCESS);
     EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_SUCCESS);
     EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
   });
@@ -29,7 +21,7 @@ TEST(DriverStreamsTest, EventsAreReadyAtOnceWithoutLag) {
 
 TEST(DriverStreamsTest, LaggingEventWaitsForLaterLaunches) {
   OnDevice({{"SIMCUDA_LAG", "2"}}, [] {
-    CUfunction kernel = Kernel();
+    CUfunction kernel = LoadKernel();
     CUevent event = nullptr;
     ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
     Launch(kernel, nullptr);
@@ -46,7 +38,7 @@ TEST(DriverStreamsTest, SynchronisationFinishesLaggingWork) {
   OnDevice({{"SIMCUDA_LAG", "100"}}, [] {
     CUevent event = nullptr;
     ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
-    Launch(Kernel(), nullptr);
+    Launch(LoadKernel(), nullptr);
     EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_SUCCESS);
     EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
     EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
@@ -64,7 +56,7 @@ TEST(DriverStreamsTest, DestroyedStreamIsAnInvalidHandle) {
 
 TEST(DriverStreamsTest, CaptureCollectsLaunchesOfStreamsThatJoinIt) {
   OnDevice({}, [] {
-    CUfunction kernel = Kernel();
+    CUfunction kernel = LoadKernel();
     CUstream main_stream = nullptr, side = nullptr;
     CUevent event = nullptr;
     ASSERT_EQ(cuStreamCreate(&main_stream, 0), CUDA_SUCCESS);

@@ -43,6 +43,14 @@ uint64_t FreeMemory() {
   return free;
 }
 
+CUfunction LoadKernel(const char* name) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&module, ""), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleGetFunction(&function, module, name), CUDA_SUCCESS);
+  return function;
+}
+
 CUmemAllocationProp OnDeviceZero() {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -26,6 +26,9 @@ void InFreshProcess(const std::map<std::string, std::string>& settings,
 // Bytes that cuMemGetInfo calls free.
 uint64_t FreeMemory();
 
+// A kernel of that name, from a module that stays loaded.
+CUfunction LoadKernel(const char* name = "kernel");
+
 // Properties of physical memory on device 0.
 CUmemAllocationProp OnDeviceZero();
 
