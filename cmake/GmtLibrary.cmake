@@ -1,6 +1,6 @@
 # gmt_library(NAME [SEPARATE] HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
 # gmt_test(ROOM [SEPARATE] SRCS... DEPS...): the one test executable of a room, ROOM_test.
-# gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
+# gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark; gmt_measuring_program: one with a main of its own.
 # gmt_fuzzer(NAME SRCS... DEPS...): a libFuzzer program, NAME_fuzz, in the preset `fuzz`.
 # SEPARATE: each source is compiled alone even with GMT_JOINED_UNITS (cmake/JoinedUnits.cmake).
 # Includes are written from the root of the tree; warnings come from the target gmt_warnings.
@@ -9,6 +9,9 @@ option(GMT_STATIC_DEPENDENCIES "Link abseil, protobuf, fmt, spdlog and libstdc++
 set(GMT_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the preloaded library")
 
 option(GMT_BUILD_FUZZERS "libFuzzer programs (needs clang)" OFF)
+
+# A test's own source runs once and is compiled often: two thirds of its build time went into optimising it.
+set(GMT_TEST_OPTIMIZATION "" CACHE STRING "Compiler option for the sources of unit tests, such as -O0")
 
 add_library(gmt_warnings INTERFACE)
 target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
@@ -54,21 +57,35 @@ function(gmt_test room)
   add_executable(${room}_test ${ARG_SRCS})
   set_target_properties(${room}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main gmt_warnings gmt_sanitize)
-  if(NOT ARG_SEPARATE)
+  target_compile_options(${room}_test PRIVATE ${GMT_TEST_OPTIMIZATION})
+  if(ARG_SEPARATE)
+    gmt_reuse_precompiled(${room}_test)
+  else()
     gmt_join_units(${room}_test)
   endif()
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${room})
 endfunction()
 
-function(gmt_benchmark room)
+# Whole builds do without them: the target `benchmarks` is for all of them.
+if(GMT_BUILD_BENCHMARKS)
+  add_custom_target(benchmarks)
+endif()
+
+function(gmt_measuring_program name)
   if(NOT GMT_BUILD_BENCHMARKS)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
-  add_executable(${room}_benchmark ${ARG_SRCS})
-  set_target_properties(${room}_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmark)
-  target_link_libraries(${room}_benchmark PRIVATE ${ARG_DEPS} benchmark::benchmark_main gmt_warnings)
-  gmt_join_units(${room}_benchmark)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmark)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} gmt_warnings)
+  gmt_join_units(${name})
+  add_dependencies(benchmarks ${name})
+endfunction()
+
+function(gmt_benchmark room)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  gmt_measuring_program(${room}_benchmark SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
 
 function(gmt_fuzzer name)

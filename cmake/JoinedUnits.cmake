@@ -1,27 +1,30 @@
-# GMT_JOINED_UNITS: whole builds in a third of the time (CONTRIBUTING.md, "Build times"). Sources of one target are
-# compiled together, so that headers are parsed once for many of them, and the headers that nearly all of them need are
-# precompiled. Presets that build one changed file at a time (`single`) do without.
+# Whole builds in a fraction of the time (CONTRIBUTING.md, "Build times"). GMT_JOINED_UNITS: sources of one target are
+# compiled together, so that headers are parsed once for many of them. GMT_PRECOMPILED_HEADERS: the headers that nearly all
+# of them need are precompiled. Presets that build one changed file at a time (`single`) do without.
 #
-# gmt_join_units(TARGET): compiles TARGET that way; a program that links GoogleTest finds its headers precompiled too.
+# gmt_join_units(TARGET [PLAIN]): compiles TARGET that way; a program that links GoogleTest finds its headers precompiled
+# too. PLAIN: without precompiled headers, for a target that needs few of them or is compiled with other options.
+# gmt_reuse_precompiled(TARGET): only the headers, for a target whose sources have the same names for different things.
 
-option(GMT_JOINED_UNITS "Compile the sources of a target together, with precompiled headers" OFF)
+option(GMT_JOINED_UNITS "Compile the sources of a target together" OFF)
+option(GMT_PRECOMPILED_HEADERS "Precompile the headers that most sources include" ${GMT_JOINED_UNITS})
 
 # Without the same options GCC does not take a precompiled header: it would differ in these, from target to target.
-set(gmt_joined_options -fPIC -pthread)
+set(gmt_precompiled_options -fPIC -pthread)
 
 # gmt_precompile(NAME HEADERS...): a target whose headers others reuse.
 function(gmt_precompile name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Its headers are what is compiled.\n")
   add_library(${name} OBJECT ${source})
-  target_compile_options(${name} PRIVATE ${gmt_joined_options})
+  target_compile_options(${name} PRIVATE ${gmt_precompiled_options})
   target_link_libraries(${name} PRIVATE gmt::proto gmt_warnings gmt_sanitize)
   target_precompile_headers(${name} PRIVATE ${ARGN})
 endfunction()
 
 # After proto/, whose generated header is one of them.
 function(gmt_add_precompiled_headers)
-  if(NOT GMT_JOINED_UNITS)
+  if(NOT GMT_PRECOMPILED_HEADERS)
     return()
   endif()
   set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <optional> <span> <string>
@@ -32,19 +35,77 @@ function(gmt_add_precompiled_headers)
   if(GMT_BUILD_TESTS)
     gmt_precompile(gmt_precompiled_test ${headers} <gmock/gmock.h> <gtest/gtest.h>)
     target_link_libraries(gmt_precompiled_test PRIVATE GTest::gmock)
+    target_compile_options(gmt_precompiled_test PRIVATE ${GMT_TEST_OPTIMIZATION})
   endif()
 endfunction()
 
 function(gmt_join_units target)
-  if(NOT GMT_JOINED_UNITS)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "PLAIN" "" "")
+  if(NOT ARG_PLAIN)
+    gmt_reuse_precompiled(${target})
+  endif()
+  if(GMT_JOINED_UNITS)
+    # Once the folder's file has been read: it may still add sources, or give some of them options of their own.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL gmt_join_sources ${target})")
+  endif()
+endfunction()
+
+function(gmt_reuse_precompiled target)
+  if(NOT GMT_PRECOMPILED_HEADERS)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-  target_compile_options(${target} PRIVATE ${gmt_joined_options})
+  target_compile_options(${target} PRIVATE ${gmt_precompiled_options})
   get_target_property(libraries ${target} LINK_LIBRARIES)
   if(libraries MATCHES "GTest::")
     target_precompile_headers(${target} REUSE_FROM gmt_precompiled_test)
   else()
     target_precompile_headers(${target} REUSE_FROM gmt_precompiled)
   endif()
+endfunction()
+
+# CMake's own UNITY_BUILD includes sources by absolute paths, so that no compiler cache serves two clones.
+set(gmt_sources_in_a_unit 16)
+
+function(gmt_join_sources target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  set(joined)
+  set(alone)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder} NORMALIZE OUTPUT_VARIABLE file)
+    set(joins FALSE)
+    if(file MATCHES "\\.cc$")
+      cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${file} joins)
+      cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${file} generated)
+      foreach(property GENERATED COMPILE_DEFINITIONS COMPILE_OPTIONS SKIP_UNITY_BUILD_INCLUSION)
+        get_source_file_property(value ${file} ${property})
+        if(generated OR value)
+          set(joins FALSE)
+        endif()
+      endforeach()
+    endif()
+    if(joins)
+      cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+      list(APPEND joined ${file})
+    else()
+      list(APPEND alone ${source})
+    endif()
+  endforeach()
+
+  # Units of about the same number of sources.
+  list(LENGTH joined count)
+  math(EXPR units "(${count} + ${gmt_sources_in_a_unit} - 1) / ${gmt_sources_in_a_unit}")
+  set(unit 0)
+  while(unit LESS units)
+    math(EXPR first "${count} * ${unit} / ${units}")
+    math(EXPR length "${count} * (${unit} + 1) / ${units} - ${first}")
+    list(SUBLIST joined ${first} ${length} included)
+    list(TRANSFORM included REPLACE "(.+)" "#include \"\\1\"\n")
+    list(JOIN included "" text)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_unit_${unit}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}")
+    list(APPEND alone ${file})
+    math(EXPR unit "${unit} + 1")
+  endwhile()
+  set_target_properties(${target} PROPERTIES SOURCES "${alone}")
 endfunction()
