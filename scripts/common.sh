@@ -28,15 +28,49 @@ retry() {
   return 1
 }
 
-# step NAME COMMAND...: runs COMMAND; when it fails, says which step it was and how to run it alone.
+# cmake_build ARGUMENT...: cmake --build ARGUMENT..., which says how far it is on one line; where there is no terminal, on a line
+# for each tenth. What compilers say is shown whole.
+cmake_build() {
+  NINJA_STATUS='@%p %e ' cmake --build "$@" | show_progress
+}
+
+show_progress() {
+  local line clear='' shown=0 percent seconds
+  [[ -t 1 ]] && clear=$'\r\e[K'
+  while IFS= read -r line; do
+    if [[ $line =~ ^@\ *([0-9]+)%\ ([0-9]+) ]]; then
+      percent=${BASH_REMATCH[1]} seconds=${BASH_REMATCH[2]}
+      if [[ $clear ]]; then
+        printf '%s   %3d %% built, %d s' "$clear" "$percent" "$seconds"
+      elif ((percent / 10 > shown)); then
+        shown=$((percent / 10))
+        printf '   %3d %% built, %d s\n' "$percent" "$seconds"
+      fi
+    elif [[ $line != "ninja: no work to do." ]]; then
+      printf '%s%s\n' "$clear" "$line"
+    fi
+  done
+  printf '%s' "$clear"
+}
+
+# Prints the seconds of processor time that commands of this script which have ended took (cutime and cstime in proc(5)).
+processor_seconds() {
+  local stat
+  read -ra stat <"/proc/$$/stat"
+  printf '%d\n' $(((stat[15] + stat[16]) / $(getconf CLK_TCK)))
+}
+
+# step NAME COMMAND...: runs COMMAND and prints what it took; when it fails, says which step it was and how to run it alone.
 step() {
-  local name=$1 started=$SECONDS code=0
+  local name=$1 started=$SECONDS processor code=0
+  processor=$(processor_seconds)
   shift
   printf '\n== %s\n' "$name"
   "$@" || code=$?
   if ((code)); then
     printf '\n%s: step "%s" failed (exit code %s); its output is above.' "$script" "$name" "$code" >&2
     # A function of the script cannot be called from outside.
+    [[ $1 == cmake_build ]] && set -- cmake --build "${@:2}"
     if ! declare -F "$1" >/dev/null; then
       printf ' Run it alone with:\n  cd %q &&' "$PWD" >&2
       printf ' %q' "$@" >&2
@@ -44,7 +78,7 @@ step() {
     printf '\n' >&2
     exit "$code"
   fi
-  printf -- '-- %s: %d s\n' "$name" $((SECONDS - started))
+  printf -- '-- %s: %d s, %d s of processor time\n' "$name" $((SECONDS - started)) $(($(processor_seconds) - processor))
 }
 
 # Prints the CUDA version that the PyTorch of a Python was built with ("13.0"), without the second that importing it
