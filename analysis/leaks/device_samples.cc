@@ -7,6 +7,18 @@
 
 namespace gmt::analysis {
 
+// Up to the grid's level of now: it may have changed since the last sample.
+void DeviceSamples::Source::MergeTo(uint32_t grid_level) {
+  for (; level < grid_level; ++level) {
+    UntrackedChunks merged;
+    for (const auto& [chunk, value] : least) {
+      const auto [known, is_new] = merged.try_emplace(chunk / 2, value);
+      if (!is_new) known->second = std::min(known->second, value);
+    }
+    least = std::move(merged);
+  }
+}
+
 uint32_t DeviceSamples::Read(const gmt::Sample& sample, int32_t device, Used* used) {
   const auto same = std::find_if(sources_.begin(), sources_.end(), [&](const Source& of) {
     return of.device == device && of.name == sample.source();
@@ -28,14 +40,7 @@ uint32_t DeviceSamples::Read(const gmt::Sample& sample, int32_t device, Used* us
 void DeviceSamples::Count(uint32_t of, Used used, uint64_t recorded, const ChunkGrid& grid) {
   Source& source = sources_[of];
   source.room.outside = used.used - std::min(used.used, recorded);
-  for (; source.level < grid.level(); ++source.level) {
-    std::map<uint32_t, double> merged;
-    for (const auto& [chunk, least] : source.least) {
-      const auto [known, is_new] = merged.try_emplace(chunk / 2, least);
-      if (!is_new) known->second = std::min(known->second, least);
-    }
-    source.least = std::move(merged);
-  }
+  source.MergeTo(grid.level());
   const double value = static_cast<double>(used.bytes) - static_cast<double>(recorded);
   const auto [known, is_new] = source.least.try_emplace(grid.ChunkOf(grid.cycle()), value);
   if (!is_new) known->second = std::min(known->second, value);
@@ -50,17 +55,9 @@ void DeviceSamples::BeginAnew() {
 
 std::vector<UntrackedGrowth> DeviceSamples::Grown(const ChunkGrid& grid) const {
   std::vector<UntrackedGrowth> all;
-  const uint64_t cycles = uint64_t{grid.complete()} << grid.level();
-  if (cycles == 0) return all;
-  for (const Source& source : sources_) {
-    UntrackedParts parts;
-    for (const auto& [chunk, least] : source.least) {
-      const uint64_t cycle = uint64_t{chunk} << source.level;
-      if (cycle >= cycles) break;
-      const auto [known, is_new] = parts.try_emplace(cycle * kUntrackedParts / cycles, least);
-      if (!is_new) known->second = std::min(known->second, least);
-    }
-    std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(parts, cycles);
+  for (Source source : sources_) {
+    source.MergeTo(grid.level());
+    std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(source.least, grid);
     if (!growth) continue;
     growth->device = source.device;
     growth->source = source.name;

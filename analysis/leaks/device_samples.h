@@ -51,8 +51,10 @@ class DeviceSamples {
     std::string name;
     bool of_process = false;
     Room room;
-    std::map<uint32_t, double> least;  // by chunk of cycles
-    uint32_t level = 0;
+    UntrackedChunks least;
+    uint32_t level = 0;  // of the grid that `least` is on
+
+    void MergeTo(uint32_t grid_level);
   };
 
   const uint64_t pid_;

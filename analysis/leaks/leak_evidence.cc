@@ -96,7 +96,7 @@ LeakEvidence CollectEvidence(const Examination& examination, const LeakOptions& 
   evidence.grown = walk.detector.Evaluate();
   evidence.loop = walk.detector.SitesWith(cycles.cycles.size() / 2);
   if (evidence.loop.size() > kMostLoopStacks) evidence.loop.resize(kMostLoopStacks);
-  evidence.untracked = FindUntracked(trace, cycles.cycles);
+  evidence.untracked = FindUntracked(trace, cycles.cycles, walk.detector.grid());
   if (options.device) {
     std::erase_if(evidence.untracked,
                   [&](const UntrackedGrowth& of) { return of.device != *options.device; });

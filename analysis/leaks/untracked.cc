@@ -11,6 +11,7 @@
 namespace gmt::analysis {
 namespace {
 
+constexpr size_t kParts = 40;       // that cycles are divided into
 constexpr size_t kLeastParts = 12;  // with samples, behind burn-in
 constexpr double kRisingSamples = 0.35, kFallingBytes = 0.2, kLaterBytes = 0.4;
 constexpr double kLeastBytes = 4 << 20;  // bytes: drivers take memory in pieces of 2 MiB
@@ -23,14 +24,15 @@ bool IsOnDevice(const Rows& rows, RowId row) {
 
 class Watcher {
  public:
-  Watcher(const Trace& trace, const std::vector<Cycle>& cycles) : trace_(trace), cycles_(cycles) {}
+  Watcher(const Trace& trace, const std::vector<Cycle>& cycles, const ChunkGrid& grid)
+      : trace_(trace), cycles_(cycles), grid_(grid) {}
 
   std::vector<UntrackedGrowth> Find() && {
-    if (trace_.samples.empty() || cycles_.empty()) return {};
+    if (trace_.samples.empty()) return {};
     Collect();
     std::vector<UntrackedGrowth> found;
-    for (const auto& [of, parts] : unrecorded_) {
-      std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(parts, cycles_.size());
+    for (const auto& [of, chunks] : unrecorded_) {
+      std::optional<UntrackedGrowth> growth = UntrackedGrowthOf(chunks, grid_);
       if (!growth) continue;
       growth->device = of.first;
       growth->source = of.second;
@@ -52,7 +54,7 @@ class Watcher {
         recorded[rows.device[row]] += rows.size[row];
     }
     Step step = 0;
-    size_t cycle = 0;
+    uint32_t cycle = 0;
     for (const DeviceSample& sample : trace_.samples) {
       for (; step < std::min(sample.step, trace_.last_step()); ++step) {
         const StepRecord record = trace_.steps[step];
@@ -66,22 +68,31 @@ class Watcher {
       const double value = static_cast<double>(sample.process_bytes.value_or(sample.used_bytes)) -
                            static_cast<double>(recorded[sample.device]);
       by_process_[of] = sample.process_bytes.has_value();
-      const size_t part = cycle * kUntrackedParts / cycles_.size();
-      const auto [known, is_new] = unrecorded_[of].try_emplace(part, value);
+      const auto [known, is_new] = unrecorded_[of].try_emplace(grid_.ChunkOf(cycle), value);
       if (!is_new) known->second = std::min(known->second, value);
     }
   }
 
   const Trace& trace_;
   const std::vector<Cycle>& cycles_;
-  std::map<Of, UntrackedParts> unrecorded_;
+  const ChunkGrid& grid_;
+  std::map<Of, UntrackedChunks> unrecorded_;
   std::map<Of, bool> by_process_;
 };
 
 }  // namespace
 
-std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, size_t cycles) {
-  const double cycles_per_part = static_cast<double>(cycles) / kUntrackedParts;
+std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedChunks& chunks,
+                                                 const ChunkGrid& grid) {
+  const size_t cycles = size_t{grid.complete()} * grid.cycles_per_chunk();
+  if (cycles == 0) return std::nullopt;
+  std::map<size_t, double> parts;
+  for (const auto& [chunk, least] : chunks) {
+    if (chunk >= grid.complete()) break;
+    const auto [known, is_new] = parts.try_emplace(chunk * kParts / grid.complete(), least);
+    if (!is_new) known->second = std::min(known->second, least);
+  }
+  const double cycles_per_part = static_cast<double>(cycles) / kParts;
   const auto burn_in =
       static_cast<size_t>(std::ceil(BurnInOf(static_cast<uint32_t>(cycles)) / cycles_per_part));
   std::vector<double> late;
@@ -115,8 +126,9 @@ std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, si
   return growth;
 }
 
-std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles) {
-  return Watcher(trace, cycles).Find();
+std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles,
+                                           const ChunkGrid& grid) {
+  return Watcher(trace, cycles, grid).Find();
 }
 
 }  // namespace gmt::analysis

@@ -10,12 +10,13 @@
 #ifndef GMT_ANALYSIS_LEAKS_UNTRACKED_H_
 #define GMT_ANALYSIS_LEAKS_UNTRACKED_H_
 
-#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/leaks/site_history.h"
 #include "analysis/leaks/trend.h"
 #include "analysis/phases.h"
 #include "analysis/trace.h"
@@ -31,14 +32,16 @@ struct UntrackedGrowth {
   uint64_t since_cycle = 0;  // from 0
 };
 
-// The least that a device used and nobody had recorded, in each of kUntrackedParts equal parts of the
-// cycles; parts without a sample are left out. What grows of it all the time, if it does.
-using UntrackedParts = std::map<size_t, double>;
-inline constexpr size_t kUntrackedParts = 40;
-std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedParts& parts, size_t cycles);
+// The least of what a device used beyond what was recorded, in each chunk of cycles. Chunks without a
+// sample have no entry.
+using UntrackedChunks = std::map<uint32_t, double>;
+// What of it grows all the time, in the chunks that are complete; nullopt: nothing does.
+std::optional<UntrackedGrowth> UntrackedGrowthOf(const UntrackedChunks& chunks,
+                                                 const ChunkGrid& grid);
 
-// Of the devices where it grows all the time.
-std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles);
+// The same of each device and source of a recording. `grid`: of all `cycles`.
+std::vector<UntrackedGrowth> FindUntracked(const Trace& trace, const std::vector<Cycle>& cycles,
+                                           const ChunkGrid& grid);
 
 }  // namespace gmt::analysis
 

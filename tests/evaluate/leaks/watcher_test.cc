@@ -78,14 +78,10 @@ class WatcherTest : public ::testing::Test {
   void CompareNumbers(const LeakSuspect& suspect, const LeakReport& watched) {
     for (const LeakSuspect& other : watched.suspects) {
       if (TextOf(other) != TextOf(suspect)) continue;
-      // What samples show is kept in coarser parts.
-      const bool coarse = suspect.kind == analysis::LeakKind::kUntracked;
       EXPECT_NEAR(other.bytes_per_cycle, suspect.bytes_per_cycle,
-                  (coarse ? 0.1 : 0.001) * std::abs(suspect.bytes_per_cycle))
+                  0.001 * std::abs(suspect.bytes_per_cycle))
           << TextOf(suspect);
-      if (!coarse) {
-        EXPECT_EQ(other.bytes, suspect.bytes) << TextOf(suspect);
-      }
+      EXPECT_EQ(other.bytes, suspect.bytes) << TextOf(suspect);
       EXPECT_EQ(other.eta_ns.has_value(), suspect.eta_ns.has_value());
       return;
     }
