@@ -7,6 +7,7 @@
 
 #include "analysis/event_script.h"
 #include "format/units.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -95,41 +96,42 @@ TEST_F(CacheStateTest, EarlierStateIsThatOfItsStep) {
 
 // Random blocks in random segments, against a table of 1 MiB pages.
 TEST_F(CacheStateTest, RandomStatesAreThoseOfATableOfPages) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  std::vector<std::vector<int>> segments;  // pages: -1 free, else block
-  for (int i = 0; i < 20; ++i) {
-    const size_t pages = 4 + random() % 30;
-    const uint64_t base = uint64_t(i + 1) << 32;
-    script_.Alloc(base, pages * kMiB);
-    auto& table = segments.emplace_back(pages, -1);
-    script_.Block(base, kMiB);  // what makes it a segment
-    if (random() % 3 == 0) {
-      script_.FreeBlock(base);
-    } else {
-      table[0] = 0;
+  ForEachSeed(SeedsUpTo(5), [&](uint32_t seed) {
+    script_ = EventScript();
+    std::mt19937 random(seed);
+    std::vector<std::vector<int>> segments;  // pages: -1 free, else block
+    for (int i = 0; i < 20; ++i) {
+      const size_t pages = 4 + random() % 30;
+      const uint64_t base = uint64_t(i + 1) << 32;
+      script_.Alloc(base, pages * kMiB);
+      auto& table = segments.emplace_back(pages, -1);
+      script_.Block(base, kMiB);  // what makes it a segment
+      if (random() % 3 == 0) {
+        script_.FreeBlock(base);
+      } else {
+        table[0] = 0;
+      }
+      for (size_t page = 1; page + 4 < pages; page += 4) {
+        if (random() % 2 == 0) continue;
+        script_.Block(base + page * kMiB, 3 * kMiB);
+        std::fill_n(table.begin() + static_cast<std::ptrdiff_t>(page), 3, 1);
+      }
     }
-    for (size_t page = 1; page + 4 < pages; page += 4) {
-      if (random() % 2 == 0) continue;
-      script_.Block(base + page * kMiB, 3 * kMiB);
-      std::fill_n(table.begin() + static_cast<std::ptrdiff_t>(page), 3, 1);
+    PoolState expected;
+    for (const auto& table : segments) {
+      const auto used = static_cast<uint64_t>(
+          std::count_if(table.begin(), table.end(), [](int page) { return page >= 0; }));
+      expected.reserved += table.size() * kMiB;
+      expected.allocated += used * kMiB;
+      (used == 0 ? expected.releasable : expected.pinned) += (table.size() - used) * kMiB;
     }
-  }
-  PoolState expected;
-  for (const auto& table : segments) {
-    const auto used = static_cast<uint64_t>(
-        std::count_if(table.begin(), table.end(), [](int page) { return page >= 0; }));
-    expected.reserved += table.size() * kMiB;
-    expected.allocated += used * kMiB;
-    (used == 0 ? expected.releasable : expected.pinned) += (table.size() - used) * kMiB;
-  }
-  const auto pools = AtEnd();
-  ASSERT_THAT(pools, SizeIs(1));
-  EXPECT_EQ(pools[0].reserved, expected.reserved);
-  EXPECT_EQ(pools[0].allocated, expected.allocated);
-  EXPECT_EQ(pools[0].releasable, expected.releasable);
-  EXPECT_EQ(pools[0].pinned, expected.pinned);
+    const auto pools = AtEnd();
+    ASSERT_THAT(pools, SizeIs(1));
+    EXPECT_EQ(pools[0].reserved, expected.reserved);
+    EXPECT_EQ(pools[0].allocated, expected.allocated);
+    EXPECT_EQ(pools[0].releasable, expected.releasable);
+    EXPECT_EQ(pools[0].pinned, expected.pinned);
+  });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -49,17 +51,19 @@ TEST(CodedColumn, NegativeNumbers) {
 }
 
 TEST(TimeColumn, TimesThatFollowEachOther) {
-  TimeColumn column;
-  std::mt19937 random(11);
-  std::vector<int64_t> times;
-  int64_t t_ns = -5;
-  for (size_t i = 0; i < kMany; ++i) {
-    t_ns += static_cast<int64_t>(random() % 20'000) - 1'000;
-    times.push_back(t_ns);
-    column.push_back(t_ns);
-  }
-  ASSERT_EQ(column.size(), kMany);
-  for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], times[i]);
+  ForEachSeed({1}, [](uint32_t seed) {
+    TimeColumn column;
+    std::mt19937 random(seed);
+    std::vector<int64_t> times;
+    int64_t t_ns = -5;
+    for (size_t i = 0; i < kMany; ++i) {
+      t_ns += static_cast<int64_t>(random() % 20'000) - 1'000;
+      times.push_back(t_ns);
+      column.push_back(t_ns);
+    }
+    ASSERT_EQ(column.size(), kMany);
+    for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], times[i]);
+  });
 }
 
 TEST(TimeColumn, JumpsOfAnySizeEitherWay) {

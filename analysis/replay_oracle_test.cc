@@ -10,6 +10,7 @@
 #include "analysis/event_script.h"
 #include "analysis/layers.h"
 #include "analysis/replay.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -157,82 +158,84 @@ class Story {
   Oracle oracle_;
 };
 
-class ReplayOracleTest : public ::testing::TestWithParam<int> {
- protected:
-  ReplayOracleTest() : seed_(std::random_device{}()), story_(seed_) {
-    story_.Tell(400);
-    trace_ = story_.script_.Build();
+struct RecordedStory {
+  explicit RecordedStory(uint32_t seed) : story(seed) {
+    story.Tell(400);
+    trace = story.script_.Build();
   }
-
-  const uint32_t seed_;
-  Story story_;
-  Trace trace_;
+  Story story;
+  Trace trace;
 };
 
-TEST_P(ReplayOracleTest, EveryStateHoldsTheSameBytes) {
-  SCOPED_TRACE("seed " + std::to_string(seed_));
-  for (size_t i = 0; i < story_.after_.size(); ++i) {
-    const auto t_ns = static_cast<int64_t>(i + 1) * EventScript::kStep_ns;
-    ASSERT_EQ(TotalsOf(trace_, StepAt(trace_, t_ns)), story_.after_[i]) << "event " << i;
-  }
+TEST(ReplayOracleTest, EveryStateHoldsTheSameBytes) {
+  ForEachSeed(SeedsUpTo(25), [](uint32_t seed) {
+    const RecordedStory recorded(seed);
+    for (size_t i = 0; i < recorded.story.after_.size(); ++i) {
+      const auto t_ns = static_cast<int64_t>(i + 1) * EventScript::kStep_ns;
+      ASSERT_EQ(TotalsOf(recorded.trace, StepAt(recorded.trace, t_ns)), recorded.story.after_[i])
+          << "event " << i;
+    }
+  });
 }
 
-TEST_P(ReplayOracleTest, PeaksOfHeapsAreTheSame) {
-  SCOPED_TRACE("seed " + std::to_string(seed_));
-  const Replay replay(trace_);
-  Totals peaks;
-  for (const auto& [key, totals] : replay.heaps()) {
-    peaks[{key.first, trace_.heaps[key.second]}] = totals.bytes.peak;
-  }
-  EXPECT_EQ(peaks, story_.peak_);
+TEST(ReplayOracleTest, PeaksOfHeapsAreTheSame) {
+  ForEachSeed(SeedsUpTo(25), [](uint32_t seed) {
+    const RecordedStory recorded(seed);
+    const Replay replay(recorded.trace);
+    Totals peaks;
+    for (const auto& [key, totals] : replay.heaps()) {
+      peaks[{key.first, recorded.trace.heaps[key.second]}] = totals.bytes.peak;
+    }
+    EXPECT_EQ(peaks, recorded.story.peak_);
+  });
 }
 
 // Page by page: a byte belongs to a block if one covers it, else to the driver memory that does.
-TEST_P(ReplayOracleTest, EachByteHasOneOwner) {
-  SCOPED_TRACE("seed " + std::to_string(seed_));
-  const Step step = trace_.last_step();
-  std::map<std::pair<int32_t, uint64_t>, bool> pages;  // -> is in a block
-  uint64_t placeless = 0;
-  const Rows& rows = trace_.rows;
-  const auto cover = [&](int32_t device, uint64_t address, uint64_t size, bool block) {
-    for (uint64_t page = address; page < address + size; page += kUnit)
-      pages[{device, page}] |= block;
-  };
-  for (RowId row : HeldAfter(trace_, step)) {
-    if (rows.heap[row] == kHostHeap) continue;
-    if ((rows.flags[row] & kRowHandle) != 0) {
-      placeless += rows.size[row];
-    } else {
-      cover(rows.device[row], rows.address[row], rows.size[row], rows.heap[row] > kHostHeap);
+TEST(ReplayOracleTest, EachByteHasOneOwner) {
+  ForEachSeed(SeedsUpTo(25), [](uint32_t seed) {
+    const RecordedStory recorded(seed);
+    const Step step = recorded.trace.last_step();
+    std::map<std::pair<int32_t, uint64_t>, bool> pages;  // -> is in a block
+    uint64_t placeless = 0;
+    const Rows& rows = recorded.trace.rows;
+    const auto cover = [&](int32_t device, uint64_t address, uint64_t size, bool block) {
+      for (uint64_t page = address; page < address + size; page += kUnit)
+        pages[{device, page}] |= block;
+    };
+    for (RowId row : HeldAfter(recorded.trace, step)) {
+      if (rows.heap[row] == kHostHeap) continue;
+      if ((rows.flags[row] & kRowHandle) != 0) {
+        placeless += rows.size[row];
+      } else {
+        cover(rows.device[row], rows.address[row], rows.size[row], rows.heap[row] > kHostHeap);
+      }
     }
-  }
-  uint64_t in_blocks = 0;
-  for (const auto& [page, block] : pages) in_blocks += block ? kUnit : 0;
-  uint64_t own_blocks = 0, own_driver = 0, own_placeless = 0;
-  for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
-    if (rows.heap[own.row] == kHostHeap) continue;
-    const bool handle = (rows.flags[own.row] & kRowHandle) != 0;
-    (handle                           ? own_placeless
-     : rows.heap[own.row] > kHostHeap ? own_blocks
-                                      : own_driver) += own.bytes;
-  }
-  EXPECT_EQ(own_placeless, placeless) << "no block lies in a mapping here";
-  // Random blocks may overlap each other, which real ones cannot: their owned bytes then exceed the
-  // covered pages, never the other way round. Driver memory loses exactly the covered pages that
-  // lie in it.
-  EXPECT_GE(own_blocks, in_blocks);
-  uint64_t driver_pages = 0, covered = 0;
-  for (RowId row : HeldAfter(trace_, step)) {
-    if (rows.heap[row] != kDriverHeap || (rows.flags[row] & kRowHandle) != 0) continue;
-    for (uint64_t page = 0; page < rows.size[row]; page += kUnit) {
-      driver_pages += kUnit;
-      covered += pages[{rows.device[row], rows.address[row] + page}] ? kUnit : 0;
+    uint64_t in_blocks = 0;
+    for (const auto& [page, block] : pages) in_blocks += block ? kUnit : 0;
+    uint64_t own_blocks = 0, own_driver = 0, own_placeless = 0;
+    for (const OwnBytes& own : OwnBytesAfter(recorded.trace, step)) {
+      if (rows.heap[own.row] == kHostHeap) continue;
+      const bool handle = (rows.flags[own.row] & kRowHandle) != 0;
+      (handle                           ? own_placeless
+       : rows.heap[own.row] > kHostHeap ? own_blocks
+                                        : own_driver) += own.bytes;
     }
-  }
-  EXPECT_EQ(own_driver, driver_pages - covered);
+    EXPECT_EQ(own_placeless, placeless) << "no block lies in a mapping here";
+    // Random blocks may overlap each other, which real ones cannot: their owned bytes then exceed the
+    // covered pages, never the other way round. Driver memory loses exactly the covered pages that
+    // lie in it.
+    EXPECT_GE(own_blocks, in_blocks);
+    uint64_t driver_pages = 0, covered = 0;
+    for (RowId row : HeldAfter(recorded.trace, step)) {
+      if (rows.heap[row] != kDriverHeap || (rows.flags[row] & kRowHandle) != 0) continue;
+      for (uint64_t page = 0; page < rows.size[row]; page += kUnit) {
+        driver_pages += kUnit;
+        covered += pages[{rows.device[row], rows.address[row] + page}] ? kUnit : 0;
+      }
+    }
+    EXPECT_EQ(own_driver, driver_pages - covered);
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(Streams, ReplayOracleTest, ::testing::Range(0, 25));
 
 }  // namespace
 }  // namespace gmt::analysis

@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -547,13 +549,11 @@ class Program {
 };
 
 TEST(StreamOrderProgramsTest, AnswersAreTheEarliestThatCanBeProved) {
-  for (uint32_t seed = 1; seed <= 1000; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(1000), [](uint32_t seed) {
     Program program(seed);
     program.Run(120);
     program.Check();
-    if (testing::Test::HasFatalFailure()) return;
-  }
+  });
 }
 
 }  // namespace

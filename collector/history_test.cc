@@ -7,6 +7,7 @@
 #include <random>
 
 #include "format/units.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::collector {
 namespace {
@@ -57,10 +58,8 @@ TEST(HistoryTest, WhatIsNeededForSomethingElseGoesOldestFirst) {
 
 // What is on disk never exceeds the limit, whatever parts begin with, and history is kept.
 TEST(HistoryTest, NeverExceedsItsBytesForAnyBase) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  for (int n = 0; n < 300; ++n) {
+  ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
+    std::mt19937_64 random(seed);
     const uint64_t limit = (16 + random() % 2000) * kMiB;
     const auto parts = static_cast<uint32_t>(2 + random() % 30);
     const uint64_t base = random() % (limit / 6 - kMiB);
@@ -83,7 +82,7 @@ TEST(HistoryTest, NeverExceedsItsBytesForAnyBase) {
       ASSERT_FALSE(older.empty());
     }
     EXPECT_GE(most, limit / 3);
-  }
+  });
 }
 
 }  // namespace

@@ -5,31 +5,22 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdio>
 #include <random>
 #include <vector>
 
-#include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::collector {
 namespace {
 
 TEST(HostileSessionTest, CollectorSurvivesAnythingInIt) {
-  const unsigned first = session::TestSeed();
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(session::TestSeconds(1));
-  unsigned seed = first;
-  for (; std::chrono::steady_clock::now() < end; ++seed) {
-    SCOPED_TRACE(::testing::Message() << "GMT_TEST_SEED=" << seed);
+  ForEachSeed(SeedsUpTo(150), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<uint8_t> bytes(random() % 8000);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     const absl::Status status = HostileSession(bytes.data(), bytes.size()).Play();
     ASSERT_TRUE(status.ok()) << status;
-  }
-  std::printf("seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS prolongs)\n", first,
-              seed - 1);
+  });
 }
 
 TEST(HostileSessionTest, NothingButWorkIsNotHostile) {

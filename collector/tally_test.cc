@@ -7,6 +7,8 @@
 #include <random>
 #include <tuple>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::collector {
 namespace {
 
@@ -221,34 +223,38 @@ class Oracle {
 };
 
 TEST_F(TallyTest, AgreesWithTheObviousVersionOnRandomCalls) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  Oracle oracle;
-  for (int n = 0; n < 4000; ++n) {
-    const auto device = static_cast<uint8_t>(random() % 2);
-    const uint64_t address = device * 1000u + random() % 40;
-    const auto stack = static_cast<uint32_t>(random() % 6);
-    if (random() % 2 == 0) {
-      Record record = Make(Kind::kAlloc, address, 1 + random() % 100, stack);
-      record.device = device;
-      oracle.Alloc(device, address, record.size, stack);
-      Apply(record);
-    } else {
-      oracle.Free(device, address);
-      Free(address);
+  ForEachSeed({1}, [&](uint32_t seed) {
+    Tally tally;
+    LiveModel live;
+    live.set_observer(&tally);
+    uint64_t ticket = 0;
+    std::mt19937_64 random(seed);
+    Oracle oracle;
+    for (int n = 0; n < 4000; ++n) {
+      const auto device = static_cast<uint8_t>(random() % 2);
+      const uint64_t address = device * 1000u + random() % 40;
+      const auto stack = static_cast<uint32_t>(random() % 6);
+      if (random() % 2 == 0) {
+        Record record = Make(Kind::kAlloc, address, 1 + random() % 100, stack);
+        record.device = device;
+        oracle.Alloc(device, address, record.size, stack);
+        live.Apply(record, ++ticket);
+      } else {
+        oracle.Free(device, address);
+        live.Apply(Make(Kind::kFree, address), ++ticket);
+      }
+      if (n % 50 != 0) continue;
+      for (const SiteCounts& site : tally.Sites()) {
+        const HeapCounts& heap = tally.heaps()[site.heap];
+        ASSERT_EQ(site.live_bytes, oracle.Live({heap.device, site.stack}));
+        ASSERT_EQ(site.bytes_at_peak, oracle.AtPeak({heap.device, site.stack}));
+      }
+      for (const HeapCounts& heap : tally.heaps()) {
+        ASSERT_EQ(heap.peak_bytes, oracle.peak(heap.device));
+        ASSERT_EQ(heap.allocations - heap.frees, heap.live_count);
+      }
     }
-    if (n % 50 != 0) continue;
-    for (const SiteCounts& site : tally_.Sites()) {
-      const HeapCounts& heap = tally_.heaps()[site.heap];
-      ASSERT_EQ(site.live_bytes, oracle.Live({heap.device, site.stack}));
-      ASSERT_EQ(site.bytes_at_peak, oracle.AtPeak({heap.device, site.stack}));
-    }
-    for (const HeapCounts& heap : tally_.heaps()) {
-      ASSERT_EQ(heap.peak_bytes, oracle.peak(heap.device));
-      ASSERT_EQ(heap.allocations - heap.frees, heap.live_count);
-    }
-  }
+  });
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::format {
 namespace {
 
@@ -82,8 +84,7 @@ TEST(AcquisitionHistoryTest, RowsThatWereLostAreNotFound) {
 
 // Against a map of all rows, far beyond the window in which rows are found without a table.
 TEST(AcquisitionHistoryTest, AgreesWithAMapOfEverythingHeld) {
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(3), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     AcquisitionHistory history;
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> held;  // address: row, size
@@ -106,7 +107,7 @@ TEST(AcquisitionHistoryTest, AgreesWithAMapOfEverythingHeld) {
       ASSERT_EQ(history.AcquisitionOf(Block(FREE, address)).distance, 0u);
       held.erase(at);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "format/event_encoder.h"
 #include "format/live_columns.h"
 #include "format/random_events.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::format {
 namespace {
@@ -39,8 +40,7 @@ TEST(ColumnsTest, EmptyColumnReadsAsZero) { EXPECT_EQ(ColumnAt(Column(), 12), 0u
 TEST(ColumnsTest, RowBehindTheEndReadsAsTheLast) { EXPECT_EQ(ColumnAt(Trimmed({1, 2}), 99), 2u); }
 
 TEST(ColumnsTest, TrimmedColumnsReadAsTheyWere) {
-  for (uint64_t seed = 1; seed <= 500; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(500), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<uint64_t> values(random() % 12);
     for (uint64_t& value : values) value = random() % 3;
@@ -48,12 +48,11 @@ TEST(ColumnsTest, TrimmedColumnsReadAsTheyWere) {
     for (size_t row = 0; row < values.size(); ++row) {
       EXPECT_EQ(ColumnAt(column, static_cast<int>(row)), values[row]);
     }
-  }
+  });
 }
 
 TEST(EventColumnsTest, RandomEventsComeBackExactly) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     RandomEvents random(seed);
     AcquisitionHistory written, read;
     for (int chunk = 0; chunk < 3; ++chunk) {
@@ -64,12 +63,11 @@ TEST(EventColumnsTest, RandomEventsComeBackExactly) {
       ASSERT_EQ(back.events, batch.events);
       ASSERT_EQ(back.others, batch.others);
     }
-  }
+  });
 }
 
 TEST(EventColumnsTest, RandomLiveSetsComeBackExactly) {
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     RandomEvents random(seed);
     EventBatch batch;
     for (int n = 0; n < 200; ++n) random.AddTo(&batch, 9);
@@ -83,7 +81,7 @@ TEST(EventColumnsTest, RandomLiveSetsComeBackExactly) {
     const absl::StatusOr<std::vector<Event>> back = DecodeLive(EncodeLive(live));
     ASSERT_TRUE(back.ok());
     ASSERT_EQ(*back, live);
-  }
+  });
 }
 
 TEST(EventColumnsTest, ClaimOfBillionsOfEventsIsRefused) {

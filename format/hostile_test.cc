@@ -11,6 +11,7 @@
 #include "format/framing.h"
 #include "format/random_events.h"
 #include "format/recording_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::format {
 namespace {
@@ -106,62 +107,68 @@ TEST_F(HostileTest, RepeatedSyncWordsDoNotHideTheNextChunk) {
 
 // What libFuzzer does at length, a little of it in every run.
 TEST_F(HostileTest, ThousandsOfMutationsNeverCrash) {
-  StartRecording();
-  RandomEvents random_events(3);
-  EventBatch batch;
-  for (int n = 0; n < 400; ++n) random_events.AddTo(&batch, 20);
-  for (uint32_t id = 1; id <= 20; ++id) {
-    writer_->definitions().InternString("name" + std::to_string(id));
-    FrameInfo frame;
-    frame.function = id;
-    writer_->definitions().InternFrame(frame);
-    writer_->definitions().InternStack({id}, 0);
-  }
-  ASSERT_TRUE(writer_->Add(batch).ok());
-  Finish();
-
-  std::mt19937_64 random(42);
-  for (int round = 0; round < 5000; ++round) {
-    std::string bytes = bytes_;
-    for (uint64_t changes = 1 + random() % 8; changes > 0; --changes) {
-      const size_t at = random() % bytes.size();
-      if (random() % 4 == 0) {
-        bytes.erase(at, random() % 64);
-      } else {
-        bytes[at] = static_cast<char>(random());
-      }
-      if (bytes.empty()) break;
+  ForEachSeed({1}, [&](uint32_t seed) {
+    bytes_.clear();
+    now_ = 0;
+    StartRecording();
+    RandomEvents random_events(seed);
+    EventBatch batch;
+    for (int n = 0; n < 400; ++n) random_events.AddTo(&batch, 20);
+    for (uint32_t id = 1; id <= 20; ++id) {
+      writer_->definitions().InternString("name" + std::to_string(id));
+      FrameInfo frame;
+      frame.function = id;
+      writer_->definitions().InternFrame(frame);
+      writer_->definitions().InternStack({id}, 0);
     }
-    Read(bytes);
-  }
+    ASSERT_TRUE(writer_->Add(batch).ok());
+    Finish();
+
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < 5000; ++round) {
+      std::string bytes = bytes_;
+      for (uint64_t changes = 1 + random() % 8; changes > 0; --changes) {
+        const size_t at = random() % bytes.size();
+        if (random() % 4 == 0) {
+          bytes.erase(at, random() % 64);
+        } else {
+          bytes[at] = static_cast<char>(random());
+        }
+        if (bytes.empty()) break;
+      }
+      Read(bytes);
+    }
+  });
 }
 
 // The same behind right checksums: the columns themselves are hostile.
 TEST_F(HostileTest, ThousandsOfMutatedBodiesNeverCrash) {
-  RandomEvents random_events(4);
-  EventBatch batch;
-  for (int n = 0; n < 100; ++n) random_events.AddTo(&batch, 20);
-  gmt::Body body;
-  AcquisitionHistory history;
-  *body.mutable_events() = EncodeEvents(batch, 0, &history);
-  body.mutable_definitions()->add_strings("x");
-  body.mutable_definitions()->mutable_stacks()->set_count(3);
-  body.mutable_definitions()->mutable_stacks()->add_parent(2);
-  const std::string good = body.SerializeAsString();
+  ForEachSeed({1}, [&](uint32_t seed) {
+    RandomEvents random_events(seed);
+    EventBatch batch;
+    for (int n = 0; n < 100; ++n) random_events.AddTo(&batch, 20);
+    gmt::Body body;
+    AcquisitionHistory history;
+    *body.mutable_events() = EncodeEvents(batch, 0, &history);
+    body.mutable_definitions()->add_strings("x");
+    body.mutable_definitions()->mutable_stacks()->set_count(3);
+    body.mutable_definitions()->mutable_stacks()->add_parent(2);
+    const std::string good = body.SerializeAsString();
 
-  std::mt19937_64 random(43);
-  for (int round = 0; round < 5000; ++round) {
-    std::string raw = good;
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      raw[random() % raw.size()] = static_cast<char>(random());
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < 5000; ++round) {
+      std::string raw = good;
+      for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+        raw[random() % raw.size()] = static_cast<char>(random());
+      }
+      Chunk chunk;
+      chunk.set_codec(Chunk::ZSTD);
+      chunk.set_payload(Compressed(raw));
+      chunk.set_raw_size(static_cast<uint32_t>(raw.size()));
+      const Collected read = Read(FileWith(chunk));
+      for (const Event& event : read.events) reader_->definitions().StackFrames(event.stack);
     }
-    Chunk chunk;
-    chunk.set_codec(Chunk::ZSTD);
-    chunk.set_payload(Compressed(raw));
-    chunk.set_raw_size(static_cast<uint32_t>(raw.size()));
-    const Collected read = Read(FileWith(chunk));
-    for (const Event& event : read.events) reader_->definitions().StackFrames(event.stack);
-  }
+  });
 }
 
 }  // namespace

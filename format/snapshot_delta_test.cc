@@ -17,6 +17,7 @@
 #include "format/recording_fixture.h"
 #include "format/repair.h"
 #include "format/snapshot_copy.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::format {
 namespace {
@@ -117,33 +118,33 @@ TEST(SnapshotDeltaTest, LiveSetOfMoreRowsThanAreKeptIsNoBase) {
 }
 
 TEST(SnapshotDeltaTest, RandomLiveSetsComeBackToTheLastBit) {
-  const uint64_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
-  RandomEvents events(seed);
-  SnapshotBase base;
-  std::vector<Event> live;
-  int deltas = 0;
-  for (int round = 0; round < 300; ++round) {
-    live.erase(
-        std::remove_if(live.begin(), live.end(), [&](const Event&) { return random() % 9 == 0; }),
-        live.end());
-    EventBatch batch;
-    for (uint64_t n = random() % 30; n > 0; --n) events.AddTo(&batch, 5);
-    live.insert(live.end(), batch.events.begin(), batch.events.end());
-    const std::string name = std::to_string(round);
-    Snapshot snapshot = Holding(name, live);
-    SnapshotDelta delta;
-    if (!base.Difference(&snapshot, &delta)) {
-      base.Set(snapshot);
-      continue;
+  ForEachSeed({1}, [](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    RandomEvents events(seed);
+    SnapshotBase base;
+    std::vector<Event> live;
+    int deltas = 0;
+    for (int round = 0; round < 300; ++round) {
+      live.erase(
+          std::remove_if(live.begin(), live.end(), [&](const Event&) { return random() % 9 == 0; }),
+          live.end());
+      EventBatch batch;
+      for (uint64_t n = random() % 30; n > 0; --n) events.AddTo(&batch, 5);
+      live.insert(live.end(), batch.events.begin(), batch.events.end());
+      const std::string name = std::to_string(round);
+      Snapshot snapshot = Holding(name, live);
+      SnapshotDelta delta;
+      if (!base.Difference(&snapshot, &delta)) {
+        base.Set(snapshot);
+        continue;
+      }
+      ++deltas;
+      const auto told = base.Apply(delta);
+      ASSERT_TRUE(told.ok()) << told.status();
+      ASSERT_EQ(Bytes(*told), Bytes(Holding(name, live)));
     }
-    ++deltas;
-    const auto told = base.Apply(delta);
-    ASSERT_TRUE(told.ok()) << told.status();
-    ASSERT_EQ(Bytes(*told), Bytes(Holding(name, live)));
-  }
-  EXPECT_GT(deltas, 30);
+    EXPECT_GT(deltas, 30);
+  });
 }
 
 // ---- Deltas that lie ----------------------------------------------------------------------------

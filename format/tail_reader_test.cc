@@ -15,6 +15,7 @@
 #include "format/parts.h"
 #include "format/parts_fixture.h"
 #include "format/recording_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::format {
 namespace {
@@ -45,6 +46,8 @@ class TailReaderTest : public RecordingFixture {
 
   // A recording of many small chunks with definitions, snapshots and names between them.
   std::string RandomRecording(std::mt19937& random) {
+    bytes_.clear();
+    now_ = 0;
     StartRecording();
     std::vector<uint64_t> held;
     for (int n = 0; n < 400; ++n) {
@@ -93,16 +96,14 @@ class TailReaderTest : public RecordingFixture {
 };
 
 TEST_F(TailReaderTest, FileThatGrowsByRandomPiecesIsReadAsTheWholeOneOnce) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  const std::string bytes = RandomRecording(random);
-  for (int round = 0; round < 20; ++round) {
+  ForEachSeed(SeedsUpTo(20), [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    const std::string bytes = RandomRecording(random);
     std::filesystem::remove(Path());
     Write(bytes, std::min<size_t>(bytes.size(), random() % 200));
     Open();
     for (size_t size = std::filesystem::file_size(Path()); size < bytes.size();) {
-      size = std::min(bytes.size(), size + 1 + random() % (round % 2 == 0 ? 60 : 4000));
+      size = std::min(bytes.size(), size + 1 + random() % (seed % 2 == 0 ? 60 : 4000));
       Write(bytes, size);
       ASSERT_TRUE(ReadOn().ok());
       ASSERT_LE(tail_->bytes_taken(), size);
@@ -111,7 +112,7 @@ TEST_F(TailReaderTest, FileThatGrowsByRandomPiecesIsReadAsTheWholeOneOnce) {
     EXPECT_TRUE(tail_->complete());
     EXPECT_TRUE(tail_->damage().empty());
     ExpectSameAs(Read(bytes));
-  }
+  });
 }
 
 TEST_F(TailReaderTest, NothingNewBringsNothing) {
@@ -204,23 +205,27 @@ class TailOfPartsTest : public TailReaderTest {
 };
 
 TEST_F(TailOfPartsTest, PartsThatChangeBetweenLooksAreOneRecording) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  Begin();
-  Open();
-  for (uint64_t n = 0; n < 500; ++n) {
-    Add(Alloc(0x1000 + 0x100 * n, 64));
-    if (n > 20 && random() % 2 == 0) Add(Free(0x1000 + 0x100 * (n - 20)));
-    if (random() % 10 == 0) Flush();
-    if (random() % 25 == 0) NextPart();
-    ASSERT_TRUE(random() % 20 != 0 || ReadOn().ok());
-  }
-  Finish();
-  ASSERT_TRUE(ReadOn().ok());
-  ASSERT_GT(part_, 3u);
-  EXPECT_TRUE(tail_->complete());
-  ExpectSameAs(ReadAll());
+  ForEachSeed({1}, [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+    part_ = 0;
+    now_ = 0;
+    Begin();
+    Open();
+    for (uint64_t n = 0; n < 500; ++n) {
+      Add(Alloc(0x1000 + 0x100 * n, 64));
+      if (n > 20 && random() % 2 == 0) Add(Free(0x1000 + 0x100 * (n - 20)));
+      if (random() % 10 == 0) Flush();
+      if (random() % 25 == 0) NextPart();
+      ASSERT_TRUE(random() % 20 != 0 || ReadOn().ok());
+    }
+    Finish();
+    ASSERT_TRUE(ReadOn().ok());
+    ASSERT_GT(part_, 3u);
+    EXPECT_TRUE(tail_->complete());
+    ExpectSameAs(ReadAll());
+  });
 }
 
 TEST_F(TailOfPartsTest, OlderPartsAreReadFirst) {

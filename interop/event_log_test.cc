@@ -18,6 +18,7 @@
 #include "interop/event_log_fields.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::interop {
 namespace {
@@ -198,8 +199,7 @@ TEST_F(EventLogTest, NullIsNoValue) {
 }
 
 TEST_F(EventLogTest, RandomRecordingsPrintTheSameAfterImport) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(20), [&](uint32_t seed) {
     std::string bytes;
     std::vector<size_t> writes;
     auto writer = *format::RecordingWriter::Create(
@@ -221,7 +221,7 @@ TEST_F(EventLogTest, RandomRecordingsPrintTheSameAfterImport) {
     ASSERT_TRUE(writer->Finish().ok());
     const Lines printed = Print(bytes);
     EXPECT_EQ(Print(Import(printed)), printed);
-  }
+  });
 }
 
 TEST_F(EventLogTest, RecordedNativeFramesPrintTheSameAfterImport) {

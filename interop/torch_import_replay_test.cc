@@ -12,6 +12,7 @@
 #include "format/live_columns.h"
 #include "interop/torch_import_fixture.h"
 #include "proto/gmt.pb.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::interop {
 namespace {
@@ -288,15 +289,10 @@ class TorchImportReplayTest : public TorchImportFixture {
     }
     return replay;
   }
-
-  static uint64_t Seed() {
-    return static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 7;
-  }
 };
 
 TEST_F(TorchImportReplayTest, TheStateBeforeAHistoryIsFound) {
-  for (uint64_t seed = Seed(); seed < Seed() + 300; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+  ForEachSeed(SeedsUpTo(300), [&](uint32_t seed) {
     Allocator allocator(seed);
     for (int i = 0; i < 120; ++i) allocator.Step();
     const State before = allocator.state();
@@ -312,12 +308,11 @@ TEST_F(TorchImportReplayTest, TheStateBeforeAHistoryIsFound) {
     ASSERT_EQ(after.cut_mappings, 0);
     ASSERT_EQ(found_before, before);
     ASSERT_THAT(notes_, testing::IsEmpty());
-  }
+  });
 }
 
 TEST_F(TorchImportReplayTest, AHistoryWithHolesEndsInTheFinalState) {
-  for (uint64_t seed = Seed(); seed < Seed() + 300; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+  ForEachSeed(SeedsUpTo(300), [&](uint32_t seed) {
     Allocator allocator(seed);
     for (int i = 0; i < 200; ++i) allocator.Step();
     std::mt19937_64 random(seed);
@@ -333,7 +328,7 @@ TEST_F(TorchImportReplayTest, AHistoryWithHolesEndsInTheFinalState) {
     for (const auto& [address, requested] : allocator.state().blocks) expected.insert(address);
     ASSERT_EQ(held, expected);
     ASSERT_EQ(after.pending, allocator.state().pending);
-  }
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "format/random_events.h"
 #include "format/units.h"
 #include "interop/torch_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::interop {
 namespace {
@@ -220,9 +221,7 @@ TEST_F(TorchModelTest, SnapshotStatesTheBytesInBlocks) {
 // Whatever was lost: every moment can be rebuilt, and before the first event there was nothing but
 // what the recording says was there before it.
 TEST(TorchModelRandomTest, EveryMomentOfALossyRecordingCanBeRebuilt) {
-  uint64_t seed = std::random_device()();
-  for (int round = 0; round < 300; ++round, ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
     analysis::EventScript script = SloppyScript(seed).Write(200);
     const analysis::Trace trace = script.Build();
     TorchSelection selection;
@@ -235,13 +234,11 @@ TEST(TorchModelRandomTest, EveryMomentOfALossyRecordingCanBeRebuilt) {
       ASSERT_THAT(check.blocks(), IsEmpty());
     }
     ASSERT_EQ(told.events.size(), told.plan.events);
-  }
+  });
 }
 
 TEST(TorchModelRandomTest, NoEventIsTooHostile) {
-  uint64_t seed = std::random_device()();
-  for (int round = 0; round < 100; ++round, ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     analysis::EventScript script;
     script.Block(kBase, 512, {"a", "b"});
     format::RandomEvents random(seed);
@@ -253,7 +250,7 @@ TEST(TorchModelRandomTest, NoEventIsTooHostile) {
     for (int32_t device = 0; device < 2; ++device) {
       ASSERT_THAT(TellTrace(trace, {}, device).Check().problems(), IsEmpty());
     }
-  }
+  });
 }
 
 }  // namespace

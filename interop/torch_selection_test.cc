@@ -5,6 +5,7 @@
 
 #include "format/units.h"
 #include "interop/torch_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::interop {
 namespace {
@@ -108,9 +109,7 @@ TEST(TorchSelectionTest, WindowBehindTheEndHasTheStateAndNoEvents) {
 
 // Where a window begins, going back through it ends in the state that a window ending there has.
 TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
-  uint64_t seed = std::random_device()();
-  for (int round = 0; round < 200; ++round, ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     SloppyScript sloppy(seed);
     analysis::EventScript script = sloppy.Write(60);
     script.SnapshotTaken("border");  // ends what one call maps
@@ -125,13 +124,11 @@ TEST(TorchSelectionRandomTest, WindowsOfALossyRecordingJoin) {
     EXPECT_TRUE(begin.blocks() == end.blocks());
     // Which ranges are one segment depends on streams that are learnt later.
     EXPECT_EQ(Covered(begin), Covered(end));
-  }
+  });
 }
 
 TEST(TorchSelectionRandomTest, LimitsOfALossyRecordingHold) {
-  uint64_t seed = std::random_device()();
-  for (int round = 0; round < 200; ++round, ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     analysis::EventScript script = SloppyScript(seed).Write(150);
     const analysis::Trace trace = script.Build();
     TorchSelection selection;
@@ -144,7 +141,7 @@ TEST(TorchSelectionRandomTest, LimitsOfALossyRecordingHold) {
     ASSERT_THAT(largest.Check().problems(), IsEmpty());
     EXPECT_LE(largest.events.size(), newest.plan.events);
     EXPECT_TRUE(TorchCheck(largest.segments).blocks() == TorchCheck(newest.segments).blocks());
-  }
+  });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -63,9 +64,9 @@ struct Acknowledged {
 }
 
 // How often a process is killed: GMT_TEST_KILLS, else `usual`.
-int Kills(int usual) {
+uint32_t Kills(uint32_t usual) {
   const char* text = getenv("GMT_TEST_KILLS");
-  return text != nullptr ? static_cast<int>(strtol(text, nullptr, 10)) : usual;
+  return text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 10)) : usual;
 }
 
 class CrashTest : public ::testing::Test {
@@ -109,17 +110,14 @@ class CrashTest : public ::testing::Test {
 };
 
 TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPerThread) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
-  const int kills = Kills(100);
-  uint64_t acknowledged = 0, torn = 0;
+  uint64_t kills = 0, acknowledged = 0, torn = 0;
   RingLosses total;
-  for (int run = 0; run < kills; ++run) {
+  ForEachSeed(SeedsUpTo(Kills(100)), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     // A short ring is lapped within a time slice; in a longer one, what each thread did last is
     // still there.
     SessionSizes sizes = SmallSizes();
-    if (run % 2 != 0) sizes.ring = 1 << 14;
+    if (seed % 2 != 0) sizes.ring = 1 << 14;
     ScratchSession session(sizes);
     new (shared_) Acknowledged();
     KillAfter(session.map(), std::chrono::microseconds(500 + random() % 3000));
@@ -138,19 +136,20 @@ TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPer
     total.written += losses.written;
     total.delivered += losses.delivered;
     torn += losses.holes != 0;
-  }
+    ++kills;
+  });
   std::printf(
-      "%d kills, %llu events, %llu of them read and checked, %llu last ones that had to be there; "
-      "%llu kills tore a record\nseed %u (GMT_TEST_SEED repeats, GMT_TEST_KILLS prolongs)\n",
-      kills, static_cast<unsigned long long>(total.written),
+      "%llu kills, %llu events, %llu of them read and checked, %llu last ones that had to be "
+      "there; "
+      "%llu kills tore a record\n",
+      static_cast<unsigned long long>(kills), static_cast<unsigned long long>(total.written),
       static_cast<unsigned long long>(total.delivered),
-      static_cast<unsigned long long>(acknowledged), static_cast<unsigned long long>(torn), seed);
+      static_cast<unsigned long long>(acknowledged), static_cast<unsigned long long>(torn));
 }
 
 TEST_F(CrashTest, TableOfAKilledProcessHoldsWholeEntriesOnly) {
-  std::mt19937 random(TestSeed());
-  const int kills = Kills(30);
-  for (int run = 0; run < kills; ++run) {
+  ForEachSeed(SeedsUpTo(Kills(30)), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     ScratchSession session;
     KillAfter(session.map(), std::chrono::microseconds(500 + random() % 2000));
     uint64_t entries = 0;
@@ -164,7 +163,7 @@ TEST_F(CrashTest, TableOfAKilledProcessHoldsWholeEntriesOnly) {
     for (uint64_t i = 0; i < session.map().count(kLiveKeys); ++i)
       claimed += keys[i].load() == kKeyClaimed;
     EXPECT_LE(claimed, kThreads);
-  }
+  });
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -102,33 +103,33 @@ TEST(LiveGrowthTest, TableThatIsFullForGoodRefusesAndKeepsWhatItHas) {
 
 // The number of live entries wanders over the edges of all levels, up and down.
 TEST(LiveGrowthTest, AgreesWithAMapOverRandomCallsAcrossTheEdges) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  ScratchSession session(GrowingSizes());
-  const LiveTable table = session.map().live();
-  std::map<uint64_t, uint64_t> oracle;
-  for (int phase = 0; phase < 12; ++phase) {
-    const uint64_t wanted = random() % 4000;
-    for (int i = 0; i < 20000; ++i) {
-      const uint64_t n = random() % 6000;
-      const bool grows = random() % 100 < (oracle.size() < wanted ? 70 : 30);
-      if (grows && (oracle.size() < 4500 || oracle.count(n) != 0)) {
-        ASSERT_TRUE(Insert(table, n)) << oracle.size();
-        oracle[n] = n * 3;
-      } else {
-        LiveValue live;
-        const bool there = oracle.erase(n) == 1;
-        ASSERT_EQ(table.Find(Space::kDevice, AddressOf(n), &live), there);
-        ASSERT_EQ(table.Erase(Space::kDevice, AddressOf(n), &live), there);
-        if (there) {
-          ASSERT_EQ(live, SelfChecking(n));
+  ForEachSeed({1}, [](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    ScratchSession session(GrowingSizes());
+    const LiveTable table = session.map().live();
+    std::map<uint64_t, uint64_t> oracle;
+    for (int phase = 0; phase < 12; ++phase) {
+      const uint64_t wanted = random() % 4000;
+      for (int i = 0; i < 20000; ++i) {
+        const uint64_t n = random() % 6000;
+        const bool grows = random() % 100 < (oracle.size() < wanted ? 70 : 30);
+        if (grows && (oracle.size() < 4500 || oracle.count(n) != 0)) {
+          ASSERT_TRUE(Insert(table, n)) << oracle.size();
+          oracle[n] = n * 3;
+        } else {
+          LiveValue live;
+          const bool there = oracle.erase(n) == 1;
+          ASSERT_EQ(table.Find(Space::kDevice, AddressOf(n), &live), there);
+          ASSERT_EQ(table.Erase(Space::kDevice, AddressOf(n), &live), there);
+          if (there) {
+            ASSERT_EQ(live, SelfChecking(n));
+          }
         }
       }
+      ASSERT_EQ(Contents(table), oracle);
     }
-    ASSERT_EQ(Contents(table), oracle);
-  }
-  EXPECT_EQ(session.control().live_levels.load(), 3u);
+    EXPECT_EQ(session.control().live_levels.load(), 3u);
+  });
 }
 
 TEST(LiveGrowthTest, ReferencesAreCountedInEveryLevel) {
@@ -305,15 +306,14 @@ SessionMap MapAgain(const ScratchSession& session) {
 }
 
 TEST(LiveGrowthTest, KilledAtAnyMomentItHoldsWhatWasPutInAndNextWriterGoesOn) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
   const char* wanted = getenv("GMT_TEST_KILLS");
-  const int kills = wanted != nullptr ? atoi(wanted) : 60;
+  const uint32_t kills =
+      wanted != nullptr ? static_cast<uint32_t>(strtoul(wanted, nullptr, 10)) : 60;
   void* shared = mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   int at_level[1 + kLiveLevels] = {};
-  for (int run = 0; run < kills; ++run) {
+  ForEachSeed(SeedsUpTo(kills), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     ScratchSession session(GrowingSizes(1024));
     auto* acknowledged = new (shared) Acknowledged();
     const pid_t child = fork();
@@ -341,11 +341,10 @@ TEST(LiveGrowthTest, KilledAtAnyMomentItHoldsWhatWasPutInAndNextWriterGoesOn) {
       WriteFrom(again.live(), w, acknowledged->entries[w].load(), acknowledged);
     EXPECT_EQ(Contents(again.live()).size(), kWriters * kPerWriter);
     munmap(const_cast<Header*>(&again.header()), session.size());
-  }
+  });
   munmap(shared, sizeof(Acknowledged));
-  std::printf(
-      "%d kills, by further levels with memory: %d %d %d %d\nseed %u (GMT_TEST_SEED repeats)\n",
-      kills, at_level[0], at_level[1], at_level[2], at_level[3], seed);
+  std::printf("kills by further levels with memory: %d %d %d %d\n", at_level[0], at_level[1],
+              at_level[2], at_level[3]);
 }
 
 }  // namespace

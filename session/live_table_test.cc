@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -152,22 +153,23 @@ TEST_F(LiveTableTest, WriterKilledWhileReplacingHidesTheEntryUntilItIsReplacedAg
 }
 
 TEST_F(LiveTableTest, AgreesWithAMapOverRandomCalls) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  std::map<std::pair<Space, uint64_t>, uint64_t> oracle;
-  for (int i = 0; i < 100000; ++i) {
-    const Space space = random() % 2 ? Space::kDevice : Space::kBlock;
-    const uint64_t value = 0x7f0000000000 + random() % 600 * 512;
-    if (random() % 2) {
-      const uint64_t size = random();
-      ASSERT_EQ(Insert(value, size, space), LiveTable::Result::kDone);
-      oracle[{space, value}] = size;
-    } else {
-      ASSERT_EQ(Erase(value, space), oracle.erase({space, value}) == 1);
+  ForEachSeed({1}, [&](uint32_t seed) {
+    Resize(1024);
+    std::mt19937_64 random(seed);
+    std::map<std::pair<Space, uint64_t>, uint64_t> oracle;
+    for (int i = 0; i < 100000; ++i) {
+      const Space space = random() % 2 ? Space::kDevice : Space::kBlock;
+      const uint64_t value = 0x7f0000000000 + random() % 600 * 512;
+      if (random() % 2) {
+        const uint64_t size = random();
+        ASSERT_EQ(Insert(value, size, space), LiveTable::Result::kDone);
+        oracle[{space, value}] = size;
+      } else {
+        ASSERT_EQ(Erase(value, space), oracle.erase({space, value}) == 1);
+      }
     }
-  }
-  EXPECT_EQ(Contents(), oracle);
+    EXPECT_EQ(Contents(), oracle);
+  });
 }
 
 TEST_F(LiveTableTest, ReferencesAreDroppedAsOftenAsTheyWereAdded) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -248,8 +249,7 @@ struct Tally {
 };
 
 // One process, from its first allocation to its last, under one seed.
-void Live(unsigned seed, Broken broken, Tally* tally) {
-  SCOPED_TRACE(seed);
+void Live(uint32_t seed, Broken broken, Tally* tally) {
   std::mt19937_64 random(seed);
   SessionSizes sizes = SmallSizes();
   sizes.ring = uint64_t{64} << random() % 5;
@@ -292,47 +292,37 @@ void Live(unsigned seed, Broken broken, Tally* tally) {
 }
 
 TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
-  const unsigned first = TestSeed();
-  const char* wanted = getenv("GMT_TEST_EVENTS");
-  const uint64_t events = wanted == nullptr ? 0 : strtoull(wanted, nullptr, 10);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(TestSeconds(2));
-  unsigned seed = first;
   Tally tally;
-  do {
-    Live(seed++, Broken::kNothing, &tally);
-  } while ((std::chrono::steady_clock::now() < end || tally.events < events) &&
-           tally.wrong() == 0 && !::testing::Test::HasFailure());
-  EXPECT_EQ(tally.missing, 0u) << "seed " << seed - 1;
-  EXPECT_EQ(tally.phantom, 0u) << "seed " << seed - 1;
-  EXPECT_EQ(tally.wrong_size, 0u) << "seed " << seed - 1;
+  ForEachSeed(SeedsUpTo(36), [&](uint32_t seed) {
+    Live(seed, Broken::kNothing, &tally);
+    EXPECT_EQ(tally.missing, 0u);
+    EXPECT_EQ(tally.phantom, 0u);
+    EXPECT_EQ(tally.wrong_size, 0u);
+  });
   std::printf(
       "%llu processes, %llu events, %llu of them read, %llu scans: %llu missing, %llu phantom, "
-      "%llu of wrong size\n"
-      "seeds %u to %u (GMT_TEST_SEED repeats, GMT_TEST_SECONDS and GMT_TEST_EVENTS prolong)\n",
+      "%llu of wrong size\n",
       static_cast<unsigned long long>(tally.processes),
       static_cast<unsigned long long>(tally.events), static_cast<unsigned long long>(tally.read),
       static_cast<unsigned long long>(tally.scans), static_cast<unsigned long long>(tally.missing),
       static_cast<unsigned long long>(tally.phantom),
-      static_cast<unsigned long long>(tally.wrong_size), first, seed - 1);
+      static_cast<unsigned long long>(tally.wrong_size));
 }
 
-// How many processes it takes until something is wrong.
-uint64_t ProcessesUntilWrong(Broken broken) {
-  constexpr uint64_t kMost = 400;
+// Something is wrong in one of some processes.
+void ExpectWrong(Broken broken) {
+  constexpr uint32_t kMost = 400;
   Tally tally;
-  const unsigned first = TestSeed();
-  while (tally.wrong() == 0 && tally.processes < kMost)
-    Live(first + static_cast<unsigned>(tally.processes), broken, &tally);
-  EXPECT_NE(tally.wrong(), 0u) << "in " << kMost << " processes from seed " << first;
-  return tally.processes;
+  for (uint32_t seed = 1; tally.wrong() == 0 && seed <= kMost; ++seed) Live(seed, broken, &tally);
+  EXPECT_NE(tally.wrong(), 0u) << "in " << kMost << " processes";
 }
 
 TEST(ResyncTest, TheOracleNoticesAFreeRecordedTooLate) {
-  ProcessesUntilWrong(Broken::kFreesAreRecordedTooLate);
+  ExpectWrong(Broken::kFreesAreRecordedTooLate);
 }
 
 TEST(ResyncTest, TheOracleNoticesAReaderThatDoesNotScanAgain) {
-  ProcessesUntilWrong(Broken::kLossesAreNotRepaired);
+  ExpectWrong(Broken::kLossesAreNotRepaired);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "session/arena_reader.h"
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -83,11 +84,9 @@ uint64_t ReadAll(const SessionMap& map) {
 class ScribbleTest : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(ScribbleTest, NothingInASessionCanHurtItsReader) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  uint64_t opened_sessions = 0;
-  for (int round = 0; round < 20; ++round) {
+  ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    uint64_t opened_sessions = 0;
     ScratchSession session;
     Fill(session, random);
     for (int i = 0; i < 10; ++i) {
@@ -99,8 +98,8 @@ TEST_P(ScribbleTest, NothingInASessionCanHurtItsReader) {
       }
       CloseSession(&opened);
     }
-  }
-  EXPECT_GE(opened_sessions, GetParam() == 0 ? 0u : 200u);
+    EXPECT_GE(opened_sessions, GetParam() == 0 ? 0u : 10u);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(FromTheHeaderOn, ScribbleTest, ::testing::Values(0));

@@ -115,19 +115,6 @@ inline bool MountTmpfs(const std::string& path, const char* size) {
   return mount("tmpfs", path.c_str(), "tmpfs", 0, size) == 0;
 }
 
-// The seed of a randomised test: GMT_TEST_SEED, else a new one. Tests print it.
-inline unsigned TestSeed() {
-  const char* text = getenv("GMT_TEST_SEED");
-  return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10))
-                         : static_cast<unsigned>(getpid()) * 2654435761u;
-}
-
-// How long a randomised test goes on: GMT_TEST_SECONDS, else `usual`.
-inline double TestSeconds(double usual) {
-  const char* text = getenv("GMT_TEST_SECONDS");
-  return text != nullptr ? strtod(text, nullptr) : usual;
-}
-
 }  // namespace gmt::session
 
 #endif  // GMT_SESSION_SESSION_FIXTURE_H_

@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "session/arena_reader.h"
 #include "session/session_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::session {
 namespace {
@@ -47,19 +50,19 @@ SessionSizes LargeSizes() {
 class StackTableTest : public ::testing::Test {
  protected:
   uint32_t Add(const std::vector<uint64_t>& frames, uint32_t like = 0) {
-    return AddStack(session_.map().stacks(), frames, 0, 0, {}, like);
+    return AddStack(session_->map().stacks(), frames, 0, 0, {}, like);
   }
   uint32_t Add(const Written& stack, uint32_t like = 0) {
-    return AddStack(session_.map().stacks(), stack.frames, kStackPython, 0, stack.codes, like,
+    return AddStack(session_->map().stacks(), stack.frames, kStackPython, 0, stack.codes, like,
                     stack.fingerprint);
   }
   std::vector<StackFrame> Read(uint32_t id) {
     StackFrames stack;
-    return ReadStack(session_.map(), id, &stack) ? stack.frames : std::vector<StackFrame>();
+    return ReadStack(session_->map(), id, &stack) ? stack.frames : std::vector<StackFrame>();
   }
-  uint64_t Used() { return session_.control().arena_used.load(); }
+  uint64_t Used() { return session_->control().arena_used.load(); }
 
-  ScratchSession session_{LargeSizes()};
+  std::optional<ScratchSession> session_{std::in_place, LargeSizes()};
 };
 
 // Of two stacks with one place in the index and one tag, only what they say tells which is which.
@@ -102,7 +105,7 @@ TEST(StackTableCollisionTest, StacksOfOneHashAreToldApart) {
 // Each is the one before with four more frames further in.
 TEST_F(StackTableTest, StackHasFewPiecesHoweverOftenItIsSharedOn) {
   std::vector<uint64_t> frames = {1, 2, 3, 4, 5, 6, 7, 8};
-  const Arena arena = session_.map().arena();
+  const Arena arena = session_->map().arena();
   uint32_t most = 0, id = 0;
   while (frames.size() < kMaxStackDepth) {
     id = Add(frames, id);
@@ -116,10 +119,10 @@ TEST_F(StackTableTest, StackHasFewPiecesHoweverOftenItIsSharedOn) {
 }
 
 TEST_F(StackTableTest, StackIsReadBackAsItWas) {
-  const uint32_t id = AddStack(session_.map().stacks(), {10, 20 | kExactFrame, 30},
+  const uint32_t id = AddStack(session_->map().stacks(), {10, 20 | kExactFrame, 30},
                                kStackTruncated | kStackUnmerged, 5);
   StackFrames stack;
-  ASSERT_TRUE(ReadStack(session_.map(), id, &stack));
+  ASSERT_TRUE(ReadStack(session_->map(), id, &stack));
   EXPECT_EQ(
       stack.frames,
       (std::vector<StackFrame>{
@@ -129,7 +132,7 @@ TEST_F(StackTableTest, StackIsReadBackAsItWas) {
 }
 
 TEST_F(StackTableTest, EqualStacksShareAnIdAndOthersDoNot) {
-  const StackTable stacks = session_.map().stacks();
+  const StackTable stacks = session_->map().stacks();
   const uint32_t id = Add({1, 2, 3});
   EXPECT_EQ(Add({1, 2, 3}), id);
   EXPECT_NE(Add({1, 2}), id);
@@ -140,10 +143,10 @@ TEST_F(StackTableTest, EqualStacksShareAnIdAndOthersDoNot) {
 
 TEST_F(StackTableTest, FindsWhatIsThereAndAddsNothing) {
   StackTable::Buffer stack = {0, 0, {7, 8, 9}};
-  EXPECT_EQ(session_.map().stacks().Find(&stack, 3, 0, 0), 0u);
+  EXPECT_EQ(session_->map().stacks().Find(&stack, 3, 0, 0), 0u);
   EXPECT_EQ(Used(), 0u);
   const uint32_t id = Add({7, 8, 9});
-  EXPECT_EQ(session_.map().stacks().Find(&stack, 3, 0, 0), id);
+  EXPECT_EQ(session_->map().stacks().Find(&stack, 3, 0, 0), id);
 }
 
 TEST_F(StackTableTest, InterpreterFramesKeepTheirCodeObjects) {
@@ -216,64 +219,65 @@ TEST_F(StackTableTest, LikeMayBeAnyNumber) {
 
 // The oracle is a map of whole stacks. Stacks grow and shrink as those of a program do.
 TEST_F(StackTableTest, RandomStacksReadBackAsWhatWasWritten) {
-  const unsigned seed = TestSeed();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  std::map<Written, uint32_t> oracle;
-  std::map<uint64_t, uint32_t> code_at;  // the code object at each address, which may change
-  Written stack;
-  uint32_t like = 0;
-  for (int round = 0; round < 20000; ++round) {
-    for (uint64_t n = 1 + random() % 6; n > 0 && !stack.frames.empty(); --n)
-      stack.frames.erase(stack.frames.begin());
-    if (random() % 100 == 0) code_at[random() % 8] = static_cast<uint32_t>(1 + random() % 1000);
-    do {
-      const uint64_t where = random() % 8;
-      stack.frames.insert(stack.frames.begin(),
-                          random() % 3 == 0 ? InterpreterFrame(0x1000 + where * 8, random() % 4)
-                                            : 1 + random() % 8);
-    } while (random() % 3 != 0 && stack.frames.size() < kMaxStackDepth);
-    stack.codes.clear();
-    stack.fingerprint = 17;
-    for (const uint64_t word : stack.frames) {
-      if ((word & kInterpreterFrame) == 0) continue;
-      const uint64_t where = ((word & ~kInterpreterFrame) >> kInstructionBits) - 0x1000 / 8;
-      stack.codes.push_back(code_at[where]);
-      stack.fingerprint = stack.fingerprint * 31 + code_at[where];
+  ForEachSeed({1}, [&](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    session_.emplace(LargeSizes());
+    std::map<Written, uint32_t> oracle;
+    std::map<uint64_t, uint32_t> code_at;  // the code object at each address, which may change
+    Written stack;
+    uint32_t like = 0;
+    for (int round = 0; round < 20000; ++round) {
+      for (uint64_t n = 1 + random() % 6; n > 0 && !stack.frames.empty(); --n)
+        stack.frames.erase(stack.frames.begin());
+      if (random() % 100 == 0) code_at[random() % 8] = static_cast<uint32_t>(1 + random() % 1000);
+      do {
+        const uint64_t where = random() % 8;
+        stack.frames.insert(stack.frames.begin(),
+                            random() % 3 == 0 ? InterpreterFrame(0x1000 + where * 8, random() % 4)
+                                              : 1 + random() % 8);
+      } while (random() % 3 != 0 && stack.frames.size() < kMaxStackDepth);
+      stack.codes.clear();
+      stack.fingerprint = 17;
+      for (const uint64_t word : stack.frames) {
+        if ((word & kInterpreterFrame) == 0) continue;
+        const uint64_t where = ((word & ~kInterpreterFrame) >> kInstructionBits) - 0x1000 / 8;
+        stack.codes.push_back(code_at[where]);
+        stack.fingerprint = stack.fingerprint * 31 + code_at[where];
+      }
+      const uint32_t id = Add(stack, random() % 10 == 0 ? 0 : like);
+      ASSERT_NE(id, 0u) << round;
+      const auto [known, is_new] = oracle.try_emplace(stack, id);
+      ASSERT_EQ(known->second, id) << round;
+      like = id;
     }
-    const uint32_t id = Add(stack, random() % 10 == 0 ? 0 : like);
-    ASSERT_NE(id, 0u) << round;
-    const auto [known, is_new] = oracle.try_emplace(stack, id);
-    ASSERT_EQ(known->second, id) << round;
-    like = id;
-  }
-  for (const auto& [written, id] : oracle) ASSERT_EQ(Read(id), AsRead(written)) << id;
+    for (const auto& [written, id] : oracle) ASSERT_EQ(Read(id), AsRead(written)) << id;
+  });
 }
 
 TEST_F(StackTableTest, IdsThatMeanNothingReadAsNothing) {
-  const uint64_t words = session_.map().count(kArena);
+  const uint64_t words = session_->map().count(kArena);
   StackFrames stack;
   for (const uint64_t id :
        {uint64_t{0}, uint64_t{1}, uint64_t{500}, words - 1, words, uint64_t{~0u}})
-    EXPECT_FALSE(ReadStack(session_.map(), static_cast<uint32_t>(id), &stack)) << id;
+    EXPECT_FALSE(ReadStack(session_->map(), static_cast<uint32_t>(id), &stack)) << id;
 }
 
 TEST_F(StackTableTest, LengthThatReachesBeyondTheArenaIsRefused) {
-  const uint64_t last = session_.map().count(kArena) - sizeof(StackHeader) / sizeof(uint64_t);
+  const uint64_t last = session_->map().count(kArena) - sizeof(StackHeader) / sizeof(uint64_t);
   StackHeader header = {};
   header.depth = header.own = 100;
-  std::memcpy(session_.map().section<uint64_t>(kArena) + last, &header, sizeof(header));
+  std::memcpy(session_->map().section<uint64_t>(kArena) + last, &header, sizeof(header));
   StackFrames stack;
-  EXPECT_FALSE(ReadStack(session_.map(), static_cast<uint32_t>(last), &stack));
+  EXPECT_FALSE(ReadStack(session_->map(), static_cast<uint32_t>(last), &stack));
 }
 
 TEST_F(StackTableTest, StackThatLeadsInACircleIsRefused) {
   const uint32_t id = Add({1, 2, 3, 4, 5, 6, 7, 8});
-  auto* header = reinterpret_cast<StackHeader*>(session_.map().section<uint64_t>(kArena) + id);
+  auto* header = reinterpret_cast<StackHeader*>(session_->map().section<uint64_t>(kArena) + id);
   header->own = 2;
   header->outer = id;
   StackFrames stack;
-  EXPECT_FALSE(ReadStack(session_.map(), id, &stack));
+  EXPECT_FALSE(ReadStack(session_->map(), id, &stack));
 }
 
 TEST(FullStackTableTest, FullArenaGivesIdZeroAndKeepsWhatIsThere) {

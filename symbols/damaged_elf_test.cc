@@ -11,6 +11,7 @@
 
 #include "symbols/sample_library.h"
 #include "symbols/symbolizer.h"
+#include "tests/seeds/seeds.h"
 
 // libdw forgets a few bytes for every line table that it gives up on; ours would still be seen.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libdw.so\n"; }
@@ -20,7 +21,7 @@ namespace {
 
 class DamagedElfTest : public ::testing::Test {
  protected:
-  DamagedElfTest() : seed_(std::random_device{}()), random_(seed_) {
+  DamagedElfTest() {
     const SampleLibrary library("full");
     std::ifstream file(library.path(), std::ios::binary);
     good_.assign(std::istreambuf_iterator<char>(file), {});
@@ -41,8 +42,6 @@ class DamagedElfTest : public ::testing::Test {
     }
   }
 
-  uint32_t seed_;
-  std::mt19937 random_;
   std::string good_, build_id_, path_;
   uint64_t probe_ = 0;
 };
@@ -55,18 +54,18 @@ TEST_F(DamagedElfTest, EveryKindOfTruncationIsSurvived) {
 }
 
 TEST_F(DamagedElfTest, FlippedBytesInHeadersAndTablesAreSurvived) {
-  for (int round = 0; round < 600; ++round) {
-    SCOPED_TRACE("seed " + std::to_string(seed_) + ", round " + std::to_string(round));
+  ForEachSeed(SeedsUpTo(600), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     std::string bytes = good_;
     // Half of the damage in the file header and in the section headers at the end, where it does
     // most harm.
     for (int i = 0; i < 8; ++i) {
-      const size_t range = round % 2 == 0 ? bytes.size() : 2600;
-      const size_t at = random_() % range;
-      bytes[i % 2 == 0 ? at : bytes.size() - 1 - at] = static_cast<char>(random_());
+      const size_t range = seed % 2 == 0 ? bytes.size() : 2600;
+      const size_t at = random() % range;
+      bytes[i % 2 == 0 ? at : bytes.size() - 1 - at] = static_cast<char>(random());
     }
     ResolveAll(bytes);
-  }
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "symbols/sample_library.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::symbols {
 namespace {
@@ -32,10 +33,8 @@ uint32_t NameAt(const std::vector<SymbolRange>& disjoint, uint64_t address) {
 }
 
 TEST(SymbolTable, RandomRangesAgreeWithTheObviousSearch) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  for (int round = 0; round < 300; ++round) {
+  ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
+    std::mt19937 random(seed);
     std::vector<SymbolRange> ranges;
     for (uint32_t name = 1; name <= 12; ++name) {
       const uint64_t start = random() % 40;
@@ -47,7 +46,7 @@ TEST(SymbolTable, RandomRangesAgreeWithTheObviousSearch) {
       const SymbolRange* expected = Innermost(ranges, address);
       ASSERT_EQ(NameAt(disjoint, address), expected == nullptr ? 0 : expected->name) << address;
     }
-  }
+  });
 }
 
 TEST(SymbolTable, ExportedNameWinsOverAliases) {

@@ -11,6 +11,7 @@
 
 #include "analysis/event_script.h"
 #include "format/units.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -278,8 +279,7 @@ void Scribble(EventScript& script, uint32_t seed) {
 }
 
 TEST(DiffTest, RowsAddUpAndTheOtherWayRoundIsTheNegativeOnAnyRecordings) {
-  for (uint32_t seed = 1; seed <= 150; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(150), [](uint32_t seed) {
     Recording a, b;
     Scribble(a.script, seed);
     Scribble(b.script, seed + 1000);
@@ -301,7 +301,7 @@ TEST(DiffTest, RowsAddUpAndTheOtherWayRoundIsTheNegativeOnAnyRecordings) {
       }
       EXPECT_EQ(forth, reverse);
     }
-  }
+  });
 }
 
 }  // namespace

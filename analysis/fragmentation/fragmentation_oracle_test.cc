@@ -13,6 +13,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -174,8 +175,7 @@ void AskSegment(const OracleSegment& segment, uint64_t stream, OracleAnswer& ans
 }
 
 TEST(FragmentationOracleTest, RandomRecordingsAreSplitByteByByte) {
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
-    SCOPED_TRACE(seed);
+  ForEachSeed(SeedsUpTo(400), [](uint32_t seed) {
     RandomRecording recording(seed);
     const Trace trace = recording.script().Build();
     const Examination examination(trace, recording.script().definitions());
@@ -201,12 +201,11 @@ TEST(FragmentationOracleTest, RandomRecordingsAreSplitByteByByte) {
       std::erase_if(pins, [](const auto& pin) { return pin.second == 0; });
       ASSERT_EQ(pins, expected.pins);
     }
-  }
+  });
 }
 
 TEST(FragmentationOracleTest, PiecesCoverTheirSegmentInOrder) {
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    SCOPED_TRACE(seed);
+  ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     RandomRecording recording(seed);
     const Trace trace = recording.script().Build();
     for (const SegmentMap& segment : SegmentsAfter(trace, 0, trace.last_step())) {
@@ -218,7 +217,7 @@ TEST(FragmentationOracleTest, PiecesCoverTheirSegmentInOrder) {
       }
       ASSERT_EQ(reached, segment.end());
     }
-  }
+  });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -89,8 +91,7 @@ TEST(LifetimesTest, QuantilesAreRightToWithinAFifth) {
 
 // Against arrays with one entry a cycle, with random births and frees.
 TEST(SiteHistoryOracleTest, ChunksSayWhatCyclesSay) {
-  for (uint32_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE(seed);
+  ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     std::mt19937 random(seed);
     struct Block {
       uint64_t size;
@@ -135,7 +136,7 @@ TEST(SiteHistoryOracleTest, ChunksSayWhatCyclesSay) {
       EXPECT_EQ(series.least[chunk], fewest);
       EXPECT_EQ(series.alive[chunk], alive);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
 #include "format/units.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -290,8 +291,7 @@ TEST_F(LedgerTest, DeviceThatIsNotThereIsNotFound) {
 
 // One number in both answers: a ledger's reserved rows are those of the fragmentation.
 TEST_F(LedgerTest, ReservedRowsAgreeWithFragmentation) {
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(60), [&](uint32_t seed) {
     std::mt19937_64 random(seed);
     script_ = EventScript();
     for (int i = 0; i < 60; ++i) {
@@ -315,15 +315,14 @@ TEST_F(LedgerTest, ReservedRowsAgreeWithFragmentation) {
     EXPECT_EQ(rows["awaiting streams"], segments.split.awaiting_stream);
     EXPECT_EQ(ledger.bytes_of(LedgerGroup::kReserved) - rows["blocks elsewhere"],
               segments.reserved_bytes);
-  }
+  });
 }
 
 TEST_F(LedgerTest, EmptyRecordingHasNoLedger) { EXPECT_THAT(Ledgers("end"), IsEmpty()); }
 
 // Whatever a log says, rows and what they leave add up to what the driver said.
 TEST_F(LedgerTest, SumsHoldOnAnyRecording) {
-  for (uint32_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(200), [&](uint32_t seed) {
     std::mt19937_64 random(seed);
     script_ = EventScript();
     script_.pid = kOurs;
@@ -362,7 +361,7 @@ TEST_F(LedgerTest, SumsHoldOnAnyRecording) {
     Ledgers("peak");
     Ledgers("end");
     Ledgers("event:7");
-  }
+  });
 }
 
 }  // namespace

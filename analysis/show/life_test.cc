@@ -11,6 +11,7 @@
 
 #include "analysis/event_script.h"
 #include "analysis/show/changes.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -143,61 +144,67 @@ TEST_F(LifeTest, HostileTimesAndSizesDoNotOverflow) {
 
 // The slow, obvious way: the state after every step, from the rows.
 TEST_F(LifeTest, AgreesWithALookAtEveryStep) {
-  std::mt19937 random(3);
-  std::vector<uint64_t> held;
-  for (int i = 0; i < 400; ++i) {
-    if (held.empty() || random() % 5 < 3) {
-      const uint64_t address = 0x100000 + static_cast<uint64_t>(i) * 0x1000;
-      script_.Alloc(address, 1 + random() % 0x1000, {random() % 3 == 0 ? "a" : "b"});
-      held.push_back(address);
-    } else {
-      const size_t which = random() % held.size();
-      script_.Free(held[which]);
-      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+  ForEachSeed({1}, [&](uint32_t seed) {
+    script_ = EventScript();
+    std::mt19937 random(seed);
+    std::vector<uint64_t> held;
+    for (int i = 0; i < 400; ++i) {
+      if (held.empty() || random() % 5 < 3) {
+        const uint64_t address = 0x100000 + static_cast<uint64_t>(i) * 0x1000;
+        script_.Alloc(address, 1 + random() % 0x1000, {random() % 3 == 0 ? "a" : "b"});
+        held.push_back(address);
+      } else {
+        const size_t which = random() % held.size();
+        script_.Free(held[which]);
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+      }
     }
-  }
-  const uint32_t stack = script_.Stack({"a"});
-  const Life life = Of("stack/" + std::to_string(stack));
-  uint64_t peak = 0;
-  for (Step step = 0; step <= trace_.last_step(); ++step) {
-    uint64_t live = 0;
-    for (RowId row = 0; row < trace_.rows.count(); ++row) {
-      if (trace_.rows.stack[row] == stack && trace_.rows.HeldAfter(row, step))
-        live += trace_.rows.size[row];
+    const uint32_t stack = script_.Stack({"a"});
+    const Life life = Of("stack/" + std::to_string(stack));
+    uint64_t peak = 0;
+    for (Step step = 0; step <= trace_.last_step(); ++step) {
+      uint64_t live = 0;
+      for (RowId row = 0; row < trace_.rows.count(); ++row) {
+        if (trace_.rows.stack[row] == stack && trace_.rows.HeldAfter(row, step))
+          live += trace_.rows.size[row];
+      }
+      peak = std::max(peak, live);
     }
-    peak = std::max(peak, live);
-  }
-  EXPECT_EQ(life.peak_bytes, peak);
-  EXPECT_EQ(life.peak_bytes, *std::max_element(life.most_bytes.begin(), life.most_bytes.end()));
-  EXPECT_EQ(life.from_before + life.allocations, life.frees + life.held);
+    EXPECT_EQ(life.peak_bytes, peak);
+    EXPECT_EQ(life.peak_bytes, *std::max_element(life.most_bytes.begin(), life.most_bytes.end()));
+    EXPECT_EQ(life.from_before + life.allocations, life.frees + life.held);
+  });
 }
 
 TEST_F(LifeTest, ChangesOfAStepAddUpToItsGrowth) {
-  std::mt19937 random(5);
-  std::vector<uint64_t> held;
-  for (uint64_t step = 0; step < 6; ++step) {
-    script_.Mark("step", step);
-    for (int i = 0; i < 40; ++i) {
-      const uint64_t address = 0x100000 + (step * 100 + static_cast<uint64_t>(i)) * 0x1000;
-      script_.Alloc(address, 1 + random() % 0x1000, {"f" + std::to_string(random() % 4)});
-      held.push_back(address);
-      if (random() % 2 == 0) {
-        script_.Free(held.back());
-        held.pop_back();
+  ForEachSeed({1}, [&](uint32_t seed) {
+    script_ = EventScript();
+    std::mt19937 random(seed);
+    std::vector<uint64_t> held;
+    for (uint64_t step = 0; step < 6; ++step) {
+      script_.Mark("step", step);
+      for (int i = 0; i < 40; ++i) {
+        const uint64_t address = 0x100000 + (step * 100 + static_cast<uint64_t>(i)) * 0x1000;
+        script_.Alloc(address, 1 + random() % 0x1000, {"f" + std::to_string(random() % 4)});
+        held.push_back(address);
+        if (random() % 2 == 0) {
+          script_.Free(held.back());
+          held.pop_back();
+        }
       }
     }
-  }
-  const Cycles& cycles = Examined().cycles();
-  ASSERT_EQ(cycles.cycles.size(), 5u);
-  for (size_t i = 1; i < cycles.cycles.size(); ++i) {
-    int64_t sum = 0;
-    for (const StackChange& change :
-         ChangesBetween(trace_, 0, cycles.cycles[i - 1].end, cycles.cycles[i].end)) {
-      sum += change.bytes();
+    const Cycles& cycles = Examined().cycles();
+    ASSERT_EQ(cycles.cycles.size(), 5u);
+    for (size_t i = 1; i < cycles.cycles.size(); ++i) {
+      int64_t sum = 0;
+      for (const StackChange& change :
+           ChangesBetween(trace_, 0, cycles.cycles[i - 1].end, cycles.cycles[i].end)) {
+        sum += change.bytes();
+      }
+      const CycleUse& use = cycles.devices[0].cycles[i];
+      EXPECT_EQ(sum, static_cast<int64_t>(use.live_end - use.live_begin));
     }
-    const CycleUse& use = cycles.devices[0].cycles[i];
-    EXPECT_EQ(sum, static_cast<int64_t>(use.live_end - use.live_begin));
-  }
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/event_script.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {
 namespace {
@@ -72,31 +73,33 @@ TEST(OccurrencesTest, NameThatNobodyUsedIsNotFound) {
 
 // Against a walk over each range.
 TEST(OccurrencesTest, PeakOfLongNestedRangesIsFound) {
-  EventScript script;
-  std::mt19937 random(11);
-  std::vector<uint64_t> open;
-  uint64_t next = 0;
-  for (int i = 0; i < 6000; ++i) {
-    script.Alloc(0x1000 + static_cast<uint64_t>(i) * 0x1000, 1 + random() % 500);
-    if (random() % 2 == 0) script.Free(0x1000 + static_cast<uint64_t>(i) * 0x1000);
-    if (random() % 60 == 0) script.Begin("r", open.emplace_back(++next));
-    if (!open.empty() && random() % 90 == 0) {
-      script.End("r", open.back());
-      open.pop_back();
+  ForEachSeed({1}, [](uint32_t seed) {
+    EventScript script;
+    std::mt19937 random(seed);
+    std::vector<uint64_t> open;
+    uint64_t next = 0;
+    for (int i = 0; i < 6000; ++i) {
+      script.Alloc(0x1000 + static_cast<uint64_t>(i) * 0x1000, 1 + random() % 500);
+      if (random() % 2 == 0) script.Free(0x1000 + static_cast<uint64_t>(i) * 0x1000);
+      if (random() % 60 == 0) script.Begin("r", open.emplace_back(++next));
+      if (!open.empty() && random() % 90 == 0) {
+        script.End("r", open.back());
+        open.pop_back();
+      }
     }
-  }
-  const Trace trace = script.Build();
-  const Examination examination(trace, script.definitions());
-  std::vector<uint64_t> live = {0};
-  for (const StepRecord step : trace.steps) {
-    const uint64_t bytes = trace.rows.size[step.row];
-    live.push_back(step.is_death ? live.back() - bytes : live.back() + bytes);
-  }
-  const Occurrences found = FindOccurrences(examination, "r");
-  ASSERT_GT(found.all.size(), 50u);
-  for (const Occurrence& one : found.all) {
-    EXPECT_EQ(one.peak, *std::max_element(live.begin() + one.begin, live.begin() + one.end + 1));
-  }
+    const Trace trace = script.Build();
+    const Examination examination(trace, script.definitions());
+    std::vector<uint64_t> live = {0};
+    for (const StepRecord step : trace.steps) {
+      const uint64_t bytes = trace.rows.size[step.row];
+      live.push_back(step.is_death ? live.back() - bytes : live.back() + bytes);
+    }
+    const Occurrences found = FindOccurrences(examination, "r");
+    ASSERT_GT(found.all.size(), 50u);
+    for (const Occurrence& one : found.all) {
+      EXPECT_EQ(one.peak, *std::max_element(live.begin() + one.begin, live.begin() + one.end + 1));
+    }
+  });
 }
 
 }  // namespace

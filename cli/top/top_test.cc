@@ -6,6 +6,7 @@
 #include "cli/top/top_choice.h"
 #include "cli/top/top_model.h"
 #include "cli/top/top_screen.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::cli {
 namespace {
@@ -94,21 +95,24 @@ TEST_F(TopTest, HeapsDevicesAndStacksHaveTheirLines) {
 TEST_F(TopTest, EveryScreenIsExactlyAsLargeAsTheTerminal) {
   for (int i = 0; i < 30; ++i)
     AddSite(const_cast<control::Top*>(&model_.processes()[0].last), "f", "a.py", 1, 9);
-  std::mt19937 random(testing::UnitTest::GetInstance()->random_seed());
-  for (int n = 0; n < 500; ++n) {
-    const TopSize size = {20 + static_cast<int>(random() % 200),
-                          3 + static_cast<int>(random() % 60)};
-    const int keys[] = {'s',        'f',      '?',     '/',     'a', kKeyEnter,
-                        kKeyEscape, kKeyDown, kKeyEnd, kKeyTab, 'm'};
-    Press(keys[random() % std::size(keys)]);
-    const std::vector<TopLine> lines = DrawTop(model_, choice_, size);
-    ASSERT_EQ(lines.size(), static_cast<size_t>(size.rows));
-    for (const TopLine& line : lines) {
-      const auto characters = std::count_if(line.text.begin(), line.text.end(),
-                                            [](unsigned char c) { return (c & 0xc0) != 0x80; });
-      ASSERT_LE(characters, size.columns) << line.text;
+  ForEachSeed({1}, [&](uint32_t seed) {
+    choice_ = TopChoice();
+    std::mt19937 random(seed);
+    for (int n = 0; n < 500; ++n) {
+      const TopSize size = {20 + static_cast<int>(random() % 200),
+                            3 + static_cast<int>(random() % 60)};
+      const int keys[] = {'s',        'f',      '?',     '/',     'a', kKeyEnter,
+                          kKeyEscape, kKeyDown, kKeyEnd, kKeyTab, 'm'};
+      Press(keys[random() % std::size(keys)]);
+      const std::vector<TopLine> lines = DrawTop(model_, choice_, size);
+      ASSERT_EQ(lines.size(), static_cast<size_t>(size.rows));
+      for (const TopLine& line : lines) {
+        const auto characters = std::count_if(line.text.begin(), line.text.end(),
+                                              [](unsigned char c) { return (c & 0xc0) != 0x80; });
+        ASSERT_LE(characters, size.columns) << line.text;
+      }
     }
-  }
+  });
 }
 
 TEST_F(TopTest, ChosenStackStaysOnTheScreen) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::control {
 namespace {
 
@@ -43,25 +45,25 @@ TEST(FramingTest, LengthBeyondTheLimitBreaksWithoutKeepingAnything) {
 }
 
 TEST(FramingTest, AnyCutOfAnyMessagesGivesTheSameMessages) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  std::vector<std::string> sent, got;
-  std::string bytes;
-  for (int i = 0; i < 200; ++i) {
-    sent.emplace_back(random() % 300, static_cast<char>(random()));
-    bytes += Framed(sent.back());
-  }
-  FrameReader reader(300);
-  std::string message;
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t size = 1 + random() % 700;
-    reader.Feed(std::string_view(bytes).substr(at, size));
-    at += size;
-    while (reader.Next(&message)) got.push_back(message);
-  }
-  EXPECT_EQ(got, sent);
-  EXPECT_FALSE(reader.broken());
+  ForEachSeed(SeedsUpTo(10), [](uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::string> sent, got;
+    std::string bytes;
+    for (int i = 0; i < 200; ++i) {
+      sent.emplace_back(random() % 300, static_cast<char>(random()));
+      bytes += Framed(sent.back());
+    }
+    FrameReader reader(300);
+    std::string message;
+    for (size_t at = 0; at < bytes.size();) {
+      const size_t size = 1 + random() % 700;
+      reader.Feed(std::string_view(bytes).substr(at, size));
+      at += size;
+      while (reader.Next(&message)) got.push_back(message);
+    }
+    EXPECT_EQ(got, sent);
+    EXPECT_FALSE(reader.broken());
+  });
 }
 
 }  // namespace

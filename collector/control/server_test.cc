@@ -25,6 +25,7 @@
 
 #include "collector/control/client.h"
 #include "collector/control/control_fixture.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::control {
 namespace {
@@ -313,36 +314,36 @@ TEST_F(ServerTest, FolderMayLieDeeperThanASocketsAddressIsLong) {
 // ---- Hostile clients ----------------------------------------------------------------------------
 
 TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  std::vector<std::unique_ptr<RawClient>> crowd;
-  for (int i = 0; i < 300; ++i) {
-    crowd.push_back(std::make_unique<RawClient>(session_));
-    std::string bytes = Bytes(random() % 2 == 0 ? StatusRequest() : SnapshotRequest("x"));
-    switch (random() % 5) {
-      case 0:  // garbage
-        for (char& c : bytes) c = static_cast<char>(random());
-        break;
-      case 1:  // half a message
-        bytes.resize(bytes.size() / 2);
-        break;
-      case 2:  // a length without an end
-        bytes = std::string("\xff\xff\xff\xff", 4) + bytes;
-        break;
-      case 3:  // a good one, damaged
-        bytes[kLengthBytes + random() % (bytes.size() - kLengthBytes)] ^= 0x55;
-        break;
-      default:
-        break;
+  ForEachSeed({1}, [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::unique_ptr<RawClient>> crowd;
+    for (int i = 0; i < 300; ++i) {
+      crowd.push_back(std::make_unique<RawClient>(session_));
+      std::string bytes = Bytes(random() % 2 == 0 ? StatusRequest() : SnapshotRequest("x"));
+      switch (random() % 5) {
+        case 0:  // garbage
+          for (char& c : bytes) c = static_cast<char>(random());
+          break;
+        case 1:  // half a message
+          bytes.resize(bytes.size() / 2);
+          break;
+        case 2:  // a length without an end
+          bytes = std::string("\xff\xff\xff\xff", 4) + bytes;
+          break;
+        case 3:  // a good one, damaged
+          bytes[kLengthBytes + random() % (bytes.size() - kLengthBytes)] ^= 0x55;
+          break;
+        default:
+          break;
+      }
+      crowd.back()->Send(bytes);
+      if (random() % 3 == 0) crowd.back()->Leave();
     }
-    crowd.back()->Send(bytes);
-    if (random() % 3 == 0) crowd.back()->Leave();
-  }
-  const auto client = Connect();
-  ASSERT_NE(client, nullptr);
-  EXPECT_TRUE(client->Ask(StatusRequest()).ok());
-  EXPECT_TRUE(client->Ask(SnapshotRequest("after")).ok());
+    const auto client = Connect();
+    ASSERT_NE(client, nullptr);
+    EXPECT_TRUE(client->Ask(StatusRequest()).ok());
+    EXPECT_TRUE(client->Ask(SnapshotRequest("after")).ok());
+  });
 }
 
 TEST_F(ServerTest, ClientThatNeverReadsIsDropped) {

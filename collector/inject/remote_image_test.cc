@@ -9,6 +9,7 @@
 
 #include "collector/inject/testing/made_image.h"
 #include "collector/inject/testing/own_process.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::inject {
 namespace {
@@ -91,18 +92,16 @@ TEST_F(RemoteImageTest, NumbersBeyondWhatThereIsAreNoImage) {
 
 // No answer is right or wrong here; there is one, and nothing else is read.
 TEST_F(RemoteImageTest, AnyBytesHaveAnAnswer) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
   constexpr size_t kInteresting = offsetof(MadeImage, chain) + 64;
-  for (int round = 0; round < 2000; ++round) {
+  ForEachSeed(SeedsUpTo(2000), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     MadeImage made("malloc");
     for (int change = 0; change < 4; ++change)
       reinterpret_cast<unsigned char*>(&made)[random() % kInteresting] =
           static_cast<unsigned char>(random());
     RemoteImage::Exports(*memory_, made.base(), "malloc");
     RemoteImage::At(*memory_, made.base());
-  }
+  });
 }
 
 }  // namespace

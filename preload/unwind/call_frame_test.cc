@@ -8,6 +8,7 @@
 #include "preload/unwind/rule.h"
 #include "preload/unwind/testing/table_builder.h"
 #include "preload/unwind/testing/table_copy.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::preload {
 namespace {
@@ -166,11 +167,11 @@ TEST(CallFrameTest, ExpressionsEnd) {
 // Whatever stands in the tables, reading them comes to an end and stays inside of them: under the
 // address sanitizer this is where leaving them shows.
 TEST(CallFrameTest, DamagedTablesAreSurvived) {
-  std::mt19937_64 random(1);
-  for (int round = 0; round < 20000; ++round) {
+  ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
+    std::mt19937_64 random(seed);
     TableBuilder tables;
-    tables.with_index = round % 4 != 0;
-    tables.is_64_bit = round % 3 == 0;
+    tables.with_index = seed % 4 != 0;
+    tables.is_64_bit = seed % 3 == 0;
     for (int i = 0; i < 4; ++i) {
       std::string program;
       for (uint64_t n = random() % 24; n > 0; --n) program += static_cast<char>(random());
@@ -181,7 +182,7 @@ TEST(CallFrameTest, DamagedTablesAreSurvived) {
       tables.bytes()[random() % tables.bytes().size()] = static_cast<uint8_t>(random());
     }
     ReadAnywhere(tables.bytes().data(), tables.bytes().size(), random() % 1024);
-  }
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "preload/unwind/loaded_module.h"
 #include "preload/unwind/native_walk.h"
 #include "preload/unwind/slow_walk.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::preload {
 namespace {
@@ -54,11 +55,6 @@ class GarbageTest : public ::testing::Test {
   GarbageTest() {
     PrepareModules();
     StackRange{0, 0}.Remember();  // another test's may have been where the island is now
-    const char* given = getenv("GMT_TEST_SEED");
-    const unsigned seed =
-        given != nullptr ? static_cast<unsigned>(atoi(given)) : std::random_device()();
-    std::printf("GMT_TEST_SEED=%u\n", seed);
-    random_.seed(seed);
   }
 
   uint64_t RandomWord() {
@@ -84,27 +80,30 @@ TEST_F(GarbageTest, WalksEndAndReadOnlyWhatIsThere) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "expressions may read what the sanitizer keeps to itself";
 #endif
-  uint64_t frames = 0, deepest = 0;
-  for (int round = 0; round < 300; ++round) {
-    for (size_t i = 0; i < kSize / 8; ++i) island_.words()[i] = RandomWord();
-    for (int walk = 0; walk < 100; ++walk) {
-      Registers start = {RandomWord(), 0, RandomWord(), RandomWord(), RandomWord(), 0, 0, 0};
-      start.sp = island_.begin() + random_() % kSize / 8 * 8;
-      if (walk % 10 == 0) start.sp = RandomWord();
-      NativeFrame frame;
-      uint64_t depth = 0;
-      NativeWalk native(start);
-      for (; native.Next(&frame); ++depth) {
-      }
-      frames += depth;
-      deepest = depth > deepest ? depth : deepest;
-      SlowWalk slow(start, StackRange::Around(start.sp));
-      for (uint64_t i = 0; i < 300 && slow.Next(&frame); ++i) {
+  ForEachSeed({1}, [&](uint32_t seed) {
+    random_.seed(seed);
+    uint64_t frames = 0, deepest = 0;
+    for (int round = 0; round < 300; ++round) {
+      for (size_t i = 0; i < kSize / 8; ++i) island_.words()[i] = RandomWord();
+      for (int walk = 0; walk < 100; ++walk) {
+        Registers start = {RandomWord(), 0, RandomWord(), RandomWord(), RandomWord(), 0, 0, 0};
+        start.sp = island_.begin() + random_() % kSize / 8 * 8;
+        if (walk % 10 == 0) start.sp = RandomWord();
+        NativeFrame frame;
+        uint64_t depth = 0;
+        NativeWalk native(start);
+        for (; native.Next(&frame); ++depth) {
+        }
+        frames += depth;
+        deepest = depth > deepest ? depth : deepest;
+        SlowWalk slow(start, StackRange::Around(start.sp));
+        for (uint64_t i = 0; i < 300 && slow.Next(&frame); ++i) {
+        }
       }
     }
-  }
-  EXPECT_GT(frames, 10000u);
-  EXPECT_GT(deepest, 3u);
+    EXPECT_GT(frames, 10000u);
+    EXPECT_GT(deepest, 3u);
+  });
 }
 
 TEST_F(GarbageTest, StackThatHasGoneIsNotBelieved) {

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <thread>
@@ -13,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "preload/unwind/loaded_module.h"
+#include "tests/seeds/seeds.h"
 
 namespace gmt::preload {
 namespace {
@@ -24,14 +23,6 @@ Rule RuleFor(uint64_t behind, uint64_t epoch) {
   return Rule::At(Rule::kPlain, (number & 1) != 0, static_cast<int64_t>(number >> 8 & 0xffff) * 8,
                   0)
       .WithBpAtCfa(-static_cast<int64_t>(number >> 32 & 0xff) * 8);
-}
-
-unsigned Seed() {
-  const char* given = getenv("GMT_TEST_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(atoi(given)) : std::random_device()();
-  std::printf("GMT_TEST_SEED=%u\n", seed);
-  return seed;
 }
 
 TEST(RuleCacheTest, RemembersWhatItWasTold) {
@@ -127,50 +118,55 @@ TEST(RuleCacheTest, ForkChildDoesNotInheritTheDoubtsOfThreadsThatItDoesNotHave) 
 // Threads read and write the same few lines of the table, with epochs changing under them: whatever
 // comes back is what was told for that very address in that very epoch.
 TEST(RuleCacheTest, TornEntriesAreNeverBelieved) {
-  const unsigned seed = Seed();
-  constexpr int kThreads = 4, kRounds = 200000;
-  std::atomic<uint64_t> wrong{0}, right{0}, nothing{0};
-  const auto work = [&](unsigned number) {
-    std::mt19937_64 random(seed + number);
-    for (int i = 0; i < kRounds; ++i) {
-      const uint64_t epoch = RuleCache::Epoch();
-      // 4096 addresses in 64 places: evictions all the time.
-      const uint64_t address = 0x7f0000000000 + (random() & 63) + ((random() & 63) << 33);
-      if (random() % 4 == 0) {
-        RuleCache::Remember(address, epoch, RuleFor(address, epoch));
-      } else {
-        const Rule rule = RuleCache::Recall(address, epoch);
-        auto& count = rule.bits() == 0 ? nothing : rule == RuleFor(address, epoch) ? right : wrong;
-        count.fetch_add(1, std::memory_order_relaxed);
+  ForEachSeed({1}, [](uint32_t seed) {
+    constexpr int kThreads = 4, kRounds = 200000;
+    std::atomic<uint64_t> wrong{0}, right{0}, nothing{0};
+    const auto work = [&](unsigned number) {
+      std::mt19937_64 random(seed + number);
+      for (int i = 0; i < kRounds; ++i) {
+        const uint64_t epoch = RuleCache::Epoch();
+        // 4096 addresses in 64 places: evictions all the time.
+        const uint64_t address = 0x7f0000000000 + (random() & 63) + ((random() & 63) << 33);
+        if (random() % 4 == 0) {
+          RuleCache::Remember(address, epoch, RuleFor(address, epoch));
+        } else {
+          const Rule rule = RuleCache::Recall(address, epoch);
+          auto& count = rule.bits() == 0                  ? nothing
+                        : rule == RuleFor(address, epoch) ? right
+                                                          : wrong;
+          count.fetch_add(1, std::memory_order_relaxed);
+        }
+        if (number == 0 && i % 1000 == 0) RulesChanged();
       }
-      if (number == 0 && i % 1000 == 0) RulesChanged();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned n = 0; n < kThreads; ++n) threads.emplace_back(work, n);
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong.load(), 0u);
-  EXPECT_GT(right.load(), 1000u);
-  EXPECT_GT(nothing.load(), 1000u);
+    };
+    std::vector<std::thread> threads;
+    for (unsigned n = 0; n < kThreads; ++n) threads.emplace_back(work, n);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong.load(), 0u);
+    EXPECT_GT(right.load(), 1000u);
+    EXPECT_GT(nothing.load(), 1000u);
+  });
 }
 
 TEST(RuleTest, CarriesItsNumbers) {
-  std::mt19937_64 random(Seed());
-  for (int i = 0; i < 10000; ++i) {
-    const auto offset = static_cast<int64_t>(random() << 40) >> 40;
-    const auto addend = static_cast<int64_t>(random() << 48) >> 48;
-    const auto saved = static_cast<int64_t>(random() << 48) >> 48;
-    const bool from_bp = (random() & 1) != 0;
-    const Rule rule = Rule::At(Rule::kLoaded, from_bp, offset, addend).WithBpAtBp(saved);
-    EXPECT_EQ(rule.shape(), Rule::kLoaded);
-    EXPECT_EQ(rule.offset(), offset);
-    EXPECT_EQ(rule.addend(), addend);
-    EXPECT_EQ(rule.saved_at(), saved);
-    EXPECT_EQ(rule.from_bp(), from_bp);
-    EXPECT_TRUE(rule.bp_at_bp());
-    EXPECT_FALSE(rule.bp_at_cfa());
-    EXPECT_FALSE(rule.IsSimple());
-  }
+  ForEachSeed({1}, [](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 10000; ++i) {
+      const auto offset = static_cast<int64_t>(random() << 40) >> 40;
+      const auto addend = static_cast<int64_t>(random() << 48) >> 48;
+      const auto saved = static_cast<int64_t>(random() << 48) >> 48;
+      const bool from_bp = (random() & 1) != 0;
+      const Rule rule = Rule::At(Rule::kLoaded, from_bp, offset, addend).WithBpAtBp(saved);
+      EXPECT_EQ(rule.shape(), Rule::kLoaded);
+      EXPECT_EQ(rule.offset(), offset);
+      EXPECT_EQ(rule.addend(), addend);
+      EXPECT_EQ(rule.saved_at(), saved);
+      EXPECT_EQ(rule.from_bp(), from_bp);
+      EXPECT_TRUE(rule.bp_at_bp());
+      EXPECT_FALSE(rule.bp_at_cfa());
+      EXPECT_FALSE(rule.IsSimple());
+    }
+  });
 }
 
 TEST(RuleTest, WhatDoesNotFitIsSlow) {

@@ -11,6 +11,7 @@
 
 #include "analysis/event_script.h"
 #include "format/live_columns.h"
+#include "tests/seeds/seeds.h"
 #include "viewer/index/lane_names.h"
 
 namespace gmt::viewer {
@@ -89,28 +90,28 @@ class ToldInPieces {
 class CurvesSoFarOracleTest : public testing::TestWithParam<int> {};
 
 TEST_P(CurvesSoFarOracleTest, AreWhatAllRowsSay) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  ToldInPieces told(RandomStory(seed, GetParam()));
-  told.Tell(1000);
-  const auto lanes = told.curves().Lanes(100);
-  const Trace trace = told.Build();
-  const auto held = HeldAfter(trace);
-  ASSERT_EQ(lanes.size(), held.size());
+  ForEachSeed({1}, [](uint32_t seed) {
+    ToldInPieces told(RandomStory(seed, GetParam()));
+    told.Tell(1000);
+    const auto lanes = told.curves().Lanes(100);
+    const Trace trace = told.Build();
+    const auto held = HeldAfter(trace);
+    ASSERT_EQ(lanes.size(), held.size());
 
-  size_t stretch = 64;
-  while (trace.steps.size() / stretch >= CurvesSoFar::kMostStretches) stretch *= 2;
-  std::multiset<std::pair<uint64_t, std::vector<uint64_t>>> expected, found;
-  for (const auto& [place, bytes] : held) {
-    std::vector<uint64_t> most;
-    for (size_t first = 0; first < bytes.size(); first += stretch) {
-      const size_t last = std::min(first + stretch, bytes.size() - 1);
-      most.push_back(*std::max_element(&bytes[first], &bytes[last] + 1));
+    size_t stretch = 64;
+    while (trace.steps.size() / stretch >= CurvesSoFar::kMostStretches) stretch *= 2;
+    std::multiset<std::pair<uint64_t, std::vector<uint64_t>>> expected, found;
+    for (const auto& [place, bytes] : held) {
+      std::vector<uint64_t> most;
+      for (size_t first = 0; first < bytes.size(); first += stretch) {
+        const size_t last = std::min(first + stretch, bytes.size() - 1);
+        most.push_back(*std::max_element(&bytes[first], &bytes[last] + 1));
+      }
+      expected.emplace(bytes.back(), most);
     }
-    expected.emplace(bytes.back(), most);
-  }
-  for (const CurvesSoFar::Lane& lane : lanes) found.emplace(lane.bytes, lane.most);
-  EXPECT_EQ(found, expected);
+    for (const CurvesSoFar::Lane& lane : lanes) found.emplace(lane.bytes, lane.most);
+    EXPECT_EQ(found, expected);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(OfRandomRecordings, CurvesSoFarOracleTest,

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "analysis/event_script.h"
+#include "tests/seeds/seeds.h"
 #include "viewer/index/index_archive.h"
 #include "viewer/index/index_parts.h"
 
@@ -186,8 +187,8 @@ TEST_F(IndexCacheTest, WhatAProgramLeftThatWasKilledGoesAndWhatIsBeingWrittenSta
 TEST_F(IndexCacheTest, KillAtAnyMomentLeavesTheOldIndexOrTheNewOneAndNothingElse) {
   const std::string meta(4 << 20, 'x');
   ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
-  std::mt19937 random(std::random_device{}());
-  for (int round = 0; round < 40; ++round) {
+  ForEachSeed(SeedsUpTo(40), [&](uint32_t seed) {
+    std::mt19937 random(seed);
     const pid_t child = fork();
     if (child == 0) {
       while (SaveIndex(recording_, index_, meta).ok()) {
@@ -199,8 +200,8 @@ TEST_F(IndexCacheTest, KillAtAnyMomentLeavesTheOldIndexOrTheNewOneAndNothingElse
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "an index could not be kept";
-    ASSERT_EQ(LoadIndex(recording_).meta.size(), meta.size()) << round;
-  }
+    ASSERT_EQ(LoadIndex(recording_).meta.size(), meta.size());
+  });
   ASSERT_TRUE(SaveIndex(recording_, index_, meta).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
@@ -217,16 +218,16 @@ TEST_F(IndexCacheTest, CacheThatIsCutOffAnywhereIsNone) {
 TEST_F(IndexCacheTest, EveryFlippedBitIsFound) {
   ASSERT_TRUE(SaveIndex(recording_, index_, "meta").ok());
   const std::string whole = Content(Beside());
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  for (int round = 0; round < 300; ++round) {
-    std::string damaged = whole;
-    const size_t at = round < 120 ? static_cast<size_t>(round) : random() % whole.size();
-    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
-    Write(Beside(), damaged);
-    ASSERT_EQ(LoadIndex(recording_).index, nullptr) << "byte " << at;
-  }
+  ForEachSeed({1}, [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int round = 0; round < 300; ++round) {
+      std::string damaged = whole;
+      const size_t at = round < 120 ? static_cast<size_t>(round) : random() % whole.size();
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+      Write(Beside(), damaged);
+      ASSERT_EQ(LoadIndex(recording_).index, nullptr) << "byte " << at;
+    }
+  });
 }
 
 // Somebody may have made the checksums right.
@@ -235,33 +236,33 @@ TEST_F(IndexCacheTest, WhateverIsReadEndsAndStaysWithinItsBytes) {
   writer.Item(const_cast<IndexParts&>(index_.parts()));
   std::string joined;
   for (const std::string_view piece : writer.data()) joined += piece;
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  int sane = 0;
-  size_t answers = 0;
-  for (int round = 0; round < 1500; ++round) {
-    std::string outline = writer.outline();
-    // A copy of exactly that many bytes: a sanitizer sees every step outside.
-    auto data = std::make_unique<uint64_t[]>(joined.size() / 8);
-    std::memcpy(data.get(), joined.data(), joined.size());
-    auto* bytes = reinterpret_cast<char*>(data.get());
-    for (uint32_t n = random() % 4; n > 0; --n) {
-      outline[random() % outline.size()] = static_cast<char>(random());
+  ForEachSeed({1}, [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    int sane = 0;
+    size_t answers = 0;
+    for (int round = 0; round < 1500; ++round) {
+      std::string outline = writer.outline();
+      // A copy of exactly that many bytes: a sanitizer sees every step outside.
+      auto data = std::make_unique<uint64_t[]>(joined.size() / 8);
+      std::memcpy(data.get(), joined.data(), joined.size());
+      auto* bytes = reinterpret_cast<char*>(data.get());
+      for (uint32_t n = random() % 4; n > 0; --n) {
+        outline[random() % outline.size()] = static_cast<char>(random());
+      }
+      for (uint32_t n = random() % 20; n > 0; --n) {
+        bytes[random() % joined.size()] = static_cast<char>(random());
+      }
+      if (random() % 10 == 0) outline.resize(random() % outline.size());
+      auto parts = std::make_unique<IndexParts>();
+      IndexReader reader(outline, {bytes, joined.size()}, /*check_columns=*/false);
+      reader.Item(*parts);
+      if (!reader.is_whole() || !IsSane(*parts)) continue;
+      ++sane;
+      answers += AskEverything(*ViewIndex::FromParts(std::move(parts)));
     }
-    for (uint32_t n = random() % 20; n > 0; --n) {
-      bytes[random() % joined.size()] = static_cast<char>(random());
-    }
-    if (random() % 10 == 0) outline.resize(random() % outline.size());
-    auto parts = std::make_unique<IndexParts>();
-    IndexReader reader(outline, {bytes, joined.size()}, /*check_columns=*/false);
-    reader.Item(*parts);
-    if (!reader.is_whole() || !IsSane(*parts)) continue;
-    ++sane;
-    answers += AskEverything(*ViewIndex::FromParts(std::move(parts)));
-  }
-  EXPECT_GT(sane, 300);
-  EXPECT_GT(answers, 0u);
+    EXPECT_GT(sane, 300);
+    EXPECT_GT(answers, 0u);
+  });
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::viewer {
 namespace {
 
@@ -40,15 +42,15 @@ TEST(PackedColumnTest, CommonFactorIsNotStored) {
 }
 
 TEST(PackedColumnTest, RandomValuesOfEveryWidthComeBack) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  for (int bits = 1; bits <= 64; ++bits) {
-    std::vector<uint64_t> values(random() % 300);
-    const uint64_t base = random();
-    for (uint64_t& value : values) value = base + (random() >> (64 - bits));
-    ExpectHolds(Packed(values), values);
-  }
+  ForEachSeed(SeedsUpTo(5), [](uint32_t seed) {
+    std::mt19937_64 random(seed);
+    for (int bits = 1; bits <= 64; ++bits) {
+      std::vector<uint64_t> values(random() % 300);
+      const uint64_t base = random();
+      for (uint64_t& value : values) value = base + (random() >> (64 - bits));
+      ExpectHolds(Packed(values), values);
+    }
+  });
 }
 
 TEST(PackedColumnTest, ReadsZeroBehindTheEnd) {
@@ -60,10 +62,8 @@ TEST(PackedColumnTest, ReadsZeroBehindTheEnd) {
 }
 
 TEST(PackedColumnTest, AnyBytesAreReadWithoutLeavingThem) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  for (int round = 0; round < 2000; ++round) {
+  ForEachSeed(SeedsUpTo(2000), [](uint32_t seed) {
+    std::mt19937_64 random(seed);
     std::vector<PackedColumn::Chunk> chunks(1 + random() % 4);
     std::vector<uint64_t> words(random() % 40, 1);
     for (PackedColumn::Chunk& chunk : chunks) chunk = {random(), random() >> random() % 64};
@@ -73,7 +73,7 @@ TEST(PackedColumnTest, AnyBytesAreReadWithoutLeavingThem) {
     for (uint64_t i = 0; i < 400; ++i) sum += column[i];
     for (uint64_t i = 0; i < 6; ++i) column.Read(i, values), sum += values[63];
     ::testing::Test::RecordProperty("sum", std::to_string(sum));
-  }
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "analysis/event_script.h"
 #include "format/units.h"
+#include "tests/seeds/seeds.h"
 #include "viewer/index/view_index.h"
 
 namespace gmt::viewer {
@@ -93,12 +94,11 @@ class Story {
   std::vector<std::pair<uint64_t, uint32_t>> live_;
 };
 
-class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
- protected:
-  ViewIndexOracleTest()
-      : seed_(std::random_device{}()),
-        random_(seed_ + 1),
-        script_(Story(seed_).Tell(60 + static_cast<int>(seed_ % 900))),
+class ViewIndexOracle {
+ public:
+  explicit ViewIndexOracle(uint32_t seed)
+      : random_(seed + 1),
+        script_(Story(seed).Tell(60 + static_cast<int>(seed % 900))),
         trace_(script_.Build()),
         examination_(trace_, script_.definitions()) {
     std::mutex mutex;
@@ -107,6 +107,12 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
     index_.AddCategories(trace_, *categories_);
   }
 
+  void StackedBlocksLieWhereTheSlowLayoutHasThem();
+  void TooManyBlocksLeaveTheRestWhereItWas();
+  void BlocksByAddressAreThoseThatLieThere();
+  void CurvesHaveTheExtremesOfTheirColumns();
+
+ private:
   // -- The slow program ---------------------------------------------------------------------------
 
   double Position(Axis axis, uint32_t event) const {
@@ -217,11 +223,10 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
   }
   std::string Text(const BlockQuery& query) const {
     const Window& w = query.window;
-    return "seed " + std::to_string(seed_) + " lane " + std::to_string(w.lane) + " axis " +
-           std::to_string(static_cast<int>(w.axis)) + " " + std::to_string(w.from) + ".." +
-           std::to_string(w.to) + " / " + std::to_string(w.columns) + ", " +
-           std::to_string(query.low) + ".." + std::to_string(query.high) + " / " +
-           std::to_string(query.rows);
+    return "lane " + std::to_string(w.lane) + " axis " + std::to_string(static_cast<int>(w.axis)) +
+           " " + std::to_string(w.from) + ".." + std::to_string(w.to) + " / " +
+           std::to_string(w.columns) + ", " + std::to_string(query.low) + ".." +
+           std::to_string(query.high) + " / " + std::to_string(query.rows);
   }
 
   // -- What the page makes of a tile --------------------------------------------------------------
@@ -250,7 +255,6 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
     return bands;
   }
 
-  const uint32_t seed_;
   std::mt19937 random_;
   EventScript script_;
   Trace trace_;
@@ -260,7 +264,7 @@ class ViewIndexOracleTest : public ::testing::TestWithParam<int> {
   std::map<Axis, std::vector<double>> positions_;
 };
 
-TEST_P(ViewIndexOracleTest, StackedBlocksLieWhereTheSlowLayoutHasThem) {
+void ViewIndexOracle::StackedBlocksLieWhereTheSlowLayoutHasThem() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kStacked);
     SCOPED_TRACE(Text(query));
@@ -299,7 +303,7 @@ TEST_P(ViewIndexOracleTest, StackedBlocksLieWhereTheSlowLayoutHasThem) {
   }
 }
 
-TEST_P(ViewIndexOracleTest, TooManyBlocksLeaveTheRestWhereItWas) {
+void ViewIndexOracle::TooManyBlocksLeaveTheRestWhereItWas() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kStacked);
     SCOPED_TRACE(Text(query));
@@ -324,7 +328,7 @@ TEST_P(ViewIndexOracleTest, TooManyBlocksLeaveTheRestWhereItWas) {
   }
 }
 
-TEST_P(ViewIndexOracleTest, BlocksByAddressAreThoseThatLieThere) {
+void ViewIndexOracle::BlocksByAddressAreThoseThatLieThere() {
   for (int round = 0; round < 30; ++round) {
     const BlockQuery query = RandomQuery(Layout::kAddress);
     SCOPED_TRACE(Text(query));
@@ -362,7 +366,7 @@ TEST_P(ViewIndexOracleTest, BlocksByAddressAreThoseThatLieThere) {
   }
 }
 
-TEST_P(ViewIndexOracleTest, CurvesHaveTheExtremesOfTheirColumns) {
+void ViewIndexOracle::CurvesHaveTheExtremesOfTheirColumns() {
   for (int round = 0; round < 20; ++round) {
     const Window window = RandomWindow();
     SCOPED_TRACE(Text({.window = window}));
@@ -409,7 +413,26 @@ TEST_P(ViewIndexOracleTest, CurvesHaveTheExtremesOfTheirColumns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, ViewIndexOracleTest, ::testing::Range(0, 40));
+TEST(ViewIndexOracleTest, StackedBlocksLieWhereTheSlowLayoutHasThem) {
+  ForEachSeed(SeedsUpTo(40), [](uint32_t seed) {
+    ViewIndexOracle(seed).StackedBlocksLieWhereTheSlowLayoutHasThem();
+  });
+}
+
+TEST(ViewIndexOracleTest, TooManyBlocksLeaveTheRestWhereItWas) {
+  ForEachSeed(SeedsUpTo(40),
+              [](uint32_t seed) { ViewIndexOracle(seed).TooManyBlocksLeaveTheRestWhereItWas(); });
+}
+
+TEST(ViewIndexOracleTest, BlocksByAddressAreThoseThatLieThere) {
+  ForEachSeed(SeedsUpTo(40),
+              [](uint32_t seed) { ViewIndexOracle(seed).BlocksByAddressAreThoseThatLieThere(); });
+}
+
+TEST(ViewIndexOracleTest, CurvesHaveTheExtremesOfTheirColumns) {
+  ForEachSeed(SeedsUpTo(40),
+              [](uint32_t seed) { ViewIndexOracle(seed).CurvesHaveTheExtremesOfTheirColumns(); });
+}
 
 }  // namespace
 }  // namespace gmt::viewer

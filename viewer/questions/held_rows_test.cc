@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/seeds/seeds.h"
 #include "viewer/questions/random_recording.h"
 
 namespace gmt::viewer {
@@ -46,8 +47,7 @@ TEST(HeldRowsTest, MemoryFromBeforeIsHeldUntilItIsFreed) {
 }
 
 TEST(HeldRowsTest, EveryEventOfRandomRecordingsIsAsASearchOfAllRowsHasIt) {
-  for (uint32_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     RandomRecording recording(seed, 600);
     for (const auto& [spacing, ids] :
          std::vector<std::pair<Step, size_t>>{{1, 1 << 20}, {7, 1 << 20}, {3, 40}, {5, 1}}) {
@@ -56,7 +56,7 @@ TEST(HeldRowsTest, EveryEventOfRandomRecordingsIsAsASearchOfAllRowsHasIt) {
         ASSERT_EQ(held.After(event), Slowly(recording.trace(), event)) << "event " << event;
       }
     }
-  }
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/fragmentation/segment_map.h"
+#include "tests/seeds/seeds.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/flame.h"
 #include "viewer/questions/passing_curve.h"
@@ -167,8 +168,7 @@ class Slow {
 };
 
 TEST(QuestionsOracleTest, ScopesHaveTheRowsThatASearchOfAllRowsFinds) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 40; ++i) {
       const Scope scope = slow.AnyScope();
@@ -184,12 +184,11 @@ TEST(QuestionsOracleTest, ScopesHaveTheRowsThatASearchOfAllRowsFinds) {
                        [](const Signed& a, const Signed& b) { return a.sign > b.sign; });
       ASSERT_TRUE(found == expected) << "scope " << i << ", text " << scope.filter.text;
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, TableFlameGraphAndSegmentsHoldTheSame) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 40; ++i) {
       Scope scope = slow.AnyScope();
@@ -221,12 +220,11 @@ TEST(QuestionsOracleTest, TableFlameGraphAndSegmentsHoldTheSame) {
       }
       EXPECT_EQ(placed, live) << "lane " << scope.lane << " event " << scope.to;
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, RowsOfATableAreTheGroupsOfTheScope) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 30; ++i) {
       TableQuery query;
@@ -272,12 +270,11 @@ TEST(QuestionsOracleTest, RowsOfATableAreTheGroupsOfTheScope) {
         }
       }
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, PeaksAreThoseOfAWalkOverAllEvents) {
-  for (uint32_t seed = 1; seed <= 4; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(4), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 4; ++i) {
       TableQuery query;
@@ -292,12 +289,11 @@ TEST(QuestionsOracleTest, PeaksAreThoseOfAWalkOverAllEvents) {
       ASSERT_TRUE(table.ok()) << table.status();
       for (const TableRow& row : table->rows) EXPECT_EQ(row.peak_bytes, peaks.at(row.id)) << row.id;
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, SparklinesAddUpToWhatIsLive) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     TableQuery query;
     query.scope = slow.AnyScope();
@@ -330,12 +326,11 @@ TEST(QuestionsOracleTest, SparklinesAddUpToWhatIsLive) {
         EXPECT_EQ(sum, expected) << "column " << column;
       }
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, PagesOfBlocksAreTheSameHoweverFewCanBeSorted) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 30; ++i) {
       TableQuery query;
@@ -356,7 +351,7 @@ TEST(QuestionsOracleTest, PagesOfBlocksAreTheSameHoweverFewCanBeSorted) {
         }
       }
     }
-  }
+  });
 }
 
 // All paths of a flame graph with what lies in them.
@@ -372,8 +367,7 @@ std::map<std::string, double> PathsOf(const FlameTree& tree) {
 }
 
 TEST(QuestionsOracleTest, FlameGraphHasEveryPathWithItsBytes) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 20; ++i) {
       FlameQuery query;
@@ -399,12 +393,11 @@ TEST(QuestionsOracleTest, FlameGraphHasEveryPathWithItsBytes) {
         for (size_t k = 1; k < pruned->parent.size(); ++k) ASSERT_LT(pruned->parent[k], k);
       }
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, PassingCurveHoldsWhatASearchOfAllRowsFindsAtEachMiddle) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (int i = 0; i < 25; ++i) {
       Scope scope = slow.AnyScope();
@@ -432,12 +425,11 @@ TEST(QuestionsOracleTest, PassingCurveHoldsWhatASearchOfAllRowsFindsAtEachMiddle
         ASSERT_EQ(curve->live[column], bytes) << "event " << scope.to;
       }
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, FoundPagesAreAllBlocksByBirth) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     Questions questions(slow.examination, slow.made.lanes());
     for (int i = 0; i < 30; ++i) {
@@ -456,12 +448,11 @@ TEST(QuestionsOracleTest, FoundPagesAreAllBlocksByBirth) {
       ASSERT_EQ(found.size(), expected.size());
       for (size_t k = 0; k < found.size(); ++k) ASSERT_EQ(found[k], expected[k].row);
     }
-  }
+  });
 }
 
 TEST(QuestionsOracleTest, SegmentsOfWhatIsHeldAreThoseOfAllRows) {
-  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+  ForEachSeed(SeedsUpTo(kSeeds), [](uint32_t seed) {
     Slow slow(seed);
     for (uint32_t event = 0; event <= slow.made.trace().last_step(); event += 3) {
       const auto all = analysis::SegmentsAfter(slow.made.trace(), 0, event);
@@ -484,7 +475,7 @@ TEST(QuestionsOracleTest, SegmentsOfWhatIsHeldAreThoseOfAllRows) {
         }
       }
     }
-  }
+  });
 }
 
 }  // namespace

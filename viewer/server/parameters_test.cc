@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "tests/seeds/seeds.h"
+
 namespace gmt::viewer {
 namespace {
 
@@ -85,11 +87,9 @@ TEST(ParametersTest, HugeTextIsNotRepeatedInTheSentence) {
 }
 
 TEST(ParametersTest, RandomQueriesNeverHurtAndStayInRange) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  const std::string alphabet = "lanefromids=&&&=%20%zz,.-+eE0123456789\xff\"\n";
-  for (int round = 0; round < 20'000; ++round) {
+  ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
+    std::mt19937 random(seed);
+    const std::string alphabet = "lanefromids=&&&=%20%zz,.-+eE0123456789\xff\"\n";
     std::string query;
     for (size_t i = random() % 60; i > 0; --i)
       query.push_back(alphabet[random() % alphabet.size()]);
@@ -101,7 +101,7 @@ TEST(ParametersTest, RandomQueriesNeverHurtAndStayInRange) {
     EXPECT_TRUE(std::isfinite(parameters.Number("from")));
     EXPECT_LE(parameters.Integers("ids", 5, 4).size(), 4);
     (void)parameters.Finish();
-  }
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "tests/seeds/seeds.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::slab {
@@ -92,29 +93,25 @@ TEST(SlabHostileTest, MutationsOfAGoodSlabNeverHurt) {
   writer.AddArray("row", std::vector<uint32_t>{1, 2, 3});
   writer.AddArray("end", std::vector<double>{1, 2});
   const std::string good = std::move(writer).Finish();
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  for (int round = 0; round < 20'000; ++round) {
+  ForEachSeed(SeedsUpTo(20'000), [&good](uint32_t seed) {
+    std::mt19937 random(seed);
     std::string bytes = good;
     for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
       bytes[random() % bytes.size()] = static_cast<char>(random());
     }
     if (random() % 4 == 0) bytes.resize(random() % bytes.size() + 1);
     ReadAll(bytes);
-  }
+  });
 }
 
 TEST(SlabHostileTest, RandomBytesNeverHurt) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  for (int round = 0; round < 20'000; ++round) {
+  ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
+    std::mt19937 random(seed);
     std::string bytes(random() % 200, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
     ReadAll(bytes);
     ReadAll(WithHeader(bytes));
-  }
+  });
 }
 
 }  // namespace
