@@ -16,6 +16,9 @@ import rig as rigs  # noqa: E402
 
 import door as doors  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
+
 
 def attach(rig, load, door, output, options=""):
     number = door.raise_wish(options)
@@ -274,13 +277,15 @@ CASES = [
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 20))
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
-    print(f"seed {given.seed}: again with --seed {given.seed}")
-    cases = [(case.__name__, lambda rig, folder, case=case: case(rig, folder, given.seed)) for case in CASES]
-    chosen = [case for case in cases if not given.names or case[0] in given.names]
-    return rigs.run_cases(rigs.Rig(given.build.resolve(), None), chosen)
+    rig = rigs.Rig(given.build.resolve(), None)
+    for seed in seeds(1):
+        cases = [(case.__name__, lambda rig, folder, case=case: case(rig, folder, seed)) for case in CASES]
+        chosen = [case for case in cases if not given.names or case[0] in given.names]
+        if rigs.run_cases(rig, chosen) != 0:
+            return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"
 from control_check import running, wait_for  # noqa: E402
 from rig import Rig, run_cases  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
+
 NOBODY = 65534
 BOUNDED = "max_size=16MiB"  # parts, and a search for leaks
 LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
@@ -166,8 +169,13 @@ def half_a_message_waits_for_its_other_half(rig, folder):
 
 def killed_clients_leave_nothing(rig, folder):
     """kill -9 of clients at random instants: of those that read, of those that never do, of verbs."""
-    seed = int(os.environ.get("GMT_TEST_SEED", random.randrange(1 << 30)))
-    chance = random.Random(seed)
+    for seed in seeds(1):
+        place = folder / str(seed)
+        (place / "sessions").mkdir(parents=True, mode=0o700)
+        kill_clients(rig, place, random.Random(seed))
+
+
+def kill_clients(rig, folder, chance):
     with running(rig, folder, BOUNDED) as run:
         goes_on(run)
         before, killed = resources(run), 0
@@ -189,7 +197,7 @@ def killed_clients_leave_nothing(rig, folder):
         wait_for("their descriptors to go", lambda: resources(run)[0] <= before[0])
         after = resources(run)
         assert after[1] == before[1] and after[2] <= before[2] + (16 << 10), (before, after)
-        print(f"       {killed} killed (seed {seed}); descriptors, threads, KiB before {before}, after {after}")
+        print(f"       {killed} killed; descriptors, threads, KiB before {before}, after {after}")
         check_at_its_end(run)
 
 

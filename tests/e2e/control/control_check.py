@@ -4,10 +4,10 @@ and go's pprof.
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
 import socket
@@ -109,8 +109,7 @@ def running(*args, **kwargs):
 
 def free_port():
     """One that with the next is nobody's, and that the kernel gives to no connection meanwhile."""
-    while True:
-        port = random.randrange(20000, 30000)
+    for port in itertools.count(20000 + os.getpid() % 10000):
         with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as next_one:
             one.bind(("0.0.0.0", port))
             next_one.bind(("0.0.0.0", port + 1))

@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 """Lets happen to traced processes what can happen, and checks that nothing came of it.
 
-Usage: fault_check.py --build DIR [--mode MODE] [--brought SHARE] [--seed N] [--repeat N] [NAME...]
+Usage: fault_check.py --build DIR [--mode MODE] [--brought SHARE] [--repeat N] [NAME...]
 
 Each case runs a program of this folder on the simulated device, alone and preloaded: output and
 exit code must be the same, stderr too but for our lines; then each recording must be complete, hold
 what the program did, and account for every event; or one line must say why there is none. Cases
 that need rights which this machine does not give are skipped, with the reason. --repeat N runs all
-of them N times. The last line of the output is "N passed, N failed, N skipped".
+of them with the seeds 1 to N. The last line of the output is "N passed, N failed, N skipped".
 
 --mode attached: the program begins dormant, or (in --brought of the cases, half by default, chosen by
-the seed, which is printed) without our library, which is brought into it then. It is attached to when it
+the seed) without our library, which is brought into it then. It is attached to when it
 asks for it, its recording has parts, and two clients listen. --mode reattached: again and again, until
 it ends (attached.py).
 """
 
 import argparse
 import concurrent.futures
-import os
 import pathlib
 import random
 import sys
@@ -30,6 +29,9 @@ import collector_check
 import places_check
 import processes_check
 from place import Rig, Skipped, both, own_lines
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
 
 MOMENTS = (
     "constructor", "destructor", "atexit", "handler", "small-stack", "thread-local", "cancel",
@@ -193,28 +195,26 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--mode", choices=("preloaded", "attached", "reattached"), default="preloaded")
     parser.add_argument("--brought", type=float, default=0.5)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("GMT_TEST_SEED", 0)))
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     rig = Rig(args.build.resolve(), args.mode)
-    seed = args.seed or random.SystemRandom().randrange(1, 1 << 32)
-    if rig.attaches:
-        print(f"seed {seed} (--seed or GMT_TEST_SEED repeats)", flush=True)
-    chosen = []
-    for round in range(args.repeat):
+    counts = {"ok": 0, "FAILED": 0, "skip": 0}
+    for seed in seeds(*range(1, args.repeat + 1)):
+        chosen = []
         for name, case in cases():
             if args.names and name not in args.names:
                 continue
-            chance = random.Random(f"{seed}/{round}/{name}").random()
+            chance = random.Random(f"{seed}/{name}").random()
             is_brought = rig.attaches and name not in NEVER_BROUGHT and chance < args.brought
-            chosen.append((rig.of_case(is_brought), name, case))
-    counts = {"ok": 0, "FAILED": 0, "skip": 0}
-    # Most of a case is waiting for processes.
-    with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-        for outcome, text in pool.map(lambda c: run_case(*c), chosen):
-            counts[outcome] += 1
-            print(text, flush=True)
+            chosen.append((rig.of_case(is_brought, seed), name, case))
+        # Most of a case is waiting for processes.
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            for outcome, text in pool.map(lambda c: run_case(*c), chosen):
+                counts[outcome] += 1
+                print(text, flush=True)
+        if counts["FAILED"]:
+            break
     if rig.attaches:
         print(", ".join(f"{count} {name}" for name, count in rig.tally.items()))
     print("{ok} passed, {FAILED} failed, {skip} skipped".format(**counts))

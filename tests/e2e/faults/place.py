@@ -187,16 +187,17 @@ class Rig:
         self.build, self.mode, self.attaches = build, mode, mode != "preloaded"
         self.attachers = []  # of all places
         self.brings_in = False
+        self.seed = 1
         self.tally = collections.Counter()
         self.program = str(build / "bin" / "gpumemtrace")
         self.library = subprocess.run(
             [self.program, "preload-path"], capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    def of_case(self, brings_in):
+    def of_case(self, brings_in, seed):
         """This rig, for one case; `brings_in`: who attaches brings the library into the program."""
         own = copy.copy(self)
-        own.brings_in = brings_in
+        own.brings_in, own.seed = brings_in, seed
         return own
 
     def attachers_of(self, folder):

@@ -6,7 +6,7 @@ an injector that is let finish or is killed, at one of its stages or at any mome
 process must end by itself with the right results; no thread of it may be traced or stopped; where the
 injector was let finish, the library must be there, and the code of libc be that of its file.
 
-Usage: inject_check.py --build BUILD [--count N] [--seed S] [--only KIND]
+Usage: inject_check.py --build BUILD [--count N] [--only KIND]
 """
 
 import argparse
@@ -18,6 +18,9 @@ import re
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
 
 STAGES = 11  # of inject.h
 KINDS = [
@@ -156,27 +159,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--only")
     args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
     kinds = [args.only] if args.only else KINDS
-    jobs = [(args.build.resolve(), n, args.seed, kinds[n % len(kinds)]) for n in range(args.count)]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda job: attempt(*job), jobs))
-    failures = [problem for _, problem in done if problem]
-    for kind in kinds:
-        of_kind = [i for i, _ in done if i.kind == kind]
-        print(f"{kind:<11} {len(of_kind):4} injections, {sum(i.loaded for i in of_kind):4} finished, "
-              f"most looks {max((i.tries for i in of_kind), default=0)}")
-    reached = [sum(i.was_reached for i, _ in done if i.end_at == stage) for stage in range(1, STAGES + 1)]
-    print(f"killed at stages 1 to {STAGES}: {' '.join(map(str, reached))}")
-    if not args.only and args.count >= 60 and 0 in reached:
-        failures.append(f"at stage {reached.index(0) + 1} nobody was killed")
-    for failure in failures:
-        print(f"FAILED {failure}   (again: --seed {args.seed})")
-    print(f"{args.count - len(failures)} passed, {len(failures)} failed")
-    return 1 if failures else 0
+    for seed in seeds(1):
+        jobs = [(args.build.resolve(), n, seed, kinds[n % len(kinds)]) for n in range(args.count)]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            done = list(pool.map(lambda job: attempt(*job), jobs))
+        failures = [problem for _, problem in done if problem]
+        for kind in kinds:
+            of_kind = [i for i, _ in done if i.kind == kind]
+            print(f"{kind:<11} {len(of_kind):4} injections, {sum(i.loaded for i in of_kind):4} finished, "
+                  f"most looks {max((i.tries for i in of_kind), default=0)}")
+        reached = [sum(i.was_reached for i, _ in done if i.end_at == stage) for stage in range(1, STAGES + 1)]
+        print(f"killed at stages 1 to {STAGES}: {' '.join(map(str, reached))}")
+        if not args.only and args.count >= 60 and 0 in reached:
+            failures.append(f"at stage {reached.index(0) + 1} nobody was killed")
+        for failure in failures:
+            print(f"FAILED {failure}")
+        print(f"{args.count - len(failures)} passed, {len(failures)} failed")
+        if failures:
+            return 1
+    return 0
 
 
 if __name__ == "__main__":

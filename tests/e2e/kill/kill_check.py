@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills traced processes and their collectors at random instants, and checks what is left.
 
-Usage: kill_check.py --build DIR [--count N] [--stops N] [--attaches N] [--seed N] [--keep]
+Usage: kill_check.py --build DIR [--count N] [--stops N] [--attaches N] [--keep]
 
 Each of --count trials (default 20) starts a program on the simulated device, waits for a random
 time (from before its first GPU call to amid its work) and sends SIGKILL to the target, to its
@@ -11,8 +11,8 @@ times. Afterwards every recording must be readable and true to the device's log 
 orphaned session must be collectable, and nothing may be left: no process, no session, no other file.
 --attaches trials (default 6) attach to the program and kill whoever has a part in that (attached.py).
 
-The seed is printed; --seed repeats. --keep leaves the folder of a failed trial. The last line of the
-output is "N passed, N failed".
+The trials of one seed (tests/seeds/seeds.py) are those that the options count. --keep leaves the
+folder of a failed trial. The last line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -32,6 +32,9 @@ import traceback
 
 import attached
 import verdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
 
 TAIL, COLLECTOR_PID = 4096, 4096 + 256  # session/layout.h, Control
 THREADS = 2
@@ -299,30 +302,31 @@ def main():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--stops", type=int, default=2)
     parser.add_argument("--attaches", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("GMT_TEST_SEED", 0)))
     parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
-    seed = args.seed or random.SystemRandom().randrange(1, 1 << 32)
-    print(f"seed {seed} (--seed or GMT_TEST_SEED repeats)", flush=True)
-    tally, failed = collections.Counter(), 0
+    tally, run, failed = collections.Counter(), 0, 0
     trials = [(killed, "")] * args.count + [(stopped, f",ring={SMALL_RING * 64}")] * args.stops
     trials += [(attached.attached, "")] * args.attaches
-    for number, (what, options) in enumerate(trials):
-        chance = random.Random(seed * 1000003 + number)
-        folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-kill."))
-        trial = Trial(args.build.resolve(), folder, options)
-        try:
-            what(trial, chance, tally)
-            kept = False
-        except Exception:  # noqa: BLE001  one failing trial must not hide the others
-            failed += 1
-            kept = args.keep
-            print(f"FAILED trial {number} ({folder})\n{traceback.format_exc()}", flush=True)
-            trial.kill(trial.processes())
-        if not kept:
-            shutil.rmtree(folder)
+    for seed in seeds(1):
+        for number, (what, options) in enumerate(trials):
+            chance = random.Random(seed * 1000003 + number)
+            folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-kill."))
+            trial = Trial(args.build.resolve(), folder, options)
+            try:
+                what(trial, chance, tally)
+                kept = False
+            except Exception:  # noqa: BLE001  one failing trial must not hide the others
+                failed += 1
+                kept = args.keep
+                print(f"FAILED trial {number} ({folder})\n{traceback.format_exc()}", flush=True)
+                trial.kill(trial.processes())
+            if not kept:
+                shutil.rmtree(folder)
+        run += len(trials)
+        if failed:
+            break
     print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.items())))
-    print(f"{len(trials) - failed} passed, {failed} failed")
+    print(f"{run - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

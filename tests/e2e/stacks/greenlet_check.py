@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Allocates in greenlets that are resumed from other parts of the stack than they began on.
 
-Usage: greenlet_check.py --build DIR [--all] [--python PATH]... [--seed N]
+Usage: greenlet_check.py --build DIR [--all] [--python PATH]...
 
 Interpreters as in sites_check.py and that of PyTorch, those that have the package greenlet; 77 where
 none has.
@@ -10,7 +10,6 @@ What lies behind a greenlet's first frame is not its own: its stacks end there, 
 
 import json
 import pathlib
-import random
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,9 @@ import tempfile
 import sites_check
 from expectations import PROGRAMS
 from recorded import stacks_by_size
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
+from seeds import seeds  # noqa: E402
 
 NOTHING_TO_CHECK = 77
 
@@ -52,7 +54,7 @@ def check(rig, python, seed):
         faults += filter(None, [fault(stack, functions)])
     cut = sum(functions[-1] == "job" for _, functions in told)
     print(
-        f"{python.name}: {len(told)} stacks, {cut} in greenlets, {len(faults)} wrong (seed {seed})",
+        f"{python.name}: {len(told)} stacks, {cut} in greenlets, {len(faults)} wrong",
         *faults[:5],
         sep="\n  ",
         flush=True,
@@ -66,7 +68,6 @@ def has_greenlet(python):
 
 def main():
     options = sites_check.options(__doc__)
-    options.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     arguments = options.parse_args()
     rig = sites_check.rigs.Rig(arguments.build.resolve(), sys.executable)
     pythons = list(sites_check.interpreters(arguments))
@@ -78,7 +79,7 @@ def main():
     if not pythons:
         print("No interpreter has the package greenlet (pip install greenlet).")
         sys.exit(NOTHING_TO_CHECK)
-    sites_check.end([check(rig, python, arguments.seed) for python in pythons])
+    sites_check.end([check(rig, python, seed) for seed in seeds(1) for python in pythons])
 
 
 if __name__ == "__main__":

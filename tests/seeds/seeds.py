@@ -1,0 +1,27 @@
+"""The seeds of random checks: those that a check lists, and new ones on request.
+
+    for seed in seeds(1, 16285795):
+        chance = random.Random(seed)
+
+GMT_TEST_SEED=N runs seed N only. GMT_TEST_SECONDS=S goes on with new ones for S seconds after those
+that are listed. Each seed is printed before it runs; the commit that fixes what a new one found adds
+it to the list. The same for C++: tests/seeds/seeds.h.
+"""
+
+import os
+import random
+import time
+
+
+def seeds(*listed):
+    only = os.environ.get("GMT_TEST_SEED")
+    for seed in [int(only)] if only else listed:
+        yield announced(seed)
+    end = time.monotonic() + float(os.environ.get("GMT_TEST_SECONDS", 0))
+    while not only and time.monotonic() < end:
+        yield announced(random.SystemRandom().randrange(1 << 32))
+
+
+def announced(seed):
+    print(f"seed {seed}: repeat with GMT_TEST_SEED={seed}", flush=True)
+    return seed
