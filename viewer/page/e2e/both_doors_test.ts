@@ -6,22 +6,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
+import { seedsOfSuite } from '../src/base/seeds';
 import { middleOf } from '../src/data/columns';
 import { type Axis, type BlockQuery, type BlockTile, type CurveTile, type FileMeta, type Filter, type FlameTree, NO_ROW, type Scope, type TableQuery } from '../src/data/protocol';
 import { NO_FILTER } from '../src/state/state';
 import { writeRandomLog } from './random_log';
 import { noProgram, TwoDoors } from './two_doors';
 
-const SEED = Number(process.env['GMT_SEED'] ?? 7);
-
 const FILTERS: readonly Partial<Filter>[] = [
   {}, { text: 'layer_3' }, { text: 'Layer_3 (model_1.py)' }, { text: '/model_[12]/' }, { text: '/LAYER/' }, { text: '/(?i)LAYER_3/' },
   { text: '0x7f00000' }, { stream: '0x7f00' }, { min_size: 5000 },
 ];
 
-describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})`, () => {
+describe.skipIf(noProgram !== '').each(seedsOfSuite([7]))('a recording through both doors (GMT_TEST_SEED=%i)', (seed) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gmt-doors-log-'));
-  let random = new Random(SEED);
+  let random = new Random(seed);
   let doors: TwoDoors;
   let file: FileMeta;
 
@@ -33,7 +32,7 @@ describe.skipIf(noProgram !== '')(`a recording through both doors (seed ${SEED})
   });
   // So that a test asks the same alone.
   beforeEach(() => {
-    random = new Random(SEED + 1);
+    random = new Random(seed + 1);
   });
   afterAll(() => {
     doors.close();

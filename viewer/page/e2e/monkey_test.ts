@@ -8,12 +8,12 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../src/base/random';
+import { seedsOfSuite } from '../src/base/seeds';
 import { generatedUrl, launch, noBrowser, TestPage } from './page';
 import { Door, noDoor, writeCases } from './program';
 import { writeRandomLog } from './random_log';
 
 const SECONDS = Number(process.env['GMT_MONKEY_SECONDS'] ?? 60);
-const SEED = Number(process.env['GMT_MONKEY_SEED'] ?? Date.now() % 1_000_000);
 const WARM_UP = 0.3; // of the time: pages, tiles and code are still being filled in
 const MOST_GROWTH = 10 * 2 ** 20; // bytes, from the least heap of the first third behind the warm-up to that of the last third
 const DOOR = 'gpumemtrace view';
@@ -77,7 +77,7 @@ const PLACES = [
   ...(hasDoor ? [{ name: DOOR, share: 0.5 }] : []),
 ];
 
-describe.skipIf(noBrowser !== '')('random use', () => {
+describe.skipIf(noBrowser !== '').each(seedsOfSuite([1]))('random use (GMT_TEST_SEED=%i)', (seed) => {
   let browser: Browser;
   let folder: string;
   beforeAll(async () => {
@@ -89,9 +89,9 @@ describe.skipIf(noBrowser !== '')('random use', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it.each(PLACES)(`of ${SECONDS} s * $share breaks nothing on $name (GMT_MONKEY_SEED=${SEED})`, async ({ name, share }) => {
-    const random = new Random(SEED);
-    const door = name === DOOR ? await openDoor(folder) : null;
+  it.each(PLACES)(`of ${SECONDS} s * $share breaks nothing on $name`, async ({ name, share }) => {
+    const random = new Random(seed);
+    const door = name === DOOR ? await openDoor(folder, seed) : null;
     const test = await TestPage.open(browser, { url: door?.url ?? process.env['GMT_MONKEY_URL'] ?? generatedUrl(), width: WIDTH, height: HEIGHT });
     if (door !== null) await test.untilReady();
     await useAtRandom(test, random, SECONDS * 1000 * share);
@@ -101,9 +101,9 @@ describe.skipIf(noBrowser !== '')('random use', () => {
 });
 
 /** `gpumemtrace view` of two recordings: one in which much happens, and one with a leak. */
-async function openDoor(folder: string): Promise<Door> {
+async function openDoor(folder: string, seed: number): Promise<Door> {
   writeCases(folder);
-  writeRandomLog(path.join(folder, 'random.jsonl'), new Random(SEED), 12_000);
+  writeRandomLog(path.join(folder, 'random.jsonl'), new Random(seed), 12_000);
   return Door.open(folder, 'random.jsonl', 'leak.jsonl');
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../base/random';
+import { forEachSeed } from '../base/seeds';
 import { DataError } from './data_source';
 import type { BlockQuery, Filter, Window } from './protocol';
 import { blockTile, curveTile, decodeSlab, flameTree, passingCurve, type Column } from './slab';
@@ -37,17 +38,19 @@ describe('a slab', () => {
     }
   });
   it('with flipped bytes is read or refused with a DataError', () => {
-    const random = new Random(5);
-    for (let round = 0; round < 3000; ++round) {
-      const buffer = blocks();
-      const bytes = new Uint8Array(buffer);
-      for (let i = 0; i <= random.below(3); ++i) bytes[random.below(bytes.length)] = random.below(256);
-      try {
-        blockTile(decodeSlab(buffer), QUERY);
-      } catch (error) {
-        expect(error).toBeInstanceOf(DataError);
+    forEachSeed([1], (seed) => {
+      const random = new Random(seed);
+      for (let round = 0; round < 3000; ++round) {
+        const buffer = blocks();
+        const bytes = new Uint8Array(buffer);
+        for (let i = 0; i <= random.below(3); ++i) bytes[random.below(bytes.length)] = random.below(256);
+        try {
+          blockTile(decodeSlab(buffer), QUERY);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DataError);
+        }
       }
-    }
+    });
   });
 });
 

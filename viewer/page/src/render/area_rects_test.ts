@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Random } from '../base/random';
+import { forEachSeed, seedsUpTo } from '../base/seeds';
 import { areaRects } from './area_rects';
 
 type Rect = readonly [x0: number, x1: number, low: number, high: number];
@@ -25,10 +26,8 @@ it('leaves gaps where nothing is known or nothing is there', () => {
 it('is nothing for no column', () => expect(rectsOf([], [])).toEqual([]));
 
 it('covers what single columns would, each place once, with no more rectangles than columns', () => {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  console.log(`seed ${seed}`);
-  const random = new Random(seed);
-  for (let round = 0; round < 200; ++round) {
+  forEachSeed(seedsUpTo(200), (seed) => {
+    const random = new Random(seed);
     const count = Math.floor(random.next() * 40);
     const edges = [Math.floor(random.next() * 5)];
     for (let i = 0; i < count; ++i) edges.push(edges[i]! + Math.floor(random.next() * 4));
@@ -44,5 +43,5 @@ it('covers what single columns would, each place once, with no more rectangles t
       for (let x = edges[i]!; x < edges[i + 1]!; ++x) for (let y = 0; y < height; ++y) wanted.set(`${x},${y}`, 1);
     }
     expect(new Map([...covered].sort())).toEqual(new Map([...wanted].sort()));
-  }
+  });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../base/random';
+import { forEachSeed, seedsUpTo } from '../../base/seeds';
 import { type Axis, type BlockQuery, NEVER, type StepsMeta } from '../protocol';
 import type { Blocks, Kinds, Lane } from './lane_data';
 import { durationClass, LaneIndex } from './lane_index';
@@ -116,8 +117,8 @@ function stepsOf(events: number): StepsMeta {
 }
 
 describe('selectStacked', () => {
-  for (let seed = 1; seed <= 12; seed++) {
-    it(`lays blocks where the slow layout has them, to a quarter of a row (seed ${seed})`, () => {
+  it('lays blocks where the slow layout has them, to a quarter of a row', () => {
+    forEachSeed(seedsUpTo(12), (seed) => {
       const generator = new Random(seed);
       const next = (): number => generator.next();
       const { lives, events } = randomLives(next, 1500);
@@ -160,5 +161,5 @@ describe('selectStacked', () => {
       expect(worst).toBeLessThanOrEqual(0.25 + 1e-9);
       expect(wrong).toEqual([]);
     });
-  }
+  });
 });

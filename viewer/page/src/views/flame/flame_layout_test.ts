@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FlameTree } from '../../data/protocol';
 import { ancestors, hit, layOut, MERGED, nodeOfPath, weigh, type FlameLayout } from './flame_layout';
+import { forEachSeed, seedsUpTo } from '../../base/seeds';
 
 /** Nodes as [parent, name, bytes, before?]. */
 function treeOf(nodes: readonly (readonly [number, string, number, number?])[]): FlameTree {
@@ -106,39 +107,43 @@ describe('layOut', () => {
     expect(rows(layOut(weigh(treeOf([[0, 'root', 0]])), 0, 0.001))).toEqual([[[0, 0, 1]]]);
   });
 
-  it.each([1, 2, 3])('keeps children in their parents, apart and few in each row (seed %i)', (seed) => {
-    const tree = randomTree(20_000, seed);
-    const layout = layOut(weigh(tree), 0, 1 / 500);
-    const place = new Map<number, readonly [number, number]>([[0, [0, 1]]]);
-    for (const row of rows(layout)) {
-      let last = 0;
-      expect(row.length).toBeLessThanOrEqual(1000);
-      for (const [node, left, right] of row) {
-        expect(left).toBeGreaterThanOrEqual(last - 1e-12);
-        expect(right).toBeGreaterThan(left);
-        last = right;
-        if (node === MERGED) continue;
-        const [outerLeft, outerRight] = place.get(tree.parent[node]!)!;
-        expect(left).toBeGreaterThanOrEqual(outerLeft);
-        expect(right).toBeLessThanOrEqual(outerRight);
-        place.set(node, [left, right]);
+  it('keeps children in their parents, apart and few in each row', () => {
+    forEachSeed(seedsUpTo(3), (seed) => {
+      const tree = randomTree(20_000, seed);
+      const layout = layOut(weigh(tree), 0, 1 / 500);
+      const place = new Map<number, readonly [number, number]>([[0, [0, 1]]]);
+      for (const row of rows(layout)) {
+        let last = 0;
+        expect(row.length).toBeLessThanOrEqual(1000);
+        for (const [node, left, right] of row) {
+          expect(left).toBeGreaterThanOrEqual(last - 1e-12);
+          expect(right).toBeGreaterThan(left);
+          last = right;
+          if (node === MERGED) continue;
+          const [outerLeft, outerRight] = place.get(tree.parent[node]!)!;
+          expect(left).toBeGreaterThanOrEqual(outerLeft);
+          expect(right).toBeLessThanOrEqual(outerRight);
+          place.set(node, [left, right]);
+        }
       }
-    }
+    });
   });
 });
 
 describe('hit', () => {
-  it.each([4, 5])('finds what a walk over all rectangles finds (seed %i)', (seed) => {
-    const layout = layOut(weigh(randomTree(3000, seed)), 0, 1 / 300);
-    for (let row = 0; row < layout.rowBegin.length; row++) {
-      for (let x = 0; x < 1; x += 0.0137) {
-        let slow = -1;
-        for (let i = layout.rowBegin[row]!; i < (layout.rowBegin[row + 1] ?? 0); i++) {
-          if (layout.left[i]! <= x && x < layout.right[i]!) slow = i;
+  it('finds what a walk over all rectangles finds', () => {
+    forEachSeed(seedsUpTo(2), (seed) => {
+      const layout = layOut(weigh(randomTree(3000, seed)), 0, 1 / 300);
+      for (let row = 0; row < layout.rowBegin.length; row++) {
+        for (let x = 0; x < 1; x += 0.0137) {
+          let slow = -1;
+          for (let i = layout.rowBegin[row]!; i < (layout.rowBegin[row + 1] ?? 0); i++) {
+            if (layout.left[i]! <= x && x < layout.right[i]!) slow = i;
+          }
+          expect(hit(layout, x, row)).toBe(slow);
         }
-        expect(hit(layout, x, row)).toBe(slow);
       }
-    }
+    });
   });
 });
 
