@@ -47,6 +47,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
 TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
 
+# A random test whose seed is not listed fails for somebody else first: tests/seeds/ draws new ones.
+TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/|/e2e/|^tests/(?!seeds/)")
+FRESH_SEED = re.compile(
+    r"\brandom_device\b|\brandom_seed\(|\bsrand\(|\bSystemRandom\b|\bMath\.random\b"
+    r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
+    r"|\b(mt19937(_64)?|minstd_rand0?|Random)\b.*\b(time|now|getpid)\(")
+
 # Spelt in halves, so that the rules do not find themselves.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 ONE_MACHINE = re.compile(r"(?<![\w.$}/])/(ro" r"ot|wo" r"rk|Use" r"rs)/")
@@ -98,6 +105,8 @@ def check_text(name, text):
             yield number, "unfinished work belongs into an issue, not into the tree"
         if ONE_MACHINE.search(line):
             yield number, "a path that exists on one machine only"
+        if TEST_CODE.search(name) and FRESH_SEED.search(line):
+            yield number, "draws a seed of its own; tests/seeds/ says how seeds are listed and drawn"
         if name.endswith("package-lock.json") and '"resolved": "http' in line:
             yield number, "names a registry's host; npm config set omit-lockfile-registry-resolved"
         if name.endswith(CODE):

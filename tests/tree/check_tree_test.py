@@ -80,6 +80,29 @@ class CheckTreeTest(unittest.TestCase):
     def test_paths_of_one_machine_are_refused(self):
         self.expect_refused("docs/format.md", "see /wo" "rk/tree/build\n", "one machine")
 
+    def test_tests_draw_no_seeds_of_their_own(self):
+        self.write("session/CMakeLists.txt", "gmt_test(session SRCS ring_test.cc)\n")
+        for name, line in (
+            ("session/ring_test.cc", "std::mt19937 random(std::random" "_device{}());"),
+            ("session/ring_test.cc", "std::mt19937_64 random(time" "(nullptr));"),
+            ("session/session_fixture.h", "return random" "_device()();"),
+            ("tests/programs/mixed.cc", "srand" "(1);"),
+            ("tests/e2e/kill/kill_check.py", "seed = random.rand" "range(1 << 32)"),
+            ("tests/e2e/kill/kill_check.py", "chance = random.Ran" "dom()"),
+            ("viewer/page/src/views/items_test.ts", "const seed = Math.ran" "dom();"),
+            ("viewer/page/e2e/monkey_test.ts", "const random = new Random(Date.now" "());"),
+        ):
+            with self.subTest(line):
+                self.expect_refused(name, line + "\n", "draws a seed")
+                self.write(name, "\n")
+
+    def test_seeds_may_be_listed_and_drawn_in_one_place(self):
+        self.write("session/CMakeLists.txt", "gmt_test(session SRCS ring_test.cc)\n")
+        self.expect_allowed("session/ring_test.cc", "std::mt19937 random(seed);\n")
+        self.expect_allowed("tests/e2e/kill/kill_check.py", "chance = random.Random(seed)\nself.random.random()\n")
+        self.expect_allowed("tests/seeds/seeds.h", "std::random" "_device draw;\n")
+        self.expect_allowed("collector/thread_search.cc", "std::random" "_device draw;\n")
+
     def test_lock_files_name_no_host(self):
         self.expect_refused("viewer/package-lock.json", '"resolved": "http://example.invalid/x.tgz"\n', "host")
 
