@@ -11,7 +11,6 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kFirstLook = 512;  // entries of the journal
-constexpr double kLookAgain = 1.25;
 constexpr size_t kMostPeriods = 2048;
 constexpr uint64_t kLeastSilence = 1 << 16;  // steps
 constexpr double kSilence = 20;              // cycles
@@ -359,7 +358,8 @@ void LeakWatcher::ChooseTold() {
 
 void LeakWatcher::LookForCycles() {
   const bool is_full = journal_.size() >= kJournal;
-  look_at_ = std::min(std::max(look_at_, journal_.size()) * 2, kJournal);
+  looked_at_ = journal_.size();
+  look_at_ = std::clamp(looked_at_ * 2, kFirstLook, kJournal);
   if (!IsTold() || !from_beginning_) {
     std::optional<CycleRule> rule =
         InferRule(TraceOfJournal(journal_, memory_, detector_), definitions_);
@@ -429,6 +429,7 @@ void LeakWatcher::WatchForSilence() {
   if (silent < kLeastSilence || static_cast<double>(silent) < kSilence * usual) return;
   journaling_ = true;
   look_at_ = kFirstLook;
+  looked_at_ = 0;
   last_firing_ = step_;
   told_.ForgetFirings();
 }
@@ -444,10 +445,8 @@ int64_t LeakWatcher::MedianPeriod() const {
 }
 
 LeakEvidence LeakWatcher::Evidence() {
-  const bool grown =
-      static_cast<double>(journal_.size()) * 2 >= kLookAgain * static_cast<double>(look_at_);
-  if (journaling_ && !IsTold() && from_beginning_ && (grown || look_at_ == kFirstLook))
-    LookForCycles();
+  // A few more cycles may be those that a loop is recognised by.
+  if (journaling_ && !IsTold() && from_beginning_ && journal_.size() > looked_at_) LookForCycles();
   LeakEvidence evidence;
   evidence.heaps = memory_.heaps();
   evidence.before = Before();

@@ -13,7 +13,7 @@
 //   journal (40 bytes an event) for the first kJournal events, and each time that something better tells
 //   cycles, all of it is counted anew by them. After that a better source counts from then on: what is
 //   held is of its first cycle. Where nothing tells cycles they are looked for in the journal as in a
-//   recording, each time that it has doubled.
+//   recording, each time that it has doubled, and for Evidence() if it has grown.
 //   A source that is silent for long is given up: a journal is begun anew.
 //
 // Memory: what is held (HeldMemory), a journal of 10 MiB, kMostSites sites. Thread safety: one thread at
@@ -94,7 +94,7 @@ class LeakWatcher : private HeldMemory::Listener {
 
   std::vector<JournalEntry> journal_;
   bool journaling_ = true, from_beginning_ = true;
-  size_t look_at_ = 512;  // entries
+  size_t look_at_ = 512, looked_at_ = 0;  // entries: at the next look, at the last one
   std::vector<DeviceSamples::Used> sampled_;  // of the journal; without one, the last
 
   CycleRule rule_;

@@ -109,7 +109,7 @@ TEST_F(WatcherTest, SaysWhatTheRecordingSaysOfAProgramThatRanBefore) {
 }
 
 TEST_F(WatcherTest, SaysWhatTheRecordingSaysWhereCyclesAreInferred) {
-  ForEachSeed(SeedsUpTo(6), [&](uint32_t seed) {
+  ForEachSeed(SeedsUpTo(6, {2661038664}), [&](uint32_t seed) {
     Plan plan = PlanOf(seed);
     plan.cycles = 300;
     plan.marks = false;
