@@ -14,11 +14,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
-from control_check import running, wait_for  # noqa: E402
+from control_check import running  # noqa: E402
 from rig import Rig, run_cases  # noqa: E402
+from waiting import HANG_S, let_pass, wait_for  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
@@ -30,12 +30,12 @@ kills = 60
 
 # subscribe(argv[2]), then read for ever (argv[3] == "reads") or never.
 CLIENT = """
-import socket, sys, time
+import signal, socket, sys
 client = socket.socket(socket.AF_UNIX)
 client.connect(sys.argv[1])
 client.sendall(bytes.fromhex(sys.argv[2]))
 print("asked", flush=True)
-while client.recv(65536) if sys.argv[3] == "reads" else not time.sleep(1):
+while client.recv(65536) if sys.argv[3] == "reads" else not signal.pause():
     pass
 """
 
@@ -56,7 +56,7 @@ def subscription(what):
 def connect(run):
     client = socket.socket(socket.AF_UNIX)
     client.connect(f"{run.session}.sock")  # waits where the kernel's queue is full
-    client.settimeout(60)  # a guard against hanging
+    client.settimeout(HANG_S)
     return client
 
 
@@ -103,7 +103,7 @@ def client_of_another_user_is_refused(rig, folder):
         for opened, mode in ((folder, 0o755), (folder / "sessions", 0o755)):
             opened.chmod(mode)
         pathlib.Path(f"{run.session}.sock").chmod(0o666)
-        words[2] = CLIENT.replace("client.sendall", "time.sleep(0.2); print(client.recv(4096)); client.sendall")
+        words[2] = CLIENT.replace("client.sendall", "print(b''.join(iter(lambda: client.recv(4096), b''))); client.sendall")
         done = subprocess.run(words, capture_output=True, text=True, check=False, **as_nobody)
         assert "belongs to another user" in done.stdout, done
         assert str(run.path) not in done.stdout, "it was told something all the same"
@@ -131,11 +131,21 @@ def flood_that_nobody_reads_is_not_taken_in(rig, folder):
         goes_on(run)
         before, most = resources(run), 64 << 20
         client = connect(run)
-        client.settimeout(2)
+        client.setblocking(False)
         taken, flood = 0, STATUS * 6000
-        with contextlib.suppress(OSError):  # it takes no more, or has closed
-            while taken < most:
-                taken += client.send(flood)
+
+        def takes_no_more():
+            """Nothing, though it has answered others since it took nothing before; or it has closed."""
+            nonlocal taken
+            sent = 0
+            with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+                while taken + sent < most:
+                    sent += client.send(flood)
+            taken += sent
+            goes_on(run)
+            return sent == 0
+
+        wait_for("the end of what it takes", takes_no_more)
         during = resources(run)
         assert taken < 4 << 20, f"it took {taken} bytes"
         assert during[2] <= before[2] + (8 << 10), (before, during)
@@ -189,7 +199,7 @@ def kill_clients(rig, folder, chance):
                                         stderr=subprocess.DEVNULL) for command in crowd]
             chance.shuffle(clients)
             for client in clients:
-                time.sleep(chance.uniform(0, 0.06))
+                let_pass(chance.uniform(0, 0.06))
                 client.send_signal(signal.SIGKILL)
                 client.wait()
             killed += len(clients)

@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,20 +20,11 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from control_socket import ask  # noqa: E402
 from rig import MIB, PROGRAMS, ROOT, Recording, Rig, run_cases  # noqa: E402
+from waiting import HANG_S, kill_and_wait, let_pass, wait_for  # noqa: E402
 
-PATIENCE = 60  # a hang guard, no speed check
+LIVES_S = 3600  # longer than any check: the program is killed at its end
 PARTS = "max_size=64MiB,max_time=120s,rotate=600"  # of 0.2 s, of which none goes
 TOKEN = "0123456789abcdef0123456789"
-
-
-def wait_for(what, condition):
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
 
 
 def check_schema(answer):
@@ -49,7 +39,7 @@ def check_schema(answer):
 class Run:
     """growing.py, recorded by preloading, while it runs."""
 
-    def __init__(self, rig, folder, options="", seconds=120, name="run", **environment):
+    def __init__(self, rig, folder, options="", name="run", **environment):
         self.rig, self.folder, self.path = rig, folder, folder / f"{name}.gmt"
         self.environment = {
             **rig.environment(folder, environment),
@@ -59,7 +49,7 @@ class Run:
         runtime = next((rig.build / "simcuda").glob("libcudart.so.1*"))
         self.out = open(folder / f"{name}.out", "w+")
         self.process = subprocess.Popen(
-            rig.simulated([rig.python, PROGRAMS / "growing.py", runtime, seconds]),
+            rig.simulated([rig.python, PROGRAMS / "growing.py", runtime, LIVES_S]),
             env=self.environment, stdout=self.out, stderr=subprocess.PIPE, text=True)
         self.session = wait_for("a session", lambda: next(
             (s for s in (folder / "sessions").glob(f"{self.process.pid}-*.session")), None))
@@ -74,7 +64,7 @@ class Run:
     def verb(self, *words, code=0):
         done = subprocess.run([self.rig.program, *map(str, words)], env={
             **os.environ, "GPUMEMTRACE_DIR": str(self.folder / "sessions")},
-            capture_output=True, text=True, timeout=PATIENCE)
+            capture_output=True, text=True, timeout=HANG_S)
         assert done.returncode == code, f"{words}: {done.returncode}: {done.stderr}{done.stdout}"
         return done.stdout if code == 0 else done.stderr
 
@@ -118,7 +108,7 @@ def free_port():
 
 def get(url, **headers):
     request = urllib.request.Request(url, headers=headers)
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(request, timeout=HANG_S) as answer:
         return answer.read()
 
 
@@ -217,8 +207,8 @@ def refusals_say_what_to_do(rig, folder):
         assert "gpumemtrace list" in run.verb("status", os.getpid(), code=1)
         assert "control characters" in run.verb("mark", pid, "a\nb", code=1)
         collector = run.status()["collector"]["pid"]
-        os.kill(collector, signal.SIGKILL)
-        wait_for("its end", lambda: "gpumemtrace collect" in run.verb("status", pid, code=1))
+        kill_and_wait(collector)
+        assert "gpumemtrace collect" in run.verb("status", pid, code=1)
         assert pathlib.Path(f"{run.session}.sock").exists()
         with open(folder / "collect.out", "w") as out:
             second = subprocess.Popen([rig.program, "collect", "-o", folder / "two.gmt", str(pid)],
@@ -229,22 +219,27 @@ def refusals_say_what_to_do(rig, folder):
         assert run.driver()["live_bytes"] >= MIB
         run.process.kill()
         run.process.wait()
-        assert second.wait(timeout=PATIENCE) == 0, (folder / "collect.out").read_text()
+        assert second.wait(timeout=HANG_S) == 0, (folder / "collect.out").read_text()
         assert not list((folder / "sessions").iterdir()), "something is left"
 
 
 def snapshots_come_by_time_and_growth(rig, folder):
     with running(rig, folder, "snapshot=every:1s+growth:20MiB+exit") as run:
-        wait_for("both kinds", lambda: run.status()["snapshots"] >= 4)
-        reasons = {s["reason"] for s in run.stop().info()["snapshots"]}
-        assert {"interval", "growth", "exit"} <= reasons, reasons
+        def reasons():
+            return {s["reason"] for s in json.loads(run.verb("info", "--json", run.path))["snapshots"]}
+
+        wait_for("a recording", lambda: run.path.stat().st_size)
+        wait_for("both kinds", lambda: {"interval", "growth"} <= reasons())
+        run.stop()
+        assert "exit" in reasons(), reasons()
 
 
 def snapshots_come_at_marks(rig, folder):
     with running(rig, folder, "snapshot=mark:epoch") as run:
-        for name in ("epoch", "step", "epoch", "epoch"):
+        for name, snapshots in (("epoch", 1), ("step", 1), ("epoch", 2), ("epoch", 3)):
             run.verb("mark", run.process.pid, name)
-            time.sleep(0.15)  # ten a second at most
+            wait_for("a snapshot", lambda n=snapshots: run.status()["snapshots"] == n)
+            let_pass(0.15)  # ten a second at most
         taken = [(s["name"], s["reason"]) for s in run.stop().info()["snapshots"] if s["reason"] == "mark"]
         assert [reason for _, reason in taken] == ["mark"] * 3 and len(set(taken)) == 3, taken
         assert all(name.startswith("epoch") for name, _ in taken), taken
@@ -382,51 +377,58 @@ def unix_socket_serves_its_user(rig, folder):
                 answer += piece
         assert b"gpumemtrace_build_info" in answer, answer
         run.stop()
-        assert not path.exists()
+        wait_for("the end of the socket", lambda: not path.exists())
 
 
 def pprof_shows_who_holds_it(rig, folder):
     if shutil.which("go") is None:
         print("       (no go: its pprof was not asked)")
         return
+    # Newer versions of go build the tool when it is asked for first, which takes a minute.
+    pprof = subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, text=True, check=True).stdout.strip()
+
+    def top(profile, *options):
+        return subprocess.run([pprof, "-top", "-cum", *options, profile], capture_output=True, text=True, check=True).stdout
+
+    def row_of_grow(text):
+        return next((line.split() for line in text.splitlines() if line.endswith("grow")), None)
+
     port = free_port()
     with running(rig, folder, f"listen=127.0.0.1:{port}") as run:
         wait_for("some allocations", lambda: run.made() > 20)
         url = f"http://127.0.0.1:{port}/debug/pprof/gpu"
 
-        def top_now():
+        def named_now():
             (folder / "now").write_bytes(get(url))
-            return subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", folder / "now"],
-                                  capture_output=True, text=True, check=True).stdout
+            text = top(folder / "now", "-unit=B")
+            return text if row_of_grow(text) else None
 
         # Names are looked up while nothing else is to be done.
-        wait_for("names of functions", lambda: "grow" in top_now())
-        top = top_now()
-        (folder / "change").write_bytes(get(url + "?seconds=1"))
-        assert "Type: inuse_space" in top, top
-        grow = next(line for line in top.splitlines() if line.split()[-1].endswith("grow"))
-        assert int(grow.split()[3].rstrip("B")) >= 20 * MIB, top
-        count = subprocess.run(
-            ["go", "tool", "pprof", "-top", "-cum", "-sample_index=alloc_objects", folder / "change"],
-            capture_output=True, text=True, check=True).stdout
-        assert "grow" in count, count
+        text = wait_for("names of functions", named_now)
+        assert "Type: inuse_space" in text, text
+        assert int(row_of_grow(text)[3].rstrip("B")) >= 20 * MIB, text
+
+        def grew_in_a_second():
+            (folder / "change").write_bytes(get(url + "?seconds=1"))
+            return row_of_grow(top(folder / "change", "-sample_index=alloc_objects"))
+
+        wait_for("allocations between two moments", grew_in_a_second)
         assert refusal(url + "?seconds=x") == 400
         made = run.made()
         recording = run.stop()
     # Of the recording, at its end: the same tool, the same lines.
     profile = folder / "run.pb.gz"
     done = subprocess.run([rig.program, "export", "--format", "pprof", "--at", "end", run.path, "-o", profile],
-                          capture_output=True, text=True, timeout=PATIENCE)
+                          capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
     assert "go tool pprof" in done.stderr, done.stderr
-    top = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-unit=B", profile],
-                         capture_output=True, text=True, check=True).stdout
-    grow = next(line for line in top.splitlines() if line.split()[-1].endswith("grow"))
+    text = top(profile, "-unit=B")
+    grow = row_of_grow(text)
     live = recording.report("--at", "end", "--heap", "driver")["devices"][0]["bytes"]
-    assert made * MIB <= int(grow.split()[3].rstrip("B")) <= live, (made, live, top)
+    assert made * MIB <= int(grow[3].rstrip("B")) <= live, (made, live, text)
     for wrong, why in ((["--at", "never"], 2), (["--from", "1"], 2), (["--at", "snapshot:none"], 1)):
         done = subprocess.run([rig.program, "export", "--format", "pprof", *wrong, run.path, "-o", folder / "x"],
-                              capture_output=True, text=True, timeout=PATIENCE)
+                              capture_output=True, text=True, timeout=HANG_S)
         assert done.returncode == why and done.stderr and not (folder / "x").exists(), (wrong, done)
 
 
@@ -436,12 +438,12 @@ def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
         crowd = []
         for n in range(400):
             client = socket.socket()
-            client.settimeout(1)
+            client.settimeout(1)  # what is not let in by then waits in the kernel's queue
             crowd.append(client)
             try:
                 client.connect(("127.0.0.1", port))
             except OSError:
-                break  # who comes now waits in the kernel's queue
+                break
             with contextlib.suppress(OSError):
                 client.sendall((b"GET /metr", b"\x00\xff" * 50,
                                 b"GET /debug/pprof/gpu HTTP/1.1\r\n\r\n")[n % 3])

@@ -4,6 +4,8 @@ import pathlib
 import socket
 import subprocess
 
+from waiting import HANG_S
+
 PROTO = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -29,7 +31,7 @@ def read_message(connection):
 def ask(session, what):
     """The reply to `what`, such as 'options { text: "snapshot=oom" }', as text."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(60)
+        connection.settimeout(HANG_S)
         connection.connect(f"{session}.sock")
         read_message(connection)  # Hello
         request = protoc("encode", "Request", f"version: 1 id: 7 {what}".encode())
