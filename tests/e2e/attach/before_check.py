@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
+from waiting import HANG_S  # noqa: E402
 
 import door as doors  # noqa: E402
 
@@ -36,7 +37,7 @@ class Training:
 
     def end(self):
         self.process.stdin.close()
-        assert self.process.wait(timeout=doors.PATIENCE) == 0, self.process.stderr.read()
+        assert self.process.wait(timeout=HANG_S) == 0, self.process.stderr.read()
 
 
 def record(rig, folder, training, words, options=""):

@@ -10,7 +10,10 @@ import pathlib
 import signal
 import struct
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, wait_for  # noqa: E402
 
 CONTROL = 4096
 # Offsets in the control page (session/layout.h).
@@ -18,14 +21,6 @@ DOOR, WANTED, NOW, ERRNO, REFUSED, LAST = 2432, 2436, 2440, 2444, 2448, 2452
 COLLECTOR_PID = 256
 BEGIN_NS, OPTIONS_SIZE, OPTIONS = 2464, 2600, 2604
 ASKED = 1 << 31  # in every number of an attach
-PATIENCE = 60  # seconds: a guard against hanging
-
-
-def wait_for(what, condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.002)
 
 
 class Door:
@@ -98,7 +93,7 @@ class Collector:
         )
 
     def wait(self):
-        _, self.errors = self.process.communicate(timeout=PATIENCE)
+        _, self.errors = self.process.communicate(timeout=HANG_S)
         return self.process.returncode
 
     def wait_until_at_work(self, door):
@@ -143,7 +138,7 @@ class Load:
 
     def end(self):
         self.process.stdin.close()
-        code = self.process.wait(timeout=PATIENCE)
+        code = self.process.wait(timeout=HANG_S)
         return code, self.process.stderr.read()
 
 

@@ -9,10 +9,10 @@ import os
 import pathlib
 import random
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
+from waiting import let_pass, wait_for  # noqa: E402
 
 import door as doors  # noqa: E402
 
@@ -25,6 +25,15 @@ def attach(rig, load, door, output, options=""):
     load.tell("poke", "poked")
     door.wait_begun(number)
     return doors.Collector(rig.build, door.path, output).wait_until_at_work(door)
+
+
+def held_since(load, begin_ns):
+    """What is held by threads that now stand still; None where nothing of it was taken since then: they go on."""
+    held = load.pause()
+    if any(before > begin_ns for _, _, before, _ in held):
+        return held
+    load.tell("go", "going")
+    return None
 
 
 def recorded_live(rig, path):
@@ -148,7 +157,7 @@ def idle_process_is_let_go(rig, folder, seed):
     check_live(rig, folder / "run.gmt", held, begin_ns)
     load.tell("poke", "poked")
     door.wait_ended()
-    doors.wait_for("the memory to be given back", lambda: door.blocks() * 512 <= 256 << 10)
+    wait_for("the memory to be given back", lambda: door.blocks() * 512 <= 256 << 10)
     assert load.end()[0] == 0
 
 
@@ -168,8 +177,7 @@ def brought_in_later(rig, folder, seed):
         assert answer[2] == str(door.path) and door.word(doors.DOOR) == 2
         collector = attach(rig, load, door, folder / f"{n}.gmt")
         begin_ns = door.quad(doors.BEGIN_NS)
-        time.sleep(0.02)
-        held = load.pause()
+        held = wait_for("an allocation since", lambda: held_since(load, begin_ns))
         door.lower()
         load.tell("poke", "poked")
         assert collector.wait() == 0, collector.errors
@@ -217,7 +225,7 @@ def rounds_leave_no_growth(rig, folder, seed):
         output = folder / f"{n}.gmt"
         collector = attach(rig, load, door, output)
         begin_ns = door.quad(doors.BEGIN_NS)
-        time.sleep(chance.uniform(0, 0.05))
+        let_pass(chance.uniform(0, 0.05))
         kind = chance.choice(["paused", "running", "running", "killed"])
         if kind == "killed":
             collector.kill()
@@ -242,7 +250,7 @@ def rounds_leave_no_growth(rig, folder, seed):
         output.unlink(missing_ok=True)
         door.wait_ended()
         if kind != "killed":
-            doors.wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+            wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
         if n == min(10, rounds // 2):
             before = doors.resources(load.pid)
     # One that is not killed, so that what the last killed one has left is gone, too.
@@ -251,7 +259,7 @@ def rounds_leave_no_growth(rig, folder, seed):
     load.tell("poke", "poked")
     assert collector.wait() == 0, collector.errors
     after = doors.resources(load.pid)
-    doors.wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+    wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
     print(f"{rounds} rounds: {exact} compared ({compared} blocks), {killed} with a killed collector;"
           f" before {before}, after {after}, {empty_blocks * 512} bytes of session")  # fmt: skip
     assert after[0] <= before[0], ("descriptors", before, after)

@@ -11,15 +11,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
+from waiting import HANG_S, wait_for  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEFORE_STEPS, STEPS = 75, 260
+STEPS_OF_A_LOOK = 30  # a tier of verdicts is 100 steps long (analysis/leaks/leaks.h)
 CONTROL = slice(4096, 8192)  # of a session's file (session/layout.h)
-PATIENCE = 300  # seconds: a guard against hanging
 
 
 class Training:
@@ -43,13 +43,13 @@ class Training:
 
     def end(self):
         self.process.stdin.close()
-        assert self.process.wait(timeout=PATIENCE) == 0, self.process.stderr.read()
+        assert self.process.wait(timeout=HANG_S) == 0, self.process.stderr.read()
 
 
 def verb(rig, folder, *words):
     environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
     done = subprocess.run([rig.program, *map(str, words)], capture_output=True, text=True,
-                          env=environment, cwd=folder, timeout=PATIENCE, check=False)
+                          env=environment, cwd=folder, timeout=HANG_S, check=False)
     assert done.returncode == 0, (words, done)
     return done.stdout
 
@@ -139,28 +139,38 @@ def verdict_comes_with_the_steps(rig, folder):
     watch = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt", "--watch", "5m", "--json"],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
-    verdicts = []
+    updates = []
 
     def read():
         for line in watch.stdout:
             said = json.loads(line) if line.startswith("{") else {}
             if said.get("schema") == "gpumemtrace.watch/1":
-                verdicts.append(said["verdict"])
+                updates.append(said)
+
+    def has_seen(updates_before, steps_before):
+        """An update of what came since: with most of these steps, once steps are found at all."""
+        assert watch.poll() is None, (updates[-1:], watch.stderr.read())
+        counted = updates[-1]["cycles"]["count"] if updates else 0
+        return len(updates) >= updates_before + 2 and (not steps_before or counted > steps_before + STEPS_OF_A_LOOK // 2)
 
     reader = threading.Thread(target=read)
     reader.start()
-    deadline = time.monotonic() + PATIENCE
-    while verdicts[-1:] != ["leak"]:
-        assert watch.poll() is None and time.monotonic() < deadline, (verdicts, watch.stderr.read())
-        training.begin(4)
+    while not updates:  # the recording begins at a call
+        assert watch.poll() is None, watch.stderr.read()
+        training.begin(1)
         training.said()
-        time.sleep(0.1)  # a verdict is told every second: each tier gets some
+    while updates[-1]["verdict"] != "leak":
+        before = len(updates), updates[-1]["cycles"]["count"]
+        training.begin(STEPS_OF_A_LOOK)
+        training.said()
+        wait_for(lambda: f"an update behind {before}: {updates[-1]}", lambda: has_seen(*before))
     (session,) = (folder / "sessions").glob("*.session")
     assert b"max_size=64MiB" in session.read_bytes()[CONTROL], "what it may grow to"
     watch.send_signal(signal.SIGINT)
-    assert watch.wait(timeout=PATIENCE) == 0, watch.stderr.read()
+    assert watch.wait(timeout=HANG_S) == 0, watch.stderr.read()
     reader.join()
     training.end()
+    verdicts = [update["verdict"] for update in updates]
     tiers = [verdict for i, verdict in enumerate(verdicts) if verdicts[i - 1 : i] != [verdict]]
     assert tiers[0] == "too_early" and tiers[-2:] == ["likely", "leak"], tiers
     assert "leaking_training.py:" in verb(rig, folder, "leaks", "run.gmt").splitlines()[0]

@@ -4,15 +4,14 @@ is another's, and nothing is left behind.
 Usage: others_check.py --build BUILD [NAME...]
 """
 
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as rigs  # noqa: E402
+from waiting import HANG_S, kill_and_wait, wait_for  # noqa: E402
 
 import door as doors  # noqa: E402
 
@@ -36,12 +35,22 @@ class Place:
 
     def say(self, *words):
         process = self.start(*words)
-        text, _ = process.communicate(timeout=doors.PATIENCE)
+        text, _ = process.communicate(timeout=HANG_S)
         assert process.returncode == 0, (words, text)
         return text
 
     def is_complete(self, name):
         return rigs.Recording(self.rig, self.folder, None).info(self.folder / name)["complete"]
+
+
+def read_to(process, words):
+    """Until it has said that."""
+    said = ""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            return
+    raise AssertionError(said)
 
 
 def end(load):
@@ -55,22 +64,22 @@ def one_name_for_three(place):
     attaches = []
     for load in loads:
         attaches.append(place.start("attach", load.pid, "-o", "run.gmt"))
-        doors.wait_for("its name", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
+        wait_for("its name", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
     for n in (1, 2):
         loads[n].tell("poke", "poked")
-        text, _ = attaches[n].communicate(timeout=doors.PATIENCE)
+        text, _ = attaches[n].communicate(timeout=HANG_S)
         assert f"recording {loads[n].pid} to {place.folder}/run.{n}.gmt" in text, text
-    time.sleep(1.1)  # it waits aloud after a second, and hears an interruption by then
+    read_to(attaches[0], "waiting for the next GPU call")
     attaches[0].send_signal(signal.SIGINT)
-    text, _ = attaches[0].communicate(timeout=doors.PATIENCE)
+    text, _ = attaches[0].communicate(timeout=HANG_S)
     assert attaches[0].returncode == 1 and "interrupted" in text, text
     for n in (1, 2):
         loads[n].tell("poke", "poked")
         detach = place.start("detach", loads[n].pid)
-        doors.wait_for("the wish to go", lambda: doors.find_door(
+        wait_for("the wish to go", lambda: doors.find_door(
             place.folder / "sessions", loads[n].pid).word(doors.WANTED) == 0)  # fmt: skip
         loads[n].tell("poke", "poked")
-        text, _ = detach.communicate(timeout=doors.PATIENCE)
+        text, _ = detach.communicate(timeout=HANG_S)
         assert text == f"{place.folder}/run.{n}.gmt\n", text
         assert place.is_complete(f"run.{n}.gmt")
     assert sorted(p.name for p in place.folder.glob("*.gmt")) == ["run.1.gmt", "run.2.gmt"]
@@ -82,14 +91,14 @@ def watch_that_is_over_ends_nobody_elses(place):
     """A watch that was stopped meanwhile (^Z) finds its recording detached and another one begun."""
     load, door = place.load(1, 1000)
     watch = place.start("attach", load.pid, "--watch", "1h", "-o", "first.gmt")
-    doors.wait_for("the first recording", lambda: door.word(doors.NOW) != 0)
-    time.sleep(0.5)
+    read_to(watch, f"recording {load.pid} to ")
     watch.send_signal(signal.SIGSTOP)
+    wait_for("its stop", lambda: pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     place.say("detach", load.pid)
     place.say("attach", load.pid, "-o", "second.gmt")
     second = door.word(doors.NOW)
     watch.send_signal(signal.SIGCONT)
-    watch.communicate(timeout=doors.PATIENCE)
+    watch.communicate(timeout=HANG_S)
     assert door.word(doors.WANTED) == door.word(doors.NOW) == second, "the second recording was ended"
     place.say("detach", load.pid)
     assert place.is_complete("first.gmt") and place.is_complete("second.gmt")
@@ -100,11 +109,11 @@ def memory_goes_where_the_collector_was_killed(place):
     load, door = place.load(2, 1000)
     empty = door.blocks()
     place.say("attach", load.pid, "-o", "run.gmt")
-    doors.wait_for("the collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
-    os.kill(door.word(doors.COLLECTOR_PID), signal.SIGKILL)
+    wait_for("the collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
+    kill_and_wait(door.word(doors.COLLECTOR_PID))
     text = place.say("detach", load.pid)
     assert "its collector was gone already" in text, text
-    doors.wait_for("the memory to go", lambda: door.blocks() <= empty)
+    wait_for("the memory to go", lambda: door.blocks() <= empty)
     end(load)
 
 
@@ -112,20 +121,17 @@ def nothing_is_written_behind_the_end(place):
     """The thread that begins a recording tells first what is known; others end it meanwhile."""
     load, door = place.load(4, 20)
     empty = door.blocks()
-    rounds = 0
-    deadline = time.monotonic() + 4
-    while time.monotonic() < deadline:
+    for round in range(50):
         number = door.raise_wish()
         while door.word(doors.NOW) != number:
             pass
         door.lower()
         while door.word(doors.NOW) != 0:
             pass
-        doors.wait_for("the memory to go", lambda: door.blocks() <= empty)
-        time.sleep(0.01)  # for who is late
-        rounds += 1
-        assert door.blocks() <= empty, f"{(door.blocks() - empty) * 512} bytes in round {rounds}"
-    print(f"{rounds} rounds")
+        wait_for("the memory to go", lambda: door.blocks() <= empty)
+        load.pause()  # all threads are through with the calls that they were in
+        assert door.blocks() <= empty, f"{(door.blocks() - empty) * 512} bytes in round {round}"
+        load.tell("go", "going")
     end(load)
 
 
@@ -133,7 +139,7 @@ def who_attaches_is_killed_before_anything_is_recorded(place):
     """The file that it made holds nothing: detach says so, and takes it away."""
     load, door = place.load(0, 0)
     attach = place.start("attach", load.pid, "-o", "run.gmt")
-    doors.wait_for("a collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
+    wait_for("a collector", lambda: door.word(doors.COLLECTOR_PID) != 0)
     attach.kill()
     attach.communicate()
     assert "nothing was recorded yet" in place.say("detach", load.pid)

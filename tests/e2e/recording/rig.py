@@ -16,6 +16,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth  # noqa: E402  the checks of other folders find it beside this file
+from waiting import HANG_S, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -126,10 +127,7 @@ class Rig:
             text=True,
             timeout=300,
         )
-        deadline = time.monotonic() + 60
-        while list((folder / "sessions").glob("*.session")):
-            assert time.monotonic() < deadline, "the collector never finished"
-            time.sleep(0.01)
+        wait_for("the end of the collector", lambda: not list((folder / "sessions").glob("*.session")))
         return Recording(self, folder, done)
 
     def built(self, name, *options):
@@ -159,7 +157,7 @@ def folder_of_a_case():
     try:
         yield folder
     finally:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_S
         while folder.exists():
             shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)
 
