@@ -15,8 +15,9 @@ import sys
 import time
 
 import cases
-from attach_rig import Rig, ends_well, wait
+from attach_rig import Rig, ends_well
 from cases import Skipped
+from waiting import HANG_S, goes_on_waiting, kill_and_wait, wait_for
 
 
 def ways_to_us(pid):
@@ -41,12 +42,12 @@ def ways_to_us(pid):
 
 
 def brought_in(rig, loop=""):
-    process = rig.loops(6, loop=loop)
+    process = rig.loops(loop=loop)
     assert ways_to_us(process.pid) == 0
     said = rig.attach(process.pid, "-o", "run.gmt")
     assert said.stdout == f"recording {process.pid} to {rig.folder}/run.gmt\n", said
     assert f"gpumemtrace detach {process.pid}" in said.stderr, said
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     assert ways_to_us(process.pid) > 3
     again = rig.attach(process.pid, "-o", "other.gmt", code=1)
     assert "is attached to already" in again.stderr and "run.gmt" in again.stderr, again
@@ -57,7 +58,7 @@ def brought_in(rig, loop=""):
     rig.check_recording("run.gmt")
     rig.verb("detach", process.pid, code=1)
     rig.attach(process.pid, "-o", "run.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     rig.verb("detach", process.pid)
     rig.check_recording("run.1.gmt")
     ends_well(process)
@@ -79,7 +80,7 @@ def what_it_has(pid):
 def rounds_leave_no_growth(rig):
     """The library is brought in and let go again and again, while the program allocates. GMT_TEST_ROUNDS: how often."""
     rounds = int(os.environ.get("GMT_TEST_ROUNDS", "20"))
-    process = rig.loops(600)
+    process = rig.loops("passing")
     for n in range(rounds):
         rig.attach(process.pid, "-o", f"run{n}.gmt")
         rig.verb("detach", process.pid)
@@ -121,14 +122,14 @@ class Held:
             stdout=subprocess.PIPE, stderr=write, text=True)
         os.close(write)
         stat = pathlib.Path(f"/proc/{self.process.pid}/syscall")
-        wait("its words", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
+        wait_for("its words", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
 
     def let_go(self):
         """What it says on stdout and on stderr."""
         with open(self.read, "rb") as pipe:
             said = pipe.read().strip(b"\0").decode()  # to its end: so it goes on
         try:
-            out, _ = self.process.communicate(timeout=30)
+            out, _ = self.process.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"it waits for ever: {said}") from None
@@ -138,15 +139,15 @@ class Held:
 def slower_than_another(rig):
     """Between the library's coming and the wish another one attaches and detaches, at which the calls of the
     process are let go: they are caught again."""
-    process = rig.loops(12)
+    process = rig.loops()
     slow = Held(rig, process.pid, "-o", "slow.gmt")
     rig.attach(process.pid, "-o", "quick.gmt")
     rig.verb("detach", process.pid)
-    wait("the calls to be let go", lambda: word(rig, SLOTS_RESTORED) == 1)
+    wait_for("the calls to be let go", lambda: word(rig, SLOTS_RESTORED) == 1)
     assert ways_to_us(process.pid) == 0
     out, said = slow.let_go()
     assert slow.process.returncode == 0 and "recording " in out, (out, said)
-    time.sleep(0.7)
+    rig.wait_recorded("slow.gmt")
     rig.verb("detach", process.pid)
     assert ways_to_us(process.pid) == 0
     rig.check_recording("slow.gmt")
@@ -155,24 +156,23 @@ def slower_than_another(rig):
 
 def detach_whose_collector_dies(rig):
     """What it leaves is not called complete, and the process can be attached to again."""
-    process = rig.loops(6)
+    process = rig.loops()
     rig.attach(process.pid, "-o", "run.gmt")
-    wait("a beginning", lambda: (rig.folder / "run.gmt").stat().st_size > 0)
+    wait_for("a beginning", lambda: (rig.folder / "run.gmt").stat().st_size > 0)
     collector = word(rig, COLLECTOR_PID)
     os.kill(collector, signal.SIGSTOP)
     detach = subprocess.Popen([rig.program, "detach", str(process.pid)], cwd=rig.folder, env=rig.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait("the wish to be taken back", lambda: word(rig, ATTACH_WANTED) == 0)
-    time.sleep(0.1)
-    assert detach.poll() is None, "it did not wait"
-    os.kill(collector, signal.SIGKILL)
-    out, err = detach.communicate(timeout=60)
+    wait_for("the wish to be taken back", lambda: word(rig, ATTACH_WANTED) == 0)
+    goes_on_waiting(detach)
+    kill_and_wait(collector)
+    out, err = detach.communicate(timeout=HANG_S)
     assert detach.returncode == 1 and not out, (detach.returncode, out, err)
     assert "run.gmt is not complete: its collector has died" in err, err
     assert not rig.info("run.gmt")["complete"]
-    wait("the process to let go", lambda: word(rig, ATTACH_NOW) == 0)
+    wait_for("the process to let go", lambda: word(rig, ATTACH_NOW) == 0)
     rig.attach(process.pid, "-o", "again.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("again.gmt")
     rig.verb("detach", process.pid)
     rig.check_recording("again.gmt")
     ends_well(process)
@@ -181,7 +181,7 @@ def detach_whose_collector_dies(rig):
 def child_of_a_recorded_process(rig):
     """Forked while its parent is recorded by a thread of ours: it has none of that, and gets one of its own. No
     call of its would begin the recording, for its runtime has kept the driver's functions."""
-    process = start_static(rig, 8, "forks", GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
+    process = start_static(rig, "forks", GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
     rig.attach(process.pid, "-o", "parent.gmt")
     assert threads(process.pid) == 2, "no thread of ours records the parent"
     process.send_signal(signal.SIGUSR1)
@@ -201,38 +201,35 @@ def threads(pid):
 
 
 def dormant(rig):
-    process = rig.loops(4, GPUMEMTRACE="dormant", LD_PRELOAD=rig.verb("preload-path").stdout.strip())
+    process = rig.loops(GPUMEMTRACE="dormant", LD_PRELOAD=rig.verb("preload-path").stdout.strip())
     assert rig.verb("attach", "--check", process.pid).stdout.startswith("Process"), "no answer"
     rig.attach(process.pid, "-o", "run.gmt", "--method", "dormant")
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     rig.verb("detach", process.pid)
     rig.check_recording("run.gmt")
     ends_well(process)
 
 
 def recorded_to_its_end(rig):
-    process = rig.loops(2)
+    process = rig.loops()
     rig.attach(process.pid, "-o", "run.gmt")
     ends_well(process)
-    deadline = time.monotonic() + 60
-    while not rig.info("run.gmt")["complete"]:
-        assert time.monotonic() < deadline, "its collector never finished"
-        time.sleep(0.05)
+    wait_for("the end of its collector", lambda: rig.info("run.gmt")["complete"])
     info = rig.check_recording("run.gmt")
     assert info["target"]["exit"]["kind"] == "exited", info["target"]
 
 
 def watched(rig):
-    process = rig.loops(4)
+    process = rig.loops()
     began = time.monotonic()
     rig.attach(process.pid, "-o", "run.gmt", "--watch", "1s")
     assert time.monotonic() - began >= 1
-    rig.check_recording("run.gmt")
+    rig.check_recording("run.gmt", least=0)
     ends_well(process)
 
 
 def preloaded(rig):
-    process = rig.loops(3, GPUMEMTRACE=f"output={rig.folder}/all.gmt,quiet",
+    process = rig.loops(GPUMEMTRACE=f"output={rig.folder}/all.gmt,quiet",
                         LD_PRELOAD=rig.verb("preload-path").stdout.strip())
     said = rig.attach(process.pid, "-o", "run.gmt", code=1)
     assert "recorded from its beginning" in said.stderr and f"snapshot {process.pid}" in said.stderr, said
@@ -243,15 +240,15 @@ def preloaded(rig):
 
 def waits_for_a_call(rig):
     """An idle process: attach waits, says so, and leaves nothing when it is interrupted."""
-    process = rig.loops(5, "idle")
+    process = rig.loops("idle")
     attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
-    assert attach.poll() is None
+    said = next((line for line in attach.stderr if "waiting for the next GPU call" in line), "")
+    goes_on_waiting(attach)
     assert ways_to_us(process.pid) > 3
     attach.send_signal(signal.SIGINT)
-    _, err = attach.communicate(timeout=60)
-    assert attach.returncode == 1 and "waiting for the next GPU call" in err and "interrupted" in err, err
+    _, err = attach.communicate(timeout=HANG_S)
+    assert attach.returncode == 1 and said and "interrupted" in err, (said, err)
     assert not list(rig.folder.glob("*.gmt")), "a file was left"
     assert ways_to_us(process.pid) == 0, "its calls are still caught"
     ends_well(process)
@@ -299,28 +296,25 @@ def check_equals_device(rig, path, least, calls=frozenset(OF_MEMORY)):
 
 
 def static_runtime(rig):
-    process = start_static(rig, 8)
+    process = start_static(rig)
     for round in range(2):
         rig.attach(process.pid, "-o", f"run{round}.gmt")
-        time.sleep(1)
+        rig.wait_recorded(f"run{round}.gmt", 100)
         rig.verb("detach", process.pid)
         check_equals_device(rig, f"run{round}.gmt", 100)
         info = rig.info(f"run{round}.gmt")
         assert info["complete"], info
         sources = json.dumps(info["sources"])
         assert "past the hooks" in sources and "from before: the program" in sources, sources
-    deadline = time.monotonic() + 60
-    while len(os.listdir(f"/proc/{process.pid}/task")) != 1:
-        assert time.monotonic() < deadline, "a thread of ours has stayed"
-        time.sleep(0.02)
+    wait_for("the end of our threads", lambda: threads(process.pid) == 1)
     ends_well(process)
 
 
 def static_runtime_of_all_kinds(rig):
     """Virtual memory, arrays, pinned and managed memory, a pool's, a graph's, another process's."""
-    process = start_static(rig, 6, "kinds")
+    process = start_static(rig, "kinds")
     rig.attach(process.pid, "-o", "run.gmt")
-    time.sleep(1)
+    rig.wait_recorded("run.gmt", 100)
     rig.verb("detach", process.pid)
     check_equals_device(rig, "run.gmt", 100, OF_MEMORY | OF_OTHER_KINDS)
     ends_well(process)
@@ -328,9 +322,11 @@ def static_runtime_of_all_kinds(rig):
 
 def static_runtime_without_cupti(rig):
     """Nothing of it can be seen: both halves of that are said, and the program goes on."""
-    process = start_static(rig, 5, GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
+    process = start_static(rig, GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
     rig.attach(process.pid, "-o", "run.gmt")
-    time.sleep(0.5)
+    log = rig.folder / "log"
+    size = log.stat().st_size
+    wait_for("calls", lambda: log.stat().st_size > size + 10_000)
     rig.verb("detach", process.pid)  # which no call of the program's would notice
     info = rig.info("run.gmt")
     assert info["complete"] and info["events"].get("alloc", 0) == 0, info
@@ -341,14 +337,14 @@ def static_runtime_without_cupti(rig):
 
 def locked(rig):
     """A program that has locked all its memory: what a detach gives back goes all the same."""
-    process = rig.loops(6, "locked")
+    process = rig.loops("locked")
     for round in range(2):
         rig.attach(process.pid, "-o", f"run{round}.gmt")
-        time.sleep(0.7)
+        rig.wait_recorded(f"run{round}.gmt")
         rig.verb("detach", process.pid)
         rig.check_recording(f"run{round}.gmt")
         (session,) = (rig.folder / "sessions").glob("*.session")
-        assert session.stat().st_blocks * 512 < 1 << 20, "the session has kept its memory"
+        wait_for("the session's memory to go", lambda: session.stat().st_blocks * 512 < 1 << 20)
     ends_well(process)
 
 
@@ -357,7 +353,7 @@ def full_directory(rig):
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs -o size=48m,mode=0755 none /dev/shm; exec "$@"'
-    process = rig.loops(8, before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
+    process = rig.loops(before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
     shm = pathlib.Path(f"/proc/{process.pid}/root/dev/shm")
     os.mkdir(shm / "sessions", 0o700)
 
@@ -375,11 +371,11 @@ def full_directory(rig):
     os.unlink(shm / "filler")
     ends_well(process)
 
-    process = rig.loops(8, before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
+    process = rig.loops(before=["unshare", "--mount", "sh", "-c", script, "sh"], GPUMEMTRACE_DIR="/dev/shm/sessions")
     shm = pathlib.Path(f"/proc/{process.pid}/root/dev/shm")
     os.mkdir(shm / "sessions", 0o700)
     rig.attach(process.pid, "-o", "run.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     rig.verb("detach", process.pid)
     rig.check_recording("run.gmt")
     fill()
@@ -387,7 +383,7 @@ def full_directory(rig):
     assert "No space left on device" in said.stderr, said
     os.unlink(shm / "filler")
     rig.attach(process.pid, "-o", "more.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("more.gmt")
     rig.verb("detach", process.pid)
     rig.check_recording("more.gmt")
     ends_well(process)

@@ -2,10 +2,15 @@
 
 import json
 import os
+import pathlib
+import signal
 import subprocess
-import time
+import sys
 
 import cases
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, wait_for  # noqa: E402
 
 
 class Rig(cases.Rig):
@@ -17,15 +22,16 @@ class Rig(cases.Rig):
         self.environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
 
     def loops(self, *words, before=(), children=0, loop="", **environment):
-        """gpu_loop, or another way of it; `pids` are those of the processes that use the GPU."""
-        process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment})
+        """gpu_loop, or another way of it, until ends_well(); `pids` are those of the processes that use the GPU."""
+        process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment},
+                             stdin=subprocess.PIPE)
         lines = [process.said] + [process.stdout.readline() for _ in range(1, children)]
         process.pids = [int(line.split()[1]) for line in lines]
         return process
 
     def verb(self, *words, code=0, **more):
         done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True,
-                              timeout=120, cwd=self.folder, env=self.environment, check=False, **more)
+                              timeout=HANG_S, cwd=self.folder, env=self.environment, check=False, **more)
         assert done.returncode == code, (words, done)
         return done
 
@@ -35,26 +41,45 @@ class Rig(cases.Rig):
     def info(self, path):
         return json.loads(self.verb("info", "--json", path).stdout)
 
-    def check_recording(self, path):
+    def wait_recorded(self, path, least=20):
+        """Until that many allocations are in the file."""
+
+        def is_there():
+            done = subprocess.run([self.program, "info", "--json", path], capture_output=True, text=True,
+                                  cwd=self.folder, check=False)
+            return done.returncode == 0 and json.loads(done.stdout)["events"].get("alloc", 0) >= least
+
+        wait_for(f"{least} allocations", is_there, pause_s=0.1)
+
+    def watch(self, pid, *options, until):
+        """`attach --watch`, which is interrupted once what it has said on stdout by then, line by line, is so."""
+        process = subprocess.Popen([self.program, "attach", str(pid), *options, "--watch", "1h"], cwd=self.folder,
+                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            if until(lines):
+                process.send_signal(signal.SIGINT)
+                break
+        out, err = process.communicate(timeout=HANG_S)
+        assert process.returncode == 0, (lines, out, err)
+        return lines + out.splitlines(), err
+
+    def check_recording(self, path, least=5):
         """It is complete, has events and has lost none; the blocks that were kept are what is held."""
         info = self.info(path)
         assert info["complete"], info
-        assert info["events"]["alloc"] > 5, info["events"]
+        assert info["events"].get("alloc", 0) >= least, info["events"]
         losses = info["losses"]
         assert losses["written"] == losses["delivered"], losses
-        held = info["events"]["alloc"] - info["events"]["free"]
-        kept = info["events"]["alloc"] / 11
+        held = info["events"].get("alloc", 0) - info["events"].get("free", 0)
+        kept = info["events"].get("alloc", 0) / 11
         assert abs(held - kept) < 3, info["events"]
         return info
 
 
 def ends_well(process):
-    out, _ = process.communicate(timeout=120)
+    """Its input ends, and so does it."""
+    out, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0 and out.rstrip().endswith("ok"), (process.returncode, out)
 
-
-def wait(what, done, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.005)

@@ -11,14 +11,14 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
 
 import cases
 from attach_rig import Rig, ends_well
 from cases import Skipped
+from waiting import HANG_S
 
 
-def contained(rig, seconds, hides=None):
+def contained(rig, hides=None):
     """gpu_loop in other mount and PID namespaces, with sessions of its own, and without what a folder has; the process,
     and its pid out here."""
     if os.geteuid() != 0:
@@ -26,7 +26,7 @@ def contained(rig, seconds, hides=None):
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
     if hides is not None:
         script = script.replace("exec", f"mount -t tmpfs none '{hides}'; exec")
-    unshare = rig.loops(seconds, before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
+    unshare = rig.loops(before=["unshare", "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"],
                         GPUMEMTRACE_DIR="/dev/shm/sessions")
     assert unshare.pids == [1], unshare.pids
     children = pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()
@@ -45,7 +45,7 @@ def beside(rig, pid, *words, more=(), code=0):
     /dev/shm is not what the other has there."""
     rights = ",".join(f"+{name}" for name in [*CAPABILITIES, *more])
     command = ["nsenter", "--target", pid, "--pid", "unshare", "--mount-proc", f"--wd={rig.folder}", "setpriv", f"--bounding-set=-all,{rights}", f"--inh-caps=-all,{rights}", rig.program, *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=rig.environment,
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=HANG_S, env=rig.environment,
                           check=False)
     assert done.returncode == code, (words, done)
     return done
@@ -53,16 +53,16 @@ def beside(rig, pid, *words, more=(), code=0):
 
 def beside_a_container(rig):
     """As `kubectl debug --target` starts one: it takes CAP_SYS_PTRACE, and nothing more than others have."""
-    unshare, pid = contained(rig, 8)
+    unshare, pid = contained(rig)
     said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
     assert "--cap-add=SYS_PTRACE" in said.stderr, said
     said = beside(rig, pid, "attach", "--check", 1, more=["sys_ptrace"])
     assert "can be attached to" in said.stdout, said
     watch = beside(rig, pid, "attach", 1, "-o", "watched.gmt", "--watch", "1s", more=["sys_ptrace"])
     assert "watched.gmt is complete" in watch.stderr, watch
-    rig.check_recording("watched.gmt")
+    rig.check_recording("watched.gmt", least=0)
     beside(rig, pid, "attach", 1, "-o", "run.gmt", more=["sys_ptrace"])
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     assert beside(rig, pid, "detach", 1, more=["sys_ptrace"]).stdout == f"{rig.folder}/run.gmt\n"
     rig.check_recording("run.gmt")
     ends_well(unshare)
@@ -70,9 +70,9 @@ def beside_a_container(rig):
 
 def container(rig):
     """From the machine itself."""
-    unshare, pid = contained(rig, 5)
+    unshare, pid = contained(rig)
     rig.attach(pid, "-o", "run.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     rig.verb("detach", pid)
     rig.check_recording("run.gmt")
     ends_well(unshare)
@@ -80,10 +80,10 @@ def container(rig):
 
 def again_by_a_copy(rig):
     """The library is not to be seen in there: the copy that the first attach brought in is called again by the next."""
-    unshare, pid = contained(rig, 20, hides=rig.build / "lib")
+    unshare, pid = contained(rig, hides=rig.build / "lib")
     for name in ("first.gmt", "second.gmt", "third.gmt"):
         rig.attach(pid, "-o", name)
-        time.sleep(0.7)
+        rig.wait_recorded(name)
         rig.verb("detach", pid)
         rig.check_recording(name)
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
@@ -98,9 +98,9 @@ def listed(rig, pid):
 
 def followed_from_outside(rig):
     """Whatever asks a collector finds that of a process in there, by the process's number out here."""
-    unshare, pid = contained(rig, 30, hides=rig.build / "lib")
+    unshare, pid = contained(rig, hides=rig.build / "lib")
     rig.attach(pid, "-o", "run.gmt")
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     assert [row["state"] for row in listed(rig, pid)] == ["recording"], listed(rig, pid)
     assert f"Process {pid} is recorded" in rig.verb("status", pid).stdout
     assert str(pid) in rig.verb("top", "--once", pid).stdout
@@ -112,17 +112,16 @@ def followed_from_outside(rig):
     assert not listed(rig, pid), listed(rig, pid)
     assert not list((rig.folder / "sessions").iterdir()), "a socket was left"
 
-    said = rig.attach(pid, "-o", "watched.gmt", "--watch", "3s")
-    live = [line for line in said.stdout.splitlines() if line.startswith("[")]
-    assert live and "watched; " in live[0] and "No such file" not in said.stderr, said
+    lines, err = rig.watch(pid, "-o", "watched.gmt", until=lambda lines: lines[-1].startswith("["))
+    assert any("watched; " in line for line in lines) and "No such file" not in err, (lines, err)
     ends_well(unshare)
 
 
 def copy_that_was_left(rig):
     """By who was killed while a copy of the library lay in the container: it goes with the next, another's stays."""
-    unshare, pid = contained(rig, 20, hides=rig.build / "lib")
-    folder = pathlib.Path(f"/proc/{pid}/root/tmp")
     for attempt in range(20):
+        unshare, pid = contained(rig, hides=rig.build / "lib")  # which an attach that is not killed has been in
+        folder = pathlib.Path(f"/proc/{pid}/root/tmp")
         killed = subprocess.Popen([rig.program, "attach", str(pid), "-o", f"killed{attempt}.gmt"], cwd=rig.folder, env=rig.environment,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         left = folder / f"libgpumemtrace.1.{killed.pid}.so"
@@ -132,6 +131,7 @@ def copy_that_was_left(rig):
         killed.wait()
         if left.exists():
             break
+        ends_well(unshare)
     assert left.exists(), "it was never killed in time"
     used, other = folder / f"libgpumemtrace.1.{os.getpid()}.so", folder / f"libgpumemtrace.{os.getpid()}.so"
     try:
@@ -143,7 +143,7 @@ def copy_that_was_left(rig):
     finally:
         used.unlink(missing_ok=True)
         other.unlink(missing_ok=True)
-    time.sleep(0.7)
+    rig.wait_recorded("run.gmt")
     rig.verb("detach", pid)
     rig.check_recording("run.gmt")
     ends_well(unshare)

@@ -1,28 +1,29 @@
-/* Allocates and frees for so many seconds: every tenth block is kept. With a number of children, they do
+/* Allocates and frees until its input ends: every tenth block is kept. With a number of children, they do
  * and it waits for them, as a launcher does. With "idle" it makes no call after the first; with "locked" all
  * its memory is locked, now and in future; with "kinds" it takes memory of every kind: arrays, pinned,
  * managed, from a pool, mapped by hand, of a graph, and of another process.
  * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it. With
+ * "passing" it keeps no block. With
  * "forks" it forks at SIGUSR1 one that goes on with the same calls, whatever they return.
  *
- *   gpu_loop SECONDS [CHILDREN|idle|locked|kinds|workers|forks]
+ *   gpu_loop [CHILDREN|idle|locked|kinds|workers|passing|forks]
  */
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+/* Nothing is ever written to the input: all that can come is its end. */
+static int has_ended(int patience_ms) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&input, 1, patience_ms) > 0;
 }
 
 /* By addresses that were asked for at the start. */
@@ -119,10 +120,11 @@ static int of_drivers_kinds(void) {
          driver.unreserve(address, size) == CUDA_SUCCESS;
 }
 
-static void start_workers(double seconds) {
+static void start_workers(void) {
   for (int i = 0; i < 2; ++i) {
     if (fork() != 0) continue;
-    usleep((useconds_t)(seconds * 1e6));
+    while (!has_ended(-1)) {
+    }
     _exit(0);
   }
 }
@@ -132,38 +134,35 @@ static void fork_soon(int signal) { is_to_fork = signal; }
 
 static pid_t forked;
 
-static void fork_one(double end) {
+static void fork_one(void) {
   is_to_fork = 0;
   forked = fork();
   if (forked != 0) return;
   printf("child %d\n", (int)getpid());
   fflush(stdout);
-  while (now() < end) {
+  while (!has_ended(2)) {
     void* block;
-    usleep(2000);
     if (cudaMalloc(&block, 4096) == cudaSuccess) cudaFree(block);
   }
   _exit(0);
 }
 
-static int work(double seconds, int idle, int kinds, int workers) {
+static int work(int idle, int kinds, int workers, int passing) {
   void *first, *block, *kept;
   if (kinds && !start_other()) return 1;  // before this one has used the GPU
   if (cudaMalloc(&first, 1 << 20) != cudaSuccess) return 1;
   if (kinds && !find_driver()) return 1;
-  if (workers) start_workers(seconds);
+  if (workers) start_workers();
   printf("ready %d\n", (int)getpid());
   fflush(stdout);
-  const double end = now() + seconds;
-  for (long n = 0; now() < end; ++n) {
-    usleep(2000);
-    if (is_to_fork) fork_one(end);
+  for (long n = 0; !has_ended(2); ++n) {
+    if (is_to_fork) fork_one();
     if (idle) continue;
     // libc has every thread follow, those that others began too.
     if (n % 50 == 0 && setuid(getuid()) != 0) return 1;
     if (kinds && !(of_drivers_kinds() && of_runtimes_kinds() && of_graphs() && of_others())) return 1;
     if (cudaMalloc(&block, 4096) != cudaSuccess) return 1;
-    if (n % 10 == 0 && cudaMalloc(&kept, 8192) != cudaSuccess) return 1;
+    if (n % 10 == 0 && !passing && cudaMalloc(&kept, 8192) != cudaSuccess) return 1;
     if (cudaFree(block) != cudaSuccess) return 1;
   }
   if (forked > 0) waitpid(forked, NULL, 0);
@@ -172,26 +171,26 @@ static int work(double seconds, int idle, int kinds, int workers) {
 }
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? atof(argv[1]) : 1;
-  const int idle = argc > 2 && strcmp(argv[2], "idle") == 0;
-  const int locked = argc > 2 && strcmp(argv[2], "locked") == 0;
+  const int idle = argc > 1 && strcmp(argv[1], "idle") == 0;
+  const int locked = argc > 1 && strcmp(argv[1], "locked") == 0;
   if (locked && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 2;
-  const int kinds = argc > 2 && strcmp(argv[2], "kinds") == 0;
-  const int workers = argc > 2 && strcmp(argv[2], "workers") == 0;
-  const int forks = argc > 2 && strcmp(argv[2], "forks") == 0;
+  const int kinds = argc > 1 && strcmp(argv[1], "kinds") == 0;
+  const int workers = argc > 1 && strcmp(argv[1], "workers") == 0;
+  const int passing = argc > 1 && strcmp(argv[1], "passing") == 0;
+  const int forks = argc > 1 && strcmp(argv[1], "forks") == 0;
   if (forks) signal(SIGUSR1, fork_soon);
-  const int is_way = idle || locked || kinds || workers || forks;
-  const int children = argc > 2 && !is_way ? atoi(argv[2]) : 0;
+  const int is_way = idle || locked || kinds || workers || passing || forks;
+  const int children = argc > 1 && !is_way ? atoi(argv[1]) : 0;
   for (int i = 0; i < children; ++i) {
     if (fork() == 0) {
       char rank[16];
       snprintf(rank, sizeof(rank), "%d", i);
       setenv("RANK", rank, 1);
-      execl("/proc/self/exe", argv[0], argv[1], (char*)NULL);
+      execl("/proc/self/exe", argv[0], (char*)NULL);
       _exit(1);
     }
   }
-  if (children == 0) return work(seconds, idle, kinds, workers);
+  if (children == 0) return work(idle, kinds, workers, passing);
   while (wait(NULL) > 0) {
   }
   return 0;

@@ -11,63 +11,64 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import cases
 import jsonschema
-from attach_rig import Rig, wait
+from attach_rig import Rig, ends_well
+from waiting import HANG_S, wait_for
 
+IDLE_BESIDE = 'exec 3<&0; "$0" "$@" <&3 & exec {} 3<&-'  # a shell takes the input from what it leaves behind
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 
 
 def all_ranks(rig):
-    process = rig.loops(5, 2, children=2)
+    process = rig.loops(2, children=2)
     said = rig.attach(process.pid, code=1)
     for pid in process.pids:
         assert f"gpumemtrace attach {pid}" in said.stderr, said
     rig.verb("attach", process.pid, "--all-ranks", "-o", "one.gmt", code=2)
     rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt")
-    time.sleep(0.7)
     for rank, pid in enumerate(process.pids):
+        rig.wait_recorded(f"run.{rank}.gmt")
         rig.verb("detach", pid)
     for rank in (0, 1):
         rig.check_recording(f"run.{rank}.gmt")
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANG_S)
     assert process.returncode == 0
 
 
 def workers_of_a_rank(rig):
     """Forks that have no more than their parent's driver are no ranks, and nobody waits for them."""
-    process = rig.loops(8, "workers", before=("timeout", "60"))
+    process = rig.loops("workers", before=("timeout", "1h"))
     said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
     assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
-    rig.check_recording(f"run.{process.pids[0]}.gmt")
-    process.communicate(timeout=60)
+    rig.check_recording(f"run.{process.pids[0]}.gmt", least=0)
+    process.communicate(timeout=HANG_S)
 
 
 def rank_that_does_nothing(rig):
     """The others do not wait for it for ever."""
-    process = rig.loops(25, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 25'), children=2)
+    process = rig.loops("idle", before=("sh", "-c", IDLE_BESIDE.format(rig.loop)), children=2)
     active = process.pid
     idle = next(pid for pid in process.pids if pid != active)
     said = rig.attach(active, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s", code=1)
     assert f"process {idle} is not recorded: it has not called the GPU for 10 s" in said.stderr, said
     assert not (rig.folder / f"run.{idle}.gmt").exists()
-    rig.check_recording(f"run.{active}.gmt")
+    rig.check_recording(f"run.{active}.gmt", least=0)
     process.kill()
     os.kill(idle, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_S)
 
 
 def rank_that_is_left(rig):
     """Of two that are asked for one is refused, so that the other is the only one: why that one is not recorded
     is told, too."""
-    process = rig.loops(30, "idle", before=("sh", "-c", f'"$0" "$@" & exec {rig.loop} 30'), children=2)
+    process = rig.loops("idle", before=("sh", "-c", IDLE_BESIDE.format(rig.loop)), children=2)
     refused = process.pid
     left = next(pid for pid in process.pids if pid != refused)
     os.kill(refused, signal.SIGSTOP)
     stat = pathlib.Path(f"/proc/{refused}/stat")
-    wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+    wait_for("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
     attach = subprocess.Popen([rig.program, "attach", str(refused), "--all-ranks", "-o", "run.%p.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = ""
@@ -77,7 +78,7 @@ def rank_that_is_left(rig):
             break
     assert f"process {refused}: it is stopped by a signal" in said, said
     os.kill(left, signal.SIGKILL)
-    out, said = attach.communicate(timeout=60)
+    out, said = attach.communicate(timeout=HANG_S)
     assert attach.returncode == 1 and not out, (attach.returncode, out, said)
     # By whoever noticed first: its collector, or who attaches.
     assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", said), said
@@ -88,9 +89,10 @@ def rank_that_is_left(rig):
 
 def watched_ranks(rig):
     """Verdicts of several processes while they run: each line says whose it is."""
-    process = rig.loops(14, 2, children=2)
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%r.gmt", "--watch", "8s")
-    lines = said.stdout.splitlines()
+    process = rig.loops(2, children=2)
+    wanted = {f"{pid} rank {rank}: [" for rank, pid in enumerate(sorted(process.pids))}
+    lines, said = rig.watch(process.pid, "--all-ranks", "-o", "run.%r.gmt", until=lambda lines: all(
+        any(line.startswith(who) for line in lines) for who in wanted))
     for rank, pid in enumerate(sorted(process.pids)):
         who = f"{pid} rank {rank}: "
         assert f"recording {pid} to {rig.folder}/run.{rank}.gmt" in lines, said
@@ -103,14 +105,15 @@ def watched_ranks(rig):
     strays = [line for line in lines
               if not re.match(r"(\d+ rank [01]: |recording \d+ to )", line)]
     assert not strays, strays
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANG_S)
     assert process.returncode == 0
 
 
 def watched_ranks_in_json(rig):
-    process = rig.loops(10, 2, children=2)
-    said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "4s", "--json")
-    objects = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
+    process = rig.loops(2, children=2)
+    lines, said = rig.watch(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--json", until=lambda lines: all(
+        any(f'"pid":{pid},' in line.replace(" ", "") for line in lines) for pid in process.pids))
+    objects = [json.loads(line) for line in lines if line.startswith("{")]
     updates = [o for o in objects if o["schema"] == "gpumemtrace.watch/1"]
     assert {o["pid"] for o in updates} == set(process.pids), said
     schema = json.loads((SCHEMAS / "watch.schema.json").read_text(encoding="utf-8"))
@@ -118,7 +121,7 @@ def watched_ranks_in_json(rig):
         jsonschema.validate(update, schema)
     answers = [o for o in objects if o["schema"] == "gpumemtrace.leaks/1"]
     assert {o["file"] for o in answers} == {f"{rig.folder}/run.{pid}.gmt" for pid in process.pids}
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANG_S)
     assert process.returncode == 0
 
 

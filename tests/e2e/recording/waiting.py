@@ -2,6 +2,8 @@
 """
 
 import os
+import pathlib
+import re
 import select
 import signal
 import time
@@ -22,6 +24,18 @@ def let_pass(seconds):
     """Only for what holds however much longer this takes: an instant that is chosen at random, the shortest time
     between two events, a chance for something to go wrong in. Never for something to have happened."""
     time.sleep(seconds)
+
+
+def goes_on_waiting(process):
+    """That it still waits for something: from now on it has slept and woken some times, and has not ended."""
+    status = pathlib.Path(f"/proc/{process.pid}/status")
+
+    def naps():
+        assert process.poll() is None, "it did not wait"
+        return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1])
+
+    before = naps()
+    wait_for("its looking again", lambda: naps() >= before + 5)
 
 
 def kill_and_wait(pid):
