@@ -1,6 +1,7 @@
 /* A process that something is injected into while it does one thing, and that notices when that thing
  * goes wrong. Prints "ready", works for that long, prints "ok" and how often it did it. No thread of it
- * only waits, where the work is not waiting.
+ * only waits, where the work is not waiting. Ends earlier once the first byte of the file that
+ * GMT_TARGET_STOP names is not 0.
  *
  *   target malloc|arithmetic|sleep|signals|fork|threads|dlopen|errno|wait|exec|exit SECONDS
  */
@@ -17,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static double deadline;
+static const volatile char* stop = "";
 static volatile long done;
 
 static void fail(const char* what) {
@@ -36,7 +39,7 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int is_over(void) { return now() > deadline; }
+static int is_over(void) { return *stop != 0 || now() > deadline; }
 
 /* Blocks that hold what was written into them, in four threads. */
 static void* malloc_loop(void* arg) {
@@ -234,6 +237,14 @@ static void execs(char** argv) {
 
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
+  const char* stop_file = getenv("GMT_TARGET_STOP");
+  if (stop_file != NULL) {
+    const int fd = open(stop_file, O_RDONLY);
+    void* byte = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+    if (byte == MAP_FAILED) fail("mmap");
+    stop = byte;
+    close(fd);
+  }
   const int is_next = argc > 4; /* of programs that replace each other */
   if (!is_next) printf("ready\n"), fflush(stdout);
   deadline = is_next ? atof(argv[3]) : now() + (argc > 2 ? atof(argv[2]) : 1);

@@ -17,7 +17,10 @@ import random
 import re
 import subprocess
 import sys
-import time
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, let_pass  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
@@ -28,11 +31,11 @@ KINDS = [
     "exit", "python",
 ]
 PYTHON = """
-import hashlib, json, sys, time
+import hashlib, json, mmap, os
 print("ready", flush=True)
-end, done = time.monotonic() + float(sys.argv[1]), 0
+stop, done = mmap.mmap(os.open(os.environ["GMT_TARGET_STOP"], os.O_RDONLY), 1, prot=mmap.PROT_READ), 0
 want = hashlib.sha256(json.dumps(sorted(str(i) for i in range(2000))).encode()).hexdigest()
-while time.monotonic() < end:
+while not stop[0]:
     got = hashlib.sha256(json.dumps(sorted(str(i) for i in range(2000))).encode()).hexdigest()
     assert got == want
     done += 1
@@ -88,35 +91,43 @@ class Injection:
         self.kill_after = self.random.random() * 0.02 if self.random.random() < 0.1 else None
 
     def start(self):
-        seconds = "0.6" if self.kind != "exit" else f"{self.random.random() * 0.03:.4f}"
+        seconds = "3600" if self.kind != "exit" else f"{self.random.random() * 0.03:.4f}"
         command = (
-            ["/usr/bin/python3", "-c", PYTHON, seconds]
+            ["/usr/bin/python3", "-c", PYTHON]
             if self.kind == "python"
             else [self.folder / "target", self.kind, seconds]
         )
-        target = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.stop = tempfile.NamedTemporaryFile()
+        self.stop.write(b"\0")
+        self.stop.flush()
+        target = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "GMT_TARGET_STOP": self.stop.name})
         if target.stdout.readline() != "ready\n":
             raise Failure("the process did not start")
         return target
 
     def inject(self, pid):
         command = [self.folder / "inject_tool", "--pid", str(pid), "--library",
-                   self.folder / "probe.so", "--options", "hello", "--end-at", str(self.end_at)]
+                   self.folder / "probe.so", "--options", "hello", "--end-at", str(self.end_at),
+                   "--search", "60000", "--call", "60000"]
         tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.kill_after is not None:
-            time.sleep(self.kill_after)
+            let_pass(self.kill_after)
             subprocess.run(["pkill", "-KILL", "-P", str(tool.pid)], check=False)  # the child that works
-        out, err = tool.communicate(timeout=60)
+        out, err = tool.communicate(timeout=HANG_S)
         self.was_reached = f"ended at stage {self.end_at}\n" in err
         return tool.returncode, out, err
 
     def run(self):
         target = self.start()
         try:
-            time.sleep(self.random.random() * (0.01 if self.kind == "exit" else 0.1))
+            let_pass(self.random.random() * (0.01 if self.kind == "exit" else 0.1))
             code, out, err = self.inject(target.pid)
             self.look(target, code, out, err)
-            target.wait(timeout=60)  # a guard against hanging
+            self.stop.seek(0)
+            self.stop.write(b"\1")
+            self.stop.flush()
+            target.wait(timeout=HANG_S)
             # Not communicate(), which loses what readline() has read ahead.
             out, err = target.stdout.read(), target.stderr.read()
         except subprocess.TimeoutExpired:

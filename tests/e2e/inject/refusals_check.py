@@ -17,10 +17,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import cases
 from cases import Skipped
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, wait_for  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
@@ -47,12 +49,12 @@ class Rig(cases.Rig):
     def attach(self, pid, *options, **more):
         return subprocess.run(
             [self.program, "attach", str(pid), "-o", str(self.folder / "run.gmt"), *options],
-            capture_output=True, text=True, timeout=60, check=False, **more
+            capture_output=True, text=True, timeout=HANG_S, check=False, **more
         )
 
     def check(self, pid, **more):
         return subprocess.run([self.program, "attach", "--check", str(pid)], capture_output=True,
-                              text=True, timeout=60, check=False, **more)
+                              text=True, timeout=HANG_S, check=False, **more)
 
     def refused(self, pid, words, **more):
         done = self.attach(pid, **more)
@@ -73,19 +75,26 @@ class Rig(cases.Rig):
             if "waiting for the next GPU call" in line:
                 break
         attach.send_signal(signal.SIGINT)
-        _, rest = attach.communicate(timeout=60)
+        _, rest = attach.communicate(timeout=HANG_S)
         assert attach.returncode == 1 and "interrupted" in rest, said + rest
 
     def inject(self, pid, *options, **more):
         return subprocess.run([self.tool, "--pid", str(pid), "--library", self.probe, *options],
-                              capture_output=True, text=True, timeout=60, check=False, **more)
+                              capture_output=True, text=True, timeout=HANG_S, check=False, **more)
+
+
+def state_of(pid):
+    return re.search(r"^State:\t(\w)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M).group(1)
 
 
 def is_alive(process, state="S"):
-    time.sleep(0.05)
-    assert process.poll() is None, f"it has ended: {process.returncode}"
-    found = re.search(r"^State:\t(\w)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
-    assert found.group(1) == state, found.group(0)
+    """It has come to wait again, as before, or stands."""
+
+    def is_in_it():
+        assert process.poll() is None, f"it has ended: {process.returncode}"
+        return state_of(process.pid) == state
+
+    wait_for(lambda: f"state {state}, but {state_of(process.pid)}", is_in_it)
 
 
 def as_nobody():
@@ -111,12 +120,14 @@ def no_number(rig):
 
 def a_thread(rig):
     process = rig.refuser("leaderless")
+    wait_for("its first thread's end", lambda: state_of(process.pid) == "Z")
     tasks = [int(t) for t in os.listdir(f"/proc/{process.pid}/task") if int(t) != process.pid]
     rig.refused(tasks[0], f"(?s)thread of process {process.pid}.*gpumemtrace attach {process.pid}")
 
 
 def first_thread_gone(rig):
     process = rig.refuser("leaderless")
+    wait_for("its first thread's end", lambda: state_of(process.pid) == "Z")
     rig.refused(process.pid, "first thread has ended")
     assert process.poll() is None
 
@@ -135,7 +146,7 @@ def kernel_thread(rig):
 def stopped(rig):
     process = rig.refuser("plain")
     process.send_signal(signal.SIGSTOP)
-    time.sleep(0.05)
+    is_alive(process, "T")
     rig.refused(process.pid, f"(?s)stopped by a signal.*kill -CONT {process.pid}")
     is_alive(process, "T")
     process.send_signal(signal.SIGCONT)
@@ -144,6 +155,7 @@ def stopped(rig):
 
 def uninterruptible(rig):
     process = rig.refuser("vfork")
+    is_alive(process, "D")
     rig.refused(process.pid, "state D")
 
 
@@ -248,7 +260,7 @@ def start_allocator(rig, *words, flags=()):
 def goes_on(process):
     """It allocates still: what lies in the pipe is taken, and then more comes."""
     for _ in range(3):
-        assert select.select([process.stdout], [], [], 60)[0], "it allocates no more"
+        assert select.select([process.stdout], [], [], HANG_S)[0], "it allocates no more"
         os.read(process.stdout.fileno(), 1 << 20)
 
 
@@ -320,7 +332,8 @@ def unreadable_filter(rig):
 
 def strict_seccomp(rig):
     process = rig.refuser("strict")
-    time.sleep(0.05)
+    status = pathlib.Path(f"/proc/{process.pid}/status")
+    wait_for("strict seccomp", lambda: "Seccomp:\t1\n" in status.read_text())
     rig.refused(process.pid, "strict seccomp")
     is_alive(process)
 
@@ -378,26 +391,55 @@ def static_thread_locals_used_up(rig):
     is_alive(process)
 
 
+class LongCall:
+    """A call of the library that goes on until end()."""
+
+    def __init__(self, rig):
+        self.fifo = rig.folder / "fifo"
+        self.options = ("--options", f"wait={self.fifo}")
+        os.mkfifo(self.fifo)
+
+    def wait_begun(self):
+        def is_read():
+            try:
+                self.writer = os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                return False
+            return True
+
+        wait_for("the call", is_read)
+
+    def end(self):
+        os.close(self.writer)
+        self.fifo.unlink()
+
+
 def slow_call(rig):
-    process = rig.refuser("plain")
-    done = rig.inject(process.pid, "--options", "sleep=2", "--call", "300")
-    assert done.returncode == 1 and "goes on by itself" in done.stderr, done
+    for patience_ms in (300, 3000, 30000):  # in which the call has to begin
+        process, call = rig.refuser("plain"), LongCall(rig)
+        done = rig.inject(process.pid, *call.options, "--call", str(patience_ms))
+        assert done.returncode == 1 and "goes on by itself" in done.stderr, done
+        call.wait_begun()
+        if "sleeping in system call" in done.stderr:
+            break
+        call.end()
     assert "sleeping in system call" in done.stderr, done.stderr
     is_alive(process)
-    time.sleep(4)
-    done = rig.inject(process.pid)
-    assert done.returncode == 0 and "call 2" in done.stdout, done
+    call.end()
+    is_alive(process)
+    wait_for("the next call", lambda: "call 2" in rig.inject(process.pid).stdout)
     is_alive(process)
 
 
 def two_at_once(rig):
-    process = rig.refuser("plain")
-    command = [rig.tool, "--pid", str(process.pid), "--library", rig.probe]
-    first = subprocess.Popen([*command, "--options", "sleep=1"], stdout=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    process, call = rig.refuser("plain"), LongCall(rig)
+    first = subprocess.Popen([rig.tool, "--pid", str(process.pid), "--library", rig.probe, *call.options,
+                              "--call", str(HANG_S * 1000)], stdout=subprocess.PIPE, text=True)
+    call.wait_begun()
     done = rig.inject(process.pid)
     assert done.returncode == 1 and "another attach is at work" in done.stderr, done
-    assert first.wait(timeout=60) == 0
+    call.end()
+    assert first.wait(timeout=HANG_S) == 0
     is_alive(process)
 
 

@@ -69,7 +69,7 @@ static void allow_only(int enough) {
 #endif
 
 static void* live_on(void* arg) {
-  usleep(200000);
+  pthread_join(*(pthread_t*)arg, NULL); /* the first thread's end */
   ready();
   for (;;) pause();
   return arg;
@@ -93,8 +93,9 @@ int main(int argc, char** argv) {
   }
 #endif
   if (strcmp(what, "leaderless") == 0) {
-    pthread_t thread;
-    pthread_create(&thread, NULL, live_on, NULL);
+    static pthread_t thread, first;
+    first = pthread_self();
+    pthread_create(&thread, NULL, live_on, &first);
     pthread_exit(NULL);
   }
   if (strcmp(what, "vfork") == 0 && vfork() == 0) {
@@ -105,7 +106,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "zombie") == 0) {
     const pid_t child = fork();
     if (child == 0) _exit(0);
-    usleep(50000);
+    siginfo_t ended;
+    waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
     char line[32];
     const int size = snprintf(line, sizeof(line), "ready %d\n", (int)child);
     if (write(STDOUT_FILENO, line, (size_t)size) != size) return 3;
