@@ -12,14 +12,13 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as recording_rig  # noqa: E402
+from waiting import HANG_S, wait_for  # noqa: E402
 
-PATIENCE = 60
 MIB = 1 << 20
 
 
@@ -38,14 +37,16 @@ class Told:
         assert self.process.stdout.readline().startswith("ready "), "it did not begin"
         self.ask = [rig.program, "status", str(self.pid)]
         self.environment = {k: v for k, v in environment.items() if k != "LD_PRELOAD"}
-        deadline = time.monotonic() + PATIENCE
-        while not self.collector_answers():
-            assert time.monotonic() < deadline, "nobody records it"
-            time.sleep(0.02)
+        wait_for("its collector", self.collector_answers)
 
     def collector_answers(self):
         done = subprocess.run(self.ask, env=self.environment, capture_output=True, check=False)
         return done.returncode == 0
+
+    def backlog(self):
+        """Events that its collector has not read yet."""
+        done = subprocess.run([*self.ask, "--json"], env=self.environment, capture_output=True, check=True)
+        return json.loads(done.stdout)["losses"]["backlog"]
 
     @property
     def pid(self):
@@ -55,10 +56,7 @@ class Told:
         """With its collector, which completes the recording and goes."""
         self.process.kill()
         self.process.wait()
-        deadline = time.monotonic() + PATIENCE
-        while self.collector_answers():
-            assert time.monotonic() < deadline, "its collector stays"
-            time.sleep(0.02)
+        wait_for("its collector's end", lambda: not self.collector_answers())
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
@@ -67,7 +65,7 @@ class Told:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(timeout=PATIENCE)
+        self.process.wait(timeout=HANG_S)
 
 
 @contextlib.contextmanager
@@ -91,17 +89,19 @@ class Door:
         assert self.url.startswith("http://127.0.0.1:"), self.url
 
     def ask(self, question):
-        with urllib.request.urlopen(f"{self.url}api/{question}", timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(f"{self.url}api/{question}", timeout=HANG_S) as answer:
             return json.loads(answer.read())
 
     def until(self, question, holds):
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        answer = {}
+
+        def holds_now():
+            nonlocal answer
             answer = self.ask(question)
-            if holds(answer):
-                return answer
-            assert time.monotonic() < deadline, json.dumps(answer)[:3000]
-            time.sleep(0.02)
+            return holds(answer)
+
+        wait_for(lambda: json.dumps(answer)[:3000], holds_now)
+        return answer
 
     def until_held(self, held, file=0):
         def holds(meta):
@@ -117,13 +117,13 @@ def door(rig, folder, *words):
         yield view
     finally:
         view.process.send_signal(signal.SIGTERM)
-        view.process.wait(timeout=PATIENCE)
+        view.process.wait(timeout=HANG_S)
 
 
 def refused(rig, folder, *words, code=1):
     done = subprocess.run(
         [rig.program, "view", "--no-browser", *map(str, words)], env=rig.environment(folder, {}),
-        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
     )
     assert done.returncode == code, f"{done.returncode}: {done.stderr}"
     return done.stderr
@@ -177,11 +177,13 @@ def each_answer_is_of_its_moment(rig, folder):
 def recording_in_parts_is_followed_over_their_change(rig, folder):
     with told(rig, folder, options=",max_size=16MiB") as program, door(rig, folder, program.pid) as view:
         program.say(f"take {MIB}")
-        for _ in range(30):
+
+        def next_part():
             program.say("pass 20000 4096")
-            if list(folder.glob("run.part-*.gmt")):
-                break
-        assert list(folder.glob("run.part-*.gmt")), "no part has ended"
+            wait_for("the collector to have read that", lambda: program.backlog() == 0)
+            return list(folder.glob("run.part-*.gmt"))
+
+        wait_for("the end of a part", next_part)
         program.say(f"take {2 * MIB}")
         file = view.until_held(3 * MIB)
         assert not file["losses"], file["losses"]
@@ -217,7 +219,7 @@ def another_collector_is_followed(rig, folder):
             assert file["live"]["window"] > 0, file["live"]
         finally:
             program.end()
-            collect.wait(timeout=PATIENCE)
+            collect.wait(timeout=HANG_S)
 
 
 def questions_are_checked_as_ever(rig, folder):

@@ -4,24 +4,18 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import struct
 import subprocess
-import time
+import sys
 import urllib.parse
 
-# How long to wait for what must come; never a measure of speed.
-HANG_S = 120
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, wait_for  # noqa: E402
+
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/\n")
-
-
-def until(condition, what):
-    """Waits until it is so."""
-    end = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < end, f"in vain waited until {what}"
-        time.sleep(0.02)
 
 
 class Viewing:
@@ -83,7 +77,7 @@ class Viewing:
         return self.answer("progress")["files"]
 
     def wait_ready(self):
-        until(lambda: all(file["state"] in ("ready", "failed") for file in self.files()), "all files are loaded")
+        wait_for("all files", lambda: all(file["state"] in ("ready", "failed") for file in self.files()))
         return self.files()
 
     def page(self):
