@@ -9,15 +9,15 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from rig import MIB, main_of_cases  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT = 300 * MIB
 PAGE = 2 * MIB
-PROMPT_S = 20
+FOR_LONG = 2_000_000  # ms, of a process that is killed before
 
 
 def environment(folder, **more):
@@ -42,6 +42,13 @@ def check_sum(ledger):
         assert total == device["driver_used_bytes"], device
 
 
+def wait_for_use(recording, used_bytes):
+    """Until the driver was asked when that much was in use."""
+    wait_for(f"a reading of {used_bytes}", lambda: any(
+        event["kind"] == "sample" and event["source"] == "nvml" and event["used_bytes"] == used_bytes
+        for event in recording.events_so_far()), pause_s=0.1)
+
+
 def check_all_holders(ledger, said):
     """Every row against what the program measured around its own calls."""
     check_sum(ledger)
@@ -59,8 +66,9 @@ def check_all_holders(ledger, said):
 
 
 def rows_are_what_the_program_measured(rig, folder):
-    recording = rig.run(folder, [rig.python, HERE / "all_holders.py", 2.5], **environment(folder))
-    said = recording.result()
+    with rig.running(folder, [rig.python, HERE / "all_holders.py"], **environment(folder)) as recording:
+        said = recording.said  # and it ends in all of it, at once: the driver has to have been asked before
+        wait_for_use(recording, said["used"])
     ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
     assert ledger["source"] == "nvml" and ledger["unexplained_bytes"] == 0, ledger
     assert ledger["driver_used_bytes"] == said["used"], (ledger, said)
@@ -69,7 +77,7 @@ def rows_are_what_the_program_measured(rig, folder):
 
 def other_processes_have_rows_of_their_own(rig, folder):
     where = environment(folder)
-    other = subprocess.Popen(rig.simulated(hold(rig, 30000, "0:512")), stdout=subprocess.PIPE, text=True,
+    other = subprocess.Popen(rig.simulated(hold(rig, FOR_LONG, "0:512")), stdout=subprocess.PIPE, text=True,
                              env=rig.environment(folder, where))
     try:
         other_pid = json.loads(other.stdout.readline())["pid"]
@@ -90,18 +98,20 @@ def running_process_is_asked_by_its_number(rig, folder):
     where = rig.environment(folder, environment(folder))
     traced = subprocess.Popen(
         [rig.program, "run", "--quiet", "-o", str(folder / "run.gmt"), "--",
-         *rig.simulated([rig.python, HERE / "all_holders.py", 15])],
-        stdout=subprocess.PIPE, text=True, env=where, cwd=folder)
+         *rig.simulated([rig.python, HERE / "all_holders.py"])],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=where, cwd=folder)
     said = json.loads(traced.stdout.readline())
-    deadline = time.monotonic() + PROMPT_S
-    while True:
+    ledger = done = None
+
+    def is_all_known():
+        nonlocal ledger, done
         done = subprocess.run([rig.program, "ledger", "--json", str(said["pid"])], capture_output=True,
                               text=True, env=where, check=False)
         ledger = json.loads(done.stdout) if done.returncode == 0 else {}
-        if ledger.get("driver_used_bytes") == said["used"] and ledger["unexplained_bytes"] == 0:
-            break
-        assert time.monotonic() < deadline, (done.stderr, ledger, said)
-        time.sleep(0.3)
+        return ledger.get("driver_used_bytes") == said["used"] and ledger["unexplained_bytes"] == 0
+
+    wait_for(lambda: (done.stderr, ledger, said), is_all_known, pause_s=0.3)
+    traced.stdin.close()
     assert ledger["live"], ledger
     check_all_holders(ledger, said)
     assert traced.wait() == 0
@@ -133,8 +143,9 @@ def without_any_reading_it_is_at_least_what_is_recorded(rig, folder):
 def memory_that_no_call_of_ours_takes_is_unexplained(rig, folder):
     """What NVML says rises from its fifth answer on, and nobody allocated."""
     (folder / "script").write_text("device 0 used=1G\ndevice 0 from=5 used=3G\n")
-    recording = rig.run(folder, hold(rig, 6000, "0:100"),
-                        **environment(folder, SIMCUDA_NVML=str(folder / "script")))
+    with rig.running(folder, hold(rig, "input", "0:100"),
+                     **environment(folder, SIMCUDA_NVML=str(folder / "script"))) as recording:
+        wait_for_use(recording, 3 << 30)
     ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
     check_sum(ledger)
     assert ledger["unexplained_bytes"] == 3 * 1024 * MIB - 100 * MIB - CONTEXT, ledger

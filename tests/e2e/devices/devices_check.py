@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
-from rig import MIB, ROOT, Recording, Rig, find_python, run_cases  # noqa: E402
+from rig import MIB, ROOT, Rig, find_python, run_cases  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 GIB = 1 << 30
 
@@ -96,7 +97,7 @@ def devices_are_those_that_cuda_names_whatever_their_order(rig, folder):
 
 def memory_of_other_processes_is_seen_with_their_names(rig, folder):
     environment = shared(folder)
-    other = subprocess.Popen(rig.simulated(hold(rig, 30000, "1:512")), stdout=subprocess.PIPE, text=True,
+    other = subprocess.Popen(rig.simulated(hold(rig, "input", "1:512")), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                              env=rig.environment(folder, clean(environment)))
     try:
         other_pid = json.loads(other.stdout.readline())["pid"]
@@ -112,20 +113,27 @@ def memory_of_other_processes_is_seen_with_their_names(rig, folder):
 
 def process_that_comes_and_goes_is_a_sample_each_time(rig, folder):
     environment = shared(folder)
-    traced = subprocess.Popen(
-        [rig.program, "run", "-o", str(folder / "run.gmt"), "--", *rig.simulated(hold(rig, 7000, "0:100"))],
-        stdout=subprocess.PIPE, text=True, env=rig.environment(folder, clean(environment)), cwd=folder)
-    traced.stdout.readline()
-    other = subprocess.run(rig.simulated(hold(rig, 2500, "0:512")), capture_output=True, text=True, check=True,
-                           env=rig.environment(folder, environment))
-    other_pid = json.loads(other.stdout)["pid"]
-    assert traced.wait() == 0
-    recording = Recording(rig, folder, None)
-    seen = [other_pid in holds_of(s) for s in samples(recording, 0)]
+    with rig.running(folder, hold(rig, "input", "0:100"), **clean(environment)) as recording:
+        other = subprocess.Popen(rig.simulated(hold(rig, "input", "0:512")), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=rig.environment(folder, environment))
+        other_pid = json.loads(other.stdout.readline())["pid"]
+
+        def is_there():
+            readings = [e for e in recording.events_so_far() if e["kind"] == "sample" and e["source"] == "nvml"]
+            return bool(readings) and other_pid in holds_of(readings[-1])
+
+        wait_for("a reading with the other process", is_there, pause_s=0.1)
+        other.stdin.close()
+        assert other.wait() == 0
+        wait_for("a reading without it", lambda: not is_there(), pause_s=0.1)
+    assert recording.done.returncode == 0, recording.done
+    readings = samples(recording, 0)
+    seen = [other_pid in holds_of(s) for s in readings]
     changes = [b for a, b in zip([None] + seen, seen) if a != b]
     assert changes in ([False, True, False], [True, False]), seen
-    # A second passes between two readings: those that tell nothing new are not in the file.
-    assert len(seen) <= len(changes) + 1, seen
+    # Readings that tell nothing new are not in the file, but for that at the end.
+    told = [(s["used_bytes"], holds_of(s)) for s in readings]
+    assert sum(a == b for a, b in zip(told, told[1:])) <= 1, told
 
 
 def absent_nvml_is_said_and_the_program_own_question_is_used(rig, folder):
@@ -164,9 +172,11 @@ def nvml_is_found_beside_the_driver_or_where_the_variable_says(rig, folder):
 
 
 def slow_nvml_delays_neither_program_nor_recording(rig, folder):
-    """While one answer takes half a second, more calls are made than a small ring holds."""
-    environment = scripted(folder, "latency * 500ms", GPUMEMTRACE="ring=1MiB")
-    recording = rig.run(folder, rig.driver_alloc("--threads", "2", "--count", "6000"), **clean(environment))
+    """While one answer is waited for, more calls are made than a small ring holds; slowly enough for any reader that
+    does not wait for it as well."""
+    environment = scripted(folder, "latency * 20s", GPUMEMTRACE="ring=1MiB")
+    command = rig.driver_alloc("--threads", "2", "--count", "6000", "--pause", "200")
+    recording = rig.run(folder, command, **clean(environment))
     recording.check_whole()
     recording.check_against_the_device()
 
@@ -216,8 +226,9 @@ def instance_of_a_device_has_its_own_memory(rig, folder):
 def refused_allocation_has_a_sample_of_that_moment(rig, folder):
     environment = scripted(folder, "device 0 process=4000001:20G",
                            SIMCUDA_FAIL="cuMemAlloc_v2:2=2")
-    done = rig.run(folder, hold(rig, 3000, "0:100"), **clean(environment))
-    snapshots = [e for e in done.events() if e["kind"] == "live_set" and e["reason"] == "oom"]
+    with rig.running(folder, hold(rig, "input", "0:100"), **clean(environment)) as recording:
+        wait_for("a first reading", lambda: any(e["kind"] == "sample" for e in recording.events_so_far()), pause_s=0.1)
+    snapshots = [e for e in recording.events() if e["kind"] == "live_set" and e["reason"] == "oom"]
     assert len(snapshots) == 1, snapshots
     sample = snapshots[0]["samples"][0]
     assert sample["source"] == "nvml" and holds_of(sample)[4000001] == 20 * GIB, sample

@@ -1,10 +1,10 @@
 // Holds memory on some devices for a while, and says what CUDA calls them.
 //
-// Usage: hold MILLISECONDS DEVICE:MIB...     each device by its number in this process
+// Usage: hold MILLISECONDS|input DEVICE:MIB...     each device by its number in this process
 //        hold --ask MILLISECONDS DEVICE:MIB...   asks how much memory is free, too
 // Prints {"pid":..,"devices":[{"index":..,"uuid":"..","pci_bus_id":".."}]} when all of it is held.
-// Takes a second allocation of the same size half way, which it frees at once. Exit code 1 when a
-// call of CUDA failed.
+// Takes a second allocation of the same size half way, or when its input ends, which it frees at once.
+// Exit code 1 when a call of CUDA failed.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   const bool ask = next < argc && std::strcmp(argv[next], "--ask") == 0;
   if (ask) ++next;
   if (argc - next < 2) return 2;
+  const bool is_told = std::strcmp(argv[next], "input") == 0;
   const auto half = static_cast<useconds_t>(std::atoi(argv[next++]) * 500);
   std::vector<Held> all;
   for (; next < argc; ++next) {
@@ -68,6 +69,8 @@ int main(int argc, char** argv) {
   for (const Held& held : all) works = works && Describe(held, &held == &all.front());
   std::printf("]}\n");
   std::fflush(stdout);
+  while (is_told && std::getchar() != EOF) {
+  }
   usleep(half);
   for (const Held& held : all) works = works && Take(held, false);
   usleep(half);

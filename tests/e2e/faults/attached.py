@@ -15,14 +15,17 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import wait_for  # noqa: E402
 
 CHURN = 600  # allocations that a process makes as soon as it is attached to, all freed (use_gpu.h)
 # Parts of 0.2 s, of which none is old enough to go: what they count must add up.
 LIMITS = ["--max-size", "64MiB", "--max-time", "120s", "--rotate", "600"]
 LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
-WAITS = 60  # seconds: a guard against hanging
 STAYS = 0.05  # seconds from the beginning of a recording to its end, where there are to be several
 TO_THE_END = 600
 
@@ -142,7 +145,7 @@ class Attacher:
         try:
             while not self.stopped.is_set():
                 self.look()
-                time.sleep(0.005)
+                self.stopped.wait(0.005)
         except Exception as error:  # noqa: BLE001  told by who asks for the result
             self.problem = error
 
@@ -194,15 +197,13 @@ class Attacher:
 
     def wait(self):
         """Until every attach has come to its end, as its process has."""
-        deadline = time.monotonic() + WAITS
-        while self.attaches or any(self.place.wants.iterdir()):
+
+        def has_ended():
             if self.problem is not None:
                 raise self.problem
-            said = [attach.said() for attach in self.attaches]
-            assert time.monotonic() < deadline, f"never ended: {said}"
-            time.sleep(0.01)
-        if self.problem is not None:
-            raise self.problem
+            return not self.attaches and not any(self.place.wants.iterdir())
+
+        wait_for(lambda: f"the end of attaches: {[attach.said() for attach in list(self.attaches)]}", has_ended)
 
     def close(self):
         self.stopped.set()

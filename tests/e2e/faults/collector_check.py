@@ -9,13 +9,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import struct
 
 import attached
-from place import Place, Skipped, collectors_of, kill_and_wait, whole
+from place import Place, Skipped, collectors_of, whole
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import truth  # noqa: E402  (what the device was asked)
+from waiting import HANG_S, kill_and_wait, let_pass, wait_for  # noqa: E402
+
+TAIL = 4096  # session/layout.h, Control
+SMALL_RING = 1024  # slots
 
 
 def live_set(events):
@@ -41,15 +45,26 @@ def with_a_program_that_stops(place, wrap, meanwhile):
     ) as process:
         stat = pathlib.Path(f"/proc/{process.pid}/stat")
         try:
-            place.wait("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
-            place.wait("a recording", lambda: [p for p in place.recordings() if p.stat().st_size])
+            wait_for("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+            wait_for("a recording", lambda: [p for p in place.recordings() if p.stat().st_size])
             (collector,) = collectors_of(place)
             meanwhile(collector)
         finally:  # nobody waits for one that stands still
             os.kill(process.pid, signal.SIGCONT)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 5, (process.returncode, err)
     return err
+
+
+def tail_of(place):
+    """How many events its program has written; 0 where the session has gone."""
+    try:
+        (session,) = place.session_files()
+        with open(session, "rb") as file:
+            file.seek(TAIL)
+            return struct.unpack("=Q", file.read(8))[0]
+    except (OSError, ValueError):
+        return 0
 
 
 def collector_that_is_stopped_again_and_again(rig, folder):
@@ -64,7 +79,7 @@ def collector_that_is_stopped_again_and_again(rig, folder):
     if rig.attaches:
         command = place.command("processes", "hold")
     environment = {**os.environ, **place.preloaded()}
-    environment |= place.traced_environment("stacks=none,ring=64KiB,exit_wait=10s")
+    environment |= place.traced_environment(f"stacks=none,ring={SMALL_RING * 64},exit_wait=10s")
     environment |= {
         "SIMCUDA_LOG": str(folder / "log"),
         "SIMCUDA_MEMORY": "1000G",
@@ -72,14 +87,18 @@ def collector_that_is_stopped_again_and_again(rig, folder):
     with subprocess.Popen(
         command, env=environment, cwd=place.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:
-        place.wait("a collector", lambda: collectors_of(place) or process.poll() is not None)
+        wait_for("a collector", lambda: collectors_of(place) or process.poll() is not None)
         for collector in collectors_of(place):
+            os.kill(collector, signal.SIGSTOP)
+            goal = tail_of(place) + 3 * SMALL_RING
+            wait_for("three laps", lambda: process.poll() is not None or tail_of(place) >= goal)
+            os.kill(collector, signal.SIGCONT)
             while process.poll() is None and place.session_files():
                 os.kill(collector, signal.SIGSTOP)
-                time.sleep(choose.random() * 0.05)
+                let_pass(choose.random() * 0.05)
                 os.kill(collector, signal.SIGCONT)
-                time.sleep(choose.random() * 0.05)
-        _, err = process.communicate(timeout=120)
+                let_pass(choose.random() * 0.05)
+        _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == (5 if rig.attaches else 0), err
     place.wait_for_collectors()
     (path,) = place.recordings()
@@ -111,16 +130,16 @@ def session_that_is_deleted(rig, folder):
     with subprocess.Popen(
         command, env=environment, cwd=place.work, stderr=subprocess.DEVNULL
     ) as process:
-        place.wait("a session", place.session_files)
+        wait_for("a session", place.session_files)
         if rig.attaches:
-            place.wait("an attach", lambda: place.attacher.begun)
+            wait_for("an attach", lambda: place.attacher.begun)
         if rig.mode == "reattached":  # lest it is deleted between two recordings
             place.stays = attached.TO_THE_END
-            place.wait("one that stays", place.attacher.stays)
+            wait_for("one that stays", place.attacher.stays)
         place.session_files()[0].unlink()
-        assert process.wait(timeout=120) == 5
+        assert process.wait(timeout=HANG_S) == 5
     # A part that ends is whole, too, for the moment until the next one has its name.
-    ends = place.wait("the snapshot at the end", lambda: [
+    ends = wait_for("the snapshot at the end", lambda: [
         s for p in place.recordings() if whole(place, p) for s in place.info(p)["snapshots"] if s["name"] == "exit"])
     assert [s["allocations"] for s in ends] == [1], ends
 
@@ -221,7 +240,7 @@ def reader_of_stderr_that_is_stuck(rig, folder):
     environment = {**os.environ, **place.preloaded(), **place.traced_environment()}
     done = subprocess.run(
         command, env=environment, cwd=place.work, stderr=write,
-        check=False, timeout=60,
+        check=False, timeout=HANG_S,
     )
     os.close(write)
     os.close(read)

@@ -8,12 +8,13 @@ import json
 import os
 import pathlib
 import re
-import select
-import signal
 import subprocess
-import time
+import sys
 
 import attached
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
+from waiting import HANG_S, wait_for  # noqa: E402
 
 
 class Skipped(Exception):
@@ -74,16 +75,8 @@ class Place:
             command = ["env", f"LD_PRELOAD={preload}", *command]
         return subprocess.run(
             [*wrap, *command], env=environment, cwd=self.work, capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=HANG_S, check=False,
         )
-
-    def wait(self, what, done, seconds=60):
-        """What done() says once it says something."""
-        deadline = time.monotonic() + seconds
-        while not (said := done()):
-            assert time.monotonic() < deadline, f"never came: {what}"
-            time.sleep(0.01)
-        return said
 
     def session_files(self):
         return sorted(self.sessions.glob("*.session"))
@@ -93,12 +86,9 @@ class Place:
             self.attacher.wait()
         if self.rig.mode == "reattached":
             self.sweep()
-        try:
-            self.wait("the end of every collector", lambda: not self.session_files())
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {self.states()}") from None
+        wait_for(lambda: f"the end of every collector: {self.states()}", lambda: not self.session_files())
         # The name of a session goes before that of its socket.
-        self.wait("an empty directory of sessions", lambda: not list(self.sessions.iterdir()))
+        wait_for("an empty directory of sessions", lambda: not list(self.sessions.iterdir()))
 
     def states(self):
         """{session: state}"""
@@ -112,7 +102,7 @@ class Place:
     def sweep(self):
         """A program that becomes another one by exec leaves a session: an empty one to the next
         collector that starts here, one that was let go at that very moment to `collect`."""
-        time.sleep(0.1)  # for those that are about to end
+        wait_for("the end of collectors", lambda: "recording" not in self.states().values())
         for number, (path, state) in enumerate(self.states().items()):
             if state == "orphaned":
                 self.collect(path, f"collected.{number}.gmt")
@@ -275,15 +265,3 @@ def collectors_of(place):
         except OSError:
             continue
     return found
-
-
-def kill_and_wait(pid):
-    """Until all its threads have ended, and with them its locks."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    os.kill(pid, signal.SIGKILL)
-    ended, _, _ = select.select([pidfd], [], [], 20)
-    os.close(pidfd)
-    assert ended, f"process {pid} does not die"

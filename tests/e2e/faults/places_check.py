@@ -1,7 +1,8 @@
 """Places that are full, missing or not for writing.
 """
 
-from place import Place, Skipped, check_undisturbed, collectors_of, in_own_mounts, kill_and_wait, whole
+from place import Place, Skipped, check_undisturbed, collectors_of, in_own_mounts, whole
+from waiting import kill_and_wait, wait_for
 
 
 def shared_memory(rig, folder, mount, has_room=False):
@@ -19,7 +20,7 @@ def shared_memory(rig, folder, mount, has_room=False):
             place.check_that_it_was_refused("it has no session: there is no shared memory for it")
         place.check_recordings([])
         return
-    place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
+    wait_for("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
 
 
@@ -47,7 +48,7 @@ def session_directory_that_nobody_may_write_to(rig, folder):
         mount = f"mount -t tmpfs -o ro,mode=0700 tmpfs {place.sessions}"
         outcomes.append(place.run("processes", "use", traced=traced, wrap=in_own_mounts(mount)))
     check_undisturbed(*outcomes)
-    place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
+    wait_for("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
 
 
@@ -102,7 +103,7 @@ def output_directory_that_is_full(rig, folder):
         place.attach_wrap, place.attach_codes, wrap = wrap, (1,), ()
     done = place.run("processes", "use", wrap=wrap)
     assert done.returncode == 5, done
-    place.wait("its session", lambda: place.session_files())
+    wait_for("its session", lambda: place.session_files())
     for collector in collectors_of(place):
         kill_and_wait(collector)
     place.collect()

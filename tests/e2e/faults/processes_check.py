@@ -9,12 +9,13 @@ import sys
 
 import attached
 from place import Place, Skipped, both, check_undisturbed, whole
+from waiting import wait_for
 
 
 def daemon_whose_parents_have_gone(rig, folder):
     for way, allocations in (("daemon", [2]), ("daemon-late", [1, 2])):
         done, place = both(rig, folder / way, "processes", way)
-        place.wait("the daemon's work", lambda p=place: (p.work / "done").exists())
+        wait_for("the daemon's work", lambda p=place: (p.work / "done").exists())
         place.wait_for_collectors()
         place.check_recordings(allocations)
 
@@ -54,7 +55,7 @@ def first_process_of_a_pid_namespace(rig, folder):
     # finishing the recording and removing the session, which the next one to start then does. One that
     # was started by who attaches is not in it, and ends a moment later.
     if rig.attaches:
-        place.wait("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
+        wait_for("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
 
 

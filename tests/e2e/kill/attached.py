@@ -11,9 +11,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import windows
+from waiting import HANG_S, let_pass, wait_for
 
 LIMITS = ("--max-size", "16MiB", "--rotate", "128", "--max-time", "60s")  # parts of 128 KiB
 THREADS = 2
@@ -21,7 +21,7 @@ ATTACH_WANTED, ATTACH_NOW = 4096 + 2436, 4096 + 2440  # session/layout.h, Contro
 
 # subscribe(TOP or LEAKS, every 100 ms), then read for ever, or never.
 CLIENT = """
-import socket, sys, time
+import signal, socket, sys
 path, what, reads = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "reads"
 client = socket.socket(socket.AF_UNIX)
 client.connect(path)
@@ -29,7 +29,7 @@ wish = bytes([0x08, what, 0x10, 100])
 request = bytes([0x08, 1, 0x10, 1, 0x3A, len(wish)]) + wish
 client.sendall(len(request).to_bytes(4, "little") + request)
 print("asked", flush=True)
-while client.recv(65536) if reads else not time.sleep(1):
+while client.recv(65536) if reads else not signal.pause():
     pass
 """
 
@@ -47,7 +47,7 @@ class Scene:
         pause = ("--pause", 100) if self.is_brought else ()
         trial.start("--count", 100000000, "--live", 200, *pause, preload=not self.is_brought)
         log = trial.folder / "log"
-        trial.wait("a call", lambda: log.exists() and log.stat().st_size if self.is_brought else trial.session())
+        wait_for("a call", lambda: log.exists() and log.stat().st_size if self.is_brought else trial.session())
 
     @property
     def pid(self):
@@ -106,16 +106,16 @@ class Scene:
 
     def attach_and_detach(self):
         """It works again, whatever was killed: as soon as the process has made its next call."""
-        deadline = time.monotonic() + 60
-        while True:
+        said = ""
+
+        def is_attached():
+            nonlocal said
             self.begin(watches=False)
-            said, _ = self.attacher.communicate(timeout=60)
-            if self.attacher.returncode == 0:
-                break
-            assert time.monotonic() < deadline, f"cannot be attached to any more: {said}"
-            self.detach()
-            time.sleep(0.01)
-        time.sleep(self.chance.uniform(0, 0.05))
+            said, _ = self.attacher.communicate(timeout=HANG_S)
+            return self.attacher.returncode == 0 or self.detach() and False
+
+        wait_for(lambda: f"an attach: {said}", is_attached)
+        let_pass(self.chance.uniform(0, 0.05))
         assert self.detach() and self.whole[-1] == f"run{self.count}.gmt", self.whole
 
 
@@ -150,7 +150,7 @@ def who_attaches_while_it_begins(scene):
 def clients_again_and_again(scene):
     for _ in range(5):
         scene.listen()
-        time.sleep(scene.chance.uniform(0, 0.06))
+        let_pass(scene.chance.uniform(0, 0.06))
         scene.trial.clients += scene.kill_clients()
     scene.kill_attacher()
     scene.detach()
@@ -181,21 +181,21 @@ WAYS = (
 
 def collect_what_waits(trial):
     """What is orphaned is collected; what else a dead process left goes with the next collector."""
-    trial.wait("the end of the collectors", lambda: not trial.processes())
+    wait_for("the end of the collectors", lambda: not trial.processes())
 
     def sessions():
         listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
         return [session for session in listed if session["path"].startswith(str(trial.sessions))]
 
     # Who was killed shows no environment to be known by, and has its locks until it is quite dead.
-    trial.wait("locks to go", lambda: all(session["state"] != "recording" for session in sessions()))
+    wait_for("locks to go", lambda: all(session["state"] != "recording" for session in sessions()))
     for session in sessions():
         if session["state"] == "orphaned":
             done = trial.verb("collect", session["path"], "-o", "collected.gmt")
             assert done.returncode == 0, done.stderr
     last = trial.start_another("--count", "1")
-    assert last.wait(timeout=60) == 0
-    trial.wait("its collector", lambda: not trial.processes())
+    assert last.wait(timeout=HANG_S) == 0
+    wait_for("its collector", lambda: not trial.processes())
     left = list(trial.sessions.iterdir())
     assert left == [], left
 
@@ -226,13 +226,13 @@ def attached(trial, chance, tally):
         scene.attach_and_detach()
         tally["rounds before"] += 1
     scene.begin(watches=chance.random() < 0.5)
-    time.sleep(chance.uniform(0, 0.1))
+    let_pass(chance.uniform(0, 0.1))
     scene.listen()
-    time.sleep(chance.uniform(0, 0.15))
+    let_pass(chance.uniform(0, 0.15))
     way(scene)
     trial.kill_target()
     trial.clients += scene.kill_clients()
-    scene.attacher.communicate(timeout=60)
+    scene.attacher.communicate(timeout=HANG_S)
     collect_what_waits(trial)
     check_recordings(trial, tally, scene.whole)
     tally[f"killed {way.__name__}"] += 1

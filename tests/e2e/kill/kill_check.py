@@ -27,11 +27,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 
 import attached
 import verdict
+from waiting import HANG_S, let_pass, wait_for
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
@@ -115,16 +115,10 @@ class Trial:
         self.target.kill()
         self.target.wait()
 
-    def wait(self, what, done, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not done():
-            assert time.monotonic() < deadline, f"never came: {what}"
-            time.sleep(0.002)
-
     def verb(self, *words):
         return subprocess.run(
             [self.program, *map(str, words)], env=self.environment, cwd=self.folder,
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=HANG_S, check=False,
         )
 
     def read(self, path):
@@ -156,7 +150,7 @@ def kill_the_target(trial, _):
 
 def kill_the_collector(trial, chance):
     trial.kill(trial.collectors())
-    time.sleep(chance.uniform(0, 0.03))
+    let_pass(chance.uniform(0, 0.03))
     trial.kill_target()
 
 
@@ -171,7 +165,7 @@ def take_over(trial, chance):
     """The collector dies, another takes over, then the target dies."""
     victims = trial.collectors()
     trial.kill(victims)
-    trial.wait("the collector's death", lambda: not set(victims) & set(trial.processes()))
+    wait_for("the collector's death", lambda: not set(victims) & set(trial.processes()))
     session = trial.session()
     if session is None:  # before the session, or its process had ended already
         trial.kill_target()
@@ -180,9 +174,9 @@ def take_over(trial, chance):
         [trial.program, "collect", str(session), "-o", "taken.gmt"], env=trial.environment,
         cwd=trial.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
-    time.sleep(chance.uniform(0, 0.15))
+    let_pass(chance.uniform(0, 0.15))
     trial.kill_target()
-    _, said = collecting.communicate(timeout=60)
+    _, said = collecting.communicate(timeout=HANG_S)
     # One that was only about to start when its like were killed may have been there first, or have
     # done it all.
     first = ("at work", "another collector", "No such file")
@@ -194,10 +188,10 @@ WAYS = (kill_the_target, kill_the_collector, kill_both, take_over)
 
 def wait_for_the_instant(trial, chance):
     if chance.random() < 0.3:  # while it starts
-        time.sleep(chance.uniform(0, 0.08))
+        let_pass(chance.uniform(0, 0.08))
         return
-    trial.wait("a session", trial.session)
-    time.sleep(chance.uniform(0, 0.12))
+    wait_for("a session", trial.session)
+    let_pass(chance.uniform(0, 0.12))
 
 
 # ---- What must hold afterwards ------------------------------------------------------------------
@@ -217,7 +211,7 @@ def collect_what_waits(trial):
             return False
         return all(s["state"] != "recording" for s in here)
 
-    trial.wait("the end of the collector", nothing_is_recording)
+    wait_for("the end of the collector", nothing_is_recording)
     for session in here:
         # Collected: it was killed between the end of the file and that of the session.
         assert session["state"] in ("orphaned", "collected"), session
@@ -274,17 +268,17 @@ def killed(trial, chance, tally):
 def stopped(trial, chance, tally):
     """A collector that stands still for several laps of the ring, while its process works."""
     trial.start("--count", 20000, "--leak", 5)
-    trial.wait("a collector", lambda: trial.word(COLLECTOR_PID, "=I") != 0)
-    time.sleep(chance.uniform(0, 0.02))
+    wait_for("a collector", lambda: trial.word(COLLECTOR_PID, "=I") != 0)
+    let_pass(chance.uniform(0, 0.02))
     trial.kill([trial.target.pid], signal.SIGSTOP)  # lest it ends before its collector is stopped
     collectors = trial.collectors()
     trial.kill(collectors, signal.SIGSTOP)
     trial.kill([trial.target.pid], signal.SIGCONT)
     goal = trial.word(TAIL, "=Q") + 3 * SMALL_RING
-    trial.wait("three laps", lambda: trial.word(TAIL, "=Q") >= goal)
+    wait_for("three laps", lambda: trial.word(TAIL, "=Q") >= goal)
     trial.kill(collectors, signal.SIGCONT)
-    assert trial.target.wait(60) == 0
-    trial.wait("the end of the collector", lambda: not trial.processes())
+    assert trial.target.wait(HANG_S) == 0
+    wait_for("the end of the collector", lambda: not trial.processes())
     check_nothing_is_left(trial)
     info, lines = trial.read(trial.folder / "run.gmt")
     lost = verdict.check_complete(trial.truth(), lines, info, 0)

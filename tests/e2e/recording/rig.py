@@ -47,6 +47,12 @@ class Recording:
         text = self.verb("cat", "--json", path or self.path)
         return [json.loads(line) for line in text.splitlines()]
 
+    def events_so_far(self):
+        """Of a recording that is being written."""
+        done = subprocess.run([self.rig.program, "cat", "--json", str(self.path)], capture_output=True, text=True,
+                              check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+
     def result(self):
         assert self.done.returncode == 0, f"{self.done.returncode}: {self.done.stderr[-2000:]}"
         return json.loads(self.done.stdout.strip().splitlines()[-1])
@@ -105,6 +111,24 @@ class Rig:
             timeout=300,
         )
         return Recording(self, folder, done)
+
+    @contextlib.contextmanager
+    def running(self, folder, command, options=(), **environment):
+        """Through `gpumemtrace run`, until the block ends, and with it the program's input. The recording's `said`
+        is what the program says first; its `done` is there afterwards."""
+        process = subprocess.Popen(
+            [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--", *self.simulated(command)],
+            env=self.environment(folder, environment), cwd=folder, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        recording = Recording(self, folder, None)
+        try:
+            recording.said = json.loads(process.stdout.readline())
+            yield recording
+            stdout, stderr = process.communicate(timeout=HANG_S)
+            recording.done = subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+        finally:
+            process.kill()
 
     def library(self):
         """What LD_PRELOAD takes."""

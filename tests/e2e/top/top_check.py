@@ -13,15 +13,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import jsonschema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 import rig as recording_rig  # noqa: E402
+from waiting import HANG_S, let_pass, wait_for  # noqa: E402
 
 HOLD_MIB = 96
-PATIENCE = 60
 
 
 class Tmux:
@@ -41,7 +40,7 @@ class Tmux:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=HANG_S,
         )
         assert done.returncode == 0 or not check, f"tmux {words}: {done.stderr}"
         return done.stdout
@@ -54,13 +53,15 @@ class Tmux:
 
     def until(self, wanted, absent=False):
         """Waits for a text on the screen, or until it is gone; returns the screen."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        text = ""
+
+        def is_so():
+            nonlocal text
             text = self.text()
-            if (wanted in text) != absent:
-                return text
-            assert time.monotonic() < deadline, f"{'still' if absent else 'no'} {wanted!r} in:\n{text}"
-            time.sleep(0.05)
+            return (wanted in text) != absent
+
+        wait_for(lambda: f"{'the end of ' if absent else ''}{wanted!r} in:\n{text}", is_so, pause_s=0.05)
+        return text
 
     def close(self):
         self.tmux("kill-server", check=False)
@@ -75,7 +76,8 @@ def held(rig, folder, name="one", mib=HOLD_MIB):
         {"LD_PRELOAD": rig.library(), "GPUMEMTRACE": f"quiet,output={folder}/{name}.gmt"},
     )
     process = subprocess.Popen(
-        rig.simulated([program, "120000", f"0:{mib}"]), env=environment, cwd=folder, stdout=subprocess.PIPE
+        rig.simulated([program, "input", f"0:{mib}"]), env=environment, cwd=folder,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )
     try:
         process.stdout.readline()
@@ -83,10 +85,7 @@ def held(rig, folder, name="one", mib=HOLD_MIB):
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        deadline = time.monotonic() + 60
-        while list((folder / "sessions").glob(f"*{process.pid}*")):
-            assert time.monotonic() < deadline, "the collector never finished"
-            time.sleep(0.01)
+        wait_for("the end of the collector", lambda: not list((folder / "sessions").glob(f"*{process.pid}*")))
 
 
 @contextlib.contextmanager
@@ -97,6 +96,12 @@ def terminal(rig, folder, words="", **size):
         yield tmux
     finally:
         tmux.close()
+
+
+def listed(rig, folder):
+    """Sessions that are being recorded."""
+    done = subprocess.run([rig.program, "list", "--json"], env=rig.environment(folder, {}), capture_output=True, check=True)
+    return [session for session in json.loads(done.stdout)["sessions"] if session["state"] == "recording"]
 
 
 def shows_what_is_held_and_gives_the_terminal_back(rig, folder):
@@ -144,10 +149,7 @@ def every_key_does_what_help_says(rig, folder):
         screen.type("q")
         screen.until("gpumemtrace top:", absent=True)
     recording = recording_rig.Recording(rig, folder, None)
-    deadline = time.monotonic() + PATIENCE
-    while not recording.info(folder / "one.gmt")["complete"]:
-        assert time.monotonic() < deadline, "the recording never ended"
-        time.sleep(0.05)
+    wait_for("the end of the recording", lambda: recording.info(folder / "one.gmt")["complete"])
     events = recording.events(folder / "one.gmt")
     assert any(e["kind"] == "mark" and e["name"] == "here" for e in events), "the mark is not in the recording"
     assert recording.info(folder / "one.gmt")["snapshots"], "no snapshot"
@@ -159,8 +161,12 @@ def what_is_frozen_stays(rig, folder):
         screen.type("f")
         screen.until("FROZEN")
         with held(rig, folder, "two", 32):
-            time.sleep(1)  # five of its intervals
-            assert "64.0 MiB in 1 process" in screen.text()
+            wait_for("both collectors", lambda: len(listed(rig, folder)) == 2)
+            let_pass(1)  # five of its intervals
+            screen.type("?")
+            screen.until("choose a stack")  # it is at work
+            screen.type("x")
+            assert "64.0 MiB in 1 process" in screen.until("choose a stack", absent=True)
             screen.type("f")
             screen.until("96.0 MiB in 2 processes")
 
@@ -170,13 +176,14 @@ def follows_a_resize(rig, folder):
         screen.until("96.0 MiB")
         for columns, rows in ((120, 40), (60, 12), (80, 24)):
             screen.tmux("resize-window", "-x", str(columns), "-y", str(rows))
-            deadline = time.monotonic() + PATIENCE
-            while True:
+            lines = []
+
+            def fits():
+                nonlocal lines
                 lines = screen.text().splitlines()
-                if len(lines) == rows and "q leave" in lines[-1][:columns]:
-                    break
-                assert time.monotonic() < deadline, f"{columns}x{rows}:\n" + "\n".join(lines)
-                time.sleep(0.05)
+                return len(lines) == rows and "q leave" in lines[-1][:columns]
+
+            wait_for(lambda: f"{columns}x{rows}:\n" + "\n".join(lines), fits, pause_s=0.05)
             assert max(map(len, lines)) <= columns
 
 
@@ -217,12 +224,7 @@ def printed_once_for_programs(rig, folder):
 def collector_that_is_stopped_holds_nobody_up(rig, folder):
     with held(rig, folder) as process, terminal(rig, folder, "--interval 0.2") as screen:
         screen.until("96.0 MiB")
-        sessions = json.loads(
-            subprocess.run(
-                [rig.program, "list", "--json"], env=rig.environment(folder, {}), capture_output=True, check=True
-            ).stdout
-        )["sessions"]
-        collector = next(s["collector_pid"] for s in sessions if s["pid"] == process.pid)
+        collector = next(s["collector_pid"] for s in listed(rig, folder) if s["pid"] == process.pid)
         os.kill(collector, signal.SIGSTOP)
         try:
             screen.type("?")

@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import agreement
 import oracle_check
 from driver_memory import Difference
 from replay import Replay
 from rig import Recording, main_of_cases
+from waiting import wait_for
 
 MEMORY = 4 << 30
 IN_FULL = 3  # snapshots of lacks of memory in one recording
@@ -147,21 +147,16 @@ def hanging_ever_after(rig, folder):
         recording = Recording(rig, folder, process)
         message = process.stdout.readline()
         assert "out of memory" in message, message
-        deadline = time.monotonic() + 60
         # On a busy machine the collector may not have written its first byte yet.
-        while not (folder / "run.gmt").stat().st_size or "oom-1" not in [
-            s["name"] for s in recording.info()["snapshots"]
-        ]:
-            assert time.monotonic() < deadline, "no snapshot"
-            time.sleep(0.05)
+        wait_for("the snapshot", lambda: (folder / "run.gmt").stat().st_size and "oom-1" in [
+            s["name"] for s in recording.info()["snapshots"]])
         assert process.poll() is None
         check_recording(recording, 1, [message])
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
-    while list((folder / "sessions").glob("*.session")):
-        time.sleep(0.05)
+    wait_for("the end of the collector", lambda: not list((folder / "sessions").glob("*.session")))
     check_recording(recording, 1, [message])
 
 

@@ -24,6 +24,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from rig import find_python  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -111,10 +112,7 @@ class Rig:
 
 
 def wait_for_collectors(sessions):
-    deadline = time.monotonic() + 60
-    while list(sessions.glob("*.session")):
-        assert time.monotonic() < deadline, "a collector never finished"
-        time.sleep(0.01)
+    wait_for("the end of every collector", lambda: not list(sessions.glob("*.session")))
 
 
 def without_digits(lines):
