@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <thread>
 
 #include "collector/arguments.h"
 #include "collector/fake_target.h"
@@ -79,6 +78,16 @@ class ProgramTest : public ::testing::Test {
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  // Until the collector has the session.
+  void AwaitClaim() {
+    const int fd = open(session_path_.c_str(), O_RDONLY);
+    while (!IsClaimed(fd)) usleep(1000);
+    close(fd);
+  }
+  // Until the first chunk is in the file.
+  void AwaitRecording() {
+    while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
+  }
   bool SessionExists() { return access(session_path_.c_str(), F_OK) == 0; }
 
   void TearDown() override {
@@ -101,7 +110,7 @@ TEST_F(ProgramTest, KilledTargetLeavesACompleteRecordingThatSaysHowItEnded) {
     WaitToBeKilled();
   });
   StartCollector();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  AwaitClaim();
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
   EXPECT_EQ(Wait(collector_pid_), 0);
@@ -119,8 +128,7 @@ TEST_F(ProgramTest, NormalExitIsAnsweredWhileTheTargetWaits) {
   StartTarget([](FakeTarget& target) {
     target.Alloc(4096, 7);
     target.Exit(5);
-    for (int i = 0; i < 3000 && target.control().finished.load() == session::Handshake::kNone; ++i)
-      usleep(1000);
+    while (target.control().finished.load() == session::Handshake::kNone) usleep(1000);
     _exit(target.control().finished.load() == session::Handshake::kDone ? 5 : 1);
   });
   StartCollector();
@@ -137,12 +145,8 @@ TEST_F(ProgramTest, FileCanBeReadWhileItGrows) {
     WaitToBeKilled();
   });
   StartCollector();
-  size_t allocations = 0;
-  for (int i = 0; i < 40 && allocations == 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    allocations = ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC);
-  }
-  EXPECT_EQ(allocations, 1u);
+  AwaitRecording();
+  EXPECT_EQ(ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC), 1u);
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
   Wait(collector_pid_);
@@ -171,7 +175,7 @@ TEST_F(ProgramTest, KilledCollectorsSessionCanBeCollectedAfterTheTargetsEnd) {
     WaitToBeKilled();
   });
   StartCollector();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  AwaitClaim();
   kill(collector_pid_, SIGKILL);
   Wait(collector_pid_);
   kill(target_pid_, SIGKILL);
@@ -199,7 +203,7 @@ TEST_F(ProgramTest, TerminatedCollectorFinishesTheFileAndKeepsTheSession) {
     WaitToBeKilled();
   });
   StartCollector();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  AwaitRecording();
   kill(collector_pid_, SIGTERM);
   EXPECT_EQ(Wait(collector_pid_), 0);
   const Recording recording = ReadBack(FileBytes(output_path_));
@@ -220,7 +224,7 @@ TEST_F(ProgramTest, RecordingThatIsDeletedBeginsAnewUnderItsName) {
   setenv("GPUMEMTRACE_RUN_LOG", log.c_str(), 1);
   StartCollector();
   unsetenv("GPUMEMTRACE_RUN_LOG");
-  while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
+  AwaitRecording();
   std::filesystem::remove(output_path_);
   while (!std::filesystem::exists(output_path_)) usleep(20000);
   kill(target_pid_, SIGKILL);
@@ -254,8 +258,7 @@ TEST_F(ProgramTest, SessionsOfKilledProcessesAreRemovedByTheNextCollector) {
   std::filesystem::rename(dead, moved);
   std::filesystem::remove_all(directory);
   StartCollector();
-  for (int i = 0; i < 500 && std::filesystem::exists(moved); ++i) usleep(10000);
-  EXPECT_FALSE(std::filesystem::exists(moved));
+  while (std::filesystem::exists(moved)) usleep(10000);
   EXPECT_TRUE(SessionExists());
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
@@ -273,14 +276,13 @@ TEST_F(ProgramTest, SessionWithoutANameIsFoundThroughItsCollector) {
   StartCollector();
   session_path_ = named;
   const std::string path = "/proc/" + std::to_string(collector_pid_) + "/fd/3";
-  SessionState state = SessionState::kDamaged;
-  for (int i = 0; i < 500 && state != SessionState::kRecording; ++i) {
-    usleep(10000);
+  const auto is_found = [&] {
     for (const SessionSummary& session : FindSessions()) {
-      if (session.path == path) state = session.state;
+      if (session.path == path && session.state == SessionState::kRecording) return true;
     }
-  }
-  EXPECT_EQ(state, SessionState::kRecording);
+    return false;
+  };
+  while (!is_found()) usleep(10000);
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
   EXPECT_EQ(Wait(collector_pid_), 0);
@@ -294,8 +296,7 @@ TEST_F(ProgramTest, SocketThatAnotherCollectorLeftListsNoSessionTwice) {
                            std::to_string(collector_pid_) + ".sock";
   std::ofstream(left) << "";
   ptrdiff_t listed = 0;
-  for (int i = 0; i < 500 && listed == 0; ++i) {
-    usleep(10000);
+  for (; listed == 0; usleep(10000)) {
     const auto sessions = FindSessions();
     listed = std::count_if(sessions.begin(), sessions.end(), [&](const SessionSummary& session) {
       return session.state == SessionState::kRecording &&
@@ -314,7 +315,7 @@ TEST_F(ProgramTest, SessionThatIsCutEndsTheRecordingAndNotTheCollector) {
     WaitToBeKilled();
   });
   StartCollector();
-  while (ReadBack(FileBytes(output_path_)).Count(gmt::ALLOC) == 0) usleep(20000);
+  AwaitRecording();
   ASSERT_EQ(truncate(session_path_.c_str(), 4096), 0);
   EXPECT_EQ(Wait(collector_pid_), 0);
   const Recording recording = ReadBack(FileBytes(output_path_));
@@ -326,11 +327,17 @@ TEST_F(ProgramTest, SessionThatIsCutEndsTheRecordingAndNotTheCollector) {
 }
 
 TEST_F(ProgramTest, SessionOfAnotherReleaseIsRefused) {
-  StartTarget([](FakeTarget& target) {
+  int changed[2];
+  ASSERT_EQ(pipe(changed), 0);
+  StartTarget([&](FakeTarget& target) {
     const_cast<session::Header&>(target.map().header()).abi_major += 1;
+    if (write(changed[1], "", 1) != 1) return;
     WaitToBeKilled();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  char byte;
+  ASSERT_EQ(read(changed[0], &byte, 1), 1);
+  close(changed[0]);
+  close(changed[1]);
   const int fd = open(session_path_.c_str(), O_RDWR);
   const auto claim = SessionClaim::Take(fd);
   EXPECT_EQ(std::string(claim.status().message()),
@@ -354,7 +361,7 @@ TEST_F(ProgramTest, SessionThatIsHandedOverIsTheOneThatIsRecorded) {
           "--session-fd", fd.c_str(), "--output", output_path_.c_str(), nullptr);
     _exit(127);
   }
-  for (int i = 0; i < 5000 && !IsClaimed(session); ++i) usleep(1000);
+  while (!IsClaimed(session)) usleep(1000);
   kill(target_pid_, SIGKILL);
   Wait(target_pid_);
   EXPECT_EQ(Wait(collector_pid_), 0);

@@ -85,8 +85,13 @@ class ServerTest : public testing::Test {
           desk_.Answer(asked.client, std::move(reply));
         }
       }
+      ++rounds_;
       usleep(1000);
     }
+  }
+  // Until the drain has gone round so often from now on.
+  void LetDrain(uint64_t rounds) {
+    for (const uint64_t goal = rounds_ + rounds; rounds_ < goal;) usleep(1000);
   }
 
   std::unique_ptr<Client> Connect() {
@@ -116,7 +121,7 @@ class ServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
   std::thread drain_;
   std::atomic<bool> stop_{false}, silent_{false};
-  std::atomic<uint64_t> copies_{0}, carried_{0}, written_{0};
+  std::atomic<uint64_t> copies_{0}, carried_{0}, written_{0}, rounds_{0};
   std::atomic<size_t> heap_name_size_{6};
 };
 
@@ -145,7 +150,7 @@ TEST_F(ServerTest, NothingIsCopiedWhileNobodyAsks) {
   const auto client = Connect();
   ASSERT_TRUE(client->Ask(StatusRequest()).ok());
   const uint64_t copies = copies_;
-  usleep(400'000);
+  LetDrain(300);
   EXPECT_EQ(copies_, copies);
 }
 
@@ -200,8 +205,14 @@ TEST_F(ServerTest, SubscriptionThatIsChangedAtOnceIsTheOneThatComes) {
   for (const auto what : {Subscribe::TOP, Subscribe::LEAKS, Subscribe::RECORDING}) {
     second.mutable_subscribe()->set_what(what);
     RawClient raw(session_);
+    std::string hello;
+    ASSERT_TRUE(raw.Read(&hello));
     raw.Send(Bytes(first, kVersion, 1) + Bytes(second, kVersion, 2));
-    usleep(100000);
+    Reply reply;
+    do {
+      reply = raw.ReadReply();
+      ASSERT_THAT(reply.error(), Not(HasSubstr("(closed)")));
+    } while (reply.id() != 2);
   }
   const auto client = Connect();
   EXPECT_TRUE(client->Ask(StatusRequest()).ok()) << "the server is there";
@@ -227,6 +238,7 @@ TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
   const auto first = client->Ask(StatusRequest());
   ASSERT_TRUE(first.ok());
   silent_ = true;
+  LetDrain(2);  // one round may have begun before
   const auto second = client->Ask(StatusRequest());
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->status().t_ns(), first->status().t_ns());
@@ -234,6 +246,7 @@ TEST_F(ServerTest, DrainThatIsBusyLeavesTheLastCopy) {
 
 TEST_F(ServerTest, DrainThatNeverAnsweredIsSaidToBeBusy) {
   silent_ = true;
+  LetDrain(2);
   const auto client = Connect();
   const auto reply = client->Ask(StatusRequest());
   EXPECT_THAT(std::string(reply.status().message()), HasSubstr("busy"));
@@ -496,7 +509,7 @@ TEST_F(StoppedCollectorTest, PatienceWithItOutlastsSignals) {
 TEST_F(StoppedCollectorTest, WhoWaitsIsLetInOnceItGoesOn) {
   FillTheQueue();
   std::thread collector([this] {
-    usleep(20'000);
+    usleep(20'000);  // so that it is waited for, as a rule; whoever is earlier is let in all the same
     for (size_t i = 0; i <= crowd_.size(); ++i) close(LetIn());
   });
   EXPECT_TRUE(Client::Connect(session_, Milliseconds(kHangMs)).ok());

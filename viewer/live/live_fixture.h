@@ -26,7 +26,7 @@
 namespace gmt::viewer {
 
 // How long a test waits for what must come; never a measure of speed.
-inline constexpr std::chrono::seconds kHang{60};
+inline constexpr std::chrono::seconds kHang{120};
 
 // A collector that says what a test tells it to.
 class ScriptedSource : public LiveSource {

@@ -222,7 +222,7 @@ TEST_F(HttpServerTest, QuestionWhoseAskerHasLeftIsNotComputed) {
     // That it waits in the queue cannot be seen; that a later one is answered can.
     ExpectStillServes();
     left.Leave();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ExpectStillServes();  // so that it has seen who left before
     ExpectStillServes();
     const size_t before = handler_.answered_;
     handler_.Release();
@@ -253,12 +253,17 @@ TEST_F(HttpServerTest, ClientThatIsSilentIsClosed) {
   HttpLimits limits;
   limits.silence = std::chrono::milliseconds(100);
   Restart(limits);
-  Client nothing(server_->port()), half(server_->port()), idle(server_->port());
+  Client nothing(server_->port()), half(server_->port());
   half.Send("GET /quick HTTP/1.1\r\nHos");
-  idle.Get("/quick");
   EXPECT_EQ(nothing.ReadAll(), "");
   EXPECT_THAT(half.ReadAll(), Not(HasSubstr("(hangs)")));
-  EXPECT_THAT(idle.ReadAll(), testing::AllOf(HasSubstr("200 OK"), Not(HasSubstr("(hangs)"))));
+  std::string answer;
+  do {  // on a busy machine it may be closed before it has asked
+    Client idle(server_->port());
+    idle.Get("/quick");
+    answer = idle.ReadAll();
+    ASSERT_THAT(answer, Not(HasSubstr("(hangs)")));
+  } while (answer.find("200 OK") == std::string::npos);
 }
 
 TEST_F(HttpServerTest, FiftyConnectionsAtOnceAreServed) {

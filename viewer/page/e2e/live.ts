@@ -10,7 +10,7 @@ import { PROGRAM } from './program';
 const BUILD = path.resolve(path.dirname(PROGRAM), '..');
 const SIMULATED = path.join(BUILD, 'simcuda', 'with-simcuda');
 const TOLD = path.join(BUILD, 'tests', 'programs', 'told_memory');
-export const HANG_MS = 60_000;
+export const HANG_MS = 120_000;
 
 /** '' : a program can be recorded here; else why these tests are skipped. */
 export const noLive = existsSync(TOLD) && existsSync(SIMULATED) ? '' : `skipped: ${TOLD} is not built`;

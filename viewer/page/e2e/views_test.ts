@@ -263,13 +263,23 @@ describe.skipIf(noBrowser !== '')('views', () => {
     await test.page.waitForFunction((last) => window.gmtTest!.state().cursor === last, events);
     await play.waitFor(); // it has stopped
     expect(await play.getAttribute('aria-pressed')).toBe('false');
-    await play.click(); // from the beginning
-    await test.page.getByRole('button', { name: 'Pause' }).click();
+    // From the beginning, for a frame or two: the page is told to pause by itself, not when somebody comes to it.
+    await test.page.evaluate(async () => {
+      const press = (name: string): boolean => {
+        const button = Array.from(document.querySelectorAll('button')).find((each) => each.textContent?.trim() === name);
+        button?.click();
+        return button !== undefined;
+      };
+      press('Play');
+      while (!press('Pause')) await new Promise(requestAnimationFrame);
+    });
     await play.waitFor();
     await test.idle();
     const { cursor } = await test.state();
     expect(cursor).toBeLessThan(events - 40);
-    await test.page.waitForTimeout(200); // a dozen frames
+    await test.page.evaluate(async () => {
+      for (let frame = 0; frame < 12; ++frame) await new Promise(requestAnimationFrame);
+    });
     expect((await test.state()).cursor).toBe(cursor);
   });
 
