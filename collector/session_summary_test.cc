@@ -59,8 +59,8 @@ TEST(SessionSummaryTest, ClaimedSessionIsRecording) {
 
 int looking_fd = -1;
 
-// Who looks lets go after 20 ms by a signal of this thread, which comes between two attempts of Take() however
-// slow the machine is.
+// The lock goes after 20 ms by a signal to this thread, which comes between two attempts of Take()
+// however slow the machine is.
 TEST(SessionSummaryTest, LookingDoesNotKeepACollectorOut) {
   FakeTarget target;
   looking_fd = open(target.path().c_str(), O_RDONLY);

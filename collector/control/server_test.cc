@@ -509,7 +509,7 @@ TEST_F(StoppedCollectorTest, PatienceWithItOutlastsSignals) {
 TEST_F(StoppedCollectorTest, WhoWaitsIsLetInOnceItGoesOn) {
   FillTheQueue();
   std::thread collector([this] {
-    usleep(20'000);  // so that it is waited for, as a rule; whoever is earlier is let in all the same
+    usleep(20'000);  // so that it is waited for, as a rule; earlier is right as well
     for (size_t i = 0; i <= crowd_.size(); ++i) close(LetIn());
   });
   EXPECT_TRUE(Client::Connect(session_, Milliseconds(kHangMs)).ok());

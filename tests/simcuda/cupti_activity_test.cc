@@ -484,14 +484,12 @@ TEST(CuptiBuffersTest, ClientsClockIsTheRecordsClock) {
     CUdeviceptr address = 0;
     ASSERT_EQ(cuMemAlloc(&address, 16), CUDA_SUCCESS);
     ASSERT_EQ(cuptiGetTimestamp(&before), CUPTI_SUCCESS);
-    usleep(2000);
     ASSERT_EQ(cuMemcpyDtoD(address, address, 16), CUDA_SUCCESS);
-    usleep(2000);
     ASSERT_EQ(cuptiGetTimestamp(&after), CUPTI_SUCCESS);
     auto records = CuptiClient::Flushed<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
     ASSERT_EQ(records.size(), 1u);
-    EXPECT_GT(records[0].start, before);
-    EXPECT_LT(records[0].end, after);
+    EXPECT_GE(records[0].start, before);
+    EXPECT_LE(records[0].end, after);
   });
 }
 

@@ -73,6 +73,59 @@ def tracked_files(root):
     return sorted({n for n in names if n and os.path.isfile(os.path.join(root, n))})
 
 
+# Tests that sleep, and why they may (CONTRIBUTING.md: no test depends on how fast the machine is).
+MAY_SLEEP = {
+    "tests/e2e/recording/waiting.py": "what all others wait with",
+    "tests/e2e/cupti/cupti_check.py": "a program that gives Kineto's thread time, of which any is enough",
+    "tests/e2e/memory_viz/own_history_check.py": "two moments have to be apart",
+    "tests/e2e/streams/streams_check.py": "one of the calls of a random program",
+    "collector/control/server_test.cc": "so that a client waits, as a rule; it is let in in any case",
+    "session/crash_test.cc": "until a random instant",
+    "symbols/symbol_cache_test.cc": "until instants at which processes are killed",
+    "viewer/index/together_test.cc": "tasks that last longer than an exception is on its way",
+    "viewer/page/e2e/doors_test.ts": "an answer that comes late",
+    "viewer/page/e2e/live_test.ts": "until instants between two looks of the collector",
+}
+TIMED_TEST = re.compile(r"(?<!/check_tree)(_test\.(cc|py|tsx?)|_fixture\.h)$|^tests/(?!programs/|tree/check_tree|simcuda/[^/]*\.cc).*\.py$")
+SLEEP = re.compile(r"\b(time\.sleep|u?sleep|nanosleep|sleep_for|waitForTimeout)\(|\bsetTimeout\(\w+, *[1-9A-Z]")
+POLLS = re.compile(r"\b(while|do)\b|\bfor \(")
+COUNTED = re.compile(r"\bfor \(\w+ (\w+) = 0; [^;]*\b\1 < \d+\b|\bfor \w+ in range\(")
+SHORT_GUARD = re.compile(r"\b(timeout=|settimeout\(|timeout: ?|TIMEOUT )(\d[\d_]*(?:\.\d+)?)\b")
+LEAST_GUARD_S = 60
+SOON = re.compile(r"\bassert(Less\w*\(| ).*(monotonic|perf_counter)\(\).*(<|,)|"
+                  r"\b(EXPECT|ASSERT)_L[TE]\(.*(steady_clock|system_clock)::now\(\)|"
+                  r"(Date|performance)\.now\(\).*\)\.toBeLess")
+
+
+def lines_around(lines, index):
+    """The line, and that which begins the block that it stands in."""
+    indent = len(lines[index]) - len(lines[index].lstrip())
+    outer = next((line for line in reversed(lines[:index]) if line.strip() and len(line) - len(line.lstrip()) < indent), "")
+    return f"{outer} {lines[index]}"
+
+
+def check_times(name, text):
+    """What passes or fails with the speed of the machine, as far as it can be seen."""
+    if name.endswith("CMakeLists.txt") or TIMED_TEST.search(name):
+        in_ms = name.endswith((".ts", ".tsx"))
+        for number, line in enumerate(text.splitlines(), 1):
+            for guard in SHORT_GUARD.finditer(line):
+                seconds = float(guard.group(2).replace("_", "")) / (1000 if in_ms else 1)
+                if 0 < seconds < LEAST_GUARD_S and name not in MAY_SLEEP and "# not a guard" not in line:
+                    yield number, f"a guard against hanging takes {LEAST_GUARD_S} s or more"
+    if not TIMED_TEST.search(name):
+        return
+    lines = text.splitlines()
+    for index, line in enumerate(lines):
+        if SOON.search(line) and name not in MAY_SLEEP:
+            yield index + 1, "compares a time with a limit: compare orders or counts, or print it"
+        if not SLEEP.search(line) or name in MAY_SLEEP or re.search("random|chance", "".join(lines[max(0, index - 1) : index + 1])):
+            continue
+        around = lines_around(lines, index)
+        if not POLLS.search(around) or COUNTED.search(around):
+            yield index + 1, "sleeps: wait for the event itself (tests/e2e/recording/waiting.py)"
+
+
 def check_include(name, quote, included):
     """What is wrong with `name` including `included`, or None."""
     room = name.split("/")[0]
@@ -147,7 +200,7 @@ def violations(root):
                 text = file.read()
         except UnicodeDecodeError:
             continue  # a golden file, a picture
-        for number, problem in [*check_text(name, text), *check_mode(name, path, text)]:
+        for number, problem in [*check_text(name, text), *check_times(name, text), *check_mode(name, path, text)]:
             found.append(f"{name}:{number}: {problem}")
     return found
 

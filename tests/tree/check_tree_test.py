@@ -116,6 +116,40 @@ class CheckTreeTest(unittest.TestCase):
         self.write("preload/CMakeLists.txt", "gmt_test(walk SRCS unwind/walk_test.cc)\n")
         self.expect_allowed("preload/unwind/walk_test.cc", "\n")
 
+    def test_tests_do_not_sleep_until_something_has_happened(self):
+        self.expect_refused("tests/e2e/run_check.py", "time.sleep(0.7)\n", "sleeps")
+        self.expect_refused("viewer/page/e2e/run_test.ts", "await page.waitForTimeout(200);\n", "sleeps")
+        self.expect_refused("viewer/page/e2e/run_test.ts", "new Promise((resolve) => setTimeout(resolve, 50));\n", "sleeps")
+        self.expect_refused("cli/run_fixture.h", "std::this_thread::sleep_for(milliseconds(5));\n", "sleeps")
+
+    def test_a_poll_of_so_many_turns_is_refused(self):
+        self.expect_refused("cli/run_fixture.h", "for (int i = 0; i < 500 && !done; ++i) usleep(1000);\n", "sleeps")
+
+    def test_a_poll_without_end_is_allowed(self):
+        self.expect_allowed("cli/run_fixture.h", "while (!done) usleep(1000);\n")
+        self.expect_allowed("cli/other_fixture.h", "while (!done) {\n  Look();\n  usleep(1000);\n}\n")
+
+    def test_an_instant_that_is_chosen_at_random_is_slept_until(self):
+        self.expect_allowed("cli/run_fixture.h", "usleep(random() % 1000);\n")
+
+    def test_programs_that_are_recorded_may_sleep(self):
+        self.expect_allowed("tests/programs/growing.py", "time.sleep(0.02)\n")
+
+    def test_guards_against_hanging_are_long(self):
+        for guard in ("process.wait(timeout=60)", "process.wait(timeout=HANG_S)", "selector.select(timeout=0)"):
+            self.expect_allowed("tests/e2e/run_check.py", f"{guard}\n")
+        self.expect_refused("tests/e2e/run_check.py", "process.wait(timeout=20)\n", "60 s")
+        self.expect_refused("tests/e2e/run_check.py", "client.settimeout(2)\n", "60 s")
+        self.expect_refused("tests/e2e/CMakeLists.txt", "set_tests_properties(a PROPERTIES TIMEOUT 30)\n", "60 s")
+        self.expect_refused("viewer/page/e2e/run_test.ts", "await row.waitFor({ timeout: 5000 });\n", "60 s")
+
+    def test_times_are_not_compared_with_limits(self):
+        self.expect_allowed("tests/e2e/run_check.py", "assert time.monotonic() - began >= 1\n")
+        self.expect_refused("tests/e2e/run_check.py", "assert time.monotonic() - began < 5\n", "compares a time")
+        self.expect_refused("tests/e2e/run_test.py", "self.assertLess(time.monotonic() - began, 30)\n", "compares a time")
+        self.expect_refused("viewer/page/e2e/run_test.ts", "expect(Date.now() - begin).toBeLessThan(100);\n", "compares a time")
+        self.expect_refused("cli/run_fixture.h", "EXPECT_LT(steady_clock::now() - begun, seconds(1));\n", "compares a time")
+
     def test_sources_are_not_executable(self):
         self.write("cli/run.cc", "int main() {}\n", executable=True)
         code, output = self.check()

@@ -438,7 +438,7 @@ def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
         crowd = []
         for n in range(400):
             client = socket.socket()
-            client.settimeout(1)  # what is not let in by then waits in the kernel's queue
+            client.settimeout(1)  # not a guard: what is not let in by then waits in the kernel's queue
             crowd.append(client)
             try:
                 client.connect(("127.0.0.1", port))

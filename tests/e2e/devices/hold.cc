@@ -3,8 +3,8 @@
 // Usage: hold MILLISECONDS|input DEVICE:MIB...     each device by its number in this process
 //        hold --ask MILLISECONDS DEVICE:MIB...   asks how much memory is free, too
 // Prints {"pid":..,"devices":[{"index":..,"uuid":"..","pci_bus_id":".."}]} when all of it is held.
-// Takes a second allocation of the same size half way, or when its input ends, which it frees at once.
-// Exit code 1 when a call of CUDA failed.
+// Takes a second allocation of the same size half way, or when its input ends, which it frees at
+// once. Exit code 1 when a call of CUDA failed.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 

@@ -3,8 +3,8 @@
  * its memory is locked, now and in future; with "kinds" it takes memory of every kind: arrays, pinned,
  * managed, from a pool, mapped by hand, of a graph, and of another process.
  * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it. With
- * "passing" it keeps no block. With
- * "forks" it forks at SIGUSR1 one that goes on with the same calls, whatever they return.
+ * "passing" it keeps no block. With "forks" it forks at SIGUSR1 one that goes on with the same calls,
+ * whatever they return.
  *
  *   gpu_loop [CHILDREN|idle|locked|kinds|workers|passing|forks]
  */

@@ -14,7 +14,7 @@ import sys
 
 import cases
 import jsonschema
-from attach_rig import Rig, ends_well
+from attach_rig import Rig
 from waiting import HANG_S, wait_for
 
 IDLE_BESIDE = 'exec 3<&0; "$0" "$@" <&3 & exec {} 3<&-'  # a shell takes the input from what it leaves behind

@@ -506,7 +506,7 @@ def link_out_of_a_container(rig):
     for name in ("lib", "lib64", "bin"):
         (root / name).symlink_to(f"usr/{name}")
     (root / "tmp").symlink_to(outside)
-    script = f"mount --make-rprivate /; mount --rbind /usr {root}/usr; mount -t proc none {root}/proc; exec chroot {root} /usr/bin/python3 -c 'import time; print(\"ready\", flush=True); time.sleep(100)'"
+    script = f"mount --make-rprivate /; mount --rbind /usr {root}/usr; mount -t proc none {root}/proc; exec chroot {root} /usr/bin/python3 -c 'import signal; print(\"ready\", flush=True); signal.pause()'"
     process = rig.start("unshare", "--mount", "sh", "-c", script)
     done = rig.inject(process.pid, "--place", "copy")
     assert not list(outside.iterdir()), "a file was written outside of the container"
@@ -516,7 +516,7 @@ def link_out_of_a_container(rig):
 def launcher(rig):
     """A shell whose child uses the GPU."""
     simulated = [str(rig.build / "simcuda" / "with-simcuda"), "/usr/bin/python3", "-c",
-                 "import ctypes, time; ctypes.CDLL('libcuda.so.1'); print('ready', flush=True); time.sleep(100)"]
+                 "import ctypes, signal; ctypes.CDLL('libcuda.so.1'); print('ready', flush=True); signal.pause()"]
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in simulated)
     process = rig.start("sh", "-c", f"{quoted} & wait")
     done = rig.attach(process.pid)

@@ -106,7 +106,7 @@ def nobody_else_can_connect(place):
     with place.view("short.gmt") as view:
         for address in ("127.0.0.2", own_address()):
             with socket.socket() as other:
-                other.settimeout(5)  # where packets to that address are dropped nothing is listened to
+                other.settimeout(5)  # not a guard: where packets are dropped nothing is listened to
                 assert address is None or other.connect_ex((address, view.port)) != 0, f"{address} is listened to"
 
 

@@ -34,10 +34,10 @@ it('calls back when it is idle, and not when that is called off', async () => {
   const called: string[] = [];
   activity.after(() => called.push('kept'), settle, 60_000);
   activity.after(() => called.push('called off'), settle, 60_000)();
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, 0));
   expect(called).toEqual([]);
   end();
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, 0));
   expect(called).toEqual(['kept']);
 });
 
