@@ -266,7 +266,7 @@ describe.skipIf(noBrowser !== '')('views', () => {
     // From the beginning, for a frame or two: the page is told to pause by itself, not when somebody comes to it.
     await test.page.evaluate(async () => {
       const press = (name: string): boolean => {
-        const button = Array.from(document.querySelectorAll('button')).find((each) => each.textContent?.trim() === name);
+        const button = Array.from(document.querySelectorAll('button')).find((each) => each.textContent.trim() === name);
         button?.click();
         return button !== undefined;
       };
