@@ -82,7 +82,7 @@ def case_cupti_saw_the_same_memory(rig, folder):
 # ---- Random programs against the device's own clock ----------------------------------------------
 
 SEEDS = range(1, 5)
-DEVICE_TIME = {"SIMCUDA_BANDWIDTH": "100M", "SIMCUDA_LOG_STREAMS": "1"}  # a piece takes 0.04 to 8 ms
+DEVICE_TIME = {"SIMCUDA_BANDWIDTH": "20M", "SIMCUDA_LOG_STREAMS": "1"}  # a piece takes 0.2 to 40 ms
 
 
 def random_program(seed):
@@ -145,6 +145,7 @@ def case_nothing_is_said_to_be_done_before_the_device_is_done(rig, folder):
             assert said_ns >= done[i], f"seed {seed}: piece {i} {done[i] - said_ns} ns too early"
             late += done[i] > freed[i] + 1_000_000
         assert known > len(pieces) * 0.5, f"seed {seed}: {known} of {len(pieces)} are known"
+    print(f"       {late} frees had work pending for a millisecond")
     assert late > 5 * runs, f"only {late} frees of {runs} runs had work pending for a millisecond"
 
 
