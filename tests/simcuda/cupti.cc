@@ -3,6 +3,7 @@
 #include "tests/simcuda/cupti_activity.h"
 #include "tests/simcuda/cupti_buffers.h"
 #include "tests/simcuda/cupti_session.h"
+#include "tests/simcuda/objects.h"
 
 using sim::Refusal;
 
@@ -97,6 +98,17 @@ CUptiResult cuptiGetContextId(CUcontext context, uint32_t* id) {
   if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *id = sim::Driver().context_id(context);
   return *id != 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
+}
+
+// Null does not stand for the current context here.
+CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t* device) {
+  if (CUptiResult refusal = Refusal(); refusal != CUPTI_SUCCESS) return refusal;
+  if (device == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (context == nullptr || sim::Driver().context_id(context) == 0) {
+    return CUPTI_ERROR_INVALID_CONTEXT;
+  }
+  *device = static_cast<uint32_t>(context->device);
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread,

@@ -48,6 +48,17 @@ CUpti_SubscriberParams Named(const char* name, char* old_name, size_t room) {
   return parameters;
 }
 
+TEST(CuptiCallbacksTest, ContextHasTheDeviceThatItWasMadeFor) {
+  OnDevice({{"SIMCUDA_DEVICES", "2"}}, [] {
+    CUcontext context = nullptr;
+    uint32_t device = 0;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 1), CUDA_SUCCESS);
+    EXPECT_EQ(cuptiGetDeviceId(context, &device), CUPTI_SUCCESS);
+    EXPECT_EQ(device, 1u);
+    EXPECT_EQ(cuptiGetDeviceId(nullptr, &device), CUPTI_ERROR_INVALID_CONTEXT);
+  });
+}
+
 TEST(CuptiCallbacksTest, SecondSubscriberIsRefusedWithTheNameOfTheFirst) {
   OnDevice({}, [] {
     char holder[64] = "";

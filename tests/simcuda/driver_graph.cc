@@ -26,13 +26,7 @@ CUresult Instantiate(const char* name, CUgraphExec* executable, CUgraph graph,
     auto made = std::make_unique<CUgraphExec_st>();
     made->number = simulator.next_graph_number++;
     made->auto_free = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    for (auto& node : graph->nodes) {
-      if (node->memory != nullptr || node->freed != 0) {
-        made->steps.push_back({node->memory, node->freed});
-      } else {
-        made->work.push_back(node->work);
-      }
-    }
+    sim::AppendNodes(*graph, *made);
     *executable = made.release();
     simulator.LogStreams(name, {.handle = sim::Bits(*executable)});
     Tell({.kind = NoticeKind::kGraphExecCreated,
@@ -58,6 +52,24 @@ CUresult Launch(const char* name, CUgraphExec executable, CUstream stream) {
   });
 }
 
+// Captures into `graph`, or into a new one if it is null.
+CUresult BeginCapture(const char* name, CUstream stream, CUgraph graph) {
+  return Call(name, CallGroup::kOther, [&](Simulator& simulator) {
+    if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+    if (graph == nullptr) {
+      graph = new CUgraph_st{.number = simulator.next_graph_number++};
+      Tell({.kind = NoticeKind::kGraphCreated, .graph = graph, .graph_id = graph->number});
+    }
+    simulator.LogStreams(name, {.handle = sim::Bits(graph), .stream = sim::Bits(stream)});
+    stream->capture = graph;
+    graph->id = simulator.next_capture_id++;
+    graph->origin = stream;
+    graph->streams.push_back(stream);
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
@@ -67,20 +79,13 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
-  return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
-    if (!simulator.streams.contains(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-    stream->capture = new CUgraph_st{.number = simulator.next_graph_number++};
-    simulator.LogStreams("cuStreamBeginCapture_v2",
-                         {.handle = sim::Bits(stream->capture), .stream = sim::Bits(stream)});
-    Tell({.kind = NoticeKind::kGraphCreated,
-          .graph = stream->capture,
-          .graph_id = stream->capture->number});
-    stream->capture->id = simulator.next_capture_id++;
-    stream->capture->origin = stream;
-    stream->capture->streams.push_back(stream);
-    return CUDA_SUCCESS;
-  });
+  return BeginCapture(__func__, stream, nullptr);
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode*,
+                                     const CUgraphEdgeData*, size_t, CUstreamCaptureMode) {
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return BeginCapture(__func__, stream, graph);
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {

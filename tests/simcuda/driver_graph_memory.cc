@@ -16,14 +16,6 @@ using sim::MemoryKind;
 using sim::Record;
 using sim::Simulator;
 
-CUgraphNode AddNode(CUgraph graph, CUgraphNodeType type) {
-  auto node = std::make_unique<CUgraphNode_st>();
-  node->type = type;
-  node->graph = graph;
-  graph->nodes.push_back(std::move(node));
-  return graph->nodes.back().get();
-}
-
 CUresult AddAllocation(const char* name, CUgraphNode* node, CUgraph graph,
                        const CUmemPoolProps& properties, uint64_t size, CUdeviceptr* address) {
   Record asked{.size = size, .handle = Bits(graph), .device = properties.location.id};
@@ -36,7 +28,7 @@ CUresult AddAllocation(const char* name, CUgraphNode* node, CUgraph graph,
     auto memory = std::make_shared<GraphMemory>(device, size);
     if (memory->address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *address = record.address = memory->address;
-    *node = AddNode(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    *node = sim::AddNode(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
     (*node)->memory = std::move(memory);
     (*node)->pool = properties;
     return CUDA_SUCCESS;
@@ -59,13 +51,12 @@ CUresult AddFree(const char* name, CUgraphNode* node, CUgraph graph, CUdeviceptr
     }
     if (size == 0) return CUDA_ERROR_INVALID_VALUE;
     record.size = size;
-    *node = AddNode(graph, CU_GRAPH_NODE_TYPE_MEM_FREE);
+    *node = sim::AddNode(graph, CU_GRAPH_NODE_TYPE_MEM_FREE);
     (*node)->freed = address;
     return CUDA_SUCCESS;
   });
 }
 
-// Nodes that touch no memory count as one launch each; only their type is kept.
 CUresult AddAny(const char* name, CUgraphNode* node, CUgraph graph, CUgraphNodeParams* parameters) {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
@@ -75,11 +66,7 @@ CUresult AddAny(const char* name, CUgraphNode* node, CUgraph graph, CUgraphNodeP
   if (parameters->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
     return AddFree(name, node, graph, parameters->free.dptr);
   }
-  return Call(name, CallGroup::kOther, [&](Simulator&) {
-    if (node == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *node = AddNode(graph, parameters->type);
-    return CUDA_SUCCESS;
-  });
+  return sim::AddNodeWithoutMemory(name, node, graph, *parameters);
 }
 
 // Takes the node's memory out of the graphs' pool, which grows if it must.

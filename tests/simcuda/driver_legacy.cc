@@ -46,7 +46,16 @@ SIM_JUMP(cuLinkAddFile, cuLinkAddFile_v2)
 SIM_JUMP(cuLinkCreate, cuLinkCreate_v2)
 SIM_JUMP(cuStreamBeginCapture, cuStreamBeginCapture_v2)
 SIM_JUMP(cuStreamDestroy, cuStreamDestroy_v2)
+SIM_JUMP(cuStreamBatchMemOp, cuStreamBatchMemOp_v2)
+SIM_JUMP(cuStreamWaitValue32, cuStreamWaitValue32_v2)
+SIM_JUMP(cuStreamWaitValue64, cuStreamWaitValue64_v2)
 SIM_JUMP(cuStreamWriteValue32, cuStreamWriteValue32_v2)
+SIM_JUMP(cuStreamWriteValue64, cuStreamWriteValue64_v2)
+
+// The older parameters are how the newer ones begin; a kernel of a library is behind that, and read
+// only if there is no function.
+SIM_JUMP(cuGraphAddKernelNode, cuGraphAddKernelNode_v2)
+SIM_JUMP(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2)
 
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
   return cuStreamGetCaptureInfo_v3(stream, status, id, nullptr, nullptr, nullptr, nullptr);

@@ -87,10 +87,11 @@ CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned int flags
 }
 
 // Frees linear, managed and stream-ordered memory, memory of graphs and mapped buffers of external
-// memory; waits for the device first, as the real one does.
+// memory; waits for the device first, as the real one does. Freeing nothing is no call of memory.
 CUresult cuMemFree_v2(CUdeviceptr address) {
   sim::Arguments arguments(address);
   sim::ApiCall call(__func__, arguments.data());
+  if (address == 0) return Simulator::Ready();
   return MemoryCall(__func__, CallGroup::kFree, {.address = address},
                     [&](Simulator& simulator, Record& record) {
                       record.done_ns = sim::WaitBeforeFree(simulator, address);

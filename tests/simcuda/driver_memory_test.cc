@@ -79,10 +79,35 @@ TEST(DriverMemoryTest, UnknownPointerCannotBeFreed) {
   });
 }
 
+TEST(DriverMemoryTest, FreeingNothingSucceeds) {
+  OnDevice({}, [] { EXPECT_EQ(cuMemFree(0), CUDA_SUCCESS); });
+  InFreshProcess({}, [] { EXPECT_EQ(cuMemFree(0), CUDA_ERROR_NOT_INITIALIZED); });
+}
+
 TEST(DriverMemoryTest, ZeroBytesAreRefused) {
   OnDevice({}, [] {
     CUdeviceptr address = 0;
     EXPECT_EQ(cuMemAlloc(&address, 0), CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+TEST(DriverMemoryTest, VariableOfAModuleIsMemoryOfTheDevice) {
+  OnDevice({}, [] {
+    CUmodule module = nullptr;
+    CUdeviceptr variable = 0, base = 0;
+    size_t size = 0;
+    int value = 7, device = -1;
+    ASSERT_EQ(cuModuleLoadData(&module, ""), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleGetGlobal(&variable, &size, module, "constant"), CUDA_SUCCESS);
+    EXPECT_EQ(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, variable + 1),
+              CUDA_SUCCESS);
+    EXPECT_EQ(device, 0);
+    EXPECT_EQ(cuMemGetAddressRange(&base, nullptr, variable + 1), CUDA_SUCCESS);
+    EXPECT_EQ(base, variable);
+    EXPECT_EQ(cuMemcpyHtoD(variable, &value, sizeof(value)), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFree(variable), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemGetAddressRange(&base, nullptr, variable), CUDA_ERROR_NOT_FOUND);
   });
 }
 

@@ -51,10 +51,22 @@ CUresult Load(const char* name, CUmodule* module, const void* image) {
 CUresult Global(Simulator& simulator, CUmod_st& module, const char* name, CUdeviceptr* address,
                 size_t* size) {
   uint64_t& global = module.globals[name];
-  if (global == 0) global = simulator.device(module.device)->Reserve(kGlobalSize, 512, 0);
+  if (global == 0) {
+    global = simulator.device(module.device)->Reserve(kGlobalSize, 512, 0);
+    if (global == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    simulator.globals[global] = {
+        .size = kGlobalSize, .device = module.device, .buffer_id = simulator.next_buffer_id++};
+  }
   if (address != nullptr) *address = global;
   if (size != nullptr) *size = kGlobalSize;
   return CUDA_SUCCESS;
+}
+
+void RemoveGlobals(Simulator& simulator, const CUmod_st& module) {
+  for (auto& [name, address] : module.globals) {
+    simulator.globals.erase(address);
+    simulator.device(module.device)->Unreserve(address, kGlobalSize);
+  }
 }
 
 struct Shape {
@@ -133,9 +145,7 @@ CUresult cuModuleUnload(CUmodule module) {
   if (module != nullptr) AnnounceEnd(*module);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    for (auto& [name, address] : module->globals) {
-      simulator.device(module->device)->Unreserve(address, kGlobalSize);
-    }
+    RemoveGlobals(simulator, *module);
     delete module;
     return CUDA_SUCCESS;
   });
@@ -181,9 +191,7 @@ CUresult cuLibraryUnload(CUlibrary library) {
   if (library != nullptr) AnnounceEnd(library->module);
   return Call(__func__, CallGroup::kOther, [&](Simulator& simulator) {
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    for (auto& [name, address] : library->module.globals) {
-      simulator.device(library->module.device)->Unreserve(address, kGlobalSize);
-    }
+    RemoveGlobals(simulator, library->module);
     delete library;
     return CUDA_SUCCESS;
   });

@@ -92,6 +92,10 @@ CUresult RecordEvent(const char* name, CUevent event, CUstream stream) {
   });
 }
 
+CUresult UseValue(const char* name, CUstream stream) {
+  return WithStream(name, CallGroup::kLaunch, stream, [](Simulator&) { return CUDA_SUCCESS; });
+}
+
 }  // namespace
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
@@ -223,8 +227,26 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return result;
 }
 
+// Values that streams write and wait for are not kept: a wait is over at once.
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr, cuuint32_t, unsigned int) {
-  return WithStream(__func__, CallGroup::kLaunch, stream, [](Simulator&) { return CUDA_SUCCESS; });
+  return UseValue(__func__, stream);
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr, cuuint64_t, unsigned int) {
+  return UseValue(__func__, stream);
+}
+
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr, cuuint32_t, unsigned int) {
+  return UseValue(__func__, stream);
+}
+
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr, cuuint64_t, unsigned int) {
+  return UseValue(__func__, stream);
+}
+
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int, CUstreamBatchMemOpParams*,
+                               unsigned int) {
+  return UseValue(__func__, stream);
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {

@@ -54,6 +54,27 @@ TEST(DriverStreamsTest, DestroyedStreamIsAnInvalidHandle) {
   });
 }
 
+TEST(DriverStreamsTest, WaitForAValueIsOverAtOnce) {
+  OnDevice({}, [] {
+    CUdeviceptr flag = 0;
+    CUstream stream = nullptr;
+    int supported = 0;
+    ASSERT_EQ(
+        cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 0),
+        CUDA_SUCCESS);
+    EXPECT_EQ(supported, 1);
+    ASSERT_EQ(cuMemAlloc(&flag, 8), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWaitValue32(stream, flag, 1, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWaitValue64(stream, flag, 1, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWriteValue64(stream, flag, 1, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamBatchMemOp(stream, 0, nullptr, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamWaitValue32(stream, flag, 1, 0), CUDA_ERROR_INVALID_HANDLE);
+  });
+}
+
 TEST(DriverStreamsTest, CaptureCollectsLaunchesOfStreamsThatJoinIt) {
   OnDevice({}, [] {
     CUfunction kernel = LoadKernel();

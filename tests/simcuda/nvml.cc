@@ -241,6 +241,25 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t, unsigned i
   return NoProcesses(__func__, count, processes);
 }
 
+// XLA computes the bandwidth between host and device from generation and width.
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t, unsigned int* generation) {
+  SIM_ENTER();
+  *generation = 4;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t, unsigned int* lanes) {
+  SIM_ENTER();
+  *lanes = 16;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t, unsigned int, nvmlEnableState_t* state) {
+  SIM_ENTER();
+  *state = NVML_FEATURE_DISABLED;
+  return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t, unsigned int,
                                                  nvmlIntNvLinkDeviceType_t*) {
   return NVML_ERROR_NOT_SUPPORTED;

@@ -85,6 +85,19 @@ TEST_F(NvmlTest, AllDevicesOfTheMachineAreThereWhateverCudaSees) {
   });
 }
 
+TEST_F(NvmlTest, LinksAreThoseOfACardWithoutNvLink) {
+  InFreshProcess({}, [] {
+    unsigned int generation = 0, lanes = 0;
+    EXPECT_EQ(NVML(nvmlDeviceGetCurrPcieLinkGeneration)(Device(0), &generation), NVML_SUCCESS);
+    EXPECT_EQ(NVML(nvmlDeviceGetCurrPcieLinkWidth)(Device(0), &lanes), NVML_SUCCESS);
+    EXPECT_EQ(generation, 4u);
+    EXPECT_EQ(lanes, 16u);
+    nvmlEnableState_t link = NVML_FEATURE_ENABLED;
+    EXPECT_EQ(NVML(nvmlDeviceGetNvLinkState)(Device(0), 0, &link), NVML_SUCCESS);
+    EXPECT_EQ(link, NVML_FEATURE_DISABLED);
+  });
+}
+
 TEST_F(NvmlTest, MemoryOfAnotherProcessIsSeenThroughTheSharedFile) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

@@ -175,6 +175,15 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
   });
 }
 
+// The driver's handle of a kernel, which the driver's own calls take.
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
+  if (function == nullptr) return sim::Remember(cudaErrorInvalidValue);
+  CUresult result = sim::EnsureContext();
+  if (result != CUDA_SUCCESS) return sim::Remember(result);
+  *function = FunctionOf(symbol);
+  return *function != nullptr ? cudaSuccess : sim::Remember(cudaErrorInvalidDeviceFunction);
+}
+
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   return sim::InContext([&] {
     CUfunction found = FunctionOf(function);

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "tests/simcuda/cudart_api.h"
 #include "tests/simcuda/on_device.h"
 
 namespace sim {
@@ -96,6 +97,20 @@ TEST(RuntimeTest, UnknownEntryPointIsASuccessThatSaysSo) {
             cudaSuccess);
   EXPECT_EQ(status, cudaDriverEntryPointSymbolNotFound);
   EXPECT_EQ(function, nullptr);
+}
+
+TEST(RuntimeTest, RegisteredKernelIsAFunctionThatTheDriverLaunches) {
+  InFreshProcess({}, [] {
+    static char kernel, other;
+    void** binary = __cudaRegisterFatBinary(nullptr);
+    __cudaRegisterFunction(binary, &kernel, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
+                           nullptr, nullptr);
+    cudaFunction_t function = nullptr;
+    ASSERT_EQ(cudaGetFuncBySymbol(&function, &kernel), cudaSuccess);
+    EXPECT_EQ(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+              CUDA_SUCCESS);
+    EXPECT_EQ(cudaGetFuncBySymbol(&function, &other), cudaErrorInvalidDeviceFunction);
+  });
 }
 
 TEST(RuntimeTest, FunctionWithoutABodyIsNotSupported) {

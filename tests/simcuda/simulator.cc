@@ -103,6 +103,19 @@ bool Simulator::Find(uint64_t address, Region* region) const {
       return true;
     }
   }
+  if (auto next = globals.upper_bound(address); next != globals.begin()) {
+    auto& [base, global] = *std::prev(next);
+    if (address - base < global.size) {
+      *region = {.base = base,
+                 .size = global.size,
+                 .device = global.device,
+                 .host_accessible = false,
+                 .device_memory = true,
+                 .allocation = nullptr,
+                 .buffer_id = global.buffer_id};
+      return true;
+    }
+  }
   return false;
 }
 

@@ -72,6 +72,13 @@ struct PhysicalMemory {
   std::map<uint64_t, CUmemGenericAllocationHandle> bound{};
 };
 
+// A global variable of a module.
+struct Global {
+  uint64_t size = 0;
+  int device = 0;
+  uint64_t buffer_id = 0;
+};
+
 struct Mapping {
   uint64_t size = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -171,6 +178,7 @@ class Simulator {
   std::map<uint64_t, Allocation> allocations;  // by address
   std::map<uint64_t, Reservation> reservations;
   std::map<uint64_t, Mapping> mappings;
+  std::map<uint64_t, Global> globals;
   std::map<uint64_t, PhysicalMemory> physical;  // by handle
   AddressSpace handles{0x10000, uint64_t{1} << 40};
   std::unordered_set<CUmemoryPool> pools;  // those of cuMemPoolCreate
