@@ -94,6 +94,34 @@ CUresult AddConditional(const char* name, CUgraphNode* node, CUgraph graph,
   });
 }
 
+// Of a node that was captured the function is not known, and of no node its arguments.
+template <typename Parameters>
+CUresult GetKernel(const char* name, CUgraphNode node, Parameters* parameters) {
+  return Call(name, CallGroup::kOther, [&](Simulator&) {
+    if (node == nullptr || node->type != CU_GRAPH_NODE_TYPE_KERNEL || parameters == nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const Notice& work = node->work;
+    *parameters = {.func = node->function,
+                   .gridDimX = work.grid[0],
+                   .gridDimY = work.grid[1],
+                   .gridDimZ = work.grid[2],
+                   .blockDimX = work.block[0],
+                   .blockDimY = work.block[1],
+                   .blockDimZ = work.block[2],
+                   .sharedMemBytes = work.shared_memory};
+    return CUDA_SUCCESS;
+  });
+}
+
+template <typename Parameters>
+CUresult AddKernel(const char* name, CUgraphNode* node, CUgraph graph,
+                   const Parameters& parameters) {
+  CUresult result = Add(name, node, graph, CU_GRAPH_NODE_TYPE_KERNEL, KernelOf(parameters));
+  if (result == CUDA_SUCCESS) (*node)->function = parameters.func;
+  return result;
+}
+
 CUresult SetParameters(const char* name, CUgraphExec executable, CUgraphNode node,
                        CUgraphNodeType type) {
   return Call(name, CallGroup::kOther, [&](Simulator&) {
@@ -118,7 +146,7 @@ CUresult sim::AddNodeWithoutMemory(const char* name, CUgraphNode* node, CUgraph 
                                    CUgraphNodeParams& parameters) {
   switch (parameters.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-      return Add(name, node, graph, parameters.type, KernelOf(parameters.kernel));
+      return AddKernel(name, node, graph, parameters.kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return Add(name, node, graph, parameters.type, CopyOf(parameters.memcpy.copyParams));
     case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -147,7 +175,15 @@ void sim::AppendNodes(const CUgraph_st& graph, CUgraphExec_st& executable) {
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
                                  const CUDA_KERNEL_NODE_PARAMS* parameters) {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Add(__func__, node, graph, CU_GRAPH_NODE_TYPE_KERNEL, KernelOf(*parameters));
+  return AddKernel(__func__, node, graph, *parameters);
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  return GetKernel(__func__, node, parameters);
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
+  return GetKernel(__func__, node, parameters);
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,

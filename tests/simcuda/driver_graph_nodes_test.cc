@@ -135,6 +135,11 @@ TEST(DriverGraphNodesTest, ParametersAreSetOnNodesOfTheirType) {
     EXPECT_EQ(cuGraphExecKernelNodeSetParams(executable, set, &other), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuGraphExecMemsetNodeSetParams(executable, set, &zeros, context), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphUpload(executable, nullptr), CUDA_SUCCESS);
+    CUDA_KERNEL_NODE_PARAMS kept = {};
+    EXPECT_EQ(cuGraphKernelNodeGetParams(kernel, &kept), CUDA_SUCCESS);
+    EXPECT_NE(kept.func, nullptr);
+    EXPECT_EQ(kept.gridDimX, 1u);
+    EXPECT_EQ(cuGraphKernelNodeGetParams(set, &kept), CUDA_ERROR_INVALID_VALUE);
   });
 }
 
