@@ -1,5 +1,6 @@
-// Nodes of graphs that touch no memory. Kernels, copies, sets and host functions are one launch each;
-// a child graph is those of its graph, which is copied as the driver copies it; other nodes are none.
+// Nodes of graphs that touch no memory. Kernels, copies, sets and host functions are one launch
+// each; a child graph is those of its graph, which is copied as the driver copies it; other nodes
+// are none.
 //
 // What is launched does nothing, so nodes of an executable keep the name and the size with which
 // they were instantiated when they get new parameters.

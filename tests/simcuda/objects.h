@@ -113,8 +113,8 @@ struct CUgraphNode_st {
   uint64_t freed = 0;                     // free nodes: the address
   sim::Notice work{};                     // all others
   CUfunction function = nullptr;          // kernels that were not captured
-  // Child graphs: a copy of the graph. Conditional nodes: the bodies, and the array of them that the
-  // program was given.
+  // Child graphs: a copy of the graph. Conditional nodes: the bodies, and the array of them that
+  // the program was given.
   std::vector<std::shared_ptr<CUgraph_st>> children{};
   std::vector<CUgraph> bodies{};
 };

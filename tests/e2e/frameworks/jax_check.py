@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records JAX on the simulated device with each of its allocators. The recording must hold the calls
-that the device logged, and at every moment of the program the bytes that JAX says it holds.
+"""Records JAX on the simulated device with each of its allocators. The recording must hold the
+calls that the device logged, and at every moment of the program the bytes that JAX says it holds.
 
 Usage: jax_check.py --build DIR [--print] [NAME...]
 
@@ -26,7 +26,7 @@ TAKES = ("alloc", "create")
 GIVES_BACK = ("free", "release")
 
 # Name -> JAX's settings, the counter of JAX that says what it has from the driver, the call that
-# takes it. cudaMallocAsync's pool is the driver's, so there the arrays themselves are driver memory.
+# takes it. The pool of cuda_async is the driver's, so the arrays themselves are driver memory.
 ALLOCATORS = {
     "preallocated": ({}, "pool_bytes", "cuMemCreate"),
     "growing": ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, "pool_bytes", "cuMemCreate"),
@@ -141,7 +141,7 @@ def record(rig, folder, name, cache):
     settings, _, _ = ALLOCATORS[name]
     environment = {
         **settings,
-        # Compared by JAX at its start with the versions of libraries that this program does not use.
+        # JAX compares versions of libraries at its start, of those too that the program never uses.
         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
         # Kernels do nothing, so none is faster than another; the other runs compile nothing.
         "XLA_FLAGS": "--xla_gpu_autotune_level=0",
@@ -160,7 +160,8 @@ def case(name, cache, rows):
 
 
 def print_table(rows):
-    print("\n| allocator | takes memory with | calls | model made | peak | end | JAX's arrays, peak |")
+    print("\n| allocator | takes memory with | calls | model made", end="")
+    print(" | peak | end | JAX's arrays, peak |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for row in rows:
         figures = (f"{row[key]:,}" for key in ("calls", "model", "peak", "end", "in use"))
@@ -178,7 +179,7 @@ def main():
         parser.error(f"no such allocator: {', '.join(sorted(unknown))}")
     python = find_jax()
     if python is None:
-        print("skipped: no Python with JAX. scripts/setup --test installs one; GMT_JAX_PYTHON names one")
+        print("skipped: no Python with JAX: run scripts/setup --test, or set GMT_JAX_PYTHON")
         sys.exit(SKIPPED)
     rows = []
     with tempfile.TemporaryDirectory(prefix="gmt-jax.") as cache:
