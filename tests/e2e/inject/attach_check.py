@@ -213,6 +213,7 @@ def dormant(rig):
 def recorded_to_its_end(rig):
     process = rig.loops()
     rig.attach(process.pid, "-o", "run.gmt")
+    rig.wait_recorded("run.gmt")
     ends_well(process)
     wait_for("the end of its collector", lambda: rig.info("run.gmt")["complete"])
     info = rig.check_recording("run.gmt")
