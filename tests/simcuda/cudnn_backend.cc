@@ -48,11 +48,22 @@ enum Name {
   kEngineIndex = 1301,
 };
 
-struct Attribute {
-  int type = 0;
-  int64_t count = 0;
-  std::vector<char> bytes;
+}  // namespace
+
+struct CudnnBackendDescriptor {
+  struct Attribute {
+    int type = 0;
+    int64_t count = 0;
+    std::vector<char> bytes;
+  };
+
+  int kind;
+  std::map<int, Attribute> attributes;
 };
+
+namespace {
+
+using Attribute = CudnnBackendDescriptor::Attribute;
 
 template <typename T>
 Attribute One(int type, T value) {
@@ -60,15 +71,6 @@ Attribute One(int type, T value) {
   std::memcpy(attribute.bytes.data(), &value, sizeof value);
   return attribute;
 }
-
-}  // namespace
-
-struct CudnnBackendDescriptor {
-  int kind;
-  std::map<int, Attribute> attributes;
-};
-
-namespace {
 
 // What the library itself knows. False: nothing, or the answer is what was set.
 bool Known(const CudnnBackendDescriptor& descriptor, int name, Attribute* answer) {
