@@ -59,6 +59,11 @@ std::string Detail(const EventBatch& batch, const Event& event) {
   }
 }
 
+std::string RolesText(const Event& event) {
+  if (event.kind == ROLE && event.roles == 0) return "no role";
+  return fmt::format("{}", fmt::join(interop::RoleNames(event.roles), "+"));
+}
+
 std::string Seconds(int64_t t_ns) { return fmt::format("{:.9f}", static_cast<double>(t_ns) / 1e9); }
 
 }  // namespace
@@ -79,6 +84,8 @@ std::string CatText::Describe(const EventBatch& batch, const Event& event) const
             append(std::string(definitions_.string(static_cast<uint32_t>(value))));
           } else if (field.type == EventField::Type::kStack) {
             if (value != 0) append(fmt::format("{}/{}", field.key, value));
+          } else if (field.type == EventField::Type::kRoles) {
+            append(RolesText(event));
           } else if (event.has(field.bit)) {
             append(Number(field.key, static_cast<uint64_t>(value)));
           }

@@ -154,6 +154,7 @@ void PrintInfoJson(const std::string& path, InfoSummary& summary, const interop:
                     {"free", summary.free},
                     {"free_failed", summary.free_failed},
                     {"alloc_failed", summary.alloc_failed},
+                    {"role", summary.role},
                     {"other", summary.other}};
   info["losses"] = LossesJson(summary);
   info["devices"] = DevicesJson(summary.facts);
@@ -202,9 +203,11 @@ std::string RankText(const Facts& facts) {
 }
 
 std::string EventsText(const InfoSummary& summary) {
-  return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {} other",
+  return fmt::format("{} alloc, {} free, {} free failed, {} alloc failed, {}{} other",
                      Count(summary.alloc), Count(summary.free), Count(summary.free_failed),
-                     Count(summary.alloc_failed), Count(summary.other));
+                     Count(summary.alloc_failed),
+                     summary.role > 0 ? fmt::format("{} role, ", Count(summary.role)) : "",
+                     Count(summary.other));
 }
 
 // Empty where everything is there, in one file.

@@ -47,6 +47,9 @@ absl::Status InfoSummary::OnEvents(const format::EventBatch& batch) {
       case ALLOC_FAILED:
         ++alloc_failed;
         break;
+      case ROLE:
+        ++role;
+        break;
       case STACK_LINE:
         break;
       default:
@@ -66,8 +69,8 @@ absl::Status InfoSummary::OnSnapshot(const Snapshot& value) {
 }
 
 absl::Status InfoSummary::OnAggregates(const Aggregates& value) {
-  if (parts == 1 && alloc + free + free_failed + alloc_failed + other == 0 && value.events() > 0)
-    before = value;
+  const uint64_t events = alloc + free + free_failed + alloc_failed + role + other;
+  if (parts == 1 && events == 0 && value.events() > 0) before = value;
   return absl::OkStatus();
 }
 

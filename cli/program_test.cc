@@ -27,6 +27,9 @@ constexpr char kLog[] =
 {"kind":"free_done","t_ns":100,"heap":"driver","device":0,"address":4096,"result":1}
 {"kind":"alloc_failed","t_ns":101,"heap":"driver","size":99,"result":2}
 {"kind":"mark","t_ns":102,"name":"step","index":1}
+{"kind":"alloc","t_ns":103,"heap":"pytorch","memory":"block","device":0,"address":4096,"size":2097152,"requested":2000000,"stack":7,"dtype":"float32","shape":"[500, 1000]"}
+{"kind":"role","t_ns":105,"heap":"pytorch","device":0,"address":4096,"roles":["parameter","saved"],"forward_stack":7,"node":"MmBackward0"}
+{"kind":"role","t_ns":106,"heap":"pytorch","device":0,"address":4096,"roles":[]}
 )";
 
 class ProgramTest : public ProgramFixture {
@@ -226,14 +229,23 @@ TEST_F(ProgramTest, CatPrintsOneEventALine) {
   EXPECT_THAT(out_, HasSubstr("cudaMalloc"));
 }
 
+TEST_F(ProgramTest, CatPrintsWhatMemoryIsFor) {
+  Run("cat log.jsonl");
+  EXPECT_THAT(out_, HasSubstr("float32  [500, 1000]\n"));
+  EXPECT_THAT(out_, HasSubstr("  size 2.00 MiB  parameter+saved  forward_stack/"));
+  EXPECT_THAT(out_, HasSubstr("  MmBackward0\n"));
+  EXPECT_THAT(out_, HasSubstr("  size 2.00 MiB  no role\n"));
+}
+
 TEST_F(ProgramTest, InfoCountsEvents) {
   MakeRecording();
   const json info = RunJson("info --json run.gmt");
   EXPECT_EQ(info["schema"], "gpumemtrace.info/1");
   EXPECT_EQ(info["complete"], true);
   EXPECT_EQ(info["events"],
-            json::parse(R"({"alloc":1,"free":1,"free_failed":1,"alloc_failed":1,"other":1})"));
-  EXPECT_EQ(info["duration_ns"], 102);
+            json::parse(
+                R"({"alloc":2,"free":1,"free_failed":1,"alloc_failed":1,"role":2,"other":1})"));
+  EXPECT_EQ(info["duration_ns"], 106);
 }
 
 TEST_F(ProgramTest, InfoHasTheKeysThatOthersRelyOn) {

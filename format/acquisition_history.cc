@@ -15,6 +15,7 @@ uint64_t SpaceOf(Kind kind) {
     case ALLOC:
     case FREE:
     case FREE_DONE:
+    case ROLE:
       return 1;
     case RESERVE:
     case UNRESERVE:
@@ -34,6 +35,13 @@ uint64_t SpaceOf(Kind kind) {
     default:
       return 0;
   }
+}
+
+template <typename T>
+void Fill(Present bit, const Acquired& acquired, T known, Event* event, T* value) {
+  if (event->has(bit) || (acquired.present & bit) == 0) return;
+  *value = known;
+  event->present |= bit;
 }
 
 }  // namespace
@@ -123,20 +131,19 @@ void AcquisitionHistory::Release(uint32_t slot) {
   unused_slots_.push_back(slot);
 }
 
-void CompleteReturn(const Acquired& acquired, Event* event) {
+void CompleteRole(const Acquired& acquired, Event* event) {
   if (event->heap == 0) event->heap = acquired.heap;
   if (event->memory == MEMORY_UNSPECIFIED) event->memory = acquired.memory;
-  const auto fill = [&](Present bit, auto* value, auto known) {
-    if (event->has(bit) || (acquired.present & bit) == 0) return;
-    *value = known;
-    event->present |= bit;
-  };
-  fill(kHasDevice, &event->device, acquired.device);
-  fill(kHasContext, &event->context, acquired.context);
-  fill(kHasAddress, &event->address, acquired.address);
-  fill(kHasSize, &event->size, acquired.size);
-  fill(kHasStream, &event->stream, acquired.stream);
-  fill(kHasPool, &event->pool, acquired.pool);
+  Fill(kHasDevice, acquired, acquired.device, event, &event->device);
+  Fill(kHasAddress, acquired, acquired.address, event, &event->address);
+  Fill(kHasSize, acquired, acquired.size, event, &event->size);
+}
+
+void CompleteReturn(const Acquired& acquired, Event* event) {
+  CompleteRole(acquired, event);
+  Fill(kHasContext, acquired, acquired.context, event, &event->context);
+  Fill(kHasStream, acquired, acquired.stream, event, &event->stream);
+  Fill(kHasPool, acquired, acquired.pool, event, &event->pool);
 }
 
 }  // namespace gmt::format

@@ -1,8 +1,8 @@
 // format/acquisition_history.h
 //
-// AcquisitionHistory: which row of a file segment's acquisitions a free ends. Writer and reader
-// each keep one, fed with the same rows, so that the file need not repeat address, size and the
-// rest at every free:
+// AcquisitionHistory: which row of a file segment's acquisitions a free ends, or a ROLE event is
+// about. Writer and reader each keep one, fed with the same rows, so that the file need not repeat
+// address, size and the rest at every free:
 //
 //   row   0 alloc A     1 alloc B     2 alloc C
 //         free A: distance 3 (three rows back from the next row, 3), same = all of it: no further
@@ -29,8 +29,8 @@
 
 namespace gmt::format {
 
-// Fields of a free that are those of its allocation. Bits of Returns.same in the file: never
-// renumber.
+// Fields of a free or a role that are those of its allocation. Bits of Returns.same and Roles.same
+// in the file: never renumber.
 enum Same : uint32_t {
   kSameHeap = 1u << 0,
   kSameMemory = 1u << 1,
@@ -50,8 +50,9 @@ struct Acquired {
   Memory memory = MEMORY_UNSPECIFIED;
 };
 
-// Fills in what `event`, a free, leaves open of the memory it frees, and says that it is known.
+// Fill in what `event`, a free or a ROLE, leaves open of its memory, and say that it is known.
 void CompleteReturn(const Acquired& acquired, Event* event);
+void CompleteRole(const Acquired& acquired, Event* event);
 
 class AcquisitionHistory {
  public:
@@ -66,7 +67,7 @@ class AcquisitionHistory {
     uint64_t distance = 0;  // rows back; 0: not known
     const Acquired* acquired = nullptr;
   };
-  // The acquisition that `event` ends. Valid until the next Add() or Ended().
+  // The acquisition that `event`, a free or a ROLE, is about. Valid until the next Add() or Ended().
   Found AcquisitionOf(const Event& event) const;
   // The row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;

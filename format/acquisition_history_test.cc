@@ -82,6 +82,19 @@ TEST(AcquisitionHistoryTest, RowsThatWereLostAreNotFound) {
   ASSERT_NE(history.Find(1000), nullptr);
 }
 
+TEST(AcquisitionHistoryTest, RoleFindsABlockAndDoesNotEndIt) {
+  AcquisitionHistory history;
+  history.Add(Block(ALLOC, 0x1000, 512));
+  Event role = Block(ROLE, 0x1000);
+  EXPECT_EQ(End(history, role), 1u);
+  EXPECT_EQ(End(history, role), 1u);
+  CompleteRole(*history.Find(1), &role);
+  EXPECT_EQ(role.size, 512u);
+  EXPECT_TRUE(role.has(kHasSize));
+  EXPECT_EQ(End(history, Block(FREE, 0x1000)), 1u);
+  EXPECT_EQ(End(history, role), 0u);
+}
+
 // Against a map of all rows, far beyond the window in which rows are found without a table.
 TEST(AcquisitionHistoryTest, AgreesWithAMapOfEverythingHeld) {
   ForEachSeed(SeedsUpTo(3), [](uint32_t seed) {

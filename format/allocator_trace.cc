@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace gmt::format {
 namespace {
@@ -14,6 +15,7 @@ constexpr int kShapes = 300;
 constexpr int kActivationsOfStep = 4000;
 constexpr size_t kMaxKept = 4000;
 constexpr double kZipf = 1.1;
+constexpr double kSavedTwice = 0.8;  // of activations
 constexpr uint32_t kForwardThread = 41001, kBackwardThread = 41077;
 // Of logarithms of nanoseconds between two events: median 2 us, a tenth above 9 us.
 constexpr double kLogGap = 7.6, kLogGapSpread = 1.15;
@@ -23,8 +25,12 @@ uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * t
 
 }  // namespace
 
-AllocatorTrace::AllocatorTrace(uint64_t seed)
-    : random_(seed), thread_(kForwardThread), next_segment_(kFirstSegment) {
+AllocatorTrace::AllocatorTrace(uint64_t seed, Roles roles)
+    : roles_(roles),
+      random_(seed),
+      role_random_(~seed),
+      thread_(kForwardThread),
+      next_segment_(kFirstSegment) {
   for (int n = 0; n < kShapes; ++n) {
     const double bytes = std::exp2(9 + 16 * Uniform());  // 512 B to 32 MiB
     shapes_.push_back(RoundUp(static_cast<uint64_t>(bytes), kGranularity));
@@ -52,6 +58,7 @@ void AllocatorTrace::PlanForward() {
   for (int n = 0; n < kActivationsOfStep; ++n) {
     while (Uniform() < 0.6) Temporary();
     Allocate(Size(), &activations_);
+    SetRoles(activations_.back(), kRoleSaved);
     if (Uniform() >= 0.02) continue;
     std::vector<Block> staying;
     Allocate(Size() / 4 + kGranularity, &staying);
@@ -70,6 +77,7 @@ void AllocatorTrace::PlanBackward() {
     const size_t back =
         std::min<size_t>(activations_.size() - 1, Random() % 4 == 0 ? Random() % 6 : 0);
     const auto at = activations_.end() - 1 - static_cast<std::ptrdiff_t>(back);
+    SetRoles(*at, 0);
     Free(*at);
     activations_.erase(at);
   }
@@ -83,11 +91,11 @@ void AllocatorTrace::Temporary() {
 
 void AllocatorTrace::Allocate(uint64_t size, std::vector<Block>* held) {
   size = RoundUp(size, kGranularity);
-  const Block block = {Take(size), size};
+  const Block block = {Take(size), size, 0};
   held->push_back(block);
   allocated_ += size;
   Event event = NewEvent(ALLOC, BLOCK, block.address, size);
-  event.stack = Stack();
+  event.stack = held->back().stack = Stack();
   planned_.push_back(event);
 }
 
@@ -95,6 +103,25 @@ void AllocatorTrace::Free(const Block& block) {
   GiveBack(block.address);
   allocated_ -= block.size;
   planned_.push_back(NewEvent(FREE, BLOCK, block.address, block.size));
+}
+
+// What is drawn for it must not change what is drawn for the rest.
+void AllocatorTrace::SetRoles(const Block& block, uint32_t roles) {
+  if (roles_ == Roles::kNone) return;
+  std::swap(random_, role_random_);
+  const int nodes = roles != 0 && Uniform() < kSavedTwice ? 2 : 1;
+  for (int node = 0; node < nodes; ++node) {
+    Event event = NewEvent(ROLE, BLOCK, block.address, 0);
+    event.present = kHasTime | kHasThread | kHasDevice | kHasAddress;
+    event.total_allocated = event.total_reserved = 0;
+    event.roles = roles;
+    if (roles != 0) {
+      event.forward_stack = node == 0 ? block.stack : Stack();
+      event.name = 1 + event.forward_stack % kNodeClasses;
+    }
+    planned_.push_back(event);
+  }
+  std::swap(random_, role_random_);
 }
 
 // Best fit; small and large blocks live in segments of their own.

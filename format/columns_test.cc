@@ -66,6 +66,112 @@ TEST(EventColumnsTest, RandomEventsComeBackExactly) {
   });
 }
 
+Event BlockEvent(Kind kind, uint64_t address) {
+  Event event;
+  event.kind = kind;
+  event.present = kHasTime | kHasThread | kHasDevice | kHasAddress;
+  event.memory = BLOCK;
+  event.heap = 1;
+  event.address = address;
+  return event;
+}
+
+TEST(EventColumnsTest, RolesOfKnownMemoryHaveItsRowAndNothingElseOfIt) {
+  EventBatch batch;
+  for (const uint64_t address : {0x1000u, 0x2000u}) {
+    Event& alloc = batch.events.emplace_back(BlockEvent(ALLOC, address));
+    alloc.present |= kHasSize | kHasStream | kHasTotals;
+    alloc.size = 512;
+  }
+  for (const uint64_t address : {0x2000u, 0x1000u, 0x1000u}) {
+    batch.events.emplace_back(BlockEvent(ROLE, address)).roles = kRoleSaved;
+  }
+  AcquisitionHistory written, read;
+  const gmt::Events columns = EncodeEvents(batch, 0, &written);
+  const gmt::Roles& roles = columns.roles();
+  EXPECT_THAT(roles.row(), ElementsAre(1, -1, 0));
+  EXPECT_THAT(roles.same(), ElementsAre(kSameHeap | kSameMemory | kSameDevice | kSameAddress));
+  EXPECT_THAT(roles.roles(), ElementsAre(kRoleSaved));
+  EXPECT_EQ(roles.heap_size() + roles.memory_size() + roles.address_size(), 0);
+  // That of allocations is repeated.
+  EXPECT_THAT(columns.present(), ElementsAre(batch.events.front().present));
+  EventBatch back;
+  ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kCompleted, &read, &back).ok());
+  EXPECT_EQ(back.events.at(2).address, 0x2000u);
+  EXPECT_EQ(back.events.at(2).size, 512u);
+  EXPECT_FALSE(back.events.at(2).has(kHasStream));
+  EXPECT_EQ(back.events.at(4).address, 0x1000u);
+}
+
+TEST(EventColumnsTest, ClassOfANodeStandsThereOnceForEachStack) {
+  EventBatch batch, back;
+  const auto saved_by = [&](uint32_t stack, uint32_t name) {
+    Event& role = batch.events.emplace_back(BlockEvent(ROLE, 0x1000));
+    role.forward_stack = stack;
+    role.name = name;
+  };
+  for (int step = 0; step < 2; ++step) {
+    saved_by(7, 3);
+    saved_by(9, 5);
+    saved_by(0, 0);
+  }
+  saved_by(7, 2);
+  AcquisitionHistory written, read;
+  const gmt::Events columns = EncodeEvents(batch, 0, &written);
+  EXPECT_THAT(columns.roles().name(), ElementsAre(3, 5, 0, 0, 0, 0, -1));
+  ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kAsRecorded, &read, &back).ok());
+  EXPECT_EQ(back.events, batch.events);
+}
+
+TEST(EventColumnsTest, RoleOfUnknownMemoryStandsInFull) {
+  EventBatch batch, back;
+  batch.events = {BlockEvent(ROLE, 0x1000), BlockEvent(ALLOC, 0x2000), BlockEvent(ROLE, 0x3000),
+                  BlockEvent(ROLE, 0x2000)};
+  AcquisitionHistory written, read;
+  const gmt::Events columns = EncodeEvents(batch, 0, &written);
+  ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kAsRecorded, &read, &back).ok());
+  EXPECT_EQ(back.events, batch.events);
+}
+
+TEST(EventColumnsTest, RowsOfRolesBeyondAllRowsFindNothing) {
+  for (const int64_t row : {int64_t{-1}, int64_t{7}, INT64_MIN, INT64_MAX}) {
+    gmt::Events columns;
+    columns.set_count(1);
+    columns.add_kind(Events::ROLE);
+    columns.mutable_roles()->add_row(row);
+    columns.mutable_roles()->add_same(0xFF);
+    columns.mutable_roles()->add_present(kHasAddress | kHasSize);
+    AcquisitionHistory history;
+    EventBatch batch;
+    ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kCompleted, &history, &batch).ok());
+    EXPECT_FALSE(batch.events.at(0).has(kHasAddress));
+  }
+}
+
+// A reader of another version that does not know some kinds must not take the rows of others for
+// theirs: what it reads then is what is there without them.
+TEST(EventColumnsTest, RolesTakeNoRowOfOtherFamilies) {
+  ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
+    RandomEvents random(seed);
+    EventBatch all, rest, back;
+    while (all.events.size() < 200) random.AddTo(&all, 9);
+    rest = all;
+    const auto is_new = [](const Event& event) { return event.kind == ROLE; };
+    std::erase_if(rest.events, is_new);
+    AcquisitionHistory written, read;
+    gmt::Events columns = EncodeEvents(all, 0, &written);
+    for (int row = 0; row < columns.kind_size(); ++row) {
+      if (columns.kind(row) == Events::ROLE) {
+        columns.set_kind(row, static_cast<Events::Kind>(4711));
+      }
+    }
+    columns.clear_roles();
+    ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kAsRecorded, &read, &back).ok());
+    std::erase_if(back.events, [](const Event& event) { return event.kind == 4711; });
+    EXPECT_EQ(back.events, rest.events);
+  });
+}
+
 TEST(EventColumnsTest, RandomLiveSetsComeBackExactly) {
   ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     RandomEvents random(seed);

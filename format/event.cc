@@ -44,6 +44,8 @@ Family FamilyOf(Kind kind) {
     case SOURCE_CHANGE:
     case STACK_LINE:
       return Family::kNote;
+    case ROLE:
+      return Family::kRole;
     case SAMPLE:
       return Family::kSample;
     case SNAPSHOT_TAKEN:

@@ -5,9 +5,9 @@
 // (interop/event_log.h). Both are the same events, one to one; docs/format.md has the table of
 // kinds, fields and the questions that need them.
 //
-// Ids (heap, api, name, action, domain: strings; stack, forward_stack: stacks) are those of the
-// recording that the event belongs to; look them up in its Definitions (format/definitions.h). 0 is
-// "none".
+// Ids (heap, api, name, action, domain, dtype, shape: strings; stack, forward_stack: stacks) are
+// those of the recording that the event belongs to; look them up in its Definitions
+// (format/definitions.h). 0 is "none".
 //
 // Thread safety: plain values.
 
@@ -62,8 +62,26 @@ enum ActivityFlags : uint32_t {
   kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
 };
 
+// What PyTorch says an allocation is for. Bits of Event::roles; bits of Roles.roles in the file:
+// never renumber.
+enum Role : uint32_t {
+  kRoleParameter = 1u << 0,
+  kRoleGradient = 1u << 1,
+  kRoleSaved = 1u << 2,  // for the backward pass, by an autograd node
+};
+
 // The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.
-enum class Family { kAcquisition, kReturn, kActivity, kNote, kSample, kSnapshot, kGap, kOther };
+enum class Family {
+  kAcquisition,
+  kReturn,
+  kActivity,
+  kNote,
+  kRole,
+  kSample,
+  kSnapshot,
+  kGap,
+  kOther
+};
 Family FamilyOf(Kind kind);
 
 struct Event {
@@ -94,6 +112,14 @@ struct Event {
   uint32_t flags = 0;
   uint32_t name = 0;   // string; also of activities and notes
   uint32_t scope = 0;  // string
+  // Of the tensor that the memory was taken for, as PyTorch says them.
+  uint32_t dtype = 0;  // string: "float32"
+  uint32_t shape = 0;  // string: "[8, 1024, 768]"; "[2, 3, 4, 5, 6, ...]" of more than 5 dimensions
+
+  // What the memory is for: of `Role`. Of an event ROLE: all that it is for from then on, and
+  // forward_stack is where the node was made that saves it from then on (0: no further node does).
+  // Of an acquisition or a live allocation: as far as it is known; 0: nothing is.
+  uint32_t roles = 0;
 
   // Activities.
   uint64_t object = 0;
@@ -117,11 +143,11 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// Whether reading completes events that end an allocation.
+// Whether reading completes events that end an allocation or say what it is for.
 enum class Returns {
   kAsRecorded,  // leave it so
   kCompleted,   // fill in heap, memory, device, context, address, size, stream and pool from its
-                // allocation
+                // allocation; of ROLE events heap, memory, device, address and size
 };
 
 // Events in order, with what does not fit a row.

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/columns.h"
 #include "format/event_fields.h"
+#include "format/expected_nodes.h"
 #include "format/expected_totals.h"
 
 namespace gmt::format {
@@ -18,14 +19,15 @@ GMT_SAME(EVENT_RECORD) GMT_SAME(EVENT_WAIT) GMT_SAME(SYNC) GMT_SAME(MARK) GMT_SA
 GMT_SAME(RANGE_END) GMT_SAME(THREAD) GMT_SAME(SAMPLE) GMT_SAME(SNAPSHOT_TAKEN) GMT_SAME(GAP)
 GMT_SAME(OTHER_KIND) GMT_SAME(POOL_ACTION) GMT_SAME(GRAPH_ACTION) GMT_SAME(MODULE_ACTION)
 GMT_SAME(LIMIT_ACTION) GMT_SAME(ALLOCATOR_ACTION) GMT_SAME(COPY) GMT_SAME(SOURCE_CHANGE)
-GMT_SAME(DEVICE_NAME) GMT_SAME(WITNESS) GMT_SAME(STACK_LINE) GMT_SAME(MEMORY_UNSPECIFIED)
-GMT_SAME(DEVICE) GMT_SAME(MANAGED) GMT_SAME(PINNED) GMT_SAME(REGISTERED) GMT_SAME(POOL)
-GMT_SAME(VMM) GMT_SAME(ARRAY) GMT_SAME(MIPMAPPED) GMT_SAME(IPC) GMT_SAME(EXTERNAL) GMT_SAME(GRAPH)
-GMT_SAME(GRAPHICS) GMT_SAME(MULTICAST) GMT_SAME(BLOCK) GMT_SAME(REGION)
+GMT_SAME(DEVICE_NAME) GMT_SAME(WITNESS) GMT_SAME(ROLE) GMT_SAME(STACK_LINE)
+GMT_SAME(MEMORY_UNSPECIFIED) GMT_SAME(DEVICE) GMT_SAME(MANAGED) GMT_SAME(PINNED)
+GMT_SAME(REGISTERED) GMT_SAME(POOL) GMT_SAME(VMM) GMT_SAME(ARRAY) GMT_SAME(MIPMAPPED)
+GMT_SAME(IPC) GMT_SAME(EXTERNAL) GMT_SAME(GRAPH) GMT_SAME(GRAPHICS) GMT_SAME(MULTICAST)
+GMT_SAME(BLOCK) GMT_SAME(REGION)
 // clang-format on
 #undef GMT_SAME
 
-                                                    static_assert(Events::Kind_ARRAYSIZE == 39 &&
+                                                    static_assert(Events::Kind_ARRAYSIZE == 40 &&
                                                                   Events::Memory_ARRAYSIZE == 16);
 namespace {
 
@@ -46,25 +48,31 @@ void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_ad
       event);
 }
 
-void TakeReturn(const gmt::Returns& columns, int row, AcquisitionHistory* history, Returns returns,
-                ExpectedTotals* totals, Event* event) {
-  GMT_RETURN_COLUMNS(GMT_TAKE)
-  const uint32_t same = ColumnAt(columns.same(), row);
-  const uint64_t distance = ColumnAt(columns.distance(), row);
-  const Acquired* acquired = history->Find(distance);
-  static const Acquired kLost;
-  const Acquired& source = acquired == nullptr ? kLost : *acquired;
+// Fields that an event has in common with its acquisition are that one's.
 #define GMT_TAKE_UNLESS_SAME(name, bit) \
   if ((same & bit) != 0) {              \
     event->name = source.name;          \
   } else {                              \
     GMT_TAKE_CAST(name)                 \
   }
+
+// What the fields that are the same are taken from: nothing where they stood in a chunk that was
+// lost, and then the event does not have them.
+const Acquired& SourceOf(const Acquired* acquired, uint32_t same, Event* event) {
+  static const Acquired kLost;
+  if (acquired != nullptr) return *acquired;
+  if ((same & kSameAddress) != 0) event->present &= ~uint64_t{kHasAddress | kHasSize};
+  return kLost;
+}
+
+void TakeReturn(const gmt::Returns& columns, int row, AcquisitionHistory* history, Returns returns,
+                ExpectedTotals* totals, Event* event) {
+  GMT_RETURN_COLUMNS(GMT_TAKE)
+  const uint32_t same = ColumnAt(columns.same(), row);
+  const uint64_t distance = ColumnAt(columns.distance(), row);
+  const Acquired* acquired = history->Find(distance);
+  const Acquired& source = SourceOf(acquired, same, event);
   GMT_RETURN_SHARED_COLUMNS(GMT_TAKE_UNLESS_SAME)
-#undef GMT_TAKE_UNLESS_SAME
-  if (acquired == nullptr && (same & kSameAddress) != 0) {
-    event->present &= ~uint64_t{kHasAddress | kHasSize};  // they stood in a chunk that was lost
-  }
   if (acquired == nullptr && same != 0) totals->Lose();
   totals->Decode(
       {ColumnAt(columns.total_allocated(), row), ColumnAt(columns.total_reserved(), row)}, acquired,
@@ -79,15 +87,30 @@ void TakeActivity(const gmt::Activities& columns, int row, Event* event) {
 
 void TakeNote(const gmt::Notes& columns, int row, Event* event) { GMT_NOTE_COLUMNS(GMT_TAKE) }
 
+void TakeRole(const gmt::Roles& columns, int row, uint64_t* last_row, ExpectedNodes* nodes,
+              const AcquisitionHistory& history, Returns returns, Event* event) {
+  GMT_ROLE_COLUMNS(GMT_TAKE)
+  const uint32_t same = ColumnAt(columns.same(), row);
+  *last_row += static_cast<uint64_t>(ColumnAt(columns.row(), row));
+  const Acquired* acquired = same == 0 ? nullptr : history.Find(history.rows() - *last_row);
+  const Acquired& source = SourceOf(acquired, same, event);
+  GMT_ROLE_SHARED_COLUMNS(GMT_TAKE_UNLESS_SAME)
+  event->name = nodes->Decode(event->forward_stack, ColumnAt(columns.name(), row));
+  if (acquired != nullptr && returns == Returns::kCompleted) CompleteRole(*acquired, event);
+}
+
 #undef GMT_TAKE
 #undef GMT_TAKE_CAST
+#undef GMT_TAKE_UNLESS_SAME
 
 // How far the rows of each family are read.
 struct Cursor {
   int acquisition = 0, returned = 0, activity = 0, note = 0, sample = 0, snapshot = 0, gap = 0,
-      other = 0;
+      other = 0, role = 0;
   int64_t address = 0;
+  uint64_t role_row = 0;  // of acquisitions
   ExpectedTotals totals;
+  ExpectedNodes nodes;
 };
 
 // Details are the batch's own; a row without one is damage.
@@ -116,6 +139,10 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
     case Family::kNote:
       TakeNote(columns.notes(), cursor->note++, event);
       return true;
+    case Family::kRole:
+      TakeRole(columns.roles(), cursor->role++, &cursor->role_row, &cursor->nodes, *history,
+               returns, event);
+      return true;
     case Family::kSample:
       return TakeDetail(columns.samples(), &cursor->sample, &batch->samples, event);
     case Family::kSnapshot:
@@ -140,6 +167,7 @@ absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns
   history->ContinueAt(columns.first_acquisition());
   batch->events.reserve(batch->events.size() + columns.count());
   Cursor cursor;
+  cursor.role_row = columns.first_acquisition();
   int64_t t_ns = base_t_ns;
   uint32_t thread = 0;
   for (int row = 0; row < static_cast<int>(columns.count()); ++row) {

@@ -22,17 +22,21 @@ void EventEncoder::Clear() {
   columns_.mutable_returns()->Clear();
   columns_.mutable_activities()->Clear();
   columns_.mutable_notes()->Clear();
+  columns_.mutable_roles()->Clear();
   event_ = {&columns_};
   acquisition_ = {columns_.mutable_acquisitions()};
   return_ = {columns_.mutable_returns()};
   activity_ = {columns_.mutable_activities()};
   note_ = {columns_.mutable_notes()};
+  role_ = {columns_.mutable_roles()};
   columns_.set_count(0);
   columns_.set_first_acquisition(history_->rows());
-  has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = false;
+  has_acquisitions_ = has_returns_ = has_activities_ = has_notes_ = has_roles_ = false;
   previous_address_ = 0;
+  previous_role_row_ = history_->rows();
   previous_thread_ = 0;
   totals_.Clear();
+  nodes_.Clear();
 }
 
 void EventEncoder::AddRow(const Event& event) {
@@ -43,7 +47,11 @@ void EventEncoder::AddRow(const Event& event) {
   last_t_ns_ = std::max(last_t_ns_, event.t_ns);
   columns_.set_count(columns_.count() + 1);
   event_.kind.Add(event.kind);
-  event_.present.Add(event.present);
+  if (event.kind == ROLE) {
+    event_.present.Repeat();
+  } else {
+    event_.present.Add(event.present);
+  }
   event_.thread.Add(static_cast<int32_t>(event.thread - previous_thread_));
   previous_thread_ = event.thread;
   // Nearly every value differs from the one before it.
@@ -62,6 +70,8 @@ void EventEncoder::Add(const Event& event) {
       return AddActivity(event);
     case Family::kNote:
       return AddNote(event);
+    case Family::kRole:
+      return AddRole(event);
     default:
       return;
   }
@@ -139,6 +149,29 @@ void EventEncoder::AddNote(const Event& event) {
 #undef GMT_ADD
 }
 
+void EventEncoder::AddRole(const Event& event) {
+  has_roles_ = true;
+#define GMT_ADD(name) role_.name.Add(event.name);
+  GMT_ROLE_COLUMNS(GMT_ADD)
+#undef GMT_ADD
+  const auto [distance, acquired] = history_->AcquisitionOf(event);
+  uint32_t same = 0;
+#define GMT_ADD_UNLESS_SAME(name, bit)                       \
+  if (acquired != nullptr && acquired->name == event.name) { \
+    same |= bit;                                             \
+    role_.name.Add({});                                      \
+  } else {                                                   \
+    role_.name.Add(event.name);                              \
+  }
+  GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
+#undef GMT_ADD_UNLESS_SAME
+  role_.same.Add(same);
+  const uint64_t row = acquired != nullptr ? history_->rows() - distance : previous_role_row_;
+  role_.row.Add(static_cast<int64_t>(row - previous_role_row_));
+  previous_role_row_ = row;
+  role_.name.Add(nodes_.Encode(event.forward_stack, event.name));
+}
+
 gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
   if (columns_.t_ns_size() > 0) columns_.set_t_ns(0, SubtractWrapping(begin_t_ns_, base_t_ns));
   TrimColumn(columns_.mutable_t_ns());
@@ -146,6 +179,7 @@ gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
   if (!has_returns_) columns_.clear_returns();
   if (!has_activities_) columns_.clear_activities();
   if (!has_notes_) columns_.clear_notes();
+  if (!has_roles_) columns_.clear_roles();
   return columns_;
 }
 

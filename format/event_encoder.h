@@ -24,6 +24,7 @@
 #include "format/acquisition_history.h"
 #include "format/event.h"
 #include "format/event_fields.h"
+#include "format/expected_nodes.h"
 #include "format/expected_totals.h"
 #include "proto/gmt.pb.h"
 
@@ -46,6 +47,8 @@ class ColumnWriter {
     values_->Add(value);
     last_ = value;
   }
+  // Of an event that has no value of its own here.
+  void Repeat() { ++repeats_; }
 
  private:
   Values* values_;
@@ -112,6 +115,14 @@ class EventEncoder {
     gmt::Notes* columns;
     GMT_NOTE_COLUMNS(GMT_WRITER)
   };
+  struct RoleWriters {
+    gmt::Roles* columns;
+    GMT_ROLE_COLUMNS(GMT_WRITER)
+    GMT_ROLE_SHARED_COLUMNS(GMT_SHARED_WRITER)
+    GMT_WRITER(row)
+    GMT_WRITER(same)
+    GMT_WRITER(name)
+  };
 #undef GMT_SHARED_WRITER
 #undef GMT_WRITER
 
@@ -120,6 +131,7 @@ class EventEncoder {
   void AddReturn(const Event& event);
   void AddActivity(const Event& event);
   void AddNote(const Event& event);
+  void AddRole(const Event& event);
 
   AcquisitionHistory* const history_;
   gmt::Events columns_;
@@ -128,13 +140,17 @@ class EventEncoder {
   ReturnWriters return_{columns_.mutable_returns()};
   ActivityWriters activity_{columns_.mutable_activities()};
   NoteWriters note_{columns_.mutable_notes()};
+  RoleWriters role_{columns_.mutable_roles()};
   // Whether the chunk has rows of the family.
-  bool has_acquisitions_ = false, has_returns_ = false, has_activities_ = false, has_notes_ = false;
+  bool has_acquisitions_ = false, has_returns_ = false, has_activities_ = false, has_notes_ = false,
+       has_roles_ = false;
   int64_t begin_t_ns_ = 0;  // of the chunk's first event
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   int64_t previous_address_ = 0;
+  uint64_t previous_role_row_ = 0;
   uint32_t previous_thread_ = 0;
   ExpectedTotals totals_;
+  ExpectedNodes nodes_;
 };
 
 // All of a batch. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.

@@ -2,8 +2,8 @@
 //
 // Which fields of Event (format/event.h) are columns of the file under the same name and are written
 // as they are, by family; shared by encoder and decoder. Not among them: times, addresses of
-// acquisitions, totals, and what a free has in common with its allocation (GMT_RETURN_SHARED_COLUMNS, with
-// the bit of Returns.same that says so).
+// acquisitions, totals, names of nodes, and what a free or a role has in common with its allocation
+// (GMT_RETURN_SHARED_COLUMNS, GMT_ROLE_SHARED_COLUMNS, with the bit of `same` that says so).
 
 #ifndef GMT_FORMAT_EVENT_FIELDS_H_
 #define GMT_FORMAT_EVENT_FIELDS_H_
@@ -12,7 +12,8 @@
 #define GMT_ACQUISITION_COLUMNS(COLUMN) \
   COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
   COLUMN(stream) COLUMN(api) COLUMN(duration_ns) COLUMN(result) COLUMN(requested) COLUMN(pool) \
-  COLUMN(forward_stack) COLUMN(handle) COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope)
+  COLUMN(forward_stack) COLUMN(handle) COLUMN(offset) COLUMN(flags) COLUMN(name) COLUMN(scope) \
+  COLUMN(dtype) COLUMN(shape) COLUMN(roles)
 #define GMT_RETURN_COLUMNS(COLUMN) \
   COLUMN(stack) COLUMN(api) COLUMN(duration_ns) COLUMN(result)
 #define GMT_RETURN_SHARED_COLUMNS(COLUMN) \
@@ -26,6 +27,11 @@
 #define GMT_NOTE_COLUMNS(COLUMN) \
   COLUMN(name) COLUMN(index) COLUMN(domain) COLUMN(range) COLUMN(color) COLUMN(stack) \
   COLUMN(text) COLUMN(device)
+#define GMT_ROLE_COLUMNS(COLUMN) \
+  COLUMN(roles) COLUMN(forward_stack) COLUMN(present)
+#define GMT_ROLE_SHARED_COLUMNS(COLUMN) \
+  COLUMN(heap, kSameHeap) COLUMN(memory, kSameMemory) COLUMN(device, kSameDevice) \
+  COLUMN(address, kSameAddress) COLUMN(size, kSameSize)
 // clang-format on
 
 #endif  // GMT_FORMAT_EVENT_FIELDS_H_

@@ -17,8 +17,8 @@ void Shift(uint32_t base, google::protobuf::RepeatedField<uint32_t>* column) {
 }  // namespace
 
 void ShiftIds(const Definitions::Base& base, Event* event) {
-  for (uint32_t* id : {&event->heap, &event->api, &event->name, &event->scope, &event->action,
-                       &event->domain, &event->text}) {
+  for (uint32_t* id : {&event->heap, &event->api, &event->name, &event->scope, &event->dtype,
+                       &event->shape, &event->action, &event->domain, &event->text}) {
     Shift(base.string, id);
   }
   Shift(base.stack, &event->stack);
@@ -28,7 +28,8 @@ void ShiftIds(const Definitions::Base& base, Event* event) {
 void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot) {
   gmt::Live* live = snapshot->mutable_live();
   for (auto* column :
-       {live->mutable_heap(), live->mutable_api(), live->mutable_name(), live->mutable_scope()}) {
+       {live->mutable_heap(), live->mutable_api(), live->mutable_name(), live->mutable_scope(),
+        live->mutable_dtype(), live->mutable_shape()}) {
     Shift(base.string, column);
   }
   Shift(base.stack, live->mutable_stack());

@@ -54,6 +54,8 @@ enum Kind : int {
   DEVICE_NAME = 37,    // "device": a label that the program gave a device
   // What CUPTI says of memory, beside what interposition saw; changes nothing that is live.
   WITNESS = 38,
+  // What a live allocation is for is another now; changes nothing that is live.
+  ROLE = 39,
   STACK_LINE = 34,  // "stack": where an imported event log defined a stack; no event
 };
 

@@ -4,13 +4,16 @@
 #include "format/columns.h"
 #include "proto/gmt.pb.h"
 
-// Columns that are members of Event under the same name and written as they are.
+// Columns that are members of Event under the same name and written as they are; all but `roles`
+// stay as they are while an allocation is held.
 // clang-format off
-#define GMT_LIVE_COLUMNS(COLUMN) \
+#define GMT_LIVE_LASTING_COLUMNS(COLUMN) \
   COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
   COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) COLUMN(kind) \
   COLUMN(handle) COLUMN(pool) COLUMN(requested) COLUMN(offset) COLUMN(api) COLUMN(name) \
-  COLUMN(scope)
+  COLUMN(scope) COLUMN(dtype) COLUMN(shape)
+#define GMT_LIVE_COLUMNS(COLUMN) \
+  GMT_LIVE_LASTING_COLUMNS(COLUMN) COLUMN(roles)
 // clang-format on
 
 namespace gmt::format {
@@ -72,10 +75,12 @@ bool LiveCursor::SameRow(const LiveCursor& other) const {
   const int row = static_cast<int>(row_), other_row = static_cast<int>(other.row_);
 #define GMT_DIFFERS(name) \
   if (ColumnAt(columns_->name(), row) != ColumnAt(other.columns_->name(), other_row)) return false;
-  GMT_LIVE_COLUMNS(GMT_DIFFERS)
+  GMT_LIVE_LASTING_COLUMNS(GMT_DIFFERS)
 #undef GMT_DIFFERS
   return true;
 }
+
+uint32_t LiveCursor::roles() const { return ColumnAt(columns_->roles(), static_cast<int>(row_)); }
 
 // ---- LiveAppender -------------------------------------------------------------------------------
 
@@ -86,12 +91,13 @@ void LiveAppender::Append(const Event& event) {
   AppendDifferences(static_cast<int64_t>(event.address), event.t_ns);
 }
 
-void LiveAppender::Append(const LiveCursor& row) {
+void LiveAppender::Append(const LiveCursor& row, uint32_t roles) {
   const gmt::Live& from = *row.columns_;
   const int at = static_cast<int>(row.row_);
 #define GMT_COPY(name) columns_->mutable_##name()->Add(ColumnAt(from.name(), at));
-  GMT_LIVE_COLUMNS(GMT_COPY)
+  GMT_LIVE_LASTING_COLUMNS(GMT_COPY)
 #undef GMT_COPY
+  columns_->add_roles(roles);
   AppendDifferences(row.address_, row.t_ns_);
 }
 

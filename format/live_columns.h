@@ -18,7 +18,8 @@
 namespace gmt::format {
 
 // Of each event: kind, present, t_ns, thread, heap, memory, device, context, address, size, stack,
-// stream, forward_stack, handle, offset, pool, requested, api, name, scope. The rest is not kept.
+// stream, forward_stack, handle, offset, pool, requested, api, name, scope, dtype, shape, roles. The
+// rest is not kept.
 gmt::Live EncodeLive(const std::vector<Event>& live);
 
 // Fails where the columns claim more rows than a live set can have.
@@ -33,9 +34,11 @@ class LiveCursor {
   uint32_t row() const { return row_; }
   void Next();
 
-  // Whether both rows say the same.
+  // Whether both rows say the same, but for their roles: these change while memory is held.
   // REQUIRES: neither is at its end.
   bool SameRow(const LiveCursor& other) const;
+  // REQUIRES: not at its end.
+  uint32_t roles() const;
 
  private:
   friend class LiveAppender;
@@ -54,7 +57,8 @@ class LiveAppender {
 
   void Append(const Event& event);
   // REQUIRES: not at its end.
-  void Append(const LiveCursor& row);
+  void Append(const LiveCursor& row) { Append(row, row.roles()); }
+  void Append(const LiveCursor& row, uint32_t roles);
   void Finish();
 
  private:

@@ -22,7 +22,7 @@ class RandomEvents {
   // Appends an event, with its details, whose ids are at most `max_id`.
   void AddTo(EventBatch* batch, uint32_t max_id) {
     Event event;
-    event.kind = static_cast<Kind>(1 + Below(WITNESS));
+    event.kind = static_cast<Kind>(1 + Below(ROLE));
     event.present = Below(1 << 22);
     event.t_ns =
         Once(20) ? static_cast<int64_t>(Number()) : now_ += static_cast<int64_t>(Below(5000)) - 100;
@@ -37,6 +37,9 @@ class RandomEvents {
         event.flags = Small();
         event.name = Id(max_id);
         event.scope = Id(max_id);
+        event.dtype = Id(max_id);
+        event.shape = Id(max_id);
+        event.roles = Small();
         break;
       case Family::kReturn:
         FillMemory(&event, max_id);
@@ -46,6 +49,12 @@ class RandomEvents {
         break;
       case Family::kNote:
         FillNote(&event, max_id);
+        break;
+      case Family::kRole:
+        FillPlace(&event);
+        event.roles = Small();
+        event.forward_stack = Id(max_id);
+        event.name = Id(max_id);
         break;
       case Family::kSample:
         event.detail = static_cast<uint32_t>(batch->samples.size());
@@ -68,14 +77,18 @@ class RandomEvents {
   }
 
  private:
-  void FillMemory(Event* event, uint32_t max_id) {
-    // Few places, so that frees meet allocations and addresses come again.
+  // Few places, so that frees and roles meet allocations and addresses come again.
+  void FillPlace(Event* event) {
     event->heap = Id(2);
     event->memory = static_cast<Memory>(Below(REGION + 1));
     event->device = static_cast<uint32_t>(Below(2));
-    event->context = Small();
     event->address = Once(20) ? Number() : 0x7F0000000000 + 512 * Below(30);
     event->size = Once(2) ? 512 : Number();
+  }
+
+  void FillMemory(Event* event, uint32_t max_id) {
+    FillPlace(event);
+    event->context = Small();
     event->stack = Id(max_id);
     event->stream = Once(2) ? 0 : Number();
     event->api = Id(max_id);

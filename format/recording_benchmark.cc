@@ -1,9 +1,11 @@
 // Writes the recording of a training loop (format/allocator_trace.h) and says what its columns cost.
 // scripts/bench puts the figures into docs/overhead.md, and reports on the file.
 //
-// Usage: recording_benchmark EVENTS OUT.gmt
-// Prints one JSON line: events, bytes of the file, nanoseconds of processor time per event, and for
-// each group of columns the bytes per event as they are and compressed with no other columns.
+// Usage: recording_benchmark EVENTS OUT.gmt [roles]
+// With `roles` the activations are saved for backward, and EVENTS counts the events of that, too.
+// Prints one JSON line: events, how many are roles, bytes of the file, nanoseconds of processor time
+// per event, and for each group of columns the bytes per event as they are and compressed with no
+// other columns.
 
 #include <time.h>
 #include <zstd.h>
@@ -11,6 +13,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +68,12 @@ std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
   return ids;
 }
 
-// Nanoseconds of processor time per event, without those of the generator.
-double WriteRecording(uint64_t events, const std::string& path) {
+struct Written {
+  uint64_t roles = 0;  // of the events
+  double ns = 0;       // of processor time per event, without those of the generator
+};
+
+Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::string& path) {
   auto sink = FileSink(path, IfExists::kOverwrite);
   Check(sink.status());
   Header header;
@@ -75,12 +82,16 @@ double WriteRecording(uint64_t events, const std::string& path) {
   Check(writer.status());
   DefinitionsBuilder& definitions = (*writer)->definitions();
   const std::vector<uint32_t> stacks = DefineStacks(definitions);
+  std::vector<uint32_t> classes = {0};
+  for (uint32_t number = 1; number <= AllocatorTrace::kNodeClasses; ++number)
+    classes.push_back(definitions.InternString("Class" + std::to_string(number) + "Backward0"));
   const uint32_t driver = definitions.InternString("driver");
   const uint32_t pytorch = definitions.InternString("pytorch");
   const uint32_t malloc = definitions.InternString("cudaMalloc");
 
-  AllocatorTrace trace(kSeed);
+  AllocatorTrace trace(kSeed, roles);
   std::vector<Event> some;
+  Written written;
   double spent = 0;
   for (uint64_t done = 0; done < events; done += some.size()) {
     some.clear();
@@ -89,6 +100,9 @@ double WriteRecording(uint64_t events, const std::string& path) {
       event.heap = event.memory == BLOCK ? pytorch : driver;
       event.api = event.memory == BLOCK ? 0 : malloc;
       event.stack = stacks[event.stack];
+      event.forward_stack = stacks[event.forward_stack];
+      if (event.name != 0) event.name = classes[event.name];
+      written.roles += event.kind == ROLE ? 1 : 0;
     }
     const double start = ProcessorNs();
     for (const Event& event : some) Check((*writer)->Add(event));
@@ -96,7 +110,8 @@ double WriteRecording(uint64_t events, const std::string& path) {
   }
   const double start = ProcessorNs();
   Check((*writer)->Finish());
-  return (spent + ProcessorNs() - start) / static_cast<double>(events);
+  written.ns = (spent + ProcessorNs() - start) / static_cast<double>(events);
+  return written;
 }
 
 // What the file holds beside the columns of one group is taken out before it is measured.
@@ -132,12 +147,16 @@ void KeepThread(const gmt::Events& all, gmt::Events* kept) {
 void KeepPresent(const gmt::Events& all, gmt::Events* kept) {
   *kept->mutable_present() = all.present();
 }
+void KeepRoles(const gmt::Events& all, gmt::Events* kept) {
+  if (all.has_roles()) *kept->mutable_roles() = all.roles();
+}
 void KeepRest(const gmt::Events& all, gmt::Events* kept) {
   *kept = all;
   kept->clear_kind();
   kept->clear_present();
   kept->clear_t_ns();
   kept->clear_thread();
+  kept->clear_roles();
   for (auto clear : {&gmt::Acquisitions::clear_address, &gmt::Acquisitions::clear_size,
                      &gmt::Acquisitions::clear_stack, &gmt::Acquisitions::clear_total_allocated,
                      &gmt::Acquisitions::clear_total_reserved}) {
@@ -168,6 +187,7 @@ std::vector<Group> MeasureColumns(const std::string& path) {
                                {"totals of the allocator", KeepTotals},
                                {"thread", KeepThread},
                                {"which fields are there", KeepPresent},
+                               {"what of a role is not in a column of all events", KeepRoles},
                                {"heap, memory, device, stream, api, duration", KeepRest}};
   auto source = OpenFile(path);
   Check(source.status());
@@ -186,19 +206,20 @@ std::vector<Group> MeasureColumns(const std::string& path) {
   }
 }
 
-void Run(uint64_t events, const std::string& path) {
-  const double ns = WriteRecording(events, path);
+void Run(uint64_t events, AllocatorTrace::Roles roles, const std::string& path) {
+  const Written written = WriteRecording(events, roles, path);
   auto source = OpenFile(path);
   Check(source.status());
   const auto per_event = [&](uint64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(events);
   };
-  std::printf("{\"events\": %" PRIu64 ", \"file_bytes\": %" PRIu64
+  std::printf("{\"events\": %" PRIu64 ", \"roles\": %" PRIu64 ", \"file_bytes\": %" PRIu64
               ", \"bytes\": %.3f, \"ns\": %.1f",
-              events, (*source)->size(), per_event((*source)->size()), ns);
+              events, written.roles, (*source)->size(), per_event((*source)->size()), written.ns);
   std::printf(", \"groups\": [");
   const char* comma = "";
   for (const Group& group : MeasureColumns(path)) {
+    if (group.raw == 0) continue;
     std::printf("%s{\"name\": \"%s\", \"raw\": %.3f, \"packed\": %.3f}", comma, group.name,
                 per_event(group.raw), per_event(group.packed));
     comma = ", ";
@@ -210,10 +231,12 @@ void Run(uint64_t events, const std::string& path) {
 }  // namespace gmt::format
 
 int main(int argc, char** argv) {
-  const uint64_t events = argc == 3 ? std::strtoull(argv[1], nullptr, 10) : 0;
+  using Roles = gmt::format::AllocatorTrace::Roles;
+  const bool with_roles = argc == 4 && std::strcmp(argv[3], "roles") == 0;
+  const uint64_t events = argc == 3 || with_roles ? std::strtoull(argv[1], nullptr, 10) : 0;
   if (events == 0) {
-    std::fprintf(stderr, "usage: recording_benchmark EVENTS OUT.gmt\n");
+    std::fprintf(stderr, "usage: recording_benchmark EVENTS OUT.gmt [roles]\n");
     return 2;
   }
-  gmt::format::Run(events, argv[2]);
+  gmt::format::Run(events, with_roles ? Roles::kSavedActivations : Roles::kNone, argv[2]);
 }

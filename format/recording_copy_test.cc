@@ -117,13 +117,16 @@ TEST_F(RecordingCopyTest, StrippedCopyIsWholeAndHasEverythingButThePaths) {
   module.path = "/home/ann/libmodel.so";
   writer_->definitions().AddModule(module);
   Add(Alloc(0x1000, 512));
+  Add(Role(0x1000, kRoleSaved));
   gmt::Snapshot snapshot;
   snapshot.set_name("exit");
   ASSERT_TRUE(writer_->Add(snapshot).ok());
   Finish();
   const std::string copy = strip(bytes_ + bytes_);
   ASSERT_TRUE(status_.ok()) << status_;
-  EXPECT_EQ(Read(copy).events.size(), 2u);
+  const std::vector<Event> events = Read(copy).events;
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[3].roles, kRoleSaved);
   EXPECT_TRUE(reader_->complete()) << "its index says where chunks stand now";
   EXPECT_EQ(reader_->definitions().module(1).path, "libmodel.so");
   EXPECT_EQ(strip(copy), copy) << "there is nothing more to take";

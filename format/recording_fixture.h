@@ -111,6 +111,13 @@ class RecordingFixture : public testing::Test {
     return event;
   }
 
+  Event Role(uint64_t address, uint32_t roles) {
+    Event event = Free(address);
+    event.kind = ROLE;
+    event.roles = roles;
+    return event;
+  }
+
   void Add(const Event& event) { ASSERT_TRUE(writer_->Add(event).ok()); }
   void Flush() { ASSERT_TRUE(writer_->Flush().ok()); }
   void Finish() { ASSERT_TRUE(writer_->Finish().ok()); }

@@ -10,6 +10,9 @@
 //   base     a b c d e            delta    ended: b d    new: f g
 //   now      a c e f g
 //
+// What memory is for (Live.roles) changes while it is held: weights are saved for backward in each
+// step. A row that differs in nothing else is still the same, and the delta says its roles anew.
+//
 // A delta is always told against a whole snapshot and never against another delta: what a damaged
 // chunk takes with it is bounded, and any one snapshot is read from two chunks. Live sets of more
 // than kMaxRows rows are always written whole, so that neither side keeps more than that.

@@ -109,6 +109,26 @@ TEST(SnapshotDeltaTest, BlockThatChangedUnderItsAddressIsAnotherRow) {
   EXPECT_EQ(Bytes(*base.Apply(delta)), Bytes(Holding("b", later)));
 }
 
+TEST(SnapshotDeltaTest, RolesThatChangeMakeNoOtherRows) {
+  std::vector<Event> first = Blocks(0, 6);
+  first[1].roles = first[4].roles = kRoleParameter;
+  SnapshotBase base;
+  base.Set(Holding("a", first));
+  std::vector<Event> later = first;
+  later[1].roles |= kRoleSaved;
+  later[4].roles = 0;
+  later[5].roles = kRoleGradient;
+  later.erase(later.begin() + 2);
+  Snapshot snapshot = Holding("b", later);
+  SnapshotDelta delta;
+  ASSERT_TRUE(base.Difference(&snapshot, &delta));
+  EXPECT_THAT(delta.ended(), ElementsAre(2u));
+  EXPECT_THAT(delta.changed(), ElementsAre(1u, 3u, 1u));  // rows 1, 4 and 5
+  EXPECT_THAT(delta.changed_roles(), ElementsAre(kRoleParameter | kRoleSaved, 0u, kRoleGradient));
+  EXPECT_EQ(delta.snapshot().live().count(), 0u);
+  EXPECT_EQ(Bytes(*base.Apply(delta)), Bytes(Holding("b", later)));
+}
+
 TEST(SnapshotDeltaTest, LiveSetOfMoreRowsThanAreKeptIsNoBase) {
   SnapshotBase base;
   base.Set(Holding("a", Blocks(0, SnapshotBase::kMaxRows + 1)));
@@ -128,6 +148,9 @@ TEST(SnapshotDeltaTest, RandomLiveSetsComeBackToTheLastBit) {
       live.erase(
           std::remove_if(live.begin(), live.end(), [&](const Event&) { return random() % 9 == 0; }),
           live.end());
+      for (Event& event : live) {
+        if (random() % 9 == 0) event.roles = static_cast<uint32_t>(random() % 8);
+      }
       EventBatch batch;
       for (uint64_t n = random() % 30; n > 0; --n) events.AddTo(&batch, 5);
       live.insert(live.end(), batch.events.begin(), batch.events.end());
@@ -183,6 +206,31 @@ TEST_F(HostileDeltaTest, OneThatEndsARowTwiceIsRefused) {
 TEST_F(HostileDeltaTest, OneWhoseSumOfDifferencesOverflowsIsRefused) {
   delta_.add_ended(1);
   delta_.add_ended(UINT32_MAX);
+  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+}
+
+TEST_F(HostileDeltaTest, OneWithoutRolesForARowIsRefused) {
+  delta_.add_changed(2);
+  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+}
+
+TEST_F(HostileDeltaTest, OneWithRolesForRowsThatItEndsOrThatAreNotThereIsRefused) {
+  delta_.add_changed(2);
+  delta_.add_changed_roles(1);
+  EXPECT_EQ(Refusal(), "");
+  delta_.add_ended(2);
+  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  delta_.clear_ended();
+  delta_.add_changed(4);
+  delta_.add_changed_roles(1);
+  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+}
+
+TEST_F(HostileDeltaTest, OneWithTwoRolesForARowIsRefused) {
+  for (const uint32_t row : {2u, 0u}) {
+    delta_.add_changed(row);
+    delta_.add_changed_roles(1);
+  }
   EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
 }
 
@@ -254,14 +302,14 @@ TEST_F(RecordedSnapshotsTest, OneThatRepeatsABlockCostsNothingForIt) {
 TEST_F(RecordedSnapshotsTest, IdsOfASecondSegmentAreShiftedOnce) {
   for (const char* name : {"first", "second"}) {
     StartRecording();
-    const uint32_t heap = writer_->definitions().InternString(name);
+    const uint32_t id = writer_->definitions().InternString(name);
     std::vector<Event> live = Blocks(0, 10);
-    for (Event& event : live) event.heap = heap;
+    for (Event& event : live) event.heap = event.dtype = event.shape = id;
     for (const char* snapshot : {"a", "b"}) {
       ASSERT_TRUE(writer_->Add(Holding(snapshot, live)).ok());
       live.erase(live.begin());
       live.push_back(Block(0x9000));
-      live.back().heap = heap;
+      live.back().heap = live.back().dtype = live.back().shape = id;
     }
     Finish();
   }
@@ -270,8 +318,10 @@ TEST_F(RecordedSnapshotsTest, IdsOfASecondSegmentAreShiftedOnce) {
   for (size_t at = 0; at < 4; ++at) {
     const auto live = DecodeLive(read.snapshots[at].live());
     ASSERT_TRUE(live.ok());
-    for (const Event& event : *live)
-      EXPECT_EQ(reader_->definitions().string(event.heap), at < 2 ? "first" : "second");
+    for (const Event& event : *live) {
+      for (const uint32_t id : {event.heap, event.dtype, event.shape})
+        EXPECT_EQ(reader_->definitions().string(id), at < 2 ? "first" : "second");
+    }
   }
 }
 

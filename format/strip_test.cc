@@ -1,8 +1,11 @@
 #include "format/strip.h"
 
-#include <string>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include "gtest/gtest.h"
+#include <string>
+#include <vector>
+
 #include "proto/gmt.pb.h"
 
 namespace gmt::format {
@@ -81,6 +84,16 @@ TEST(StripBodyTest, NoPathOfTheUsersIsLeftAnywhere) {
   EXPECT_EQ(body.definitions().strings(0), "model.py")
       << "the working directory came with the facts";
   EXPECT_EQ(body.definitions().strings(1), "operator/(Money, Money)");
+}
+
+TEST(StripBodyTest, DtypesShapesAndClassesOfNodesStay) {
+  const std::vector<std::string> texts = {"float32", "[8, 1024, 768]", "[]", "SoftmaxBackward0"};
+  Strip strip;
+  strip.paths = strip.args = true;
+  gmt::Body body;
+  for (const std::string& text : texts) body.mutable_definitions()->add_strings(text);
+  EXPECT_TRUE(StripBody(&strip, &body));
+  EXPECT_THAT(body.definitions().strings(), testing::ElementsAreArray(texts));
 }
 
 TEST(StripBodyTest, OtherChunksAreLeftAlone) {

@@ -11,7 +11,7 @@ using format::Family;
 using format::Present;
 using Type = EventField::Type;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 37> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 38> kKinds = {{
     {ALLOC, "alloc"},
     {FREE, "free"},
     {FREE_DONE, "free_done"},
@@ -48,6 +48,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 37> kKinds = {{
     {SOURCE_CHANGE, "source"},
     {DEVICE_NAME, "device"},
     {WITNESS, "witness"},
+    {ROLE, "role"},
     {STACK_LINE, "stack"},
 }};
 
@@ -67,6 +68,12 @@ constexpr std::array<std::pair<Memory, std::string_view>, 15> kMemories = {{
     {MULTICAST, "multicast"},
     {BLOCK, "block"},
     {REGION, "region"},
+}};
+
+constexpr std::array<std::pair<format::Role, std::string_view>, 3> kRoleNames = {{
+    {format::kRoleParameter, "parameter"},
+    {format::kRoleGradient, "gradient"},
+    {format::kRoleSaved, "saved"},
 }};
 
 template <typename Table, typename Value>
@@ -118,6 +125,8 @@ const EventField kReserved =
     NumberField("total_reserved", format::kHasTotalReserved, &Event::total_reserved);
 const EventField kFlags = NumberField("flags", format::kHasFlags, &Event::flags);
 const EventField kName = TextField("name", &Event::name);
+const EventField kForwardStack = Stack("forward_stack", &Event::forward_stack);
+const EventField kRoles = {"roles", Type::kRoles, kNone, &Event::roles};
 
 std::vector<EventField> MakeFields(Family family) {
   switch (family) {
@@ -131,7 +140,7 @@ std::vector<EventField> MakeFields(Family family) {
               kSize,
               NumberField("requested", format::kHasRequested, &Event::requested),
               kStack,
-              Stack("forward_stack", &Event::forward_stack),
+              kForwardStack,
               kStream,
               kThread,
               kApi,
@@ -144,7 +153,10 @@ std::vector<EventField> MakeFields(Family family) {
               kAllocated,
               kReserved,
               kName,
-              TextField("scope", &Event::scope)};
+              TextField("scope", &Event::scope),
+              TextField("dtype", &Event::dtype),
+              TextField("shape", &Event::shape),
+              kRoles};
     case Family::kReturn:
       return {kTime,   kHeap,   kMemory, kDevice,   kContext, kAddress, kSize,      kStack,
               kStream, kThread, kApi,    kDuration, kResult,  kPool,    kAllocated, kReserved};
@@ -177,6 +189,9 @@ std::vector<EventField> MakeFields(Family family) {
               kDevice,
               kStack,
               kThread};
+    case Family::kRole:
+      return {kTime, kHeap,  kMemory,       kDevice, kAddress,
+              kSize, kRoles, kForwardStack, TextField("node", &Event::name), kThread};
     default:
       return {kTime, kThread};
   }
@@ -188,6 +203,15 @@ std::string_view KindName(Kind kind) { return NameIn(kKinds, kind); }
 std::optional<Kind> KindByName(std::string_view name) { return ValueIn(kKinds, name); }
 std::string_view MemoryName(Memory memory) { return NameIn(kMemories, memory); }
 std::optional<Memory> MemoryByName(std::string_view name) { return ValueIn(kMemories, name); }
+
+std::vector<std::string_view> RoleNames(uint32_t roles) {
+  std::vector<std::string_view> names;
+  for (const auto& [role, name] : kRoleNames) {
+    if ((roles & role) != 0) names.push_back(name);
+  }
+  return names;
+}
+std::optional<format::Role> RoleByName(std::string_view name) { return ValueIn(kRoleNames, name); }
 
 const std::vector<EventField>& FieldsOf(Family family) {
   static const auto* const fields = [] {

@@ -1,7 +1,7 @@
 // interop/event_log_fields.h
 //
-// The event log's vocabulary: names of kinds, of memory, of languages, and which keys each kind
-// has, in the order in which they are printed. Reader and writer both follow these tables, so that
+// The event log's vocabulary: names of kinds, of memory, of roles, and which keys each kind has, in
+// the order in which they are printed. Reader and writer both follow these tables, so that
 // neither can know a key that the other does not.
 //
 // Thread safety: constants.
@@ -26,10 +26,14 @@ std::optional<Kind> KindByName(std::string_view name);
 std::string_view MemoryName(Memory memory);
 std::optional<Memory> MemoryByName(std::string_view name);
 
+// Of a set of format::Role, without those that the log does not know: "parameter", "saved".
+std::vector<std::string_view> RoleNames(uint32_t roles);
+std::optional<format::Role> RoleByName(std::string_view name);
+
 // One key of an event. A key of type kNumber is printed where the event has its bit; the others
-// where they are not 0.
+// where they are not 0, and the roles of a "role" always.
 struct EventField {
-  enum class Type { kNumber, kText, kStack, kMemory };
+  enum class Type { kNumber, kText, kStack, kMemory, kRoles };
   const char* key;
   Type type;
   format::Present bit;

@@ -142,9 +142,22 @@ class LogParser {
       *target = static_cast<T>(definitions_.InternString(Text(value, field.key)));
     } else if (field.type == EventField::Type::kStack) {
       *target = static_cast<T>(StackById(WholeNumber<uint32_t>(value, field.key)));
+    } else if (field.type == EventField::Type::kRoles) {
+      *target = static_cast<T>(TakeRoles(value, field.key));
     } else {
       *target = WholeNumber<T>(value, field.key);
     }
+  }
+
+  static uint32_t TakeRoles(const Json& list, const char* key) {
+    if (!list.is_array()) throw BadLine(absl::StrCat("\"", key, "\" must be a list"));
+    uint32_t roles = 0;
+    for (const Json& name : list) {
+      const std::optional<format::Role> role = RoleByName(Text(name, key));
+      if (!role.has_value()) throw UnknownWord();
+      roles |= *role;
+    }
+    return roles;
   }
 
   void TakeDetail(const Json& object, Event* event) {

@@ -39,7 +39,11 @@ const char* const kEveryKind[] = {
     R"({"kind":"stack","id":4294967295,"frames":[{"function":"f"}],"truncated":true})",
     R"({"kind":"thread","t_ns":1,"name":"main","thread":11})",
     R"({"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaMalloc","duration_ns":900})",
-    R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region"})",
+    R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region","dtype":"bfloat16","shape":"[2, 3, 4, 5, 6, ...]","roles":["gradient"]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","memory":"block","device":0,"address":18446744073709551615,"size":512,"roles":["parameter","gradient","saved"],"forward_stack":8,"node":"SoftmaxBackward0","thread":12})",
+    R"({"kind":"role","heap":"pytorch","address":18446744073709551615,"roles":[]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"roles":["saved"]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"roles":["a role to come"]})",
     R"({"kind":"alloc_failed","t_ns":14,"heap":"pytorch","size":9223372036854775808,"total_allocated":5,"result":2})",
     R"({"kind":"free","t_ns":99,"heap":"driver","device":0,"address":140011122688,"size":2097152,"stream":0,"thread":11,"api":"cudaFree"})",
     R"({"kind":"free_done","t_ns":100,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaFree","duration_ns":5,"result":1,"pool":1,"total_allocated":1,"total_reserved":2})",
@@ -66,6 +70,10 @@ const char* const kEveryKind[] = {
     R"({"kind":"module","t_ns":308,"object":99,"action":"load","value":4096,"name":"kernels.cubin"})",
     R"({"kind":"limit","t_ns":309,"action":"malloc_heap_size","value":8388608})",
     R"({"kind":"allocator","t_ns":310,"heap":"pytorch","device":0,"action":"empty_cache","value":2097152})",
+    R"({"kind":"copy","t_ns":311,"stream":55,"device":0,"action":"host_to_device","value":4096,"duration_ns":7})",
+    R"({"kind":"source","t_ns":312,"name":"cupti","text":"on"})",
+    R"({"kind":"device","t_ns":313,"device":0,"action":"name","name":"the fast one"})",
+    R"({"kind":"witness","t_ns":314,"object":4096,"value":512,"memory":"device","stream":0,"device":0,"action":"alloc"})",
     R"({"kind":"mark","t_ns":400,"name":"step","index":12,"domain":"d","range":1,"color":4294901760,"text":"loss 0.5","stack":7,"thread":11})",
     R"({"kind":"range_begin","t_ns":401,"name":"forward","range":5,"device":1})",
     R"({"kind":"range_end","t_ns":402,"range":5})",
@@ -73,7 +81,8 @@ const char* const kEveryKind[] = {
     R"({"kind":"snapshot","t_ns":404,"name":"exit","reason":"exit"})",
     R"({"kind":"gap","t_ns":405,"from":405,"to":409,"events":77,"reason":"overrun","first_ticket":1,"last_ticket":77})",
     R"({"kind":"losses","written":80,"delivered":3,"overrun":77,"holes":0,"stacks_full":2})",
-    R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7},{"kind":"map","address":4096,"handle":17}]})",
+    R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7,"dtype":"float32","shape":"[]","roles":["parameter","saved"]},{"kind":"map","address":4096,"handle":17}]})",
+    R"({"kind":"","t_ns":-3})",
     R"({"kind":"warp_drive","t_ns":-3,"factor":[9.975,null]})",
     R"({"kind":"alloc","memory":"a kind of memory to come","size":-1.5})",
     R"({"kind":"mark","t_ns":-9223372036854775808,"name":"before"})",
@@ -154,7 +163,7 @@ TEST_F(EventLogTest, EveryKindWithEveryKeyComesBack) {
 TEST_F(EventLogTest, TheTestCoversEveryKind) {
   std::string all;
   for (const char* line : kEveryKind) all += line;
-  for (int kind = 1; kind <= STACK_LINE; ++kind) {
+  for (int kind = 1; kind <= ROLE; ++kind) {
     if (kind == OTHER_KIND) continue;
     const std::string name(KindName(static_cast<Kind>(kind)));
     EXPECT_THAT(all, HasSubstr("\"kind\":\"" + name + "\""));
@@ -282,6 +291,11 @@ TEST_F(EventLogTest, TextWhereANumberBelongsIsRefused) {
   EXPECT_THAT(ErrorOf({R"({"kind":"alloc","address":"0x10"})"}), HasSubstr("\"address\""));
 }
 
+TEST_F(EventLogTest, RolesThatAreNoListOfWordsAreRefused) {
+  EXPECT_THAT(ErrorOf({R"({"kind":"role","roles":4})"}), HasSubstr(R"("roles" must be a list)"));
+  EXPECT_THAT(ErrorOf({R"({"kind":"role","roles":[4]})"}), HasSubstr("\"roles\""));
+}
+
 TEST_F(EventLogTest, LaterSchemaIsRefused) {
   EXPECT_THAT(ErrorOf({R"({"kind":"header","schema":"gpumemtrace.events/2"})"}),
               HasSubstr("gpumemtrace.events/2"));
@@ -329,6 +343,16 @@ TEST_F(EventLogTest, LogIsOpenedLikeARecording) {
 TEST_F(EventLogTest, FreeInALogIsCompletedLikeOneInARecording) {
   const std::string path = Log({R"({"kind":"alloc","heap":"pytorch","address":5,"size":77})",
                                 R"({"kind":"free","heap":"pytorch","address":5})"});
+  format::Collected completed, as_recorded;
+  ASSERT_TRUE((*OpenInput(path))->Read(completed).ok());
+  ASSERT_TRUE((*OpenInput(path))->Read(as_recorded, format::Returns::kAsRecorded).ok());
+  EXPECT_EQ(completed.events.at(1).size, 77u);
+  EXPECT_FALSE(as_recorded.events.at(1).has(format::kHasSize));
+}
+
+TEST_F(EventLogTest, RoleInALogIsCompletedLikeOneInARecording) {
+  const std::string path = Log({R"({"kind":"alloc","heap":"pytorch","address":5,"size":77})",
+                                R"({"kind":"role","heap":"pytorch","address":5,"roles":[]})"});
   format::Collected completed, as_recorded;
   ASSERT_TRUE((*OpenInput(path))->Read(completed).ok());
   ASSERT_TRUE((*OpenInput(path))->Read(as_recorded, format::Returns::kAsRecorded).ok());

@@ -176,12 +176,21 @@ class EventLogWriter::Impl {
       if (!name.empty()) (*object)[field.key] = JsonText(name);
     } else if (field.type == EventField::Type::kNumber) {
       if (event.has(field.bit)) (*object)[field.key] = value;
+    } else if (field.type == EventField::Type::kRoles) {
+      Json names = RolesOf(event.roles);
+      if (event.kind == ROLE || !names.empty()) (*object)[field.key] = std::move(names);
     } else if (value != 0) {
       const auto id = static_cast<uint32_t>(value);
       (*object)[field.key] = field.type == EventField::Type::kText
                                  ? JsonText(definitions_.string(id))
                                  : Json(StackName(id));
     }
+  }
+
+  static Json RolesOf(uint32_t roles) {
+    Json names = Json::array();
+    for (const std::string_view name : RoleNames(roles)) names.push_back(JsonText(name));
+    return names;
   }
 
   void PutDetail(const EventBatch& batch, const Event& event, Json* object) const {

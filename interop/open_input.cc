@@ -104,9 +104,11 @@ class Forward : public RecordingVisitor {
   void Complete(format::Event* event) {
     const format::Family family = format::FamilyOf(event->kind);
     if (family == format::Family::kAcquisition) history_.Add(*event);
-    if (family != format::Family::kReturn) return;
+    if (family != format::Family::kReturn && family != format::Family::kRole) return;
     const format::Acquired* acquired = history_.AcquisitionOf(*event).acquired;
-    if (acquired != nullptr) format::CompleteReturn(*acquired, event);
+    if (acquired == nullptr) return;
+    family == format::Family::kReturn ? format::CompleteReturn(*acquired, event)
+                                      : format::CompleteRole(*acquired, event);
   }
 
   RecordingVisitor& target_;

@@ -1,9 +1,12 @@
 #include "interop/torch_snapshot.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "analysis/replay.h"
+#include "interop/event_log_fields.h"
 #include "interop/pickle_writer.h"
 #include "interop/torch_annotations.h"
 #include "interop/torch_settings.h"
@@ -173,7 +176,7 @@ class TraceWriter : public TorchSelectedSink {
     if (stack == rows_.stack[row]) forward_stack = rows_.forward_stack[row];
     WriteFrames(stack, forward_stack);
     WriteText("compile_context", rows_.Scope(row));
-    WriteText("user_metadata", rows_.Name(row));
+    WriteMetadata(event);
     if (source_.states_pools) {
       if (const auto pool = rows_.Pool(row)) fields_.Pool("pool_id", *pool);
     }
@@ -189,6 +192,28 @@ class TraceWriter : public TorchSelectedSink {
       pickle_.String("forward_frames");
       frames_.WriteForward(forward_stack);
     }
+  }
+
+  // The program's label, else what PyTorch says of the tensor.
+  void WriteMetadata(const TorchEvent& event) {
+    const uint32_t name = rows_.Name(event.row);
+    if (name != 0) return WriteText("user_metadata", name);
+    if (event.action != TorchEvent::kAlloc || source_.imported) return;
+    const std::string tensor = TensorText(event.row);
+    if (!tensor.empty()) fields_.Text("user_metadata", tensor);
+  }
+
+  // "float32 [8, 1024, 768] parameter saved", with all that it was for at any time.
+  std::string TensorText(RowId row) const {
+    std::string text;
+    const auto append = [&](std::string_view word) {
+      if (!text.empty() && !word.empty()) text += ' ';
+      text += word;
+    };
+    append(source_.definitions.string(rows_.Dtype(row)));
+    append(source_.definitions.string(rows_.Shape(row)));
+    for (const std::string_view role : RoleNames(rows_.Roles(row))) append(role);
+    return text;
   }
 
   void WriteText(const char* key, uint32_t id) {

@@ -14,6 +14,7 @@ namespace gmt::interop {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kReserved = uint64_t{1} << 40;
 
@@ -82,6 +83,42 @@ TEST_F(TorchSnapshotTest, StacksCostTheirFramesOnce) {
   ASSERT_NE(first, std::string::npos);
   EXPECT_EQ(bytes_.find("/src/main.py", first + 1), std::string::npos);
   EXPECT_LT(bytes_.size() / 3000, 120u) << "bytes per event and block";
+}
+
+TEST_F(TorchSnapshotTest, TensorOfABlockIsItsMetadata) {
+  format::Event& block = script_.Block(kReserved, kMiB);
+  block.dtype = script_.builder().InternString("float32");
+  block.shape = script_.builder().InternString("[500, 500]");
+  format::Event role = block;
+  role.kind = ROLE;
+  for (const uint32_t roles : {format::kRoleSaved, format::kRoleParameter}) {
+    role.roles = roles;
+    script_.events().push_back(role);
+  }
+  Write();
+  EXPECT_THAT(bytes_, HasSubstr("float32 [500, 500] parameter saved"));
+}
+
+TEST_F(TorchSnapshotTest, NameThatTheProgramGaveIsTheMetadata) {
+  format::Event& block = script_.Block(kReserved, kMiB);
+  block.dtype = script_.builder().InternString("float32");
+  block.name = script_.builder().InternString("weights");
+  Write();
+  EXPECT_THAT(bytes_, HasSubstr("weights"));
+  EXPECT_THAT(bytes_, Not(HasSubstr("float32")));
+}
+
+TEST_F(TorchSnapshotTest, RequestedBytesOfABlockAreStated) {
+  format::Event& block = script_.Block(kReserved, kMiB);
+  block.present |= format::kHasRequested;
+  block.requested = 0x0ABCDE;
+  Write();
+  // Of the entry, of the segment and of its block.
+  const std::string number("J\xDE\xBC\x0A\0", 5);
+  int found = 0;
+  for (size_t at = bytes_.find(number); at != std::string::npos; at = bytes_.find(number, at + 1))
+    ++found;
+  EXPECT_EQ(found, 3);
 }
 
 TEST_F(TorchSnapshotTest, EmptyRecordingIsAnEmptySnapshot) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """PyTorch's own snapshot and our export of the same process, on the simulated device: the same events in the same order,
-the same segments and blocks, the same settings. What PyTorch's allocator alone knows (sizes as requested) is rounded.
+the same segments and blocks, the same settings. Sizes are those requested where a block is a tensor's, else rounded.
 
 Usage: own_history_check.py --build DIR [--python PYTHON]
 """
@@ -81,10 +81,14 @@ def first_difference(what, theirs, ours):
 
 
 def sizes_differ(theirs, ours):
-    """A block has at least what was asked for."""
-    pairs = zip(*([e for e in s["device_traces"][0] if e["action"] == "alloc"] for s in (theirs, ours)))
-    return [f"{a['size']} bytes became {b['size']}" for a, b in pairs
-            if not a["size"] <= b["size"] or b["size"] % ROUNDING != 0][:3]
+    """A block of a tensor has what was asked for, another one at least that."""
+    pairs = list(zip(*([e for e in s["device_traces"][0] if e["action"] == "alloc"] for s in (theirs, ours))))
+    tensors = [(a, b) for a, b in pairs if "user_metadata" in b]
+    others = [(a, b) for a, b in pairs if "user_metadata" not in b]
+    wrong = [(a, b) for a, b in tensors if a["size"] != b["size"]]
+    wrong += [(a, b) for a, b in others if not a["size"] <= b["size"] or b["size"] % ROUNDING != 0]
+    problems = [f"{a['size']} bytes became {b['size']}, {b.get('user_metadata')}" for a, b in wrong[:3]]
+    return problems if len(tensors) > len(others) else [*problems, f"only {len(tensors)} of {len(pairs)} are tensors"]
 
 
 def check(rig, name, setting):
