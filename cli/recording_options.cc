@@ -14,6 +14,8 @@ void RecordingOptions::AddTo(Command& command) {
                  "native+python (the default), either, none, native:libgcc or native:libunwind");
   command.Flag("--free-stacks", &free_stacks, "record a stack at every free too");
   command.Option("--heap", &heap, "NAME+NAME", "driver, host, pytorch, nvtx (default: all)");
+  command.Option("--roles", &roles, "MODE",
+                 "on (the default): what PyTorch's tensors are for, or off");
   command.Option("--cupti", &cupti, "MODE",
                  "auto (the default), full: also records of what the device did, or off");
   command.Option("--snapshot", &snapshot, "WHEN,WHEN",
@@ -35,6 +37,7 @@ std::vector<std::string> RecordingOptions::Pairs() const {
   std::vector<std::string> pairs;
   AddPair("stacks", stacks, pairs);
   AddPair("heap", heap, pairs);
+  AddPair("roles", roles, pairs);
   AddPair("cupti", cupti, pairs);
   // What separates options there are list items here.
   AddPair("snapshot", absl::StrReplaceAll(snapshot, {{",", "+"}, {"=", ":"}}), pairs);

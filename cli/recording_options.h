@@ -17,7 +17,7 @@
 namespace gmt::cli {
 
 struct RecordingOptions {
-  std::string output, stacks, heap, cupti, snapshot, listen, max_size, max_time, rotate;
+  std::string output, stacks, heap, roles, cupti, snapshot, listen, max_size, max_time, rotate;
   bool free_stacks = false, strip_paths = false, strip_args = false;
 
   // Makes them known to the parser.

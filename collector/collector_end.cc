@@ -73,6 +73,7 @@ void Collector::AddSources(gmt::Facts* facts) {
   // What the traced process says of them itself.
   const std::pair<const char*, session::Fact> told[] = {
       {"python", session::kPythonSource},
+      {"roles", session::kRolesSource},
       {"cupti", session::kCuptiSource},
       {"nvtx", session::kNvtxSource},
       {"before_attach", session::kBeforeAttachSource}};

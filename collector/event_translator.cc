@@ -1,8 +1,13 @@
 #include "collector/event_translator.h"
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/oom_watch.h"
 #include "format/definitions_builder.h"
 #include "session/arena_reader.h"
@@ -25,7 +30,8 @@ static_assert(static_cast<int>(Kind::kSample) == gmt::SAMPLE &&
               static_cast<int>(Kind::kCopy) == gmt::COPY &&
               static_cast<int>(Kind::kSource) == gmt::SOURCE_CHANGE &&
               static_cast<int>(Kind::kDevice) == gmt::DEVICE_NAME &&
-              static_cast<int>(Kind::kWitness) == gmt::WITNESS);
+              static_cast<int>(Kind::kWitness) == gmt::WITNESS &&
+              static_cast<int>(Kind::kRole) == gmt::ROLE);
 static_assert(static_cast<int>(session::kCalledByAllocator) == format::kCalledByAllocator &&
               static_cast<int>(session::kSeenByCupti) == format::kSeenByCupti &&
               static_cast<int>(session::kInsideCall) == format::kInsideCall &&
@@ -52,12 +58,42 @@ bool HasStream(const session::Record& r) {
     case Kind::kMark:
     case Kind::kRangeBegin:
     case Kind::kRangeEnd:
+    case Kind::kRole:
       return false;
     default:
       if (r.memory == Memory::kRegion) return false;
       return r.stream != 0 || r.memory == Memory::kPool ||
              (r.memory == Memory::kBlock && EffectOf(r.kind) != Effect::kReturns);
   }
+}
+
+// As torch.dtype says it, by at::ScalarType (preload/torch/tensor_layout.cc).
+std::string DtypeName(uint8_t dtype) {
+  constexpr const char* kNames[] = {"uint8",         "int8",           "int16",
+                                    "int32",         "int64",          "float16",
+                                    "float32",       "float64",        "complex32",
+                                    "complex64",     "complex128",     "bool",
+                                    "qint8",         "quint8",         "qint32",
+                                    "bfloat16",      "quint4x2",       "quint2x4",
+                                    "bits1x8",       "bits2x4",        "bits4x2",
+                                    "bits8",         "bits16",         "float8_e5m2",
+                                    "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz",
+                                    "uint16",        "uint32",         "uint64",
+                                    "uint1",         "uint2",          "uint3",
+                                    "uint4",         "uint5",          "uint6",
+                                    "uint7",         "int1",           "int2",
+                                    "int3",          "int4",           "int5",
+                                    "int6",          "int7",           "float8_e8m0fnu",
+                                    "float4_e2m1fn_x2"};
+  return dtype < std::size(kNames) ? kNames[dtype] : absl::StrCat("dtype ", dtype);
+}
+
+// "[8, 1024, 768]", as Python prints it; "..." for dimensions that are not recorded.
+std::string ShapeText(const session::TensorLayout& layout) {
+  const uint32_t known = std::min<uint32_t>(layout.dimension, session::kLayoutDimensions);
+  std::string text = absl::StrCat("[", absl::StrJoin(layout.sizes, layout.sizes + known, ", "));
+  absl::StrAppend(&text, layout.dimension > known ? ", ...]" : "]");
+  return text;
 }
 
 // Whether its value is a handle or an address, and not the id of a name, or nothing.
@@ -150,6 +186,30 @@ uint32_t EventTranslator::Heap(Memory memory) {
   return id;
 }
 
+const EventTranslator::Layout& EventTranslator::LayoutOf(uint32_t id) {
+  const auto [known, is_new] = layouts_.try_emplace(id);
+  Layout& layout = known->second;
+  if (!is_new) return layout;
+  const std::string bytes = session::ReadText(session_, id);
+  session::TensorLayout described;
+  if (bytes.size() != sizeof(described)) return layout;  // the process has scribbled
+  std::memcpy(&described, bytes.data(), sizeof(described));
+  layout.bytes = described.bytes;
+  layout.dtype = definitions_->InternString(DtypeName(described.dtype));
+  layout.shape = definitions_->InternString(ShapeText(described));
+  return layout;
+}
+
+void EventTranslator::TranslateRole(const session::Record& r, format::Event* e) {
+  e->heap = Heap(r.memory);
+  e->memory = static_cast<gmt::Memory>(r.memory);
+  e->address = r.value;
+  e->present |= format::kHasAddress;
+  e->roles = static_cast<uint32_t>(r.size) & session::kAllRoles;
+  e->forward_stack = std::exchange(e->stack, 0);
+  e->name = Text(r.stream);
+}
+
 void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e) {
   e->heap = Heap(r.memory);
   e->memory = static_cast<gmt::Memory>(r.memory);
@@ -160,6 +220,13 @@ void EventTranslator::TranslateMemory(const session::Record& r, format::Event* e
     e->present |= format::kHasSize;
   }
   if (r.memory == Memory::kRegion) e->name = Text(r.stream);
+  if (r.layout != 0) {
+    const Layout& layout = LayoutOf(r.layout);
+    e->requested = layout.bytes;
+    e->present |= format::kHasRequested;
+    e->dtype = layout.dtype;
+    e->shape = layout.shape;
+  }
   if (r.memory == Memory::kBlock) {
     e->forward_stack = stacks_->Translate(r.forward_stack);
     e->total_allocated = r.total_allocated;
@@ -250,7 +317,9 @@ format::Event EventTranslator::Translate(const session::Record& r) {
     e.present |= format::kHasStream;
   }
   if (r.kind == Kind::kSample) return e;  // the rest stands in the sample itself
-  if (session::IsNote(r.kind)) {
+  if (r.kind == Kind::kRole) {
+    TranslateRole(r, &e);
+  } else if (session::IsNote(r.kind)) {
     TranslateNote(r, &e);
   } else if (session::IsActivity(r.kind)) {
     TranslateActivity(r, &e);

@@ -60,7 +60,15 @@ class EventTranslator {
  private:
   // Of PyTorch's blocks, whose records have no room for an api.
   bool IsFromBeforeAttach(const session::Record& record) const;
+  // What a tensor asked for; ids of strings of the recording.
+  struct Layout {
+    uint64_t bytes = 0;
+    uint32_t dtype = 0, shape = 0;
+  };
+  const Layout& LayoutOf(uint32_t id);
+
   void TranslateMemory(const session::Record& record, format::Event* event);
+  void TranslateRole(const session::Record& record, format::Event* event);
   void TranslateActivity(const session::Record& record, format::Event* event);
   void TranslateNote(const session::Record& record, format::Event* event);
 
@@ -73,6 +81,7 @@ class EventTranslator {
   std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1> heap_ids_{};
   std::array<uint32_t, static_cast<size_t>(session::Action::kLast) + 1> action_ids_{};
   absl::flat_hash_map<uint64_t, uint32_t> text_ids_;
+  absl::flat_hash_map<uint32_t, Layout> layouts_;
 };
 
 }  // namespace gmt::collector

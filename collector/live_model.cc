@@ -36,6 +36,7 @@ LiveValue MakeLive(const session::Record& r, uint64_t ticket) {
   live.device = r.device;
   live.context = r.context;
   live.api = r.api;
+  live.layout = r.layout;
   return live;
 }
 
@@ -54,6 +55,7 @@ session::Record MakeRecord(const Place& place, const LiveValue& live) {
   record.value = place.value;
   record.size = live.size;
   record.stream = live.stream;
+  record.layout = live.layout;
   return record;
 }
 
@@ -97,6 +99,7 @@ std::optional<LiveValue> LiveModel::Apply(const session::Record& record, uint64_
     case Effect::kReturns:
       return Return(record, ticket);
     case Effect::kNone:
+      if (record.kind == Kind::kRole) ApplyRole(record, ticket);
       return std::nullopt;
   }
   return std::nullopt;
@@ -142,6 +145,19 @@ void LiveModel::ResetContext(const session::Record& record, uint64_t ticket) {
     if (gone && observer_ != nullptr) observer_->OnEnded(entry.first, entry.second);
     return gone;
   });
+}
+
+// The last record of a place has what it is for by now, and one that is older than the allocation
+// speaks of another one.
+void LiveModel::ApplyRole(const session::Record& record, uint64_t ticket) {
+  const auto it = entries_.find({record.space, record.value});
+  if (it != entries_.end() && it->second.ticket <= ticket)
+    it->second.roles = static_cast<uint16_t>(record.size);
+}
+
+void LiveModel::SetRoles(const Place& place, uint16_t roles) {
+  const auto it = entries_.find(place);
+  if (it != entries_.end()) it->second.roles = roles;
 }
 
 bool LiveModel::TakeUnknownUndo() { return std::exchange(unknown_undo_, false); }

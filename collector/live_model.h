@@ -64,6 +64,8 @@ class LiveModel {
 
   void Insert(const Place& place, const session::LiveValue& live);
   void Erase(const Place& place);
+  // Of one that is there.
+  void SetRoles(const Place& place, uint16_t roles);
   const session::LiveValue* Find(const Place& place) const;
 
   // True once after a failed free whose allocation is not known here: the live table knows it.
@@ -75,6 +77,7 @@ class LiveModel {
   std::optional<session::LiveValue> Return(const session::Record& record, uint64_t ticket);
   void FinishFree(const session::Record& record, uint64_t ticket);
   void ResetContext(const session::Record& record, uint64_t ticket);
+  void ApplyRole(const session::Record& record, uint64_t ticket);
 
   void Replace(const Place& place, session::LiveValue* entry, bool is_new,
                const session::LiveValue& live);

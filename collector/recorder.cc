@@ -194,7 +194,24 @@ void Recorder::AddCorrections(const Corrections& corrections, uint64_t to_ns) {
     event.present &= ~uint64_t{format::kHasTotals};
     live_.Insert(place, live);
     Write(event);
+    if (live.roles != 0) AddRoles(place, live, to);
   }
+  for (const auto& [place, live] : corrections.other_roles) {
+    live_.SetRoles(place, live.roles);
+    AddRoles(place, live, to);
+  }
+}
+
+void Recorder::AddRoles(const Place& place, const session::LiveValue& live, int64_t t_ns) {
+  Record record = MakeRecord(place, live);
+  record.kind = session::Kind::kRole;
+  record.size = live.roles;
+  record.stack = record.forward_stack = record.layout = 0;
+  format::Event event = translator_.Translate(record);
+  event.t_ns = t_ns;
+  event.thread = 0;
+  event.present &= ~uint64_t{format::kHasThread};
+  Write(event);
 }
 
 std::string Recorder::NewSnapshotName(const std::string& wanted) {

@@ -126,6 +126,7 @@ class Recorder {
   std::string NewSnapshotName(const std::string& wanted);
   void AddThreadName(const session::Record& record);
   void Note(const session::Record& record);
+  void AddRoles(const Place& place, const session::LiveValue& live, int64_t t_ns);
   void Write(const format::Event& event);
   void Write(const format::Event& event, const gmt::Sample& sample);
   void Keep(absl::Status status);

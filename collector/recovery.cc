@@ -86,11 +86,15 @@ Corrections Recovery::Resolve(const LiveModel& model, std::vector<HeldRecord>* r
   for (const auto& [place, live] : truth_.entries()) {
     if (live.ticket >= first_held_) continue;
     const LiveValue* before = model.Find(place);
-    if (before == nullptr || before->ticket != live.ticket)
+    if (before == nullptr || before->ticket != live.ticket) {
       corrections.appeared.emplace_back(place, live);
+    } else if (before->roles != live.roles) {
+      corrections.other_roles.emplace_back(place, live);
+    }
   }
   std::sort(corrections.ended.begin(), corrections.ended.end(), Earlier);
   std::sort(corrections.appeared.begin(), corrections.appeared.end(), Earlier);
+  std::sort(corrections.other_roles.begin(), corrections.other_roles.end(), Earlier);
   *released = GiveUp();
   return corrections;
 }

@@ -44,6 +44,8 @@ struct HeldRecord {
 struct Corrections {
   std::vector<std::pair<Place, session::LiveValue>> ended;
   std::vector<std::pair<Place, session::LiveValue>> appeared;
+  // Still there, but what they are for changed.
+  std::vector<std::pair<Place, session::LiveValue>> other_roles;
 };
 
 class Recovery {

@@ -44,6 +44,7 @@ class RecoveryTest : public ::testing::Test {
     const Corrections corrections = recovery_.Resolve(model_, &released_);
     for (const auto& [place, live] : corrections.ended) ended_.push_back(place.value);
     for (const auto& [place, live] : corrections.appeared) appeared_.push_back(place.value);
+    for (const auto& [place, live] : corrections.other_roles) other_roles_.push_back(place.value);
   }
 
   std::vector<std::atomic<uint64_t>> keys_ = std::vector<std::atomic<uint64_t>>(64);
@@ -52,7 +53,7 @@ class RecoveryTest : public ::testing::Test {
   LiveModel model_;
   Recovery recovery_;
   std::vector<HeldRecord> released_;
-  std::vector<uint64_t> ended_, appeared_;
+  std::vector<uint64_t> ended_, appeared_, other_roles_;
 };
 
 TEST_F(RecoveryTest, WhatIsInBothNeedsNoCorrection) {
@@ -74,6 +75,19 @@ TEST_F(RecoveryTest, WhatTheModelLacksCameInTheGap) {
   InTable(1, 70);
   Resolve();
   EXPECT_THAT(appeared_, ElementsAre(2, 1));  // in the order of allocation
+}
+
+TEST_F(RecoveryTest, RolesThatChangedInTheGapAreSaid) {
+  Known(0x1000, 10);
+  Known(0x2000, 11);
+  InTable(0x1000, 10);
+  InTable(0x2000, 11);
+  session::LiveTable::Roles roles;
+  table_.AddRole(Space::kDevice, 0x2000, session::kGradient, &roles);
+  Resolve();
+  EXPECT_THAT(ended_, IsEmpty());
+  EXPECT_THAT(appeared_, IsEmpty());
+  EXPECT_THAT(other_roles_, ElementsAre(0x2000));
 }
 
 TEST_F(RecoveryTest, AddressThatWasUsedAgainInTheGapEndsAndAppears) {

@@ -23,6 +23,7 @@ gmt::Live MakeLiveRows(const LiveModel& model, EventTranslator* translator) {
   for (const auto& [place, live] : entries) {
     rows.push_back(translator->Translate(MakeRecord(place, live)));
     rows.back().present &= ~uint64_t{format::kHasTotals};
+    rows.back().roles = live.roles & session::kAllRoles;
   }
   return format::EncodeLive(rows);
 }

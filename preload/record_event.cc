@@ -85,7 +85,8 @@ session::LiveValue ToLive(const session::Record& r, uint64_t ticket) {
           .memory = r.memory,
           .device = r.device,
           .context = r.context,
-          .api = r.api};
+          .api = r.api,
+          .layout = r.layout};
 }
 
 void InsertLive(Process* p, session::Space space, uint64_t value, const session::LiveValue& live) {
@@ -107,6 +108,10 @@ void CommitAlone(Process* p, const session::Record& r) {
 }
 
 void CommitAcquisition(Process* p, const session::Record& r) {
+  // Where PyTorch keeps no blocks, this is the memory of the tensor that it makes.
+  TorchThread* t = p->torch.threads.IfThere();
+  if (t != nullptr && t->tensor_layout != 0 && r.space == session::Space::kDevice)
+    t->tensor_block = r.value;
   const session::Words words = session::Pack(r);
   const session::RingWriter::Reservation reservation = p->ring.Reserve();
   InsertLive(p, r.space, r.value, ToLive(r, reservation.ticket));

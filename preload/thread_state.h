@@ -31,7 +31,8 @@ struct LastStack {
 struct ThreadState {
   uint16_t depth;    // of hooked calls: what runs inside one is part of that one's event
   uint16_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
-  uint32_t tid;      // 0: not asked yet
+  uint32_t tid : 22;    // 0: not asked yet
+  uint32_t torch : 10;  // its place among those that use PyTorch (preload/torch/torch_thread.h)
   uint32_t process;  // identity of the process in which it was asked (Process::identity)
   uint32_t push_stack;  // number of its ranges of NVTX (preload/nvtx/push_stacks.h); 0: none
   LastStack last_stack;
@@ -44,7 +45,7 @@ extern thread_local constinit ThreadState thread_state;
 inline uint32_t ThreadId(uint32_t process_identity) {
   ThreadState& t = thread_state;
   if (t.tid == 0 || t.process != process_identity) {
-    t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+    t.tid = static_cast<uint32_t>(syscall(SYS_gettid)) & 0x3fffff;
     t.process = process_identity;
   }
   return t.tid;

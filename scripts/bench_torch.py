@@ -15,15 +15,18 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "tests" / "programs" / "torch_cost.py"
 BARE, OURS, ALL = "not recorded", "gpumemtrace", "PyTorch's history, stacks=all"
+WITHOUT_ROLES = "gpumemtrace, roles=off"
 # Name -> (options of ours or None, options of torch_cost.py).
 VARIANTS = {
     BARE: (None, []),
     OURS: ("", []),
+    WITHOUT_ROLES: ("roles=off", []),
     "gpumemtrace, stacks=none": ("stacks=none", []),
     "PyTorch's history, stacks=python": (None, ["--history", "python"]),
     ALL: (None, ["--history", "all"]),
 }
 MOST_OF_ALL = 0.25  # of what PyTorch's full history adds, ours may add
+MOST_FOR_ROLES = 0.04  # of what recording without roles adds, they may add
 
 
 class TorchBench:
@@ -69,6 +72,12 @@ class TorchBench:
         self.bench.add(f"{what}: what gpumemtrace adds, against stacks=all", f"{share:.2f}",
                        f"goal: at most {MOST_OF_ALL}, {'met' if share <= MOST_OF_ALL else 'MISSED'}")
 
+    def compare_roles(self, what, results, figure):
+        without, all_of_it = (results[variant][figure] - results[BARE][figure] for variant in (WITHOUT_ROLES, OURS))
+        share = all_of_it / without - 1
+        self.bench.add(f"{what}: what roles add, against recording without", f"{100 * share:+.1f} %",
+                       f"goal: at most {100 * MOST_FOR_ROLES:.0f} %, {'met' if share <= MOST_FOR_ROLES else 'MISSED'}")
+
     def growth(self):
         """Ours is bounded, so it is measured over many more events; PyTorch's own would not fit."""
         quick = self.bench.quick
@@ -98,6 +107,8 @@ class TorchBench:
             self.compare(f"torch.empty(1024) and its release, Python {figure}", results, figure)
         results = self.times("step", rounds)
         allocations = results[BARE]["allocations"]
-        self.compare(f"training step of a small GPT, {allocations:.0f} allocations", results, "step")
+        step = f"training step of a small GPT, {allocations:.0f} allocations"
+        self.compare(step, results, "step")
+        self.compare_roles(step, results, "step")
         self.growth()
         self.pauses()

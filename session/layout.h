@@ -51,7 +51,7 @@ namespace gmt::session {
 
 inline constexpr char kMagic[8] = {'G', 'M', 'T', 'S', 'E', 'S', 'S', '\n'};
 inline constexpr uint32_t kAbiMajor = 4;
-inline constexpr uint32_t kAbiMinor = 2;
+inline constexpr uint32_t kAbiMinor = 3;
 inline constexpr uint32_t kByteOrder = 0x01020304;
 
 // ---- Header -------------------------------------------------------------------------------------
@@ -154,6 +154,7 @@ enum Fact : uint32_t {
   kCuptiSource,         // "on" and what it tells, or why not
   kNvtxSource,          // "on" when the first call was seen
   kBeforeAttachSource,  // what is known of memory that was there before an attach, or why nothing is
+  kRolesSource,         // "on", or why it is not known what PyTorch's tensors are for
   kFactCount,
 };
 
@@ -274,11 +275,11 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //         devices, and of a stream that gets one; the CUDA event of event_* and sync; free bytes of a
 //         sample
 //   3     size: bytes; index of a mark; number of a range; status (text id) of a source; total bytes
-//         of a sample and of a device; where the call of event_* and sync returns to, if a caching
-//         allocator made it
+//         of a sample and of a device; the set of Roles of a role; where the call of event_* and sync
+//         returns to, if a caching allocator made it
 //   4     stream: raw handle (of a map: the physical handle; of a region and of a heap of regions:
-//         its name, a text id; of a mark or range: its domain, a text id; of a device: PCI bus id
-//         0-31 and UUID 32-63, text ids)
+//         its name, a text id; of a mark or range: its domain, a text id; of a role: the class of the
+//         autograd node that saves it, a text id; of a device: PCI bus id 0-31 and UUID 32-63, text ids)
 //   5     stack 0-31 · 32-63: forward stack of a block; color of a mark or range; of an activity its
 //         flags 0-7 and priority 16-31
 //   6     thread 0-23 · duration_ns 24-63, saturating (blocks: total_reserved / 512)
@@ -287,6 +288,14 @@ inline constexpr uint64_t kControlOffset = sizeof(Header);
 //
 // A Linux tid has 22 bits. PyTorch's allocator deals in multiples of 512 bytes, so its totals fit
 // 2 TiB and 512 TiB.
+//
+// Where it is known which tensor a block is for, bit 15 of word 7 (the uppermost of space) is set, and
+// the id of the tensor's layout (TensorLayout, 32 bits) stands beside size and stream:
+//
+//   3     size / 512 in 0-39 · lower 24 bits of the id in 40-63
+//   4     stream 0-55 · upper 8 bits of the id in 56-63
+//
+// So it does in a live entry's size and stream, and the bit is 56 of its place.
 struct Slot {
   std::atomic<uint64_t> commit;
   std::atomic<uint64_t> words[7];
@@ -317,9 +326,11 @@ struct LiveEntry {
   std::atomic<uint64_t> stream;  // as in the event; physical handle of a mapping
   std::atomic<uint64_t> time_ns;
   std::atomic<uint64_t> stacks;  // stack 0-31, forward stack 32-63
-  // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55
+  // thread 0-23, kind 24-31, memory 32-39, device 40-47, context 48-55, has a tensor's layout 56
   std::atomic<uint64_t> place;
-  std::atomic<uint64_t> api;  // api 0-15, further references 16-47
+  // api 0-15; 16-47 further references, of a block the nodes of the autograd graph that save it; Roles
+  // 48-63
+  std::atomic<uint64_t> api;
 };
 static_assert(sizeof(LiveEntry) == 64);
 
@@ -390,6 +401,17 @@ constexpr uint64_t CodeAddress(uint64_t frame) {
 // A text in the arena: a word with its length in bytes, then the bytes, padded with zeros to a
 // whole word.
 inline constexpr uint32_t kMaxTextLength = 1024;
+
+// What PyTorch asked for when it took a block: bytes of a text in the arena.
+struct TensorLayout {
+  uint64_t bytes;     // that it asked for
+  uint8_t dtype;      // at::ScalarType
+  uint8_t dimension;  // number of dimensions
+  uint8_t unused[6];
+  int64_t sizes[5];  // of the first dimensions; 0 behind the last
+};
+static_assert(sizeof(TensorLayout) == 56);
+inline constexpr uint32_t kLayoutDimensions = 5;
 
 // A code object in the arena: this, then its line table, padded with zeros to a whole word.
 struct CodeHeader {

@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 
 #include "session/populate.h"
+#include "session/record.h"
 
 namespace gmt::session {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kEntryHasLayout = uint64_t{1} << 56;  // in the word LiveEntry::place
 
 uint64_t PackPlace(const LiveValue& live) {
   return (uint64_t{live.thread} & 0xffffff) | static_cast<uint64_t>(live.kind) << 24 |
@@ -48,13 +50,15 @@ void LiveLevel::WriteEntry(uint64_t place, const LiveValue& live) const {
   e.version.store(version, std::memory_order_relaxed);
   // Release stores: a reader that sees any of them sees the odd version too.
   e.ticket.store(live.ticket, std::memory_order_release);
-  e.size.store(live.size, std::memory_order_release);
-  e.stream.store(live.stream, std::memory_order_release);
+  const SizeAndStream packed = PackLayout(live.size, live.stream, live.layout);
+  e.size.store(packed.size, std::memory_order_release);
+  e.stream.store(packed.stream, std::memory_order_release);
   e.time_ns.store(live.time_ns, std::memory_order_release);
   e.stacks.store(uint64_t{live.stack} | uint64_t{live.forward_stack} << 32,
                  std::memory_order_release);
-  e.place.store(PackPlace(live), std::memory_order_release);
-  e.api.store(live.api, std::memory_order_release);
+  e.place.store(PackPlace(live) | (packed.has_layout ? kEntryHasLayout : 0),
+                std::memory_order_release);
+  e.api.store(live.api | uint64_t{live.roles} << 48, std::memory_order_release);
   e.version.store(version + 1, std::memory_order_release);
 }
 
@@ -67,8 +71,12 @@ bool LiveLevel::ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const {
     live->stream = e.stream.load(std::memory_order_acquire);
     live->time_ns = e.time_ns.load(std::memory_order_acquire);
     const uint64_t stacks = e.stacks.load(std::memory_order_acquire);
-    UnpackPlace(e.place.load(std::memory_order_acquire), live);
-    live->api = static_cast<uint16_t>(e.api.load(std::memory_order_acquire));
+    const uint64_t at = e.place.load(std::memory_order_acquire);
+    UnpackPlace(at, live);
+    live->layout = (at & kEntryHasLayout) != 0 ? UnpackLayout(&live->size, &live->stream) : 0;
+    const uint64_t api = e.api.load(std::memory_order_acquire);
+    live->api = static_cast<uint16_t>(api);
+    live->roles = static_cast<uint16_t>(api >> 48);
     live->stack = static_cast<uint32_t>(stacks);
     live->forward_stack = static_cast<uint32_t>(stacks >> 32);
     if (keys_[place].load(std::memory_order_acquire) != key) return false;

@@ -29,6 +29,8 @@ struct LiveValue {
   uint8_t device = kNoDevice;
   uint8_t context = 0;
   uint16_t api = 0;
+  uint16_t roles = 0;   // set of Role
+  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: not known
 
   bool operator==(const LiveValue&) const = default;
 };

@@ -3,7 +3,12 @@
 namespace gmt::session {
 namespace {
 
-constexpr uint64_t kApiMask = 0xffff, kOneReference = kApiMask + 1;  // in the word LiveEntry::api
+// In the word LiveEntry::api.
+constexpr uint64_t kOneReference = 1 << 16;
+constexpr uint64_t kReferences = 0xffffffff * kOneReference;
+constexpr int kRolesShift = 48;
+constexpr uint64_t kParameterBit = uint64_t{kParameter} << kRolesShift;
+constexpr uint64_t kSavedBit = uint64_t{kSaved} << kRolesShift;
 
 uint32_t LevelsOf(uint32_t word) { return word & ~kLiveGrowthEnded; }
 
@@ -126,11 +131,57 @@ bool LiveTable::DropReference(Space space, uint64_t value) const {
   if (place.level == nullptr) return false;
   std::atomic<uint64_t>& word = place.level->entry(place.index).api;
   uint64_t seen = word.load(std::memory_order_relaxed);
-  while (seen > kApiMask) {
+  while ((seen & kReferences) != 0) {
     if (word.compare_exchange_weak(seen, seen - kOneReference, std::memory_order_relaxed))
       return true;
   }
   return false;
+}
+
+template <typename Change>
+bool LiveTable::ChangeRoles(Space space, uint64_t value, Roles* roles, Change change) const {
+  uint64_t key;
+  if (!MakeKey(space, value, &key)) return false;
+  const Place place = Locate(key);
+  if (place.level == nullptr) return false;
+  LiveEntry& entry = place.level->entry(place.index);
+  uint64_t seen = entry.api.load(std::memory_order_relaxed);
+  uint64_t changed;
+  do {
+    changed = change(seen);
+  } while (!entry.api.compare_exchange_weak(seen, changed, std::memory_order_relaxed));
+  roles->before = static_cast<uint16_t>(seen >> kRolesShift);
+  roles->after = static_cast<uint16_t>(changed >> kRolesShift);
+  const uint64_t where = entry.place.load(std::memory_order_relaxed);
+  roles->device = static_cast<uint8_t>(where >> 40);
+  roles->memory = static_cast<Memory>(where >> 32 & 0xff);
+  return true;
+}
+
+bool LiveTable::AddRole(Space space, uint64_t value, Role role, Roles* roles) const {
+  return ChangeRoles(space, value, roles,
+                     [role](uint64_t word) { return word | uint64_t{role} << kRolesShift; });
+}
+
+bool LiveTable::AddParameter(Space space, uint64_t value, Roles* roles) const {
+  return ChangeRoles(space, value, roles, [](uint64_t word) {
+    return (word & kSavedBit) != 0 ? word : word | kParameterBit;
+  });
+}
+
+bool LiveTable::AddSaver(Space space, uint64_t value, Roles* roles) const {
+  return ChangeRoles(space, value, roles, [](uint64_t word) {
+    if ((word & kParameterBit) != 0) return word;
+    const bool is_full = (word & kReferences) == kReferences;
+    return (is_full ? word : word + kOneReference) | kSavedBit;
+  });
+}
+
+bool LiveTable::DropSaver(Space space, uint64_t value, Roles* roles) const {
+  return ChangeRoles(space, value, roles, [](uint64_t word) {
+    if ((word & kReferences) != 0) word -= kOneReference;
+    return (word & kReferences) == 0 ? word & ~kSavedBit : word;
+  });
 }
 
 uint64_t LiveTable::FurtherBytes() const {

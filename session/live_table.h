@@ -75,6 +75,21 @@ class LiveTable {
   bool AddReference(Space space, uint64_t value) const;
   bool DropReference(Space space, uint64_t value) const;
 
+  // What an entry is for (session::Role), as it was before and is after a change; and where it lies.
+  struct Roles {
+    uint16_t before = 0, after = 0;
+    uint8_t device = kNoDevice;
+    Memory memory = Memory::kNone;
+  };
+  // Adds `role` to what it is for. False: it is not there.
+  bool AddRole(Space space, uint64_t value, Role role, Roles* roles) const;
+  // The same for kParameter, unless a node keeps it (kSaved).
+  bool AddParameter(Space space, uint64_t value, Roles* roles) const;
+  // The same for kSaved: one more node, or one less, keeps it; the role ends with the last. Nodes are
+  // not counted for an entry that is a parameter. AddSaver is for entries without references.
+  bool AddSaver(Space space, uint64_t value, Roles* roles) const;
+  bool DropSaver(Space space, uint64_t value, Roles* roles) const;
+
   // Calls visit(space, value, live) for each entry.
   template <typename Visit>
   void Scan(Visit visit) const {
@@ -101,6 +116,8 @@ class LiveTable {
   uint32_t Backed() const;
   Place Locate(uint64_t key) const;
   Place LocateFurther(uint64_t key) const;
+  template <typename Change>
+  bool ChangeRoles(Space space, uint64_t value, Roles* roles, Change change) const;
   bool Grow(uint32_t level) const;
   Place Claim(uint64_t key) const;
 

@@ -73,6 +73,55 @@ TEST_F(LiveTableTest, EveryFieldSurvives) {
   EXPECT_EQ(found_, live);
 }
 
+TEST_F(LiveTableTest, LayoutAndRolesOfABlockSurvive) {
+  LiveValue live = Sized(512 * 3);
+  live.memory = Memory::kBlock;
+  live.stream = 0x7fff'0000'1234;
+  live.layout = 0x87654321;
+  live.roles = kGradient;
+  EXPECT_EQ(table_.Insert(Space::kBlock, 0x2000, live), LiveTable::Result::kDone);
+  ASSERT_TRUE(Find(0x2000, Space::kBlock));
+  EXPECT_EQ(found_, live);
+}
+
+TEST_F(LiveTableTest, RolesAddUpAndEndWithTheEntry) {
+  LiveTable::Roles roles;
+  EXPECT_FALSE(table_.AddRole(Space::kDevice, 0x1000, kGradient, &roles));
+  Insert(0x1000, 7);
+  ASSERT_TRUE(table_.AddRole(Space::kDevice, 0x1000, kGradient, &roles));
+  EXPECT_EQ(roles.before, 0u);
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, kGradient | kParameter);
+  Insert(0x1000, 8);
+  ASSERT_TRUE(Find(0x1000));
+  EXPECT_EQ(found_.roles, 0u) << "another allocation at the same place";
+}
+
+TEST_F(LiveTableTest, SavedEndsWithTheLastNodeThatSavesIt) {
+  LiveTable::Roles roles;
+  Insert(0x1000, 7);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table_.AddSaver(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, kSaved);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(table_.DropSaver(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, kSaved);
+  ASSERT_TRUE(table_.DropSaver(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, 0u);
+  ASSERT_TRUE(table_.DropSaver(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, 0u) << "one more end than beginnings";
+}
+
+TEST_F(LiveTableTest, ParameterIsNotSavedAndWhatIsSavedBecomesNoParameter) {
+  LiveTable::Roles roles;
+  Insert(0x1000, 7);
+  Insert(0x2000, 7);
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, &roles));
+  ASSERT_TRUE(table_.AddSaver(Space::kDevice, 0x1000, &roles));
+  EXPECT_EQ(roles.after, kParameter);
+  ASSERT_TRUE(table_.AddSaver(Space::kDevice, 0x2000, &roles));
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x2000, &roles));
+  EXPECT_EQ(roles.after, kSaved);
+}
+
 TEST_F(LiveTableTest, WhoKnowsWhatItWasErasesItUnread) {
   Insert(0x1000, 7);
   table_.Prepare(Space::kDevice, 0x1000);

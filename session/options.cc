@@ -209,6 +209,7 @@ struct Flag {
   TakeFlag member;
 };
 constexpr Flag kFlags[] = {{"free_stacks", &Options::free_stacks},
+                           {"roles", &Options::roles},
                            {"follow_fork", &Options::follow_fork},
                            {"quiet", &Options::quiet},
                            {"dormant", &Options::dormant}};

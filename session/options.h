@@ -38,6 +38,7 @@ struct Options {
   bool python_stacks = true;
   bool free_stacks = false;
   uint32_t heaps = kAllHeaps;
+  bool roles = true;  // what PyTorch's tensors are for
   Cupti cupti = Cupti::kAuto;
   uint64_t ring_bytes = 16 << 20;  // a power of two
   bool snapshot_at_oom = true;

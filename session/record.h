@@ -36,6 +36,7 @@ struct Record {
   uint64_t duration_ns = 0;      // 40 bits, saturating at 18 minutes; blocks have none
   uint64_t total_allocated = 0;  // blocks only, multiples of 512
   uint64_t total_reserved = 0;
+  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: not known
 
   bool operator==(const Record&) const = default;
 };
@@ -45,6 +46,29 @@ using Words = std::array<uint64_t, 7>;
 inline constexpr uint64_t kMaxDuration = (uint64_t{1} << 40) - 1;
 inline constexpr uint64_t kBlockGranularity = 512;
 inline constexpr uint64_t kNoIndex = ~uint64_t{0};  // of a mark
+inline constexpr uint64_t kHasLayout = 1 << 15;     // in the last word
+
+// Size and stream of a block with the id of its tensor's layout beside them (session/layout.h, Slot).
+struct SizeAndStream {
+  uint64_t size, stream;
+  bool has_layout;
+};
+
+inline SizeAndStream PackLayout(uint64_t size, uint64_t stream, uint32_t layout) {
+  const bool fits = size % kBlockGranularity == 0 && (size / kBlockGranularity) >> 40 == 0 &&
+                    stream >> 56 == 0;
+  if (layout == 0 || !fits) return {size, stream, false};
+  return {size / kBlockGranularity | uint64_t{layout} << 40, stream | uint64_t{layout >> 24} << 56,
+          true};
+}
+
+// The other way round: *size and *stream become what they were. The id.
+inline uint32_t UnpackLayout(uint64_t* size, uint64_t* stream) {
+  const auto layout = static_cast<uint32_t>(*size >> 40 | *stream >> 56 << 24);
+  *size = (*size & ((uint64_t{1} << 40) - 1)) * kBlockGranularity;
+  *stream &= (uint64_t{1} << 56) - 1;
+  return layout;
+}
 
 // The words of recordings and event logs for what an activity did.
 inline const char* ActionName(Action action) {
@@ -95,20 +119,23 @@ inline Words Pack(const Record& r) {
   const uint64_t tail = block ? (r.total_allocated / kBlockGranularity) << 32
                               : uint64_t{r.context} << 32 | (uint64_t{r.api} & 0xfff) << 40 |
                                     (uint64_t{r.result} & 0xfff) << 52;
+  const SizeAndStream packed = PackLayout(r.size, r.stream, r.layout);
   return {r.time_ns,
           r.value,
-          r.size,
-          r.stream,
+          packed.size,
+          packed.stream,
           uint64_t{r.stack} | uint64_t{BesideStack(r)} << 32,
           (uint64_t{r.thread} & 0xffffff) | upper << 24,
-          static_cast<uint64_t>(r.kind) | place << 8 | static_cast<uint64_t>(r.memory) << 16 |
-              uint64_t{r.device} << 24 | tail};
+          static_cast<uint64_t>(r.kind) | place << 8 | (packed.has_layout ? kHasLayout : 0) |
+              static_cast<uint64_t>(r.memory) << 16 | uint64_t{r.device} << 24 | tail};
 }
 
 // False, leaving *r unspecified, where the words hold a kind, space, action or memory that does not
 // exist: the other side may have scribbled.
 [[nodiscard]] inline bool Unpack(const Words& w, Record* r) {
-  const uint64_t kind = w[6] & 0xff, place = w[6] >> 8 & 0xff, memory = w[6] >> 16 & 0xff;
+  const uint64_t kind = w[6] & 0xff, memory = w[6] >> 16 & 0xff;
+  const bool has_layout = (w[6] & kHasLayout) != 0;
+  const uint64_t place = (w[6] & ~kHasLayout) >> 8 & 0xff;
   if (!IsKind(kind) || memory > static_cast<uint64_t>(Memory::kLast)) return false;
   *r = Record();
   r->kind = static_cast<Kind>(kind);
@@ -131,6 +158,7 @@ inline Words Pack(const Record& r) {
   r->stream = w[3];
   r->stack = static_cast<uint32_t>(w[4]);
   r->thread = static_cast<uint32_t>(w[5] & 0xffffff);
+  if (has_layout) r->layout = UnpackLayout(&r->size, &r->stream);
   if (r->memory == Memory::kBlock) {
     r->forward_stack = beside_stack;
     r->total_reserved = (w[5] >> 24) * kBlockGranularity;

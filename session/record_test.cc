@@ -50,6 +50,29 @@ TEST(RecordTest, BlockCarriesTotalsInsteadOfApiAndDuration) {
   EXPECT_EQ(RoundTrip(record), record);
 }
 
+TEST(RecordTest, BlockCarriesTheLayoutOfItsTensorBesideSizeAndStream) {
+  Record record = Allocation();
+  record.space = Space::kBlock;
+  record.memory = Memory::kBlock;
+  record.size = uint64_t{3} << 40;
+  record.stream = 0x7fff'1234'5678;
+  record.layout = 0xfedcba98;
+  EXPECT_EQ(RoundTrip(record), record);
+}
+
+TEST(RecordTest, LayoutIsLeftOutWhereThereIsNoRoomForIt) {
+  Record record = Allocation();
+  record.memory = Memory::kBlock;
+  record.layout = 5;
+  record.size = 513;  // no multiple of a block's granularity
+  EXPECT_EQ(RoundTrip(record).layout, 0u);
+  EXPECT_EQ(RoundTrip(record).size, 513u);
+  record.size = 512;
+  record.stream = ~uint64_t{0};
+  EXPECT_EQ(RoundTrip(record).layout, 0u);
+  EXPECT_EQ(RoundTrip(record).stream, ~uint64_t{0});
+}
+
 TEST(RecordTest, ActivityCarriesActionFlagsAndPriority) {
   Record record;
   record.kind = Kind::kStream;

@@ -47,7 +47,8 @@ enum class Kind : uint8_t {
   kSource = 36,   // how one of the ways to know things is
   kDevice = 37,   // what a device is, or is called
   kWitness = 38,  // what CUPTI says of memory; changes nothing that is live
-  kLast = kWitness,
+  kRole = 39,     // what a live allocation is for has changed; its size is the set of Roles
+  kLast = kRole,
 };
 // 27, 28, 32 to 34 are not events of a process.
 constexpr bool IsKind(uint64_t kind) {
@@ -119,6 +120,15 @@ enum ActivityFlags : uint8_t {
   kStreamUnknown = 8,
   kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
 };
+
+// What a live allocation is for, as PyTorch's own calls show it; a set of bits. The values are those
+// of gmt.Roles in proto/gmt.proto.
+enum Role : uint32_t {
+  kParameter = 1,  // a leaf of the autograd graph that requires a gradient
+  kGradient = 2,   // what AccumulateGrad has left as a leaf's gradient
+  kSaved = 4,      // some node of the graph keeps it for its backward pass
+};
+inline constexpr uint32_t kAllRoles = kParameter | kGradient | kSaved;
 
 // Kinds of memory. The values are those of gmt.Memory in proto/gmt.proto.
 enum class Memory : uint8_t {

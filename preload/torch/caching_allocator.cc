@@ -1,6 +1,6 @@
 #include "preload/torch/caching_allocator.h"
 
-#include <link.h>
+#include <atomic>
 
 #include "preload/torch/torch_function.h"
 
@@ -42,36 +42,9 @@ uint64_t HandleOf(const TorchStream& stream, GetHandle get) {
   return handle;
 }
 
-struct Search {
-  uint64_t address, begin, end;
-};
-
-int Holds(dl_phdr_info* library, size_t, void* argument) {
-  auto* search = static_cast<Search*>(argument);
-  uint64_t begin = ~uint64_t{0}, end = 0;
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = library->dlpi_phdr[i];
-    if (header.p_type != PT_LOAD) continue;
-    const uint64_t at = library->dlpi_addr + header.p_vaddr;
-    if (at < begin) begin = at;
-    if (at + header.p_memsz > end) end = at + header.p_memsz;
-  }
-  if (search->address < begin || search->address >= end) return 0;
-  search->begin = begin;
-  search->end = end;
-  return 1;
-}
-
 }  // namespace
 
-constinit std::atomic<uint64_t> CachingAllocator::begin_{0}, CachingAllocator::end_{0};
-
-void CachingAllocator::Locate(const void* caller) {
-  Search search = {reinterpret_cast<uint64_t>(caller), 0, 0};
-  if (dl_iterate_phdr(Holds, &search) == 0) return;
-  begin_.store(search.begin, std::memory_order_relaxed);
-  end_.store(search.end, std::memory_order_relaxed);
-}
+constinit LibraryRange CachingAllocator::code_;
 
 bool CachingAllocator::CurrentStream(uint8_t device, const void* caller, uint64_t* stream) {
   const auto current = RealTorchFunction<GetCurrentStream>(TorchFunction::kCurrentStream, caller);

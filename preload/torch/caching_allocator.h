@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include <atomic>
+#include "preload/torch/library_range.h"
 
 namespace gmt::preload {
 
@@ -18,16 +18,8 @@ class CachingAllocator {
  public:
   // The library of a call that only the caching allocator makes. Takes the loader's lock the first
   // time.
-  static void LearnFrom(const void* caller) {
-    if (end_.load(std::memory_order_relaxed) == 0) [[unlikely]]
-      Locate(caller);
-  }
-
-  static bool Contains(const void* caller) {
-    const auto address = reinterpret_cast<uint64_t>(caller);
-    return address >= begin_.load(std::memory_order_relaxed) &&
-           address < end_.load(std::memory_order_relaxed);
-  }
+  static void LearnFrom(const void* caller) { code_.LearnFrom(caller); }
+  static bool Contains(const void* caller) { return code_.Contains(caller); }
 
   // The raw handle of the calling thread's current stream; false where PyTorch does not tell.
   // `caller`: as above. Asks PyTorch for the current stream every time, and for a stream's handle
@@ -35,9 +27,7 @@ class CachingAllocator {
   static bool CurrentStream(uint8_t device, const void* caller, uint64_t* stream);
 
  private:
-  static void Locate(const void* caller);
-
-  static constinit std::atomic<uint64_t> begin_, end_;
+  static constinit LibraryRange code_;
 };
 
 }  // namespace gmt::preload

@@ -6,6 +6,7 @@
 #include "preload/scope.h"
 #include "preload/thread_state.h"
 #include "preload/torch/caching_allocator.h"
+#include "preload/torch/record_role.h"
 #include "preload/writing.h"
 
 namespace gmt::preload {
@@ -57,6 +58,25 @@ session::Record NewRecord(Process* p, Kind kind, uint64_t size, const TorchTotal
   return r;
 }
 
+// The block is the one that a tensor's memory was asked for, if this thread makes a tensor: the first
+// one. What cannot be had will not be had by another block.
+void TakeTensor(Process* p, session::Record* r) {
+  TorchThread* t = p->torch.threads.IfThere();
+  if (t == nullptr) return;
+  r->layout = t->tensor_layout;
+  t->tensor_layout = 0;
+  t->tensor_block = r->value;
+}
+
+// A block that AccumulateGrad takes may be a gradient.
+void SeeGradient(Process* p, uint64_t address) {
+  TorchThread* t = p->torch.threads.IfThere();
+  const Scope* scope = thread_state.scope;
+  if (t != nullptr && t->accumulating != nullptr && scope != nullptr &&
+      scope->node == t->accumulating)
+    ExpectGradientAt(t, address);
+}
+
 void AddOrigin(Process* p, const void* caller, session::Record* r) {
   CachingAllocator::CurrentStream(r->device, caller, &r->stream);
   r->stack = RecordStack(p);
@@ -78,11 +98,14 @@ void RecordBlock(uint64_t address, int64_t size, const TorchTotals& totals, Torc
     session::Record r = NewRecord(p, Kind::kAlloc, static_cast<uint64_t>(size), totals, device);
     r.value = address;
     AddOrigin(p, caller, &r);
+    TakeTensor(p, &r);
+    SeeGradient(p, address);
     return CommitAcquisition(p, r);
   }
   session::Record r =
       NewRecord(p, Kind::kFree, uint64_t{0} - static_cast<uint64_t>(size), totals, device);
   r.value = address;
+  if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->freed_block = address;
   if (p->options.free_stacks) r.stack = RecordStack(p);
   r.time_ns = NowNs();
   p->frees_meanwhile.Note(r.space, r.value);
@@ -100,6 +123,7 @@ void RecordOutOfMemory(int64_t size, const TorchTotals& totals, TorchDevice devi
   SeeBlock(p, caller);
   session::Record r = NewRecord(p, Kind::kAllocFailed, static_cast<uint64_t>(size), totals, device);
   AddOrigin(p, caller, &r);
+  TakeTensor(p, &r);
   CommitAlone(p, r);
 }
 

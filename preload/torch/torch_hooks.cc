@@ -9,6 +9,8 @@
 #include "preload/record_stack.h"
 #include "preload/scope.h"
 #include "preload/torch/record_block.h"
+#include "preload/torch/record_role.h"
+#include "preload/torch/tensor_layout.h"
 #include "preload/torch/torch_function.h"
 #include "preload/writing.h"
 
@@ -21,10 +23,23 @@ Writing IfRecordingBlocks() {
   return Writing(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
 }
 
+Process* IfRolesAreWanted(Process* p) {
+  const bool wanted = p != nullptr && p->options.roles && p->Records(session::Memory::kBlock);
+  return wanted ? p : nullptr;
+}
+
+// The same for what is known of PyTorch's tensors.
+Writing IfRecordingRoles() { return Writing(IfRolesAreWanted(Process::IfRecording())); }
+
 // std::vector<at::Tensor>, which is given back as it was made.
 struct VariableList {
   void* members[3];
 };
+
+// at::Tensor is a pointer to a TensorImpl; so is at::TensorBase.
+const void* TensorImplOf(const void* tensor) {
+  return reinterpret_cast<const void*>(WordAt(tensor, 0));
+}
 
 // The real functions' types, and the hooks: objects that know their caller.
 #define GMT_TORCH(name, mangled, Result, parameters, arguments)             \
@@ -81,12 +96,19 @@ void RememberForward(Process* p, uint64_t sequence, const void* caller) {
   const auto thread = RealTorchFunction<uint64_t (*)()>(TorchFunction::kCurrentThreadId, caller);
   const uint32_t stack = thread == nullptr ? 0 : RecordForwardStack(p);
   if (stack != 0) p->torch.forward.Remember(thread(), sequence, stack);
+  if (!p->options.roles) return;
+  if (TorchThread* t = p->torch.threads.Here(); t != nullptr) BeginNode(p, t, stack);
 }
 
 uint64_t SequenceNumber::operator()() const {
   const uint64_t sequence = real()();
   const Writing p = IfRecordingBlocks();
-  if (p != nullptr && p->WantsStacks()) RememberForward(p, sequence, caller);
+  if (p == nullptr) return sequence;
+  if (p->WantsStacks()) {
+    RememberForward(p, sequence, caller);
+  } else if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr && p->options.roles) {
+    BeginNode(p, t, 0);
+  }
   return sequence;
 }
 
@@ -99,10 +121,21 @@ uint64_t SequenceNumber::operator()() const {
                                                          std::memory_order_release);
 }
 
+void EndNode(Scope* scope) {
+  const Writing p = IfRecordingRoles();
+  if (p == nullptr) return;
+  if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
+    t->accumulating = nullptr;
+    RecordGradients(p, t);
+  }
+  if (p->torch.keeping_graphs.load(std::memory_order_relaxed) == 0)
+    RecordNodeReleased(p, scope->node);
+}
+
 [[gnu::noinline]] void EvaluateInScope(RealEvaluateFunction real, void* engine, void* graph_task,
                                        void* node, void* inputs, const void* ready_queue) {
   GMT_CLOSES_SCOPE_WHEN_UNWOUND;
-  Scope scope = {nullptr, nullptr, node, 0};
+  Scope scope = {nullptr, EndNode, node, 0};
   OpenScope(&scope);
   real(engine, graph_task, node, inputs, ready_queue);
   CloseScope(&scope);
@@ -122,12 +155,29 @@ void EndBackward(Scope* scope) {
   if (const Writing p(Process::IfRecording()); p != nullptr) EndRange(p, scope->range);
 }
 
+void EndKeepingBackward(Scope* scope) {
+  if (const Writing p(Process::IfRecording()); p != nullptr) {
+    // Not of a pass that began in an earlier recording.
+    if (p->torch.keeping_graphs.load(std::memory_order_relaxed) > 0)
+      p->torch.keeping_graphs.fetch_sub(1, std::memory_order_relaxed);
+    EndRange(p, scope->range);
+  }
+}
+
+[[gnu::noinline, gnu::cold]] void PublishRoles(Process* p) {
+  const char* status = p->torch.tensors.is_known()
+                           ? "on"
+                           : "off: how this release of PyTorch lays out its tensors is not known";
+  p->map.control().facts[session::kRolesSource].store(p->map.texts().Intern(status),
+                                                      std::memory_order_release);
+}
+
 [[gnu::noinline]] VariableList ExecuteInScope(uint64_t range, RealExecute real, void* engine,
                                               const void* roots, const void* inputs,
                                               bool keep_graph, bool create_graph,
                                               bool accumulate_grad, const void* outputs) {
   GMT_CLOSES_SCOPE_WHEN_UNWOUND;
-  Scope scope = {nullptr, EndBackward, nullptr, range};
+  Scope scope = {nullptr, keep_graph ? EndKeepingBackward : EndBackward, nullptr, range};
   OpenScope(&scope);
   const VariableList gradients =
       real(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
@@ -139,7 +189,10 @@ VariableList Execute::operator()(void* engine, const void* roots, const void* in
                                  bool keep_graph, bool create_graph, bool accumulate_grad,
                                  const void* outputs) const {
   uint64_t range = 0;
-  if (const Writing p = IfRecordingBlocks(); p != nullptr) range = BeginRange(p, "backward");
+  if (const Writing p = IfRecordingBlocks(); p != nullptr) {
+    range = BeginRange(p, "backward");
+    if (range != 0 && keep_graph) p->torch.keeping_graphs.fetch_add(1, std::memory_order_relaxed);
+  }
   if (range == 0)
     return real()(engine, roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   return ExecuteInScope(range, real(), engine, roots, inputs, keep_graph, create_graph,
@@ -168,6 +221,132 @@ void EndRecordFunction::operator()(void* self) const {
     if (range != 0) EndRange(p, range);
   }
   real()(self);
+}
+
+// ---- What tensors are for -----------------------------------------------------------------------
+
+// While PyTorch takes memory for a tensor of this layout. An exception leaves the layout to the next
+// tensor, which has one of its own.
+template <typename Take>
+void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
+                 Take take) {
+  TorchThread* t = nullptr;
+  session::TensorLayout layout;
+  const bool may_be_wanted = !Process::Skips(session::kPytorchHeap);
+  if (may_be_wanted && DescribeTensor(dtype, sizes, strides, dimensions, &layout)) {
+    // The first tensor is a process's first memory of the GPU.
+    const Writing p(IfRolesAreWanted(Process::StartRecording()));
+    if (p != nullptr) t = p->torch.threads.Here();
+    if (t != nullptr) {
+      t->tensor_layout =
+          p->map.texts().Intern({reinterpret_cast<const char*>(&layout), sizeof(layout)});
+      t->tensor_block = 0;
+    }
+  }
+  void* const result = take();
+  if (t == nullptr) return result;
+  t->tensor_layout = 0;
+  if (t->tensor_block == 0) return result;
+  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    const KeepErrno keep;
+    if (p->torch.tensors.See(TensorImplOf(result), t->tensor_block)) [[unlikely]]
+      PublishRoles(p);
+  }
+  return result;
+}
+
+void* EmptyCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
+                              uint64_t device, uint64_t format) const {
+  return TakeTensor(dtype, sizes, nullptr, dimensions, [&] {
+    return real()(result, sizes, dimensions, dtype, device, format);
+  });
+}
+
+void* EmptyStridedCuda::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
+                                     const int64_t* strides, uint64_t stride_count, int8_t dtype,
+                                     uint64_t device) const {
+  return TakeTensor(dtype, sizes, strides, dimensions, [&] {
+    return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
+  });
+}
+
+void SetRequiresGrad::operator()(void* tensor, bool requires_grad) const {
+  real()(tensor, requires_grad);
+  if (!requires_grad) return;
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, tensor);
+}
+
+void SetData::operator()(const void* self, const void* tensor) const {
+  real()(self, tensor);
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, TensorImplOf(tensor));
+}
+
+void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
+                              bool is_inplace_on_view) const {
+  const void* const saved = TensorImplOf(tensor);
+  real()(self, tensor, is_output, is_inplace_on_view);
+  const Writing p = IfRecordingRoles();
+  TorchThread* t = p == nullptr ? nullptr : p->torch.threads.Here();
+  if (t == nullptr) return;
+  p->torch.autograd.LearnFrom(reinterpret_cast<const void*>(real()));
+  RecordSaved(p, t, saved, self, !p->torch.autograd.Contains(caller));
+}
+
+void ReleaseVariable::operator()(void* self) const {
+  uint64_t address = 0;
+  TorchThread* t = nullptr;
+  if (const Writing p = IfRecordingRoles(); p != nullptr && (t = p->torch.threads.Here())) {
+    address = SavedMemory(*p, self);
+    t->freed_block = 0;
+  }
+  real()(self);
+  if (address == 0) return;
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
+}
+
+void DeleteNode::operator()(void* node) const {
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordNodeReleased(p, node);
+  real()(node);
+}
+
+void ReleaseNode::operator()(void* node) const {
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordNodeReleased(p, node);
+  real()(node);
+}
+
+void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
+  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    const auto* node = reinterpret_cast<const void*>(WordAt(edge, 0));
+    TorchThread* t = p->torch.threads.Here();
+    if (node != nullptr && t != nullptr) NameNode(p, t, node);
+  }
+  real()(tensor, edge);
+}
+
+void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
+  const void* const leaf = TensorImplOf(tensor);  // which is moved from
+  real()(self, tensor);
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, leaf);
+}
+
+VariableList Accumulate::operator()(void* self, const void* gradients) const {
+  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    const uint64_t first = WordAt(gradients, 0), end = WordAt(gradients, sizeof(first));
+    TorchThread* t = p->torch.threads.Here();
+    if (first != end && t != nullptr) {
+      ExpectGradient(*p, t, TensorImplOf(reinterpret_cast<const void*>(first)));
+      t->accumulating = self;
+    }
+  }
+  return real()(self, gradients);
+}
+
+// What is allocated from now on is not the gradient.
+void* GradientIsThere::operator()(const void* leaf) const {
+  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->accumulating = nullptr;
+  }
+  return real()(leaf);
 }
 
 }  // namespace

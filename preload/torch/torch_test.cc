@@ -91,6 +91,51 @@ TEST_F(TorchTest, BlocksAreLeftOutWhereTheyAreNotAskedFor) {
   EXPECT_EQ(outcome_.out, "5 reports, 1 lacks of memory\n");
 }
 
+// ---- What tensors are for -----------------------------------------------------------------------
+
+TEST_F(TorchTest, BlockHasTheLayoutOfItsTensor) {
+  const LeftSession session = Train("roles");
+  const auto allocs = OfKind(session, Kind::kAlloc);
+  ASSERT_THAT(allocs, testing::Not(IsEmpty()));
+  EXPECT_NE(allocs[0].layout, 0u);
+  EXPECT_EQ(allocs[0].size, 512u);
+  EXPECT_NE(allocs[1].layout, allocs[0].layout) << "a batch is not laid out like a weight";
+}
+
+TEST_F(TorchTest, RolesAreRecordedAsTheyChange) {
+  const LeftSession session = Train("roles");
+  const auto allocs = OfKind(session, Kind::kAlloc);
+  std::vector<std::pair<uint64_t, uint64_t>> changes;  // address, roles
+  for (const Record& r : OfKind(session, Kind::kRole)) changes.emplace_back(r.value, r.size);
+  // The weight; in each step its batch, then a block that the node takes, then the gradient.
+  const uint64_t weight = allocs[0].value;
+  std::vector<std::pair<uint64_t, uint64_t>> wanted = {{weight, session::kParameter}};
+  for (size_t step = 0; step < 3; ++step) {
+    const uint64_t batch = allocs[1 + 3 * step].value, gradient = allocs[3 + 3 * step].value;
+    wanted.emplace_back(batch, session::kSaved);
+    wanted.emplace_back(batch, 0);
+    if (step == 0) wanted.emplace_back(gradient, session::kGradient);
+  }
+  EXPECT_EQ(changes, wanted) << "a weight that is saved stays a parameter, a gradient that is added "
+                                "to an earlier one is none";
+}
+
+TEST_F(TorchTest, SavedBlockHasTheClassOfItsNodeAndTheStackOfTheForwardPass) {
+  const LeftSession session = Train("roles");
+  const auto roles = OfKind(session, Kind::kRole);
+  ASSERT_GE(roles.size(), 3u);
+  EXPECT_EQ(roles[0].stream, 0u) << "a parameter is saved by no node";
+  EXPECT_NE(roles[1].stream, 0u);
+  EXPECT_NE(roles[1].stack, 0u);
+  EXPECT_EQ(roles[2].stream, 0u) << "what lets go of it";
+}
+
+TEST_F(TorchTest, NothingIsRecordedOfTensorsWhereItIsNotAskedFor) {
+  const LeftSession session = Train("roles", "roles=off");
+  EXPECT_THAT(OfKind(session, Kind::kRole), IsEmpty());
+  EXPECT_THAT(OfKind(session, Kind::kAlloc), Each(Field(&Record::layout, 0u)));
+}
+
 // ---- Backward passes ----------------------------------------------------------------------------
 
 size_t CommonEnd(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {

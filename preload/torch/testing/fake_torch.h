@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace c10 {
@@ -16,6 +17,30 @@ struct Device {
   int8_t type, index;
 };
 inline constexpr int8_t kCpu = 0, kCuda = 1;
+
+enum class ScalarType : int8_t { Float = 6 };
+enum class MemoryFormat : int8_t {};
+template <typename T>
+struct ArrayRef {
+  const T* data;
+  size_t size;
+};
+
+struct StorageImpl {
+  void* vtable = nullptr;
+  uint64_t counts = 1;
+  void* address = nullptr;
+  void* context = nullptr;  // the allocator's, which is the address again
+  uint64_t rest[8] = {};
+};
+struct TensorImpl {
+  void set_requires_grad(bool requires_grad);
+
+  void* vtable = nullptr;
+  uint64_t counts = 1;
+  StorageImpl* storage = nullptr;
+  uint64_t rest[8] = {};
+};
 
 void reportMemoryUsageToProfiler(void* ptr, int64_t size, size_t allocated, size_t reserved,
                                  Device device);
@@ -34,9 +59,18 @@ CUDAStream getCurrentCUDAStream(int8_t device);
 
 namespace at {
 
-struct Tensor {
-  void* implementation = nullptr;
+struct TensorBase {
+  ~TensorBase() {}  // so that it travels by reference
+  void set_data(const TensorBase& data) const;
+
+  c10::TensorImpl* implementation = nullptr;
 };
+struct Tensor : TensorBase {};
+
+namespace detail {
+TensorBase empty_cuda(c10::ArrayRef<long> sizes, c10::ScalarType dtype,
+                      std::optional<c10::Device> device, std::optional<c10::MemoryFormat> format);
+}
 
 namespace sequence_number {
 uint64_t get_and_increment();
@@ -58,6 +92,7 @@ struct GraphTask {};
 struct InputBuffer {};
 struct ReadyQueue {};
 struct Edge {
+  ~Edge() {}  // so that it travels by reference
   struct Node* function = nullptr;
 };
 
@@ -69,7 +104,26 @@ struct Node {
   uint64_t tail[4] = {};
   int64_t backward_bytes = 0;  // that its backward pass allocates
   bool throws = false;
+  struct SavedVariable* saved = nullptr;         // that it lets go of
+  struct AccumulateGrad* accumulates = nullptr;  // itself, if it is one
 };
+
+struct SavedVariable {
+  SavedVariable() = default;
+  SavedVariable(const at::Tensor& tensor, bool is_output, bool is_inplace_on_view);
+  void reset_data();
+
+  at::Tensor data;
+};
+
+struct AccumulateGrad : Node {
+  explicit AccumulateGrad(at::Tensor leaf);
+  std::vector<at::Tensor> apply(std::vector<at::Tensor>&& gradients);
+};
+
+namespace impl {
+void set_gradient_edge(const at::Tensor& tensor, Edge edge);
+}
 
 struct Engine {
   void evaluate_function(std::shared_ptr<GraphTask>& task, Node* node, InputBuffer& inputs,
@@ -99,6 +153,9 @@ void FakeForward(int64_t backward_bytes, bool throws);
 // The backward passes of all nodes, last first. The number of gradients; -1 where one threw.
 int FakeBackward();
 void FakeRange(int8_t scope);
+// A parameter of 512 bytes and batches of 1,024; `steps` of a training loop that multiplies the two.
+// Gradients are kept from step to step.
+void FakeTrain(int steps);
 }
 
 #endif  // GMT_PRELOAD_TORCH_TESTING_FAKE_TORCH_H_

@@ -15,6 +15,19 @@ std::vector<Node> nodes;
 uint64_t next_address = 0x700000000000;
 uint64_t next_number = 0;
 
+at::Tensor Make(std::initializer_list<long> sizes) {
+  at::Tensor tensor;
+  tensor.implementation = at::detail::empty_cuda({sizes.begin(), sizes.size()},
+                                                 c10::ScalarType::Float, {}, {})
+                              .implementation;
+  return tensor;
+}
+
+void Free(const at::Tensor& tensor) {
+  FakeFree(reinterpret_cast<uint64_t>(tensor.implementation->storage->address), 512, c10::kCuda,
+           0);
+}
+
 bool NodesAreShort() { return std::getenv("FAKE_TORCH_NODES_ARE_SHORT") != nullptr; }
 
 }  // namespace
@@ -24,8 +37,50 @@ uint64_t at::RecordFunction::currentThreadId() { return 5; }
 at::RecordFunction::RecordFunction(RecordScope scope) : scope_(scope) {}
 void at::RecordFunction::end() {}
 
+void c10::TensorImpl::set_requires_grad(bool) {}
+void at::TensorBase::set_data(const TensorBase& data) const {
+  implementation->storage = data.implementation->storage;
+}
+
+at::TensorBase at::detail::empty_cuda(c10::ArrayRef<long> sizes, c10::ScalarType,
+                                      std::optional<c10::Device>,
+                                      std::optional<c10::MemoryFormat>) {
+  int64_t bytes = sizeof(float);
+  for (size_t i = 0; i < sizes.size; ++i) bytes *= sizes.data[i];
+  FakeAllocate(next_address += 1 << 20, (bytes + 511) / 512 * 512, c10::kCuda, 0);
+  void* const address = reinterpret_cast<void*>(next_address);
+  TensorBase tensor;
+  tensor.implementation = new c10::TensorImpl{
+      .storage = new c10::StorageImpl{.address = address, .context = address}};
+  return tensor;
+}
+
+torch::autograd::SavedVariable::SavedVariable(const at::Tensor& tensor, bool, bool)
+    : data(tensor) {}
+void torch::autograd::SavedVariable::reset_data() { data.implementation = nullptr; }
+void torch::autograd::impl::set_gradient_edge(const at::Tensor&, Edge) {}
+
+// A leaf's gradient is what comes first; what comes later is added to it.
+at::Tensor gradient_of_leaf;
+torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor) {
+  accumulates = this;
+  sequence = ~uint64_t{0};
+}
+std::vector<at::Tensor> torch::autograd::AccumulateGrad::apply(
+    std::vector<at::Tensor>&& gradients) {
+  if (gradient_of_leaf.implementation == nullptr) gradient_of_leaf = gradients[0];
+  return {};
+}
+
 void torch::autograd::Engine::evaluate_function(std::shared_ptr<GraphTask>&, Node* node,
                                                 InputBuffer&, const std::shared_ptr<ReadyQueue>&) {
+  if (node->saved != nullptr) node->saved->reset_data();
+  if (node->accumulates != nullptr) {
+    const at::Tensor gradient = Make({8, 16});
+    node->accumulates->apply({gradient});
+    if (gradient_of_leaf.implementation != gradient.implementation) Free(gradient);
+    return;
+  }
   if (node->throws) throw std::runtime_error("of a backward pass");
   FakeAllocate(next_address += 1 << 20, node->backward_bytes, c10::kCuda, 0);
 }
@@ -67,6 +122,32 @@ int FakeBackward() {
   }
   nodes.clear();
   return gradients;
+}
+
+// The virtual table of a class of nodes, as far as its name goes.
+extern "C" const uint64_t fake_vtable[4] asm("_ZTVN5torch8autograd9generated12MulBackward0E");
+const uint64_t fake_vtable[4] = {1, 2, 3, 4};
+
+void FakeTrain(int steps) {
+  const at::Tensor weight = Make({8, 16});
+  weight.implementation->set_requires_grad(true);
+  for (int step = 0; step < steps; ++step) {
+    const at::Tensor batch = Make({4, 8, 4});
+    at::sequence_number::get_and_increment();
+    torch::autograd::AccumulateGrad leaf(weight);
+    torch::autograd::SavedVariable kept_batch(batch, false, false);
+    torch::autograd::SavedVariable kept_weight(weight, false, false);
+    Node node;
+    node.vtable = const_cast<uint64_t*>(fake_vtable + 2);
+    node.saved = &kept_batch;
+    node.backward_bytes = 512;
+    torch::autograd::Edge edge;
+    edge.function = &node;
+    torch::autograd::impl::set_gradient_edge(batch, edge);
+    torch::autograd::Edge last;
+    last.function = &leaf;
+    torch::autograd::Engine().execute({edge, last}, {}, false, false, true, {});
+  }
 }
 
 void FakeRange(int8_t scope) {

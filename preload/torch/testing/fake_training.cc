@@ -1,5 +1,5 @@
 // A program that uses the fake PyTorch as Python uses the real one: loaded for itself alone.
-//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges
+//   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|roles
 
 #include <dlfcn.h>
 
@@ -73,6 +73,7 @@ int main(int, char** argv) {
     CALL(FakeRange)(static_cast<int8_t>(at::RecordScope::USER_SCOPE));
     CALL(FakeRange)(static_cast<int8_t>(at::RecordScope::FUNCTION));
   }
+  if (std::strcmp(what, "roles") == 0) CALL(FakeTrain)(3);
   const FakeCounts counts = CALL(FakeForwarded)();
   std::printf("%d reports, %d lacks of memory\n", counts.reports, counts.lacks);
 }

@@ -52,7 +52,8 @@ def late(lines, place):
     line = lines.pop(place)
     for later in range(place, len(lines)):
         device = lines[later].get("device")
-        if lines[later].get("heap") == "pytorch" and line.get("device", device) == device:
+        is_block = lines[later].get("heap") == "pytorch" and lines[later]["kind"] != "role"
+        if is_block and line.get("device", device) == device:
             lines.insert(later + 1, line)
             return
     lines.append(line)

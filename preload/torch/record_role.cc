@@ -1,0 +1,141 @@
+#include "preload/torch/record_role.h"
+
+#include "preload/clock.h"
+#include "preload/record_event.h"
+#include "preload/thread_state.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::Kind;
+using session::Space;
+
+// A block, or memory of the driver where PyTorch's allocator keeps no blocks.
+Space SpaceOf(const Process& p) {
+  return p.torch.has_blocks.load(std::memory_order_relaxed) ? Space::kBlock : Space::kDevice;
+}
+
+void RecordRole(Process* p, Space space, uint64_t address,
+                const session::LiveTable::Roles& roles, uint32_t stack = 0,
+                uint32_t node_class = 0) {
+  session::Record r;
+  r.kind = Kind::kRole;
+  r.space = space;
+  r.memory = roles.memory;
+  r.device = roles.device;
+  r.thread = ThreadId(p->identity);
+  r.value = address;
+  r.size = roles.after;
+  r.stack = stack;
+  r.stream = node_class;
+  r.time_ns = NowNs();
+  CommitAlone(p, r);
+}
+
+void RecordGradient(Process* p, uint64_t address) {
+  const Space space = SpaceOf(*p);
+  session::LiveTable::Roles roles;
+  if (!p->live.AddRole(space, address, session::kGradient, &roles)) return;
+  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+}
+
+// One more node saves it. `node`: nullptr where its class is not known. False where it is a parameter, or not there.
+bool AddSaver(Process* p, uint64_t address, const void* node, uint32_t stack) {
+  const Space space = SpaceOf(*p);
+  session::LiveTable::Roles roles;
+  if (!p->live.AddSaver(space, address, &roles)) return false;
+  if ((roles.after & session::kParameter) != 0) return false;
+  const uint32_t node_class = node == nullptr ? 0 : p->torch.node_classes.NameOf(node, p->map.texts());
+  RecordRole(p, space, address, roles, stack, node_class);
+  return true;
+}
+
+void RecordSaves(Process* p, TorchThread* t, const void* node) {
+  const uint32_t stack = t->node_stack.Of(p->identity);
+  for (uint32_t i = 0; i < t->save_count; ++i) AddSaver(p, t->saves[i], node, stack);
+  t->save_count = 0;
+}
+
+// True where the last node lets go of it before it has an output: it failed.
+bool ForgetSave(TorchThread* t, uint64_t address) {
+  for (uint32_t i = 0; i < t->save_count; ++i) {
+    if (t->saves[i] != address) continue;
+    t->saves[i] = t->saves[--t->save_count];
+    return true;
+  }
+  return false;
+}
+
+void DropSaver(Process* p, uint64_t address) {
+  const Space space = SpaceOf(*p);
+  session::LiveTable::Roles roles;
+  if (!p->live.DropSaver(space, address, &roles)) return;
+  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+}
+
+}  // namespace
+
+void RecordParameter(Process* p, const void* tensor) {
+  const uint64_t address = p->torch.tensors.AddressOf(tensor);
+  if (address == 0) return;
+  const Space space = SpaceOf(*p);
+  session::LiveTable::Roles roles;
+  if (!p->live.AddParameter(space, address, &roles)) return;
+  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+}
+
+void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved,
+                 bool by_python) {
+  // The first word of a SavedVariable is the tensor that it holds, or one that shares its memory.
+  const auto* held = reinterpret_cast<const void*>(WordAt(saved, 0));
+  if (held == nullptr) return;
+  const uint64_t address = p->torch.tensors.AddressOf(tensor);
+  if (address == 0 || (held != tensor && p->torch.tensors.AddressOf(held) != address)) return;
+  if (t->node == nullptr && t->save_count < sizeof(t->saves) / sizeof(t->saves[0])) {
+    t->saves[t->save_count++] = address;
+    return;
+  }
+  // An output: nodes that were made while it was computed are not this one.
+  const uint32_t own = t->node == nullptr ? 0 : p->torch.forward.StackOf(t->node);
+  const uint32_t stack = own != 0 ? own : t->node_stack.Of(p->identity);
+  if (AddSaver(p, address, t->node, stack) && by_python) p->torch.node_saves.Add(t->node, address);
+}
+
+uint64_t SavedMemory(const Process& p, const void* saved) {
+  return p.torch.tensors.AddressOf(reinterpret_cast<const void*>(WordAt(saved, 0)));
+}
+
+void RecordReleased(Process* p, TorchThread* t, uint64_t address) {
+  if (!ForgetSave(t, address) && t->freed_block != address) DropSaver(p, address);
+}
+
+void RecordNodeReleased(Process* p, const void* node) {
+  p->torch.node_saves.Take(node, [p](uint64_t address) { DropSaver(p, address); });
+}
+
+void ExpectGradientAt(TorchThread* t, uint64_t address) {
+  if (address != 0 && t->gradient_count < sizeof(t->gradients) / sizeof(t->gradients[0]))
+    t->gradients[t->gradient_count++] = address;
+}
+
+void ExpectGradient(const Process& p, TorchThread* t, const void* tensor) {
+  ExpectGradientAt(t, p.torch.tensors.AddressOf(tensor));
+}
+
+void RecordGradients(Process* p, TorchThread* t) {
+  while (t->gradient_count > 0) RecordGradient(p, t->gradients[--t->gradient_count]);
+}
+
+void BeginNode(Process* p, TorchThread* t, uint32_t stack) {
+  if (t->save_count != 0) [[unlikely]]
+    RecordSaves(p, t, nullptr);
+  t->node = nullptr;
+  t->node_stack.Set(p->identity, stack);
+}
+
+void NameNode(Process* p, TorchThread* t, const void* node) {
+  t->node = node;
+  if (t->save_count != 0) RecordSaves(p, t, node);
+}
+
+}  // namespace gmt::preload
