@@ -27,6 +27,7 @@ class SpanFinder {
     Unite(backward_);
     Unite(optimizer_);
     found_.passes = static_cast<uint32_t>(backward_.size());
+    LeaveClosures();
     Lay();
     return std::move(found_);
   }
@@ -100,6 +101,18 @@ class SpanFinder {
       }
     }
     intervals = std::move(united);
+  }
+
+  // optimizer.step(closure) runs forward and backward passes itself: what it does as an optimizer comes
+  // behind the last of those.
+  void LeaveClosures() {
+    auto pass = backward_.begin();
+    for (Interval& optimizer : optimizer_) {
+      while (pass != backward_.end() && pass->begin < optimizer.begin) ++pass;
+      for (; pass != backward_.end() && pass->end <= optimizer.end; ++pass)
+        optimizer.begin = pass->end;
+    }
+    std::erase_if(optimizer_, [](const Interval& interval) { return interval.begin >= interval.end; });
   }
 
   void Add(Step begin, Step end, Phase phase, uint32_t pass) {

@@ -8,7 +8,8 @@
 //   spans          |---| |-|         backward of pass 1; optimizer
 //
 // Spans are in order and do not overlap. An optimizer that runs inside a backward pass cuts it in
-// two spans of one pass. Found by stacks, a span ends with its last allocation: the frees behind it
+// two spans of one pass. One that runs backward passes itself, in a closure, begins behind the last of
+// them. Found by stacks, a span ends with its last allocation: the frees behind it
 // are outside.
 //
 // Thread safety: pure functions.

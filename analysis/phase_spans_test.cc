@@ -65,6 +65,29 @@ TEST_F(PhaseSpansTest, OptimizerInsideCutsItsPassInTwo) {
   EXPECT_EQ(found.spans[3].pass, 1u);
 }
 
+TEST_F(PhaseSpansTest, OptimizerThatRunsAClosureBeginsBehindItsLastBackwardPass) {
+  s_.Optimizer([&] {
+    for (int i = 0; i < 2; ++i) {
+      Born(s_.InForward());
+      s_.Backward([&] { Born(0); });
+    }
+    Born(0);
+  });
+  Born(0);
+  const PhaseSpans found = Find();
+  ASSERT_THAT(found.spans, SizeIs(3));
+  ExpectSpan(found.spans[0], 1, 2, Phase::kBackward);
+  ExpectSpan(found.spans[1], 3, 4, Phase::kBackward);
+  ExpectSpan(found.spans[2], 4, 5, Phase::kOptimizer);
+}
+
+TEST_F(PhaseSpansTest, OptimizerThatAllocatesNothingBehindItsClosureHasNoSpan) {
+  s_.Optimizer([&] { s_.Backward([&] { Born(0); }); });
+  const PhaseSpans found = Find();
+  ASSERT_THAT(found.spans, SizeIs(1));
+  ExpectSpan(found.spans[0], 0, 1, Phase::kBackward);
+}
+
 TEST_F(PhaseSpansTest, PassesThatAreEnteredAnewFromInsideAreOne) {
   s_.Backward([&] {
     Born(0);

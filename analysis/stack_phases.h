@@ -3,11 +3,13 @@
 // StackPhases: the phase of a training step that a stack itself tells of, by the frames of PyTorch's
 // engine, checkpointing and optimizers in it. The innermost such frame decides: an optimizer that a
 // hook of the backward pass calls is an optimizer, and what checkpointing makes again lies in the
-// backward pass that asked for it.
+// backward pass that asked for it. The program's own code that an optimizer calls, a closure, is no
+// optimizer.
 //
 //   at::mm < MmBackward0::apply < Engine::evaluate_function                        backward
 //   at::linear < Net.forward < recompute_fn (checkpoint.py) < ... evaluate_function  recomputed
 //   at::zeros_like < Adam._init_group (optim/adam.py) < ...                         optimizer
+//   at::linear < Net.forward < closure (train.py) < Adam.step (optim/adam.py)       none
 //   at::linear < Net.forward < main                                                 none
 //
 // Thread safety: one thread at a time. Cost: each frame is looked at once, each stack once.
@@ -37,11 +39,12 @@ class StackPhases {
 
  private:
   StackPhase Find(uint32_t stack);
-  StackPhase OfFrame(uint32_t frame);
+  uint8_t OfFrame(uint32_t frame);
 
   static constexpr uint8_t kNotAsked = 0xff;
+  static constexpr uint8_t kProgram = 0x80;  // of a frame: the program's own code
   const format::Definitions& definitions_;
-  std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase or kNotAsked
+  std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase, kProgram or kNotAsked
 };
 
 }  // namespace gmt::analysis
