@@ -53,6 +53,13 @@ class EventScript {
     return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
   }
   format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
+  // What PyTorch says that a block is for now; `node`: the class of a node that saves it.
+  format::Event& Role(uint64_t address, uint32_t roles, const std::string& node = "") {
+    format::Event& event = Add(ROLE, "pytorch", BLOCK, address, 0);
+    event.roles = roles;
+    if (!node.empty()) event.name = builder_.InternString(node);
+    return event;
+  }
   format::Event& Region(uint64_t address, uint64_t size, const Functions& stack = {}) {
     return Add(ALLOC, "nvtx", REGION, address, size, stack);
   }

@@ -118,6 +118,8 @@ struct Rows {
   Column<uint32_t> free_stack_column, name_column, scope_column;
   Column<int64_t> done_column;
   Column<int64_t> born_column;  // of rows of step 0 whose birth a part's snapshot tells
+  Column<uint32_t> dtype_column, shape_column;
+  Column<uint8_t> roles_column;
 
   RowId count() const { return static_cast<RowId>(size.size()); }
   // Memory that the program itself says it uses, wherever it has it from (docs/nvtx.md). No
@@ -149,6 +151,12 @@ struct Rows {
     if ((flags[row] & kRowBornBefore) == 0) return std::nullopt;
     return born_column[row];
   }
+  // What PyTorch itself said that it is for, at any time: bits of format::Role. Trace::role_changes
+  // has when.
+  uint32_t Roles(RowId row) const { return row < roles_column.size() ? roles_column[row] : 0; }
+  // Of the tensor that it was taken for; ids of strings, 0: not known.
+  uint32_t Dtype(RowId row) const { return At(dtype_column, row); }
+  uint32_t Shape(RowId row) const { return At(shape_column, row); }
   // Ids of a stack and of strings; 0: none.
   uint32_t FreeStack(RowId row) const { return At(free_stack_column, row); }
   uint32_t Name(RowId row) const { return At(name_column, row); }  // the program's label for it
@@ -289,6 +297,16 @@ struct DeviceSample {
   std::vector<Process> processes;
 };
 
+// What PyTorch says that a row is for, from then on. It is no step.
+struct RoleChange {
+  RowId row = kNoRow;
+  Step step = 0;       // it happened after so many, and before the next
+  uint32_t roles = 0;  // of format::Role
+  // Of the node that saves it: the stack of the forward pass that made it, and its class, a string; 0:
+  // not known, or no further node does.
+  uint32_t stack = 0, node = 0;
+};
+
 // What happened and is no step, in the order of the events: behind `step` steps and all asides
 // before it. `index` is that of the list that its kind names.
 struct Aside {
@@ -379,6 +397,7 @@ struct Trace {
   std::vector<Range> ranges;  // by their beginning
   std::vector<Mark> marks;
   std::vector<ToldAction> actions;
+  std::vector<RoleChange> role_changes;  // in order
   std::vector<NamedInstant> snapshots;
   std::vector<NamedInstant> gaps;  // where events are missing; without names
   std::vector<DeviceSample> samples;

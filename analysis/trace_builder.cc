@@ -146,6 +146,8 @@ void TraceBuilder::OnEvent(const Event& event, const format::EventBatch& batch) 
     case UNMAP:
       if (!IsForeign(event.memory)) OnUnmap(event);
       return;
+    case ROLE:
+      return OnRole(event);
     case CONTEXT_RESET:
       NoteOutside(event);
       return OnContextReset(event);
@@ -256,6 +258,9 @@ void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   }
   if (event.name != 0) add(rows.name_column, event.name);
   if (event.scope != 0) add(rows.scope_column, event.scope);
+  if (event.dtype != 0) add(rows.dtype_column, event.dtype);
+  if (event.shape != 0) add(rows.shape_column, event.shape);
+  if (event.roles != 0) add(rows.roles_column, static_cast<uint8_t>(event.roles));
 }
 
 void TraceBuilder::Hold(const Place& place, RowId row) {
@@ -356,6 +361,16 @@ void TraceBuilder::OnFreeDone(const Event& event) {
     }
     return;
   }
+}
+
+void TraceBuilder::OnRole(const Event& event) {
+  const auto held = held_.find(PlaceOf(HeapOf(event), event.memory, event.address));
+  if (held == held_.end()) return;
+  const RowId row = held->second;
+  Rows& rows = trace_.rows;
+  rows.roles_column.GrowTo(size_t{row} + 1);
+  rows.roles_column[row] = static_cast<uint8_t>(rows.roles_column[row] | event.roles);
+  trace_.role_changes.push_back({row, trace_.last_step(), event.roles, event.forward_stack, event.name});
 }
 
 void TraceBuilder::OnAllocFailed(const Event& event) {

@@ -116,6 +116,7 @@ class TraceBuilder : public format::RecordingVisitor {
   void AskWhenDone(RowId row, const format::Event& event);
   void OnAllocFailed(const format::Event& event);
   void OnReserve(const format::Event& event);
+  void OnRole(const format::Event& event);
   void OnMap(const format::Event& event);
   void OnUnmap(const format::Event& event);
   void OnContextReset(const format::Event& event);

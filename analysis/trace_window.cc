@@ -78,6 +78,9 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   if (const auto pool = from.Pool(row)) add(rows.pool_column, *pool);
   if (const uint32_t name = from.Name(row)) add(rows.name_column, name);
   if (const uint32_t scope = from.Scope(row)) add(rows.scope_column, scope);
+  if (const uint32_t dtype = from.Dtype(row)) add(rows.dtype_column, dtype);
+  if (const uint32_t shape = from.Shape(row)) add(rows.shape_column, shape);
+  if (const uint32_t roles = from.Roles(row)) add(rows.roles_column, static_cast<uint8_t>(roles));
   const bool is_born_here = from.birth[row] != 0;
   if (is_born_here || from.BornBefore(row).has_value()) {
     rows.flags[taken] |= kRowBornBefore;

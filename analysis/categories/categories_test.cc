@@ -9,6 +9,7 @@
 
 #include "analysis/categories/category_rules.h"
 #include "analysis/categories/training_script.h"
+#include "format/event.h"
 #include "analysis/layers.h"
 
 namespace gmt::analysis {
@@ -91,6 +92,67 @@ TEST_F(CategoriesTest, PlainLoopHasAllOfThem) {
   EXPECT_EQ(Of(kState), Category::kOptimizerState);
   EXPECT_EQ(ConfidenceOf(kState), Confidence::kHigh);
   for (size_t n = 0; n < 9; ++n) EXPECT_EQ(Of(kTemporary, n), Category::kTemporaries) << n;
+}
+
+// ---- What PyTorch says itself -------------------------------------------------------------------
+
+TEST_F(CategoriesTest, WhatPytorchSaysIsBelievedMoreThanLivesAndCode) {
+  s_.script().Role(0, 0);  // of nothing that is there
+  s_.Block(kParameter, kWeightBytes, s_.InForward());
+  s_.script().Role(kParameter, format::kRoleParameter);
+  for (int i = 0; i < 4; ++i) {
+    // A life within its phase, as in an optimizer's closure whose phases nobody knows.
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.script().Role(kActivation, format::kRoleSaved, "SoftmaxBackward0");
+    s_.Free(kActivation);
+    s_.Backward([&] { s_.Block(kGradient, kOtherBytes, s_.InBackward("MmBackward0")); });
+    s_.script().Role(kGradient, format::kRoleGradient);
+    s_.Optimizer([&] { s_.Block(kTemporary, 512, 0), s_.Free(kTemporary); });
+    s_.Free(kGradient);
+  }
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(ReasonOf(kActivation, 2), "observed: saved for backward by SoftmaxBackward0");
+  EXPECT_EQ(ConfidenceOf(kActivation, 2), Confidence::kHigh);
+  EXPECT_EQ(Of(kGradient, 2), Category::kGradients);
+  EXPECT_THAT(ReasonOf(kGradient, 2), HasSubstr("observed"));
+}
+
+TEST_F(CategoriesTest, ParametersOfInferenceAreKnownThoughTheyAreFreedAtTheEnd) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.script().Role(kParameter, format::kRoleParameter);
+  s_.Block(kActivation, kOtherBytes, s_.InForward());
+  s_.Free(kActivation);
+  s_.Free(kParameter);
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kActivation), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, LeafThatAStepMakesAndDropsIsNoParameterAndItsGradientIsNone) {
+  for (int i = 0; i < 4; ++i) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      s_.script().Role(kActivation, format::kRoleParameter);
+      s_.Block(kGradient, kOtherBytes, s_.InBackward("MmBackward0"));
+      s_.script().Role(kGradient, format::kRoleGradient);
+      s_.Free(kGradient);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] { s_.Block(kTemporary, 512, 0), s_.Free(kTemporary); });
+  }
+  EXPECT_EQ(Of(kActivation, 2), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 2), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, BatchThatIsSavedIsStillInputs) {
+  for (int i = 0; i < 4; ++i) {
+    s_.Block(kBatch, kBatchBytes, s_.Batch());
+    s_.script().Role(kBatch, format::kRoleSaved, "AddmmBackward0");
+    s_.Backward([&] { s_.Block(kGradient, 512, s_.InBackward("MmBackward0")), s_.Free(kGradient); });
+    s_.Optimizer([&] { s_.Block(kTemporary, 512, 0), s_.Free(kTemporary); });
+    s_.Free(kBatch);
+  }
+  EXPECT_EQ(Of(kBatch, 2), Category::kInputs);
 }
 
 TEST_F(CategoriesTest, LogWithoutRangesIsToldByItsStacks) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "format/event.h"
 
 namespace gmt::analysis {
 namespace {
@@ -22,7 +24,7 @@ uint32_t Categorizer::Group::Traits() const {
         life.dies_backward, life.dies_at_once, from_before, in_private_pool}) {
     traits = traits << 1 | (trait ? 1 : 0);
   }
-  return traits;
+  return traits << 3 | roles;
 }
 
 Categorizer::Categorizer(const Examination& examination, const CategoryRules& rules)
@@ -31,7 +33,8 @@ Categorizer::Categorizer(const Examination& examination, const CategoryRules& ru
       hints_(examination.definitions(), rules),
       phases_(examination.definitions()),
       spans_(FindPhaseSpans(trace_, examination.definitions(), phases_)),
-      lives_(FindLives()) {}
+      lives_(FindLives()),
+      is_uncached_(IsUncached()) {}
 
 Lives Categorizer::FindLives() {
   return Lives(trace_, examination_.cycles(), spans_,
@@ -40,6 +43,7 @@ Lives Categorizer::FindLives() {
 }
 
 Categories Categorizer::Make() && {
+  FindSavers();
   MakeGroups();
   CountSizes();
   DecideGroups();
@@ -60,11 +64,15 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
     group.kind = Kind::kHost;
   } else if (rows.heap[row] == kDriverHeap) {
     const bool holds_blocks = (rows.flags[row] & kRowHoldsBlocks) != 0;
-    group.kind = holds_blocks ? Kind::kSegment : Kind::kDriver;
+    group.kind = holds_blocks    ? Kind::kSegment
+                 : IsTensor(row) ? Kind::kBlock
+                                 : Kind::kDriver;
   }
   if (group.kind == Kind::kSegment) return group;
   group.life = lives_.Of(row);
   if (group.kind != Kind::kBlock) return group;
+  group.roles = static_cast<uint8_t>(rows.Roles(row));
+  if (const auto saver = savers_.find(row); saver != savers_.end()) group.saver = saver->second;
   group.from_before = rows.birth[row] == 0;
   group.in_private_pool = rows.Pool(row).value_or(0) != 0;
   return group;
@@ -74,6 +82,7 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
 // same code allocated it goes. Asked for too often is slow, too seldom is wrong.
 bool Categorizer::AsksForSize(const Group& group) {
   if (group.kind != Kind::kBlock) return false;
+  if ((group.roles & (format::kRoleParameter | format::kRoleGradient)) != 0) return true;
   if (group.is_open()) return true;
   const Life life = group.life.life;
   const CategoryRule* rule = hints_.Find(group.stack, life, group.life.born).rule;
@@ -92,12 +101,13 @@ uint32_t Categorizer::AddGroup(const Group& group) {
 }
 
 void Categorizer::MakeGroups() {
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, Shape> shapes;        // by stack and traits
+  // By stack, traits and the class of a node that saved it.
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, Shape> shapes;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint32_t> of_shapes;  // by shape and size
   row_groups_.reserve(trace_.rows.count());
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     Group group = GroupOf(row);
-    const auto [shape, is_new] = shapes.try_emplace({group.stack, group.Traits()});
+    const auto [shape, is_new] = shapes.try_emplace({group.stack, group.Traits(), group.saver});
     if (is_new) {
       const bool asks = AsksForSize(group);
       const auto number = asks ? static_cast<uint32_t>(shapes.size()) : AddGroup(group);
@@ -112,6 +122,25 @@ void Categorizer::MakeGroups() {
     }
     ++group_rows_[number];
     row_groups_.push_back(number);
+  }
+}
+
+bool Categorizer::IsUncached() const {
+  const Rows& rows = trace_.rows;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if (rows.heap[row] > kHostHeap && !rows.IsRegion(row)) return false;
+  }
+  return !trace_.role_changes.empty();
+}
+
+bool Categorizer::IsTensor(RowId row) const {
+  return is_uncached_ && (trace_.rows.Roles(row) != 0 || examination_.stacks().Library(trace_.rows.stack[row]) ==
+                                                            "PyTorch's caching allocator");
+}
+
+void Categorizer::FindSavers() {
+  for (const RoleChange& change : trace_.role_changes) {
+    if (change.node != 0) savers_.try_emplace(change.row, change.node);
   }
 }
 
@@ -149,6 +178,8 @@ void Categorizer::DecideGroups() {
   decisions_.resize(groups_.size());
   for (size_t i = 0; i < groups_.size(); ++i) {
     decisions_[i] = ByRule(groups_[i]);
+    if (Decision observed = ByRole(groups_[i], decisions_[i]); observed.is_made)
+      decisions_[i] = std::move(observed);
     if (decisions_[i].is_made && decisions_[i].category == Category::kParameters) {
       sizes_.AddParameters(groups_[i].size, group_rows_[i]);
     }
@@ -156,7 +187,8 @@ void Categorizer::DecideGroups() {
   const auto decide = [&](bool open) {
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (groups_[i].is_open() != open) continue;
-      if (open && !groups_[i].from_before) {
+      const bool is_observed = decisions_[i].is_made && groups_[i].roles != 0;
+      if (open && !groups_[i].from_before && !is_observed) {
         // A parameter's rule says more than what else the same code did.
         const bool is_told = decisions_[i].is_made && !IsShort(groups_[i].life.life) &&
                              decisions_[i].category != Category::kActivations;

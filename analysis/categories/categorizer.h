@@ -4,6 +4,7 @@
 // born and freed in the same phases, of one size where a decision asks for it - are a group, and
 // groups are decided, in this order:
 //
+//   0  what PyTorch itself said that they are for: parameters, gradients, saved for backward
 //   1  the rules of stacks, each with the lives that it asks for
 //   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
 //   3  what the recording does not see the end of goes with what the same code allocated before
@@ -46,6 +47,8 @@ class Categorizer {
     RowLife life{};
     bool from_before = false;
     bool in_private_pool = false;
+    uint8_t roles = 0;   // of format::Role
+    uint32_t saver = 0;  // string: class of the first node that saved it; 0: none is known
 
     // A number for each combination of what is no stack or size.
     uint32_t Traits() const;
@@ -71,6 +74,12 @@ class Categorizer {
   uint32_t AddGroup(const Group& group);
   void CountSizes();
 
+  // Whether PyTorch's allocator takes each tensor's memory from the driver: it keeps no blocks.
+  bool IsUncached() const;
+  bool IsTensor(RowId row) const;
+  void FindSavers();
+  bool IsPassingLeaf(const Group& group) const;
+  Decision ByRole(const Group& group, const Decision& by_rule) const;
   Decision ByRule(const Group& group);
   Decision ByRuleOf(const Group& group, const StackHints::Hint& hint) const;
   Decision OfDriver(const Group& group) const;
@@ -105,6 +114,8 @@ class Categorizer {
   const PhaseSpans spans_;
   const Lives lives_;
   Sizes sizes_;
+  const bool is_uncached_;
+  absl::flat_hash_map<RowId, uint32_t> savers_;  // class of the first node that saved the row
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
   std::vector<Decision> decisions_;   // by group

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "analysis/categories/categorizer.h"
+#include "format/event.h"
 
 namespace gmt::analysis {
 namespace {
@@ -41,6 +42,40 @@ std::string LifeText(const RowLife& life) {
 }
 
 }  // namespace
+
+// A leaf that a step makes and drops is no parameter: a segment's input where checkpointing computes it
+// again, or a weight that was gathered for one use.
+bool Categorizer::IsPassingLeaf(const Group& group) const {
+  const Life life = group.life.life;
+  return lives_.has_training() && group.life.born != Born::kStart && life != Life::kLong &&
+         life != Life::kOpen;
+}
+
+// What PyTorch said itself. A batch is saved for the backward pass like what the model makes of it, a
+// buffer like a parameter, and so is what a library gathers: the code that made them says more.
+Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by_rule) const {
+  const bool is_gathered = by_rule.is_made && by_rule.category == Category::kCommunication;
+  const bool is_parameter = (group.roles & format::kRoleParameter) != 0;
+  if (is_parameter && !is_gathered && !IsPassingLeaf(group)) {
+    return {Category::kParameters, Confidence::kHigh,
+            "observed: a leaf of the autograd graph that requires a gradient", true};
+  }
+  // One that ends in its backward pass is on its way to somewhere: a passing leaf's, or to be reduced.
+  if ((group.roles & format::kRoleGradient) != 0 && group.life.life != Life::kPhase)
+    return {Category::kGradients, Confidence::kHigh, "observed: the gradient of a leaf", true};
+  if ((group.roles & format::kRoleSaved) == 0) return {};
+  const bool says_more = by_rule.is_made && by_rule.category != Category::kActivations &&
+                         by_rule.category != Category::kTemporaries &&
+                         by_rule.category != Category::kUnknown &&
+                         by_rule.category != Category::kGraphPools;
+  if (says_more) return {};
+  std::string reason = "observed: saved for backward";
+  if (group.saver != 0)
+    absl::StrAppend(&reason, " by ", std::string(examination_.definitions().string(group.saver)));
+  const bool is_recomputed = group.life.born == Born::kBackward && IsRecomputed(group);
+  return {is_recomputed ? Category::kRecomputed : Category::kActivations, Confidence::kHigh,
+          std::move(reason), true};
+}
 
 Categorizer::Decision Categorizer::ByRule(const Group& group) {
   if (group.kind == Kind::kSegment) {

@@ -39,6 +39,11 @@ EAGER = (
     "convnet sgd bf16 channels_last",
     "convnet foreach zeroed accumulate",
     "recurrent foreach",
+    "gpt closure fused",
+    "convnet closure sgd",
+    "gpt inference",
+    "convnet inference",
+    "gpt uncached fused",
 )
 COMPILED = ("mlp compile fused", "gpt compile fused", "gpt compile bf16 foreach", "convnet compile sgd")
 QUICK = {"mlp foreach", "gpt checkpoint fused", "gpt foreach clip accumulate", "convnet sgd"}
@@ -51,6 +56,7 @@ def environment(build, folder, program):
         "GPUMEMTRACE_DIR": str(folder),
         "GMT_TRUTH": str(folder / "truth"),
         "SIMCUDA_WORKSPACE": "3M",
+        **({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if "uncached" in program else {}),
         "SIMCUDA_DATA": "1M" if "ddp" in program else "0",
         "TRITON_LIBCUDA_PATH": str(build / "simcuda"),
         "TRITON_CACHE_DIR": str(caches / "triton"),
@@ -58,7 +64,7 @@ def environment(build, folder, program):
     }
 
 
-def run(evaluation, python, program, seed):
+def run(evaluation, python, program, seed, roles="on"):
     """The moments of one program, judged."""
     build = evaluation.build
     model, *ways = program.split()
@@ -66,7 +72,7 @@ def run(evaluation, python, program, seed):
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-evaluate.") as name:
         folder = pathlib.Path(name)
         command = [build / "bin" / "gpumemtrace", "run", "--quiet", "--exit-wait", "100s"]
-        command += ["-o", folder / "run.gmt", "--", build / "simcuda" / "with-simcuda", *train]
+        command += ["--roles", roles, "-o", folder / "run.gmt", "--", build / "simcuda" / "with-simcuda", *train]
         done = subprocess.run(
             command, env=environment(build, folder, program), cwd=folder, capture_output=True, text=True, timeout=500
         )

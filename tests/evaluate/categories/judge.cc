@@ -59,6 +59,9 @@ std::string TruthOf(const Moment& moment, uint64_t address, uint64_t size) {
   return inside ? found->second : "";
 }
 
+// Without its allocator's cache PyTorch's tensors are memory of the driver.
+bool HasBlocks(const Trace& trace) { return trace.heaps.size() > 2; }
+
 Json Judge(const Trace& trace, const Categories& categories, const Moment& moment, Step step) {
   uint64_t bytes = 0, right = 0, claimed = 0, claimed_right = 0;
   struct Error {
@@ -67,7 +70,9 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
   };
   std::map<std::pair<std::string, std::string>, Error> wrong;
   for (const RowId row : HeldAfter(trace, step)) {
-    if (trace.rows.heap[row] <= kHostHeap || trace.rows.IsRegion(row)) continue;
+    const uint32_t heap = trace.rows.heap[row];
+    if (heap == kHostHeap || (heap == kDriverHeap) == HasBlocks(trace)) continue;
+    if (trace.rows.IsRegion(row)) continue;
     const uint64_t size = trace.rows.size[row];
     const Category said = categories.Of(row).category;
     const std::string truth = TruthOf(moment, trace.rows.address[row], size);

@@ -23,7 +23,8 @@ import models  # noqa: E402
 
 WAYS = (
     "foreach fused single sgd accumulate checkpoint checkpoint_reentrant bf16 fp16 zeroed two_optimizers"
-    " ema frozen compile kept_batch in_backward clip late_zero_grad ddp fsdp2 channels_last"
+    " ema frozen compile kept_batch in_backward clip late_zero_grad ddp fsdp2 channels_last closure inference"
+    " uncached"
 ).split()
 STEPS = 4
 
@@ -185,6 +186,7 @@ def train(job):
     truth = Truth([job.model])
     optimizers = make_optimizers(job, truth)
     if "checkpoint" in ways or "checkpoint_reentrant" in ways:
+        truth.checkpoints = True
         truth.watch_recomputation(job.model)
     average = None
     if "ema" in ways:
@@ -223,6 +225,38 @@ def train(job):
                 optimizer.zero_grad(set_to_none="zeroed" not in ways)
 
 
+def infer(job):
+    """Weights, and outputs that the program keeps for a while; it ends as programs do."""
+    model = job.model.eval()
+    truth = Truth([model])
+    truth.moment("construction")
+    with torch.no_grad():
+        for _ in range(STEPS):
+            truth.inputs = batch = job.next_batch()
+            job.forward(model, batch)
+            truth.moment("forward")
+
+
+def train_in_closures(job):
+    """Forward and backward passes run inside the optimizer's step, as Lightning does it."""
+    truth = Truth([job.model])
+    (optimizer,) = make_optimizers(job, truth)
+    truth.moment("construction")
+    for _ in range(STEPS):
+
+        def closure():
+            optimizer.zero_grad()
+            truth.inputs = batch = job.next_batch()
+            truth.outputs = outputs = job.forward(job.model, batch)
+            truth.moment("forward")
+            outputs[-1].backward()
+            truth.moment("backward")
+            return outputs[-1]
+
+        optimizer.step(closure)
+        truth.moment("step")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=("mlp", "gpt", "convnet", "recurrent"), required=True)
@@ -237,7 +271,13 @@ def main():
         torch.cuda.set_device(0)
         world = 1 if "ddp" in args.way else 4
         dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=world)
-    train(Job(args, random.Random(args.seed)))
+    job = Job(args, random.Random(args.seed))
+    if "inference" in args.way:
+        infer(job)
+    elif "closure" in args.way:
+        train_in_closures(job)
+    else:
+        train(job)
 
 
 if __name__ == "__main__":

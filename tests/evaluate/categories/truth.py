@@ -2,7 +2,7 @@
 its optimizers' state, its batch, and what autograd saved.
 
     truth = Truth(models=[model], optimizers=[optimizer])
-    with truth.watching():          the forward pass: what it saves is noted
+    with truth.watching():          the forward pass: what it saves is noted where checkpointing hides it
         loss = model(batch)
     truth.moment("forward")         a mark in the recording, and what there is at it
 
@@ -29,6 +29,26 @@ def _find_mark():
     mark.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     mark.restype = None
     return mark
+
+
+def saved_by_graphs(outputs):
+    """The tensors that the nodes of the graphs behind these outputs keep for their backward passes."""
+    seen, saved = set(), []
+    waiting = [tensor.grad_fn for tensor in outputs]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        try:
+            for name in dir(node):
+                if name.startswith("_raw_saved_") and name != "_raw_saved_tensors":
+                    saved.append(getattr(node, "_saved_" + name.removeprefix("_raw_saved_")))
+            saved.append(getattr(node, "saved_tensors", ()))
+        except RuntimeError:  # its backward pass has been
+            pass
+        waiting += [following for following, _ in node.next_functions]
+    return list(_tensors(saved))
 
 
 class _Saved:
@@ -59,6 +79,9 @@ class Truth:
         self.inputs, self.outputs = [], []
         # A sharded model shows its gathered weights instead of its parameters while they are in use.
         self.shards = [p for m in models for p in m.parameters() if hasattr(p, "to_local")]
+        # Whether the model is checkpointed: to look at what its graph saves would compute it again. Then
+        # everything that is saved is packed into an object of ours, and autograd itself holds nothing.
+        self.checkpoints = False
         self.in_backward = False
         self._saved = weakref.WeakSet()
         self._recomputed = []  # weak: tensors compare by element
@@ -69,6 +92,10 @@ class Truth:
 
     @contextlib.contextmanager
     def watching(self):
+        if not self.checkpoints:
+            yield
+            return
+
         def pack(tensor):
             saved = _Saved(tensor)
             if not _is_parameter(tensor):
@@ -116,6 +143,8 @@ class Truth:
         self._recomputed = [tensor for tensor in self._recomputed if tensor() is not None]
         yield "recomputed", [tensor() for tensor in self._recomputed]
         yield "activations", [s.tensor for s in list(self._saved)]
+        if not self.checkpoints:
+            yield "activations", [t for t in saved_by_graphs(self.outputs) if not _is_parameter(t)]
         yield "activations", self.outputs
 
     def moment(self, name):
