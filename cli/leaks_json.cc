@@ -49,6 +49,8 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
       {"count", suspect.count},
       {"since_cycle", suspect.since_cycle},
       {"reason", suspect.reason},
+      {"node", suspect.node.empty() ? Json() : Json(suspect.node)},
+      {"node_frame", FrameOrNull(suspect.node_frame)},
       {"lock_step_with", suspect.lock_step_with.empty() ? Json() : Json(suspect.lock_step_with)},
       {"common_frame", FrameOrNull(suspect.common_frame)},
       {"eta_ns", OrNull(suspect.eta_ns)},

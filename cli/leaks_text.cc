@@ -216,6 +216,7 @@ class Writer {
       head += fmt::format(", since {} {}", Unit(), Count(suspect.since_cycle));
     Line(head);
     std::string what(KindText(suspect.kind));
+    if (!suspect.node.empty()) what += ", saved by " + suspect.node;
     if (!suspect.library.empty()) what += " (" + suspect.library + ")";
     if (suspect.stacks.size() > 1) what += " (" + Plural(suspect.stacks.size(), "stack") + ")";
     Indented(fmt::format("{}; {}", what, suspect.reason));
@@ -225,6 +226,9 @@ class Writer {
       if (!source.empty()) line += "   " + source;
       Indented(line);
     }
+    const std::string at = suspect.common_frame ? suspect.common_frame->Place() : "";
+    if (suspect.node_frame && suspect.node_frame->Place() != at)
+      Indented(fmt::format("saved in {}", FrameLine(*suspect.node_frame, width_ / 2)));
     if (!suspect.lock_step_with.empty()) {
       Indented(fmt::format("kept at the same steps as {}: perhaps for the same reason",
                            suspect.lock_step_with));

@@ -17,7 +17,8 @@
 
 namespace gmt::cli {
 
-nlohmann::ordered_json LifeJson(const analysis::Trace& trace, const analysis::Life& life);
+nlohmann::ordered_json LifeJson(const analysis::Examination& examination,
+                                const analysis::Life& life);
 
 // [{"id": "stack/7", "bytes", "count", "frames"}], at most `top`.
 nlohmann::ordered_json StacksJson(const analysis::Examination& examination,

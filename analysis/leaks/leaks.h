@@ -62,6 +62,10 @@ struct LeakSuspect {
   std::string heap;          // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1: from the first on
   std::string reason;        // what was seen, as a sentence
+  // Of a graph that is kept: the class of the autograd node that saves most of it, and the line of the
+  // forward pass that made the node, as far as PyTorch said so.
+  std::string node;
+  std::optional<FrameText> node_frame;
   // Suspects that keep blocks at the same steps have the same number; the id of the first of them,
   // "" of itself. They are told apart by where they come from, and may have one cause.
   size_t lock_step = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "format/event.h"
 #include "format/units.h"
 
 namespace gmt::analysis {
@@ -67,6 +68,28 @@ TEST_F(LeaksTest, TierRisesWithTheCyclesWatched) {
   LeakOptions options;
   options.window.to_ns = 150 * 2 * EventScript::kStep_ns;
   EXPECT_EQ(Find(options).suspects.at(0).tier, LeakTier::kLikely);
+}
+
+TEST_F(LeaksTest, GraphIsKeptWhereTheMemoryIsStillSavedForABackwardPass) {
+  Run(250, [&](uint32_t) {
+    Keep(kMiB, {"forward", "train"});
+    script_.Role(next_, format::kRoleSaved, "SoftmaxBackward0");
+  });
+  const LeakSuspect suspect = Find().suspects.at(0);
+  EXPECT_EQ(suspect.kind, LeakKind::kGraphKept) << "one stack is enough";
+  EXPECT_EQ(suspect.node, "SoftmaxBackward0");
+}
+
+TEST_F(LeaksTest, TensorsAreKeptWhereNoGraphHoldsWhatThreeStacksHaveMade) {
+  Run(250, [&](uint32_t) {
+    for (const char* function : {"a", "b", "c"}) Keep(kMiB, {function, "forward", "train"});
+    script_.Role(next_, format::kRoleSaved, "SoftmaxBackward0");
+    script_.Role(next_, 0);
+  });
+  const LeakSuspect suspect = Find().suspects.at(0);
+  EXPECT_EQ(suspect.kind, LeakKind::kTensorKept);
+  EXPECT_EQ(suspect.node, "");
+  EXPECT_THAT(suspect.reason, HasSubstr("no graph holds it"));
 }
 
 TEST_F(LeaksTest, SuspectsAddUpToTheGrowthOfTheMinimum) {

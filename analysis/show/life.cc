@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
@@ -213,6 +214,7 @@ class LifeTeller {
     AddValues(row, size);
     if (!rows_.HeldAfter(row, life_.peak_step)) return;
     AddCategory(row, size);
+    AddKept(row, size);
     stacks_.Add(rows_.stack[row], size);
   }
 
@@ -263,9 +265,16 @@ class LifeTeller {
     category.row = row;
   }
 
+  void AddKept(RowId row, uint64_t size) {
+    if (!kept_by_) kept_by_.emplace(trace_, life_.peak_step);
+    if (kept_by_->is_known() && rows_.heap[row] > kHostHeap && !rows_.IsRegion(row))
+      kept_.Add(kept_by_->Of(row), size);
+  }
+
   // ---- The end
 
   void Finish() {
+    life_.kept = kept_.Sorted();
     life_.peak_t_ns = trace_.TimeOf(life_.peak_step);
     FinishParts();
     FinishLifetimes();
@@ -389,6 +398,8 @@ class LifeTeller {
   std::vector<uint64_t> lifetimes_;
   absl::flat_hash_map<uint64_t, uint64_t> sizes_;
   ValueCounts threads_, streams_, stacks_, device_stacks_, forward_stacks_, free_stacks_;
+  std::optional<KeptBy> kept_by_;
+  KeptSums kept_;
   uint64_t most_at_peak_ = 0;
   std::array<CategoryState, kCategories> by_category_;
 };
