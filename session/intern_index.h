@@ -55,7 +55,7 @@ class ContentHash {
       Add(&word, 1);
     }
     uint64_t rest = size << 56;
-    std::memcpy(&rest, at, size);
+    if (size > 0) std::memcpy(&rest, at, size);  // of nothing there may be no address
     Add(&rest, 1);
   }
   Digest digest() const { return {a_, b_}; }
