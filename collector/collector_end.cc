@@ -70,6 +70,7 @@ void Collector::AddSources(gmt::Facts* facts) {
                                    recorder_.stacks().FindLibrary(kCachingAllocator));
   if (const std::string autograd = FactText(session::kAutogradSource); !autograd.empty())
     sources["autograd"] = autograd;
+  if (!options_.roles) sources["roles"] = "off: not asked for";
   // What the traced process says of them itself.
   const std::pair<const char*, session::Fact> told[] = {
       {"python", session::kPythonSource},
