@@ -21,9 +21,9 @@
 namespace gmt::analysis {
 
 struct Keepers {
-  uint32_t roles = 0;  // of format::Role
-  // Of the nodes that have saved it, the last one: its class (a string) and the stack of the forward
-  // pass that made it; and how many have since nobody did.
+  uint32_t roles = 0;  // bits of format::Role
+  // The last node that saved it: its class (a string) and the stack of the forward pass that made it.
+  // `nodes`: how many have saved it since it was last released.
   uint32_t node = 0, stack = 0, nodes = 0;
 };
 

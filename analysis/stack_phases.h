@@ -42,7 +42,7 @@ class StackPhases {
   uint8_t OfFrame(uint32_t frame);
 
   static constexpr uint8_t kNotAsked = 0xff;
-  static constexpr uint8_t kProgram = 0x80;  // of a frame: the program's own code
+  static constexpr uint8_t kProgram = 0x80;  // a frame of the program's own code
   const format::Definitions& definitions_;
   std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase, kProgram or kNotAsked
 };

@@ -154,7 +154,7 @@ struct Rows {
   // What PyTorch itself said that it is for, at any time: bits of format::Role. Trace::role_changes
   // has when.
   uint32_t Roles(RowId row) const { return row < roles_column.size() ? roles_column[row] : 0; }
-  // Of the tensor that it was taken for; ids of strings, 0: not known.
+  // Type and shape of the tensor that it was taken for; ids of strings, 0: not known.
   uint32_t Dtype(RowId row) const { return At(dtype_column, row); }
   uint32_t Shape(RowId row) const { return At(shape_column, row); }
   // Ids of a stack and of strings; 0: none.
@@ -301,8 +301,8 @@ struct DeviceSample {
 struct RoleChange {
   RowId row = kNoRow;
   Step step = 0;       // it happened after so many, and before the next
-  uint32_t roles = 0;  // of format::Role
-  // Of the node that saves it: the stack of the forward pass that made it, and its class, a string; 0:
+  uint32_t roles = 0;  // bits of format::Role
+  // The node that saves it: the stack of the forward pass that made it, and its class, a string; 0:
   // not known, or no further node does.
   uint32_t stack = 0, node = 0;
 };

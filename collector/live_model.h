@@ -64,7 +64,7 @@ class LiveModel {
 
   void Insert(const Place& place, const session::LiveValue& live);
   void Erase(const Place& place);
-  // Of one that is there.
+  // Does nothing if the place holds no allocation.
   void SetRoles(const Place& place, uint16_t roles);
   const session::LiveValue* Find(const Place& place) const;
 

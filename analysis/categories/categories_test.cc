@@ -97,11 +97,11 @@ TEST_F(CategoriesTest, PlainLoopHasAllOfThem) {
 // ---- What PyTorch says itself -------------------------------------------------------------------
 
 TEST_F(CategoriesTest, WhatPytorchSaysIsBelievedMoreThanLivesAndCode) {
-  s_.script().Role(0, 0);  // of nothing that is there
+  s_.script().Role(0, 0);  // no allocation is there
   s_.Block(kParameter, kWeightBytes, s_.InForward());
   s_.script().Role(kParameter, format::kRoleParameter);
   for (int i = 0; i < 4; ++i) {
-    // A life within its phase, as in an optimizer's closure whose phases nobody knows.
+    // Freed in the phase in which it was born: without roles a temporary.
     s_.Block(kActivation, kOtherBytes, s_.InForward());
     s_.script().Role(kActivation, format::kRoleSaved, "SoftmaxBackward0");
     s_.Free(kActivation);

@@ -47,7 +47,7 @@ class Categorizer {
     RowLife life{};
     bool from_before = false;
     bool in_private_pool = false;
-    uint8_t roles = 0;   // of format::Role
+    uint8_t roles = 0;   // bits of format::Role
     uint32_t saver = 0;  // string: class of the first node that saved it; 0: none is known
 
     // A number for each combination of what is no stack or size.

@@ -62,7 +62,7 @@ struct LeakSuspect {
   std::string heap;          // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1: from the first on
   std::string reason;        // what was seen, as a sentence
-  // Of a graph that is kept: the class of the autograd node that saves most of it, and the line of the
+  // For a kept graph: the class of the autograd node that saves most of it, and the line of the
   // forward pass that made the node, as far as PyTorch said so.
   std::string node;
   std::optional<FrameText> node_frame;

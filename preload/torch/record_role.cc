@@ -39,7 +39,8 @@ void RecordGradient(Process* p, uint64_t address) {
   if (roles.after != roles.before) RecordRole(p, space, address, roles);
 }
 
-// One more node saves it. `node`: nullptr where its class is not known. False where it is a parameter, or not there.
+// One more node saves it. `node`: nullptr if its class is not known. False if it is a parameter, or not
+// live.
 bool AddSaver(Process* p, uint64_t address, const void* node, uint32_t stack) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;

@@ -11,8 +11,8 @@
 // A parameter stays one; nodes that save it are not recorded. Memory that is saved already does not
 // become a parameter: reentrant checkpointing makes leaves of a segment's inputs.
 //
-// `t`: the calling thread's. `tensor`: a TensorImpl that is alive, or nullptr. Tensors without memory on a device, and memory
-// that is not live in the session, have no roles.
+// `t`: the calling thread's. `tensor`: a TensorImpl that is alive, or nullptr. Tensors without memory on
+// a device, and memory that is not live in the session, have no roles.
 //
 // Thread safety: all functions from any thread, without a lock.
 
