@@ -28,8 +28,8 @@ constexpr char kLog[] =
 {"kind":"alloc_failed","t_ns":101,"heap":"driver","size":99,"result":2}
 {"kind":"mark","t_ns":102,"name":"step","index":1}
 {"kind":"alloc","t_ns":103,"heap":"pytorch","memory":"block","device":0,"address":4096,"size":2097152,"requested":2000000,"stack":7,"dtype":"float32","shape":"[500, 1000]"}
-{"kind":"role","t_ns":105,"heap":"pytorch","device":0,"address":4096,"roles":["parameter","saved"],"forward_stack":7,"node":"MmBackward0"}
-{"kind":"role","t_ns":106,"heap":"pytorch","device":0,"address":4096,"roles":[]}
+{"kind":"role","t_ns":105,"heap":"pytorch","device":0,"address":4096,"role":["parameter","saved"],"forward_stack":7,"node":"MmBackward0"}
+{"kind":"role","t_ns":106,"heap":"pytorch","device":0,"address":4096,"role":[]}
 )";
 
 class ProgramTest : public ProgramFixture {

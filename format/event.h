@@ -68,6 +68,8 @@ enum Role : uint32_t {
   kRoleParameter = 1u << 0,
   kRoleGradient = 1u << 1,
   kRoleSaved = 1u << 2,  // for the backward pass, by an autograd node
+  // A parameter that an autograd graph has led to: a backward pass gives it a gradient.
+  kRoleExpectsGradient = 1u << 3,
 };
 
 // The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.

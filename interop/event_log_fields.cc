@@ -70,10 +70,11 @@ constexpr std::array<std::pair<Memory, std::string_view>, 15> kMemories = {{
     {REGION, "region"},
 }};
 
-constexpr std::array<std::pair<format::Role, std::string_view>, 3> kRoleNames = {{
+constexpr std::array<std::pair<format::Role, std::string_view>, 4> kRoleNames = {{
     {format::kRoleParameter, "parameter"},
     {format::kRoleGradient, "gradient"},
     {format::kRoleSaved, "saved"},
+    {format::kRoleExpectsGradient, "expects_gradient"},
 }};
 
 template <typename Table, typename Value>
@@ -126,7 +127,7 @@ const EventField kReserved =
 const EventField kFlags = NumberField("flags", format::kHasFlags, &Event::flags);
 const EventField kName = TextField("name", &Event::name);
 const EventField kForwardStack = Stack("forward_stack", &Event::forward_stack);
-const EventField kRoles = {"roles", Type::kRoles, kNone, &Event::roles};
+const EventField kRoles = {"role", Type::kRoles, kNone, &Event::roles};
 
 std::vector<EventField> MakeFields(Family family) {
   switch (family) {

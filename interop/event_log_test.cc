@@ -39,11 +39,11 @@ const char* const kEveryKind[] = {
     R"({"kind":"stack","id":4294967295,"frames":[{"function":"f"}],"truncated":true})",
     R"({"kind":"thread","t_ns":1,"name":"main","thread":11})",
     R"({"kind":"alloc","t_ns":12,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaMalloc","duration_ns":900})",
-    R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region","dtype":"bfloat16","shape":"[2, 3, 4, 5, 6, ...]","roles":["gradient"]})",
-    R"({"kind":"role","t_ns":13,"heap":"pytorch","memory":"block","device":0,"address":18446744073709551615,"size":512,"roles":["parameter","gradient","saved"],"forward_stack":8,"node":"SoftmaxBackward0","thread":12})",
-    R"({"kind":"role","heap":"pytorch","address":18446744073709551615,"roles":[]})",
-    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"roles":["saved"]})",
-    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"roles":["a role to come"]})",
+    R"({"kind":"alloc","t_ns":13,"heap":"pytorch","memory":"block","device":0,"context":1,"address":18446744073709551615,"size":512,"requested":500,"stack":7,"forward_stack":8,"stream":18446744073709551614,"thread":12,"api":"x","duration_ns":1,"result":0,"pool":4294967296,"handle":1,"offset":2,"flags":3,"total_allocated":512,"total_reserved":2097152,"name":"label","scope":"region","dtype":"bfloat16","shape":"[2, 3, 4, 5, 6, ...]","role":["gradient"]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","memory":"block","device":0,"address":18446744073709551615,"size":512,"role":["parameter","gradient","saved"],"forward_stack":8,"node":"SoftmaxBackward0","thread":12})",
+    R"({"kind":"role","heap":"pytorch","address":18446744073709551615,"role":[]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"role":["saved"]})",
+    R"({"kind":"role","t_ns":13,"heap":"pytorch","address":3,"role":["a role to come"]})",
     R"({"kind":"alloc_failed","t_ns":14,"heap":"pytorch","size":9223372036854775808,"total_allocated":5,"result":2})",
     R"({"kind":"free","t_ns":99,"heap":"driver","device":0,"address":140011122688,"size":2097152,"stream":0,"thread":11,"api":"cudaFree"})",
     R"({"kind":"free_done","t_ns":100,"heap":"driver","memory":"device","device":0,"context":1,"address":140011122688,"size":2097152,"stack":7,"stream":0,"thread":11,"api":"cudaFree","duration_ns":5,"result":1,"pool":1,"total_allocated":1,"total_reserved":2})",
@@ -81,7 +81,7 @@ const char* const kEveryKind[] = {
     R"({"kind":"snapshot","t_ns":404,"name":"exit","reason":"exit"})",
     R"({"kind":"gap","t_ns":405,"from":405,"to":409,"events":77,"reason":"overrun","first_ticket":1,"last_ticket":77})",
     R"({"kind":"losses","written":80,"delivered":3,"overrun":77,"holes":0,"stacks_full":2})",
-    R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7,"dtype":"float32","shape":"[]","roles":["parameter","saved"]},{"kind":"map","address":4096,"handle":17}]})",
+    R"({"kind":"live_set","t_ns":500,"name":"exit","reason":"exit","exact":false,"inexact_because":"late attach","totals":[{"heap":"pytorch","device":0,"allocated_bytes":1,"reserved_bytes":2}],"samples":[{"used_bytes":1}],"losses":{"written":1},"in_flight":[{"thread":11,"api":"cudaMalloc","size":5,"stack":7,"since_t_ns":499}],"live":[{"kind":"alloc","t_ns":13,"heap":"pytorch","address":512,"size":512,"stack":7,"dtype":"float32","shape":"[]","role":["parameter","saved"]},{"kind":"map","address":4096,"handle":17}]})",
     R"({"kind":"","t_ns":-3})",
     R"({"kind":"warp_drive","t_ns":-3,"factor":[9.975,null]})",
     R"({"kind":"alloc","memory":"a kind of memory to come","size":-1.5})",
@@ -292,8 +292,8 @@ TEST_F(EventLogTest, TextWhereANumberBelongsIsRefused) {
 }
 
 TEST_F(EventLogTest, RolesThatAreNoListOfWordsAreRefused) {
-  EXPECT_THAT(ErrorOf({R"({"kind":"role","roles":4})"}), HasSubstr(R"("roles" must be a list)"));
-  EXPECT_THAT(ErrorOf({R"({"kind":"role","roles":[4]})"}), HasSubstr("\"roles\""));
+  EXPECT_THAT(ErrorOf({R"({"kind":"role","role":4})"}), HasSubstr(R"("role" must be a list)"));
+  EXPECT_THAT(ErrorOf({R"({"kind":"role","role":[4]})"}), HasSubstr("\"role\""));
 }
 
 TEST_F(EventLogTest, LaterSchemaIsRefused) {
@@ -352,7 +352,7 @@ TEST_F(EventLogTest, FreeInALogIsCompletedLikeOneInARecording) {
 
 TEST_F(EventLogTest, RoleInALogIsCompletedLikeOneInARecording) {
   const std::string path = Log({R"({"kind":"alloc","heap":"pytorch","address":5,"size":77})",
-                                R"({"kind":"role","heap":"pytorch","address":5,"roles":[]})"});
+                                R"({"kind":"role","heap":"pytorch","address":5,"role":[]})"});
   format::Collected completed, as_recorded;
   ASSERT_TRUE((*OpenInput(path))->Read(completed).ok());
   ASSERT_TRUE((*OpenInput(path))->Read(as_recorded, format::Returns::kAsRecorded).ok());

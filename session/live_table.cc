@@ -163,9 +163,10 @@ bool LiveTable::AddRole(Space space, uint64_t value, Role role, Roles* roles) co
                      [role](uint64_t word) { return word | uint64_t{role} << kRolesShift; });
 }
 
-bool LiveTable::AddParameter(Space space, uint64_t value, Roles* roles) const {
-  return ChangeRoles(space, value, roles, [](uint64_t word) {
-    return (word & kSavedBit) != 0 ? word : word | kParameterBit;
+bool LiveTable::AddParameter(Space space, uint64_t value, uint32_t more, Roles* roles) const {
+  return ChangeRoles(space, value, roles, [more](uint64_t word) {
+    if ((word & kSavedBit) != 0) return word;
+    return word | kParameterBit | uint64_t{more} << kRolesShift;
   });
 }
 

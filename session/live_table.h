@@ -83,8 +83,8 @@ class LiveTable {
   };
   // Adds `role` to what it is for. False: it is not there.
   bool AddRole(Space space, uint64_t value, Role role, Roles* roles) const;
-  // The same for kParameter, unless a node keeps it (kSaved).
-  bool AddParameter(Space space, uint64_t value, Roles* roles) const;
+  // The same for kParameter and what `more` has beside it, unless a node keeps the entry (kSaved).
+  bool AddParameter(Space space, uint64_t value, uint32_t more, Roles* roles) const;
   // The same for kSaved: one more node, or one less, keeps it; the role ends with the last. Nodes are
   // not counted for an entry that is a parameter. AddSaver is for entries without references.
   bool AddSaver(Space space, uint64_t value, Roles* roles) const;

@@ -90,7 +90,7 @@ TEST_F(LiveTableTest, RolesAddUpAndEndWithTheEntry) {
   Insert(0x1000, 7);
   ASSERT_TRUE(table_.AddRole(Space::kDevice, 0x1000, kGradient, &roles));
   EXPECT_EQ(roles.before, 0u);
-  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, &roles));
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, 0, &roles));
   EXPECT_EQ(roles.after, kGradient | kParameter);
   Insert(0x1000, 8);
   ASSERT_TRUE(Find(0x1000));
@@ -114,11 +114,11 @@ TEST_F(LiveTableTest, ParameterIsNotSavedAndWhatIsSavedBecomesNoParameter) {
   LiveTable::Roles roles;
   Insert(0x1000, 7);
   Insert(0x2000, 7);
-  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, &roles));
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x1000, 0, &roles));
   ASSERT_TRUE(table_.AddSaver(Space::kDevice, 0x1000, &roles));
   EXPECT_EQ(roles.after, kParameter);
   ASSERT_TRUE(table_.AddSaver(Space::kDevice, 0x2000, &roles));
-  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x2000, &roles));
+  ASSERT_TRUE(table_.AddParameter(Space::kDevice, 0x2000, 0, &roles));
   EXPECT_EQ(roles.after, kSaved);
 }
 

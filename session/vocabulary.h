@@ -127,8 +127,9 @@ enum Role : uint32_t {
   kParameter = 1,  // a leaf of the autograd graph that requires a gradient
   kGradient = 2,   // what AccumulateGrad has left as a leaf's gradient
   kSaved = 4,      // some node of the graph keeps it for its backward pass
+  kExpectsGradient = 8,  // a parameter that a graph leads to: a backward pass gives it a gradient
 };
-inline constexpr uint32_t kAllRoles = kParameter | kGradient | kSaved;
+inline constexpr uint32_t kAllRoles = kParameter | kGradient | kSaved | kExpectsGradient;
 
 // Kinds of memory. The values are those of gmt.Memory in proto/gmt.proto.
 enum class Memory : uint8_t {

@@ -74,15 +74,21 @@ void DropSaver(Process* p, uint64_t address) {
   if (roles.after != roles.before) RecordRole(p, space, address, roles);
 }
 
-}  // namespace
-
-void RecordParameter(Process* p, const void* tensor) {
+void AddParameter(Process* p, const void* tensor, uint32_t more) {
   const uint64_t address = p->torch.tensors.AddressOf(tensor);
   if (address == 0) return;
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
-  if (!p->live.AddParameter(space, address, &roles)) return;
+  if (!p->live.AddParameter(space, address, more, &roles)) return;
   if (roles.after != roles.before) RecordRole(p, space, address, roles);
+}
+
+}  // namespace
+
+void RecordParameter(Process* p, const void* tensor) { AddParameter(p, tensor, 0); }
+
+void RecordLeaf(Process* p, const void* tensor) {
+  AddParameter(p, tensor, session::kExpectsGradient);
 }
 
 void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved,

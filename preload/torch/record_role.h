@@ -26,6 +26,8 @@
 namespace gmt::preload {
 
 void RecordParameter(Process* p, const void* tensor);
+// A leaf of a graph: a backward pass gives it a gradient.
+void RecordLeaf(Process* p, const void* tensor);
 
 // `saved`: the SavedVariable that was just made for `tensor`, which holds it unless the program packs
 // what is saved into something else (torch.autograd.graph.saved_tensors_hooks).

@@ -270,6 +270,21 @@ void* EmptyStridedCuda::operator()(void* result, const int64_t* sizes, uint64_t 
   });
 }
 
+void* EmptyCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
+                                uint64_t device, uint64_t format) const {
+  return TakeTensor(dtype, sizes, nullptr, dimensions, [&] {
+    return real()(result, sizes, dimensions, dtype, device, format);
+  });
+}
+
+void* EmptyStridedCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
+                                       const int64_t* strides, uint64_t stride_count, int8_t dtype,
+                                       uint64_t device) const {
+  return TakeTensor(dtype, sizes, strides, dimensions, [&] {
+    return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
+  });
+}
+
 void SetRequiresGrad::operator()(void* tensor, bool requires_grad) const {
   real()(tensor, requires_grad);
   if (!requires_grad) return;
@@ -326,7 +341,7 @@ void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
 void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
   const void* const leaf = TensorImplOf(tensor);  // which is moved from
   real()(self, tensor);
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordParameter(p, leaf);
+  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordLeaf(p, leaf);
 }
 
 VariableList Accumulate::operator()(void* self, const void* gradients) const {
@@ -341,9 +356,11 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
   return real()(self, gradients);
 }
 
-// What is allocated from now on is not the gradient.
+// What is allocated from now on is not the gradient. The leaf is a parameter: of one that was there before
+// somebody attached, or whose node outlives its steps, nothing else says so.
 void* GradientIsThere::operator()(const void* leaf) const {
   if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    RecordLeaf(p, TensorImplOf(leaf));
     if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->accumulating = nullptr;
   }
   return real()(leaf);

@@ -39,7 +39,7 @@ def moments_of(events):
         elif kind == "free":
             live.pop(address, None)
         elif kind == "role":
-            live[address] = (live[address][0], tuple(event.get("roles", ())))
+            live[address] = (live[address][0], tuple(event.get("role", ())))
     return moments
 
 
