@@ -7,7 +7,8 @@ relocations that the dynamic loader fills in, so that whoever comes first is cal
 
 # Layer -> [(function, mangled names that preload/ knows, defined in, called from)]. What we call ourselves
 # needs no caller; what is defined outside of PyTorch has no library here.
-C10, C10_CUDA, CPU, PYTHON = "libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_python.so"
+C10, C10_CUDA, CPU, CUDA, PYTHON = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so",
+                                    "libtorch_python.so")
 LAYERS = {
     "blocks": [
         ("reportMemoryUsageToProfiler", ["_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE",
@@ -34,8 +35,27 @@ LAYERS = {
                              "SaIS9_EEbbbS7_"], CPU, [PYTHON]),
         ("RecordFunction::RecordFunction", ["_ZN2at14RecordFunctionC1ENS_11RecordScopeE"], CPU, [PYTHON]),
         ("RecordFunction::end", ["_ZN2at14RecordFunction3endEv"], CPU, [PYTHON])],
+    "roles": [
+        ("empty_cuda", ["_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEENS1_10ScalarTypeESt8optionalINS1_6DeviceEES5_INS1_12Me"
+                        "moryFormatEE",
+                        "_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEENS1_10ScalarTypeENS1_8optionalINS1_6DeviceEEENS5_INS1_12"
+                        "MemoryFormatEEE"], CUDA, [CUDA]),
+        ("empty_strided_cuda", ["_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEES3_NS1_10ScalarTypeESt8optionalINS1_6"
+                                "DeviceEE",
+                                "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEES3_NS1_10ScalarTypeENS1_8optionalINS1_6D"
+                                "eviceEEE"], CUDA, [CUDA]),
+        ("TensorImpl::set_requires_grad", ["_ZN3c1010TensorImpl17set_requires_gradEb"], C10, [CPU, PYTHON]),
+        ("TensorBase::set_data", ["_ZNK2at10TensorBase8set_dataERKS0_"], CPU, [PYTHON]),
+        ("SavedVariable::SavedVariable", ["_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb"], CPU, [CPU, PYTHON]),
+        ("SavedVariable::reset_data", ["_ZN5torch8autograd13SavedVariable10reset_dataEv"], CPU, [CPU]),
+        ("set_gradient_edge", ["_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE"], CPU, [CPU]),
+        ("AccumulateGrad::AccumulateGrad", ["_ZN5torch8autograd14AccumulateGradC1EN2at6TensorE"], CPU, [CPU]),
+        ("AccumulateGrad::apply", ["_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE"], CPU, [CPU]),
+        ("post_acc_grad_hooks", ["_ZN5torch8autograd4impl19post_acc_grad_hooksERKN2at6TensorE"], CPU, [CPU])],
 }
+# A word of a virtual table with a symbol is filled in by the loader like a call by name.
 INTERPOSABLE = {"JUMP_SLOT", "GLOB_DAT"}
+VIRTUAL = {"AccumulateGrad::apply"}
 
 # Releases that tests train models with (tests/e2e/releases); all others are known from their files
 # alone. Of CUDA 12 one whose expandable segments look the driver's functions up themselves.
@@ -58,7 +78,9 @@ NOTES = """
 - *blocks*: the caching allocator's allocations and frees, with its totals. *out of memory*: the request that failed, told
   before the exception. *streams*: the stream that a block was allocated on. *pending frees*: when a block that another stream
   still uses is reused. *forward lines*: the stack of the forward pass for what backward allocates. *phases*: backward
-  passes, optimizer steps, `record_function`.
+  passes, optimizer steps, `record_function`. *roles*: what tensors are for, with their types and shapes.
+- *roles* also need the offsets of two pointers, from a tensor to its memory: learnt and confirmed in the process, or that layer
+  is off and says so.
 - *forward lines* also need two fields of a node of the graph, whose offsets no symbol tells: they are found out in the running
   process by comparing, or that layer is off and says so.
 - *expandable segments*: how the allocator gets the driver functions that they are made of.
@@ -81,7 +103,8 @@ def what_is_wrong(facts, function, known, defined_in, callers):
     if defined_in is not None and uses["defined"] != [defined_in]:
         return f"{function} is defined in {', '.join(uses['defined']) or 'no library'}"
     for caller in callers:
-        if not INTERPOSABLE & set(uses["called"].get(caller, [])):
+        by_name = INTERPOSABLE | ({"64"} if function in VIRTUAL else set())
+        if not by_name & set(uses["called"].get(caller, [])):
             return f"{caller} does not call {function} by name"
         if caller in facts["symbolic"] and caller == defined_in:
             return f"{caller} prefers its own {function}"

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 FIRST = (2, 1)
 PYTHON = "3.11"
 PLATFORMS = ["manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64"]
-READER = 1  # raised when more is read, so that what is in the cache is read again
+READER = 2  # raised when more is read, so that what is in the cache is read again
 
 LIBRARIES = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libtorch_python.so"]
 # What the preloaded library relies on: how we call it -> how its mangled names begin.
@@ -39,6 +39,18 @@ FUNCTIONS = {
     "RecordFunction::RecordFunction": "_ZN2at14RecordFunctionC1E",
     "RecordFunction::end": "_ZN2at14RecordFunction3endE",
     "RecordFunction::currentThreadId": "_ZN2at14RecordFunction15currentThreadIdE",
+    "empty_cuda": "_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEE",
+    "empty_strided_cuda": "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEE",
+    "TensorImpl::set_requires_grad": "_ZN3c1010TensorImpl17set_requires_gradE",
+    "TensorBase::set_data": "_ZNK2at10TensorBase8set_dataE",
+    "SavedVariable::SavedVariable": "_ZN5torch8autograd13SavedVariableC1E",
+    "SavedVariable::reset_data": "_ZN5torch8autograd13SavedVariable10reset_dataE",
+    "set_gradient_edge": "_ZN5torch8autograd4impl17set_gradient_edgeE",
+    "AccumulateGrad::AccumulateGrad": "_ZN5torch8autograd14AccumulateGradC1E",
+    "AccumulateGrad::apply": "_ZN5torch8autograd14AccumulateGrad5applyE",
+    "post_acc_grad_hooks": "_ZN5torch8autograd4impl19post_acc_grad_hooksE",
+    "deleteNode": "_ZN5torch8autograd10deleteNodeE",
+    "Node::release_resources": "_ZN5torch8autograd4Node17release_resourcesE",
     "cudaMalloc": "cudaMalloc",
     "cudaFree": "cudaFree",
     "cudaMemGetInfo": "cudaMemGetInfo",

@@ -146,7 +146,15 @@ def gpt_that_recomputes(rig, folder):
     run.check_forward_stacks(0.8)
 
 
-CASES = [mlp, gpt, gpt_with_expandable_segments, gpt_that_recomputes]
+def roles(rig, folder):
+    """What tensors are for, by address, against what the programs say (../torch/roles_check.py)."""
+    check = [sys.executable, ROOT / "tests" / "e2e" / "torch" / "roles_check.py", "--build", rig.build, "--python", rig.python,
+             "gpt", "gpt_bf16", "convnet", "inference_to"]
+    done = subprocess.run(check, env=rig.environment(folder, {}), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+CASES = [mlp, gpt, gpt_with_expandable_segments, gpt_that_recomputes, roles]
 
 
 class ReleaseRig(Rig):
