@@ -5,8 +5,9 @@
 //    "wrong": [{"truth", "said", "bytes", "reason"}]}
 //
 // What the program did not tell of is its temporaries, workspaces and communication: whatever says that
-// it is one of the program's own tensors is wrong. Of what checkpointing computes again it tells the
-// outputs of modules only. Unknown is never right.
+// it is one of the program's own tensors is wrong, unless the program says so of it later. Of what checkpointing computes again it tells the
+// outputs of modules only. An "output" that no backward pass needs may be dropped at once or kept: it is
+// right as an activation and as a temporary. Unknown is never right.
 
 #include <cstdio>
 #include <fstream>
@@ -52,6 +53,10 @@ bool MayBeUntold(Category category, const Moment& moment) {
          category == Category::kCommunication || category == Category::kGraphPools;
 }
 
+bool IsOfAPass(Category category) {
+  return category == Category::kActivations || category == Category::kTemporaries;
+}
+
 // The category that the program told of a block; empty: none. Several storages lie in no block.
 std::string TruthOf(const Moment& moment, uint64_t address, uint64_t size) {
   const auto found = moment.storages.lower_bound(address);
@@ -62,7 +67,24 @@ std::string TruthOf(const Moment& moment, uint64_t address, uint64_t size) {
 // Without its allocator's cache PyTorch's tensors are memory of the driver.
 bool HasBlocks(const Trace& trace) { return trace.heaps.size() > 2; }
 
-Json Judge(const Trace& trace, const Categories& categories, const Moment& moment, Step step) {
+bool IsJudged(const Trace& trace, RowId row) {
+  const uint32_t heap = trace.rows.heap[row];
+  return heap != kHostHeap && (heap == kDriverHeap) != HasBlocks(trace) && !trace.rows.IsRegion(row);
+}
+
+// What the program says of a row when it has said nothing yet: a gradient on its way to its parameter.
+using Becomes = std::map<RowId, std::string>;
+
+void NoteWhatBecomes(const Trace& trace, const Moment& moment, Step step, Becomes& becomes) {
+  for (const RowId row : HeldAfter(trace, step)) {
+    if (!IsJudged(trace, row)) continue;
+    const std::string truth = TruthOf(moment, trace.rows.address[row], trace.rows.size[row]);
+    if (!truth.empty()) becomes[row] = truth;
+  }
+}
+
+Json Judge(const Trace& trace, const Categories& categories, const Moment& moment, Step step,
+           const Becomes& becomes) {
   uint64_t bytes = 0, right = 0, claimed = 0, claimed_right = 0;
   struct Error {
     uint64_t bytes = 0;
@@ -70,13 +92,15 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
   };
   std::map<std::pair<std::string, std::string>, Error> wrong;
   for (const RowId row : HeldAfter(trace, step)) {
-    const uint32_t heap = trace.rows.heap[row];
-    if (heap == kHostHeap || (heap == kDriverHeap) == HasBlocks(trace)) continue;
-    if (trace.rows.IsRegion(row)) continue;
+    if (!IsJudged(trace, row)) continue;
     const uint64_t size = trace.rows.size[row];
     const Category said = categories.Of(row).category;
     const std::string truth = TruthOf(moment, trace.rows.address[row], size);
-    const bool is_right = truth.empty() ? MayBeUntold(said, moment) : truth == NameOf(said);
+    const auto later = becomes.find(row);
+    const bool is_on_its_way = later != becomes.end() && later->second == NameOf(said);
+    const bool is_right = truth.empty()      ? MayBeUntold(said, moment) || is_on_its_way
+                          : truth == "output" ? IsOfAPass(said)
+                                              : truth == NameOf(said);
     bytes += size;
     if (is_right) right += size;
     if (!truth.empty()) claimed += size;
@@ -115,12 +139,16 @@ int Main(const std::string& recording, const std::string& truth) {
   const Trace& trace = (*loaded)->trace;
   const Examination examination(trace, (*loaded)->definitions);
   const Categories categories = Categorize(examination);
+  std::vector<std::pair<const Moment*, Step>> marked;
   for (const Mark& mark : trace.marks) {
     if (mark.name != "truth" || !mark.index) continue;
     const auto moment = moments.find(*mark.index);
-    if (moment == moments.end()) continue;
-    std::cout << Judge(trace, categories, moment->second, mark.step).dump() << "\n";
+    if (moment != moments.end()) marked.emplace_back(&moment->second, mark.step);
   }
+  Becomes becomes;
+  for (const auto& [moment, step] : marked) NoteWhatBecomes(trace, *moment, step, becomes);
+  for (const auto& [moment, step] : marked)
+    std::cout << Judge(trace, categories, *moment, step, becomes).dump() << "\n";
   return 0;
 }
 

@@ -24,7 +24,7 @@ import models  # noqa: E402
 WAYS = (
     "foreach fused single sgd accumulate checkpoint checkpoint_reentrant bf16 fp16 zeroed two_optimizers"
     " ema frozen compile kept_batch in_backward clip late_zero_grad ddp fsdp2 channels_last closure inference"
-    " uncached"
+    " uncached async"
 ).split()
 STEPS = 4
 

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Whether memory is what its category says, in programs whose loops, models and optimizers are those of libraries
+that people train with, on the simulated device. The libraries come from scripts/setup.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from evaluate import evaluate  # noqa: E402
+from evaluation import Evaluation  # noqa: E402
+
+# Functions of train_library.py.
+PROGRAMS = (
+    "transformers_trainer",
+    "transformers_trainer_bf16",
+    "transformers_trainer_checkpoint",
+    "transformers_decode",
+    "peft_lora",
+    "accelerate_bf16",
+    "lightning_loop",
+    "lightning_bf16",
+    "timm_amp_ema",
+    "torchvision_sgd",
+    "diffusers_unet",
+)
+QUICK = ("transformers_trainer", "lightning_loop")
+
+
+def python_with_libraries():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    python = os.environ.get("GMT_LIBRARIES_PYTHON") or f"{cache}/gpumemtrace/libraries/bin/python"
+    asked = [python, "-c", "import transformers, peft, accelerate, lightning, timm, diffusers, torchvision"]
+    if not os.path.exists(python) or subprocess.run(asked, capture_output=True).returncode != 0:
+        sys.exit(f"{python} has not all libraries: scripts/setup fetches them, or name another in GMT_LIBRARIES_PYTHON")
+    return python
+
+
+def main():
+    evaluation = Evaluation("categories_libraries", "Categories in programs of libraries", seeds=2, quick_seeds=1)
+    evaluation.text(
+        "Small models, made from configurations, that are trained by the loops of transformers, peft, accelerate, lightning, "
+        "timm, torchvision and diffusers, or decode with a cache. What memory is for is asked of the libraries' own objects, "
+        "through PyTorch's public hooks. Categories were not made with these programs, and they are judged as those above."
+    )
+    programs = [name for name in PROGRAMS if not evaluation.options.quick or name in QUICK]
+    evaluate(
+        evaluation, python_with_libraries(), programs, {"on": 0.995, "off": 0.0}, "libraries",
+        lambda program: ["train_library.py", "--program", program],
+    )
+    sys.exit(evaluation.finish())
+
+
+if __name__ == "__main__":
+    main()
