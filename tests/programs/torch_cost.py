@@ -8,6 +8,7 @@ events; a snapshot in the middle of an allocating loop.
 Usage: torch_cost.py PART [--history python|all] [--snapshot none|gpumemtrace|torch] [--events N] [--quick]
   pair    nanoseconds of a torch.empty(1024) and its release, at Python depth 1 and 21
   step    nanoseconds of a training step of a small GPT
+  saves   nanoseconds of a sum, whose node saves nothing, and of a product, whose node saves both factors
   growth  bytes of anonymous memory that the process gains by N events from many places
   pause   milliseconds for which an allocating loop stands still, at most, around a snapshot that
           is asked for after N events
@@ -89,6 +90,23 @@ def step(arguments):
         train(1)
         times.append(time.process_time_ns() - started)
     return {"step": min(times), "allocations": allocations}
+
+
+def saves(arguments):
+    """Both are released without a backward pass, and make one block each."""
+    leaf = torch.ones(256, device="cuda", requires_grad=True)
+    left, right = leaf * 1, leaf * 2
+    count, batches = (500, 5) if arguments.quick else (1000, 200)
+
+    def timed(operator):
+        started = time.thread_time_ns()
+        for _ in range(count):
+            operator(left, right)
+        return time.thread_time_ns() - started
+
+    timed(torch.add), timed(torch.mul)
+    times = [(timed(torch.add), timed(torch.mul)) for _ in range(batches)]
+    return {"sum": min(a for a, _ in times) / count, "product": min(b for _, b in times) / count}
 
 
 def anonymous_bytes():
@@ -175,7 +193,7 @@ def pause(arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", choices=["pair", "step", "growth", "pause"])
+    parser.add_argument("part", choices=["pair", "step", "saves", "growth", "pause"])
     parser.add_argument("--history", choices=["python", "all"])
     parser.add_argument("--snapshot", choices=["none", "gpumemtrace", "torch"], default="none")
     parser.add_argument("--events", type=int, default=1_000_000)
