@@ -53,6 +53,11 @@ class EventScript {
     return Add(ALLOC, "pytorch", BLOCK, address, size, stack);
   }
   format::Event& FreeBlock(uint64_t address) { return Add(FREE, "pytorch", BLOCK, address, 0); }
+  // The tensor that `event` takes memory for.
+  void Tensor(format::Event& event, const std::string& dtype, const std::string& shape) {
+    event.dtype = builder_.InternString(dtype);
+    event.shape = builder_.InternString(shape);
+  }
   // What PyTorch says that a block is for now; `node`: the class of a node that saves it.
   format::Event& Role(uint64_t address, uint32_t roles, const std::string& node = "") {
     format::Event& event = Add(ROLE, "pytorch", BLOCK, address, 0);

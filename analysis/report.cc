@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/categories/alive_by_category.h"
 #include "analysis/layers.h"
 #include "analysis/module_path.h"
 #include "proto/gmt.pb.h"
@@ -90,6 +91,7 @@ class ReportMaker {
     uint64_t bytes = 0, count = 0;
     std::map<uint32_t, uint64_t> by_stack;
     CategoryTotals by_category;
+    AliveSums alive;
   };
 
   static bool IsAll(const Window& window) {
@@ -180,6 +182,8 @@ class ReportMaker {
   void AddRows(Step step, const std::set<int32_t>& devices) {
     const Rows& rows = trace_.rows;
     std::map<int32_t, CategoryTotals> by_category;
+    const AliveByCategory alive(trace_, categories_, step);
+    const RolesAt* roles = options_.by == GroupBy::kNode ? &alive.roles() : nullptr;
     for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
       const int32_t device = rows.device[own.row];
       if (!devices.contains(device)) continue;
@@ -190,11 +194,12 @@ class ReportMaker {
       const uint64_t bytes = heap_ == kAllHeaps ? own.bytes : rows.size[own.row];
       if (!selected || bytes == 0) continue;
       out.bytes += bytes;
-      Group& group = groups_.try_emplace(KeyOf(own.row), categories_).first->second;
+      Group& group = groups_.try_emplace(KeyOf(own.row, roles), categories_).first->second;
       group.bytes += bytes;
       ++group.count;
       group.by_stack[rows.stack[own.row]] += bytes;
       group.by_category.Add(own.row, bytes);
+      alive.AddTo(group.alive, own.row, bytes);
       by_category.try_emplace(device, categories_).first->second.Add(own.row, bytes);
     }
     for (ReportDevice& device : report_.devices) {
@@ -236,7 +241,8 @@ class ReportMaker {
     }
   }
 
-  GroupKey KeyOf(RowId row) {
+  // `roles`: for kNode.
+  GroupKey KeyOf(RowId row, const RolesAt* roles) {
     const Rows& rows = trace_.rows;
     GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
     // No line of code is known of it.
@@ -274,6 +280,14 @@ class ReportMaker {
         key.name = LayerOf(row);
         key.known = !key.name.empty();
         break;
+      case GroupBy::kDtype:
+        key.name = definitions_.string(rows.Dtype(row));
+        key.known = !key.name.empty();
+        break;
+      case GroupBy::kNode:
+        key.name = NodeOf(row, *roles);
+        key.known = !key.name.empty();
+        break;
     }
     return key;
   }
@@ -285,6 +299,15 @@ class ReportMaker {
     const auto [it, is_new] = layers_.try_emplace(stack);
     if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
     return it->second;
+  }
+
+  // The last node that saved it; "" if none has.
+  std::string NodeOf(RowId row, const RolesAt& roles) const {
+    const HeldRoles held = roles.Of(row);
+    const bool is_saved = BecauseOf(held.roles, {}).reason == AliveReason::kSaved;
+    if (!is_saved) return "";
+    const std::string name(held.nodes.empty() ? "" : definitions_.string(held.nodes.back().name));
+    return name.empty() ? "a node of the autograd graph" : name;
   }
 
   // Blocks are nobody's but the framework's.
@@ -321,6 +344,7 @@ class ReportMaker {
     row.bytes = group.bytes;
     row.count = group.count;
     row.categories = group.by_category.Uses();
+    row.alive = group.alive.Sorted(examination_.stacks());
     row.unknown = group.by_stack.size() == 1 && group.by_stack.begin()->first == 0;
     if (key.before != nullptr) {
       row.before = *key.before;
@@ -399,6 +423,14 @@ class ReportMaker {
         row.label = key.known ? key.name : "outside of modules";
         row.id = absl::StrCat("layer/", row.label);
         return;
+      case GroupBy::kDtype:
+        row.label = key.known ? key.name : key.heap > kHostHeap ? "dtype not known" : "no tensor";
+        row.id = absl::StrCat("dtype/", key.known ? key.name : "none");
+        return;
+      case GroupBy::kNode:
+        row.label = key.known ? key.name : "not saved for backward";
+        row.id = absl::StrCat("node/", key.known ? key.name : "none");
+        return;
     }
   }
 
@@ -431,7 +463,8 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
       {"file", GroupBy::kFile},         {"heap", GroupBy::kHeap},
       {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
       {"size", GroupBy::kSize},         {"library", GroupBy::kLibrary},
-      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer}};
+      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer},
+      {"dtype", GroupBy::kDtype},       {"node", GroupBy::kNode}};
   for (const auto& [name, by] : kWords) {
     if (name == word) return by;
   }
@@ -465,6 +498,8 @@ absl::StatusOr<Report> MakeReport(const Examination& examination, const Categori
     if (device.index == kHostDevice) continue;
     auto profile = MakeStepProfile(examination, categories, device.index);
     if (profile) report->profiles.push_back(*std::move(profile));
+    auto tensors = FindTensorFacts(examination, categories, device.index, device.at.step);
+    if (tensors) report->tensors.push_back(*std::move(tensors));
   }
   for (DeviceUse& use : FindDeviceUse(trace)) {
     const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };

@@ -21,12 +21,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "analysis/alive.h"
 #include "analysis/all_time.h"
 #include "analysis/allocator_report.h"
 #include "analysis/before_attach.h"
 #include "analysis/before_matches.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/step_profile.h"
+#include "analysis/categories/tensor_facts.h"
 #include "analysis/device_use.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
@@ -47,7 +49,9 @@ enum class GroupBy {
   kSize,
   kLibrary,
   kCategory,
-  kLayer
+  kLayer,
+  kDtype,  // of the tensor that a block was taken for
+  kNode    // of the autograd graph, that saved it for its backward pass
 };
 
 // Rows are of lines of code: of a stack, or of the program's own frame in it.
@@ -118,6 +122,7 @@ struct ReportRow {
   bool recomputed = false;  // kStack: made again by checkpointing
   // Most bytes first: a line of code may allocate for several purposes.
   std::vector<CategoryUse> categories;
+  std::vector<Alive> alive;  // why it is; most bytes first
   // kStack, kFunction, kFile: was there before somebody attached, and may be what this says.
   std::optional<BeforeGroup> before;
   std::string
@@ -133,6 +138,7 @@ struct Report {
   StreamReport streams;
   std::vector<DeviceUse> uses;        // of the devices above
   std::vector<StepProfile> profiles;  // of those that have a loop
+  std::vector<TensorFacts> tensors;   // of those with tensors whose types and shapes are known
   std::optional<AllTime> all_time;    // where events of the start are kept no more
 };
 

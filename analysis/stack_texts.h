@@ -29,6 +29,8 @@ class StackTexts {
                       const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn())
       : definitions_(definitions), rules_(rules) {}
 
+  const format::Definitions& definitions() const { return definitions_; }
+
   // Innermost first; empty for 0 and for ids that were never defined.
   const std::vector<FrameText>& Frames(uint32_t stack) { return Of(stack).frames; }
   // OwnFrame and LeadingFrame of them; null without frames.

@@ -260,7 +260,10 @@ void TraceBuilder::AddOptionalColumns(const Event& event, RowId row) {
   if (event.scope != 0) add(rows.scope_column, event.scope);
   if (event.dtype != 0) add(rows.dtype_column, event.dtype);
   if (event.shape != 0) add(rows.shape_column, event.shape);
-  if (event.roles != 0) add(rows.roles_column, static_cast<uint8_t>(event.roles));
+  if (event.roles != 0) {
+    add(rows.roles_column, static_cast<uint8_t>(event.roles));
+    trace_.role_changes.push_back({row, rows.birth[row], event.roles, 0, 0});
+  }
 }
 
 void TraceBuilder::Hold(const Place& place, RowId row) {

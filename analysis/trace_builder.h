@@ -188,6 +188,7 @@ class TraceBuilder : public format::RecordingVisitor {
         cross_check_(before.cross_check_) {}
   void TakeFactsOf(const TraceBuilder& before);
   void TakeHeldOf(const TraceBuilder& before, std::vector<RowId>* moved);
+  void TakeRolesOf(const TraceBuilder& before, const std::vector<RowId>& moved);
   void TakePlacesOf(const TraceBuilder& before, const std::vector<RowId>& moved);
   void TakeRangesOf(const TraceBuilder& before);
   RowId TakeRow(const TraceBuilder& before, RowId row);

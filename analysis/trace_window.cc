@@ -12,6 +12,7 @@ TraceBuilder TraceBuilder::BeginAgain(std::vector<RowId>* moved) const {
   TraceBuilder next(*this, Again());
   next.TakeFactsOf(*this);
   next.TakeHeldOf(*this, moved);
+  next.TakeRolesOf(*this, *moved);
   next.TakePlacesOf(*this, *moved);
   next.TakeRangesOf(*this);
   return next;
@@ -93,6 +94,14 @@ RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
   counted_.push_back(false);
   if (before.counted_[row]) Count(taken);
   return taken;
+}
+
+void TraceBuilder::TakeRolesOf(const TraceBuilder& before, const std::vector<RowId>& moved) {
+  for (RoleChange change : before.trace_.role_changes) {
+    change.row = moved[change.row];
+    change.step = 0;
+    if (change.row != kNoRow) trace_.role_changes.push_back(change);
+  }
 }
 
 // What lies where. A driver's free that was asked for just now and turns out to be refused is not

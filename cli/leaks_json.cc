@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/leaks/trend.h"
+#include "cli/alive_text.h"
 #include "cli/json_output.h"
 #include "cli/leaks_text.h"
 #include "cli/stack_json.h"
@@ -49,8 +50,7 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
       {"count", suspect.count},
       {"since_cycle", suspect.since_cycle},
       {"reason", suspect.reason},
-      {"node", suspect.node.empty() ? Json() : Json(suspect.node)},
-      {"node_frame", FrameOrNull(suspect.node_frame)},
+      {"alive", AliveJson({suspect.alive})},
       {"lock_step_with", suspect.lock_step_with.empty() ? Json() : Json(suspect.lock_step_with)},
       {"common_frame", FrameOrNull(suspect.common_frame)},
       {"eta_ns", OrNull(suspect.eta_ns)},

@@ -39,6 +39,8 @@ std::string_view KindText(LeakKind kind) {
       return "autograd graph kept";
     case LeakKind::kTensorKept:
       return "tensors kept";
+    case LeakKind::kOptimizerGrows:
+      return "state of an optimizer that grows";
     case LeakKind::kCatGrowth:
       return "one tensor that grows";
     case LeakKind::kDriver:
@@ -61,6 +63,8 @@ std::string_view Fix(LeakKind kind) {
       return "keep loss.item() or x.detach(): a tensor with a graph keeps all activations";
     case LeakKind::kTensorKept:
       return "find who keeps it (a list, a dict, a closure); drop it, or keep x.cpu()";
+    case LeakKind::kOptimizerGrows:
+      return "make the optimizer once; no add_param_group, no new parameters in the loop";
     case LeakKind::kCatGrowth:
       return "write into a tensor made once, or bound its length";
     case LeakKind::kDriver:
@@ -216,7 +220,9 @@ class Writer {
       head += fmt::format(", since {} {}", Unit(), Count(suspect.since_cycle));
     Line(head);
     std::string what(KindText(suspect.kind));
-    if (!suspect.node.empty()) what += ", saved by " + suspect.node;
+    const analysis::Alive::Savers* savers =
+        suspect.alive.savers.empty() ? nullptr : &suspect.alive.savers.front();
+    if (savers != nullptr && !savers->name.empty()) what += ", saved by " + savers->name;
     if (!suspect.library.empty()) what += " (" + suspect.library + ")";
     if (suspect.stacks.size() > 1) what += " (" + Plural(suspect.stacks.size(), "stack") + ")";
     Indented(fmt::format("{}; {}", what, suspect.reason));
@@ -227,8 +233,8 @@ class Writer {
       Indented(line);
     }
     const std::string at = suspect.common_frame ? suspect.common_frame->Place() : "";
-    if (suspect.node_frame && suspect.node_frame->Place() != at)
-      Indented(fmt::format("saved in {}", FrameLine(*suspect.node_frame, width_ / 2)));
+    if (savers != nullptr && savers->own && savers->own->Place() != at)
+      Indented(fmt::format("saved in {}", FrameLine(*savers->own, width_ / 2)));
     if (!suspect.lock_step_with.empty()) {
       Indented(fmt::format("kept at the same steps as {}: perhaps for the same reason",
                            suspect.lock_step_with));

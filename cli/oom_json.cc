@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/alive_text.h"
 #include "cli/frag_text.h"
 #include "cli/json_output.h"
 #include "cli/oom_text.h"
@@ -68,6 +69,7 @@ Json LiveJson(const OomReport& report, const Examination& examination) {
          {"bytes", holder.bytes},
          {"count", holder.count},
          {"category", NameOf(holder.category)},
+         {"alive", AliveJson(holder.alive)},
          {"frames", FramesJson(examination.stacks().Frames(holder.stack))},
          {"forward_frames", FramesJson(examination.stacks().Frames(holder.forward_stack))}});
   }
@@ -111,7 +113,8 @@ std::string OomJson(const OomReport& report, const Examination& examination,
   json["live"] = LiveJson(report, examination);
   json["still_to_come"] = nullptr;
   if (report.still_to_come) {
-    json["still_to_come"] = {{"gradient_bytes", report.still_to_come->gradient_bytes},
+    json["still_to_come"] = {{"observed", report.still_to_come->observed},
+                             {"gradient_bytes", report.still_to_come->gradient_bytes},
                              {"optimizer_bytes", report.still_to_come->optimizer_bytes},
                              {"floor_bytes", report.still_to_come->floor_bytes}};
   }

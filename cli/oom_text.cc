@@ -290,9 +290,11 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
     text += HolderLine(report.holders[i], examination, width);
   }
   if (report.still_to_come) {
-    text += fmt::format(
-        "still to come, if this trains with Adam: gradients {}, state {} (estimate)\n",
-        Bytes(report.still_to_come->gradient_bytes), Bytes(report.still_to_come->optimizer_bytes));
+    const analysis::StillToCome& coming = *report.still_to_come;
+    text += fmt::format("still to come: gradients {}{}, and {} of state with Adam\n",
+                        Bytes(coming.gradient_bytes),
+                        coming.observed ? "" : " (if all parameters get one)",
+                        Bytes(coming.optimizer_bytes));
   }
   return text;
 }

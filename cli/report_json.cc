@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/alive_text.h"
 #include "cli/json_output.h"
 #include "cli/report_all_time.h"
 #include "cli/report_allocator.h"
@@ -8,6 +9,7 @@
 #include "cli/report_device_use.h"
 #include "cli/report_steps.h"
 #include "cli/report_streams.h"
+#include "cli/report_tensors.h"
 #include "cli/report_text.h"
 #include "cli/stack_json.h"
 
@@ -75,6 +77,7 @@ Json RowJson(const analysis::ReportRow& row) {
                {"count", row.count}};
   AddCategoryKeys(row.categories, json);
   if (!row.label.empty()) json["label"] = row.label;
+  json["alive"] = AliveJson(row.alive);
   json["library"] = OrNull(row.library);
   json["before"] = BeforeJson(row.before);
   json["recomputed"] = row.recomputed;
@@ -104,6 +107,7 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
     json["devices"].push_back(DeviceJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
     json["devices"].back()["step_profile"] = StepProfileJson(report.profiles, device.index);
+    json["devices"].back()["tensors"] = TensorFactsJson(report.tensors, device.index);
     json["devices"].back()["device_use"] = DeviceUseJson(report.uses, device.index);
   }
   uint64_t bytes = 0, count = 0;

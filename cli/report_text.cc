@@ -11,6 +11,7 @@
 #include "cli/report_device_use.h"
 #include "cli/report_steps.h"
 #include "cli/report_streams.h"
+#include "cli/report_tensors.h"
 #include "cli/stack_text.h"
 #include "cli/text.h"
 #include "symbols/demangle.h"
@@ -57,6 +58,10 @@ std::string_view Things(GroupBy by) {
       return "category";
     case GroupBy::kLayer:
       return "layer";
+    case GroupBy::kDtype:
+      return "dtype";
+    case GroupBy::kNode:
+      return "node";
   }
   return "row";
 }
@@ -251,6 +256,7 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
     text += AllocatorText(report.allocator, device.index);
     text += StepProfileText(report.profiles, device.index);
+    text += TensorFactsText(report.tensors, device.index);
     text += DeviceUseText(report.uses, device.index);
   }
   text += AllTimeText(report.all_time, std::min(top, kAllTimeRows), width);

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/alive_text.h"
 #include "cli/json_output.h"
 #include "cli/show.h"
 #include "cli/stack_json.h"
-#include "format/event.h"
 
 namespace gmt::cli {
 namespace {
@@ -75,25 +75,6 @@ Json CyclesJson(const Life& life) {
   return json;
 }
 
-Json KeptJson(const analysis::Examination& examination, const Life& life) {
-  Json json = Json::array();
-  for (const analysis::KeptMemory& kept : life.kept) {
-    const auto has = [&](uint32_t role) { return (kept.keepers.roles & role) != 0; };
-    const std::string node(examination.definitions().string(kept.keepers.node));
-    const bool is_saved = has(format::kRoleSaved);
-    json.push_back({{"parameter", has(format::kRoleParameter)},
-                    {"gradient", has(format::kRoleGradient)},
-                    {"nodes", is_saved ? kept.keepers.nodes : 0},
-                    {"node", node.empty() ? Json() : Json(node)},
-                    {"forward_stack", kept.keepers.stack == 0
-                                          ? Json()
-                                          : Json(absl::StrCat("stack/", kept.keepers.stack))},
-                    {"bytes", kept.bytes},
-                    {"count", kept.count}});
-  }
-  return json;
-}
-
 }  // namespace
 
 Json LifeJson(const analysis::Examination& examination, const Life& life) {
@@ -133,7 +114,7 @@ Json LifeJson(const analysis::Examination& examination, const Life& life) {
             {"most_common_count", sizes.most_common_count}}},
           {"steps", CyclesJson(life)},
           {"categories", CategoriesJson(life)},
-          {"kept", KeptJson(examination, life)},
+          {"alive", AliveJson(life.alive)},
           {"threads", ValuesJson(life.threads)},
           {"streams", ValuesJson(life.streams)},
           {"forward_stacks", ValuesJson(life.forward_stacks)},

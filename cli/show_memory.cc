@@ -8,11 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "analysis/show/life.h"
 #include "analysis/show/selection.h"
+#include "cli/alive_text.h"
 #include "cli/show.h"
 #include "cli/show_life_json.h"
 #include "cli/stack_json.h"
 #include "cli/text.h"
-#include "format/event.h"
 
 namespace gmt::cli {
 namespace {
@@ -193,35 +193,6 @@ std::string CategoryText(const Life& life) {
   return absl::StrJoin(all, ", ") + fmt::format(": {}", first.reason);
 }
 
-// Who holds it: "saved for backward by 3 nodes, the last SoftmaxBackward0 (model.py:35)".
-std::string KeeperText(const ShowInput& input, const analysis::Keepers& keepers) {
-  if ((keepers.roles & format::kRoleParameter) != 0) return "as a parameter";
-  if ((keepers.roles & format::kRoleGradient) != 0) return "as a gradient";
-  if ((keepers.roles & format::kRoleSaved) == 0) return "by the program alone";
-  const std::string node(input.examination.definitions().string(keepers.node));
-  const analysis::FrameText* own = input.examination.stacks().Own(keepers.stack);
-  std::string text = "saved for backward by ";
-  if (keepers.nodes > 1) text += fmt::format("{} nodes, the last ", keepers.nodes);
-  text += node.empty() ? "a node of the autograd graph" : node;
-  if (own != nullptr && !own->Place().empty()) text += fmt::format(" ({})", own->Place());
-  return text;
-}
-
-std::string KeptText(const ShowInput& input, const Life& life) {
-  std::vector<std::string> parts;
-  for (const analysis::KeptMemory& kept : life.kept) {
-    if (parts.size() == kValuesShown) {
-      parts.push_back("...");
-      break;
-    }
-    std::string text = KeeperText(input, kept.keepers);
-    if (life.kept.size() > 1)
-      text += fmt::format(": {} in {}", Bytes(kept.bytes), Plural(kept.count, "block"));
-    parts.push_back(std::move(text));
-  }
-  return absl::StrJoin(parts, "; ");
-}
-
 // "thread 11", "streams 0x0 (90 %), 0x7f00 (10 %)".
 template <typename Write>
 std::string Values(const char* name, const std::vector<LifeValue>& values, const Write& write) {
@@ -318,7 +289,7 @@ void AddFacts(const ShowInput& input, const Subject& subject, const Life& life,
   } else {
     page.Fact(subject.kind == Subject::kCategory ? "because" : "category", CategoryText(life));
   }
-  page.Fact("kept", KeptText(input, life));
+  page.Fact("alive as", AliveText(life.alive));
   page.Fact("calls", Calls(life));
   if (subject.kind != Subject::kSize) page.Fact("sizes", Sizes(life.sizes));
   page.Fact("lifetime", LifetimeText(life.lifetimes));

@@ -21,6 +21,7 @@ bool IsOfInterest(gmt::Kind kind) {
     case gmt::SOURCE_CHANGE:
     case gmt::DEVICE_NAME:
     case gmt::MODULE_ACTION:
+    case gmt::ROLE:
     case gmt::SNAPSHOT_TAKEN:
       return false;
     default:

@@ -298,15 +298,18 @@ uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
   return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
-// As many blocks as a backward pass leaves gradients of their size are parameters; so many again, as
-// often as the optimizer has tensors, are its state. Others of that size are not known.
+// As many blocks as a backward pass leaves gradients of their size are parameters, those of which PyTorch
+// said so if it did; so many again, as often as the optimizer has tensors, are its state. Others of that
+// size are not known.
 void Categorizer::AssignRowsFromBefore() {
   const Decision passing{Category::kUnknown, Confidence::kLow, "held from before; freed soon", true};
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     const Category category = assignments_[row].category;
     const bool is_state =
         category == Category::kParameters || category == Category::kOptimizerState;
-    if (is_state && IsHeldFromBefore(row) && IsFreedSoon(row)) assignments_[row] = Assigned(passing);
+    const bool is_observed = trace_.rows.Roles(row) != 0;
+    if (is_state && !is_observed && IsHeldFromBefore(row) && IsFreedSoon(row))
+      assignments_[row] = Assigned(passing);
   }
   const HeldBySize by_size = HeldFromBefore();
   const uint64_t tensors = TensorsOfState(by_size);
@@ -322,12 +325,21 @@ void Categorizer::AssignRowsFromBefore() {
         size == 0 ? "held from before; of no gradient's size"
                   : "held from before; more than parameters and their state can be of its size",
         true};
-    for (size_t i = 0; i < held.size(); ++i) {
+    uint64_t observed = 0;
+    std::vector<RowId> others;
+    for (const RowId row : held) {
+      const uint32_t roles = trace_.rows.Roles(row);
+      if ((roles & format::kRoleParameter) != 0) ++observed;
+      if (roles == 0) others.push_back(row);
+    }
+    const uint64_t more_parameters = observed > 0 ? 0 : gradients;
+    const uint64_t of_state = (observed > 0 ? observed : gradients) * tensors;
+    for (size_t i = 0; i < others.size(); ++i) {
       // Where nothing but a size is known, one that is merely near a gradient's says too little.
-      if (size == 0 && assignments_[held[i]].category != Category::kParameters) continue;
-      assignments_[held[i]] = Assigned(i < gradients                   ? parameters
-                                       : i < gradients * (1 + tensors) ? state
-                                                                       : unknown);
+      if (size == 0 && assignments_[others[i]].category != Category::kParameters) continue;
+      assignments_[others[i]] = Assigned(i < more_parameters              ? parameters
+                                         : i < more_parameters + of_state ? state
+                                                                          : unknown);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/stack_phases.h"
 
 namespace gmt::analysis {
 namespace {
@@ -42,6 +43,11 @@ LeakKind KindOf(const SiteGroup& group, StackTexts& texts) {
   if (first.verdict.growth == Growth::kRegrown) return LeakKind::kCatGrowth;
   if (first.key.heap == kDriverHeap)
     return IsRatchet(first) ? LeakKind::kPoolRatchet : LeakKind::kDriver;
+  StackPhases phases(texts.definitions());
+  const bool of_optimizer = std::all_of(group.begin(), group.end(), [&](const SiteGrowth* site) {
+    return phases.Of(site->key.stack) == StackPhase::kOptimizer;
+  });
+  if (of_optimizer) return LeakKind::kOptimizerGrows;
   const bool of_model = std::any_of(group.begin(), group.end(), [&](const SiteGrowth* site) {
     const std::vector<FrameText>& frames = texts.Frames(TellingStack(site->key));
     return std::any_of(frames.begin(), frames.end(), IsModule);

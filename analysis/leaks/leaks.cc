@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/kept_by.h"
 #include "analysis/leaks/benign.h"
 #include "analysis/leaks/leak_evidence.h"
 #include "analysis/leaks/leak_kind.h"
 #include "analysis/leaks/leak_outlook.h"
 #include "analysis/leaks/leak_state.h"
 #include "analysis/leaks/suspects.h"
-#include "format/event.h"
+#include "analysis/leaks/why_alive.h"
 
 namespace gmt::analysis {
 namespace {
@@ -144,72 +143,6 @@ class Conclusion {
   StackTexts& texts_;
   LeakReport report_;
 };
-
-// What PyTorch says of the memory that is held after the last step says more than the number of stacks
-// it is from: a graph is kept if most of it is still saved for a backward pass. What the program frees
-// as it ends was held until then.
-class KindsByRoles {
- public:
-  explicit KindsByRoles(const Examination& examination)
-      : examination_(examination),
-        trace_(examination.trace()),
-        end_(EndOfSteps(examination)),
-        kept_(trace_, end_) {}
-
-  void Apply(std::vector<LeakSuspect>& suspects) {
-    if (!kept_.is_known()) return;
-    for (LeakSuspect& suspect : suspects) {
-      const bool is_of_tensors =
-          suspect.kind == LeakKind::kGraphKept || suspect.kind == LeakKind::kTensorKept;
-      if (is_of_tensors && suspect.heap == "pytorch") ApplyTo(suspect);
-    }
-  }
-
- private:
-  static Step EndOfSteps(const Examination& examination) {
-    const std::vector<Cycle>& cycles = examination.cycles().cycles;
-    return cycles.empty() ? examination.trace().last_step() : cycles.back().end;
-  }
-
-  bool IsHeld(const LeakSuspect& suspect, RowId row) const {
-    const Rows& rows = trace_.rows;
-    if (!rows.HeldAfter(row, end_) || rows.heap[row] <= kHostHeap ||
-        rows.device[row] != suspect.device)
-      return false;
-    return std::any_of(suspect.stacks.begin(), suspect.stacks.end(), [&](const LeakStack& stack) {
-      return rows.stack[row] == stack.stack && rows.forward_stack[row] == stack.forward_stack;
-    });
-  }
-
-  void ApplyTo(LeakSuspect& suspect) {
-    KeptSums sums;
-    uint64_t bytes = 0, saved = 0;
-    for (RowId row = 0; row < trace_.rows.count(); ++row) {
-      if (!IsHeld(suspect, row)) continue;
-      const Keepers keepers = kept_.Of(row);
-      const bool is_saved = (keepers.roles & format::kRoleSaved) != 0;
-      bytes += trace_.rows.size[row];
-      if (!is_saved) continue;
-      saved += trace_.rows.size[row];
-      sums.Add(keepers, trace_.rows.size[row]);
-    }
-    if (bytes == 0) return;
-    suspect.kind = saved * 2 >= bytes ? LeakKind::kGraphKept : LeakKind::kTensorKept;
-    if (suspect.kind == LeakKind::kTensorKept) {
-      absl::StrAppend(&suspect.reason, "; no graph holds it");
-      return;
-    }
-    const Keepers most = sums.Sorted().front().keepers;
-    suspect.node = examination_.definitions().string(most.node);
-    if (const FrameText* own = examination_.stacks().Own(most.stack)) suspect.node_frame = *own;
-  }
-
-  const Examination& examination_;
-  const Trace& trace_;
-  const Step end_;
-  const KeptBy kept_;
-};
-
 }  // namespace
 
 std::string_view NameOf(LeakTier tier) {
@@ -230,6 +163,8 @@ std::string_view NameOf(LeakKind kind) {
       return "graph_kept";
     case LeakKind::kTensorKept:
       return "tensor_kept";
+    case LeakKind::kOptimizerGrows:
+      return "optimizer_grows";
     case LeakKind::kCatGrowth:
       return "cat_growth";
     case LeakKind::kDriver:
@@ -262,7 +197,7 @@ LeakReport FindLeaks(const Examination& examination, const LeakOptions& options)
   if (use_saved && options.device) saved->Select(*options.device);
   LeakReport report = ConcludeLeaks(use_saved ? *saved : found, examination.stacks());
   if (use_saved) report.details_from_ns = trace.first_t_ns;
-  KindsByRoles(examination).Apply(report.suspects);
+  FindWhyAlive(examination, report.suspects);
   if (report.before.empty()) return report;
   for (LeakSuspect& suspect : report.suspects) {
     std::vector<uint32_t> stacks;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/alive.h"
 #include "analysis/before_attach.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
@@ -29,6 +30,7 @@ std::string_view NameOf(LeakTier tier);  // "possible", "likely", "leak"
 enum class LeakKind : uint8_t {
   kGraphKept,    // an autograd graph, with the activations that it holds
   kTensorKept,   // tensors of one line
+  kOptimizerGrows,  // state that an optimizer makes again and again
   kCatGrowth,    // one tensor that is made anew, bigger, every time
   kDriver,       // memory of the driver, by other code than a framework's allocator
   kPinnedHost,   // pinned host memory
@@ -36,7 +38,7 @@ enum class LeakKind : uint8_t {
   kAwaiting,     // freed blocks that a stream keeps for ever
   kUntracked,    // the device's use grows and no allocation does
 };
-// "graph_kept", "tensor_kept", "cat_growth", "driver", "pinned_host", "pool_ratchet",
+// "graph_kept", "tensor_kept", "optimizer_grows", "cat_growth", "driver", "pinned_host", "pool_ratchet",
 // "awaiting_stream", "untracked".
 std::string_view NameOf(LeakKind kind);
 
@@ -62,10 +64,8 @@ struct LeakSuspect {
   std::string heap;          // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1: from the first on
   std::string reason;        // what was seen, as a sentence
-  // For a kept graph: the class of the autograd node that saves most of it, and the line of the
-  // forward pass that made the node, as far as PyTorch said so.
-  std::string node;
-  std::optional<FrameText> node_frame;
+  // Why most of it was alive after the last step: for a kept graph, saved by which nodes.
+  Alive alive;
   // Suspects that keep blocks at the same steps have the same number; the id of the first of them,
   // "" of itself. They are told apart by where they come from, and may have one cause.
   size_t lock_step = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "analysis/python_stack.h"
 #include "format/event.h"
 #include "format/units.h"
 
@@ -77,7 +78,19 @@ TEST_F(LeaksTest, GraphIsKeptWhereTheMemoryIsStillSavedForABackwardPass) {
   });
   const LeakSuspect suspect = Find().suspects.at(0);
   EXPECT_EQ(suspect.kind, LeakKind::kGraphKept) << "one stack is enough";
-  EXPECT_EQ(suspect.node, "SoftmaxBackward0");
+  EXPECT_TRUE(suspect.alive.because.observed);
+  ASSERT_EQ(suspect.alive.savers.size(), 1u);
+  EXPECT_EQ(suspect.alive.savers[0].name, "SoftmaxBackward0");
+}
+
+TEST_F(LeaksTest, WhatOnlyAnOptimizerMakesIsStateThatGrows) {
+  Run(250, [&](uint32_t) {
+    format::Event& event = script_.Block(NewAddress(), kMiB);
+    event.stack = PythonStack(script_, {{"zeros_like", "/lib/torch/_tensor.py"},
+                                        {"Adam._init_group", "/lib/torch/optim/adam.py"},
+                                        {"train", "/home/me/train.py"}});
+  });
+  EXPECT_EQ(Find().suspects.at(0).kind, LeakKind::kOptimizerGrows);
 }
 
 TEST_F(LeaksTest, TensorsAreKeptWhereNoGraphHoldsWhatThreeStacksHaveMade) {
@@ -88,7 +101,7 @@ TEST_F(LeaksTest, TensorsAreKeptWhereNoGraphHoldsWhatThreeStacksHaveMade) {
   });
   const LeakSuspect suspect = Find().suspects.at(0);
   EXPECT_EQ(suspect.kind, LeakKind::kTensorKept);
-  EXPECT_EQ(suspect.node, "");
+  EXPECT_EQ(suspect.alive.because.reason, AliveReason::kProgram);
   EXPECT_THAT(suspect.reason, HasSubstr("no graph holds it"));
 }
 

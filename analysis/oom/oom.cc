@@ -8,11 +8,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/categories/alive_by_category.h"
 #include "analysis/failures.h"
 #include "analysis/layers.h"
 #include "analysis/oom/actions.h"
 #include "analysis/oom/evidence.h"
 #include "analysis/oom/verdict.h"
+#include "format/event.h"
 
 namespace gmt::analysis {
 namespace {
@@ -146,6 +148,8 @@ class OomExplainer {
     report_.categories = CategoriesAt(examination_, categories_, report_.device, failed.step);
     absl::flat_hash_map<uint64_t, size_t> index;
     const Rows& rows = trace_.rows;
+    const AliveByCategory alive(trace_, categories_, failed.step);
+    std::vector<AliveSums> sums;  // of holders
     for (const OwnBytes& own : OwnBytesAfter(trace_, failed.step)) {
       const bool is_cache = (rows.flags[own.row] & kRowHoldsBlocks) != 0;
       if (rows.device[own.row] != report_.device || own.bytes == 0 || is_cache) continue;
@@ -158,17 +162,28 @@ class OomExplainer {
         holder.each_bytes = own.bytes;
         holder.category = categories_.Of(own.row).category;
         report_.holders.push_back(holder);
+        sums.emplace_back();
       }
       OomHolder& holder = report_.holders[known->second];
       holder.bytes += own.bytes;
       ++holder.count;
       if (holder.each_bytes != own.bytes) holder.each_bytes = 0;
+      alive.AddTo(sums[known->second], own.row, own.bytes);
+      CountTraining(alive.roles().Of(own.row).roles, own.bytes);
     }
+    for (size_t i = 0; i < sums.size(); ++i)
+      report_.holders[i].alive = sums[i].Sorted(examination_.stacks());
     std::stable_sort(report_.holders.begin(), report_.holders.end(),
                      [](const OomHolder& a, const OomHolder& b) { return a.bytes > b.bytes; });
     if (report_.holders.size() > kHolders) report_.holders.resize(kHolders);
   }
 
+  void CountTraining(uint32_t roles, uint64_t bytes) {
+    if ((roles & format::kRoleExpectsGradient) != 0) leaf_bytes_ += bytes;
+  }
+
+  // In the backward pass the graph has led to all that gets a gradient. Before, the layers that were not
+  // reached yet may have more.
   void AddStillToCome() {
     if (report_.cycle != 1 || report_.phase == Phase::kOptimizer) return;
     uint64_t parameters = 0, gradients = 0, state = 0;
@@ -178,10 +193,13 @@ class OomExplainer {
       if (use.category == Category::kOptimizerState) state = use.bytes;
     }
     if (parameters == 0 || state > 0 || parameters > UINT64_MAX / 4) return;
+    const uint64_t all = parameters;
     StillToCome coming;
+    coming.observed = leaf_bytes_ > 0 && report_.phase == Phase::kBackward;
+    if (coming.observed) parameters = leaf_bytes_;
     coming.gradient_bytes = parameters - std::min(parameters, gradients);
     coming.optimizer_bytes = 2 * parameters;
-    coming.floor_bytes = 4 * parameters;
+    coming.floor_bytes = 3 * parameters + all;
     report_.still_to_come = coming;
   }
 
@@ -216,6 +234,7 @@ class OomExplainer {
   const Categories& categories_;
   const LeakReport& leaks_;
   OomReport report_;
+  uint64_t leaf_bytes_ = 0;  // of parameters that an autograd graph has led to
 };
 
 }  // namespace

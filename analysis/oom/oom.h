@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
 #include "analysis/confidence.h"
 #include "analysis/examination.h"
@@ -92,10 +93,12 @@ struct OomHolder {
   uint64_t bytes = 0, count = 0;
   uint64_t each_bytes = 0;  // 0: they differ
   Category category = Category::kUnknown;
+  std::vector<Alive> alive;  // why it is; most bytes first
 };
 
 // What this step would need beyond what it has, if it is one of a training with Adam.
 struct StillToCome {
+  bool observed = false;  // PyTorch said which parameters get a gradient; else all are taken to
   uint64_t gradient_bytes = 0, optimizer_bytes = 0;
   uint64_t floor_bytes = 0;  // parameters, gradients and state: before any activation
 };

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "analysis/categories/alive_by_category.h"
 #include "analysis/layers.h"
 #include "analysis/recorded_time.h"
 
@@ -214,7 +215,7 @@ class LifeTeller {
     AddValues(row, size);
     if (!rows_.HeldAfter(row, life_.peak_step)) return;
     AddCategory(row, size);
-    AddKept(row, size);
+    AddAlive(row, size);
     stacks_.Add(rows_.stack[row], size);
   }
 
@@ -265,16 +266,15 @@ class LifeTeller {
     category.row = row;
   }
 
-  void AddKept(RowId row, uint64_t size) {
-    if (!kept_by_) kept_by_.emplace(trace_, life_.peak_step);
-    if (kept_by_->is_known() && rows_.heap[row] > kHostHeap && !rows_.IsRegion(row))
-      kept_.Add(kept_by_->Of(row), size);
+  void AddAlive(RowId row, uint64_t size) {
+    if (!alive_by_) alive_by_.emplace(trace_, categories_, life_.peak_step, RolesAt::When::kNowOrNext);
+    alive_by_->AddTo(alive_, row, size);
   }
 
   // ---- The end
 
   void Finish() {
-    life_.kept = kept_.Sorted();
+    life_.alive = alive_.Sorted(examination_.stacks());
     life_.peak_t_ns = trace_.TimeOf(life_.peak_step);
     FinishParts();
     FinishLifetimes();
@@ -398,8 +398,8 @@ class LifeTeller {
   std::vector<uint64_t> lifetimes_;
   absl::flat_hash_map<uint64_t, uint64_t> sizes_;
   ValueCounts threads_, streams_, stacks_, device_stacks_, forward_stacks_, free_stacks_;
-  std::optional<KeptBy> kept_by_;
-  KeptSums kept_;
+  std::optional<AliveByCategory> alive_by_;
+  AliveSums alive_;
   uint64_t most_at_peak_ = 0;
   std::array<CategoryState, kCategories> by_category_;
 };

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination.h"
-#include "analysis/kept_by.h"
 #include "analysis/show/selection.h"
 
 namespace gmt::analysis {
@@ -96,8 +96,7 @@ struct Life {
   LifeSizes sizes;
   std::vector<LifeCycle> cycles;         // by step of the loop; empty without
   std::vector<LifeCategory> categories;  // at its own peak, most bytes first
-  // What kept it alive then; empty where PyTorch said nothing of anything.
-  std::vector<KeptMemory> kept;
+  std::vector<Alive> alive;              // why it was, then; most bytes first
   std::vector<LifeValue> stacks;         // at its own peak, most bytes first
   std::vector<LifeValue> device_stacks;  // F3, of the device of which it has most then
   // Most rows first; of rows where nobody knows there is none.

@@ -9,12 +9,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/categories/alive_texts.h"
 #include "viewer/html/lane_omissions.h"
 #include "viewer/html/lane_series.h"
 #include "viewer/html/lane_walk.h"
 #include "viewer/html/varint_columns.h"
 #include "viewer/index/block_table.h"
 #include "viewer/index/index_parts.h"
+#include "viewer/index/names.h"
 #include "viewer/slab/slab.h"
 
 namespace gmt::viewer {
@@ -25,11 +27,12 @@ using analysis::Step;
 using analysis::Trace;
 
 // What blocks have in common, in the order of kKindColumns.
-constexpr size_t kKindParts = 12;
+constexpr size_t kKindParts = 14;
 using Kind = std::array<uint64_t, kKindParts>;
 constexpr std::array<const char*, kKindParts> kKindColumns = {
     "kind.size",       "kind.rounding", "kind.stack",  "kind.forward", "kind.free", "kind.category",
-    "kind.confidence", "kind.reason",   "kind.stream", "kind.thread",  "kind.pool", "kind.name"};
+    "kind.confidence", "kind.reason",   "kind.stream", "kind.thread",  "kind.pool", "kind.name",
+    "kind.tensor",     "kind.alive"};
 
 using Codes = absl::flat_hash_map<uint64_t, uint64_t>;
 
@@ -57,12 +60,30 @@ uint64_t CodeOf(const Codes& codes, uint64_t value) {
   return found == codes.end() ? 0 : found->second;
 }
 
+// Texts that few blocks have, each once: 0 is none, and n the n-th of the list.
+class SharedTexts {
+ public:
+  template <typename MakeText>
+  uint64_t Code(uint64_t key, const MakeText& make_text) {
+    const auto [found, is_new] = codes_.try_emplace(key, codes_.size() + 1);
+    if (is_new) texts_.push_back(make_text());
+    return found->second;
+  }
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  absl::flat_hash_map<uint64_t, uint64_t> codes_;
+  std::vector<std::string> texts_;
+};
+
 class BlockColumns {
  public:
   BlockColumns(const MailedFile& file, const std::vector<Space>& spaces,
                absl::flat_hash_set<uint32_t>* stacks)
       : trace_(file.examination->trace()),
+        definitions_(file.examination->definitions()),
         categories_(*file.categories),
+        alive_(*file.examination, *file.categories),
         streams_(StreamCodes(*file.index)),
         threads_(ThreadCodes(*file.index)),
         places_(file.index->parts().blocks.place),
@@ -109,7 +130,9 @@ class BlockColumns {
     for (size_t part = 0; part < kKindParts; ++part) {
       writer->AddArray(kKindColumns[part], kind_parts_[part].bytes());
     }
-    writer->AddField("pools", pool_names_);
+    writer->AddField("pools", pools_.texts());
+    writer->AddField("tensors", tensors_.texts());
+    writer->AddField("alives", alives_.texts());
     auto spaces = nlohmann::ordered_json::array();
     for (const Space& space : spaces_) {
       auto lives = nlohmann::ordered_json::array();
@@ -146,13 +169,22 @@ class BlockColumns {
             has_stream ? CodeOf(streams_, rows.stream[row]) : 0,
             has_thread ? CodeOf(threads_, rows.thread[row]) : 0,
             // Two pools may be told apart by 64 bits; the page shows the number as text.
-            rows.Pool(row).has_value() ? PoolCode(*rows.Pool(row)) : 0, rows.Name(row)};
+            rows.Pool(row).has_value() ? PoolCode(*rows.Pool(row)) : 0, rows.Name(row),
+            TensorCode(row), AliveCode(row)};
   }
 
   uint64_t PoolCode(uint64_t pool) {
-    const auto [found, is_new] = pools_.try_emplace(pool, pools_.size() + 1);
-    if (is_new) pool_names_.push_back(absl::StrCat("0x", absl::Hex(pool)));
-    return found->second;
+    return pools_.Code(pool, [pool] { return absl::StrCat("0x", absl::Hex(pool)); });
+  }
+  uint64_t TensorCode(RowId row) {
+    const analysis::Rows& rows = trace_.rows;
+    if (rows.Dtype(row) == 0) return 0;
+    return tensors_.Code(uint64_t{rows.Dtype(row)} << 32 | rows.Shape(row),
+                         [&] { return TensorText(definitions_, rows, row); });
+  }
+  uint64_t AliveCode(RowId row) {
+    const uint32_t code = alive_.CodeOf(row);
+    return code == 0 ? 0 : alives_.Code(code, [&] { return alive_.Of(row); });
   }
 
   void AddKind(const Kind& kind) {
@@ -205,7 +237,9 @@ class BlockColumns {
   }
 
   const Trace& trace_;
+  const format::Definitions& definitions_;
   const analysis::Categories& categories_;
+  const analysis::AliveTexts alive_;
   const Codes streams_, threads_;
   const PackedColumn& places_;
   absl::flat_hash_map<RowId, int64_t> completed_ns_;
@@ -217,8 +251,7 @@ class BlockColumns {
   VarintDeltas row_, birth_, offset_, wait_block_, mapped_block_;
   VarintColumn life_, kind_, space_, wait_events_, wait_ns_, mapped_place_;
   absl::flat_hash_map<Kind, uint64_t> kinds_;
-  absl::flat_hash_map<uint64_t, uint64_t> pools_;
-  std::vector<std::string> pool_names_;
+  SharedTexts pools_, tensors_, alives_;
   std::array<VarintColumn, kKindParts> kind_parts_;
 };
 

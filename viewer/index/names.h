@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/frames.h"
 #include "analysis/trace.h"
+#include "format/definitions.h"
 
 namespace gmt::viewer {
 
@@ -30,6 +31,15 @@ inline std::string StreamName(const analysis::Rows& rows, analysis::RowId row) {
 inline std::string ThreadName(const analysis::Rows& rows, analysis::RowId row) {
   if ((rows.flags[row] & analysis::kRowHasThread) == 0) return std::string(kUnknownName);
   return absl::StrCat(rows.thread[row]);
+}
+
+// Type and shape of the tensor that a block was taken for, "bfloat16 [8, 128, 768]"; "" if the recording
+// does not say.
+inline std::string TensorText(const format::Definitions& definitions, const analysis::Rows& rows,
+                              analysis::RowId row) {
+  if (rows.Dtype(row) == 0) return "";
+  return absl::StrCat(std::string(definitions.string(rows.Dtype(row))), " ",
+                      std::string(definitions.string(rows.Shape(row))));
 }
 
 // Of the frame where the program did it (analysis/frames.h, OwnFrame): its function and its file

@@ -46,10 +46,12 @@ std::optional<int64_t> CompletedAt(const analysis::Trace& trace, RowId row) {
 void Name(Recording& recording, RowId row, BlockDetails& block) {
   const analysis::Rows& rows = recording.rows();
   block.name = recording.frames.definitions().string(rows.Name(row));
+  block.tensor = TensorText(recording.frames.definitions(), rows, row);
   block.category = analysis::NameOf(recording.CategoryOf(row));
   if (recording.categories != nullptr) {
     block.reason = recording.categories->Reason(row);
     block.confidence = NameOf(recording.categories->Of(row).confidence);
+    block.alive = recording.alive_texts().Of(row);
   }
   block.stream = StreamName(rows, row);
   block.thread = ThreadName(rows, row);

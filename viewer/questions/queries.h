@@ -95,6 +95,8 @@ struct BlockDetails {
   uint64_t address = 0, size = 0;
   std::optional<uint64_t> requested;
   std::string name, category, reason, confidence, stream, thread, pool;
+  std::string tensor;  // type and shape: "bfloat16 [8, 128, 768]"; "" not known
+  std::string alive;   // why, over its life, in words; "" not known
   uint32_t birth = 0, death = kNever, completed = kNever;
   int64_t birth_ns = 0;
   std::optional<int64_t> death_ns, completed_ns;

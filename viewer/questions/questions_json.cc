@@ -97,6 +97,8 @@ Json ToJson(const BlockDetails& block) {
           {"stream", block.stream},
           {"thread", block.thread},
           {"pool", block.pool},
+          {"tensor", block.tensor},
+          {"alive", block.alive},
           {"birth", block.birth},
           {"birth_ns", block.birth_ns},
           {"death", block.death},

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
 #include "analysis/examination.h"
 #include "viewer/questions/frame_table.h"
@@ -44,6 +45,12 @@ struct Recording {
     return *phases_;
   }
 
+  // REQUIRES: categories are known.
+  const analysis::AliveTexts& alive_texts() {
+    if (!alive_texts_) alive_texts_.emplace(examination, *categories);
+    return *alive_texts_;
+  }
+
   bool IsIn(const Questions::Lane& lane, analysis::RowId row) const {
     return rows().heap[row] == lane.heap && rows().device[row] == lane.device;
   }
@@ -65,6 +72,7 @@ struct Recording {
 
  private:
   std::optional<LoopPhases> phases_;
+  std::optional<analysis::AliveTexts> alive_texts_;
 };
 
 }  // namespace gmt::viewer

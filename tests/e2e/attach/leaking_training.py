@@ -1,6 +1,7 @@
 """A training loop with Adam that keeps a tensor of every step, and a few that are nothing of the kind.
 For each line of standard input it takes that many steps, and then says what PyTorch's blocks are, as it
-knows itself: one line of JSON {"state": {address: size}, "leak": {...}, "other": {...}}.
+knows itself: one line of JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}, with the
+parameters among the state too.
 
 Usage: leaking_training.py OPTIMIZER [like-a-parameter]
   OPTIMIZER         Adam, SGD, Momentum
@@ -54,7 +55,8 @@ def main():
             del loss
         held = sizes()
         state = [t for s in optimizer.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda]
-        kinds = {"state": [*model.parameters(), *state], "leak": kept, "other": tables}
+        kinds = {"parameters": list(model.parameters()), "state": [*model.parameters(), *state], "leak": kept,
+                 "other": tables}
         print(json.dumps({kind: {t.data_ptr(): held[t.data_ptr()] for t in tensors}
                           for kind, tensors in kinds.items()}), flush=True)
 

@@ -51,6 +51,8 @@ function source(omitted: boolean): EmbeddedSource {
     'kind.thread': varints([0, 0]),
     'kind.pool': varints([0, 0]),
     'kind.name': varints([0, 0]),
+    'kind.tensor': varints([1, 0]),
+    'kind.alive': varints([0, 1]),
     border: deltas(omitted ? [0, 2, 4] : []),
     'omitted.bytes': deltas(omitted ? [0, 0, 0, 0, 10, 10] : []), // category 1
     'omitted.blocks': deltas(omitted ? [0, 1, 1] : []),
@@ -58,7 +60,7 @@ function source(omitted: boolean): EmbeddedSource {
     'total.max': deltas(omitted ? [1000, 1310, 1310] : []),
   };
   const fields = {
-    blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], series: [],
+    blocks: 3, waits: 1, mapped: 0, kinds: 2, borders: omitted ? 3 : 0, codes: omitted ? 2 : 0, pools: [], tensors: ['float32 [8, 4]'], alives: ['a parameter'], series: [],
     spaces: [{ place: 0, size: 1 << 20, address: '0x7f0000000000', label: 'large', lives: [[1, null]] }],
     omitted: omitted ? [{ event: 4, entries: [[2, 1, 10, 1]] }] : [],
   };

@@ -304,6 +304,8 @@ export interface BlockDetails {
   readonly stream: string;
   readonly thread: string;
   readonly pool: string;
+  readonly tensor: string; // type and shape of what it was taken for; '' not known
+  readonly alive: string; // why, over its life; '' not known
   readonly birth: number; // event; 0: from before
   readonly birth_ns: number;
   readonly death: number; // NEVER

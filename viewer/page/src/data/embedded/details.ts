@@ -41,6 +41,8 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     stream: meta.streams[kinds.stream[k]!] ?? 'unknown',
     thread: meta.threads[kinds.thread[k]!] ?? 'unknown',
     pool: pool === 0 ? segmentPool : lane.pools[pool - 1]!,
+    tensor: sharedText(lane.tensors, kinds.tensor[k]!),
+    alive: sharedText(lane.alives, kinds.alive[k]!),
     birth,
     birth_ns: ns[birth]!,
     death,
@@ -56,6 +58,11 @@ export function detailsOf(block: number, context: DetailsContext): BlockDetails 
     ...neighbours(block, segment, context),
     same_stack: sameStack(lane, kinds.stack[k]!, birth),
   };
+}
+
+/** 0: none. */
+function sharedText(texts: readonly string[], code: number): string {
+  return code === 0 ? '' : (texts[code - 1] ?? '');
 }
 
 function stackOrNull(stacks: StackTable, stack: number): StackInfo | null {

@@ -31,6 +31,8 @@ export interface Kinds {
   readonly thread: Uint16Array;
   readonly pool: Uint32Array;
   readonly name: Uint32Array;
+  readonly tensor: Uint32Array; // index of Lane.tensors and 1; 0: not known
+  readonly alive: Uint32Array; // of Lane.alives, the same way
 }
 
 /**
@@ -68,6 +70,8 @@ export interface Lane {
   readonly omissions: Omissions;
   readonly series: ReadonlyMap<string, Changes>; // beside live
   readonly pools: readonly string[]; // code 1 is [0]
+  readonly tensors: readonly string[];
+  readonly alives: readonly string[];
   readonly spaces: readonly AddressSpace[]; // by address; lives in events
   readonly spaceBegin: readonly bigint[];
 }
@@ -111,6 +115,8 @@ export function readLane(slab: Slab): Lane {
     omissions: readOmissions(columns, slab),
     series: readSeries(columns, slab),
     pools: textsOf(slab.fields['pools']),
+    tensors: textsOf(slab.fields['tensors']),
+    alives: textsOf(slab.fields['alives']),
     spaces,
     spaceBegin: spaces.map((space) => BigInt(space.address)),
   };
@@ -139,6 +145,8 @@ function readKinds(columns: PackedColumns): Kinds {
     thread: Uint16Array.from(columns.numbers('kind.thread', count)),
     pool: u32('pool'),
     name: u32('name'),
+    tensor: u32('tensor'),
+    alive: u32('alive'),
   };
 }
 

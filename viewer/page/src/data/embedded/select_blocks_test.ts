@@ -28,7 +28,7 @@ function laneOf(lives: readonly Life[]): Lane {
   };
   const kinds = { size: Float64Array.from(lives, ({ size }) => size), stack: zeros, category: new Uint8Array(lives.length) } as Partial<Kinds> as Kinds;
   const omissions = { border: zeros.slice(0, 0), bytes: new Float64Array(0), blocks: new Float64Array(0), min: new Float64Array(0), max: new Float64Array(0), stacks: [] };
-  return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, series: new Map(), waited: new Map(), mapped: new Map(), pools: [], spaces: [], spaceBegin: [] };
+  return { blocks, kinds, flags: new Uint8Array(lives.length), omissions, series: new Map(), waited: new Map(), mapped: new Map(), pools: [], tensors: [], alives: [], spaces: [], spaceBegin: [] };
 }
 
 /** Random lives over `events` events, some of memory from before, some never freed. */

@@ -62,6 +62,7 @@ export function blockDetails(recording: Recording, row: number): p.BlockDetails 
     row, lane: block.lane, address: addressOf(block.place), size: block.size, requested: block.lane === 0 ? block.size - 200 : null, name: '',
     category: CATEGORIES[block.category]!, reason: 'made in the phase that makes these', confidence: 'high',
     stream: STREAMS[block.stream]!, thread: THREADS[block.thread]!, pool: 'large',
+    tensor: block.lane === 0 ? 'float32 [8, 128]' : '', alive: CATEGORIES[block.category] === 'activations' ? 'saved for backward by SoftmaxBackward0 (model.py:31)' : '',
     birth: block.birth, birth_ns: ns(block.birth), death: block.death, death_ns: block.death === NEVER ? null : ns(block.death),
     completed, completed_ns: completed === NEVER ? null : ns(completed), step: step === 0 ? null : step, phase: CATEGORIES[block.category] === 'gradients' ? 'backward' : 'forward',
     stack: stackInfo(recording, block.stack), free_stack: null,

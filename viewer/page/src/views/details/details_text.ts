@@ -56,6 +56,8 @@ export function blockFacts(block: BlockDetails): Fact[] {
   facts.push(['address', block.address]);
   if (block.name !== '') facts.push(['name', block.name]);
   facts.push(['category', `${words(block.category)}: ${block.reason} (confidence ${block.confidence})`]);
+  if (block.alive !== '') facts.push(['alive as', block.alive]);
+  if (block.tensor !== '') facts.push(['tensor', block.tensor]);
   if (block.step !== null) facts.push(['step', `${formatCount(block.step)}${block.phase === '' ? '' : `, ${block.phase}`}`]);
   else if (block.phase !== '') facts.push(['phase', block.phase]);
   facts.push(...lifeFacts(block));

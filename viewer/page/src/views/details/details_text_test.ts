@@ -44,6 +44,12 @@ describe('a block in words', () => {
     expect(blockFacts(await block({ size: 2048, requested: 1848 })).find(([name]) => name === 'asked for')![1]).toBe('1,848 bytes, 200 B more by rounding');
     expect(blockFacts(await block({ requested: null })).some(([name]) => name === 'asked for')).toBe(false);
   });
+  it('says why it was alive and what tensor it is, if that is known', async () => {
+    const facts = blockFacts(await block({ alive: 'a parameter', tensor: 'float32 [8, 4]' }));
+    expect(facts.find(([name]) => name === 'alive as')![1]).toBe('a parameter');
+    expect(facts.find(([name]) => name === 'tensor')![1]).toBe('float32 [8, 4]');
+    expect(blockFacts(await block({ alive: '', tensor: '' })).some(([name]) => name === 'alive as' || name === 'tensor')).toBe(false);
+  });
   it('names its neighbours', () => {
     expect(neighbourWords(null)).toContain('edge');
     expect(neighbourWords({ row: NO_ROW, size: 1024, label: '' })).toBe('free, 1.00 KiB');

@@ -1,0 +1,42 @@
+// analysis/categories/alive_by_category.h
+//
+// AliveByCategory: why memory is alive (analysis/alive.h), with the categories for what has no role.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_ALIVE_BY_CATEGORY_H_
+#define GMT_ANALYSIS_CATEGORIES_ALIVE_BY_CATEGORY_H_
+
+#include <cstdint>
+
+#include "analysis/alive.h"
+#include "analysis/categories/categories.h"
+#include "analysis/trace.h"
+
+namespace gmt::analysis {
+
+// Why `row` is alive if PyTorch gave it no role. `has_roles`: PyTorch said what others are for.
+AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool has_roles, RowId row);
+
+class AliveByCategory {
+ public:
+  // After that many steps. Both must outlive it.
+  AliveByCategory(const Trace& trace, const Categories& categories, Step step,
+                  RolesAt::When when = RolesAt::When::kNow)
+      : trace_(trace), categories_(categories), roles_(trace, step, when) {}
+
+  void AddTo(AliveSums& sums, RowId row, uint64_t bytes) const {
+    sums.Add(roles_.Of(row), WithoutRole(trace_, categories_, roles_.is_known(), row), bytes);
+  }
+
+  const RolesAt& roles() const { return roles_; }
+
+ private:
+  const Trace& trace_;
+  const Categories& categories_;
+  const RolesAt roles_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_ALIVE_BY_CATEGORY_H_

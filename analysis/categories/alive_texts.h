@@ -1,0 +1,48 @@
+// analysis/categories/alive_texts.h
+//
+// AliveTexts: why each row was alive over its whole life, in words that many rows share:
+//
+//   a parameter
+//   saved for backward by SoftmaxBackward0 (model.py:31), AddmmBackward0 (model.py:33) and 2 other
+//   nodes; then only the program held it
+//
+// Thread safety: const methods from any thread. Cost: one walk over the role changes of a trace.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_ALIVE_TEXTS_H_
+#define GMT_ANALYSIS_CATEGORIES_ALIVE_TEXTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "analysis/alive.h"
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+
+namespace gmt::analysis {
+
+class AliveTexts {
+ public:
+  // Both must outlive it.
+  AliveTexts(const Examination& examination, const Categories& categories);
+
+  const std::string& Of(RowId row) const { return texts_[CodeOf(row)]; }
+  // The same code is the same text; 0: "", nothing is known.
+  uint32_t CodeOf(RowId row) const;
+
+ private:
+  uint32_t Code(std::string text);
+
+  const Trace& trace_;
+  const Categories& categories_;
+  bool has_roles_ = false;
+  std::vector<std::string> texts_;
+  absl::flat_hash_map<std::string, uint32_t> codes_;
+  absl::flat_hash_map<RowId, uint32_t> with_role_;
+  uint32_t by_reason_[kAliveReasons] = {};
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_ALIVE_TEXTS_H_

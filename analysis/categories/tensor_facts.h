@@ -1,0 +1,81 @@
+// analysis/categories/tensor_facts.h
+//
+// TensorFacts: what the types and shapes of the tensors on a device say at one moment: how much of the
+// memory comes with a sample and with a token, what grows with the square of the sequence, which
+// parameters are there twice (in half precision and as fp32 master weights), and which activations stay
+// float32 beside half precision.
+//
+//   inputs       [8, 128] int64                         8 samples of 128 tokens
+//   activations  [8, 128, 768], [1024, 50257]           of the batch: bytes / 8, bytes / (8 * 128)
+//                [8, 12, 128, 128], [96, 128, 128]      of the batch, square in the sequence
+//                [768, 3072] (a cast weight)            not of the batch
+//
+// A number in a shape may stand for something else that is as large: certain is false where parameters
+// have the sequence's length among their sizes too (a hidden size of 128 beside 128 tokens).
+//
+// Source of the layouts: recordings with roles (docs/pytorch.md); others have no types and shapes.
+// Thread safety: pure functions. Cost: one walk over what is held.
+
+#ifndef GMT_ANALYSIS_CATEGORIES_TENSOR_FACTS_H_
+#define GMT_ANALYSIS_CATEGORIES_TENSOR_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+#include "analysis/examination.h"
+#include "analysis/frames.h"
+
+namespace gmt::analysis {
+
+// Tensors of one stack, type and shape.
+struct ShapedMemory {
+  uint32_t stack = 0, forward_stack = 0;
+  std::string dtype, shape;  // "bfloat16", "[8, 12, 128, 128]"
+  std::string node;   // the class of the autograd node that saved it last; "" none, not known
+  std::string place;  // the program's own line, "model.py:31"; of the forward pass where that is known
+  uint64_t bytes = 0, count = 0;
+};
+
+struct BatchFacts {
+  std::string input_dtype, input_shape;
+  uint64_t samples = 0;
+  uint64_t tokens = 0;       // of a sample, as the model is given them; 0: inputs have no sequence
+  uint64_t batch_bytes = 0;  // activations and temporaries that have the batch in their shapes
+  uint64_t bytes_per_sample() const { return batch_bytes / samples; }
+  uint64_t bytes_per_token() const { return tokens == 0 ? 0 : bytes_per_sample() / tokens; }
+  // Of batch_bytes: that have the sequence twice in their shapes.
+  uint64_t square_bytes = 0;
+  bool certain = true;
+  std::vector<ShapedMemory> square;  // most bytes first
+};
+
+// Parameters in half precision, and float32 tensors of the same shapes beside Adam's two states.
+struct MasterWeights {
+  std::string dtype;  // of the parameters
+  uint64_t parameter_bytes = 0, master_bytes = 0;
+};
+
+// Activations of both kinds: autocast, or a model that casts.
+struct MixedActivations {
+  std::string half_dtype;
+  uint64_t half_bytes = 0, float_bytes = 0;
+  std::vector<ShapedMemory> largest;  // in float32, most bytes first
+};
+
+struct TensorFacts {
+  int32_t device = 0;
+  std::optional<BatchFacts> batch;
+  std::optional<MasterWeights> master;
+  std::optional<MixedActivations> mixed;
+};
+
+// What `device` holds after `step`; nullopt where no tensor has a type and a shape.
+std::optional<TensorFacts> FindTensorFacts(const Examination& examination,
+                                           const Categories& categories, int32_t device, Step step);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_CATEGORIES_TENSOR_FACTS_H_

@@ -1,0 +1,145 @@
+#include "analysis/categories/tensor_facts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "analysis/event_script.h"
+#include "format/event.h"
+
+namespace gmt::analysis {
+namespace {
+
+// Blocks of PyTorch of known types, shapes and categories, all held.
+class TensorFactsTest : public ::testing::Test {
+ protected:
+  uint64_t Hold(Category category, const std::string& dtype, const std::string& shape,
+                uint64_t bytes, const std::string& function = "forward") {
+    const uint64_t address = next_ += 0x100000;
+    script_.Tensor(script_.Block(address, bytes, {function, "main"}), dtype, shape);
+    categories_.push_back(category);
+    return address;
+  }
+  std::optional<TensorFacts> Find() {
+    trace_ = std::make_unique<Trace>(script_.Build());
+    examination_ = std::make_unique<Examination>(*trace_, script_.definitions());
+    std::vector<Categories::Assignment> assignments(categories_.size());
+    for (size_t i = 0; i < categories_.size(); ++i) assignments[i].category = categories_[i];
+    return FindTensorFacts(*examination_, Categories(assignments, {""}), 0, trace_->last_step());
+  }
+
+  EventScript script_;
+  uint64_t next_ = 0;
+  std::vector<Category> categories_;
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Examination> examination_;
+};
+
+TEST_F(TensorFactsTest, NothingIsKnownWithoutTypesAndShapes) {
+  script_.Block(0x1000, 512);
+  categories_.push_back(Category::kActivations);
+  EXPECT_FALSE(Find().has_value());
+}
+
+TEST_F(TensorFactsTest, BytesOfASampleAndOfATokenAreThoseOfTensorsWithTheBatchInTheirShape) {
+  Hold(Category::kInputs, "int64", "[8, 128]", 8192);
+  Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
+  Hold(Category::kActivations, "float32", "[1024, 512]", 2097152);  // samples and tokens in one
+  Hold(Category::kActivations, "bfloat16", "[64, 192]", 24576);     // a weight that was cast
+  Hold(Category::kParameters, "float32", "[64, 192]", 49152);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 8u);
+  EXPECT_EQ(facts->batch->tokens, 128u);
+  EXPECT_EQ(facts->batch->batch_bytes, 262144u + 2097152u);
+  EXPECT_EQ(facts->batch->bytes_per_sample(), (262144u + 2097152u) / 8);
+  EXPECT_EQ(facts->batch->bytes_per_token(), (262144u + 2097152u) / 1024);
+  EXPECT_EQ(facts->batch->square_bytes, 0u);
+}
+
+TEST_F(TensorFactsTest, ModelMayBeGivenAllTokensButTheLast) {
+  Hold(Category::kInputs, "int64", "[8, 129]", 8256);
+  Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
+  Hold(Category::kActivations, "float32", "[1024, 512]", 2097152);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->tokens, 128u);
+  EXPECT_EQ(facts->batch->batch_bytes, 262144u + 2097152u);
+}
+
+TEST_F(TensorFactsTest, AttentionIsSquareInTheSequenceAlsoWithHeadsAndSamplesInOne) {
+  Hold(Category::kInputs, "int64", "[8, 128]", 8192);
+  Hold(Category::kActivations, "float32", "[8, 4, 128, 128]", 2097152, "softmax");
+  Hold(Category::kTemporaries, "float32", "[32, 128, 128]", 2097152, "bmm");
+  Hold(Category::kActivations, "float32", "[8, 4, 128, 16]", 262144);
+  Hold(Category::kParameters, "float32", "[128, 64]", 32768);  // a table of positions
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->square_bytes, 2u * 2097152);
+  EXPECT_EQ(facts->batch->batch_bytes, 2u * 2097152 + 262144);
+  EXPECT_TRUE(facts->batch->certain);
+  ASSERT_EQ(facts->batch->square.size(), 2u);
+}
+
+TEST_F(TensorFactsTest, SquareIsNotCertainIfTheModelIsAsWideAsTheSequenceIsLong) {
+  Hold(Category::kInputs, "int64", "[8, 128]", 8192);
+  Hold(Category::kActivations, "float32", "[8, 128, 128]", 524288);
+  Hold(Category::kParameters, "float32", "[128, 128]", 65536);
+  Hold(Category::kParameters, "float32", "[512, 128]", 262144);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->square_bytes, 524288u);
+  EXPECT_FALSE(facts->batch->certain);
+}
+
+TEST_F(TensorFactsTest, ImagesHaveSamplesAndNoTokens) {
+  Hold(Category::kInputs, "float32", "[16, 3, 32, 32]", 196608);
+  Hold(Category::kActivations, "float32", "[16, 64, 32, 32]", 4194304);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->batch);
+  EXPECT_EQ(facts->batch->samples, 16u);
+  EXPECT_EQ(facts->batch->tokens, 0u);
+  EXPECT_EQ(facts->batch->bytes_per_token(), 0u);
+}
+
+TEST_F(TensorFactsTest, MasterWeightsAreAThirdFloatCopyBesideBothStatesOfAdam) {
+  Hold(Category::kParameters, "bfloat16", "[64, 64]", 8192);
+  for (int i = 0; i < 3; ++i) Hold(Category::kOptimizerState, "float32", "[64, 64]", 16384);
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->master);
+  EXPECT_EQ(facts->master->parameter_bytes, 8192u);
+  EXPECT_EQ(facts->master->master_bytes, 16384u);
+}
+
+TEST_F(TensorFactsTest, BothStatesOfAdamInFloatAreNoMasterWeights) {
+  Hold(Category::kParameters, "bfloat16", "[64, 64]", 8192);
+  for (int i = 0; i < 2; ++i) Hold(Category::kOptimizerState, "float32", "[64, 64]", 16384);
+  const auto facts = Find();
+  ASSERT_TRUE(facts);
+  EXPECT_FALSE(facts->master);
+}
+
+TEST_F(TensorFactsTest, ActivationsOfBothTypesAreNamedByTheNodeThatSavesThem) {
+  Hold(Category::kActivations, "bfloat16", "[8, 128, 64]", 131072);
+  const uint64_t norm = Hold(Category::kActivations, "float32", "[8, 128, 64]", 262144);
+  script_.Role(norm, format::kRoleSaved, "NativeLayerNormBackward0");
+  const auto facts = Find();
+  ASSERT_TRUE(facts && facts->mixed);
+  EXPECT_EQ(facts->mixed->half_dtype, "bfloat16");
+  EXPECT_EQ(facts->mixed->half_bytes, 131072u);
+  EXPECT_EQ(facts->mixed->float_bytes, 262144u);
+  EXPECT_EQ(facts->mixed->largest.front().node, "NativeLayerNormBackward0");
+}
+
+TEST_F(TensorFactsTest, ALittleFloatBesideHalfPrecisionIsNotWorthAWord) {
+  Hold(Category::kActivations, "bfloat16", "[8, 128, 64]", 1310720);
+  Hold(Category::kActivations, "float32", "[8]", 512);
+  const auto facts = Find();
+  ASSERT_TRUE(facts);
+  EXPECT_FALSE(facts->mixed);
+}
+
+}  // namespace
+}  // namespace gmt::analysis
