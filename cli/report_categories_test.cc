@@ -66,6 +66,13 @@ class ReportStepsTest : public ::testing::Test {
   analysis::StepProfile profile_;
 };
 
+TEST_F(ReportStepsTest, GradientsThatNoStepIsWithoutAreNamedWithWhatFreesThem) {
+  EXPECT_THAT(Text(), Not(HasSubstr("gradients")));
+  profile_.floor_uses.push_back(Use(Category::kGradients, 28 << 20));
+  EXPECT_THAT(Text(), HasSubstr("gradients   28.0 MiB   live through the forward pass"));
+  EXPECT_THAT(Text(), HasSubstr("zero_grad(set_to_none=True)"));
+}
+
 TEST_F(ReportStepsTest, FloorAndWhatAStepAdds) {
   EXPECT_THAT(Text(), HasSubstr("floor        100 MiB   parameters 100 MiB\n"));
   EXPECT_THAT(Text(), HasSubstr("variable    50.0 MiB   activations 50.0 MiB\n"));

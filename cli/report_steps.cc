@@ -50,6 +50,18 @@ std::vector<CategoryUse> Added(const StepProfile& profile) {
   return added;
 }
 
+// Gradients that no step is without live through its forward pass.
+std::string KeptGradients(const StepProfile& profile) {
+  for (const CategoryUse& use : profile.floor_uses) {
+    if (use.category != analysis::Category::kGradients || use.bytes == 0) continue;
+    return fmt::format(
+        "  gradients  {:>9}   live through the forward pass: "
+        "optimizer.zero_grad(set_to_none=True) before it frees them\n",
+        Bytes(use.bytes));
+  }
+  return "";
+}
+
 std::string GrowthText(const InputGrowth& inputs) {
   std::string text = fmt::format("  inputs of {} to {} a step; of what a step allocates\n",
                                  Bytes(inputs.least), Bytes(inputs.most));
@@ -97,6 +109,7 @@ std::string StepProfileText(const std::vector<StepProfile>& profiles, int32_t de
   std::string text =
       fmt::format("  floor      {:>9}   {}\n  variable   {:>9}   {}\n", Bytes(profile->floor),
                   Uses(profile->floor_uses), Bytes(profile->variable()), Uses(Added(*profile)));
+  text += KeptGradients(*profile);
   if (profile->inputs) text += GrowthText(*profile->inputs);
   return text;
 }
