@@ -181,9 +181,10 @@ class Attacher:
         return found
 
     def ends(self, attach):
-        self.attaches.remove(attach)
+        # Who waits for the end of all attaches then asks for their last words.
         said = attach.said()
         self.last_words.append(said)
+        self.attaches.remove(attach)
         attach.close()
         if not self.again and attach.has_begun and attach.process.returncode not in self.place.attach_codes:
             raise AssertionError(f"attach ended with {attach.process.returncode}: {said}")
