@@ -1,6 +1,7 @@
 #include "analysis/allocator_actions.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -14,10 +15,19 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The options of PyTorch's allocator are text: "garbage_collection_threshold:0.8,...".
-bool SettingsHave(const Trace& trace, std::string_view option) {
+// The options of PyTorch's allocator are text, "garbage_collection_threshold:0.8,..."; a snapshot has each
+// by itself. 0: it never collects.
+bool MayCollect(const Trace& trace) {
+  constexpr std::string_view kOption = "garbage_collection_threshold";
   return std::any_of(trace.settings.begin(), trace.settings.end(), [&](const NamedText& setting) {
-    return Contains(setting.name, option) || Contains(setting.text, option);
+    std::string value;
+    if (const size_t at = setting.text.find(kOption); at != std::string::npos) {
+      value = setting.text.substr(at + kOption.size());
+    } else if (Contains(setting.name, kOption)) {
+      value = setting.text;
+    }
+    const size_t digit = value.find_first_of("0123456789");
+    return digit != std::string::npos && std::strtod(value.c_str() + digit, nullptr) > 0;
   });
 }
 
@@ -45,7 +55,7 @@ class ActionFinder {
   ActionFinder(const Trace& trace, const format::Definitions& definitions)
       : trace_(trace),
         definitions_(definitions),
-        may_collect_(SettingsHave(trace, "garbage_collection_threshold")) {}
+        may_collect_(MayCollect(trace)) {}
 
   std::vector<AllocatorAction> Find() && {
     for (Step step = 1; step <= trace_.last_step(); ++step) {

@@ -162,6 +162,14 @@ TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreAGarbageCollectionWhereItIs
   EXPECT_EQ(actions[0].requested_bytes, 64 * kMiB);
 }
 
+TEST_F(AllocatorActionsTest, ThresholdOfZeroCollectsNothing) {
+  FillCache();
+  Release(0x1000000, {"malloc", "train"});
+  Segment(0x8000000, 64 * kMiB);
+  EXPECT_THAT(Kinds(Find(Conf("garbage_collection_threshold:0.0"))),
+              ElementsAre(AllocatorAction::kRetry));
+}
+
 TEST_F(AllocatorActionsTest, ReleasesBeforeAMallocAreARetryUnderALimitWhereItIsOff) {
   FillCache();
   Release(0x1000000, {"malloc", "train"});

@@ -160,6 +160,24 @@ class Merger {
   std::vector<Group> groups_;
 };
 
+// The sites that grow most, with 95 % of the growth: a stack of next to nothing must not hide where the rest
+// comes from.
+SiteGroup MostOf(const SiteGroup& group) {
+  constexpr double kShare = 0.95;
+  const auto rate = [](const SiteGrowth* site) {
+    return std::max(site->verdict.bytes_per_cycle.slope, 0.0);
+  };
+  SiteGroup most = group;
+  std::stable_sort(most.begin(), most.end(),
+                   [&](const SiteGrowth* a, const SiteGrowth* b) { return rate(a) > rate(b); });
+  double all = 0, sum = 0;
+  for (const SiteGrowth* site : most) all += rate(site);
+  size_t count = 0;
+  while (count < most.size() && (count == 0 || sum < kShare * all)) sum += rate(most[count++]);
+  most.resize(count);
+  return most;
+}
+
 }  // namespace
 
 std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
@@ -173,7 +191,7 @@ bool GrowInLockStep(const SiteGroup& a, const SiteGroup& b) {
 
 std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) {
   std::vector<Path> paths;
-  for (const SiteGrowth* site : group) paths.push_back(PathOf(site->key, texts));
+  for (const SiteGrowth* site : MostOf(group)) paths.push_back(PathOf(site->key, texts));
   const Path& first = paths.front();
   size_t depth = first.size();
   for (const Path& path : paths) depth = std::min(depth, CommonLength(first, path));

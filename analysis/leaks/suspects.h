@@ -35,7 +35,7 @@ inline uint32_t TellingStack(const SiteKey& key) {
   return key.forward_stack != 0 ? key.forward_stack : key.stack;
 }
 
-// The deepest frame of the program's own that all stacks of the group pass through. Of the function
+// The deepest frame of the program's own that the stacks pass through which have 95 % of what leaks. Of the function
 // below it, if that is one too, the line of the first site; but not of a module's forward pass, whose
 // lines say less than who called it.
 std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts);

@@ -101,6 +101,14 @@ TEST_F(SuspectsTest, CommonFrameOfTwoLinesIsTheBiggersLine) {
   EXPECT_EQ(CommonFrame(groups[0], *texts_)->Name(), "train");
 }
 
+TEST_F(SuspectsTest, StackOfNextToNothingDoesNotHideTheLineOfTheRest) {
+  for (uint32_t line = 10; line < 14; ++line) Leak(Layer(line), always_, 1e6);
+  Leak(Loss(42), always_, 4);
+  const std::vector<SiteGroup> groups = Merge();
+  ASSERT_THAT(groups, SizeIs(1));
+  EXPECT_EQ(CommonFrame(groups[0], *texts_)->Place(), "train.py:41");
+}
+
 TEST_F(SuspectsTest, BlocksOfABackwardPassAreToldByTheForwardPass) {
   Leak(0, always_);
   leaking_[0].key.forward_stack = Layer(12);
