@@ -17,8 +17,13 @@ std::string_view NameOf(AliveReason reason) {
 
 std::string_view TextOf(AliveReason reason) {
   static constexpr std::array<std::string_view, kAliveReasons> kTexts = {
-      "",         "a parameter", "a gradient", "saved for backward", "state of an optimizer",
-      "an input", "only the program holds it"};
+      "",
+      "a parameter",
+      "a gradient",
+      "saved for backward",
+      "state of an optimizer",
+      "an input",
+      "only the program holds it"};
   return kTexts[static_cast<size_t>(reason)];
 }
 
@@ -83,8 +88,12 @@ std::vector<Alive> AliveSums::Sorted(StackTexts& texts) const {
   for (const auto& [because, sum] : sums_) {
     Alive alive{because, sum.bytes, sum.count, {}, 0};
     for (const auto& [node, saved] : sum.savers) {
-      alive.savers.push_back({std::string(texts.definitions().string(node.name)), node.stack, {},
-                              std::nullopt, saved.first, saved.second});
+      alive.savers.push_back({std::string(texts.definitions().string(node.name)),
+                              node.stack,
+                              {},
+                              std::nullopt,
+                              saved.first,
+                              saved.second});
     }
     std::stable_sort(alive.savers.begin(), alive.savers.end(), by_bytes);
     if (alive.savers.size() > kMostSavers) {

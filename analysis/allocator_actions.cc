@@ -53,9 +53,7 @@ struct Closer {
 class ActionFinder {
  public:
   ActionFinder(const Trace& trace, const format::Definitions& definitions)
-      : trace_(trace),
-        definitions_(definitions),
-        may_collect_(MayCollect(trace)) {}
+      : trace_(trace), definitions_(definitions), may_collect_(MayCollect(trace)) {}
 
   std::vector<AllocatorAction> Find() && {
     for (Step step = 1; step <= trace_.last_step(); ++step) {

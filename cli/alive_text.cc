@@ -53,8 +53,8 @@ std::string AliveText(const Alive& alive) {
 }
 
 std::string AliveText(const std::vector<Alive>& all) {
-  const bool is_observed = std::any_of(
-      all.begin(), all.end(), [](const Alive& alive) { return alive.because.observed; });
+  const bool is_observed = std::any_of(all.begin(), all.end(),
+                                       [](const Alive& alive) { return alive.because.observed; });
   if (!is_observed) return "";
   std::vector<std::string> parts;
   for (const Alive& alive : all) {

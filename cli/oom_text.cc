@@ -291,10 +291,9 @@ std::string Holders(const OomReport& report, const Examination& examination, siz
   }
   if (report.still_to_come) {
     const analysis::StillToCome& coming = *report.still_to_come;
-    text += fmt::format("still to come: gradients {}{}, and {} of state with Adam\n",
-                        Bytes(coming.gradient_bytes),
-                        coming.observed ? "" : " (if all parameters get one)",
-                        Bytes(coming.optimizer_bytes));
+    text += fmt::format(
+        "still to come: gradients {}{}, and {} of state with Adam\n", Bytes(coming.gradient_bytes),
+        coming.observed ? "" : " (if all parameters get one)", Bytes(coming.optimizer_bytes));
   }
   return text;
 }

@@ -140,9 +140,10 @@ void AddReport(Program& program) {
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
-  command.Option("--by", &options->by, "WHAT",
-                 "stack, function, file, category, layer, dtype, node, library, heap, thread, stream "
-                 "or size");
+  command.Option(
+      "--by", &options->by, "WHAT",
+      "stack, function, file, category, layer, dtype, node, library, heap, thread, stream "
+      "or size");
   command.Option("--device", &options->device, "N", "this GPU only");
   command.Option("--heap", &options->heap, "NAME", "this heap only: driver, host, pytorch, ...");
   command.Option("--top", &options->top, "N", "rows per device");

@@ -34,9 +34,8 @@ std::string Origin(const ShapedMemory& memory) {
 }
 
 std::string BatchText(const BatchFacts& batch) {
-  std::string text =
-      fmt::format("  batch      {:>9}   a sample, of {} in a batch", Bytes(batch.bytes_per_sample()),
-                  Count(batch.samples));
+  std::string text = fmt::format("  batch      {:>9}   a sample, of {} in a batch",
+                                 Bytes(batch.bytes_per_sample()), Count(batch.samples));
   if (batch.tokens > 0) {
     text += fmt::format("; {} a token, of {}", Bytes(batch.bytes_per_token()), Count(batch.tokens));
   }
@@ -48,8 +47,8 @@ std::string BatchText(const BatchFacts& batch) {
   const std::string origin = Origin(first);
   text += fmt::format(": {}{}{}\n", first.shape, origin.empty() ? "" : " of ", origin);
   if (batch.certain) {
-    text += fmt::format("  {:21}  attention that keeps none of it: F.scaled_dot_product_attention\n",
-                        "");
+    text += fmt::format(
+        "  {:21}  attention that keeps none of it: F.scaled_dot_product_attention\n", "");
   }
   return text;
 }
@@ -58,7 +57,8 @@ std::string MixedText(const analysis::MixedActivations& mixed) {
   std::vector<std::string> origins;
   for (const ShapedMemory& memory : mixed.largest) {
     const std::string origin = Origin(memory);
-    if (origin.empty() || std::find(origins.begin(), origins.end(), origin) != origins.end()) continue;
+    if (origin.empty() || std::find(origins.begin(), origins.end(), origin) != origins.end())
+      continue;
     if (origins.size() < kLargestShown) origins.push_back(origin);
   }
   std::string text =
@@ -73,14 +73,13 @@ Json ShapedJson(const std::vector<ShapedMemory>& all) {
   for (const ShapedMemory& memory : all) {
     std::string id = fmt::format("stack/{}", memory.stack);
     if (memory.forward_stack != 0) id += fmt::format("+{}", memory.forward_stack);
-    json.push_back(
-        {{"id", id},
-         {"dtype", memory.dtype},
-         {"shape", memory.shape},
-         {"node", OrNull(memory.node)},
-         {"place", OrNull(memory.place)},
-         {"bytes", memory.bytes},
-         {"count", memory.count}});
+    json.push_back({{"id", id},
+                    {"dtype", memory.dtype},
+                    {"shape", memory.shape},
+                    {"node", OrNull(memory.node)},
+                    {"place", OrNull(memory.place)},
+                    {"bytes", memory.bytes},
+                    {"count", memory.count}});
   }
   return json;
 }
@@ -107,9 +106,10 @@ std::string TensorFactsText(const std::vector<TensorFacts>& all, int32_t device)
   if (facts->batch) text += BatchText(*facts->batch);
   if (facts->mixed) text += MixedText(*facts->mixed);
   if (facts->master) {
-    text += fmt::format("  master     {:>9}   of float32 master weights, for {} of parameters in {}\n",
-                        Bytes(facts->master->master_bytes),
-                        Bytes(facts->master->parameter_bytes), facts->master->dtype);
+    text +=
+        fmt::format("  master     {:>9}   of float32 master weights, for {} of parameters in {}\n",
+                    Bytes(facts->master->master_bytes), Bytes(facts->master->parameter_bytes),
+                    facts->master->dtype);
   }
   return text;
 }

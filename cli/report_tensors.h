@@ -20,7 +20,8 @@ std::string TensorFactsText(const std::vector<analysis::TensorFacts>& all, int32
 
 // {"batch", "master_weights", "mixed_activations"}, each null if there is none; null if no tensor has
 // a type and a shape.
-nlohmann::ordered_json TensorFactsJson(const std::vector<analysis::TensorFacts>& all, int32_t device);
+nlohmann::ordered_json TensorFactsJson(const std::vector<analysis::TensorFacts>& all,
+                                       int32_t device);
 
 }  // namespace gmt::cli
 

@@ -46,7 +46,8 @@ AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool 
   const bool is_block = rows.heap[row] > kHostHeap && !rows.IsRegion(row);
   // Of what was there before the recording PyTorch may have said something that nobody heard.
   const bool is_whole = rows.birth[row] != 0;
-  if (has_roles && is_block && is_whole && WouldHaveRole(category)) return {AliveReason::kProgram, true};
+  if (has_roles && is_block && is_whole && WouldHaveRole(category))
+    return {AliveReason::kProgram, true};
   return {ReasonOf(category), false};
 }
 

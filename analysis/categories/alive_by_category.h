@@ -16,7 +16,8 @@
 namespace gmt::analysis {
 
 // Why `row` is alive if PyTorch gave it no role. `has_roles`: PyTorch said what others are for.
-AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool has_roles, RowId row);
+AliveBecause WithoutRole(const Trace& trace, const Categories& categories, bool has_roles,
+                         RowId row);
 
 class AliveByCategory {
  public:

@@ -59,9 +59,12 @@ TEST_F(AliveTest, WhatIsReleasedIsHeldByTheProgramAlone) {
 }
 
 TEST_F(AliveTest, WhatHasNoRoleYetMayBeAskedForTheOneThatItGetsNext) {
-  trace_.role_changes = {{0, 1, kRoleSaved, 10, 100}, {1, 5, kRoleSaved, 11, 101},
-                         {1, 6, kRoleSaved, 12, 102}, {0, 7, 0, 0, 0},
-                         {1, 8, 0, 0, 0},             {1, 9, kRoleGradient, 0, 0}};
+  trace_.role_changes = {{0, 1, kRoleSaved, 10, 100},
+                         {1, 5, kRoleSaved, 11, 101},
+                         {1, 6, kRoleSaved, 12, 102},
+                         {0, 7, 0, 0, 0},
+                         {1, 8, 0, 0, 0},
+                         {1, 9, kRoleGradient, 0, 0}};
   EXPECT_EQ(RolesAt(trace_, 3).Of(1).roles, 0u);
   const RolesAt next(trace_, 3, RolesAt::When::kNowOrNext);
   EXPECT_THAT(next.Of(0).nodes, ElementsAre(GraphNode{100, 10}));

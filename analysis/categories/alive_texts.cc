@@ -25,7 +25,8 @@ struct Story {
     is_released = change.roles == 0;
     if (is_released) return;
     const AliveReason reason = BecauseOf(change.roles, {}).reason;
-    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(reason);
     const GraphNode node{change.node, change.stack};
     const bool is_new = std::find(nodes.begin(), nodes.end(), node) == nodes.end();
     if ((node.name != 0 || node.stack != 0) && is_new) nodes.push_back(node);

@@ -44,7 +44,8 @@ TEST_F(AliveTextsTest, ABlockIsAParameter) {
 
 TEST_F(AliveTextsTest, NodesThatSavedItAreNamedInTheirOrderAndTheRestIsCounted) {
   script_.Block(kBlock, 512);
-  for (const char* node : {"SoftmaxBackward0", "MulBackward0", "BmmBackward0", "BmmBackward0", "AddBackward0"})
+  for (const char* node :
+       {"SoftmaxBackward0", "MulBackward0", "BmmBackward0", "BmmBackward0", "AddBackward0"})
     script_.Role(kBlock, kRoleSaved, node);
   EXPECT_EQ(Of(0), "saved for backward by SoftmaxBackward0, MulBackward0 and 2 other nodes");
 }

@@ -134,8 +134,10 @@ bool Categorizer::IsUncached() const {
 }
 
 bool Categorizer::IsTensor(RowId row) const {
-  return is_uncached_ && (trace_.rows.Roles(row) != 0 || examination_.stacks().Library(trace_.rows.stack[row]) ==
-                                                            "PyTorch's caching allocator");
+  if (!is_uncached_) return false;
+  if (trace_.rows.Roles(row) != 0) return true;
+  const std::string& library = examination_.stacks().Library(trace_.rows.stack[row]);
+  return library == "PyTorch's caching allocator" || library == "PyTorch's pluggable allocator";
 }
 
 void Categorizer::FindSavers() {

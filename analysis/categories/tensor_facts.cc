@@ -92,7 +92,8 @@ class FactsFinder {
 
   // Token ids are inputs, and what an embedding saves. Else the largest inputs are the samples.
   void FindBatch() {
-    std::map<std::pair<std::string, std::string>, std::pair<uint64_t, const Layout*>> tokens, others;
+    std::map<std::pair<std::string, std::string>, std::pair<uint64_t, const Layout*>> tokens,
+        others;
     for (const RowId row : held_) {
       const Layout& layout = LayoutOf(row);
       const bool is_input = CategoryOf(row) == Category::kInputs;
@@ -186,8 +187,8 @@ class FactsFinder {
         dtype = layout.dtype;
         ++by_shape[layout.shape].half;
         by_shape[layout.shape].half_bytes += trace_.rows.size[row];
-      } else if (layout.dtype == "float32" && (category == Category::kParameters ||
-                                               category == Category::kOptimizerState)) {
+      } else if (layout.dtype == "float32" &&
+                 (category == Category::kParameters || category == Category::kOptimizerState)) {
         ++by_shape[layout.shape].full;
         by_shape[layout.shape].full_bytes += trace_.rows.size[row];
       }
@@ -218,7 +219,8 @@ class FactsFinder {
       }
     }
     const uint64_t all = mixed.half_bytes + mixed.float_bytes;
-    if (std::min(mixed.half_bytes, mixed.float_bytes) < all / 100 * kMixedPercent || all == 0) return;
+    if (std::min(mixed.half_bytes, mixed.float_bytes) < all / 100 * kMixedPercent || all == 0)
+      return;
     if (mixed.float_bytes == 0) return;
     mixed.largest = Largest(full);
     facts_.mixed = std::move(mixed);
@@ -231,8 +233,14 @@ class FactsFinder {
     ShapedMemory& sum = sums[{stack, forward, layout.dtype + layout.shape}];
     if (sum.count == 0) {
       const FrameText* own = examination_.stacks().Own(forward != 0 ? forward : stack);
-      sum = {stack, forward, layout.dtype, layout.shape, NodeOf(row),
-             own == nullptr ? "" : own->Place(), 0, 0};
+      sum = {stack,
+             forward,
+             layout.dtype,
+             layout.shape,
+             NodeOf(row),
+             own == nullptr ? "" : own->Place(),
+             0,
+             0};
     }
     sum.bytes += trace_.rows.size[row];
     ++sum.count;
@@ -242,9 +250,9 @@ class FactsFinder {
   static std::vector<ShapedMemory> Largest(const Sums& sums) {
     std::vector<ShapedMemory> sorted;
     for (const auto& [key, sum] : sums) sorted.push_back(sum);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const ShapedMemory& a, const ShapedMemory& b) {
-      return a.bytes > b.bytes;
-    });
+    std::stable_sort(
+        sorted.begin(), sorted.end(),
+        [](const ShapedMemory& a, const ShapedMemory& b) { return a.bytes > b.bytes; });
     if (sorted.size() > kLargest) sorted.resize(kLargest);
     return sorted;
   }

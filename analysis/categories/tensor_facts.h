@@ -34,8 +34,9 @@ namespace gmt::analysis {
 struct ShapedMemory {
   uint32_t stack = 0, forward_stack = 0;
   std::string dtype, shape;  // "bfloat16", "[8, 12, 128, 128]"
-  std::string node;   // the class of the autograd node that saved it last; "" none, not known
-  std::string place;  // the program's own line, "model.py:31"; of the forward pass where that is known
+  std::string node;  // the class of the autograd node that saved it last; "" none, not known
+  std::string
+      place;  // the program's own line, "model.py:31"; of the forward pass where that is known
   uint64_t bytes = 0, count = 0;
 };
 

@@ -34,7 +34,8 @@ std::string LabelOf(const SiteGrowth& site, const std::vector<FrameText>& frames
   if (at_once && AnyFrame(frames, IsOptimizer))
     return absl::StrCat("optimizer state (step ", from, ")");
   // Stacks of PyTorch's own recorder begin with its frames, and blocks are never a profiler's.
-  if (site.key.heap <= kHostHeap && AnyFrame(frames, IsProfiler)) return "the profiler's own buffers";
+  if (site.key.heap <= kHostHeap && AnyFrame(frames, IsProfiler))
+    return "the profiler's own buffers";
   switch (verdict.growth) {
     case Growth::kWarming:
       return "cache that fills ever slower";

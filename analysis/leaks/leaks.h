@@ -28,15 +28,15 @@ enum class LeakTier : uint8_t { kPossible, kLikely, kLeak };
 std::string_view NameOf(LeakTier tier);  // "possible", "likely", "leak"
 
 enum class LeakKind : uint8_t {
-  kGraphKept,    // an autograd graph, with the activations that it holds
-  kTensorKept,   // tensors of one line
+  kGraphKept,       // an autograd graph, with the activations that it holds
+  kTensorKept,      // tensors of one line
   kOptimizerGrows,  // state that an optimizer makes again and again
-  kCatGrowth,    // one tensor that is made anew, bigger, every time
-  kDriver,       // memory of the driver, by other code than a framework's allocator
-  kPinnedHost,   // pinned host memory
-  kPoolRatchet,  // a pool that keeps what was outgrown
-  kAwaiting,     // freed blocks that a stream keeps for ever
-  kUntracked,    // the device's use grows and no allocation does
+  kCatGrowth,       // one tensor that is made anew, bigger, every time
+  kDriver,          // memory of the driver, by other code than a framework's allocator
+  kPinnedHost,      // pinned host memory
+  kPoolRatchet,     // a pool that keeps what was outgrown
+  kAwaiting,        // freed blocks that a stream keeps for ever
+  kUntracked,       // the device's use grows and no allocation does
 };
 // "graph_kept", "tensor_kept", "optimizer_grows", "cat_growth", "driver", "pinned_host", "pool_ratchet",
 // "awaiting_stream", "untracked".

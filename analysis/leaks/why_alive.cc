@@ -28,7 +28,8 @@ AliveBecause WithoutRole(const LeakSuspect& suspect, bool roles_are_known) {
 
 uint64_t SavedBytes(const std::vector<Alive>& all) {
   uint64_t bytes = 0;
-  for (const Alive& alive : all) bytes += alive.because.reason == AliveReason::kSaved ? alive.bytes : 0;
+  for (const Alive& alive : all)
+    bytes += alive.because.reason == AliveReason::kSaved ? alive.bytes : 0;
   return bytes;
 }
 

@@ -133,7 +133,8 @@ class Advisor {
       }
     }
     const uint64_t activations = LiveOf(Category::kActivations);
-    return activations - std::min(activations, largest);
+    // What has leaked is kept with checkpoints too.
+    return activations - std::min(activations, largest + leak_.bytes);
   }
 
   void Limit() {

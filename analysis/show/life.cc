@@ -267,7 +267,8 @@ class LifeTeller {
   }
 
   void AddAlive(RowId row, uint64_t size) {
-    if (!alive_by_) alive_by_.emplace(trace_, categories_, life_.peak_step, RolesAt::When::kNowOrNext);
+    if (!alive_by_)
+      alive_by_.emplace(trace_, categories_, life_.peak_step, RolesAt::When::kNowOrNext);
     alive_by_->AddTo(alive_, row, size);
   }
 

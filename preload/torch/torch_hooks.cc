@@ -271,15 +271,14 @@ void* EmptyStridedCuda::operator()(void* result, const int64_t* sizes, uint64_t 
 }
 
 void* EmptyCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions, int8_t dtype,
-                                uint64_t device, uint64_t format) const {
-  return TakeTensor(dtype, sizes, nullptr, dimensions, [&] {
-    return real()(result, sizes, dimensions, dtype, device, format);
-  });
+                              uint64_t device, uint64_t format) const {
+  return TakeTensor(dtype, sizes, nullptr, dimensions,
+                    [&] { return real()(result, sizes, dimensions, dtype, device, format); });
 }
 
 void* EmptyStridedCuda21::operator()(void* result, const int64_t* sizes, uint64_t dimensions,
-                                       const int64_t* strides, uint64_t stride_count, int8_t dtype,
-                                       uint64_t device) const {
+                                     const int64_t* strides, uint64_t stride_count, int8_t dtype,
+                                     uint64_t device) const {
   return TakeTensor(dtype, sizes, strides, dimensions, [&] {
     return real()(result, sizes, dimensions, strides, stride_count, dtype, device);
   });

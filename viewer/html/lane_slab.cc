@@ -30,9 +30,9 @@ using analysis::Trace;
 constexpr size_t kKindParts = 14;
 using Kind = std::array<uint64_t, kKindParts>;
 constexpr std::array<const char*, kKindParts> kKindColumns = {
-    "kind.size",       "kind.rounding", "kind.stack",  "kind.forward", "kind.free", "kind.category",
-    "kind.confidence", "kind.reason",   "kind.stream", "kind.thread",  "kind.pool", "kind.name",
-    "kind.tensor",     "kind.alive"};
+    "kind.size",     "kind.rounding",   "kind.stack",  "kind.forward", "kind.free",
+    "kind.category", "kind.confidence", "kind.reason", "kind.stream",  "kind.thread",
+    "kind.pool",     "kind.name",       "kind.tensor", "kind.alive"};
 
 using Codes = absl::flat_hash_map<uint64_t, uint64_t>;
 

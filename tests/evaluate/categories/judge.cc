@@ -69,7 +69,8 @@ bool HasBlocks(const Trace& trace) { return trace.heaps.size() > 2; }
 
 bool IsJudged(const Trace& trace, RowId row) {
   const uint32_t heap = trace.rows.heap[row];
-  return heap != kHostHeap && (heap == kDriverHeap) != HasBlocks(trace) && !trace.rows.IsRegion(row);
+  return heap != kHostHeap && (heap == kDriverHeap) != HasBlocks(trace) &&
+         !trace.rows.IsRegion(row);
 }
 
 // What the program says of a row when it has said nothing yet: a gradient on its way to its parameter.
@@ -98,7 +99,7 @@ Json Judge(const Trace& trace, const Categories& categories, const Moment& momen
     const std::string truth = TruthOf(moment, trace.rows.address[row], size);
     const auto later = becomes.find(row);
     const bool is_on_its_way = later != becomes.end() && later->second == NameOf(said);
-    const bool is_right = truth.empty()      ? MayBeUntold(said, moment) || is_on_its_way
+    const bool is_right = truth.empty()       ? MayBeUntold(said, moment) || is_on_its_way
                           : truth == "output" ? IsOfAPass(said)
                                               : truth == NameOf(said);
     bytes += size;
