@@ -436,15 +436,18 @@ TEST_F(CategoriesTest, OomInALaterStepGoesByWhatTheSameCodeDidBefore) {
   EXPECT_EQ(Of(kTemporary, 9), Category::kTemporaries);
 }
 
-TEST_F(CategoriesTest, InferenceHasParametersAndTemporaries) {
+TEST_F(CategoriesTest, InferenceHasParametersInputsAndTemporaries) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
   for (int i = 0; i < 3; ++i) {
+    if (i > 0) s_.Free(kBatch);
+    s_.Block(kBatch, kBatchBytes, s_.Batch());
     s_.Block(kTemporary, kOtherBytes, s_.InForward());
     s_.Free(kTemporary);
   }
   s_.Block(0x70000, kOtherBytes,
            s_.Stack({{"at::cat(int)"}, {"DynamicLayer.update", "/x/transformers/cache_utils.py"}}));
   EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kBatch, 1), Category::kInputs);
   EXPECT_EQ(Of(kTemporary, 1), Category::kTemporaries);
   EXPECT_EQ(Of(0x70000), Category::kKvCache);
 }

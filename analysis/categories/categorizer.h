@@ -83,11 +83,11 @@ class Categorizer {
   Decision ByRule(const Group& group);
   Decision ByRuleOf(const Group& group, const StackHints::Hint& hint) const;
   Decision OfDriver(const Group& group) const;
-  Decision ByLife(const Group& group) const;
+  Decision ByLife(const Group& group);
   Decision OfBackward(const Group& group) const;
   Decision OfForward(const Group& group) const;
   Decision OfLongForward(const Group& group) const;
-  Decision WithoutTraining(const Group& group) const;
+  Decision WithoutTraining(const Group& group);
   Decision OfOpen(const Group& group) const;
   Decision ByVotes(const Group& group) const;
   static bool HasVote(const Group& group) { return group.kind == Kind::kBlock && group.stack != 0; }

@@ -140,7 +140,7 @@ Categorizer::Decision Categorizer::OfDriver(const Group& group) const {
   return {Category::kOtherLibraries, Confidence::kHigh, reason, true};
 }
 
-Categorizer::Decision Categorizer::ByLife(const Group& group) const {
+Categorizer::Decision Categorizer::ByLife(const Group& group) {
   if (group.life.born == Born::kBackward) return OfBackward(group);
   if (group.life.born == Born::kOptimizer) {
     const bool told = IsOptimizers(group);
@@ -222,7 +222,7 @@ Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
   return OfLongForward(group);
 }
 
-Categorizer::Decision Categorizer::WithoutTraining(const Group& group) const {
+Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
   if (group.is_open() || group.life.life == Life::kLong) {
     if (group.life.born == Born::kForward) {
       return {Category::kActivations, Confidence::kLow,
@@ -230,6 +230,12 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) const {
     }
     return {Category::kUnknown, Confidence::kLow,
             "held, and no step of training was recorded that would tell what for", true};
+  }
+  // What the program copies to the device is a batch, whose life tells nothing without a loop.
+  const StackHints::Hint hint = hints_.Find(group.stack, Life::kSteps, Born::kForward);
+  if (hint.rule != nullptr && hint.rule->category == Category::kInputs) {
+    return {Category::kInputs, Confidence::kMedium,
+            absl::StrCat("copied to the device, freed again; ", hints_.FrameName(hint.frame)), true};
   }
   return {Category::kTemporaries, Confidence::kMedium, "freed again; no backward pass was recorded",
           true};
