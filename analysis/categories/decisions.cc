@@ -233,7 +233,11 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
   }
   // What the program copies to the device is a batch, whose life tells nothing without a loop.
   const StackHints::Hint hint = hints_.Find(group.stack, Life::kSteps, Born::kForward);
-  if (hint.rule != nullptr && hint.rule->category == Category::kInputs) {
+  // Buffers are copied with their module, and live as long as it.
+  const StackHints::Hint of_module = hints_.Find(group.stack, Life::kLong, Born::kForward);
+  const bool is_of_module =
+      of_module.rule != nullptr && of_module.rule->category == Category::kParameters;
+  if (hint.rule != nullptr && hint.rule->category == Category::kInputs && !is_of_module) {
     return {Category::kInputs, Confidence::kMedium,
             absl::StrCat("copied to the device, freed again; ", hints_.FrameName(hint.frame)), true};
   }
