@@ -4,13 +4,15 @@
 // their backward passes, an optimizer keeps its state in it, it is an input, or only the program holds
 // it: a variable, a list.
 //
-//   role changes of a row   saved by SoftmaxBackward0 of stack 12, saved by MulBackward0 of stack 14, released
+//   role changes of a row   saved by SoftmaxBackward0 (stack 12), saved by MulBackward0 (stack 14),
+//                           released
 //   RolesAt                 what holds after those up to a step
 //   AliveSums               rows of a list, added up by reason
 //
 // What has no role has a reason by its category: categories/alive_by_category.h.
 //
-// Thread safety: const methods from any thread, Sorted from one at a time. Cost: one walk over the role changes of a trace.
+// Thread safety: const methods from any thread, Sorted from one at a time.
+// Cost: one walk over the role changes of a trace.
 
 #ifndef GMT_ANALYSIS_ALIVE_H_
 #define GMT_ANALYSIS_ALIVE_H_
@@ -60,8 +62,8 @@ struct HeldRoles {
 
 class RolesAt {
  public:
-  // kNow: what holds after `step` steps. kNowOrNext: of what has no role then, the one that it gets next:
-  // memory is at its peak when its last piece is born, before that has a role.
+  // kNow: the roles after `step` steps. kNowOrNext: memory without a role then has the one that it gets
+  // next: a peak is reached when the last block is allocated, before that block has a role.
   enum class When { kNow, kNowOrNext };
   // `trace` must outlive it.
   RolesAt(const Trace& trace, Step step, When when = When::kNow);
@@ -92,9 +94,9 @@ struct Alive {
   struct Savers {
     std::string name;               // the class; "" not known
     uint32_t stack = 0;             // 0: not known
-    std::vector<FrameText> frames;  // of that stack, innermost first
+    std::vector<FrameText> frames;  // the frames of that stack, innermost first
     std::optional<FrameText> own;   // the program's own frame in it
-    uint64_t bytes = 0, count = 0;  // of the blocks that they saved; several may save the same
+    uint64_t bytes = 0, count = 0;  // the blocks that they saved, which other nodes may have saved too
   };
   std::vector<Savers> savers;  // kSaved: most bytes first, at most kMostSavers
   size_t more_savers = 0;      // beyond these
@@ -104,7 +106,6 @@ inline constexpr size_t kMostSavers = 8;
 class AliveSums {
  public:
   void Add(const HeldRoles& held, AliveBecause otherwise, uint64_t bytes);
-  bool empty() const { return sums_.empty(); }
   // Most bytes first.
   std::vector<Alive> Sorted(StackTexts& texts) const;
 

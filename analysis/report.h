@@ -50,8 +50,8 @@ enum class GroupBy {
   kLibrary,
   kCategory,
   kLayer,
-  kDtype,  // of the tensor that a block was taken for
-  kNode    // of the autograd graph, that saved it for its backward pass
+  kDtype,  // the type of the tensor that a block was allocated for
+  kNode    // the autograd node that saved it for its backward pass
 };
 
 // Rows are of lines of code: of a stack, or of the program's own frame in it.

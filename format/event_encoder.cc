@@ -111,6 +111,15 @@ void EventEncoder::AddAcquisition(const Event& event) {
   history_->Add(event);
 }
 
+// Of a column that a row shares with its acquisition: only what differs is written.
+#define GMT_ADD_UNLESS_SAME(name, bit)                       \
+  if (acquired != nullptr && acquired->name == event.name) { \
+    same |= bit;                                             \
+    columns.name.Add({});                                    \
+  } else {                                                   \
+    columns.name.Add(event.name);                            \
+  }
+
 void EventEncoder::AddReturn(const Event& event) {
   has_returns_ = true;
 #define GMT_ADD(name) return_.name.Add(event.name);
@@ -118,15 +127,8 @@ void EventEncoder::AddReturn(const Event& event) {
 #undef GMT_ADD
   const auto [distance, acquired] = history_->AcquisitionOf(event);
   uint32_t same = 0;
-#define GMT_ADD_UNLESS_SAME(name, bit)                       \
-  if (acquired != nullptr && acquired->name == event.name) { \
-    same |= bit;                                             \
-    return_.name.Add({});                                    \
-  } else {                                                   \
-    return_.name.Add(event.name);                            \
-  }
+  auto& columns = return_;
   GMT_RETURN_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
-#undef GMT_ADD_UNLESS_SAME
   return_.distance.Add(distance);
   return_.same.Add(same);
   const auto totals = totals_.Encode(event, acquired);
@@ -156,21 +158,16 @@ void EventEncoder::AddRole(const Event& event) {
 #undef GMT_ADD
   const auto [distance, acquired] = history_->AcquisitionOf(event);
   uint32_t same = 0;
-#define GMT_ADD_UNLESS_SAME(name, bit)                       \
-  if (acquired != nullptr && acquired->name == event.name) { \
-    same |= bit;                                             \
-    role_.name.Add({});                                      \
-  } else {                                                   \
-    role_.name.Add(event.name);                              \
-  }
+  auto& columns = role_;
   GMT_ROLE_SHARED_COLUMNS(GMT_ADD_UNLESS_SAME)
-#undef GMT_ADD_UNLESS_SAME
   role_.same.Add(same);
   const uint64_t row = acquired != nullptr ? history_->rows() - distance : previous_role_row_;
   role_.row.Add(static_cast<int64_t>(row - previous_role_row_));
   previous_role_row_ = row;
   role_.name.Add(nodes_.Encode(event.forward_stack, event.name));
 }
+
+#undef GMT_ADD_UNLESS_SAME
 
 gmt::Events& EventEncoder::Finish(int64_t base_t_ns) {
   if (columns_.t_ns_size() > 0) columns_.set_t_ns(0, SubtractWrapping(begin_t_ns_, base_t_ns));

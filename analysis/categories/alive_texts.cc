@@ -1,7 +1,6 @@
 #include "analysis/categories/alive_texts.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"

@@ -231,7 +231,7 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
     return {Category::kUnknown, Confidence::kLow,
             "held, and no step of training was recorded that would tell what for", true};
   }
-  // What the program copies to the device is a batch, whose life tells nothing without a loop.
+  // A copy to the device is a batch. Without a training loop its lifetime does not show that.
   const StackHints::Hint hint = hints_.Find(group.stack, Life::kSteps, Born::kForward);
   // Buffers are copied with their module, and live as long as it.
   const StackHints::Hint of_module = hints_.Find(group.stack, Life::kLong, Born::kForward);

@@ -219,9 +219,8 @@ class FactsFinder {
       }
     }
     const uint64_t all = mixed.half_bytes + mixed.float_bytes;
-    if (std::min(mixed.half_bytes, mixed.float_bytes) < all / 100 * kMixedPercent || all == 0)
-      return;
-    if (mixed.float_bytes == 0) return;
+    const uint64_t lesser = std::min(mixed.half_bytes, mixed.float_bytes);
+    if (lesser == 0 || lesser < all / 100 * kMixedPercent) return;
     mixed.largest = Largest(full);
     facts_.mixed = std::move(mixed);
   }

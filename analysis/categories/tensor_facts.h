@@ -43,11 +43,11 @@ struct ShapedMemory {
 struct BatchFacts {
   std::string input_dtype, input_shape;
   uint64_t samples = 0;
-  uint64_t tokens = 0;       // of a sample, as the model is given them; 0: inputs have no sequence
+  uint64_t tokens = 0;       // per sample, as the model receives them; 0: inputs have no sequence
   uint64_t batch_bytes = 0;  // activations and temporaries that have the batch in their shapes
   uint64_t bytes_per_sample() const { return batch_bytes / samples; }
   uint64_t bytes_per_token() const { return tokens == 0 ? 0 : bytes_per_sample() / tokens; }
-  // Of batch_bytes: that have the sequence twice in their shapes.
+  // The part of batch_bytes whose shapes have the sequence length twice.
   uint64_t square_bytes = 0;
   bool certain = true;
   std::vector<ShapedMemory> square;  // most bytes first
@@ -55,7 +55,7 @@ struct BatchFacts {
 
 // Parameters in half precision, and float32 tensors of the same shapes beside Adam's two states.
 struct MasterWeights {
-  std::string dtype;  // of the parameters
+  std::string dtype;  // the parameters' type
   uint64_t parameter_bytes = 0, master_bytes = 0;
 };
 

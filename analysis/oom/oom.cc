@@ -149,7 +149,7 @@ class OomExplainer {
     absl::flat_hash_map<uint64_t, size_t> index;
     const Rows& rows = trace_.rows;
     const AliveByCategory alive(trace_, categories_, failed.step);
-    std::vector<AliveSums> sums;  // of holders
+    std::vector<AliveSums> sums;  // one for each holder
     for (const OwnBytes& own : OwnBytesAfter(trace_, failed.step)) {
       const bool is_cache = (rows.flags[own.row] & kRowHoldsBlocks) != 0;
       if (rows.device[own.row] != report_.device || own.bytes == 0 || is_cache) continue;
@@ -234,7 +234,7 @@ class OomExplainer {
   const Categories& categories_;
   const LeakReport& leaks_;
   OomReport report_;
-  uint64_t leaf_bytes_ = 0;  // of parameters that an autograd graph has led to
+  uint64_t leaf_bytes_ = 0;  // parameters that an autograd graph has led to
 };
 
 }  // namespace
