@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-// In a real browser, on the built page: one at a time.
+// In a real browser, on the built page: one at a time. A single wait of a test gives up sooner than the test (HANG_MS in
+// e2e/live.ts and e2e/page.ts), so that it can say what it waited for.
+const TEST_MS = 300_000;
+
 export default defineConfig({
-  test: { include: ['e2e/**/*_test.ts'], globalSetup: 'e2e/global_setup.ts', fileParallelism: false, testTimeout: 120_000, hookTimeout: 120_000 },
+  test: { include: ['e2e/**/*_test.ts'], globalSetup: 'e2e/global_setup.ts', fileParallelism: false, testTimeout: TEST_MS, hookTimeout: TEST_MS },
 });

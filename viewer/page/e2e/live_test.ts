@@ -14,6 +14,31 @@ const MIB = 2 ** 20;
 const reason = noBrowser !== '' ? noBrowser : noDoor('view') !== '' ? noDoor('view') : noLive;
 if (reason !== '') console.log(reason);
 
+/** What the page shows and where, for the message of a wait that failed. */
+async function situation(test: TestPage): Promise<string> {
+  return test.page.evaluate(() => {
+    const { meta, progress, selection, following, view } = window.gmtTest?.state() ?? {};
+    const lanes = meta?.files[0]?.lanes.map((lane) => `${lane.heap} ${lane.end_bytes}`);
+    const live = progress?.files[0]?.live;
+    const known = { lanes, meta: meta?.files[0]?.live, state: live?.state, generation: live?.generation, selection, following, view };
+    return `${location.hash} ${JSON.stringify(known)}\n${document.querySelector('main')?.innerText ?? ''}`;
+  });
+}
+
+/** A wait that says what it waited for if that does not come. */
+async function waited(test: TestPage, what: string, wait: Promise<unknown>): Promise<void> {
+  try {
+    await wait;
+  } catch (error) {
+    throw new Error(`waited for ${what}: ${String(error)}\n${await situation(test)}`, { cause: error });
+  }
+}
+
+function until<Wanted>(test: TestPage, what: string, condition: (wanted: Wanted) => boolean, wanted: Wanted): Promise<void> {
+  const options = { timeout: HANG_MS, polling: 10 };
+  return waited(test, what, test.page.waitForFunction(condition as (wanted: unknown) => boolean, wanted, options));
+}
+
 describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
   let browser: Browser;
   let folder: string;
@@ -51,9 +76,15 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
       const state = window.gmtTest!.state();
       return state.meta?.files[0]?.lanes[0]?.end_bytes ?? 0;
     });
-  const untilHeld = (test: TestPage, bytes: number): Promise<unknown> =>
-    test.page.waitForFunction((wanted) => window.gmtTest?.state().meta?.files[0]?.lanes[0]?.end_bytes === wanted, bytes, { timeout: HANG_MS, polling: 10 });
-  const untilText = (test: TestPage, text: string | RegExp): Promise<void> => test.page.getByText(text).first().waitFor({ timeout: HANG_MS });
+  const untilHeld = (test: TestPage, bytes: number): Promise<void> =>
+    until(test, `${bytes} bytes held`, (wanted) => window.gmtTest?.state().meta?.files[0]?.lanes[0]?.end_bytes === wanted, bytes);
+  const untilFollowing = (test: TestPage): Promise<void> => until(test, 'following', () => window.gmtTest?.state().following === true, null);
+  const untilAddress = (test: TestPage, part: string): Promise<void> =>
+    until(test, `an address with ${part}`, (wanted) => location.hash.includes(wanted), part);
+  const untilSelected = (test: TestPage): Promise<void> =>
+    until(test, 'a selected block', () => window.gmtTest?.state().selection.kind === 'block', null);
+  const untilText = (test: TestPage, text: string | RegExp): Promise<void> =>
+    waited(test, String(text), test.page.getByText(text).first().waitFor({ timeout: HANG_MS }));
 
   it('shows nothing yet, then each allocation as it comes, and says how late', async () => {
     const { test } = await look();
@@ -71,7 +102,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     console.log(`live: an allocation is on the page after ${late[5]!.toFixed(0)} ms (median), ${late[9]!.toFixed(0)} ms at most`);
     await untilText(test, /55\.0 MiB in 10 blocks now/);
     // It is drawn, and not only known.
-    await test.page.waitForFunction(() => /10 blocks drawn alone/.test(document.querySelector('.readout')?.textContent ?? ''), undefined, { timeout: HANG_MS });
+    await until(test, '10 blocks drawn alone', () => /10 blocks drawn alone/.test(document.querySelector('.readout')?.textContent ?? ''), null);
     expect(test.errors).toEqual([]);
     expect(test.strayRequests).toEqual([]);
   });
@@ -80,7 +111,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     const { test } = await look();
     await program.take(MIB);
     await untilHeld(test, MIB);
-    await test.page.waitForFunction(() => window.gmtTest!.state().following, undefined, { timeout: HANG_MS });
+    await untilFollowing(test);
     const end = (): Promise<readonly [number, number]> =>
       test.page.evaluate(() => {
         const { range, meta } = window.gmtTest!.state();
@@ -134,7 +165,7 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     await program.take(5 * MIB);
     await untilHeld(test, 8 * MIB);
     await test.page.evaluate(() => (location.hash = '#v=1&sel=block-0&at=1&min=1000'));
-    await test.page.waitForFunction(() => window.gmtTest!.state().selection.kind === 'block', undefined, { timeout: HANG_MS });
+    await untilSelected(test);
     const { selection, cursor, filter } = await test.state();
     expect([cursor, filter.min_size]).toEqual([1, 1000]);
     for (let i = 0; i < 5; ++i) {
@@ -151,10 +182,11 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     const { test } = await look();
     for (let i = 1; i <= 4; ++i) await program.take(i * MIB);
     await untilHeld(test, 10 * MIB);
-    await test.page.waitForFunction(() => window.gmtTest!.state().following && location.hash.includes('follow=1'), undefined, { timeout: HANG_MS });
+    await untilFollowing(test);
+    await untilAddress(test, 'follow=1');
     await test.press('w', 'w', 'a');
     await test.page.evaluate(() => (location.hash = `${location.hash}&sel=block-1`));
-    await test.page.waitForFunction(() => window.gmtTest!.state().selection.kind === 'block', undefined, { timeout: HANG_MS });
+    await untilSelected(test);
     const before = await test.state();
     expect(before.following).toBe(false);
     await test.page.reload();
@@ -162,9 +194,9 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     const after = await test.state();
     expect([after.following, after.axis, after.range, after.selection]).toEqual([false, before.axis, before.range, before.selection]);
     await test.page.keyboard.press('e');
-    await test.page.waitForFunction(() => location.hash.includes('follow=1'), undefined, { timeout: HANG_MS });
+    await untilAddress(test, 'follow=1');
     await test.page.reload();
-    await test.page.waitForFunction(() => window.gmtTest?.state().following, undefined, { timeout: HANG_MS });
+    await untilFollowing(test);
     expect(test.errors).toEqual([]);
   });
 
@@ -172,17 +204,16 @@ describe.skipIf(reason !== '')('gpumemtrace view --live', () => {
     const { test } = await look();
     const first = await program.take(2 * MIB);
     await untilHeld(test, 2 * MIB);
-    await test.page.waitForFunction(() => window.gmtTest!.state().following, undefined, { timeout: HANG_MS });
+    await untilFollowing(test);
     await test.show('Table');
-    const untilRow = (text: RegExp): Promise<void> => test.page.getByRole('row').getByText(text).first().waitFor({ timeout: HANG_MS });
+    const untilRow = (text: RegExp): Promise<void> =>
+      waited(test, `a row with ${String(text)}`, test.page.getByRole('row').getByText(text).first().waitFor({ timeout: HANG_MS }));
     await untilRow(/2\.00 MiB/);
     await program.take(4 * MIB);
     await untilRow(/6\.00 MiB/);
     await test.page.goBack();
-    await test.page.waitForFunction(() => {
-      const state = window.gmtTest!.state();
-      return state.view === 'timeline' && state.following;
-    }, undefined, { timeout: HANG_MS });
+    await until(test, 'the timeline', () => window.gmtTest?.state().view === 'timeline', null);
+    await untilFollowing(test);
     await test.show('Table');
     await program.give(first);
     await program.leave(0);

@@ -25,7 +25,7 @@ export class Page {
   private linked: Partial<State> = {};
   private place: Place | null = null; // of what is linked
   private writing: { readonly timer: ReturnType<typeof setTimeout>; readonly end: () => void } | null = null;
-  private written = '';
+  private written = location.hash; // the address that the state agrees with
   private readonly meta = new Again(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -99,18 +99,23 @@ export class Page {
     else this.writing ??= { timer: setTimeout(() => this.writeAddress(false), WRITE_URL_MS), end: activity.begin() };
   }
 
-  // Another view is a step back of the browser; everything else changes the entry that is there.
+  // Another view is a step back of the browser; everything else changes the entry that is there. An address that was
+  // entered since is followed and not replaced: its event may come after a timer that was due before it.
   private writeAddress(isStep: boolean): void {
     if (this.writing !== null) {
       clearTimeout(this.writing.timer);
       this.writing.end();
       this.writing = null;
     }
+    if (location.hash !== this.written) {
+      this.followAddress();
+      return;
+    }
     const address = writeUrl(linkedPart(this.store.get(), this.navigator.isWhole()));
     if (address === this.written) return;
-    this.written = address;
     if (isStep) history.pushState(null, '', address);
     else history.replaceState(null, '', address);
+    this.written = location.hash; // as it was if the browser has had too many of them
   }
 
   private followAddress(): void {
