@@ -34,6 +34,8 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
+constexpr std::chrono::milliseconds kShortSilence(1000);  // for clients that are to be dropped
+
 class ServerTest : public testing::Test {
  protected:
   ServerTest() {
@@ -50,13 +52,14 @@ class ServerTest : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  void StartServer() {
+  // `silence`: a busy machine may keep the server itself from writing for a short one.
+  void StartServer(std::chrono::milliseconds silence = std::chrono::milliseconds(kHangMs)) {
     server_.reset();
     ServerOptions options;
     options.session = session_;
     options.hello.set_version(kVersion);
     options.hello.set_pid(42);
-    options.silence = std::chrono::milliseconds(200);
+    options.silence = silence;
     auto server = Server::Start(options, &desk_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -327,7 +330,7 @@ TEST_F(ServerTest, FolderMayLieDeeperThanASocketsAddressIsLong) {
 // ---- Hostile clients ----------------------------------------------------------------------------
 
 TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
-  ForEachSeed({1}, [&](uint32_t seed) {
+  ForEachSeed({1, 688088039}, [&](uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<std::unique_ptr<RawClient>> crowd;
     for (int i = 0; i < 300; ++i) {
@@ -360,6 +363,7 @@ TEST_F(ServerTest, GarbageHalfMessagesAndHundredsOfConnectionsHoldNobodyUp) {
 }
 
 TEST_F(ServerTest, ClientThatNeverReadsIsDropped) {
+  StartServer(kShortSilence);
   heap_name_size_ = 4000;
   RawClient deaf(session_);
   for (int i = 0; i < 2000; ++i) deaf.Send(Bytes(StatusRequest()));
@@ -414,6 +418,7 @@ TEST_F(ServerTest, OfManyQuestionsAtOnceSixtyFourWaitAndTheOthersAreToldSo) {
 
 // How much the server takes in, not how fast: it is shown out with what it was not let ask.
 TEST_F(ServerTest, FloodOfQuestionsWhoseAnswersNobodyReadsIsNotTakenIn) {
+  StartServer(kShortSilence);
   silent_ = true;
   RawClient deaf(session_);
   std::string many;
