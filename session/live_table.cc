@@ -25,7 +25,7 @@ uint32_t LiveTable::Backed() const {
   return backed < further_ ? backed : further_;
 }
 
-LiveTable::Place LiveTable::Locate(uint64_t key) const {
+inline LiveTable::Place LiveTable::Locate(uint64_t key) const {
   const uint64_t index = levels_[0].Locate(key);
   if (__builtin_expect(index == LiveLevel::kFurther, 0)) return LocateFurther(key);
   return {index == LiveLevel::kNowhere ? nullptr : levels_, index};

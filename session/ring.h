@@ -74,6 +74,7 @@ class RingWriter {
     if (!reservation.claimed) return GiveUp(reservation.ticket);
     Slot& slot = slots_[reservation.ticket & mask_];
     // Release stores keep the busy mark visible before any word of the payload, without a fence.
+#pragma GCC unroll 7
     for (size_t i = 0; i < words.size(); ++i)
       slot.words[i].store(words[i], std::memory_order_release);
     slot.commit.store(reservation.ticket + 1, std::memory_order_release);

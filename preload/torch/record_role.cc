@@ -15,9 +15,8 @@ Space SpaceOf(const Process& p) {
   return p.torch.has_blocks.load(std::memory_order_relaxed) ? Space::kBlock : Space::kDevice;
 }
 
-void RecordRole(Process* p, Space space, uint64_t address,
-                const session::LiveTable::Roles& roles, uint32_t stack = 0,
-                uint32_t node_class = 0) {
+void RecordRole(Process* p, Space space, uint64_t address, const session::LiveTable::Roles& roles,
+                uint64_t time_ns, uint32_t stack = 0, uint32_t node_class = 0) {
   session::Record r;
   r.kind = Kind::kRole;
   r.space = space;
@@ -28,32 +27,44 @@ void RecordRole(Process* p, Space space, uint64_t address,
   r.size = roles.after;
   r.stack = stack;
   r.stream = node_class;
-  r.time_ns = NowNs();
-  CommitAlone(p, r);
+  r.time_ns = time_ns;
+  p->ring.Commit(p->ring.Reserve(), session::Pack(r));
 }
 
 void RecordGradient(Process* p, uint64_t address) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
   if (!p->live.AddRole(space, address, session::kGradient, &roles)) return;
-  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+  if (roles.after != roles.before) RecordRole(p, space, address, roles, NowNs());
 }
 
-// One more node saves it. `node`: nullptr if its class is not known. False if it is a parameter, or not
-// live.
-bool AddSaver(Process* p, uint64_t address, const void* node, uint32_t stack) {
+// What is the same for all that a node saves at one time. `node`: nullptr if its class is not known.
+struct Save {
+  const void* node;
+  uint32_t stack;
+  // Of the first that is recorded.
+  uint32_t node_class = 0;
+  uint64_t time_ns = 0;
+};
+
+// One more node saves it. False if it is a parameter, or not live.
+bool AddSaver(Process* p, uint64_t address, Save* save) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
   if (!p->live.AddSaver(space, address, &roles)) return false;
   if ((roles.after & session::kParameter) != 0) return false;
-  const uint32_t node_class = node == nullptr ? 0 : p->torch.node_classes.NameOf(node, p->map.texts());
-  RecordRole(p, space, address, roles, stack, node_class);
+  if (save->time_ns == 0) {
+    if (save->node != nullptr)
+      save->node_class = p->torch.node_classes.NameOf(save->node, p->map.texts());
+    save->time_ns = NowNs();
+  }
+  RecordRole(p, space, address, roles, save->time_ns, save->stack, save->node_class);
   return true;
 }
 
 void RecordSaves(Process* p, TorchThread* t, const void* node) {
-  const uint32_t stack = t->node_stack.Of(p->identity);
-  for (uint32_t i = 0; i < t->save_count; ++i) AddSaver(p, t->saves[i], node, stack);
+  Save save = {node, t->node_stack.Of(p->identity)};
+  for (uint32_t i = 0; i < t->save_count; ++i) AddSaver(p, t->saves[i], &save);
   t->save_count = 0;
 }
 
@@ -67,11 +78,13 @@ bool ForgetSave(TorchThread* t, uint64_t address) {
   return false;
 }
 
-void DropSaver(Process* p, uint64_t address) {
+// `now`: the clock.
+template <typename Now>
+void DropSaver(Process* p, uint64_t address, Now now) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
   if (!p->live.DropSaver(space, address, &roles)) return;
-  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+  if (roles.after != roles.before) RecordRole(p, space, address, roles, now());
 }
 
 void AddParameter(Process* p, const void* tensor, uint32_t more) {
@@ -80,7 +93,7 @@ void AddParameter(Process* p, const void* tensor, uint32_t more) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
   if (!p->live.AddParameter(space, address, more, &roles)) return;
-  if (roles.after != roles.before) RecordRole(p, space, address, roles);
+  if (roles.after != roles.before) RecordRole(p, space, address, roles, NowNs());
 }
 
 }  // namespace
@@ -104,8 +117,8 @@ void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* sav
   }
   // An output: nodes that were made while it was computed are not this one.
   const uint32_t own = t->node == nullptr ? 0 : p->torch.forward.StackOf(t->node);
-  const uint32_t stack = own != 0 ? own : t->node_stack.Of(p->identity);
-  if (AddSaver(p, address, t->node, stack) && by_python) p->torch.node_saves.Add(t->node, address);
+  Save save = {t->node, own != 0 ? own : t->node_stack.Of(p->identity)};
+  if (AddSaver(p, address, &save) && by_python) p->torch.node_saves.Add(t->node, address);
 }
 
 uint64_t SavedMemory(const Process& p, const void* saved) {
@@ -113,11 +126,12 @@ uint64_t SavedMemory(const Process& p, const void* saved) {
 }
 
 void RecordReleased(Process* p, TorchThread* t, uint64_t address) {
-  if (!ForgetSave(t, address) && t->freed_block != address) DropSaver(p, address);
+  if (!ForgetSave(t, address) && t->freed_block != address)
+    DropSaver(p, address, [t] { return t->releases.Now(); });
 }
 
 void RecordNodeReleased(Process* p, const void* node) {
-  p->torch.node_saves.Take(node, [p](uint64_t address) { DropSaver(p, address); });
+  p->torch.node_saves.Take(node, [p](uint64_t address) { DropSaver(p, address, NowNs); });
 }
 
 void ExpectGradientAt(TorchThread* t, uint64_t address) {

@@ -2,16 +2,12 @@
 
 #include <limits.h>
 
-#include <atomic>
-
 #include "preload/loader.h"
 #include "preload/own_image.h"
 #include "preload/record_event.h"
 
 namespace gmt::preload {
 namespace {
-
-constexpr int kFunctions = static_cast<int>(TorchFunction::kCount);
 
 constexpr const char* kNames[] = {
 #define GMT_TORCH(name, mangled, result, parameters, arguments) mangled,
@@ -20,9 +16,7 @@ constexpr const char* kNames[] = {
     "_ZNK3c104cuda10CUDAStream6streamEv",
     "_ZN2at14RecordFunction15currentThreadIdEv",
 };
-static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFunctions);
-
-constinit std::atomic<void*> found[kFunctions];
+static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<int>(TorchFunction::kCount));
 
 // In the library of that path, which is loaded, or what it was linked with.
 void* FindFrom(const char* path, const char* name) {
@@ -33,8 +27,15 @@ void* FindFrom(const char* path, const char* name) {
   return InOwnImage(function) ? nullptr : function;
 }
 
-[[gnu::noinline, gnu::cold]] void* Search(const char* name, const void* caller) {
+}  // namespace
+
+namespace internal_torch_function {
+
+constinit std::atomic<void*> found[static_cast<int>(TorchFunction::kCount)];
+
+[[gnu::noinline, gnu::cold]] void* Search(TorchFunction wanted, const void* caller) {
   const KeepErrno keep;
+  const char* const name = kNames[static_cast<int>(wanted)];
   void* function = nullptr;
   Dl_info info;
   if (dladdr(caller, &info) != 0 && info.dli_fname != nullptr)
@@ -43,19 +44,9 @@ void* FindFrom(const char* path, const char* name) {
   if (function == nullptr && FindDefiner(name, definer, sizeof(definer)))
     function = FindFrom(definer, name);
   dlerror();  // of a search that failed on its way
+  found[static_cast<int>(wanted)].store(function, std::memory_order_release);
   return function;
 }
 
-}  // namespace
-
-void* FindTorchFunction(TorchFunction function, const void* caller) {
-  std::atomic<void*>& place = found[static_cast<int>(function)];
-  void* real = place.load(std::memory_order_acquire);
-  if (real == nullptr) [[unlikely]] {
-    real = Search(kNames[static_cast<int>(function)], caller);
-    place.store(real, std::memory_order_release);
-  }
-  return real;
-}
-
+}  // namespace internal_torch_function
 }  // namespace gmt::preload

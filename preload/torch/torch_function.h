@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include <atomic>
+
 namespace gmt::preload {
 
 enum class TorchFunction {
@@ -23,13 +25,20 @@ enum class TorchFunction {
   kCount,
 };
 
+namespace internal_torch_function {
+extern constinit std::atomic<void*> found[static_cast<int>(TorchFunction::kCount)];
+void* Search(TorchFunction function, const void* caller);
+}  // namespace internal_torch_function
+
 // `caller`: an address in a library of PyTorch that was linked with the function. nullptr: nothing
 // of that name is there but our own.
-void* FindTorchFunction(TorchFunction function, const void* caller);
-
 template <typename Function>
 Function RealTorchFunction(TorchFunction function, const void* caller) {
-  return reinterpret_cast<Function>(FindTorchFunction(function, caller));
+  void* real =
+      internal_torch_function::found[static_cast<int>(function)].load(std::memory_order_acquire);
+  if (real == nullptr) [[unlikely]]
+    real = internal_torch_function::Search(function, caller);
+  return reinterpret_cast<Function>(real);
 }
 
 }  // namespace gmt::preload

@@ -23,13 +23,15 @@ Writing IfRecordingBlocks() {
   return Writing(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
 }
 
-Process* IfRolesAreWanted(Process* p) {
+[[gnu::always_inline]] inline Process* IfRolesAreWanted(Process* p) {
   const bool wanted = p != nullptr && p->options.roles && p->Records(session::Memory::kBlock);
   return wanted ? p : nullptr;
 }
 
 // The same for what is known of PyTorch's tensors.
-Writing IfRecordingRoles() { return Writing(IfRolesAreWanted(Process::IfRecording())); }
+[[gnu::always_inline]] inline Writing IfRecordingRoles() {
+  return Writing(IfRolesAreWanted(Process::IfRecording()));
+}
 
 // std::vector<at::Tensor>, which is given back as it was made.
 struct VariableList {
@@ -126,6 +128,7 @@ void EndNode(Scope* scope) {
   if (p == nullptr) return;
   if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) {
     t->accumulating = nullptr;
+    t->releases.End();
     RecordGradients(p, t);
   }
   if (p->torch.keeping_graphs.load(std::memory_order_relaxed) == 0)
@@ -147,6 +150,7 @@ void EvaluateFunction::operator()(void* engine, void* graph_task, void* node, vo
     const Writing p = IfRecordingBlocks();
     if (p == nullptr) return real()(engine, graph_task, node, inputs, ready_queue);
     if (p->WantsStacks() && p->torch.forward.Learn(node)) TellWhatWasLearnt(p);
+    if (TorchThread* t = p->torch.threads.IfThere(); t != nullptr) t->releases.Begin();
   }
   EvaluateInScope(real(), engine, graph_task, node, inputs, ready_queue);
 }
@@ -298,11 +302,12 @@ void SetData::operator()(const void* self, const void* tensor) const {
 void SaveVariable::operator()(void* self, const void* tensor, bool is_output,
                               bool is_inplace_on_view) const {
   const void* const saved = TensorImplOf(tensor);
-  real()(self, tensor, is_output, is_inplace_on_view);
+  const RealSaveVariable next = real();
+  next(self, tensor, is_output, is_inplace_on_view);
   const Writing p = IfRecordingRoles();
   TorchThread* t = p == nullptr ? nullptr : p->torch.threads.Here();
   if (t == nullptr) return;
-  p->torch.autograd.LearnFrom(reinterpret_cast<const void*>(real()));
+  p->torch.autograd.LearnFrom(reinterpret_cast<const void*>(next));
   RecordSaved(p, t, saved, self, !p->torch.autograd.Contains(caller));
 }
 
@@ -318,15 +323,22 @@ void ReleaseVariable::operator()(void* self) const {
   if (const Writing p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
 }
 
-void DeleteNode::operator()(void* node) const {
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordNodeReleased(p, node);
-  real()(node);
+// A node ends, and what it saved before it.
+template <typename End>
+void EndNodeWith(End end, void* node) {
+  TorchThread* t = nullptr;
+  if (const Writing p = IfRecordingRoles(); p != nullptr) {
+    RecordNodeReleased(p, node);
+    t = p->torch.threads.IfThere();
+  }
+  if (t != nullptr) t->releases.Begin();
+  end(node);
+  if (t != nullptr) t->releases.End();
 }
 
-void ReleaseNode::operator()(void* node) const {
-  if (const Writing p = IfRecordingRoles(); p != nullptr) RecordNodeReleased(p, node);
-  real()(node);
-}
+void DeleteNode::operator()(void* node) const { EndNodeWith(real(), node); }
+
+void ReleaseNode::operator()(void* node) const { EndNodeWith(real(), node); }
 
 void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
   if (const Writing p = IfRecordingRoles(); p != nullptr) {

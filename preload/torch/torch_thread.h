@@ -13,9 +13,29 @@
 
 #include <atomic>
 
+#include "preload/clock.h"
 #include "preload/thread_state.h"
 
 namespace gmt::preload {
+
+// The time at which a node releases what it saved. It releases all of it at once, when it has been
+// evaluated or ends, so the clock is read once for each node. Outside of Begin() and End() it is read
+// each time.
+class ReleaseTime {
+ public:
+  void Begin() { time_ns_ = kOpen; }
+  void End() { time_ns_ = kClosed; }
+  uint64_t Now() {
+    if (time_ns_ > kOpen) return time_ns_;
+    const uint64_t now = NowNs();
+    if (time_ns_ == kOpen) time_ns_ = now;
+    return now;
+  }
+
+ private:
+  static constexpr uint64_t kClosed = 0, kOpen = 1;
+  uint64_t time_ns_;
+};
 
 struct TorchThread {
   std::atomic<uint64_t> owner;  // address of its thread_state; 0: nobody's
@@ -28,6 +48,7 @@ struct TorchThread {
   const void* node;       // the same; nullptr until it has an output
   // What it has saved until then, by the address of the memory: it has no class yet.
   uint64_t saves[8];
+  ReleaseTime releases;
   const void* accumulating;  // the node whose AccumulateGrad::apply runs; nullptr: none
   uint64_t gradients[4];     // blocks that may become gradients in the node being evaluated
 };

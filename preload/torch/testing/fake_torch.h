@@ -105,6 +105,7 @@ struct Node {
   int64_t backward_bytes = 0;  // that its backward pass allocates
   bool throws = false;
   struct SavedVariable* saved = nullptr;         // that it lets go of
+  int saved_count = 0;
   struct AccumulateGrad* accumulates = nullptr;  // itself, if it is one
 };
 
@@ -120,6 +121,8 @@ struct AccumulateGrad : Node {
   explicit AccumulateGrad(at::Tensor leaf);
   std::vector<at::Tensor> apply(std::vector<at::Tensor>&& gradients);
 };
+
+void deleteNode(Node* node);
 
 namespace impl {
 void set_gradient_edge(const at::Tensor& tensor, Edge edge);
@@ -156,6 +159,9 @@ void FakeRange(int8_t scope);
 // A parameter of 512 bytes and batches of 1,024; `steps` of a training loop that multiplies the two.
 // Gradients are kept from step to step.
 void FakeTrain(int steps);
+// Nodes of a graph that each save so many tensors, at most two, and end without a backward pass; what
+// they saved is released with them or, as if the graph were kept, not at all.
+void FakeSave(int nodes, int tensors, bool released);
 }
 
 #endif  // GMT_PRELOAD_TORCH_TESTING_FAKE_TORCH_H_

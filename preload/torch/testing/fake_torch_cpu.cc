@@ -28,6 +28,10 @@ void Free(const at::Tensor& tensor) {
            0);
 }
 
+void Release(Node* node) {
+  for (int i = 0; i < node->saved_count; ++i) node->saved[i].reset_data();
+}
+
 bool NodesAreShort() { return std::getenv("FAKE_TORCH_NODES_ARE_SHORT") != nullptr; }
 
 }  // namespace
@@ -59,6 +63,7 @@ torch::autograd::SavedVariable::SavedVariable(const at::Tensor& tensor, bool, bo
     : data(tensor) {}
 void torch::autograd::SavedVariable::reset_data() { data.implementation = nullptr; }
 void torch::autograd::impl::set_gradient_edge(const at::Tensor&, Edge) {}
+void torch::autograd::deleteNode(Node* node) { Release(node); }
 
 // A leaf's gradient is what comes first; what comes later is added to it.
 at::Tensor gradient_of_leaf;
@@ -74,7 +79,7 @@ std::vector<at::Tensor> torch::autograd::AccumulateGrad::apply(
 
 void torch::autograd::Engine::evaluate_function(std::shared_ptr<GraphTask>&, Node* node,
                                                 InputBuffer&, const std::shared_ptr<ReadyQueue>&) {
-  if (node->saved != nullptr) node->saved->reset_data();
+  Release(node);
   if (node->accumulates != nullptr) {
     const at::Tensor gradient = Make({8, 16});
     node->accumulates->apply({gradient});
@@ -140,6 +145,7 @@ void FakeTrain(int steps) {
     Node node;
     node.vtable = const_cast<uint64_t*>(fake_vtable + 2);
     node.saved = &kept_batch;
+    node.saved_count = 1;
     node.backward_bytes = 512;
     torch::autograd::Edge edge;
     edge.function = &node;
@@ -147,6 +153,26 @@ void FakeTrain(int steps) {
     torch::autograd::Edge last;
     last.function = &leaf;
     torch::autograd::Engine().execute({edge, last}, {}, false, false, true, {});
+  }
+}
+
+void FakeSave(int nodes, int tensors, bool released) {
+  static const at::Tensor released_ones[] = {Make({256}), Make({256})};
+  static const at::Tensor kept_ones[] = {Make({256}), Make({256})};
+  const at::Tensor* factors = released ? released_ones : kept_ones;
+  for (int i = 0; i < nodes; ++i) {
+    at::sequence_number::get_and_increment();
+    torch::autograd::SavedVariable saved[2];
+    for (int k = 0; k < tensors; ++k)
+      saved[k] = torch::autograd::SavedVariable(factors[k], false, false);
+    Node node;
+    node.vtable = const_cast<uint64_t*>(fake_vtable + 2);
+    node.saved = saved;
+    node.saved_count = released ? tensors : 0;
+    torch::autograd::Edge edge;
+    edge.function = &node;
+    torch::autograd::impl::set_gradient_edge(factors[0], edge);
+    torch::autograd::deleteNode(&node);
   }
 }
 
