@@ -29,10 +29,14 @@ absl::StatusOr<Instant> ResolveSnapshot(const std::string& name, const Trace& tr
                                  : absl::StrCat("there is: ", absl::StrJoin(names, ", "))));
 }
 
-Instant PeakOn(const Examination& examination, int32_t device) {
+Instant PeakOn(const Examination& examination, int32_t device, PeakOf peak) {
   const auto& devices = examination.replay().devices();
   const auto found = devices.find(device);
-  const Step step = found == devices.end() ? 0 : found->second.bytes.peak_step;
+  Step step = 0;
+  if (found != devices.end()) {
+    const DeviceTotals& totals = found->second;
+    step = peak == PeakOf::kHeld ? totals.bytes.peak_step : totals.allocated.peak_step;
+  }
   return {step, examination.trace().TimeOf(step), "peak"};
 }
 
@@ -108,11 +112,12 @@ absl::StatusOr<At> ParseAt(absl::string_view text) {
       "' names no moment; write peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME"));
 }
 
-absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device) {
+absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device,
+                                  PeakOf peak) {
   const Trace& trace = examination.trace();
   switch (at.kind) {
     case At::kPeak:
-      return PeakOn(examination, device);
+      return PeakOn(examination, device, peak);
     case At::kEnd:
       return Instant{trace.last_step(), trace.end_t_ns, "end"};
     case At::kCycle:

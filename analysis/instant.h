@@ -35,10 +35,14 @@ struct Instant {
   std::string name;  // as the user would write it: "peak", "step:12", "snapshot:exit"
 };
 
-// The moment on a device: of a peak and of a step, when the device held most. NOT_FOUND where the
+// What a device had most of at its peak: what was allocated, or that and what allocators kept.
+enum class PeakOf : uint8_t { kAllocated, kHeld };
+
+// The moment on a device: of a step, when the device held most. NOT_FOUND where the
 // recording has no such snapshot, step or event or no failed allocation; the message lists what it
 // has. Of several failed allocations the last that was not mended counts (analysis/failures.h).
-absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device);
+absl::StatusOr<Instant> InstantOn(const Examination& examination, const At& at, int32_t device,
+                                  PeakOf peak = PeakOf::kAllocated);
 
 }  // namespace gmt::analysis
 

@@ -17,6 +17,11 @@ void NoteDevicePeak(DeviceTotals& device, Step step) {
 
 }  // namespace
 
+bool IsAllocated(const Rows& rows, RowId row) {
+  if (rows.IsRegion(row)) return (rows.flags[row] & kRowUnbacked) != 0;
+  return rows.heap[row] > kHostHeap || (rows.flags[row] & kRowHoldsBlocks) == 0;
+}
+
 Replay::Replay(const Trace& trace, Window window) : trace_(trace) {
   const Rows& rows = trace.rows;
   uint32_t max_stack = 0;
@@ -56,6 +61,7 @@ void Replay::Apply(RowId row, bool is_death, Step step) {
   move(*counters.stack);
   if (!is_block || (flags & kRowUnbacked) != 0) move(counters.device->bytes);
   if ((flags & kRowHoldsBlocks) != 0) move(counters.device->segments);
+  if (IsAllocated(trace_.rows, row)) move(counters.device->allocated);
   if (is_block && !trace_.rows.IsRegion(row)) counters.device->blocks += is_death ? -bytes : bytes;
   if (!inside_) return;
   if (step > 0) ++(is_death ? counters.heap->frees : counters.heap->allocations);
@@ -66,6 +72,7 @@ void Replay::NotePeaks(const Counters& counters, Step step) const {
   counters.heap->bytes.NotePeak(step);
   counters.stack->NotePeak(step);
   counters.device->segments.NotePeak(step);
+  counters.device->allocated.NotePeak(step);
   NoteDevicePeak(*counters.device, step);
 }
 
@@ -75,6 +82,7 @@ void Replay::Enter(Step step) {
   for (auto& [key, heap] : heaps_) heap.bytes.NotePeak(step);
   for (auto& [device, totals] : devices_) {
     totals.segments.NotePeak(step);
+    totals.allocated.NotePeak(step);
     NoteDevicePeak(totals, step);
   }
   for (Amount& stack : stacks_) stack.NotePeak(step);

@@ -8,6 +8,9 @@
 // stretches; among states with equal bytes the one with most bytes in blocks counts, because it is
 // the one that explains why the segments are needed.
 //
+// Allocated peak: the state with most bytes that the program had asked for, each counted once: blocks,
+// and memory that holds none. What a caching allocator merely keeps is not part of it.
+//
 // Thread safety: const methods from any thread.
 
 #ifndef GMT_ANALYSIS_REPLAY_H_
@@ -48,9 +51,14 @@ struct HeapTotals {
 struct DeviceTotals {
   Amount bytes;         // each byte once
   Amount segments;      // driver memory that holds blocks
+  Amount allocated;     // where IsAllocated()
   uint64_t blocks = 0;  // bytes in blocks now
   uint64_t blocks_at_peak = 0;
 };
+
+// Whether the program asked for the row's memory: a block, or memory that holds none. A region is a
+// name for memory that has a row of its own, unless that was not recorded.
+bool IsAllocated(const Rows& rows, RowId row);
 
 class Replay {
  public:

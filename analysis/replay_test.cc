@@ -54,6 +54,24 @@ TEST(Replay, DevicePeakCountsEachByteOnceAndPrefersTheFullestSegments) {
   EXPECT_EQ(device.segments.peak, kMiB);
 }
 
+TEST(Replay, AllocatedIsWhatWasAskedForAndNotWhatAnAllocatorKeeps) {
+  EventScript script;
+  script.Alloc(0x100000, kMiB);  // a segment, which is kept
+  script.Block(0x100000, 100);
+  script.Block(0x100200, 300);  // step 3: 400 in blocks
+  script.FreeBlock(0x100200);
+  script.Alloc(0x900000, 200);   // step 5: no segment; 300 in all
+  script.Alloc(0xa00000, kMiB);  // step 6: a segment, most is held now
+  script.Block(0xa00000, 50);
+  const Trace trace = script.Build();
+  const Replay replay(trace);
+  const DeviceTotals& device = replay.devices().at(0);
+  EXPECT_EQ(device.allocated.peak, 400u);
+  EXPECT_EQ(device.allocated.peak_step, 3u);
+  EXPECT_EQ(device.allocated.live, 350u);
+  EXPECT_EQ(device.bytes.peak, 2 * kMiB + 200);
+}
+
 TEST(Replay, BlocksWithoutKnownSegmentsCountThemselves) {
   EventScript script;
   script.Block(0x1000, 100);

@@ -65,6 +65,10 @@ class ReportMaker {
     for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
     report_.all_time = FindAllTime(examination_);
     report_.allocator = MakeAllocatorReport(examination_, instants, options_.window);
+    report_.allocators = FindAllocators(examination_, instants);
+    for (const auto& [device, step] : instants) {
+      if (device != kHostDevice) report_.rooms.push_back(RoomAfter(examination_, device, step));
+    }
     report_.streams =
         MakeStreamReport(trace_, definitions_, instants, options_.window, examination_.rules());
     return std::move(report_);
@@ -121,14 +125,19 @@ class ReportMaker {
     return devices;
   }
 
-  // The amount that the options ask about on a device.
-  Amount Selected(int32_t device) const {
+  // What the options ask about on a device: all of it, and what is allocated. One heap is whole.
+  struct Amounts {
+    Amount held, allocated;
+  };
+  Amounts Selected(int32_t device) const {
     if (heap_ != kAllHeaps) {
       const auto found = replay_.heaps().find({device, heap_});
-      return found == replay_.heaps().end() ? Amount{} : found->second.bytes;
+      if (found == replay_.heaps().end()) return {};
+      return {found->second.bytes, found->second.bytes};
     }
     const auto found = replay_.devices().find(device);
-    return found == replay_.devices().end() ? Amount{} : found->second.bytes;
+    if (found == replay_.devices().end()) return {};
+    return {found->second.bytes, found->second.allocated};
   }
 
   absl::Status AddDevice(int32_t device) {
@@ -139,10 +148,13 @@ class ReportMaker {
       out.name = known.name;
       if (known.total_bytes > 0) out.total_bytes = known.total_bytes;
     }
-    const Amount amount = Selected(device);
-    out.peak_bytes = amount.peak;
+    const auto [held, allocated] = Selected(device);
+    out.peak_bytes = held.peak;
+    out.peak_t_ns = trace_.TimeOf(held.peak_step);
+    out.peak_allocated_bytes = allocated.peak;
+    out.peak_allocated_t_ns = trace_.TimeOf(allocated.peak_step);
     if (options_.at.kind == At::kPeak) {
-      out.at = {amount.peak_step, trace_.TimeOf(amount.peak_step), "peak"};
+      out.at = {allocated.peak_step, out.peak_allocated_t_ns, "peak"};
     } else {
       auto instant = InstantOn(examination_, options_.at, device);
       if (!instant.ok()) return instant.status();
@@ -194,6 +206,8 @@ class ReportMaker {
       const uint64_t bytes = heap_ == kAllHeaps ? own.bytes : rows.size[own.row];
       if (!selected || bytes == 0) continue;
       out.bytes += bytes;
+      if (heap_ != kAllHeaps || IsAllocated(rows, own.row) || rows.IsRegion(own.row))
+        out.allocated_bytes += bytes;
       Group& group = groups_.try_emplace(KeyOf(own.row, roles), categories_).first->second;
       group.bytes += bytes;
       ++group.count;

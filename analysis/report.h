@@ -24,6 +24,7 @@
 #include "analysis/alive.h"
 #include "analysis/all_time.h"
 #include "analysis/allocator_report.h"
+#include "analysis/allocators.h"
 #include "analysis/before_attach.h"
 #include "analysis/before_matches.h"
 #include "analysis/categories/categories.h"
@@ -102,6 +103,11 @@ struct ReportDevice {
   Instant at;
   uint64_t bytes = 0;       // at that instant: the sum of its rows
   uint64_t peak_bytes = 0;  // in the window, of what the options select
+  int64_t peak_t_ns = 0;
+  // Of that, what the program had asked for (IsAllocated() in analysis/replay.h): at the instant, and
+  // most of it in the window, which is the instant `peak`.
+  uint64_t allocated_bytes = 0, peak_allocated_bytes = 0;
+  int64_t peak_allocated_t_ns = 0;
   std::vector<ReportHeap> heaps;
   std::vector<CategoryUse> categories;  // most bytes first
 };
@@ -135,6 +141,8 @@ struct Report {
   uint64_t unknown_bytes = 0;         // in rows without a stack
   GroupBy by = GroupBy::kStack;
   AllocatorReport allocator;
+  std::vector<AllocatorUse> allocators;  // of the devices above
+  std::vector<Room> rooms;               // of the GPUs above
   StreamReport streams;
   std::vector<DeviceUse> uses;        // of the devices above
   std::vector<StepProfile> profiles;  // of those that have a loop

@@ -12,9 +12,11 @@ namespace {
 
 using analysis::AllocatorAction;
 using analysis::AllocatorReport;
+using analysis::AllocatorUse;
 using analysis::DeviceCycles;
 using analysis::Phase;
 using analysis::PoolState;
+using analysis::Room;
 using analysis::TotalCheck;
 
 struct Sum {
@@ -103,6 +105,32 @@ void AddMismatch(const analysis::Reconciliation& found, const TotalCheck& check,
 }
 
 }  // namespace
+
+std::string AllocatorsText(const std::vector<AllocatorUse>& allocators, int32_t device) {
+  std::string text;
+  size_t count = 0;
+  for (const AllocatorUse& use : allocators) {
+    if (use.device != device) continue;
+    text += fmt::format("{:>9} live, {:>9} at most  {}\n", Bytes(use.live_bytes),
+                        Bytes(use.peak_bytes), use.name);
+    ++count;
+  }
+  return count > 1 ? "allocators\n" + text : "";
+}
+
+std::string RoomText(const std::vector<Room>& rooms, int32_t device) {
+  const auto room =
+      std::find_if(rooms.begin(), rooms.end(), [&](const Room& of) { return of.device == device; });
+  if (room == rooms.end() || (!room->free_bytes && room->largest_cached_bytes == 0)) return "";
+  const std::string cached =
+      fmt::format("the largest free piece of the cache {}", Bytes(room->largest_cached_bytes));
+  if (!room->free_bytes) return "room: " + cached + "; how much the driver has free is not known\n";
+  std::string text = fmt::format("room: about {} free", Bytes(*room->free_bytes));
+  if (room->total_bytes) text += fmt::format(" of {}", Bytes(*room->total_bytes));
+  if (room->largest_cached_bytes > 0) text += ", " + cached;
+  return text +
+         fmt::format("; a request of up to {} would succeed\n", Bytes(room->largest_request()));
+}
 
 std::string AllocatorText(const AllocatorReport& report, int32_t device) {
   std::string text;

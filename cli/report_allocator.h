@@ -13,8 +13,17 @@
 #include <vector>
 
 #include "analysis/allocator_report.h"
+#include "analysis/allocators.h"
 
 namespace gmt::cli {
+
+// A row for each allocator of a device that has several; "" if it has one.
+std::string AllocatorsText(const std::vector<analysis::AllocatorUse>& allocators, int32_t device);
+nlohmann::ordered_json AllocatorsJson(const std::vector<analysis::AllocatorUse>& allocators,
+                                      int32_t device);
+// How much is free, and how large a request would succeed; "" if nothing is known of it.
+std::string RoomText(const std::vector<analysis::Room>& rooms, int32_t device);
+nlohmann::ordered_json RoomJson(const std::vector<analysis::Room>& rooms, int32_t device);
 
 // Lines of one device: its pools, what the allocator did, the typical step. Empty where nothing is
 // known.

@@ -1,3 +1,4 @@
+#include "cli/json_output.h"
 #include "cli/report_allocator.h"
 
 namespace gmt::cli {
@@ -65,6 +66,31 @@ Json CheckJson(const analysis::TotalCheck& check) {
 }
 
 }  // namespace
+
+Json AllocatorsJson(const std::vector<analysis::AllocatorUse>& allocators, int32_t device) {
+  Json json = Json::array();
+  for (const analysis::AllocatorUse& use : allocators) {
+    if (use.device != device) continue;
+    json.push_back({{"name", use.name},
+                    {"live_bytes", use.live_bytes},
+                    {"live_count", use.live_count},
+                    {"peak_bytes", use.peak_bytes},
+                    {"peak_t_ns", use.peak_t_ns}});
+  }
+  return json;
+}
+
+Json RoomJson(const std::vector<analysis::Room>& rooms, int32_t device) {
+  for (const analysis::Room& room : rooms) {
+    if (room.device != device) continue;
+    return {{"total_bytes", OrNull(room.total_bytes)},
+            {"free_bytes", OrNull(room.free_bytes)},
+            {"largest_cached_bytes", room.largest_cached_bytes},
+            {"releasable_bytes", room.releasable_bytes},
+            {"largest_request_bytes", room.largest_request()}};
+  }
+  return nullptr;
+}
 
 void AddAllocatorKeys(const analysis::AllocatorReport& report, int32_t device, Json& json) {
   json["pools"] = Json::array();

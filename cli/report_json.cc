@@ -56,6 +56,11 @@ Json DeviceJson(const analysis::ReportDevice& device) {
                {"at", device.at.name},
                {"t_ns", device.at.t_ns},
                {"bytes", device.bytes},
+               {"allocated_bytes", device.allocated_bytes},
+               {"peak_bytes", device.peak_bytes},
+               {"peak_t_ns", device.peak_t_ns},
+               {"peak_allocated_bytes", device.peak_allocated_bytes},
+               {"peak_allocated_t_ns", device.peak_allocated_t_ns},
                {"heaps", Json::array()}};
   for (const analysis::ReportHeap& heap : device.heaps) json["heaps"].push_back(HeapJson(heap));
   json["categories"] = CategoriesJson(device.categories);
@@ -106,6 +111,8 @@ std::string ReportJson(const analysis::Report& report, const std::string& file,
   for (const analysis::ReportDevice& device : report.devices) {
     json["devices"].push_back(DeviceJson(device));
     AddAllocatorKeys(report.allocator, device.index, json["devices"].back());
+    json["devices"].back()["allocators"] = AllocatorsJson(report.allocators, device.index);
+    json["devices"].back()["room"] = RoomJson(report.rooms, device.index);
     json["devices"].back()["step_profile"] = StepProfileJson(report.profiles, device.index);
     json["devices"].back()["tensors"] = TensorFactsJson(report.tensors, device.index);
     json["devices"].back()["device_use"] = DeviceUseJson(report.uses, device.index);

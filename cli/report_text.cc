@@ -80,23 +80,49 @@ std::vector<const ReportRow*> RowsOf(const Report& report, const ReportDevice& d
   return rows;
 }
 
-std::string Verdict(const Report& report, const ReportDevice& device) {
-  const std::string amount = device.at.name == "peak" ? "peak" : "live";
-  std::string line =
-      fmt::format("{} {} on {} {}", amount, Bytes(device.bytes), Place(device), Moment(device));
+// Whether the row's code, or what else it is grouped by, is known, and it is not kept for later.
+bool Explains(const Report& report, const ReportRow& row) {
+  if (row.unknown) return false;
+  if (report.by == GroupBy::kStack && !row.before && row.frames.empty() &&
+      row.forward_frames.empty()) {
+    return false;
+  }
+  return row.categories.empty() || row.categories.front().category != analysis::Category::kCache;
+}
+
+// ", 91 % from 3 stacks", of what is allocated; empty if no row explains anything.
+std::string FromRows(const Report& report, const ReportDevice& device) {
   uint64_t bytes = 0;
   size_t count = 0;
   for (const ReportRow* row : RowsOf(report, device)) {
-    if (row->unknown || count == kRowsInFirstLine) continue;
+    if (count == kRowsInFirstLine || !Explains(report, *row)) continue;
     bytes += row->bytes;
     ++count;
   }
-  if (count > 0 && device.bytes > 0) {
-    line += fmt::format(", {} from {}",
-                        Percent(static_cast<double>(bytes), static_cast<double>(device.bytes)),
-                        Plural(count, std::string(Things(report.by)).c_str()));
+  if (count == 0 || device.allocated_bytes == 0) return "";
+  return fmt::format(", {} from {}",
+                     Percent(static_cast<double>(std::min(bytes, device.allocated_bytes)),
+                             static_cast<double>(device.allocated_bytes)),
+                     Plural(count, std::string(Things(report.by)).c_str()));
+}
+
+// "; at most 4.10 GiB from the driver", the peak of all that is held, if that is more than what is allocated.
+std::string TakenFromDriver(const ReportDevice& device) {
+  if (device.at.name != "peak") {
+    return device.bytes == device.allocated_bytes
+               ? ""
+               : fmt::format("; {} from the driver", Bytes(device.bytes));
   }
-  return line;
+  if (device.peak_bytes == device.peak_allocated_bytes) return "";
+  return fmt::format("; at most {} from the driver", Bytes(device.peak_bytes));
+}
+
+std::string Verdict(const Report& report, const ReportDevice& device) {
+  if (device.peak_bytes == 0) return fmt::format("nothing was held on {}", Place(device));
+  const std::string taken = TakenFromDriver(device);
+  return fmt::format("{} {}{} on {} {}{}{}", device.at.name == "peak" ? "peak" : "live",
+                     Bytes(device.allocated_bytes), taken.empty() ? "" : " allocated",
+                     Place(device), Moment(device), FromRows(report, device), taken);
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -254,6 +280,8 @@ std::string ReportText(const Report& report, const std::vector<std::string>& lac
       text += CategoriesText(device.categories, device.bytes, columns);
     }
     for (const ReportHeap& heap : device.heaps) text += HeapText(heap);
+    text += AllocatorsText(report.allocators, device.index);
+    text += RoomText(report.rooms, device.index);
     text += AllocatorText(report.allocator, device.index);
     text += StepProfileText(report.profiles, device.index);
     text += TensorFactsText(report.tensors, device.index);

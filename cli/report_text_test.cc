@@ -68,6 +68,23 @@ TEST_F(ReportTextTest, FirstLineSaysHowMuchWhereWhenAndFromHowManyStacks) {
   EXPECT_THAT(Text(), StartsWith("peak 4.00 MiB on GPU 0 at 2.00 ms, 100 % from 2 stacks\n"));
 }
 
+TEST_F(ReportTextTest, FirstLineIsOfTheMostThatWasAllocatedAndHasWhatTheDriverGave) {
+  script_.Alloc(0x100000000, 8 * kMiB, {"load"});  // a segment
+  script_.Block(0x100000000, 5 * kMiB, {"forward", "main"});
+  script_.Block(0x100000000 + 5 * kMiB, kMiB);  // no stack
+  script_.FreeBlock(0x100000000);
+  script_.Alloc(0x200000000, 2 * kMiB, {"load"});  // most is held from here on
+  script_.Block(0x200000000, kMiB, {"backward", "main"});
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("peak 6.00 MiB allocated on GPU 0 at 3.00 ms, 83 % from 1 "
+                               "stack; at most 10.0 MiB from the driver\n"));
+  const auto json = nlohmann::json::parse(ReportJson(Report(), "run.gmt", {}, 10));
+  EXPECT_EQ(json["devices"][0]["peak_allocated_bytes"], 6 * kMiB);
+  EXPECT_EQ(json["devices"][0]["allocated_bytes"], 6 * kMiB);
+  EXPECT_EQ(json["devices"][0]["bytes"], 8 * kMiB);
+  EXPECT_EQ(json["devices"][0]["peak_bytes"], 10 * kMiB);
+}
+
 TEST_F(ReportTextTest, OtherMomentsAreCalledLive) {
   script_.Alloc(0x10000000, 3 * kMiB, {"load"});
   analysis::ReportOptions options;

@@ -82,7 +82,7 @@ std::string SuspectLine(const LeakSuspect& suspect) {
   const std::string_view tier =
       suspect.tier == analysis::LeakTier::kLeak ? "a leak" : NameOf(suspect.tier);
   return fmt::format(
-      "{} is {} ({}): {} a cycle, {} held at the end by {}", suspect.id,
+      "{} is {} ({}): {} a step, {} after the last step, from {}", suspect.id,
       suspect.tier == analysis::LeakTier::kLeak ? tier : fmt::format("a {} leak", tier), kind,
       SignedBytes(static_cast<int64_t>(suspect.bytes_per_cycle)), Bytes(suspect.bytes),
       Plural(suspect.stacks.size(), "stack"));
@@ -117,7 +117,8 @@ std::string AtPeak(const ShowInput& input, const Subject& subject, const Life& l
                     Percent(static_cast<double>(at.bytes), static_cast<double>(at.device_bytes)),
                     Plural(at.count, "piece"), input.trace().heaps[at.heap]));
   }
-  if (parts.empty()) return life.peak_bytes == 0 ? "" : "nothing of it when a device held most";
+  if (parts.empty())
+    return life.peak_bytes == 0 ? "" : "nothing of it when most was allocated on a device";
   const LifeAtPeak& first = life.at_peaks.front();
   const std::string moment = fmt::format("{} at {}", PlaceName(first.device), Duration(first.t_ns));
   if (subject.kind == Subject::kDevice) return absl::StrJoin(parts, ", ") + ": each byte once";
@@ -129,7 +130,8 @@ std::string Calls(const Life& life) {
   std::string text = fmt::format("{} of {} in all, {}", Plural(life.allocations, "allocation"),
                                  Bytes(life.allocated_bytes), Plural(life.frees, "free"));
   if (life.from_before > 0) text += fmt::format("; {} from before", Count(life.from_before));
-  return text + fmt::format("; {} held at the end, {}", Count(life.held), Bytes(life.held_bytes));
+  return text + fmt::format("; {} held when the recording ends, {}", Count(life.held),
+                            Bytes(life.held_bytes));
 }
 
 std::string Sizes(const analysis::LifeSizes& sizes) {
@@ -151,13 +153,16 @@ std::string LifetimeText(const analysis::Lifetimes& lifetimes) {
                                  Duration(static_cast<int64_t>(lifetimes.middle_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.most_ns)),
                                  Duration(static_cast<int64_t>(lifetimes.longest_ns)));
-  const uint64_t all = lifetimes.same_step + lifetimes.next_step + lifetimes.later_step;
-  if (all == 0) return text;
-  if (lifetimes.same_step == all) return text + "; freed in the step it is born in";
-  return text +
-         fmt::format("; {} in its step, {} in the next",
-                     Percent(static_cast<double>(lifetimes.same_step), static_cast<double>(all)),
-                     Percent(static_cast<double>(lifetimes.next_step), static_cast<double>(all)));
+  // The others were freed in a later step, or in none.
+  const auto all = static_cast<double>(lifetimes.count);
+  if (lifetimes.same_step == lifetimes.count) return text + "; freed in the step it is born in";
+  if (lifetimes.same_step > 0)
+    text += fmt::format("; {} in its step", Percent(static_cast<double>(lifetimes.same_step), all));
+  if (lifetimes.next_step > 0) {
+    text += fmt::format("{} {} in the next step", lifetimes.same_step > 0 ? "," : ";",
+                        Percent(static_cast<double>(lifetimes.next_step), all));
+  }
+  return text;
 }
 
 // Of a device, each byte once.
@@ -168,8 +173,8 @@ std::string DeviceCategories(const ShowInput& input, const Subject& subject) {
   const auto found = devices.find(device);
   if (found == devices.end()) return "";
   std::vector<std::string> parts;
-  for (const analysis::CategoryUse& use :
-       CategoriesAt(input.examination, input.categories, device, found->second.bytes.peak_step)) {
+  for (const analysis::CategoryUse& use : CategoriesAt(input.examination, input.categories, device,
+                                                       found->second.allocated.peak_step)) {
     if (parts.size() == kCategoriesShown) {
       parts.push_back("...");
       break;

@@ -7,16 +7,6 @@
 namespace gmt::analysis {
 namespace {
 
-bool IsSegment(const Rows& rows, RowId row) {
-  return rows.heap[row] <= kHostHeap && (rows.flags[row] & kRowHoldsBlocks) != 0;
-}
-
-// A region is a name for memory that has a row of its own, unless nobody saw that.
-bool IsAllocated(const Rows& rows, RowId row) {
-  if (rows.IsRegion(row)) return (rows.flags[row] & kRowUnbacked) != 0;
-  return !IsSegment(rows, row);
-}
-
 struct Key {
   uint32_t stack, forward_stack, heap;
 
@@ -34,33 +24,6 @@ struct Group {
 
 }  // namespace
 
-std::map<int32_t, Amount> AllocatedPeaks(const Trace& trace) {
-  const Rows& rows = trace.rows;
-  std::map<int32_t, Amount> peaks;
-  for (RowId row = 0; row < rows.count(); ++row) {
-    if (rows.birth[row] == 0 && IsAllocated(rows, row)) peaks[rows.device[row]].Add(rows.size[row]);
-  }
-  for (auto& [device, amount] : peaks) amount.NotePeak(0);
-  int32_t last_device = INT32_MIN;
-  Amount* amount = nullptr;
-  for (Step step = 1; step <= trace.last_step(); ++step) {
-    const StepRecord record = trace.steps[step - 1];
-    if (record.row == kNoRow || !IsAllocated(rows, record.row)) continue;
-    const int32_t device = rows.device[record.row];
-    if (amount == nullptr || device != last_device) {
-      amount = &peaks[device];
-      last_device = device;
-    }
-    if (record.is_death) {
-      amount->Remove(rows.size[record.row]);
-    } else {
-      amount->Add(rows.size[record.row]);
-      amount->NotePeak(step);
-    }
-  }
-  return peaks;
-}
-
 AllocatedState AllocatedAfter(const Trace& trace, const Categories& categories, int32_t device,
                               Step step) {
   const Rows& rows = trace.rows;
@@ -69,8 +32,10 @@ AllocatedState AllocatedAfter(const Trace& trace, const Categories& categories, 
   for (RowId row = 0; row < rows.count(); ++row) {
     if (!rows.HeldAfter(row, step) || rows.device[row] != device) continue;
     const uint64_t bytes = rows.size[row];
-    if (IsSegment(rows, row)) state.reserved_bytes += bytes;
-    if (!IsAllocated(rows, row)) continue;
+    if (!IsAllocated(rows, row)) {
+      if (!rows.IsRegion(row)) state.reserved_bytes += bytes;
+      continue;
+    }
     Group& group = groups[{rows.stack[row], rows.forward_stack[row], rows.heap[row]}];
     group.use.bytes += bytes;
     ++group.use.count;

@@ -1,7 +1,7 @@
 // analysis/diff/allocated.h
 //
-// What is allocated on a device, and not merely kept by an allocator: blocks, and memory of driver
-// and host that holds no blocks. Each byte is counted once, in the row that the program asked for.
+// What is allocated on a device, and not merely kept by an allocator (IsAllocated() in
+// analysis/replay.h), by the stacks that asked for it. Each byte is counted once.
 //
 // Thread safety: pure functions. Cost: one walk over steps, or over rows.
 
@@ -9,7 +9,6 @@
 #define GMT_ANALYSIS_DIFF_ALLOCATED_H_
 
 #include <cstdint>
-#include <map>
 #include <tuple>
 #include <vector>
 
@@ -18,9 +17,6 @@
 #include "analysis/trace.h"
 
 namespace gmt::analysis {
-
-// Most that was allocated, by device.
-std::map<int32_t, Amount> AllocatedPeaks(const Trace& trace);
 
 // What one stack has allocated at a moment, in one heap.
 struct StackUse {

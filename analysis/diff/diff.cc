@@ -20,14 +20,14 @@ constexpr size_t kWarmUpCycles = 2;
 struct Side {
   const Examination& examination;
   const Categories& categories;
-  std::map<int32_t, Amount> peaks;
 
   const Trace& trace() const { return examination.trace(); }
-  bool Has(int32_t device) const {
-    const auto peak = peaks.find(device);
-    return peak != peaks.end() && peak->second.peak > 0;
+  bool Has(int32_t device) const { return PeakBytes(device) > 0; }
+  uint64_t PeakBytes(int32_t device) const {
+    const auto& devices = examination.replay().devices();
+    const auto found = devices.find(device);
+    return found == devices.end() ? 0 : found->second.allocated.peak;
   }
-  uint64_t PeakBytes(int32_t device) const { return Has(device) ? peaks.at(device).peak : 0; }
 };
 
 // A device of both; -2: of one alone.
@@ -40,8 +40,8 @@ struct DevicePair {
 
 std::set<int32_t> DevicesOf(const Side& side) {
   std::set<int32_t> devices;
-  for (const auto& [device, peak] : side.peaks) {
-    if (peak.peak > 0) devices.insert(device);
+  for (const auto& [device, totals] : side.examination.replay().devices()) {
+    if (totals.allocated.peak > 0) devices.insert(device);
   }
   return devices;
 }
@@ -91,9 +91,7 @@ uint64_t CommonCycle(const Side& base, const Side& changed, const DevicePair& de
 
 absl::StatusOr<Instant> MomentOf(const Side& side, int32_t device, const At& at) {
   if (device == kNoDevice) return Instant{0, 0, "nothing was held"};
-  if (at.kind != At::kPeak) return InstantOn(side.examination, at, device);
-  const Step step = side.peaks.at(device).peak_step;
-  return Instant{step, side.trace().TimeOf(step), "peak"};
+  return InstantOn(side.examination, at, device);
 }
 
 std::string StackId(const StackUse& use) {
@@ -256,8 +254,8 @@ absl::Status NoSuchDevice(int32_t device, const Side& base, const Side& changed)
 absl::StatusOr<Comparison> Compare(const Examination& base, const Categories& base_categories,
                                    const Examination& changed, const Categories& changed_categories,
                                    const DiffOptions& options) {
-  const Side before{base, base_categories, AllocatedPeaks(base.trace())};
-  const Side after{changed, changed_categories, AllocatedPeaks(changed.trace())};
+  const Side before{base, base_categories};
+  const Side after{changed, changed_categories};
   Comparison comparison;
   comparison.differences = DifferencesOf(base, changed);
   for (const DevicePair& device : PairDevices(before, after)) {

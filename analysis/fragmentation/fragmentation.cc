@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<Fragmentation>> FindFragmentation(const Examination& 
   std::vector<Fragmentation> all;
   for (int32_t device : devices) {
     if (options.device && device != *options.device) continue;
-    auto instant = InstantOn(examination, options.at, device);
+    auto instant = InstantOn(examination, options.at, device, PeakOf::kHeld);
     if (!instant.ok()) return instant.status();
     Requester requester;
     if (options.at.kind == At::kOom) {

@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<Ledger>> MakeLedgers(const Examination& examination,
   std::vector<Ledger> ledgers;
   for (const int32_t device : devices) {
     if (options.device && device != *options.device) continue;
-    const auto at = InstantOn(examination, options.at, device);
+    const auto at = InstantOn(examination, options.at, device, PeakOf::kHeld);
     if (!at.ok()) return at.status();
     ledgers.push_back(LedgerAt(examination, device, *at));
   }

@@ -340,7 +340,7 @@ class LifeTeller {
 
   void AddAtPeaks() {
     for (const auto& [device, totals] : examination_.replay().devices()) {
-      AddAtPeak(device, totals.bytes.peak_step);
+      AddAtPeak(device, totals.allocated.peak_step);
     }
     life_.device_stacks = MostBytesFirst(std::move(device_stacks_));
     std::stable_sort(life_.at_peaks.begin(), life_.at_peaks.end(),

@@ -44,12 +44,11 @@ void AddMarks(const Trace& trace, const std::string& name, Occurrences& found) {
   }
 }
 
-// What the device held after each step, of its outermost layer (Replay's DeviceTotals).
+// What was allocated on the device after each step: not what an allocator keeps for later.
 std::vector<uint64_t> LiveByStep(const Trace& trace, int32_t device) {
   const Rows& rows = trace.rows;
   const auto counts = [&](RowId row) {
-    if (rows.device[row] != device) return false;
-    return rows.heap[row] <= kHostHeap || (rows.flags[row] & kRowUnbacked) != 0;
+    return rows.device[row] == device && IsAllocated(rows, row);
   };
   uint64_t live = 0;
   for (RowId row = 0; row < rows.count(); ++row) {

@@ -23,7 +23,7 @@ struct Occurrence {
   bool whole = true;              // beginning and end were seen
   std::optional<uint64_t> index;  // of a mark
   uint32_t thread = 0, stack = 0;
-  uint64_t live_begin = 0, live_end = 0, peak = 0;  // bytes that the device held
+  uint64_t live_begin = 0, live_end = 0, peak = 0;  // bytes allocated
 
   int64_t change() const { return static_cast<int64_t>(live_end - live_begin); }
 };

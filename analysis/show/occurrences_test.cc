@@ -33,6 +33,22 @@ TEST(OccurrencesTest, RangeHasWhatWasHeldInIt) {
   EXPECT_EQ(found.all[0].change(), 5);
 }
 
+TEST(OccurrencesTest, BlocksCountAndNotTheSegmentsThatAnAllocatorKeeps) {
+  EventScript script;
+  script.Alloc(0x100000, 1000);  // a segment, held all the time
+  script.Block(0x100000, 100);
+  script.Begin("epoch", 1);
+  script.Block(0x100200, 300);
+  script.FreeBlock(0x100000);
+  script.End("epoch", 1);
+  const Trace trace = script.Build();
+  const Examination examination(trace, script.definitions());
+  const Occurrences found = FindOccurrences(examination, "epoch");
+  ASSERT_EQ(found.all.size(), 1u);
+  EXPECT_EQ(found.all[0].change(), 200);
+  EXPECT_EQ(found.all[0].peak, 400u);
+}
+
 TEST(OccurrencesTest, MarkLastsUntilTheNextOfItsName) {
   EventScript script;
   script.Mark("tick", 7);
