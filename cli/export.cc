@@ -38,7 +38,7 @@ constexpr uint64_t kHeavyFile = 256 << 20;
 
 struct ExportArguments {
   std::vector<std::string> files;
-  std::string file, format, output, keep = "newest", at;
+  std::string file, format, output, keep = "newest", at, heap;
   int64_t device = -1;
   std::string max_events, max_mb;
   bool force = false;
@@ -189,6 +189,7 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   const auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   selection.at = *std::move(at);
+  selection.heap = options.heap;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
@@ -234,6 +235,8 @@ absl::StatusOr<int> RunExport(const ExportArguments& given) {
   if (options.format.empty()) return UsageError("--format: which? torch, html, pprof or gmt");
   if (!options.at.empty() && options.format != "pprof")
     return UsageError("--at is of --format pprof; --to is the moment of torch");
+  if (!options.heap.empty() && options.format != "pprof")
+    return UsageError("--heap is of --format pprof");
   if (options.format == "pprof" && options.window.is_given())
     return UsageError("--format pprof is of one moment: --at, not --from and --to");
   if (options.format != "html" && options.files.size() != 1)
@@ -263,6 +266,9 @@ void AddExport(Program& program) {
   command.Option("--device", &options->device, "N", "this GPU only");
   command.Option("--at", &options->at, "WHEN",
                  "pprof: peak (default), end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
+  command.Option(
+      "--heap", &options->heap, "NAME",
+      "pprof: of this heap: driver, host, pytorch, ...; else a framework's blocks, or driver");
   options->window.AddTo(command, "the history from here on", "up to here, and the state then");
   command.Option("--max-events", &options->max_events, "N",
                  "at most so many of each GPU; 0: all (default 100000)");

@@ -9,8 +9,8 @@
 //   {"kind":"alloc","t_ns":12,"heap":"driver","address":140011122688,"size":2097152,"stack":7}
 //
 // Reading runs nothing and trusts nothing: a line is JSON or an error with its number. Unknown keys
-// are ignored, unknown kinds are kept as text, a last line without its end (the writer was killed)
-// is left out and noted.
+// are ignored, those of events named in a note; unknown kinds are kept as text; a last line without its
+// end (the writer was killed) is left out and noted.
 //
 // Thread safety: one thread at a time.
 
@@ -37,10 +37,11 @@ using Notes = std::vector<std::string>;
 
 // Reads `log` to its end. The visitor gets what a RecordingReader of the same recording would hand
 // it; its ids are those of `definitions`, which has them before the visitor does. `name` stands for
-// the path in messages.
+// the path in messages. *is_whole becomes false if the last line has no end.
 absl::Status ReadEventLog(std::istream& log, absl::string_view name,
                           format::DefinitionsBuilder& definitions,
-                          format::RecordingVisitor& visitor, Notes* notes);
+                          format::RecordingVisitor& visitor, Notes* notes,
+                          bool* is_whole = nullptr);
 
 // The header for a recording that a log is imported into; from the log's first line, where that is
 // one.

@@ -1,13 +1,17 @@
 // Reading an event log (interop/event_log.h): JSON lines to events.
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "format/definitions_builder.h"
 #include "format/live_columns.h"
 #include "interop/event_log.h"
@@ -27,6 +31,7 @@ using format::FrameInfo;
 using format::RecordingVisitor;
 
 constexpr size_t kBatchEvents = 32768;
+constexpr size_t kUnknownKeysNamed = 8;
 constexpr char kImportedFrom[] = "event log";
 
 // A value of a vocabulary that a later release may have extended: the line is kept as it is.
@@ -80,6 +85,17 @@ class LogParser {
     return status;
   }
 
+  // "keys that mean nothing here were ignored: "sice" (12 times)"; empty if there was none.
+  std::string UnknownKeys() const {
+    if (unknown_keys_.empty()) return "";
+    std::vector<std::string> named;
+    for (const auto& [key, count] : unknown_keys_) {
+      named.push_back(absl::StrCat("\"", key, "\" (", count, count == 1 ? " time)" : " times)"));
+    }
+    return absl::StrCat("keys of events that are not known were ignored: ",
+                        absl::StrJoin(named, ", "));
+  }
+
   // REQUIRES: no line was taken.
   absl::Status TakeEmptyLog() {
     return first_ ? TakeFirst(false, Json::object()) : absl::OkStatus();
@@ -122,14 +138,33 @@ class LogParser {
     Event event;
     event.kind = kind;
     event.t_ns = last_t_ns_;  // where a line has no time
+    size_t known = 1;         // "kind"
     for (const EventField& field : FieldsOf(format::FamilyOf(kind))) {
       const Json* value = Find(object, field.key);
       if (value == nullptr) continue;
       std::visit([&](auto member) { TakeField(field, *value, &(event.*member)); }, field.member);
       event.present |= field.bit;
+      ++known;
     }
+    // Samples, snapshots and gaps have further keys (TakeDetail).
+    if (known < object.size() && IsPlain(format::FamilyOf(kind))) NoteUnknownKeys(kind, object);
     last_t_ns_ = event.t_ns;
     return event;
+  }
+
+  static bool IsPlain(Family family) {
+    return family != Family::kSample && family != Family::kSnapshot && family != Family::kGap;
+  }
+
+  void NoteUnknownKeys(Kind kind, const Json& object) {
+    const std::vector<EventField>& fields = FieldsOf(format::FamilyOf(kind));
+    for (const auto& [key, value] : object.items()) {
+      const bool is_known =
+          key == "kind" || std::any_of(fields.begin(), fields.end(),
+                                       [&](const EventField& field) { return key == field.key; });
+      if (!is_known && (unknown_keys_.size() < kUnknownKeysNamed || unknown_keys_.contains(key)))
+        ++unknown_keys_[key];
+    }
   }
 
   template <typename T>
@@ -309,6 +344,7 @@ class LogParser {
   RecordingVisitor& visitor_;
   EventBatch batch_;
   absl::flat_hash_map<uint32_t, uint32_t> stacks_;  // the log's id -> the recording's
+  std::map<std::string, uint64_t> unknown_keys_;    // of events -> in how many
   int64_t last_t_ns_ = 0;
   bool first_ = true;
 };
@@ -355,8 +391,8 @@ bool IsBlank(const std::string& line) {
 }  // namespace
 
 absl::Status ReadEventLog(std::istream& log, absl::string_view name,
-                          DefinitionsBuilder& definitions, RecordingVisitor& visitor,
-                          Notes* notes) {
+                          DefinitionsBuilder& definitions, RecordingVisitor& visitor, Notes* notes,
+                          bool* is_whole) {
   LogParser parser(definitions, visitor);
   std::string line;
   for (uint64_t number = 1; std::getline(log, line); ++number) {
@@ -366,10 +402,13 @@ absl::Status ReadEventLog(std::istream& log, absl::string_view name,
     if (result.problem.empty()) continue;
     if (log.eof() && number > 1) {  // the last line has no end: its writer was killed
       notes->push_back(absl::StrCat(name, ": line ", number, " is not whole and was left out"));
+      if (is_whole != nullptr) *is_whole = false;
       break;
     }
     return absl::InvalidArgumentError(absl::StrCat(name, ": line ", number, " ", result.problem));
   }
+  if (const std::string keys = parser.UnknownKeys(); !keys.empty())
+    notes->push_back(absl::StrCat(name, ": ", keys));
   absl::Status status = parser.TakeEmptyLog();
   return status.ok() ? parser.Flush() : status;
 }

@@ -301,6 +301,16 @@ TEST_F(EventLogTest, LaterSchemaIsRefused) {
               HasSubstr("gpumemtrace.events/2"));
 }
 
+TEST_F(EventLogTest, KeysThatAreNotKnownAreNamedInOneNote) {
+  Import(Lines{R"({"kind":"alloc","address":4096,"sice":5})",
+               R"({"kind":"alloc","address":8192,"sice":5,"colour":1})",
+               R"({"kind":"free","address":4096,"size":5})"});
+  EXPECT_TRUE(status_.ok());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr(
+                          "keys of events that are not known were ignored: \"colour\" (1 time), "
+                          "\"sice\" (2 times)")));
+}
+
 TEST_F(EventLogTest, TornLastLineIsLeftOutAndNoted) {
   const std::string path = Log({R"({"kind":"free"})"});
   std::ofstream(path, std::ios::app) << R"({"kind":"al)";

@@ -127,16 +127,17 @@ class EventLogInput : public Input {
     if (!log) return absl::NotFoundError(absl::StrCat(path_, ": cannot open it for reading"));
     format::DefinitionsBuilder builder;
     Forward forward(&visitor, returns, &builder, &definitions_);
-    return ReadEventLog(log, path_, builder, forward, &notes_);
+    return ReadEventLog(log, path_, builder, forward, &notes_, &is_whole_);
   }
   const format::Definitions& definitions() const override { return definitions_; }
-  bool complete() const override { return notes_.empty(); }
+  bool complete() const override { return is_whole_; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
   const std::string path_;
   format::Definitions definitions_;
   Notes notes_;
+  bool is_whole_ = true;
 };
 
 class TorchInput : public Input {

@@ -5,8 +5,11 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/frames.h"
 #include "interop/pprof_writer.h"
 
 namespace gmt::interop {
@@ -24,6 +27,12 @@ class ProfileMaker {
       : examination_(examination), trace_(examination.trace()), selection_(selection) {}
 
   absl::StatusOr<RecordingProfile> Make() {
+    if (!selection_.heap.empty() && std::find(trace_.heaps.begin(), trace_.heaps.end(),
+                                              selection_.heap) == trace_.heaps.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("no heap '", selection_.heap,
+                       "' was recorded; there is: ", absl::StrJoin(trace_.heaps, ", ")));
+    }
     for (const int32_t device : SelectedDevices()) {
       auto instant = InstantOn(examination_, selection_.at, device);
       if (!instant.ok()) return instant.status();
@@ -38,17 +47,34 @@ class ProfileMaker {
   }
 
  private:
-  std::set<int32_t> SelectedDevices() const {
+  std::set<int32_t> SelectedDevices() {
+    const Rows& rows = trace_.rows;
     std::set<int32_t> devices;
-    for (RowId row = 0; row < trace_.rows.count(); ++row) devices.insert(trace_.rows.device[row]);
+    for (RowId row = 0; row < rows.count(); ++row) {
+      devices.insert(rows.device[row]);
+      if (IsBlock(row)) with_blocks_.insert(rows.device[row]);
+    }
+    if (devices.size() > 1 && selection_.heap.empty()) devices.erase(kHostDevice);
     if (selection_.device)
       std::erase_if(devices, [&](int32_t d) { return d != *selection_.device; });
     return devices;
   }
 
+  bool IsBlock(RowId row) const {
+    return trace_.rows.heap[row] > analysis::kHostHeap && !trace_.rows.IsRegion(row);
+  }
+
+  bool IsSelected(RowId row) const {
+    const Rows& rows = trace_.rows;
+    if (!selection_.heap.empty()) return trace_.heaps[rows.heap[row]] == selection_.heap;
+    return with_blocks_.contains(rows.device[row]) ? IsBlock(row)
+                                                   : rows.heap[row] <= analysis::kHostHeap;
+  }
+
   void CountRows() {
     const Rows& rows = trace_.rows;
     for (RowId row = 0; row < rows.count(); ++row) {
+      if (!IsSelected(row)) continue;
       const auto instant = instants_.find(rows.device[row]);
       if (instant == instants_.end() || rows.birth[row] > instant->second.step) continue;
       PprofValues& values = sites_[{rows.device[row], rows.heap[row], rows.stack[row]}];
@@ -61,6 +87,12 @@ class ProfileMaker {
     }
   }
 
+  // From what was called on, outwards.
+  static std::vector<analysis::FrameText> Called(const std::vector<analysis::FrameText>& frames) {
+    const int called = analysis::LeadingFrame(frames);
+    return {frames.begin() + std::max(called, 0), frames.end()};
+  }
+
   absl::StatusOr<RecordingProfile> Write() {
     int64_t t_ns = 0;
     for (const auto& [device, instant] : instants_) t_ns = std::max(t_ns, instant.t_ns);
@@ -68,7 +100,7 @@ class ProfileMaker {
     RecordingProfile result;
     for (const auto& [site, values] : sites_) {
       const auto& [device, heap, stack] = site;
-      writer.Add(examination_.stacks().Frames(stack), values,
+      writer.Add(Called(examination_.stacks().Frames(stack)), values,
                  {{"device", device == kHostDevice ? "host" : absl::StrCat("cuda:", device)},
                   {"kind", trace_.heaps[heap]}});
       ++result.samples;
@@ -79,9 +111,12 @@ class ProfileMaker {
                                      " at ", instant.name, ", ",
                                      static_cast<double>(instant.t_ns) / 1e9, " s"));
     }
-    writer.AddComment(
-        "kind=driver is memory from the driver; kind=pytorch are blocks inside of it: look at one, "
-        "not at their sum");
+    if (selection_.heap.empty() && !with_blocks_.empty()) {
+      writer.AddComment(
+          "blocks of the framework's allocator; the memory from the driver that they lie in: "
+          "--heap "
+          "driver");
+    }
     if (trace_.before) {
       result.lacks_allocations_before = true;
       writer.AddComment(
@@ -98,6 +133,7 @@ class ProfileMaker {
   const analysis::Trace& trace_;
   const ProfileSelection& selection_;
   std::map<int32_t, Instant> instants_;  // by device
+  std::set<int32_t> with_blocks_;        // devices
   std::map<Site, PprofValues> sites_;
 };
 

@@ -3,8 +3,9 @@
 // What a recording says of one moment, as a profile for `go tool pprof` and its descendants
 // (pprof_writer.h): what is held at that moment, and what has been allocated until then, by stack.
 //
-// Rows are those of the layers (docs/architecture.md, "Words"): a block of PyTorch's lies in memory of
-// the driver's, and both are there, under the label `kind`.
+// Of the layers (docs/architecture.md, "Words") each device has one, so that values add up: the blocks of
+// a framework's allocator if it has any, else memory of the driver. The frames of the allocator itself,
+// innermost, are left out.
 //
 // Thread safety: pure function. Cost: a walk over the rows, and the stacks that allocated.
 
@@ -23,18 +24,19 @@ namespace gmt::interop {
 
 struct ProfileSelection {
   analysis::At at;                // on each device: its peak is its own
-  std::optional<int32_t> device;  // only this one, and no host memory
+  std::optional<int32_t> device;  // only this one
+  std::string heap;               // of all devices this one; empty: as above, without host memory
 };
 
 struct RecordingProfile {
   std::string gzipped;
   uint64_t samples = 0;
-  int64_t inuse_bytes = 0;  // of all kinds: layers that lie in each other count twice
+  int64_t inuse_bytes = 0;
   // The history of a bounded recording begins late: alloc_* lacks what came before.
   bool lacks_allocations_before = false;
 };
 
-// NOT_FOUND where the recording has no such moment or device.
+// NOT_FOUND if the recording has no such moment, device or heap.
 absl::StatusOr<RecordingProfile> MakeProfile(const analysis::Examination& examination,
                                              const ProfileSelection& selection);
 

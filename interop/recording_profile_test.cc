@@ -36,10 +36,11 @@ class RecordingProfileTest : public ::testing::Test {
   // By the innermost function and the kind.
   using Samples = std::map<std::string, std::vector<int64_t>>;
 
-  absl::StatusOr<Samples> Make(const std::string& at, std::optional<int32_t> device = {}) {
+  absl::StatusOr<Samples> Make(const std::string& at, std::optional<int32_t> device = {},
+                               const std::string& heap = "") {
     const analysis::Trace trace = script_.Build();
     const analysis::Examination examination(trace, script_.definitions());
-    const auto made = MakeProfile(examination, {analysis::ParseAt(at).value(), device});
+    const auto made = MakeProfile(examination, {analysis::ParseAt(at).value(), device, heap});
     if (!made.ok()) return made.status();
     pprof::Profile profile;
     EXPECT_TRUE(profile.ParseFromString(Unzipped(made->gzipped)));
@@ -65,13 +66,37 @@ TEST_F(RecordingProfileTest, EachMomentHasWhatWasHeldAndWhatHadBeenAllocated) {
   script_.Block(0x100000000, kMiB, {"forward", "main"});
   script_.Pinned(0x9000, kMiB, {"pin", "main"});
   const Samples end = Make("end").value();
-  EXPECT_EQ(end.size(), 3u);
-  EXPECT_EQ(end.at("segment cuda:0 driver"), (std::vector<int64_t>{1, 8 * kMiB, 1, 8 * kMiB}));
+  EXPECT_EQ(end.size(), 1u);
   EXPECT_EQ(end.at("forward cuda:0 pytorch"), (std::vector<int64_t>{2, 3 * kMiB, 1, kMiB}));
-  EXPECT_EQ(end.at("pin host host"), (std::vector<int64_t>{1, kMiB, 1, kMiB}));
+  const Samples driver = Make("end", {}, "driver").value();
+  EXPECT_EQ(driver.size(), 1u);
+  EXPECT_EQ(driver.at("segment cuda:0 driver"), (std::vector<int64_t>{1, 8 * kMiB, 1, 8 * kMiB}));
+  const Samples host = Make("end", {}, "host").value();
+  EXPECT_EQ(host.size(), 1u);
+  EXPECT_EQ(host.at("pin host host"), (std::vector<int64_t>{1, kMiB, 1, kMiB}));
   const Samples second = Make("event:2", 0).value();
-  EXPECT_EQ(second.size(), 2u);
+  EXPECT_EQ(second.size(), 1u);
   EXPECT_EQ(second.at("forward cuda:0 pytorch"), (std::vector<int64_t>{1, 2 * kMiB, 1, 2 * kMiB}));
+}
+
+TEST_F(RecordingProfileTest, MemoryOfTheDriverIsWhatADeviceWithoutBlocksHas) {
+  script_.Alloc(0x100000000, 8 * kMiB, {"load", "main"});
+  script_.Pinned(0x9000, kMiB, {"pin", "main"});
+  const Samples end = Make("end").value();
+  EXPECT_EQ(end.size(), 1u);
+  EXPECT_EQ(end.at("load cuda:0 driver"), (std::vector<int64_t>{1, 8 * kMiB, 1, 8 * kMiB}));
+  EXPECT_THAT(std::string(Make("end", {}, "pytorch").status().message()),
+              HasSubstr("no heap 'pytorch' was recorded"));
+}
+
+TEST_F(RecordingProfileTest, FramesOfTheAllocatorAreLeftOut) {
+  script_.Alloc(0x100000000, 8 * kMiB, {"segment", "main"});
+  script_.Block(0x100000000, 2 * kMiB,
+                {"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc",
+                 "at::detail::empty_cuda", "forward", "main"});
+  const Samples end = Make("end").value();
+  EXPECT_EQ(end.size(), 1u);
+  EXPECT_TRUE(end.contains("forward cuda:0 pytorch")) << end.begin()->first;
 }
 
 TEST_F(RecordingProfileTest, AMomentOrDeviceThatIsNotThereIsAnError) {

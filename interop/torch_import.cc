@@ -272,8 +272,9 @@ class TorchImport::Impl {
          absl::StrCat("history and final state contradict each other in ", contradictions,
                       " places: events are missing in between. The final state was believed"));
     note(has_history() ? 0 : 1,
-         "it has no history, only the state when it was taken: "
-         "torch.cuda.memory._record_memory_history() was not on");
+         absl::StrCat("it has no history, only the state when it was taken",
+                      stacks.any() ? ", and the stacks of what was held then"
+                                   : ": torch.cuda.memory._record_memory_history() was not on"));
   }
 
   void Forget() {

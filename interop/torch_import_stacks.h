@@ -31,6 +31,7 @@ class SnapshotStacks {
 
   // What has no place in a frame: fields that are not known, of how many frames; lines of source
   // behind the places of forward stacks; entries that are no frames.
+  bool any() const { return !stacks_.empty(); }
   uint64_t frames_with_more() const { return frames_with_more_; }
   uint64_t source_lines() const { return source_lines_; }
   uint64_t no_frames() const { return no_frames_; }

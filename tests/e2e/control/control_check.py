@@ -426,7 +426,12 @@ def pprof_shows_who_holds_it(rig, folder):
     grow = row_of_grow(text)
     live = recording.report("--at", "end", "--heap", "driver")["devices"][0]["bytes"]
     assert made * MIB <= int(grow[3].rstrip("B")) <= live, (made, live, text)
-    for wrong, why in ((["--at", "never"], 2), (["--from", "1"], 2), (["--at", "snapshot:none"], 1)):
+    # The program has no framework: its blocks are the driver's.
+    done = subprocess.run([rig.program, "export", "--format", "pprof", "--at", "end", "--heap", "driver", "--force", run.path,
+                           "-o", profile], capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stderr
+    assert top(profile, "-unit=B") == text, (text, top(profile, "-unit=B"))
+    for wrong, why in ((["--heap", "pytorch"], 1), (["--at", "never"], 2), (["--from", "1"], 2), (["--at", "snapshot:none"], 1)):
         done = subprocess.run([rig.program, "export", "--format", "pprof", *wrong, run.path, "-o", folder / "x"],
                               capture_output=True, text=True, timeout=HANG_S)
         assert done.returncode == why and done.stderr and not (folder / "x").exists(), (wrong, done)
