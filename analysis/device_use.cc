@@ -52,8 +52,8 @@ std::vector<DeviceUse> FindDeviceUse(const Trace& trace) {
     DeviceUse& use = uses[{sample.device, sample.source}];
     use.device = sample.device;
     use.source = sample.source;
-    use.last = {sample.t_ns,       recorded[i],        sample.process_bytes, sample.others_bytes,
-                sample.used_bytes, sample.total_bytes, sample.reserved_bytes};
+    use.last = {sample.t_ns,       recorded[i],        sample.process_bytes,  sample.others_bytes,
+                sample.used_bytes, sample.total_bytes, sample.reserved_bytes, sample.free_bytes};
     if (use.samples++ == 0 || use.last.used_bytes > use.fullest.used_bytes) use.fullest = use.last;
   }
   std::vector<DeviceUse> all;

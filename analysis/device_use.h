@@ -36,8 +36,8 @@ struct DeviceUse {
     std::optional<uint64_t>
         process_bytes;  // of this process, where the source tells processes apart
     std::optional<uint64_t> others_bytes;  // of those that it tells apart
-    uint64_t used_bytes = 0, total_bytes = 0;
-    std::optional<uint64_t> reserved_bytes;
+    uint64_t used_bytes = 0, total_bytes = 0;  // total 0: the source says only what is free
+    std::optional<uint64_t> reserved_bytes, free_bytes;
 
     // What is held and not recorded: of this process where that is told, else of all.
     int64_t unrecorded() const {

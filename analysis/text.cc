@@ -43,6 +43,42 @@ std::string PositiveDuration(int64_t ns) {
   return TwoUnits(ns, kDays, kHours);
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// The end of the number that begins at `begin`, with its unit: "34.1 MiB", "1,204", "61 %".
+size_t EndOfNumber(std::string_view text, size_t begin) {
+  static constexpr std::string_view kUnits[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB",
+                                                " B",   " %",   " ns",  " us",  " ms",  " s"};
+  size_t end = begin;
+  while (end < text.size() &&
+         (IsDigit(text[end]) || ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() &&
+                                 IsDigit(text[end + 1])))) {
+    ++end;
+  }
+  for (const std::string_view unit : kUnits) {
+    if (text.substr(end).starts_with(unit)) return end + unit.size();
+  }
+  return end;
+}
+
+// At most `cut`: before a number that would be cut, its sign, and the spaces before it. A number that the
+// text begins with is cut.
+size_t OutsideNumbers(std::string_view text, size_t cut) {
+  for (size_t begin = 0; begin < cut;) {
+    if (!IsDigit(text[begin])) {
+      ++begin;
+      continue;
+    }
+    const size_t end = EndOfNumber(text, begin);
+    if (end > cut) {
+      const size_t last = text.substr(0, begin).find_last_not_of(" +-");
+      return last == std::string_view::npos ? cut : last + 1;
+    }
+    begin = end;
+  }
+  return cut;
+}
+
 }  // namespace
 
 std::string Bytes(uint64_t bytes) {
@@ -97,7 +133,7 @@ std::string Shortened(const std::string& text, size_t columns) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (continues(text[i])) continue;
     if (characters + kDots == columns) cut = i;
-    if (++characters > columns) return text.substr(0, cut) + "...";
+    if (++characters > columns) return text.substr(0, OutsideNumbers(text, cut)) + "...";
   }
   return text;
 }

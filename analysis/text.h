@@ -32,8 +32,8 @@ std::string Count(uint64_t count);
 // "1 event", "2 events"; the plural is the singular and an s.
 std::string Plural(uint64_t count, const char* singular);
 
-// At most `columns` characters, the last three of them dots where something was cut off. Cuts UTF-8
-// between characters.
+// At most `columns` characters, the last three of them dots if something was cut off. Cuts UTF-8
+// between characters, and no number: "optimizer +34.1 MiB" becomes "optimizer...", not "optimizer +34...".
 std::string Shortened(const std::string& text, size_t columns);
 
 // "0x7f5c00000000".

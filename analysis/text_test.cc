@@ -57,6 +57,18 @@ TEST(TextTest, LongTextIsCutBehindAWholeCharacter) {
   EXPECT_EQ(Shortened("abcdefghi", 0), "a...");
 }
 
+TEST(TextTest, NumbersAreNeverCut) {
+  const std::string text = "optimizer +34.1 MiB, gradients 1,204";
+  EXPECT_EQ(Shortened(text, 16), "optimizer...");  // of "optimizer +34"
+  EXPECT_EQ(Shortened(text, 18), "optimizer...");  // of "optimizer +34.1"
+  EXPECT_EQ(Shortened(text, 20), "optimizer...");  // of "optimizer +34.1 M"
+  EXPECT_EQ(Shortened(text, 22), "optimizer +34.1 MiB...");
+  EXPECT_EQ(Shortened(text, 35), "optimizer +34.1 MiB, gradients...");
+  EXPECT_EQ(Shortened(text, 36), text);
+  EXPECT_EQ(Shortened("61 % of everything", 5),
+            "61...");  // what it begins with is cut all the same
+}
+
 TEST(TextTest, DurationsReadAsAPersonWouldSayThem) {
   EXPECT_EQ(Duration(900), "900 ns");
   EXPECT_EQ(Duration(12'400), "12.4 us");

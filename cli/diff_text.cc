@@ -52,10 +52,6 @@ std::string Line(const std::string& delta, const std::string& base, const std::s
   return fmt::format("{:>10} {:>9} {:>9} {:>12}  {}\n", delta, base, changed, count, title);
 }
 
-std::string Cut(const std::string& text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
-}
-
 std::string CountText(const DiffRow& row) {
   if (row.base_count == row.new_count) return Count(row.new_count);
   return fmt::format("{}>{}", Count(row.base_count), Count(row.new_count));
@@ -71,7 +67,7 @@ std::string RowLine(const DiffRow& row, size_t width) {
       width > kTitleColumn + id.size() + kMinTitle ? width - kTitleColumn - id.size() : kMinTitle;
   return Line(SignedBytes(row.delta_bytes()), row.base_id.empty() ? "-" : Bytes(row.base_bytes),
               row.new_id.empty() ? "-" : Bytes(row.new_bytes), CountText(row),
-              Cut(DiffTitle(row, room), room) + id);
+              Shortened(DiffTitle(row, room), room) + id);
 }
 
 std::string SourceText(const DiffRow& row, SourceLines& sources, size_t width) {
@@ -123,7 +119,7 @@ std::string Differences(const Comparison& comparison, size_t width) {
   const std::vector<std::string>& all = comparison.differences;
   const size_t shown = std::min(kDifferencesShown, all.size());
   for (size_t i = 0; i < shown; ++i) {
-    text += Cut("Changed: " + all[i], width) + "\n";
+    text += Shortened("Changed: " + all[i], width) + "\n";
   }
   if (shown < all.size()) {
     text += fmt::format("Changed: {} more, which --json has\n", all.size() - shown);
@@ -147,7 +143,7 @@ std::string Lacks(const DiffSource& source, size_t width) {
   std::string text;
   const auto add = [&](const std::string& file, const std::vector<std::string>& lacks) {
     for (size_t i = 0; i < std::min(kLacksShown, lacks.size()); ++i) {
-      text += Cut(fmt::format("Not known, {}: {}", file, lacks[i]), width) + "\n";
+      text += Shortened(fmt::format("Not known, {}: {}", file, lacks[i]), width) + "\n";
     }
   };
   add(source.base_file, source.base_lacks);

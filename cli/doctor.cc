@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -36,8 +37,15 @@ std::string Mark(State state, const Terminal& terminal) {
 }
 
 void PrintText(const std::vector<Check>& checks, size_t failing, const Terminal& terminal) {
-  fmt::print("{}\n\n", terminal.Bold(failing == 0 ? "Recording works on this machine."
-                                                  : "Recording does not work on this machine."));
+  const bool has_driver = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.name == kDriverCheck && check.state != State::kWorks;
+  });
+  fmt::print(
+      "{}\n\n",
+      terminal.Bold(failing > 0  ? "Recording does not work on this machine."
+                    : has_driver ? "Recording works on this machine."
+                                 : "Recordings can be read on this machine, not made: it has "
+                                   "no GPU driver that works."));
   for (const Check& check : checks) {
     fmt::print("{}  {:<14}  {}\n", Mark(check.state, terminal), check.name, check.detail);
   }

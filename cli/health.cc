@@ -177,8 +177,7 @@ Check Nvtx() {
 Check Driver() {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver == nullptr) {
-    return {"GPU driver", State::kWithout,
-            "no libcuda.so.1 on this machine: recordings can be read here, not made"};
+    return {kDriverCheck, State::kWithout, "no libcuda.so.1 on this machine"};
   }
   using Int = int (*)(unsigned);
   using Out = int (*)(int*);
@@ -187,14 +186,14 @@ Check Driver() {
   const auto count = reinterpret_cast<Out>(dlsym(driver, "cuDeviceGetCount"));
   int v = 0, devices = 0;
   if (init == nullptr || version == nullptr || count == nullptr) {
-    return {"GPU driver", State::kWithout, "libcuda.so.1 is here but is not a CUDA driver"};
+    return {kDriverCheck, State::kWithout, "libcuda.so.1 is here but is not a CUDA driver"};
   }
   if (const int error = init(0); error != 0) {
-    return {"GPU driver", State::kWithout, fmt::format("cuInit fails with CUDA error {}", error)};
+    return {kDriverCheck, State::kWithout, fmt::format("cuInit fails with CUDA error {}", error)};
   }
   version(&v);
   count(&devices);
-  return {"GPU driver", State::kWorks,
+  return {kDriverCheck, State::kWorks,
           fmt::format("CUDA {}.{}, {}", v / 1000, v % 1000 / 10,
                       Plural(static_cast<uint64_t>(devices), "GPU"))};
 }

@@ -24,6 +24,9 @@ struct Check {
   std::string detail;  // what was found; where it does not work, why, and what to do
 };
 
+// The name of the check that a recording can be made only if it works.
+inline constexpr char kDriverCheck[] = "GPU driver";
+
 // "works", "without", "fails".
 const char* StateName(Check::State state);
 

@@ -24,7 +24,7 @@ using analysis::LeakTier;
 using analysis::Whole;
 
 constexpr size_t kBenignShown = 3, kLacksShown = 2, kMinimaShown = 2;
-constexpr int kLeastWidth = 60, kMostWidth = 100;
+constexpr int kLeastWidth = 60;
 constexpr std::string_view kIndent = "        ";
 
 std::string Rate(double bytes) { return Bytes(Whole(bytes)); }
@@ -89,7 +89,7 @@ class Writer {
         shown_(shown),
         sources_(sources),
         terminal_(terminal),
-        width_(static_cast<size_t>(std::clamp(terminal.width, kLeastWidth, kMostWidth))) {}
+        width_(static_cast<size_t>(std::max(terminal.width, kLeastWidth))) {}
 
   std::string Write() && {
     text_ = terminal_.Bold(Cut(Verdict())) + "\n";
@@ -112,12 +112,7 @@ class Writer {
     return report_.cycles.clear || report_.cycles.count == 0 ? "step" : "part";
   }
   std::string Cycles(uint64_t count) const { return Plural(count, std::string(Unit()).c_str()); }
-  std::string Cut(std::string line) const {
-    if (line.size() <= width_) return line;
-    size_t end = width_ - 3;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
-    return line.substr(0, end) + "...";
-  }
+  std::string Cut(const std::string& line) const { return Shortened(line, width_); }
   void Line(const std::string& line) { text_ += Cut(line) + "\n"; }
 
   std::string PlaceOf(const analysis::FrameText& frame) const {
@@ -156,9 +151,26 @@ class Writer {
       if (most == nullptr || minima.last_bytes > most->last_bytes) most = &minima;
     }
     if (most == nullptr) return "No leak: nothing was held between steps.";
+    if (const CycleMinima* rising = Rising()) {
+      return fmt::format(
+          "Not sure: the minimum of {} rises by {} per {}, and no stack explains it; record "
+          "longer.",
+          Where(rising->device), Rate(rising->bytes_per_cycle), Unit());
+    }
     return fmt::format("No leak: after {} {} holds {} at the least, and no stack holds ever more.",
                        Cycles(report_.cycles.count), Where(most->device), Bytes(most->last_bytes));
   }
+
+  // What rises most in spite of the end of all growth that is explained; nullptr: nothing.
+  const CycleMinima* Rising() const {
+    const CycleMinima* rising = nullptr;
+    for (const CycleMinima& minima : report_.minima) {
+      if (!Grows(minima)) continue;
+      if (rising == nullptr || minima.bytes_per_cycle > rising->bytes_per_cycle) rising = &minima;
+    }
+    return rising;
+  }
+  static bool Grows(const CycleMinima& minima) { return minima.low_bytes_per_cycle > 0; }
 
   std::string Watched() const {
     const auto& cycles = report_.cycles;
@@ -168,9 +180,13 @@ class Writer {
           "mark \"step\" tells more",
           Duration(report_.watched_ns), Count(cycles.count), Unit());
     }
+    const char* by = cycles.inferred ? "inferred from" : "by";
+    if (report_.watched_ns == 0) {
+      return fmt::format("{}, {} {}; the recording has no times", Cycles(cycles.count), by,
+                         cycles.source);
+    }
     return fmt::format("{} in {}, {} {}, {} each", Cycles(cycles.count),
-                       Duration(report_.watched_ns), cycles.inferred ? "inferred from" : "told by",
-                       cycles.source, Duration(cycles.period_ns));
+                       Duration(report_.watched_ns), by, cycles.source, Duration(cycles.period_ns));
   }
 
   std::string Details() const {
@@ -187,13 +203,11 @@ class Writer {
   std::vector<CycleMinima> MinimaShown() const {
     std::vector<CycleMinima> shown;
     for (const CycleMinima& minima : report_.minima) {
-      const bool grows = minima.low_bytes_per_cycle > 0;
-      if (report_.enough && (grows || minima.device != analysis::kHostDevice))
+      if (Grows(minima) || (report_.enough && minima.device != analysis::kHostDevice))
         shown.push_back(minima);
     }
     std::stable_sort(shown.begin(), shown.end(), [](const CycleMinima& a, const CycleMinima& b) {
-      return std::pair(a.low_bytes_per_cycle > 0, a.last_bytes) >
-             std::pair(b.low_bytes_per_cycle > 0, b.last_bytes);
+      return std::pair(Grows(a), a.last_bytes) > std::pair(Grows(b), b.last_bytes);
     });
     if (shown.size() > kMinimaShown) shown.resize(kMinimaShown);
     return shown;
@@ -203,8 +217,9 @@ class Writer {
     std::string line = fmt::format("{} at the least: {} at {} {}, {} at the end",
                                    Where(minima.device), Bytes(minima.first_bytes), Unit(),
                                    Count(minima.first_cycle), Bytes(minima.last_bytes));
-    if (minima.low_bytes_per_cycle <= 0) return line + "; it does not grow";
-    return line + fmt::format("; +{} per {}{}", Rate(minima.bytes_per_cycle), Unit(),
+    if (!Grows(minima)) return line + "; it does not grow";
+    return line + fmt::format("; {}+{} per {}{}", report_.enough ? "" : "perhaps ",
+                              Rate(minima.bytes_per_cycle), Unit(),
                               Interval(Rate(minima.low_bytes_per_cycle),
                                        Rate(minima.high_bytes_per_cycle)));
   }
@@ -287,6 +302,9 @@ class Writer {
     if (!report_.enough)
       return fmt::format("Next: record at least {} {}s, {} are better: gpumemtrace run -- COMMAND",
                          report_.cycles_needed, Unit(), analysis::kCyclesForLeak);
+    if (Rising() != nullptr)
+      return fmt::format("Next: record at least {} {}s: gpumemtrace run -- COMMAND",
+                         Count(2 * report_.cycles.count), Unit());
     return fmt::format("Next: gpumemtrace report {}", shown_.file);
   }
 

@@ -84,6 +84,30 @@ TEST_F(LeaksTextTest, TooFewStepsAreNamedWithWhatIsNeeded) {
   EXPECT_THAT(text, Not(HasSubstr("append")));
 }
 
+TEST_F(LeaksTextTest, GrowthThatNoStackExplainsIsNoCleanBillOfHealth) {
+  Run(200, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  analysis::LeakReport report = Find();
+  report.suspects.clear();
+  const std::string text = TextOf(report);
+  EXPECT_EQ(FirstLine(text),
+            "Not sure: the minimum of GPU 0 rises by 1.00 MiB per step, and no stack explains it; "
+            "record longer.");
+  EXPECT_THAT(text, EndsWith("\nNext: record at least 400 steps: gpumemtrace run -- COMMAND\n"));
+}
+
+TEST_F(LeaksTextTest, GrowthOfTooFewStepsIsSaidAsPerhaps) {
+  Run(60, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  EXPECT_THAT(Text(), HasSubstr("; perhaps +1.00 MiB per step"));
+}
+
+TEST_F(LeaksTextTest, ARecordingWithoutTimesHasNone) {
+  Run(200, [&](uint32_t) { Keep(kMiB, {"append", "train"}); });
+  analysis::LeakReport report = Find();
+  report.watched_ns = report.cycles.period_ns = 0;
+  EXPECT_THAT(TextOf(report), HasSubstr("\n200 steps, by mark step; the recording has no "
+                                        "times\n"));
+}
+
 TEST_F(LeaksTextTest, EmptyRecordingSaysThatThereIsNothingToCompare) {
   EXPECT_THAT(Text(), StartsWith("Too early to tell: the recording has no allocations"));
 }

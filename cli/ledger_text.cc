@@ -112,10 +112,6 @@ std::string Line(const std::string& bytes, const std::string& share, const std::
   return line + "\n";
 }
 
-std::string Cut(const std::string& text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
-}
-
 std::string Share(uint64_t bytes, const Ledger& ledger) {
   return Percent(static_cast<double>(bytes), static_cast<double>(ledger.driver_used_bytes));
 }
@@ -138,7 +134,7 @@ std::string RowLine(const LedgerRow& row, const Ledger& ledger, size_t width) {
   const std::string id = row.stack == 0 ? "" : fmt::format("  stack/{}", row.stack);
   const size_t room = width > kTextColumn + id.size() + 10 ? width - kTextColumn - id.size() : 10;
   return Line(Bytes(row.bytes), Share(row.bytes, ledger), row.name, row.known_by,
-              Cut(detail, room) + id);
+              Shortened(detail, room) + id);
 }
 
 std::vector<const LedgerRow*> RowsOf(const Ledger& ledger, LedgerGroup group) {
@@ -228,7 +224,7 @@ std::string Unknown(const Ledger& ledger, const LedgerSource& source, size_t wid
                       source.file + "\n";
   }
   for (size_t i = 0; i < std::min(kLacksShown, source.lacks.size()); ++i) {
-    text += Cut("Not known: " + source.lacks[i], width) + "\n";
+    text += Shortened("Not known: " + source.lacks[i], width) + "\n";
   }
   return text;
 }

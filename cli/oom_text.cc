@@ -344,9 +344,17 @@ std::string NoOom(const OomReport& report, const std::string& file) {
                             report.evidence.retries > 0 ? "frag" : "report", file);
 }
 
+bool HasHistory(const Examination& examination) {
+  return examination.trace().last_step() > 0 || !examination.trace().failed.empty();
+}
+
 }  // namespace
 
-std::string OomVerdictLine(const OomReport& report) {
+std::string OomVerdictLine(const OomReport& report, bool has_history) {
+  if (report.verdict == OomVerdict::kNone && !has_history) {
+    return "Not known whether memory ran out: the recording has no allocation and no free, only "
+           "what was held";
+  }
   if (report.verdict == OomVerdict::kNone) return "No out of memory" + Danger(report);
   return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
 }
@@ -354,7 +362,7 @@ std::string OomVerdictLine(const OomReport& report) {
 std::string OomText(const OomReport& report, const Examination& examination, SourceLines& sources,
                     const std::string& file, const Terminal& terminal) {
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
-  std::string text = terminal.Bold(OomVerdictLine(report)) + "\n";
+  std::string text = terminal.Bold(OomVerdictLine(report, HasHistory(examination))) + "\n";
   if (report.verdict == OomVerdict::kNone) return text + NoOom(report, file);
   text += Moment(report) + "\n" + Place(report, examination, sources, width) + "\n";
   text += DeviceTable(report);

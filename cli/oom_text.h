@@ -26,8 +26,9 @@ std::string OomText(const analysis::OomReport& report, const analysis::Examinati
 std::string OomJson(const analysis::OomReport& report, const analysis::Examination& examination,
                     const std::string& file);
 
-// The first line: "Out of memory (fragmentation): 9.80 GiB are free, ...".
-std::string OomVerdictLine(const analysis::OomReport& report);
+// The first line: "Out of memory (fragmentation): 9.80 GiB are free, ...". `has_history`: the recording has
+// events; without any, nothing is known of failures.
+std::string OomVerdictLine(const analysis::OomReport& report, bool has_history = true);
 
 }  // namespace gmt::cli
 

@@ -66,7 +66,13 @@ class OomTextTest : public ::testing::Test {
   analysis::EventScript script_;
 };
 
+TEST_F(OomTextTest, WithoutAHistoryItIsNotKnown) {
+  EXPECT_THAT(Text(),
+              StartsWith("Not known whether memory ran out: the recording has no allocation"));
+}
+
 TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
+  script_.Alloc(kA, kMiB);
   EXPECT_THAT(Text(), StartsWith("No out of memory: no allocation on a GPU failed\n"));
   EXPECT_EQ(Json()["verdict"], "none");
   EXPECT_EQ(Json()["requested_bytes"], nullptr);

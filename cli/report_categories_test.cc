@@ -75,7 +75,7 @@ TEST_F(ReportStepsTest, GradientsThatNoStepIsWithoutAreNamedWithWhatFreesThem) {
 
 TEST_F(ReportStepsTest, FloorAndWhatAStepAdds) {
   EXPECT_THAT(Text(), HasSubstr("floor        100 MiB   parameters 100 MiB\n"));
-  EXPECT_THAT(Text(), HasSubstr("variable    50.0 MiB   activations 50.0 MiB\n"));
+  EXPECT_THAT(Text(), HasSubstr("variable    50.0 MiB   activations +50.0 MiB\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("inputs")));
   EXPECT_EQ(StepProfileText({profile_}, 1), "");
   EXPECT_TRUE(StepProfileJson({profile_}, 1).is_null());

@@ -18,13 +18,22 @@ Json AtJson(const DeviceUse::At& at) {
           {"recorded_bytes", at.recorded_bytes},
           {"process_bytes", OrNull(at.process_bytes)},
           {"others_bytes", OrNull(at.others_bytes)},
-          {"used_bytes", at.used_bytes},
-          {"total_bytes", at.total_bytes},
-          {"reserved_bytes", OrNull(at.reserved_bytes)}};
+          {"used_bytes", at.total_bytes == 0 ? Json(nullptr) : Json(at.used_bytes)},
+          {"total_bytes", at.total_bytes == 0 ? Json(nullptr) : Json(at.total_bytes)},
+          {"reserved_bytes", OrNull(at.reserved_bytes)},
+          {"free_bytes", OrNull(at.free_bytes)}};
+}
+
+std::string FreeText(const DeviceUse::At& at) {
+  return at.free_bytes ? Bytes(*at.free_bytes) : "not known how much is";
 }
 
 std::string Line(const DeviceUse& use) {
   const DeviceUse::At& at = use.fullest;
+  if (at.total_bytes == 0) {
+    return fmt::format("{}: {} free at {}; recorded {}\n", use.source, FreeText(at),
+                       Duration(at.t_ns), Bytes(at.recorded_bytes));
+  }
   std::string text = fmt::format("{}: {} of {} used at {}", use.source, Bytes(at.used_bytes),
                                  Bytes(at.total_bytes), Duration(at.t_ns));
   if (!at.process_bytes)

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/report_categories.h"
@@ -11,6 +15,7 @@
 namespace gmt::cli {
 namespace {
 
+using analysis::Category;
 using analysis::CategoryUse;
 using analysis::Growth;
 using analysis::InputGrowth;
@@ -18,6 +23,7 @@ using analysis::StepProfile;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kUsesInLine = 3;
+constexpr uint64_t kWorthShowing = 100;  // of a whole, one part in so many
 constexpr size_t kStacksInJson = 50;
 
 const StepProfile* Find(const std::vector<StepProfile>& profiles, int32_t device) {
@@ -26,28 +32,47 @@ const StepProfile* Find(const std::vector<StepProfile>& profiles, int32_t device
   return found == profiles.end() ? nullptr : &*found;
 }
 
-std::string Uses(std::vector<CategoryUse> uses) {
+using Parts = std::map<Category, int64_t>;
+
+void Add(const std::vector<CategoryUse>& uses, int64_t factor, Parts& parts) {
+  for (const CategoryUse& use : uses)
+    parts[use.category] += factor * static_cast<int64_t>(use.bytes);
+}
+
+// The largest parts of `whole`, and what is left: they add up to it. `write` makes text of bytes.
+template <typename Write>
+std::string PartsText(const Parts& parts, uint64_t whole, Write write) {
+  std::vector<std::pair<Category, int64_t>> sorted(parts.begin(), parts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.second) > std::abs(b.second);
+  });
   std::string text;
-  for (size_t i = 0; i < uses.size() && i < kUsesInLine; ++i) {
-    if (uses[i].bytes == 0) break;
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", analysis::TextOf(uses[i].category),
-                        Bytes(uses[i].bytes));
+  auto left = static_cast<int64_t>(whole);
+  for (size_t i = 0; i < sorted.size() && i < kUsesInLine && sorted[i].second != 0; ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", analysis::TextOf(sorted[i].first),
+                        write(sorted[i].second));
+    left -= sorted[i].second;
   }
+  // Parts are of one step, the whole is the median of all: a rest below what is shown of it is neither.
+  if (std::abs(left) >= static_cast<int64_t>(whole / kWorthShowing) + 1)
+    text += fmt::format("{}others {}", text.empty() ? "" : ", ", write(left));
   return text;
 }
 
-// What the peak has of each category that the floor has not.
-std::vector<CategoryUse> Added(const StepProfile& profile) {
-  std::vector<CategoryUse> added;
-  for (CategoryUse use : profile.peak_uses) {
-    for (const CategoryUse& floor : profile.floor_uses) {
-      if (floor.category == use.category) use.bytes -= std::min(use.bytes, floor.bytes);
-    }
-    added.push_back(use);
-  }
-  std::stable_sort(added.begin(), added.end(),
-                   [](const CategoryUse& a, const CategoryUse& b) { return a.bytes > b.bytes; });
-  return added;
+std::string FloorText(const StepProfile& profile) {
+  Parts parts;
+  Add(profile.floor_uses, 1, parts);
+  return PartsText(parts, profile.floor, [](int64_t bytes) {
+    return bytes < 0 ? SignedBytes(bytes) : Bytes(static_cast<uint64_t>(bytes));
+  });
+}
+
+// What the peak has more of each category than the floor has, or less.
+std::string VariableText(const StepProfile& profile) {
+  Parts parts;
+  Add(profile.peak_uses, 1, parts);
+  Add(profile.floor_uses, -1, parts);
+  return PartsText(parts, profile.variable(), SignedBytes);
 }
 
 // Gradients that no step is without live through its forward pass.
@@ -108,7 +133,7 @@ std::string StepProfileText(const std::vector<StepProfile>& profiles, int32_t de
   if (profile == nullptr) return "";
   std::string text =
       fmt::format("  floor      {:>9}   {}\n  variable   {:>9}   {}\n", Bytes(profile->floor),
-                  Uses(profile->floor_uses), Bytes(profile->variable()), Uses(Added(*profile)));
+                  FloorText(*profile), Bytes(profile->variable()), VariableText(*profile));
   text += KeptGradients(*profile);
   if (profile->inputs) text += GrowthText(*profile->inputs);
   return text;

@@ -45,7 +45,9 @@ std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) 
                      is_held ? "lies" : "lay last", Bytes(rows.size[owner]),
                      input.trace().heaps[rows.heap[owner]], PlaceName(rows.device[owner]),
                      Held(input.trace(), owner),
-                     before == 0 ? "the only one there" : fmt::format("{} others there", before));
+                     before == 0   ? "the only one there"
+                     : before == 1 ? "1 other was there"
+                                   : fmt::format("{} others were there", Count(before)));
 }
 
 void AddOwners(const ShowInput& input, const std::string& heading, const std::vector<RowId>& rows,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/failures.h"
 #include "analysis/phases.h"
 #include "analysis/recorded_time.h"
 #include "analysis/show/changes.h"
@@ -140,11 +141,44 @@ Json UseJson(const DeviceCycles& device, const CycleUse& use) {
           {"peak_phase", NameOf(use.peak_phase)}, {"phases", std::move(phases)}};
 }
 
+// The step in which memory ran out has no end, and is none of the cycles.
+bool IsUnfinished(const ShowInput& input, const Subject& subject) {
+  const std::vector<Cycle>& cycles = input.examination.cycles().cycles;
+  if (subject.number != cycles.size() + 1) return false;
+  const auto failure = FindFailures(input.examination).decisive;
+  return failure &&
+         (cycles.empty() || input.trace().failed[*failure].t_ns > cycles.back().end_t_ns);
+}
+
+ShowAnswer ShowUnfinished(const ShowInput& input, const Subject& subject) {
+  const analysis::FailedAllocation& failed =
+      input.trace().failed[*FindFailures(input.examination).decisive];
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  const std::string what =
+      fmt::format("{} was not finished: at {} {} were asked for on {} in vain", subject.id(),
+                  Duration(failed.t_ns), Bytes(failed.size), PlaceName(failed.device));
+  answer.page.Headline(what);
+  answer.page.Next("oom", "");
+  answer.page.Next("report", "--at oom");
+  answer.json = {{"id", subject.id()},
+                 {"kind", NameOf(subject.kind)},
+                 {"what", what},
+                 {"step", subject.number},
+                 {"steps", input.examination.cycles().cycles.size()},
+                 {"source", input.examination.cycles().source},
+                 {"begin_t_ns", nullptr},
+                 {"end_t_ns", nullptr},
+                 {"devices", Json::array()},
+                 {"changes", Json::array()}};
+  return answer;
+}
+
 }  // namespace
 
 ShowResult ShowStep(const ShowInput& input, const Subject& subject) {
   const Cycles& cycles = input.examination.cycles();
   if (subject.number == 0 || subject.number > cycles.cycles.size()) {
+    if (IsUnfinished(input, subject)) return ShowUnfinished(input, subject);
     if (!cycles.cycles.empty()) return NoSuch(input, subject);
     return NoSuch(
         input, subject,

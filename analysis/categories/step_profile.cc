@@ -158,9 +158,12 @@ class ProfileMaker {
               [](const StackGrowth& a, const StackGrowth& b) {
                 return std::pair(b.bytes, a.stack) < std::pair(a.bytes, b.stack);
               });
+    // Copies to the device that nothing grows with are not what the model is given in that step: a
+    // loader fetches ahead of it.
+    if (growth.linear_bytes + growth.quadratic_bytes == 0) return;
     const PowerFit::Line peak = peaks_.Best(inputs_, kTolerance);
     growth.peak = GrowthOf(peak);
-    if (peak.power >= 0) growth.peak_with_twice = ToBytes(peak.At(2 * average));
+    if (peak.power > 0) growth.peak_with_twice = ToBytes(peak.At(2 * average));
     profile_.inputs = std::move(growth);
   }
 

@@ -45,7 +45,8 @@ struct InputGrowth {
   std::vector<StackGrowth> stacks;  // most bytes first
   // Of the steps' peaks; kUnclear: no fit that holds.
   Growth peak = Growth::kUnclear;
-  uint64_t peak_with_twice = 0;  // the peak to expect of inputs twice the average; 0: no fit
+  // The peak to expect of inputs twice the average; 0: no fit, or the peak does not grow with them.
+  uint64_t peak_with_twice = 0;
 };
 
 struct StepProfile {
@@ -55,7 +56,8 @@ struct StepProfile {
   uint64_t variable() const { return peak - floor; }
   // Of a step in the middle, whose floor and peak are nearest to these.
   std::vector<CategoryUse> floor_uses, peak_uses;
-  std::optional<InputGrowth> inputs;  // where inputs are known and differ by 10 % or more
+  // If inputs are known, differ by 10 % or more, and something that a step allocates grows with them.
+  std::optional<InputGrowth> inputs;
   bool inputs_known = false;
 };
 

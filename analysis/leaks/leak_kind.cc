@@ -71,8 +71,9 @@ std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
   const auto all = static_cast<double>(cycles);
   const double rate = survivors / std::max(1.0, all - first.verdict.onset);
   std::string text =
-      rate >= 0.98 ? Number(rate) + (rate < 1.5 ? " block" : " blocks") + " of every step kept"
-                   : absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
+      rate >= 0.98
+          ? Number(rate) + (Number(rate) == "1" ? " block" : " blocks") + " of every step kept"
+          : absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
   if (births == live) return text + ", none ever freed";
   return absl::StrCat(text, ", of ", Number(static_cast<double>(births) / std::max(1.0, all)),
                       " a step made there");
