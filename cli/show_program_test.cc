@@ -80,7 +80,8 @@ TEST_F(ShowTest, StackSaysWhatItIsFirst) {
   const std::string text = Show(id);
   EXPECT_THAT(text,
               StartsWith(id + " is forward (model.py:2) > at::mm: 1.00 KiB at most, in 1 piece"));
-  EXPECT_THAT(text, HasSubstr("2 allocations of 2.00 KiB in all, 1 free; 1 held at the end"));
+  EXPECT_THAT(text, HasSubstr("2 allocations of 2.00 KiB in all, 1 free; 1 held when the recording "
+                              "ends"));
   EXPECT_THAT(text, HasSubstr("stream 0x7"));
   EXPECT_THAT(text, HasSubstr("\ngpumemtrace report l.jsonl --at step:1\n"));
 }

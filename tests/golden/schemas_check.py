@@ -2,28 +2,25 @@
 """Validates what the verbs print with --json against docs/schemas/, and sees to it that each has a schema.
 
 Every command of the texts in tests/golden/answers/ that takes --json is run with it, and every verb on small files
-of all kinds. Each key of a schema has a description.
+of all kinds. Each key of a schema has a description. Recordings of real programs are checked where they are made:
+by the rig of the tests from end to end (tests/e2e/recording/rig.py).
 
 Usage: schemas_check.py --build DIR
 """
 
 import argparse
-import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-try:
-    import jsonschema
-except ImportError:
-    sys.exit("python3-jsonschema is missing: scripts/setup --test installs it")
-
 import answers_check
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCHEMAS = ROOT / "docs" / "schemas"
+sys.path.append(str(ROOT / "tests/e2e/recording"))
+import schemas  # noqa: E402
+
 FILES = ("torch-1.13.pickle", "torch-2.11.pickle", "v1.gmt", "v1.jsonl")
 WITHOUT_FILE = {"doctor", "list"}
 # What they print is checked where a process runs that they can ask (tests/e2e/control, tests/e2e/top).
@@ -52,7 +49,7 @@ def verbs_with_json(program):
     return {name for name, help_text in helps.items() if "--json" in help_text}
 
 
-def commands(verbs):
+def commands(verbs, folder):
     """Word lists to be run with --json."""
     for path in sorted(answers_check.ANSWERS.glob("*.txt")):
         words = answers_check.command_of(path.read_text(encoding="utf-8"))
@@ -72,6 +69,8 @@ def commands(verbs):
             name = str(ROOT / "tests/golden" / file)
             for rest in WITH_ID.get(verb, (None,)):
                 yield [verb, name] + ([name] if verb in TWO_FILES else []) + ([rest] if rest else [])
+    for log in sorted(folder.glob("*.jsonl")):
+        yield from ([verb, log.name, *rest] for verb, *rest in schemas.VERBS)
 
 
 def main():
@@ -80,30 +79,22 @@ def main():
     program = str(parser.parse_args().build.resolve() / "bin/gpumemtrace")
     problems, checked = [], {}
     verbs = verbs_with_json(program)
-    validators = {}
     for verb in sorted(verbs):
-        path = SCHEMAS / f"{'events' if verb == 'cat' else verb}.schema.json"
+        path = schemas.path_of(verb)
         if not path.exists():
             problems.append(f"{verb} --json has no schema: {path.relative_to(ROOT)}")
+            verbs.remove(verb)
             continue
-        schema = json.loads(path.read_text(encoding="utf-8"))
-        jsonschema.Draft202012Validator.check_schema(schema)
-        problems += [f"{path.name}: {key} has no description" for key in described(schema, "")]
-        validators[verb] = jsonschema.Draft202012Validator(schema)
+        problems += [f"{path.name}: {key} has no description" for key in described(schemas.validator(verb).schema, "")]
     with tempfile.TemporaryDirectory() as folder:
         answers_check.prepare(program, pathlib.Path(folder))
-        for words in commands(set(validators) - OF_A_PROCESS):
-            done = subprocess.run([program, *words, "--json"], cwd=folder, capture_output=True, text=True,
-                                  timeout=answers_check.TIMEOUT_S)
-            if done.returncode not in (0, 3) and not done.stdout:
+        for words in commands(verbs - OF_A_PROCESS, pathlib.Path(folder)):
+            text = schemas.output(program, words, folder)
+            if not text:
                 continue  # an answer that is an error has no JSON; the texts say which those are
             checked[words[0]] = checked.get(words[0], 0) + 1
-            lines = done.stdout.splitlines() if words[0] == "cat" else [done.stdout]
-            for line in lines:
-                for error in validators[words[0]].iter_errors(json.loads(line)):
-                    problems.append(f"{' '.join(words)}: {error.json_path}: {error.message[:200]}")
-    problems += [f"{verb}: no output was checked"
-                 for verb in validators if verb not in checked and verb not in OF_A_PROCESS]
+            problems += schemas.problems(words, text)
+    problems += [f"{verb}: no output was checked" for verb in verbs - OF_A_PROCESS if verb not in checked]
     for problem in problems:
         print(problem)
     print(f"{sum(checked.values())} outputs of {len(checked)} verbs were checked")

@@ -15,6 +15,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import schemas  # noqa: E402
 import truth  # noqa: E402  the checks of other folders find it beside this file
 from waiting import HANG_S, wait_for  # noqa: E402
 
@@ -186,6 +187,13 @@ def folder_of_a_case():
             shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)
 
 
+def check_schemas(rig, folder):
+    """What the verbs say about the recordings that a case has left in its folder must fit docs/schemas/."""
+    for path in sorted(folder.rglob("*.gmt")):
+        problems = list(schemas.problems_of_file(rig.program, path))
+        assert not problems, "\n".join(problems)
+
+
 def run_cases(rig, cases):
     """Runs each (name, case) in a folder of its own. The exit code: 1 when one failed."""
     failed = 0
@@ -195,6 +203,7 @@ def run_cases(rig, cases):
             started = time.monotonic()
             try:
                 case(rig, folder)
+                check_schemas(rig, folder)
                 print(f"ok     {name} ({time.monotonic() - started:.1f} s)", flush=True)
             except Exception:  # noqa: BLE001  one failing case must not hide the others
                 failed += 1

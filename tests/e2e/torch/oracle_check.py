@@ -26,7 +26,7 @@ import said  # noqa: E402
 import verbs  # noqa: E402
 from driver_memory import Difference  # noqa: E402
 from replay import Replay  # noqa: E402
-from rig import Recording, Rig, find_python  # noqa: E402
+from rig import Recording, Rig, check_schemas, find_python  # noqa: E402
 from scenarios import SCENARIOS as ALL  # noqa: E402
 
 # Without blocks there is nothing to compare: processes_check.py.
@@ -113,6 +113,7 @@ def check(rig, scenarios, history):
         with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-oracle.") as folder:
             try:
                 row = compare_scene(Scene(rig, pathlib.Path(folder), scenario, history))
+                check_schemas(rig, pathlib.Path(folder))
                 print(
                     scenario.name.ljust(width),
                     *(str(row[c]).rjust(9) for c in COLUMNS),
