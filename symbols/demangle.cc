@@ -58,20 +58,6 @@ std::string WithoutBrackets(std::string_view text, char open, char close) {
   return out;
 }
 
-// "void f" -> "f": a demangled template function starts with its return type. Cuts at the last
-// space outside brackets; what follows an operator's name ("operator new") belongs to it.
-std::string_view WithoutReturnType(std::string_view text) {
-  size_t name = 0;
-  int depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 8) == "operator") break;
-    if (text[i] == '(' || text[i] == '<') ++depth;
-    if (text[i] == ')' || text[i] == '>') --depth;
-    if (text[i] == ' ' && depth == 0 && text.substr(i, 6) != " const") name = i + 1;
-  }
-  return text.substr(name);
-}
-
 // "at::native::add" -> "native::add" -> "add": leading names go, one by one, until it fits.
 std::string WithoutNamespaces(std::string_view text, size_t width) {
   int depth = 0;
@@ -94,20 +80,33 @@ std::string_view WithoutQualifiers(std::string_view text) {
   return text;
 }
 
-// Without a symbol version and without what the compiler adds to its own copies of a function
-// ("f.isra.0", "f.cold"): for whoever looks for a function they are that function.
-std::string_view WithoutSuffix(std::string_view symbol) {
-  symbol = symbol.substr(0, symbol.find('@'));
-  for (std::string_view copy : {".isra.", ".constprop.", ".part.", ".cold", ".lto_priv."}) {
-    symbol = symbol.substr(0, symbol.find(copy));
-  }
-  return symbol;
-}
-
 }  // namespace
 
+std::string_view WithoutCloneSuffix(std::string_view function) {
+  function = function.substr(0, function.find(" [clone "));
+  for (std::string_view copy :
+       {".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".localalias"}) {
+    function = function.substr(0, function.find(copy));
+  }
+  return function;
+}
+
+// Cuts at the last space outside brackets; what follows an operator's name ("operator new") belongs
+// to it.
+std::string_view WithoutReturnType(std::string_view function) {
+  size_t name = 0;
+  int depth = 0;
+  for (size_t i = 0; i < function.size(); ++i) {
+    if (function.substr(i, 8) == "operator") break;
+    if (function[i] == '(' || function[i] == '<') ++depth;
+    if (function[i] == ')' || function[i] == '>') --depth;
+    if (function[i] == ' ' && depth == 0 && function.substr(i, 6) != " const") name = i + 1;
+  }
+  return function.substr(name);
+}
+
 std::string Demangle(std::string_view symbol) {
-  const std::string name(WithoutSuffix(symbol));
+  const std::string name(WithoutCloneSuffix(symbol.substr(0, symbol.find('@'))));
   if (name.size() > kMaxMangledBytes || name.compare(0, 2, "_Z") != 0) return name;
   int status = 0;
   std::unique_ptr<char, decltype(&free)> text(

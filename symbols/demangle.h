@@ -21,6 +21,15 @@ inline constexpr size_t kMaxMangledBytes = 16 * 1024;
 // versioned symbol ("@GLIBC_2.34") bear the name of the function.
 std::string Demangle(std::string_view symbol);
 
+// Without what compilers add to the names of their own copies of a function, in a symbol or as
+// demanglers print it: "f.isra.0" -> "f", "f(int) [clone .cold]" -> "f(int)".
+std::string_view WithoutCloneSuffix(std::string_view function);
+
+// A template function's demangled name begins with its return type:
+//
+//   std::tuple<long, int> at::empty<long>(int)  ->  at::empty<long>(int)
+std::string_view WithoutReturnType(std::string_view function);
+
 // A name that fits a report: whole while it is at most `width` bytes, then without its argument
 // list, then without template arguments ("at::native::add_kernel<...>" becomes
 // "at::native::add_kernel"), then without leading namespaces, then cut with "...".

@@ -30,6 +30,26 @@ TEST(Demangle, NameOfMegabytesIsNotFedToTheDemangler) {
   EXPECT_EQ(Demangle(name), name);
 }
 
+TEST(WithoutCloneSuffix, CopiesOfACompilerBearTheNameOfTheFunction) {
+  EXPECT_EQ(WithoutCloneSuffix("at::sum(at::Tensor const&) [clone .constprop.0]"),
+            "at::sum(at::Tensor const&)");
+  EXPECT_EQ(WithoutCloneSuffix("f(int) [clone .isra.0] [clone .cold]"), "f(int)");
+  EXPECT_EQ(WithoutCloneSuffix("run_mod.llvm.9196888086361497952"), "run_mod");
+  EXPECT_EQ(WithoutCloneSuffix("Py_RunMain.localalias"), "Py_RunMain");
+  EXPECT_EQ(WithoutCloneSuffix("f(int)"), "f(int)");
+}
+
+TEST(WithoutReturnType, TemplateFunctionsNamesBeginWithIt) {
+  EXPECT_EQ(WithoutReturnType("std::tuple<at::Tensor, long> at::empty<long>(int, long)"),
+            "at::empty<long>(int, long)");
+  EXPECT_EQ(WithoutReturnType("void (anonymous namespace)::f<int>(int)"),
+            "(anonymous namespace)::f<int>(int)");
+  for (const char* whole : {"at::f(int, long) const", "operator new(unsigned long)", "main", "",
+                            "f(int)::{lambda(int)#1}::operator()(int) const"}) {
+    EXPECT_EQ(WithoutReturnType(whole), whole);
+  }
+}
+
 TEST(ShortName, FittingNameStaysWhole) {
   EXPECT_EQ(ShortName("at::empty(int)", 14), "at::empty(int)");
 }

@@ -86,9 +86,10 @@ absl::StatusOr<FramePattern::Condition> FramePattern::ParseCondition(std::string
     auto parts = TakePattern(rest);
     if (!parts)
       return absl::InvalidArgumentError(absl::StrCat("no closing \" in ", std::string(pattern)));
-    if (parts->size() == 1 && parts->front().empty()) {
+    const bool is_quoted = !pattern.empty() && pattern.front() == '"';
+    if (parts->size() == 1 && parts->front().empty() && !is_quoted) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, "= has no pattern; * stands for any text"));
+          absl::StrCat(name, "= has no pattern; * stands for any text, \"\" for none"));
     }
     const bool is_path =
         pattern.substr(0, pattern.size() - rest->size()).find('/') != std::string_view::npos;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "symbols/builtin_frame_rules.h"
+#include "symbols/demangle.h"
 
 namespace gmt::symbols {
 namespace {
@@ -89,8 +90,12 @@ absl::StatusOr<FrameRules> FrameRules::WithFile(const std::string& path) {
 }
 
 FrameRole FrameRules::RoleOf(const FrameView& frame) const {
+  FrameView bare = frame;
+  if (frame.language != "python") bare.function = WithoutReturnType(frame.function);
+  const bool has_return_type = bare.function.size() != frame.function.size();
   for (const Rule& rule : rules_) {
-    if (rule.pattern.Fits(frame)) return rule.role;
+    if (rule.pattern.Fits(bare)) return rule.role;
+    if (has_return_type && rule.pattern.Fits(frame)) return rule.role;
   }
   return FrameRole::kOwn;
 }

@@ -70,6 +70,51 @@ TEST(BuiltInRules, InterpreterIsNoiseWithAndWithoutNames) {
             FrameRole::kInterpreter);
 }
 
+TEST(BuiltInRules, ReturnTypeHidesNoFunction) {
+  EXPECT_EQ(RoleOf("std::tuple<at::Tensor, long> at::detail::_empty_generic<long>(long)"),
+            FrameRole::kAllocator);
+  EXPECT_EQ(RoleOf("_object* torch::autograd::TypeError_to_NotImplemented_<&f>(_object*)"),
+            FrameRole::kDispatcher);
+  EXPECT_EQ(RoleOf("void std::vector<int>::resize(unsigned long)"), FrameRole::kAllocator);
+  EXPECT_EQ(RoleOf("void at::cuda::blas::gemm<float>(char, char)"), FrameRole::kLibrary);
+}
+
+// Their native frames have no module, and what has no symbol of its own has a neighbour's name.
+TEST(BuiltInRules, InterpreterAndCLibraryOfSnapshotsAreNoise) {
+  for (const char* function : {"PyMethod_New", "run_mod", "pyrun_file", "PyNumber_Multiply",
+                               "_PyType_GetTextSignatureFromInternalDoc", "slot_nb_multiply",
+                               "vectorcall_maybe", "Py_RunMain"}) {
+    EXPECT_EQ(RoleOf(function), FrameRole::kInterpreter) << function;
+  }
+  for (const char* function : {"__libc_init_first", "pthread_condattr_setpshared", "__xmknodat",
+                               "execute_native_thread_routine"}) {
+    EXPECT_EQ(RoleOf(function), FrameRole::kStart) << function;
+  }
+  EXPECT_EQ(RoleOf("builtin_exec_impl", "", "/build/python-3.10.14/Python/bltinmodule.c"),
+            FrameRole::kInterpreter);
+  EXPECT_EQ(RoleOf("<unwind unsupported>"), FrameRole::kProfiler);
+  EXPECT_EQ(RoleOf("PyRing_Grow", "/opt/app/ring.so"), FrameRole::kOwn);
+  EXPECT_EQ(RoleOf("pthread_pool_grow", "/opt/app/server"), FrameRole::kOwn);
+}
+
+TEST(BuiltInRules, GeneratedCodeIsNotThePrograms) {
+  EXPECT_EQ(Python("Runner.call", "/tmp/torchinductor_me/no/cnoys4ba.py"), FrameRole::kLibrary);
+  EXPECT_EQ(Python("GraphModule.forward", "<eval_with_key>.12"), FrameRole::kLibrary);
+}
+
+TEST(BuiltInRules, PythonOnWindowsIsALibraryToo) {
+  EXPECT_EQ(Python("loads", "C:/Programs/Python310/lib/json/__init__.py"), FrameRole::kLibrary);
+  EXPECT_EQ(Python("forward", "C:/Programs/Python310/lib/site-packages/timm/vit.py"),
+            FrameRole::kLibrary);
+}
+
+TEST(FrameRulesTest, EmptyPatternFitsWhatIsNotKnown) {
+  const auto rules = FrameRules::Parse("start function=run module=\"\"\n", "mine.txt");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_EQ(rules->RoleOf({"run", "", "", "c++"}), FrameRole::kStart);
+  EXPECT_EQ(rules->RoleOf({"run", "/opt/a.out", "", "c++"}), FrameRole::kOwn);
+}
+
 TEST(BuiltInRules, OperatorIsShownAndTheWayToItsMemoryIsNot) {
   for (const char* function :
        {"at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)",
