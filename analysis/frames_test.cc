@@ -57,6 +57,13 @@ TEST_F(FramesTest, FrameWithoutANameIsModuleAndOffset) {
   EXPECT_THAT(Describe({Native(0x1a2b)}), testing::ElementsAre("libmodel.so+0x1a2b"));
 }
 
+TEST_F(FramesTest, PathsOfWindowsHaveSlashes) {
+  Describe({Named("forward", "C:\\Python310\\lib\\site-packages\\torch\\nn\\linear.py", 116)});
+  EXPECT_EQ(frames_[0].file, "C:/Python310/lib/site-packages/torch/nn/linear.py");
+  EXPECT_EQ(frames_[0].Place(), "linear.py:116");
+  EXPECT_EQ(frames_[0].role, symbols::FrameRole::kLibrary);
+}
+
 TEST_F(FramesTest, InlinedCallsAreFramesOfTheirOwn) {
   const uint32_t native = Native(0x1a2b);
   Symbol(native, "Inner", 3);
@@ -127,6 +134,101 @@ TEST(Headline, OwnFrameIsNeverFurtherInThanTheLeadingOne) {
     for (int rest = code, i = 0; i < 4; ++i, rest /= 7) roles += "LOPSDls"[rest % 7];
     EXPECT_LE(LeadingFrame(Frames(roles)), OwnFrame(Frames(roles))) << roles;
   }
+}
+
+TEST(Headline, NameIsPreferredToAModuleAndAnOffset) {
+  std::vector<FrameText> frames = Frames("PLLs");
+  frames[1].function = "";
+  EXPECT_EQ(LeadingFrame(frames), 2);
+  frames[2].function = "";
+  EXPECT_EQ(LeadingFrame(frames), 1);
+}
+
+FrameText PythonIn(const char* function, const char* file, symbols::FrameRole role) {
+  FrameText frame;
+  frame.function = function;
+  frame.file = file;
+  frame.language = "python";
+  frame.role = role;
+  return frame;
+}
+FrameText Library(const char* function, const char* file = "/x/site-packages/lib/model.py") {
+  return PythonIn(function, file, symbols::FrameRole::kLibrary);
+}
+FrameText Own(const char* function) {
+  return PythonIn(function, "/src/train.py", symbols::FrameRole::kOwn);
+}
+FrameText PyTorch(const char* function) {
+  return Library(function, "/x/site-packages/torch/nn/modules/linear.py");
+}
+FrameText Module() {
+  return PythonIn("Module._call_impl", "/x/site-packages/torch/nn/modules/module.py",
+                  symbols::FrameRole::kDispatcher);
+}
+FrameText Operator() { return Frames("L").front(); }
+
+std::string FunctionAt(const std::vector<FrameText>& frames, int i) {
+  return i < 0 ? "" : frames[static_cast<size_t>(i)].function;
+}
+std::string InLibrary(const std::vector<FrameText>& frames) {
+  return FunctionAt(frames, LibraryFrame(frames));
+}
+
+TEST(LibraryFrameTest, InnermostPartOfAModelThatIsNotPyTorchs) {
+  EXPECT_EQ(
+      InLibrary({Operator(), PyTorch("Linear.forward"), Module(), Library("MLP.forward"), Module(),
+                 Library("Block.forward"), Module(), Library("Trainer.train"), Own("main")}),
+      "MLP.forward");
+}
+
+TEST(LibraryFrameTest, OutsideOfModulesTheInnermostAtAll) {
+  EXPECT_EQ(
+      InLibrary({Operator(), PyTorch("Adam._init_group"), Library("Trainer.train"), Own("main")}),
+      "Adam._init_group");
+}
+
+TEST(LibraryFrameTest, NoneIfTheProgramCalledPyTorch) {
+  EXPECT_EQ(InLibrary({Operator(), PyTorch("Linear.forward"), Module(), Own("Net.forward")}), "");
+  EXPECT_EQ(InLibrary({Operator(), Own("main")}), "");
+  EXPECT_EQ(InLibrary({}), "");
+}
+
+TEST(LibraryFrameTest, OnlyBelowTheProgramsInnermostLine) {
+  EXPECT_EQ(InLibrary({Operator(), PyTorch("Linear.forward"), Module(), Own("Net.forward"),
+                       Module(), Library("Trainer.train"), Own("main")}),
+            "");
+}
+
+TEST(OwnFrameTest, LibraryOtherThanPyTorchLeadsIfNoneIsThePrograms) {
+  const std::vector<FrameText> frames = {Operator(), PyTorch("Linear.forward"),
+                                         Module(),   Library("MLP.forward"),
+                                         Module(),   Library("serve")};
+  EXPECT_EQ(FunctionAt(frames, OwnFrame(frames)), "MLP.forward");
+  EXPECT_EQ(InLibrary(frames), "");
+}
+
+TEST(OwnFrameTest, BackwardPassLeadsWithTheNode) {
+  std::vector<FrameText> frames = Frames("PLLDD");
+  frames[1].function = "at::cuda::blas::gemm<float>(char)";
+  frames[2].function = "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)";
+  EXPECT_EQ(OwnFrame(frames), 2);
+  EXPECT_EQ(frames[2].Name(), "MmBackward0");
+  frames[2].function = "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)";
+  EXPECT_EQ(frames[2].Name(), "AccumulateGrad");
+}
+
+TEST(CallersTest, ThoseOfTheProgramAndWhatItCalledOfALibrary) {
+  const auto callers = [](const std::vector<FrameText>& frames) {
+    std::string functions;
+    for (const int i : Callers(frames)) functions += FunctionAt(frames, i) + " ";
+    return functions;
+  };
+  EXPECT_EQ(callers({Operator(), Own("training_step"), Library("strategy"), Library("fit"),
+                     Own("train"), Own("main")}),
+            "fit train main ");
+  EXPECT_EQ(callers({Operator(), Library("forward"), Library("run"), Library("start")}),
+            "run start ");
+  EXPECT_EQ(callers({Operator(), Own("main")}), "");
 }
 
 TEST(WithoutNoise, KeepsWhatIsShownAndWhatWasCalled) {

@@ -23,7 +23,16 @@ const StackTexts::Text& StackTexts::Of(uint32_t stack) {
   if (text.library.empty() && !text.frames.empty()) text.library = kTheProgram;
   text.own = OwnFrame(text.frames);
   text.leading = LeadingFrame(text.frames);
+  text.in_library = LibraryFrame(text.frames);
   return text;
+}
+
+const FrameText* StackTexts::Own(uint32_t stack, uint32_t forward_stack) {
+  const FrameText* own = Own(stack);
+  if (forward_stack == 0) return own;
+  const bool is_programs =
+      own != nullptr && own->is_python() && own->role == symbols::FrameRole::kOwn;
+  return is_programs ? own : Own(forward_stack);
 }
 
 }  // namespace gmt::analysis

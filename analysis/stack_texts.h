@@ -36,13 +36,18 @@ class StackTexts {
   // OwnFrame and LeadingFrame of them; null without frames.
   const FrameText* Own(uint32_t stack) { return FrameAt(Of(stack), Of(stack).own); }
   const FrameText* Leading(uint32_t stack) { return FrameAt(Of(stack), Of(stack).leading); }
+  // LibraryFrame of them; null for none.
+  const FrameText* InLibrary(uint32_t stack) { return FrameAt(Of(stack), Of(stack).in_library); }
+  // The program's own line of a backward pass is that of the forward pass, unless Python code of the
+  // program runs in it. `forward_stack`: 0 for what belongs to no backward pass.
+  const FrameText* Own(uint32_t stack, uint32_t forward_stack);
   // LibraryOf them.
   const std::string& Library(uint32_t stack) { return Of(stack).library; }
 
  private:
   struct Text {
     std::vector<FrameText> frames;
-    int own = -1, leading = -1;
+    int own = -1, leading = -1, in_library = -1;
     std::string library;
   };
   // A frame of the recording, with the calls that the compiler put into it.

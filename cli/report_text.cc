@@ -19,7 +19,6 @@
 namespace gmt::cli {
 namespace {
 
-using analysis::FrameText;
 using analysis::GroupBy;
 using analysis::Report;
 using analysis::ReportDevice;
@@ -140,10 +139,9 @@ std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_
   }
   std::vector<std::string> lines = StackLines(row.forward_frames, FramesShown::kFolded, width);
   lines.front() = (row.recomputed ? "recomputed for backward of " : "backward of ") + lines.front();
-  const int called = analysis::LeadingFrame(row.frames);
-  if (called < 0) return lines;
-  const FrameText& frame = row.frames[static_cast<size_t>(called)];
-  lines.insert(lines.begin() + 1, "  in " + FrameLine(frame, width - 5));
+  if (!row.frames.empty()) {
+    lines.insert(lines.begin() + 1, "  in " + StackLine(row.frames, width - 5));
+  }
   return lines;
 }
 
@@ -153,12 +151,26 @@ std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_
                      heap);
 }
 
+// The innermost classes of "GPT > Block > Linear (gpt.py:45)" say most.
+std::string LayerText(const std::string& layer, size_t width) {
+  constexpr std::string_view kAnd = " > ";
+  std::string_view text = layer;
+  while (text.size() + (text.size() < layer.size() ? 6 : 0) > width) {
+    const size_t next = text.find(kAnd);
+    if (next == std::string_view::npos) break;
+    text.remove_prefix(next + kAnd.size());
+  }
+  return text.size() == layer.size() ? layer : fmt::format("... > {}", text);
+}
+
 std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, FramesShown shown,
                     size_t width) {
   std::string text = Numbers(row.bytes, device.bytes, row.count, row.heap);
   if (row.before) return text + row.label + "   " + row.id + "\n";
   if (by != GroupBy::kStack) {
-    text += row.label.empty() ? "not known" : symbols::ShortName(row.label, width);
+    text += row.label.empty()       ? "not known"
+            : by == GroupBy::kLayer ? LayerText(row.label, width)
+                                    : symbols::ShortName(row.label, width);
     if (by == GroupBy::kCategory && !row.categories.empty()) {
       text += "\n" + std::string(kIndent, ' ') + ReasonText(row.categories.front(), width);
     }

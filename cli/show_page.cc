@@ -17,7 +17,7 @@ namespace {
 
 using analysis::FrameText;
 
-constexpr size_t kLabelWidth = 10, kCallers = 4, kMinWidth = 40, kMinSource = 24;
+constexpr size_t kLabelWidth = 10, kMinWidth = 40, kMinSource = 24;
 constexpr uint32_t kLinesAround = 1;
 
 // A word that a shell takes as one.
@@ -108,20 +108,12 @@ std::vector<std::string> FramesWithSource(const std::vector<FrameText>& frames, 
   const auto own = static_cast<size_t>(analysis::OwnFrame(frames));
   const auto called = static_cast<size_t>(analysis::LeadingFrame(frames));
   std::vector<std::string> lines;
-  if (called != own) lines.push_back("    " + FrameLine(frames[called], width - 4));
-  lines.push_back((called == own ? "    " : "  < ") + FrameLine(frames[own], width - 4));
-  AddAround(frames[own], sources, width, lines);
-  size_t callers = 0, left_out = 0;
-  for (size_t i = own + 1; i < frames.size(); ++i) {
-    if (frames[i].is_noise()) continue;
-    if (callers++ < kCallers) {
-      lines.push_back(CallerLine(frames[i], sources, width));
-    } else {
-      ++left_out;
-    }
-  }
-  if (left_out > 0) {
-    lines.push_back(fmt::format("  < {} further out: --raw-frames", Plural(left_out, "frame")));
+  for (size_t i = called; i < frames.size(); ++i) {
+    if (i != called && frames[i].is_noise() && !frames[i].is_python()) continue;
+    lines.push_back(i == own ? "  < " + FrameLine(frames[i], width - 4)
+                             : CallerLine(frames[i], sources, width));
+    if (i == called) lines.back().replace(0, 4, "    ");
+    if (i == own) AddAround(frames[i], sources, width, lines);
   }
   return lines;
 }

@@ -56,8 +56,8 @@ class ShowPage {
   std::vector<std::string> facts_, parts_, commands_;
 };
 
-// The frames of a stack, with the text of the lines that are at hand: the one that was called, the
-// program's own with its neighbours, a few callers; or every frame.
+// The frames of a stack from what was called outwards, with the text of the lines that are at hand and
+// the neighbours of the program's own: Python's all, native ones that are no noise; or every frame.
 std::vector<std::string> FramesWithSource(const std::vector<analysis::FrameText>& frames,
                                           FramesShown shown, SourceLines& sources, size_t width);
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
+#include <algorithm>
 
 #include "symbols/demangle.h"
 
@@ -12,31 +12,44 @@ namespace {
 using analysis::FrameText;
 
 constexpr size_t kCallersShown = 4;
+const std::string kCalls = " > ";
 
-// Where the program did it and what it called there: "Net.forward (model.py:88) > at::linear".
-std::string Headline(const FrameText& own, const FrameText& called, size_t width) {
-  std::string line = FrameLine(own, width);
-  if (&own == &called) return line;
-  constexpr std::string_view kCalls = " > ";
-  const size_t taken = line.size() + kCalls.size();
-  FrameText name_alone = called;
-  if (!called.is_python()) name_alone.function = symbols::BareName(called.function);
-  line.append(kCalls).append(FrameLine(name_alone, width > taken ? width - taken : 0));
-  return line;
+// Where the program did it, in which part of a library, and what was called there: "main (train.py:20)",
+// "MLP.forward (gpt.py:88)", "at::linear".
+struct Headline {
+  std::string own;
+  std::string library, called;  // "": not another frame
+};
+
+Headline HeadlineOf(const std::vector<FrameText>& frames, size_t width) {
+  const int own = analysis::OwnFrame(frames), library = analysis::LibraryFrame(frames);
+  const int called = analysis::LeadingFrame(frames);
+  const auto frame = [&](int i) { return frames[static_cast<size_t>(i)]; };
+  Headline headline;
+  headline.own = FrameLine(frame(own), width);
+  if (library >= 0) headline.library = kCalls + FrameLine(frame(library), width - kCalls.size());
+  if (called == own || called == library) return headline;
+  FrameText name_alone = frame(called);
+  if (!name_alone.is_python()) name_alone.function = symbols::BareName(name_alone.function);
+  const size_t taken = headline.own.size() + headline.library.size() + kCalls.size();
+  headline.called = kCalls + FrameLine(name_alone, width > taken ? width - taken : 0);
+  return headline;
 }
 
-// The headline, then the callers; frames that are noise are left out.
+// The headline, the rest of it on lines of its own if it is too long for one; then the callers.
 std::vector<std::string> FoldedLines(const std::vector<FrameText>& frames, size_t width) {
-  const auto own = static_cast<size_t>(analysis::OwnFrame(frames));
-  std::vector<std::string> lines = {StackLine(frames, width)};
-  for (size_t i = own + 1; i < frames.size(); ++i) {
-    if (frames[i].is_noise()) continue;
-    if (lines.size() > kCallersShown) {
-      lines.push_back("  ...");
-      break;
-    }
-    lines.push_back("  < " + FrameLine(frames[i], width - 4));
+  const Headline headline = HeadlineOf(frames, width);
+  std::vector<std::string> lines = {headline.own};
+  for (const std::string& part : {headline.library, headline.called}) {
+    if (part.empty()) continue;
+    const bool fits = headline.library.empty() || lines.back().size() + part.size() <= width;
+    fits ? lines.back() += part : lines.emplace_back(" " + part).size();
   }
+  const std::vector<int> callers = analysis::Callers(frames);
+  for (size_t i = 0; i < std::min(callers.size(), kCallersShown); ++i) {
+    lines.push_back("  < " + FrameLine(frames[static_cast<size_t>(callers[i])], width - 4));
+  }
+  if (callers.size() > kCallersShown) lines.push_back("  ...");
   return lines;
 }
 
@@ -61,9 +74,11 @@ std::string FrameLine(const FrameText& frame, size_t width) {
 
 std::string StackLine(const std::vector<FrameText>& frames, size_t width) {
   if (frames.empty()) return "no stack was recorded";
-  const auto own = static_cast<size_t>(analysis::OwnFrame(frames));
-  const auto called = static_cast<size_t>(analysis::LeadingFrame(frames));
-  return Headline(frames[own], frames[called], width);
+  const Headline headline = HeadlineOf(frames, width);
+  // Which part of a library says more than what it called there.
+  const std::string line = headline.own + headline.library;
+  const bool fits = headline.library.empty() || line.size() + headline.called.size() <= width;
+  return fits ? line + headline.called : line;
 }
 
 std::vector<std::string> StackLines(const std::vector<FrameText>& frames, FramesShown shown,

@@ -1,7 +1,7 @@
 // cli/stack_text.h
 //
-// A stack for people: the program's own line with what it called there, then a few callers; or every
-// frame.
+// A stack for people: the program's own line, the part of a library that it called and what was called
+// there, then a few callers; or every frame.
 //
 // Thread safety: pure functions.
 
@@ -16,8 +16,7 @@
 
 namespace gmt::cli {
 
-// Of the stack of a row: the program's own line with what it called and a few callers, or every
-// frame.
+// Of the stack of a row: StackLine and a few callers, or every frame.
 enum class FramesShown { kFolded, kRaw };
 
 // Columns that a line of text has at least, however narrow the terminal.
@@ -26,8 +25,9 @@ inline constexpr size_t kMinTextWidth = 30;
 // "Net.forward (model.py:88)", in about `width` columns.
 std::string FrameLine(const analysis::FrameText& frame, size_t width);
 
-// Where the program did it and what it called there, in one line: "Net.forward (model.py:88) >
-// at::linear". "no stack was recorded" without frames.
+// Where the program did it, in which part of a library, and what was called there, in one line: "main
+// (train.py:20) > MLP.forward (gpt.py:88) > at::linear"; without what was called where there is no
+// room for it. "no stack was recorded" without frames.
 std::string StackLine(const std::vector<analysis::FrameText>& frames, size_t width);
 
 // StackLine, or the innermost frame, then the callers.

@@ -6,14 +6,6 @@
 #include "analysis/frames.h"
 
 namespace gmt::analysis {
-namespace {
-
-bool IsModuleCall(const FrameText& frame) {
-  return frame.is_python() && frame.file.ends_with("torch/nn/modules/module.py") &&
-         frame.function.ends_with("_call_impl");
-}
-
-}  // namespace
 
 StackHints::StackHints(const format::Definitions& definitions, const CategoryRules& rules)
     : definitions_(definitions), rules_(rules) {}

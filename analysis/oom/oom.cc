@@ -127,7 +127,7 @@ class OomExplainer {
     }
     if (in_backward) {
       report_.phase = Phase::kBackward;
-    } else if (in_optimizer) {
+    } else if (in_optimizer && !IsOfAModule(failed.stack)) {  // no forward pass of a closure
       report_.phase = Phase::kOptimizer;
     } else if (trains || IsOfAModule(failed.stack)) {
       report_.phase = Phase::kForward;
@@ -135,13 +135,8 @@ class OomExplainer {
     }
   }
   bool IsOfAModule(uint32_t stack) const {
-    for (const FrameText& frame : examination_.stacks().Frames(stack)) {
-      if (frame.file.find("torch/nn/modules/") != std::string::npos &&
-          frame.function.find("_call_impl") != std::string::npos) {
-        return true;
-      }
-    }
-    return false;
+    const std::vector<FrameText>& frames = examination_.stacks().Frames(stack);
+    return std::any_of(frames.begin(), frames.end(), IsModuleCall);
   }
 
   void AddWhatWasLive(const FailedAllocation& failed) {

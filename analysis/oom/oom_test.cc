@@ -8,6 +8,7 @@
 #include "analysis/event_script.h"
 #include "analysis/failures.h"
 #include "analysis/oom/evidence.h"
+#include "analysis/python_stack.h"
 #include "format/units.h"
 
 namespace gmt::analysis {
@@ -270,6 +271,22 @@ TEST_F(OomTest, HostileNumbersDoNotOverflow) {
   script_.Failed(UINT64_MAX).result = 2;
   GiveUp(UINT64_MAX - 5, UINT64_MAX);
   EXPECT_NE(Report().verdict, OomVerdict::kNone);
+}
+
+TEST_F(OomTest, OptimizerIsThePhaseOfItsRange) {
+  script_.Begin("Optimizer.step#Adam.step", 1);
+  GiveUp(kMiB, 0);
+  EXPECT_EQ(Report().phase, Phase::kOptimizer);
+}
+
+TEST_F(OomTest, ForwardPassOfAClosureIsNoOptimizer) {
+  script_.Begin("Optimizer.step#Adam.step", 1);
+  DriverSays(0);
+  script_.FailedBlock(kMiB).stack =
+      PythonStack(script_, {{"Net.forward", "/src/net.py"},
+                            {"Module._call_impl", "/site-packages/torch/nn/modules/module.py"},
+                            {"closure", "/src/train.py"}});
+  EXPECT_EQ(Report().phase, Phase::kForward);
 }
 
 TEST(EvidenceTest, SegmentsAreAsPyTorchAsksForThem) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/report.h"
 #include "viewer/html/varint_columns.h"
+#include "viewer/index/names.h"
 #include "viewer/questions/questions_json.h"
 #include "viewer/slab/slab.h"
 
@@ -68,10 +69,12 @@ class Clock {
 };
 
 // What tables call it.
-nlohmann::ordered_json OwnNames(const analysis::FrameText* own) {
+nlohmann::ordered_json OwnNames(uint32_t stack, analysis::StackTexts& texts) {
+  const analysis::FrameText *own = texts.Own(stack), *library = texts.InLibrary(stack);
   if (own == nullptr) return nullptr;
-  return {own->Name(), own->Place(), analysis::GroupLabel(analysis::GroupBy::kFunction, *own),
-          analysis::GroupLabel(analysis::GroupBy::kFile, *own)};
+  return {SiteFunction(own, library), SitePlace(own, library),
+          analysis::GroupLabel(analysis::GroupBy::kFunction, *own),
+          analysis::GroupLabel(analysis::GroupBy::kFile, *own), own->Place()};
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint
       keys.push_back(stack.key);
       labels.push_back(stack.label);
       of_stack.push_back(std::move(indexes));
-      owns.push_back(OwnNames(file.examination->stacks().Own(stack.stack)));
+      owns.push_back(OwnNames(stack.stack, file.examination->stacks()));
     }
   }
   return {{"frames", std::move(frames)}, {"ids", std::move(ids)},         {"keys", std::move(keys)},

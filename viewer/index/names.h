@@ -42,18 +42,35 @@ inline std::string TensorText(const format::Definitions& definitions, const anal
                       std::string(definitions.string(rows.Shape(row))));
 }
 
-// Of the frame where the program did it (analysis/frames.h, OwnFrame): its function and its file
-// without folders and lines, which move. 0: not known.
-inline uint32_t SiteKey(const analysis::FrameText* own) {
+// Of the frames where the program did it and in which part of a library (analysis/frames.h, OwnFrame and
+// LibraryFrame; null for none): their functions and files without folders and lines, which move. 0: not
+// known.
+inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameText* library) {
   if (own == nullptr) return 0;
   uint32_t hash = 2166136261u;  // FNV-1a: any stable hash will do
   const auto add = [&](std::string_view text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
     hash *= 16777619u;
   };
-  add(own->Name());
-  add(own->FileName());
+  for (const analysis::FrameText* frame : {own, library}) {
+    if (frame == nullptr) continue;
+    add(frame->Name());
+    add(frame->FileName());
+  }
   return hash == 0 ? 1 : hash;
+}
+
+// "main > MLP.forward", of the same frames; "unknown" for none.
+inline std::string SiteFunction(const analysis::FrameText* own,
+                                const analysis::FrameText* library) {
+  if (own == nullptr) return std::string(kUnknownName);
+  return library == nullptr ? own->Name() : absl::StrCat(own->Name(), " > ", library->Name());
+}
+
+// "train.py:20 > gpt.py:88"; "" for none.
+inline std::string SitePlace(const analysis::FrameText* own, const analysis::FrameText* library) {
+  if (own == nullptr) return "";
+  return library == nullptr ? own->Place() : absl::StrCat(own->Place(), " > ", library->Place());
 }
 
 }  // namespace gmt::viewer

@@ -67,8 +67,8 @@ std::vector<uint32_t> KeysOf(const analysis::Examination& examination) {
     if (!is_used[stack]) continue;
     const std::vector<analysis::FrameText> frames =
         analysis::DescribeStack(examination.definitions(), stack, examination.rules());
-    const int own = analysis::OwnFrame(frames);
-    keys[stack] = SiteKey(own < 0 ? nullptr : &frames[static_cast<size_t>(own)]);
+    const auto frame = [&](int i) { return i < 0 ? nullptr : &frames[static_cast<size_t>(i)]; };
+    keys[stack] = SiteKey(frame(analysis::OwnFrame(frames)), frame(analysis::LibraryFrame(frames)));
   }
   return keys;
 }

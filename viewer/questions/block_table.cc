@@ -199,10 +199,9 @@ class BlockTableMaker {
     TableRow row;
     row.id = absl::StrCat("block/", id);
     row.stack = rows.stack[id];
-    const analysis::FrameText* own = recording_.frames.Own(row.stack);
     row.name = recording_.frames.definitions().string(rows.Name(id));
-    if (row.name.empty()) row.name = own == nullptr ? "unknown" : own->Name();
-    if (own != nullptr) row.where = own->Place();
+    if (row.name.empty()) row.name = recording_.frames.Function(row.stack);
+    row.where = recording_.frames.Place(row.stack);
     row.bytes = static_cast<int64_t>(candidate.sign > 0 ? rows.size[id] : -rows.size[id]);
     row.blocks = candidate.sign;
     row.peak_bytes = rows.size[id];

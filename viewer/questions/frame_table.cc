@@ -44,17 +44,23 @@ const FrameTable::Name& FrameTable::NameOf(uint32_t stack) {
   const auto [found, is_new] = names_.try_emplace(stack);
   if (!is_new) return found->second;
   const analysis::FrameTextPointers frames = Frames(stack);
-  const int own = analysis::OwnFrame(frames);
-  if (own >= 0) found->second.own = frames[static_cast<size_t>(own)];
-  found->second.key = SiteKey(found->second.own);
+  const auto frame = [&](int i) { return i < 0 ? nullptr : frames[static_cast<size_t>(i)]; };
+  Name& name = found->second;
+  name.own = frame(analysis::OwnFrame(frames));
+  name.library = frame(analysis::LibraryFrame(frames));
+  name.key = SiteKey(name.own, name.library);
   return found->second;
 }
 
 std::string FrameTable::Label(uint32_t stack) {
-  const FrameText* own = Own(stack);
-  if (own == nullptr) return std::string(kUnknownName);
-  const std::string place = own->Place();
-  return place.empty() ? own->Name() : absl::StrCat(place, " ", own->Name());
+  const Name& name = NameOf(stack);
+  if (name.own == nullptr) return std::string(kUnknownName);
+  const auto text = [](const FrameText& frame) {
+    const std::string place = frame.Place();
+    return place.empty() ? frame.Name() : absl::StrCat(place, " ", frame.Name());
+  };
+  return name.library == nullptr ? text(*name.own)
+                                 : absl::StrCat(text(*name.own), " > ", text(*name.library));
 }
 
 StackInfo FrameTable::Info(uint32_t stack) {

@@ -20,6 +20,7 @@
 #include "absl/container/node_hash_map.h"
 #include "analysis/examination.h"
 #include "analysis/frames.h"
+#include "viewer/index/names.h"
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {
@@ -45,8 +46,14 @@ class FrameTable {
   // Where the program did it; null without frames.
   const analysis::FrameText* Own(uint32_t stack) { return NameOf(stack).own; }
   uint32_t Key(uint32_t stack) { return NameOf(stack).key; }
-  // "train.py:41 forward"; "unknown" without frames.
+  // "train.py:41 forward", or with the part of a library that it called "train.py:20 main > gpt.py:88
+  // MLP.forward"; "unknown" without frames.
   std::string Label(uint32_t stack);
+  // The same in two columns: "main > MLP.forward" and "train.py:20 > gpt.py:88".
+  std::string Function(uint32_t stack) {
+    return SiteFunction(NameOf(stack).own, NameOf(stack).library);
+  }
+  std::string Place(uint32_t stack) { return SitePlace(NameOf(stack).own, NameOf(stack).library); }
   StackInfo Info(uint32_t stack);
 
   const format::Definitions& definitions() const { return definitions_; }
@@ -54,6 +61,7 @@ class FrameTable {
  private:
   struct Name {
     const analysis::FrameText* own = nullptr;
+    const analysis::FrameText* library = nullptr;  // analysis/frames.h, LibraryFrame
     uint32_t key = 0;
   };
   const Name& NameOf(uint32_t stack);

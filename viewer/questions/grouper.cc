@@ -83,8 +83,8 @@ Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {
   const std::string where = own == nullptr ? "" : own->Place();
   switch (by_) {
     case TableQuery::kStack:
-      if (own == nullptr) return {absl::StrCat("stack/", key.value), unknown, ""};
-      return {absl::StrCat("stack/", key.value), own->Name(), where};
+      return {absl::StrCat("stack/", key.value), recording_.frames.Function(stack),
+              recording_.frames.Place(stack)};
     case TableQuery::kFunction:
     case TableQuery::kFile: {
       const std::string name = key.known ? labels_[key.value] : unknown;

@@ -70,7 +70,7 @@ function source(omitted: boolean): EmbeddedSource {
   const stacks = {
     frames: [frame('forward', 41), frame('main', 9), frame('load', 5)],
     ids: [1, 2], keys: [77, 78], labels: ['train.py:41 forward', 'train.py:5 load'], stacks: [[0, 1], [2, 1]],
-    own: [['forward', 'train.py:41', 'forward (train.py)', '/src/train.py'], ['load', 'train.py:5', 'load (train.py)', '/src/train.py']],
+    own: [['forward', 'train.py:41', 'forward (train.py)', '/src/train.py', 'train.py:41'], ['load', 'train.py:5', 'load (train.py)', '/src/train.py', 'train.py:5']],
   };
   const parts = new Map<string, readonly string[]>([
     ['meta', json({ protocol: 1, version: '1', door: 'file', files: [META] } satisfies Meta)],

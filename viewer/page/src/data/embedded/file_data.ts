@@ -53,11 +53,11 @@ export class StackTable {
     const i = this.index.get(stack);
     return i === undefined ? 0 : this.packed.keys[i]!;
   }
-  /** Where the program did it; null without frames. */
+  /** Where the program did it, and in which part of a library; null without frames. */
   ownOf(stack: number): OwnFrame | null {
     const i = this.index.get(stack);
     const own = i === undefined ? null : this.packed.own[i]!;
-    return own === null ? null : { name: own[0], place: own[1], functionLabel: own[2], fileLabel: own[3] };
+    return own === null ? null : { name: own[0], place: own[1], functionLabel: own[2], fileLabel: own[3], ownPlace: own[4] };
   }
   info(stack: number): p.StackInfo {
     const i = this.index.get(stack);
@@ -66,10 +66,11 @@ export class StackTable {
 }
 
 export interface OwnFrame {
-  readonly name: string;
-  readonly place: string; // 'train.py:41'
+  readonly name: string; // 'main > MLP.forward'
+  readonly place: string; // 'train.py:41 > gpt.py:88'
   readonly functionLabel: string; // of tables by function
   readonly fileLabel: string;
+  readonly ownPlace: string; // 'train.py:41'
 }
 
 // In the order of viewer/questions/queries.h.
@@ -81,7 +82,7 @@ export interface PackedStackTable {
   readonly keys: readonly number[];
   readonly labels: readonly string[];
   readonly stacks: readonly (readonly number[])[];
-  readonly own: readonly (readonly [string, string, string, string] | null)[];
+  readonly own: readonly (readonly [string, string, string, string, string] | null)[];
 }
 
 export interface FileTexts {

@@ -144,7 +144,7 @@ function eventInWords(event: number, { lane, lanes, meta, stacks }: SegmentConte
     const k = blocks.kind[found.block]!;
     // Another heap's event changes nothing here, and a person should know whose it is.
     const whose = one === lane ? '' : ` of ${one.meta.heap}`;
-    const place = stacks.ownOf(kinds.stack[k]!)?.place ?? '';
+    const place = stacks.ownOf(kinds.stack[k]!)?.ownPlace ?? '';
     const where = place === '' ? '' : ` (${place})`;
     return { what: `${found.verb} ${formatBytes(kinds.size[k]!)} at ${hex(addressOf(one.data, found.block))}${whose}${where}`, row: blocks.row[found.block]! };
   }

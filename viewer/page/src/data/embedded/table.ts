@@ -137,7 +137,7 @@ function nameOf(by: TableQuery['by'], kind: number, { meta, stacks, lane }: Tabl
     case 'stack':
       return { id: `stack/${stack}`, name: own?.name ?? 'unknown', where: own?.place ?? '', order: stack === 0 ? Infinity : stack };
     case 'function':
-      return { id: `function/${own?.functionLabel ?? 'unknown'}`, name: own?.functionLabel ?? 'unknown', where: own?.place ?? '', order: own?.functionLabel ?? '\uffff' };
+      return { id: `function/${own?.functionLabel ?? 'unknown'}`, name: own?.functionLabel ?? 'unknown', where: own?.ownPlace ?? '', order: own?.functionLabel ?? '\uffff' };
     case 'file': {
       const label = own !== null && own.fileLabel !== '' ? own.fileLabel : null;
       return { id: `file/${label ?? 'unknown'}`, name: label ?? 'unknown', where: '', order: label ?? '\uffff' };
