@@ -1,5 +1,6 @@
 #include "analysis/module_path.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -7,13 +8,13 @@
 namespace gmt::analysis {
 namespace {
 
-bool IsModuleCall(const FrameText& frame) {
-  return frame.is_python() && frame.file.ends_with("torch/nn/modules/module.py") &&
-         frame.function.ends_with("_call_impl");
+bool IsModuleOfPyTorch(const FrameText& frame) {
+  return frame.file.find("/torch/nn/") != std::string::npos;
 }
 
-bool IsPyTorchs(const FrameText& frame) {
-  return frame.file.find("/torch/nn/") != std::string::npos;
+std::string_view LastName(const FrameText& frame) {
+  const std::string_view function = frame.function;
+  return function.substr(function.rfind('.') + 1);
 }
 
 // "Block" of "Block.forward"; empty where Python did not say.
@@ -22,20 +23,66 @@ std::string ClassOf(const FrameText& frame) {
   return dot == std::string::npos ? "" : frame.function.substr(0, dot);
 }
 
-// A module's forward function: what the call of a module called.
+// A function that another one made: a decorator's wrapper, a hook, a closure.
+bool IsMade(const FrameText& frame) { return frame.function.find("<locals>") != std::string::npos; }
+
+bool IsOfPyTorch(const FrameText& frame) { return frame.file.find("/torch/") != std::string::npos; }
+
+// Code that torch.compile made of several modules, and how it is called.
+bool IsCompiledCode(const FrameText& frame) {
+  return frame.file.find("/torchinductor_") != std::string::npos ||
+         frame.file.find("/torch/_functorch/") != std::string::npos;
+}
+
+// The forward function of a module among what its call called, outermost first, up to the next call of
+// a module. A function that replaces it stands for it; null if only decorators, hooks and PyTorch's
+// wrappers run.
+const FrameText* ForwardIn(const std::vector<const FrameText*>& called, bool is_last) {
+  const auto find = [&](auto matches) {
+    const auto found = std::find_if(called.begin(), called.end(), matches);
+    return found == called.end() ? nullptr : *found;
+  };
+  const FrameText* forward = find([](const FrameText* frame) {
+    const bool wraps = IsOfPyTorch(*frame) && !IsModuleOfPyTorch(*frame);
+    return LastName(*frame) == "forward" && !IsMade(*frame) && !wraps;
+  });
+  if (forward != nullptr || !is_last) return forward;
+  return find([](const FrameText* frame) {
+    return !IsMade(*frame) && !IsOfPyTorch(*frame) && !IsCompiledCode(*frame) &&
+           frame->role != symbols::FrameRole::kInterpreter;
+  });
+}
+
+// Forward functions of modules, outermost first, and last the innermost code that was compiled.
 std::vector<const FrameText*> Forwards(const std::vector<FrameText>& frames) {
-  std::vector<const FrameText*> forwards;  // outermost first
-  bool called = false;
+  std::vector<const FrameText*> forwards, called;
+  bool is_in_module = false;
+  const auto take = [&](bool is_last) {
+    const FrameText* forward = ForwardIn(called, is_last);
+    if (forward != nullptr) forwards.push_back(forward);
+    if (!is_last) called.clear();
+  };
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     if (!frame->is_python()) continue;
     if (IsModuleCall(*frame)) {
-      called = true;
-      continue;
+      take(false);
+      is_in_module = true;
+    } else if (is_in_module) {
+      called.push_back(&*frame);
     }
-    if (called) forwards.push_back(&*frame);
-    called = false;
   }
+  take(true);
+  const auto compiled = std::find_if(called.rbegin(), called.rend(),
+                                     [](const FrameText* frame) { return IsCompiledCode(*frame); });
+  if (compiled != called.rend()) forwards.push_back(*compiled);
   return forwards;
+}
+
+// "Block"; without classes "forward (gpt.py:45)".
+std::string ModuleName(const FrameText& forward) {
+  if (IsCompiledCode(forward)) return "compiled code";
+  const std::string name = ClassOf(forward);
+  return name.empty() ? absl::StrCat(forward.function, " (", forward.Place(), ")") : name;
 }
 
 }  // namespace
@@ -45,10 +92,9 @@ std::string ModulePath(const std::vector<FrameText>& frames) {
   const FrameText* own = nullptr;
   const FrameText* innermost = nullptr;
   for (const FrameText* forward : Forwards(frames)) {
-    std::string name = ClassOf(*forward);
-    if (name.empty()) name = absl::StrCat(forward->function, " (", forward->Place(), ")");
-    absl::StrAppend(&path, path.empty() ? "" : " > ", name);
-    if (!IsPyTorchs(*forward)) own = forward;
+    absl::StrAppend(&path, path.empty() ? "" : " > ", ModuleName(*forward));
+    if (IsCompiledCode(*forward)) continue;
+    if (!IsModuleOfPyTorch(*forward)) own = forward;
     innermost = forward;
   }
   if (own == nullptr) own = innermost;

@@ -269,7 +269,7 @@ class ReportMaker {
         break;
       case GroupBy::kFunction:
       case GroupBy::kFile:
-        key.name = OwnName(rows.stack[row]);
+        key.name = OwnName(rows.stack[row], rows.forward_stack[row]);
         break;
       case GroupBy::kHeap:
         break;
@@ -308,7 +308,9 @@ class ReportMaker {
 
   // Of the forward pass where the memory belongs to a backward pass.
   const std::string& LayerOf(RowId row) {
+    static const std::string& workspaces = *new std::string(kWorkspacesLayer);
     const Rows& rows = trace_.rows;
+    if (categories_.Of(row).category == Category::kWorkspaces) return workspaces;
     const uint32_t stack = rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
     const auto [it, is_new] = layers_.try_emplace(stack);
     if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
@@ -332,10 +334,10 @@ class ReportMaker {
     return examination_.stacks().Library(rows.stack[row]);
   }
 
-  const std::string& OwnName(uint32_t stack) {
-    const auto [it, is_new] = own_names_.try_emplace(stack);
+  const std::string& OwnName(uint32_t stack, uint32_t forward_stack) {
+    const auto [it, is_new] = own_names_.try_emplace({stack, forward_stack});
     if (!is_new) return it->second;
-    const FrameText* own = examination_.stacks().Own(stack);
+    const FrameText* own = examination_.stacks().Own(stack, forward_stack);
     if (own == nullptr) return it->second;
     return it->second = GroupLabel(options_.by, *own);
   }
@@ -461,7 +463,8 @@ class ReportMaker {
   Report report_;
   std::map<Step, std::set<int32_t>> devices_by_step_;
   absl::flat_hash_map<GroupKey, Group> groups_;
-  absl::flat_hash_map<uint32_t, std::string> own_names_;  // by stack
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, std::string>
+      own_names_;                                         // by stack and forward
   absl::flat_hash_map<uint32_t, std::string> layers_;     // by stack
 };
 

@@ -63,6 +63,8 @@ absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word);
 // What rows of one function or file are called, after the program's own frame of their stacks; "" where
 // it has no name. kFunction: Python's have their file behind them: many functions are called "forward".
 std::string GroupLabel(GroupBy by, const FrameText& own);
+// kLayer: of workspaces, which the layer that comes first takes for all.
+inline constexpr char kWorkspacesLayer[] = "workspaces";
 // kLibrary: of driver and host memory, after LibraryOf; of blocks, after their heap.
 std::string LibraryLabel(const std::string& library);
 std::string BlocksLabel(const std::string& heap);

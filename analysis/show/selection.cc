@@ -45,9 +45,21 @@ std::vector<bool> RowsOfStacks(const Trace& trace, const StackTest& matches) {
   return RowsThat(trace, [&](RowId row) { return matching[trace.rows.stack[row]]; });
 }
 
-std::string OwnName(const Examination& examination, uint32_t stack, GroupBy by) {
-  const FrameText* own = examination.stacks().Own(stack);
+std::string OwnName(const Examination& examination, RowId row, GroupBy by) {
+  const Rows& rows = examination.trace().rows;
+  const FrameText* own = examination.stacks().Own(rows.stack[row], rows.forward_stack[row]);
   return own == nullptr ? "" : GroupLabel(by, *own);
+}
+
+// Each pair of stack and forward stack is asked for once.
+std::vector<bool> RowsOfCode(const Examination& examination, GroupBy by, const std::string& name) {
+  const Rows& rows = examination.trace().rows;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, bool> matches;
+  return RowsThat(examination.trace(), [&](RowId row) {
+    const auto [it, is_new] = matches.try_emplace({rows.stack[row], rows.forward_stack[row]});
+    if (is_new) it->second = OwnName(examination, row, by) == name;
+    return it->second;
+  });
 }
 
 // Only memory of the driver and the host is a library's; blocks are those of their heap.
@@ -69,18 +81,21 @@ uint32_t StackOfLayer(const Rows& rows, RowId row) {
   return rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
 }
 
-std::string LayerOf(const Examination& examination, uint32_t stack) {
+std::string LayerOf(const Examination& examination, const Categories& categories, RowId row) {
+  if (categories.Of(row).category == Category::kWorkspaces) return kWorkspacesLayer;
+  const uint32_t stack = StackOfLayer(examination.trace().rows, row);
   const std::string path = ModulePath(examination.stacks().Frames(stack));
   return path.empty() ? "outside of modules" : path;
 }
 
-std::vector<bool> RowsOfLayer(const Examination& examination, const std::string& name) {
+std::vector<bool> RowsOfLayer(const Examination& examination, const Categories& categories,
+                              const std::string& name) {
   const Trace& trace = examination.trace();
-  absl::flat_hash_map<uint32_t, bool> matches;
+  absl::flat_hash_map<std::pair<uint32_t, bool>, bool> matches;
   return RowsThat(trace, [&](RowId row) {
-    const uint32_t stack = StackOfLayer(trace.rows, row);
-    const auto [it, is_new] = matches.try_emplace(stack);
-    if (is_new) it->second = LayerOf(examination, stack) == name;
+    const bool is_workspace = categories.Of(row).category == Category::kWorkspaces;
+    const auto [it, is_new] = matches.try_emplace({StackOfLayer(trace.rows, row), is_workspace});
+    if (is_new) it->second = LayerOf(examination, categories, row) == name;
     return it->second;
   });
 }
@@ -130,11 +145,10 @@ std::vector<bool> RowsOf(const Examination& examination, const Categories& categ
     case Subject::kFunction:
     case Subject::kFile: {
       const GroupBy by = subject.kind == Subject::kFile ? GroupBy::kFile : GroupBy::kFunction;
-      return RowsOfStacks(
-          trace, [&](uint32_t stack) { return OwnName(examination, stack, by) == subject.name; });
+      return RowsOfCode(examination, by, subject.name);
     }
     case Subject::kLayer:
-      return RowsOfLayer(examination, subject.name);
+      return RowsOfLayer(examination, categories, subject.name);
     case Subject::kCategory:
       return RowsThat(
           trace, [&](RowId row) { return NameOf(categories.Of(row).category) == subject.name; });
@@ -228,8 +242,9 @@ std::set<std::string> NamesOfRows(const Examination& examination, const Categori
         break;
       }
       case Subject::kLayer: {
-        const uint32_t stack = StackOfLayer(rows, row);
-        if (seen.insert(stack).second) names.insert(LayerOf(examination, stack));
+        const bool is_workspace = categories.Of(row).category == Category::kWorkspaces;
+        if (!seen.insert(uint64_t{is_workspace} << 32 | StackOfLayer(rows, row)).second) break;
+        names.insert(LayerOf(examination, categories, row));
         break;
       }
       case Subject::kLibrary:
@@ -239,9 +254,9 @@ std::set<std::string> NamesOfRows(const Examination& examination, const Categori
                          : LibraryLabel(examination.stacks().Library(rows.stack[row])));
         break;
       default: {
-        if (!seen.insert(rows.stack[row]).second) break;
+        if (!seen.insert(uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row]).second) break;
         const GroupBy by = kind == Subject::kFile ? GroupBy::kFile : GroupBy::kFunction;
-        names.insert(OwnName(examination, rows.stack[row], by));
+        names.insert(OwnName(examination, row, by));
       }
     }
   }
