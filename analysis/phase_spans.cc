@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "analysis/frames.h"
 
 namespace gmt::analysis {
 namespace {
@@ -156,13 +159,7 @@ class SpanFinder {
   PhaseSpans found_;
 };
 
-}  // namespace
-
-PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
-                          StackPhases& stacks) {
-  return SpanFinder(trace, definitions, stacks).Find();
-}
-
+// Where backward passes begin, in order.
 std::vector<Step> BackwardBegins(const PhaseSpans& spans) {
   std::vector<Step> begins;
   for (const PhaseSpan& span : spans.spans) {
@@ -171,10 +168,152 @@ std::vector<Step> BackwardBegins(const PhaseSpans& spans) {
   return begins;
 }
 
+// Where the last backward pass of a step begins: what leads to it is the forward pass. Its own beginning
+// where it has none: what is no way to a backward pass is no forward pass.
 Step EndOfForward(const Cycle& cycle, const std::vector<Step>& backward_begins) {
   const auto behind = std::lower_bound(backward_begins.begin(), backward_begins.end(), cycle.end);
   if (behind == backward_begins.begin()) return cycle.begin;
   return std::max(cycle.begin, *std::prev(behind));
+}
+
+bool IsEvaluation(const FrameText& frame) {
+  constexpr std::string_view kFunctions[] = {
+      "evaluate",        "evaluation_loop", "eval_step",     "prediction_loop", "prediction_step",
+      "validation_step", "validate",        "test_step",     "predict_step",    "validation_loop",
+      "eval_loop",       "eval_epoch",      "run_validation"};
+  const std::string_view function = frame.function;
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  return frame.is_python() &&
+         std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
+}
+
+// Whether stacks pass through a function that evaluates a model. Each frame is looked at once.
+class EvaluationStacks {
+ public:
+  explicit EvaluationStacks(const format::Definitions& definitions) : definitions_(definitions) {}
+
+  bool Of(uint32_t stack) {
+    const auto [known, is_new] = stacks_.try_emplace(stack);
+    if (!is_new) return known->second;
+    bool evaluates = false;
+    for (const uint32_t frame : definitions_.StackFrames(stack)) evaluates |= OfFrame(frame);
+    return stacks_[stack] = evaluates;
+  }
+
+ private:
+  bool OfFrame(uint32_t frame) {
+    const auto [known, is_new] = frames_.try_emplace(frame);
+    if (is_new) {
+      const std::vector<FrameText> texts = DescribeFrame(definitions_, frame);
+      known->second = std::any_of(texts.begin(), texts.end(), IsEvaluation);
+    }
+    return known->second;
+  }
+
+  const format::Definitions& definitions_;
+  absl::flat_hash_map<uint32_t, bool> frames_, stacks_;
+};
+
+class ForwardFinder {
+ public:
+  ForwardFinder(const Trace& trace, const format::Definitions& definitions, const Cycles& cycles,
+                const PhaseSpans& spans)
+      : trace_(trace),
+        cycles_(cycles),
+        spans_(spans.spans),
+        backwards_(BackwardBegins(spans)),
+        evaluations_(definitions) {}
+
+  std::vector<PhaseSpan> Find() && {
+    for (const Cycle& cycle : cycles_.cycles) {
+      const Step begin = &cycle == &cycles_.cycles.front() ? EndOfInit() : cycle.begin;
+      if (begin > cycle.begin) found_.push_back({cycle.begin, begin, Phase::kInit, 0});
+      AddForwards(begin, EndOfForward(cycle, backwards_));
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // Calls with step and stack of each block that is born in begin+1..end, until it returns true.
+  template <typename Visit>
+  void ForBirths(Step begin, Step end, Visit visit) const {
+    for (Step step = begin + 1; step <= end; ++step) {
+      const StepRecord record = trace_.steps[step - 1];
+      if (record.row == kNoRow || record.is_death) continue;
+      if (trace_.rows.heap[record.row] <= kHostHeap) continue;
+      if (visit(step, trace_.rows.stack[record.row])) return;
+    }
+  }
+
+  // A step that a mark or a range begins has nothing before it.
+  Step EndOfInit() {
+    const Cycle& first = cycles_.cycles.front();
+    const bool is_marked =
+        cycles_.source.starts_with("mark ") || cycles_.source.starts_with("range ");
+    if (is_marked || first.begin != 0 || cycles_.cycles.size() < 2) return first.begin;
+    absl::flat_hash_set<uint32_t> recurring;
+    const Cycle& second = cycles_.cycles[1];
+    ForBirths(second.begin, EndOfForward(second, backwards_), [&](Step, uint32_t stack) {
+      if (stack != 0 && !evaluations_.Of(stack)) recurring.insert(stack);
+      return false;
+    });
+    Step end = first.begin;
+    ForBirths(first.begin, EndOfForward(first, backwards_), [&](Step step, uint32_t stack) {
+      if (recurring.contains(stack)) end = step - 1;
+      return end != first.begin;
+    });
+    return end;
+  }
+
+  // Of [begin, end) what no backward pass and no optimizer has.
+  void AddForwards(Step begin, Step end) {
+    auto next = std::lower_bound(spans_.begin(), spans_.end(), begin,
+                                 [](const PhaseSpan& span, Step step) { return span.end <= step; });
+    for (; begin < end; ++next) {
+      const Step until = next == spans_.end() ? end : std::min(end, next->begin);
+      AddForward(begin, until);
+      if (next == spans_.end()) return;
+      begin = std::max(begin, next->end);
+    }
+  }
+
+  // What was born without a stack, and what is freed, belong to what they come after.
+  void AddForward(Step begin, Step end) {
+    const size_t before = found_.size();
+    const auto end_last = [&](Step at) {
+      if (found_.size() > before) found_.back().end = at;
+    };
+    ForBirths(begin, end, [&](Step step, uint32_t stack) {
+      const bool is_first = found_.size() == before;
+      const Phase phase = evaluations_.Of(stack) ? Phase::kEvaluation : Phase::kForward;
+      if (!is_first && (stack == 0 || found_.back().phase == phase)) return false;
+      end_last(step - 1);
+      found_.push_back({step - 1, end, phase, pass_});
+      return false;
+    });
+    end_last(end);
+    if (found_.size() > before) ++pass_;
+  }
+
+  const Trace& trace_;
+  const Cycles& cycles_;
+  const std::vector<PhaseSpan>& spans_;
+  const std::vector<Step> backwards_;
+  EvaluationStacks evaluations_;
+  uint32_t pass_ = 0;
+  std::vector<PhaseSpan> found_;
+};
+
+}  // namespace
+
+PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
+                          StackPhases& stacks) {
+  return SpanFinder(trace, definitions, stacks).Find();
+}
+
+std::vector<PhaseSpan> ForwardSpans(const Trace& trace, const format::Definitions& definitions,
+                                    const Cycles& cycles, const PhaseSpans& spans) {
+  return ForwardFinder(trace, definitions, cycles, spans).Find();
 }
 
 }  // namespace gmt::analysis

@@ -29,8 +29,8 @@ namespace gmt::analysis {
 
 struct PhaseSpan {
   Step begin = 0, end = 0;         // what happened in it: begin+1..end; not empty
-  Phase phase = Phase::kBackward;  // kBackward or kOptimizer
-  uint32_t pass = 0;               // of a backward pass: which, from 0
+  Phase phase = Phase::kBackward;  // kBackward or kOptimizer; of ForwardSpans the others
+  uint32_t pass = 0;               // of a backward or a forward pass: which, from 0
 };
 
 struct PhaseSpans {
@@ -43,11 +43,15 @@ struct PhaseSpans {
 PhaseSpans FindPhaseSpans(const Trace& trace, const format::Definitions& definitions,
                           StackPhases& stacks);
 
-// Where backward passes begin, in order.
-std::vector<Step> BackwardBegins(const PhaseSpans& spans);
-// Where the last backward pass of a step of the loop begins: what leads to it is the forward pass. Its own
-// beginning where it has none: what is no way to a backward pass is no forward pass.
-Step EndOfForward(const Cycle& cycle, const std::vector<Step>& backward_begins);
+// The forward passes of a loop's steps, each from its first allocation on: what is freed before it was
+// left over by the pass before. Before the first of them kInit, if the first step begins with the
+// recording: up to the first allocation by a stack that the second step has too. kEvaluation is what
+// functions allocate that evaluate a model: validation_step, evaluation_loop.
+//
+//   event   load load | x  h  y | ...backward... | free y | x  h  y | ...backward... | step
+//           init      | forward |                         | forward |
+std::vector<PhaseSpan> ForwardSpans(const Trace& trace, const format::Definitions& definitions,
+                                    const Cycles& cycles, const PhaseSpans& spans);
 
 }  // namespace gmt::analysis
 

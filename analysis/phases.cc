@@ -180,13 +180,26 @@ class CycleFinder {
     phase_.assign(trace_.last_step(), Phase::kOther);
     StackPhases stacks(definitions_);
     const PhaseSpans spans = FindPhaseSpans(trace_, definitions_, stacks);
-    const std::vector<Step> backwards = BackwardBegins(spans);
-    for (const Cycle& cycle : found_.cycles) {
-      Paint(cycle.begin, EndOfForward(cycle, backwards), Phase::kForward);
-    }
+    const std::vector<PhaseSpan> forwards = ForwardSpans(trace_, definitions_, found_, spans);
+    for (const PhaseSpan& span : forwards) Paint(span.begin, span.end, span.phase);
+    forwards_ = PassesByCycle(forwards, Phase::kForward);
+    backwards_ = PassesByCycle(spans.spans, Phase::kBackward);
     PaintRanges(kLoaderNext, Phase::kOther);
     PaintRanges(kZeroGrad, Phase::kOther);
     for (const PhaseSpan& span : spans.spans) Paint(span.begin, span.end, span.phase);
+  }
+
+  std::vector<uint64_t> PassesByCycle(const std::vector<PhaseSpan>& spans, Phase phase) const {
+    std::vector<uint64_t> passes(found_.cycles.size());
+    size_t cycle = 0;
+    uint32_t last_pass = UINT32_MAX;
+    for (const PhaseSpan& span : spans) {
+      if (span.phase != phase || span.pass == last_pass) continue;
+      last_pass = span.pass;
+      while (cycle < passes.size() && found_.cycles[cycle].end <= span.begin) ++cycle;
+      if (cycle < passes.size() && span.begin >= found_.cycles[cycle].begin) ++passes[cycle];
+    }
+    return passes;
   }
 
   // ---- Bytes
@@ -241,9 +254,17 @@ class CycleFinder {
   }
   void End() {
     for (auto& [device, state] : devices_) {
-      if (state.now != nullptr) state.now->live_end = state.live;
+      if (state.now == nullptr) continue;
+      const size_t cycle = state.out.cycles.size() - 1;
+      state.now->live_end = state.live;
+      ForEachTime(state.now->phases[static_cast<size_t>(Phase::kForward)], forwards_[cycle]);
+      ForEachTime(state.now->phases[static_cast<size_t>(Phase::kBackward)], backwards_[cycle]);
       state.now = nullptr;
     }
+  }
+  static void ForEachTime(PhaseUse& use, uint64_t times) {
+    use.times = std::max<uint64_t>(times, 1);
+    use.change /= static_cast<int64_t>(use.times);
   }
 
   void Apply(const StepRecord record, Step step) {
@@ -254,7 +275,7 @@ class CycleFinder {
     if (state.now == nullptr) return;
     const Phase phase = phase_[step - 1];
     PhaseUse& use = state.now->phases[static_cast<size_t>(phase)];
-    if (!use.present) use = {true, before, 0};
+    if (!use.present) use = {true, before, 0, 1};
     use.peak = std::max(use.peak, state.live);
     // Sizes of a damaged or hostile recording are any numbers: sums of bytes wrap.
     const auto change = static_cast<uint64_t>(use.change);
@@ -270,6 +291,7 @@ class CycleFinder {
   const std::vector<std::string> kinds_;  // by range
   Cycles found_;
   std::vector<Phase> phase_;  // of step i+1
+  std::vector<uint64_t> forwards_, backwards_;  // passes, by cycle
   std::map<int32_t, bool> block_devices_;
   std::map<int32_t, DeviceState> devices_;
 };
@@ -285,8 +307,8 @@ T Median(std::vector<T> values) {
 }  // namespace
 
 std::string_view NameOf(Phase phase) {
-  static constexpr std::array<std::string_view, kPhases> kNames = {"forward", "backward",
-                                                                   "optimizer", "other"};
+  static constexpr std::array<std::string_view, kPhases> kNames = {
+      "forward", "backward", "optimizer", "other", "evaluation", "init"};
   return kNames[static_cast<size_t>(phase)];
 }
 
@@ -324,6 +346,7 @@ TypicalCycle TypicalOf(const DeviceCycles& device) {
   std::vector<int64_t> growths;
   std::array<std::vector<uint64_t>, kPhases> phase_peaks;
   std::array<std::vector<int64_t>, kPhases> changes;
+  std::array<std::vector<uint64_t>, kPhases> times;
   std::array<uint64_t, kPhases> peaks_in{};
   for (size_t i = first; i < device.cycles.size(); ++i) {
     const CycleUse& cycle = device.cycles[i];
@@ -334,6 +357,7 @@ TypicalCycle TypicalOf(const DeviceCycles& device) {
       if (!cycle.phases[phase].present) continue;
       phase_peaks[phase].push_back(cycle.phases[phase].peak);
       changes[phase].push_back(cycle.phases[phase].change);
+      times[phase].push_back(cycle.phases[phase].times);
     }
   }
   TypicalCycle typical;
@@ -345,7 +369,7 @@ TypicalCycle TypicalOf(const DeviceCycles& device) {
   typical.steps_with_peak_phase = *most;
   for (size_t phase = 0; phase < kPhases; ++phase) {
     typical.phases[phase] = {!phase_peaks[phase].empty(), Median(phase_peaks[phase]),
-                             Median(changes[phase])};
+                             Median(changes[phase]), Median(times[phase])};
   }
   return typical;
 }

@@ -5,7 +5,7 @@
 //
 //   record_function   |zero_grad|                          |Optimizer.step|
 //   backward                              |----------|
-//   phase              other  | forward  | backward  |other| optimizer   |
+//   phase              other  | forward  | backward  |other| optimizer   |    of the first step: init |...
 //   step              ---------------------- 7 --------------------------> ends with the optimizer's
 //
 // What ends a step is, in this order: a mark called "step" (the time between two is a step), the next
@@ -32,10 +32,17 @@
 
 namespace gmt::analysis {
 
-enum class Phase : uint8_t { kForward, kBackward, kOptimizer, kOther };
-inline constexpr size_t kPhases = 4;
+enum class Phase : uint8_t {
+  kForward,
+  kBackward,
+  kOptimizer,
+  kOther,
+  kEvaluation,  // of a loop inside the training loop: validation
+  kInit,        // before the loop, in its first step
+};
+inline constexpr size_t kPhases = 6;
 
-// "forward", "backward", "optimizer", "other".
+// "forward", "backward", "optimizer", "other", "evaluation", "init".
 std::string_view NameOf(Phase phase);
 
 // What a range is: "backward", "Optimizer.step", "Optimizer.zero_grad", "DataLoader.next",
@@ -50,7 +57,9 @@ std::string NameOfStep(std::string_view name);
 struct PhaseUse {
   bool present = false;
   uint64_t peak = 0;   // bytes
-  int64_t change = 0;  // bytes live at its end less those at its beginning
+  int64_t change =
+      0;  // bytes live at its end less those at its beginning; the mean if it came often
+  uint64_t times = 1;  // forward and backward passes in the step: micro-batches of an accumulation
 };
 
 // A device in one step of the training loop.

@@ -170,7 +170,7 @@ TEST_F(PhasesTest, MarksCalledStepComeFirst) {
   EXPECT_THAT(found.cycles, SizeIs(2));
 }
 
-TEST_F(PhasesTest, AccumulationIsForwardUntilTheLastBackward) {
+TEST_F(PhasesTest, AccumulationHasAForwardPassForEachBackwardPass) {
   for (int i = 0; i < 3; ++i) {
     script_.Block(0x1000, kBlock);
     Backward({}, {0x1000});
@@ -181,9 +181,88 @@ TEST_F(PhasesTest, AccumulationIsForwardUntilTheLastBackward) {
   }
   const Cycles found = Find();
   ASSERT_THAT(found.cycles, SizeIs(3));
-  EXPECT_EQ(In(found.devices[0].cycles[1], Phase::kForward).change,
-            static_cast<int64_t>(3 * kBlock));
-  EXPECT_EQ(found.devices[0].cycles[1].peak_phase, Phase::kForward);
+  const CycleUse& second = found.devices[0].cycles[1];
+  EXPECT_EQ(In(second, Phase::kForward).times, 2u);
+  EXPECT_EQ(In(second, Phase::kForward).change, static_cast<int64_t>(3 * kBlock / 2));
+  EXPECT_EQ(In(second, Phase::kBackward).times, 2u);
+  EXPECT_EQ(In(second, Phase::kBackward).change, -static_cast<int64_t>(3 * kBlock / 2));
+  EXPECT_EQ(second.peak_phase, Phase::kForward);
+  EXPECT_EQ(TypicalOf(found.devices[0]).phases[0].times, 2u);
+}
+
+TEST_F(PhasesTest, NoPhaseOfAnAccumulationChangesMoreThanItsPeak) {
+  for (int i = 0; i < 3; ++i) {
+    for (int batch = 0; batch < 8; ++batch) {
+      script_.Block(0x1000, kBlock);
+      script_.Block(0x1800, kBlock);
+      Backward({}, {0x1000, 0x1800});
+    }
+    Optimizer();
+  }
+  const PhaseUse forward = In(Find().devices[0].cycles[1], Phase::kForward);
+  EXPECT_EQ(forward.peak, 2 * kBlock);
+  EXPECT_EQ(forward.change, static_cast<int64_t>(2 * kBlock));
+}
+
+TEST_F(PhasesTest, WhatAPassLeavesIsNotFreedInTheNextForwardPass) {
+  for (int i = 0; i < 4; ++i) {
+    if (i > 0) script_.FreeBlock(0x1800);  // del logits
+    script_.Block(0x1000, kBlock);
+    script_.Block(0x1800, kBlock);
+    Backward({}, {0x1000});
+    Optimizer();
+  }
+  const CycleUse third = Find().devices[0].cycles[2];
+  EXPECT_EQ(In(third, Phase::kForward).change, static_cast<int64_t>(2 * kBlock));
+  EXPECT_EQ(In(third, Phase::kOther).change, -static_cast<int64_t>(kBlock));
+}
+
+TEST_F(PhasesTest, InitIsBeforeTheFirstStepDoesWhatTheSecondDoes) {
+  const uint32_t load = Stack({{"load", "/src/train.py"}});
+  const uint32_t forward = Stack({{"Net.forward", "/src/net.py"}});
+  for (int i = 0; i < 3; ++i) {
+    if (i == 0) script_.Block(0x8000, 4 * kBlock).stack = load;
+    script_.Block(0x1000, kBlock).stack = forward;
+    Backward({}, {0x1000});
+    Optimizer();
+  }
+  const Cycles found = Find();
+  const CycleUse &first = found.devices[0].cycles[0], &second = found.devices[0].cycles[1];
+  EXPECT_EQ(In(first, Phase::kInit).change, static_cast<int64_t>(4 * kBlock));
+  EXPECT_EQ(In(first, Phase::kForward).change, static_cast<int64_t>(kBlock));
+  EXPECT_FALSE(In(second, Phase::kInit).present);
+}
+
+TEST_F(PhasesTest, ValidationBetweenTwoStepsIsNoForwardPass) {
+  const uint32_t forward =
+      Stack({{"Net.forward", "/src/net.py"}, {"Net.training_step", "/src/a.py"}});
+  const uint32_t validation =
+      Stack({{"Net.forward", "/src/net.py"}, {"Net.validation_step", "/src/a.py"}});
+  for (int i = 0; i < 4; ++i) {
+    if (i == 2) {
+      script_.Block(0x5000, 8 * kBlock).stack = validation;
+      script_.FreeBlock(0x5000);
+    }
+    script_.Block(0x1000, kBlock).stack = forward;
+    Backward({}, {0x1000});
+    Optimizer();
+  }
+  const Cycles found = Find();
+  const CycleUse &second = found.devices[0].cycles[1], &third = found.devices[0].cycles[2];
+  EXPECT_EQ(third.peak_phase, Phase::kEvaluation);
+  EXPECT_EQ(In(third, Phase::kEvaluation).peak, 8 * kBlock);
+  EXPECT_EQ(In(third, Phase::kForward).peak, kBlock);
+  EXPECT_FALSE(In(second, Phase::kEvaluation).present);
+}
+
+TEST_F(PhasesTest, StepThatAMarkBeginsHasNoInit) {
+  for (int i = 0; i < 3; ++i) {
+    script_.Mark("step", 0);
+    if (i == 0) script_.Block(0x8000, kBlock).stack = Stack({{"load", "/src/train.py"}});
+    script_.Block(0x1000, kBlock).stack = Stack({{"Net.forward", "/src/net.py"}});
+    Backward({}, {0x1000});
+  }
+  EXPECT_FALSE(In(Find().devices[0].cycles[0], Phase::kInit).present);
 }
 
 TEST_F(PhasesTest, WithTwoOptimizersAStepIsOverAfterTheSecond) {

@@ -83,11 +83,17 @@ std::string StepLines(const analysis::Cycles& cycles, const DeviceCycles& device
       Plural(device.cycles.size(), "step"), cycles.inferred ? "inferred from" : "by",
       cycles.source, Bytes(typical.peak), NameOf(typical.peak_phase),
       Count(typical.steps_with_peak_phase), Count(typical.steps), SignedBytes(typical.growth));
-  for (size_t i = 0; i < analysis::kPhases; ++i) {
+  const auto add = [&](Phase phase, const analysis::PhaseUse& use, std::string_view more) {
+    if (!use.present) return;
+    text += fmt::format("  {:<10} peak {:>9}   change {:>10}{}\n", NameOf(phase), Bytes(use.peak),
+                        SignedBytes(use.change), more);
+  };
+  const auto init = static_cast<size_t>(Phase::kInit);
+  add(Phase::kInit, device.cycles.front().phases[init], "   before the first step");
+  for (size_t i = 0; i < init; ++i) {
     const analysis::PhaseUse& use = typical.phases[i];
-    if (!use.present) continue;
-    text += fmt::format("  {:<10} peak {:>9}   change {:>10}\n", NameOf(static_cast<Phase>(i)),
-                        Bytes(use.peak), SignedBytes(use.change));
+    add(static_cast<Phase>(i), use,
+        use.times > 1 ? fmt::format("   each of {} a step", use.times) : "");
   }
   return text;
 }

@@ -11,7 +11,8 @@ Json PhasesJson(const std::array<analysis::PhaseUse, analysis::kPhases>& phases)
   for (size_t i = 0; i < phases.size(); ++i) {
     if (!phases[i].present) continue;
     json[NameOf(static_cast<analysis::Phase>(i))] = {{"peak_bytes", phases[i].peak},
-                                                     {"change_bytes", phases[i].change}};
+                                                     {"change_bytes", phases[i].change},
+                                                     {"times", phases[i].times}};
   }
   return json;
 }

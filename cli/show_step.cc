@@ -59,7 +59,8 @@ std::string Phases(const CycleUse& use) {
     const PhaseUse& phase = use.phases[i];
     if (!phase.present) continue;
     if (!text.empty()) text += "; ";
-    text += fmt::format("{} {}, at most {}", NameOf(static_cast<Phase>(i)),
+    const std::string times = phase.times > 1 ? fmt::format("{} x ", phase.times) : "";
+    text += fmt::format("{} {}{}, at most {}", NameOf(static_cast<Phase>(i)), times,
                         SignedBytes(phase.change), Bytes(phase.peak));
   }
   return text;
@@ -134,7 +135,8 @@ Json UseJson(const DeviceCycles& device, const CycleUse& use) {
   for (size_t i = 0; i < analysis::kPhases; ++i) {
     if (!use.phases[i].present) continue;
     phases[std::string(NameOf(static_cast<Phase>(i)))] = {{"peak_bytes", use.phases[i].peak},
-                                                          {"change_bytes", use.phases[i].change}};
+                                                          {"change_bytes", use.phases[i].change},
+                                                          {"times", use.phases[i].times}};
   }
   return {{"device", DeviceJson(device.device)},  {"live_begin_bytes", use.live_begin},
           {"live_end_bytes", use.live_end},       {"peak_bytes", use.peak},

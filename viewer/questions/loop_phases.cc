@@ -6,37 +6,18 @@
 #include "analysis/stack_phases.h"
 
 namespace gmt::viewer {
-namespace {
-
 using analysis::Phase;
 using analysis::Step;
-
-// Adds [begin, end) as far as no told span lies in it.
-void AddBetween(Step begin, Step end, const std::vector<analysis::PhaseSpan>& told,
-                std::vector<LoopPhases::Span>& spans) {
-  auto next =
-      std::lower_bound(told.begin(), told.end(), begin,
-                       [](const analysis::PhaseSpan& span, Step step) { return span.end <= step; });
-  for (; begin < end; ++next) {
-    const Step until = next == told.end() ? end : std::min(end, next->begin);
-    if (begin < until) spans.push_back({begin, until, Phase::kForward});
-    if (next == told.end()) return;
-    begin = std::max(begin, next->end);
-  }
-}
-
-}  // namespace
 
 LoopPhases::LoopPhases(const analysis::Examination& examination) : cycles_(examination.cycles()) {
   analysis::StackPhases stacks(examination.definitions());
   const analysis::PhaseSpans found =
       FindPhaseSpans(examination.trace(), examination.definitions(), stacks);
-  for (const analysis::PhaseSpan& span : found.spans) {
-    spans_.push_back({span.begin, span.end, span.phase});
-  }
-  const std::vector<Step> backwards = BackwardBegins(found);
-  for (const analysis::Cycle& cycle : cycles_.cycles) {
-    AddBetween(cycle.begin, EndOfForward(cycle, backwards), found.spans, spans_);
+  for (const auto& spans :
+       {ForwardSpans(examination.trace(), examination.definitions(), cycles_, found),
+        found.spans}) {
+    for (const analysis::PhaseSpan& span : spans)
+      spans_.push_back({span.begin, span.end, span.phase});
   }
   std::sort(spans_.begin(), spans_.end(),
             [](const Span& a, const Span& b) { return a.begin < b.begin; });
