@@ -53,6 +53,8 @@ Json SuspectJson(const LeakSuspect& suspect, analysis::StackTexts& stacks) {
       {"alive", AliveJson({suspect.alive})},
       {"lock_step_with", suspect.lock_step_with.empty() ? Json() : Json(suspect.lock_step_with)},
       {"common_frame", FrameOrNull(suspect.common_frame)},
+      {"layer", suspect.layer.empty() ? Json() : Json(suspect.layer)},
+      {"option", suspect.option.empty() ? Json() : Json(suspect.option)},
       {"eta_ns", OrNull(suspect.eta_ns)},
       {"low_eta_ns", OrNull(suspect.low_eta_ns)},
       {"high_eta_ns", OrNull(suspect.high_eta_ns)},

@@ -81,6 +81,10 @@ std::string_view Fix(LeakKind kind) {
   return "";
 }
 
+std::string OptionText(const std::string& option) {
+  return fmt::format("set {} in TrainingArguments: it moves predictions to host memory", option);
+}
+
 class Writer {
  public:
   Writer(const LeakReport& report, const LeaksShown& shown, SourceLines& sources,
@@ -247,6 +251,7 @@ class Writer {
       if (!source.empty()) line += "   " + source;
       Indented(line);
     }
+    if (!suspect.layer.empty()) Indented("in " + suspect.layer);
     const std::string at = suspect.common_frame ? suspect.common_frame->Place() : "";
     if (savers != nullptr && savers->own && savers->own->Place() != at)
       Indented(fmt::format("saved in {}", FrameLine(*savers->own, width_ / 2)));
@@ -254,7 +259,8 @@ class Writer {
       Indented(fmt::format("kept at the same steps as {}: perhaps for the same reason",
                            suspect.lock_step_with));
     } else if (suspect.tier != LeakTier::kPossible) {
-      Indented(fmt::format("fix: {}", Fix(suspect.kind)));
+      Indented(fmt::format("fix: {}", suspect.option.empty() ? std::string(Fix(suspect.kind))
+                                                             : OptionText(suspect.option)));
     }
     if (suspect.eta_ns) Indented(Outlook(suspect));
     if (suspect.before.blocks > 0) {

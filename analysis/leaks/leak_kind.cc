@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/leaks/site_history.h"
 #include "analysis/stack_phases.h"
 
 namespace gmt::analysis {
@@ -27,6 +30,52 @@ std::string Number(double value) {
   const double whole = std::round(value);
   return std::abs(value - whole) <= 0.02 * value ? absl::StrFormat("%.0f", whole)
                                                  : absl::StrFormat("%.2g", value);
+}
+
+std::string Blocks(double count) {
+  const std::string number = Number(count);
+  return number + (number == "1" ? " block" : " blocks");
+}
+
+// Blocks that are kept every so many cycles.
+struct Rhythm {
+  double blocks = 0, period = 0;
+};
+
+// How many cycles a chunk of SiteVerdict::survivors has.
+uint32_t ChunkLength(uint64_t cycles) {
+  uint32_t length = 1;
+  while (cycles / length >= ChunkGrid::kMaxChunks) length *= 2;
+  return length;
+}
+
+// None if something is kept in most chunks, or at gaps that differ.
+std::optional<Rhythm> RhythmOf(const SiteGroup& group, uint64_t cycles) {
+  constexpr size_t kLeastBursts = 4;
+  std::vector<double> kept;  // by chunk
+  for (const SiteGrowth* site : group) {
+    const std::vector<double>& survivors = site->verdict.survivors;
+    kept.resize(std::max(kept.size(), survivors.size()));
+    for (size_t i = 0; i < survivors.size(); ++i) kept[i] += survivors[i];
+  }
+  std::vector<size_t> bursts;
+  double blocks = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] <= 0) continue;
+    bursts.push_back(i);
+    blocks += kept[i];
+  }
+  if (bursts.size() < kLeastBursts) return std::nullopt;
+  size_t least = SIZE_MAX, most = 0;
+  for (size_t i = 1; i < bursts.size(); ++i) {
+    least = std::min(least, bursts[i] - bursts[i - 1]);
+    most = std::max(most, bursts[i] - bursts[i - 1]);
+  }
+  if (least < 2 || most - least > 1) return std::nullopt;
+  const auto gaps = static_cast<double>(bursts.size() - 1);
+  const auto chunks = static_cast<double>(bursts.back() - bursts.front());
+  return Rhythm{blocks / static_cast<double>(bursts.size()),
+                std::round(chunks / gaps * ChunkLength(cycles))};
 }
 
 }  // namespace
@@ -70,13 +119,29 @@ std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles) {
   }
   const auto all = static_cast<double>(cycles);
   const double rate = survivors / std::max(1.0, all - first.verdict.onset);
-  std::string text =
-      rate >= 0.98
-          ? Number(rate) + (Number(rate) == "1" ? " block" : " blocks") + " of every step kept"
-          : absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
+  std::string text;
+  if (const std::optional<Rhythm> rhythm = RhythmOf(group, cycles)) {
+    text = absl::StrCat(Blocks(rhythm->blocks), " every ", Number(rhythm->period), " steps kept");
+  } else if (rate >= 0.98) {
+    text = Blocks(rate) + " of every step kept";
+  } else {
+    text = absl::StrCat("1 block of every ", Number(1 / rate), " steps kept");
+  }
   if (births == live) return text + ", none ever freed";
   return absl::StrCat(text, ", of ", Number(static_cast<double>(births) / std::max(1.0, all)),
                       " a step made there");
+}
+
+std::string OptionFor(const SiteGroup& group, LeakKind kind, StackTexts& texts) {
+  if (kind != LeakKind::kCatGrowth) return "";
+  // Predictions are concatenated on the GPU until the option's many batches are there.
+  for (const FrameText& frame : texts.Frames(group.front()->key.stack)) {
+    const bool evaluates =
+        frame.function.ends_with("evaluation_loop") || frame.function.ends_with("prediction_loop");
+    if (evaluates && frame.file.ends_with("/transformers/trainer.py"))
+      return "eval_accumulation_steps";
+  }
+  return "";
 }
 
 }  // namespace gmt::analysis

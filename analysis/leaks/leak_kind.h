@@ -16,8 +16,12 @@ namespace gmt::analysis {
 
 LeakKind KindOf(const SiteGroup& group, StackTexts& texts);
 
-// "4 blocks of every step are kept, of 5 made there", "1 block of every 5.7 steps is kept, none freed".
+// "4 blocks of every step kept, of 5 a step made there", "12 blocks every 10 steps kept", "1 block of every
+// 5.7 steps kept, none ever freed". `cycles`: that were watched.
 std::string ReasonOf(const SiteGroup& group, LeakKind kind, uint64_t cycles);
+
+// The option of a library that cures it, "eval_accumulation_steps"; "" if none is known.
+std::string OptionFor(const SiteGroup& group, LeakKind kind, StackTexts& texts);
 
 }  // namespace gmt::analysis
 

@@ -60,6 +60,8 @@ class Conclusion {
     suspect.reason = ReasonOf(group, suspect.kind, evidence_.cycles.count);
     suspect.since_cycle = Whole(first.verdict.onset) + 1;
     suspect.common_frame = CommonFrame(group, texts_);
+    suspect.layer = CommonLayer(group, texts_);
+    suspect.option = OptionFor(group, suspect.kind, texts_);
     if (first.key.heap == kDriverHeap) suspect.library = LibraryOf(first);
     bool certain = false;
     for (const SiteGrowth* site : group) {

@@ -4,6 +4,10 @@
 #include <cmath>
 #include <cstddef>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "analysis/module_path.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -187,6 +191,19 @@ std::vector<SiteGroup> MergeLeaks(const std::vector<SiteGrowth>& leaking,
 
 bool GrowInLockStep(const SiteGroup& a, const SiteGroup& b) {
   return InLockStep(*a.front(), *b.front(), kOtherLine);
+}
+
+std::string CommonLayer(const SiteGroup& group, StackTexts& texts) {
+  std::optional<std::vector<std::string>> common;
+  for (const SiteGrowth* site : MostOf(group)) {
+    const std::vector<std::string> classes =
+        absl::StrSplit(ModulePath(texts.Frames(TellingStack(site->key))), " > ");
+    if (!common) common = classes;
+    const auto [end, unused] =
+        std::mismatch(common->begin(), common->end(), classes.begin(), classes.end());
+    common->erase(end, common->end());
+  }
+  return absl::StrJoin(*common, " > ");
 }
 
 std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts) {

@@ -40,6 +40,9 @@ inline uint32_t TellingStack(const SiteKey& key) {
 // lines say less than who called it.
 std::optional<FrameText> CommonFrame(const SiteGroup& group, StackTexts& texts);
 
+// The modules of a model that the same stacks pass through, "GPT > Block > MLP"; "" for none.
+std::string CommonLayer(const SiteGroup& group, StackTexts& texts);
+
 }  // namespace gmt::analysis
 
 #endif  // GMT_ANALYSIS_LEAKS_SUSPECTS_H_

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "analysis/leaks/leak_kind.h"
 #include "analysis/python_stack.h"
 
 namespace gmt::analysis {
@@ -122,6 +123,93 @@ TEST_F(SuspectsTest, WithoutFramesThereIsNoCommonFrame) {
   const std::vector<SiteGroup> groups = Merge();
   ASSERT_THAT(groups, SizeIs(1));
   EXPECT_FALSE(CommonFrame(groups[0], *texts_).has_value());
+}
+
+// As a module of a library's model shows in a stack, with the forward function of another one in it.
+class LayersOfLeaksTest : public SuspectsTest {
+ protected:
+  uint32_t InModel(const char* module, uint32_t line) {
+    constexpr char kModules[] = "/site-packages/torch/nn/modules/module.py";
+    return Stack({{module, "/site-packages/gpt/model.py", line},
+                  {"Module._call_impl", kModules},
+                  {"GPT.forward", "/site-packages/gpt/model.py", 7},
+                  {"Module._call_impl", kModules},
+                  {"train", "/src/train.py", 41}});
+  }
+  std::string Layer() {
+    SiteGroup group;
+    for (const SiteGrowth& site : leaking_) group.push_back(&site);
+    StackTexts texts(script_.definitions());
+    return CommonLayer(group, texts);
+  }
+};
+
+TEST_F(LayersOfLeaksTest, ModuleOfOneLineIsNamedWithIt) {
+  Leak(InModel("MLP.forward", 33), always_);
+  EXPECT_EQ(Layer(), "GPT > MLP (model.py:33)");
+}
+
+TEST_F(LayersOfLeaksTest, ModulesOfSeveralLinesAreNamedAsFarAsTheyAgree) {
+  Leak(InModel("MLP.forward", 33), always_);
+  Leak(InModel("MLP.forward", 34), always_);
+  Leak(InModel("Attention.forward", 12), always_, 1);  // next to nothing
+  EXPECT_EQ(Layer(), "GPT");
+}
+
+TEST_F(LayersOfLeaksTest, NoModuleIsNone) {
+  Leak(OfTrain(50), always_);
+  EXPECT_EQ(Layer(), "");
+}
+
+class ReasonTest : public SuspectsTest {
+ protected:
+  std::string Reason(const std::vector<double>& survivors, uint64_t cycles) {
+    Leak(OfTrain(50), survivors);
+    SiteGrowth& site = leaking_[0];
+    for (const double kept : survivors) site.verdict.count += static_cast<uint64_t>(kept);
+    site.births = site.live_count = site.verdict.count;
+    const std::string reason = ReasonOf(Merge()[0], LeakKind::kTensorKept, cycles);
+    return reason.substr(0, reason.find(','));
+  }
+};
+
+TEST_F(ReasonTest, RhythmIsNamed) {
+  std::vector<double> survivors(100);
+  for (size_t i = 4; i < survivors.size(); i += 10) survivors[i] = 12;
+  EXPECT_EQ(Reason(survivors, 100), "12 blocks every 10 steps kept");
+}
+
+TEST_F(ReasonTest, RhythmIsCountedInStepsWhenChunksAreLonger) {
+  std::vector<double> survivors(100);  // of four steps each
+  for (size_t step = 2; step < 400; step += 10) survivors[step / 4] += 1;
+  EXPECT_EQ(Reason(survivors, 400), "1 block every 10 steps kept");
+}
+
+TEST_F(ReasonTest, BlocksAtNoRegularStepsHaveNoRhythm) {
+  std::vector<double> survivors(100);
+  for (const size_t i : {3, 5, 20, 41, 47, 70, 71, 80, 90, 99}) survivors[i] = 1;
+  EXPECT_EQ(Reason(survivors, 100), "1 block of every 10 steps kept");
+}
+
+TEST_F(ReasonTest, BlocksOfEveryStepAreCounted) {
+  EXPECT_EQ(Reason(std::vector<double>(100, 2), 100), "2 blocks of every step kept");
+}
+
+TEST_F(SuspectsTest, OptionOfALibraryIsTheCureOfItsEvaluationLoop) {
+  constexpr char kTrainer[] = "/site-packages/transformers/trainer.py";
+  Leak(Stack({{"torch_pad_and_concatenate", "/site-packages/transformers/trainer_pt_utils.py"},
+              {"Trainer.evaluation_loop", kTrainer},
+              {"main", "/src/train.py"}}),
+       always_);
+  const std::vector<SiteGroup> groups = Merge();
+  EXPECT_EQ(OptionFor(groups[0], LeakKind::kCatGrowth, *texts_), "eval_accumulation_steps");
+  EXPECT_EQ(OptionFor(groups[0], LeakKind::kTensorKept, *texts_), "");
+}
+
+TEST_F(SuspectsTest, ConcatenationOfTheProgramsOwnHasNoOption) {
+  Leak(OfTrain(50), always_);
+  const std::vector<SiteGroup> groups = Merge();
+  EXPECT_EQ(OptionFor(groups[0], LeakKind::kCatGrowth, *texts_), "");
 }
 
 }  // namespace
