@@ -251,7 +251,8 @@ class Writer {
       if (!source.empty()) line += "   " + source;
       Indented(line);
     }
-    if (!suspect.layer.empty()) Indented("in " + suspect.layer);
+    if (!suspect.layer.empty())
+      Indented("in " + LayerText(suspect.layer, width_ - kIndent.size() - 3));
     const std::string at = suspect.common_frame ? suspect.common_frame->Place() : "";
     if (savers != nullptr && savers->own && savers->own->Place() != at)
       Indented(fmt::format("saved in {}", FrameLine(*savers->own, width_ / 2)));

@@ -137,11 +137,15 @@ std::vector<std::string> RowLines(const ReportRow& row, FramesShown shown, size_
       lines.push_back(std::move(line));
     return lines;
   }
-  std::vector<std::string> lines = StackLines(row.forward_frames, FramesShown::kFolded, width);
-  lines.front() = (row.recomputed ? "recomputed for backward of " : "backward of ") + lines.front();
-  if (!row.frames.empty()) {
-    lines.insert(lines.begin() + 1, "  in " + StackLine(row.frames, width - 5));
-  }
+  const std::string of = row.recomputed ? "recomputed for backward of " : "backward of ";
+  std::vector<std::string> lines =
+      StackLines(row.forward_frames, FramesShown::kFolded, width - std::min(width, of.size()));
+  lines.front().insert(0, of);
+  if (row.frames.empty()) return lines;
+  const auto callers = std::find_if(lines.begin() + 1, lines.end(), [](const std::string& line) {
+    return !line.starts_with("  > ");
+  });
+  lines.insert(callers, "  in " + StackLine(row.frames, width - 5));
   return lines;
 }
 
@@ -149,18 +153,6 @@ std::string Numbers(uint64_t bytes, uint64_t whole, uint64_t count, std::string_
   return fmt::format("{:>9} {:>6} {:>7}  {:<7} ", Bytes(bytes),
                      Percent(static_cast<double>(bytes), static_cast<double>(whole)), Count(count),
                      heap);
-}
-
-// The innermost classes of "GPT > Block > Linear (gpt.py:45)" say most.
-std::string LayerText(const std::string& layer, size_t width) {
-  constexpr std::string_view kAnd = " > ";
-  std::string_view text = layer;
-  while (text.size() + (text.size() < layer.size() ? 6 : 0) > width) {
-    const size_t next = text.find(kAnd);
-    if (next == std::string_view::npos) break;
-    text.remove_prefix(next + kAnd.size());
-  }
-  return text.size() == layer.size() ? layer : fmt::format("... > {}", text);
 }
 
 std::string RowText(const ReportRow& row, const ReportDevice& device, GroupBy by, FramesShown shown,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "symbols/demangle.h"
 
@@ -43,7 +44,11 @@ std::vector<std::string> FoldedLines(const std::vector<FrameText>& frames, size_
   for (const std::string& part : {headline.library, headline.called}) {
     if (part.empty()) continue;
     const bool fits = headline.library.empty() || lines.back().size() + part.size() <= width;
-    fits ? lines.back() += part : lines.emplace_back(" " + part).size();
+    if (fits) {
+      lines.back() += part;
+    } else {
+      lines.push_back(" " + part);
+    }
   }
   const std::vector<int> callers = analysis::Callers(frames);
   for (size_t i = 0; i < std::min(callers.size(), kCallersShown); ++i) {
@@ -85,6 +90,17 @@ std::vector<std::string> StackLines(const std::vector<FrameText>& frames, Frames
                                     size_t width) {
   if (frames.empty()) return {"no stack was recorded"};
   return shown == FramesShown::kRaw ? RawLines(frames, width) : FoldedLines(frames, width);
+}
+
+std::string LayerText(const std::string& layer, size_t width) {
+  constexpr std::string_view kAnd = " > ";
+  std::string_view text = layer;
+  while (text.size() + (text.size() < layer.size() ? 6 : 0) > width) {
+    const size_t next = text.find(kAnd);
+    if (next == std::string_view::npos) break;
+    text.remove_prefix(next + kAnd.size());
+  }
+  return text.size() == layer.size() ? layer : fmt::format("... > {}", text);
 }
 
 }  // namespace gmt::cli

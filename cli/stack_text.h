@@ -34,6 +34,9 @@ std::string StackLine(const std::vector<analysis::FrameText>& frames, size_t wid
 std::vector<std::string> StackLines(const std::vector<analysis::FrameText>& frames,
                                     FramesShown shown, size_t width);
 
+// The modules of a layer, the outermost left out if they do not fit: "... > Block > Linear (gpt.py:45)".
+std::string LayerText(const std::string& layer, size_t width);
+
 }  // namespace gmt::cli
 
 #endif  // GMT_CLI_STACK_TEXT_H_

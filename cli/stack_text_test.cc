@@ -71,6 +71,14 @@ TEST(StackTextTest, BackwardPassLeadsWithItsNode) {
   EXPECT_EQ(StackLine(frames, 100), "MmBackward0 > at::cuda::getNewWorkspace");
 }
 
+TEST(StackTextTest, LayerKeepsItsInnermostModules) {
+  EXPECT_EQ(LayerText("GPT > Block > MLP > Linear (gpt.py:45)", 100),
+            "GPT > Block > MLP > Linear (gpt.py:45)");
+  EXPECT_EQ(LayerText("GPT > Block > MLP > Linear (gpt.py:45)", 34),
+            "... > MLP > Linear (gpt.py:45)");
+  EXPECT_EQ(LayerText("Linear (gpt.py:45)", 5), "Linear (gpt.py:45)");
+}
+
 TEST(StackTextTest, NoFramesAreSaidSo) {
   EXPECT_EQ(StackLine({}, 100), "no stack was recorded");
   EXPECT_THAT(StackLines({}, FramesShown::kRaw, 100), ElementsAre("no stack was recorded"));
