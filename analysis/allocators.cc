@@ -113,6 +113,16 @@ class AllocatorFinder {
   }
 
   State& StateOf(RowId row, bool is_death) {
+    if (!foreign_.empty() || !in_pools_.empty()) return NamedState(row, is_death);
+    // Without such pools few kinds of rows share a few names: a name is made once for each.
+    const Kind kind{rows_.device[row], rows_.heap[row], rows_.memory[row],
+                    rows_.Pool(row).value_or(0) != 0};
+    const auto [known, is_new] = by_kind_.try_emplace(kind);
+    if (is_new) known->second = &NamedState(row, is_death);
+    return *known->second;
+  }
+
+  State& NamedState(RowId row, bool is_death) {
     std::string name;
     if (const auto known = in_pools_.find(row); known != in_pools_.end()) {
       name = known->second;
@@ -155,6 +165,7 @@ class AllocatorFinder {
     }
   }
 
+  using Kind = std::tuple<int32_t, uint16_t, uint8_t, bool>;  // device, heap, memory, private pool
   static constexpr char kMemPool[] = "MemPool (";
   struct Segment {
     RowId row = kNoRow;
@@ -164,6 +175,7 @@ class AllocatorFinder {
   const Trace& trace_;
   const Rows& rows_;
   const std::map<int32_t, Step>& instants_;
+  absl::flat_hash_map<Kind, State*> by_kind_;
   std::map<std::pair<int32_t, std::string>, State> states_;  // by device and name
   std::map<std::pair<int32_t, uint64_t>, Segment> foreign_;  // by device and address
   absl::flat_hash_map<uint32_t, std::string> libraries_;     // by stack
