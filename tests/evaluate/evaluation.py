@@ -57,6 +57,8 @@ class Evaluation:
         count = self.options.seeds or (quick_seeds if self.options.quick else seeds)
         first = 2 if self.options.tune else 1
         self.seeds = self.options.seed or [first + 2 * i for i in range(count)]
+        tune = " --tune" if self.options.tune else ""
+        self.command = f"evaluate_{name} --seeds {len(self.seeds)}{tune}"  # that measures it again
         self._section, self._goals = [], []
 
     def python(self):
@@ -109,7 +111,6 @@ class Evaluation:
             rows.append((what, measured, goal, "" if not judged else "met" if met else "**MISSED**"))
         if rows:
             self.table(("measured", "value", "goal", ""), rows)
-        tune = " --tune" if self.options.tune else ""
-        self._section.append(f"`evaluate_{self.name} --seeds {len(self.seeds)}{tune}`")
+        self._section.append(f"`{self.command}`")
         print(f"## {self.title}\n\n" + "\n".join(self._section))
         return 1 if missed else 0
