@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/call_runs.h"
 #include "analysis/cycle_births.h"
 #include "analysis/frames.h"
 
@@ -28,7 +29,7 @@ struct Recurring {
   uint32_t stack = 0;
   std::vector<Step> firings;
   double period = 0;
-  Step burst_gap = 0;  // those that came after fewer steps are left out
+  Step burst_gap = 0;  // those that came after as many steps or fewer are left out
 };
 
 constexpr double kNormalTenths = 2.563;  // standard deviations from the one tenth to the other
@@ -81,16 +82,29 @@ class AnchorFinder {
   void CollectRecurring() {
     std::vector<uint32_t> counts(definitions_.stack_count() + size_t{1});
     ForEachBirth([&](Step, uint32_t stack) { ++counts[stack]; });
-    std::vector<std::vector<Step>> firings(counts.size());
+    std::vector<Recurring> found(counts.size());
     for (size_t stack = 1; stack < counts.size(); ++stack) {
-      if (counts[stack] >= kLeastFirings) firings[stack].reserve(counts[stack]);
+      if (counts[stack] >= kLeastFirings) found[stack].firings.reserve(counts[stack]);
     }
+    const std::vector<Step> begins = BeginsOfCallRuns(trace_, definitions_);
+    std::vector<Step> last(counts.size());
+    auto begin = begins.begin();
+    Step run = 0;
     ForEachBirth([&](Step step, uint32_t stack) {
-      if (firings[stack].capacity() > 0) firings[stack].push_back(step);
+      while (begin != begins.end() && *begin <= step) run = *begin++;
+      Recurring& of = found[stack];
+      if (of.firings.capacity() == 0) return;
+      if (last[stack] >= run && !of.firings.empty()) {
+        of.burst_gap = std::max(of.burst_gap, step - last[stack]);
+      } else {
+        of.firings.push_back(step);
+      }
+      last[stack] = step;
     });
-    for (size_t stack = 1; stack < firings.size(); ++stack) {
-      if (firings[stack].empty()) continue;
-      Consider({static_cast<uint32_t>(stack), std::move(firings[stack]), 0, 0});
+    for (size_t stack = 1; stack < found.size(); ++stack) {
+      if (found[stack].firings.empty()) continue;
+      found[stack].stack = static_cast<uint32_t>(stack);
+      Consider(std::move(found[stack]));
     }
   }
   template <typename Visit>
@@ -103,8 +117,9 @@ class AnchorFinder {
     });
   }
   void Consider(Recurring of) {
-    Recurring bursts{of.stack, of.firings, 0, 0};
-    bursts.burst_gap = LeaveFirstOfBursts(bursts.firings);
+    if (of.firings.size() < kLeastFirings) return;
+    Recurring bursts = of;
+    bursts.burst_gap = std::max(of.burst_gap, LeaveFirstOfBursts(bursts.firings));
     if (bursts.firings.size() < of.firings.size()) AddIfRegular(std::move(bursts));
     AddIfRegular(std::move(of));
   }

@@ -7,7 +7,9 @@
 //   Anchors      A stack that allocates once a cycle, or in one burst, has equal gaps, counted in
 //                events: time is of no use, programs wait. Such stacks with equal periods that fire in
 //                turns are anchors of one loop; two that are independent must agree. A cycle ends where
-//                an anchor fires while about the least of the cycle is held.
+//                an anchor fires while about the least of the cycle is held. Within one call of a model, an
+//                optimizer or a backward pass (analysis/call_runs.h) only the first counts: the others
+//                are layers, parameters and nodes.
 //
 //   event     a b c d d e . a b c d d e . a b c      a, b, c, d and e: period 7
 //

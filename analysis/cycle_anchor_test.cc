@@ -107,6 +107,54 @@ TEST_F(CycleAnchorTest, LayersOfOneLineAreNoCycle) {
   EXPECT_THAT(Find().cycles, SizeIs(20));
 }
 
+TEST_F(CycleAnchorTest, LayersOfOneCallOfTheModelAreNoCycles) {
+  const auto layer = [&](uint32_t line) {
+    return Stack({{"forward", "/src/block.py", line},
+                  {"_call_impl", "/site-packages/torch/nn/modules/module.py"},
+                  {"forward", "/src/net.py", 50},
+                  {"_call_impl", "/site-packages/torch/nn/modules/module.py"},
+                  {"main", "/src/a.py", 9}});
+  };
+  for (int i = 0; i < 32; ++i) {
+    for (uint32_t line = 1; line <= 4; ++line) Brief(layer(line));
+    Hold(layer(5));
+  }
+  EXPECT_THAT(Find().cycles, IsEmpty());
+}
+
+TEST_F(CycleAnchorTest, CallsOfTheModelThatTheLoopAllocatesBetweenAreCycles) {
+  for (int step = 0; step < 20; ++step) {
+    Brief(Stack({{"main", "/src/a.py", 8}}));
+    for (int i = 0; i < 6; ++i) {
+      for (uint32_t line = 1; line <= 4; ++line) {
+        Brief(Stack({{"forward", "/src/block.py", line},
+                     {"_call_impl", "/site-packages/torch/nn/modules/module.py"},
+                     {"main", "/src/a.py", 9}}));
+      }
+    }
+  }
+  EXPECT_THAT(Find().cycles, SizeIs(20));
+}
+
+TEST_F(CycleAnchorTest, NodesOfOneBackwardPassAreNoCycles) {
+  format::FrameInfo engine;
+  engine.function = script_.builder().InternString("torch::autograd::Engine::evaluate_function(int)");
+  const uint32_t frame = script_.builder().InternFrame(engine);
+  const auto node = [&](uint32_t line) {
+    format::FrameInfo own;
+    own.function = script_.builder().InternString("MyFunction.backward");
+    own.file = script_.builder().InternString("/src/my_function.py");
+    own.line = line;
+    own.language = format::Language::kPython;
+    return script_.builder().InternStack({script_.builder().InternFrame(own), frame}, 0);
+  };
+  for (int i = 0; i < 32; ++i) {
+    for (uint32_t line = 1; line <= 3; ++line) Brief(node(line));
+    Hold(node(4));
+  }
+  EXPECT_THAT(Find().cycles, IsEmpty());
+}
+
 TEST_F(CycleAnchorTest, FewFiringsAreNone) {
   for (int step = 0; step < 7; ++step) Pass(4);
   EXPECT_THAT(Find().cycles, IsEmpty());

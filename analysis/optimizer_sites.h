@@ -39,7 +39,9 @@ class OptimizerSites {
     size_t outside = 0;
     for (size_t i = 0; i < frames.size(); ++i) {
       const std::string_view file = definitions_.string(definitions_.frame(frames[i]).file);
-      if (file.find("torch/optim/") != std::string_view::npos) outside = i + 1;
+      const bool is_optimizers = file.find("torch/optim/") != std::string_view::npos ||
+                                 file.find("torch\\optim\\") != std::string_view::npos;
+      if (is_optimizers) outside = i + 1;
     }
     if (outside == 0) return 0;
     uint64_t site = 1469598103934665603u;  // FNV-1a

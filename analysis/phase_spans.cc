@@ -58,14 +58,16 @@ class SpanFinder {
   }
 
   // Of phases that no range told: from the first allocation of one to the last before an allocation of
-  // another. What has no stack belongs to whatever it stands in.
+  // another. What has no stack belongs to whatever it stands in; where stacks are of Python alone, to a
+  // backward pass, whose thread runs no Python.
   void FromStacks() {
     std::vector<Interval> backward, optimizer;
     Phase inside = Phase::kOther;
+    const bool of_python = HasStacksOfPythonAlone();
     ForEachBirth(trace_, [&](Step step, RowId row) {
       const uint32_t stack = trace_.rows.stack[row];
-      if (trace_.rows.heap[row] <= kHostHeap || stack == 0) return;
-      const Phase phase = PhaseOf(stack);
+      if (trace_.rows.heap[row] <= kHostHeap || (stack == 0 && !of_python)) return;
+      const Phase phase = stack == 0 ? Phase::kBackward : PhaseOf(stack);
       if (phase != Phase::kOther) {
         std::vector<Interval>& intervals = phase == Phase::kBackward ? backward : optimizer;
         if (phase != inside) intervals.push_back({step - 1, step});
@@ -75,6 +77,20 @@ class SpanFinder {
     });
     if (!found_.backward_told) backward_ = std::move(backward);
     if (!found_.optimizer_told) optimizer_ = std::move(optimizer);
+  }
+
+  bool HasStacksOfPythonAlone() const {
+    absl::flat_hash_set<uint32_t> seen;
+    bool any = false, native = false;
+    ForEachBirth(trace_, [&](Step, RowId row) {
+      const uint32_t stack = trace_.rows.stack[row];
+      if (native || trace_.rows.heap[row] <= kHostHeap || stack == 0 || !seen.insert(stack).second)
+        return;
+      any = true;
+      for (const uint32_t frame : definitions_.StackFrames(stack))
+        native |= definitions_.frame(frame).language != format::Language::kPython;
+    });
+    return any && !native;
   }
 
   Phase PhaseOf(uint32_t stack) {

@@ -46,6 +46,12 @@ bool IsOfOptimizerPackages(std::string_view file) {
   });
 }
 
+// What PyTorch puts around each optimizer's step, also around those of the program's own classes.
+bool IsStepWrapper(const FrameText& frame) {
+  return frame.is_python() && frame.file.ends_with("torch/optim/optimizer.py") &&
+         LastName(frame.function) == "wrapper";
+}
+
 StackPhase OfText(const FrameText& frame) {
   if (!frame.is_python()) {
     return frame.function.starts_with("torch::autograd::Engine::evaluate_function")
@@ -63,6 +69,15 @@ StackPhase OfText(const FrameText& frame) {
 
 StackPhases::StackPhases(const format::Definitions& definitions) : definitions_(definitions) {}
 
+uint8_t StackPhases::OfFrameText(const FrameText& text) {
+  if (IsStepWrapper(text)) return kStepWrapper;
+  const auto phase = static_cast<uint8_t>(OfText(text));
+  if (phase != static_cast<uint8_t>(StackPhase::kNone)) return phase;
+  if (IsModuleCall(text)) return kModuleCall;
+  if (!text.is_python() || IsOfOptimizerPackages(text.file)) return phase;
+  return LastName(text.function) == "step" ? kProgramStep : kProgram;
+}
+
 uint8_t StackPhases::OfFrame(uint32_t frame) {
   if (frame > definitions_.frame_count()) return static_cast<uint8_t>(StackPhase::kNone);
   if (frame >= by_frame_.size()) by_frame_.resize(frame + size_t{1}, kNotAsked);
@@ -70,9 +85,8 @@ uint8_t StackPhases::OfFrame(uint32_t frame) {
   if (known == kNotAsked) {
     known = static_cast<uint8_t>(StackPhase::kNone);
     for (const FrameText& text : DescribeFrame(definitions_, frame)) {
-      known = static_cast<uint8_t>(OfText(text));
+      known = OfFrameText(text);
       if (known != static_cast<uint8_t>(StackPhase::kNone)) break;
-      if (text.is_python() && !IsOfOptimizerPackages(text.file)) known = kProgram;
     }
   }
   return known;
@@ -82,14 +96,23 @@ StackPhase StackPhases::Find(uint32_t stack) {
   if (stack == 0 || stack > definitions_.stack_count()) return StackPhase::kNone;
   if (stack >= by_stack_.size()) by_stack_.resize(stack + size_t{1}, kNotAsked);
   StackPhase phase = StackPhase::kNone;
-  bool by_program = false;
+  uint8_t program = 0;  // the outermost of the program's frames so far
+  bool calls_module = false;
   for (const uint32_t frame : definitions_.StackFrames(stack)) {
     const uint8_t of_frame = OfFrame(frame);
-    by_program = by_program || of_frame == kProgram;
-    if (of_frame == kProgram) continue;
-    phase = static_cast<StackPhase>(of_frame);
-    if (phase == StackPhase::kOptimizer && by_program) phase = StackPhase::kNone;
-    if (of_frame != static_cast<uint8_t>(StackPhase::kNone)) break;
+    if (of_frame == kProgram || of_frame == kProgramStep) {
+      program = of_frame;
+    } else if (of_frame == kModuleCall) {
+      calls_module = true;
+    } else if (of_frame == kStepWrapper) {
+      const bool is_optimizers = program == 0 || (program == kProgramStep && !calls_module);
+      phase = is_optimizers ? StackPhase::kOptimizer : StackPhase::kNone;
+      break;
+    } else if (of_frame != static_cast<uint8_t>(StackPhase::kNone)) {
+      phase = static_cast<StackPhase>(of_frame);
+      if (phase == StackPhase::kOptimizer && program != 0) phase = StackPhase::kNone;
+      break;
+    }
   }
   by_stack_[stack] = static_cast<uint8_t>(phase);
   return phase;

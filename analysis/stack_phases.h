@@ -10,6 +10,7 @@
 //   at::linear < Net.forward < recompute_fn (checkpoint.py) < ... evaluate_function  recomputed
 //   at::zeros_like < Adam._init_group (optim/adam.py) < ...                         optimizer
 //   at::linear < Net.forward < closure (train.py) < Adam.step (optim/adam.py)       none
+//   at::zeros_like < step (my_adam.py) < wrapper (optim/optimizer.py)               optimizer
 //   at::linear < Net.forward < main                                                 none
 //
 // Thread safety: one thread at a time. Cost: each frame is looked at once, each stack once.
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/frames.h"
 #include "format/definitions.h"
 
 namespace gmt::analysis {
@@ -40,11 +42,14 @@ class StackPhases {
  private:
   StackPhase Find(uint32_t stack);
   uint8_t OfFrame(uint32_t frame);
+  static uint8_t OfFrameText(const FrameText& text);
 
   static constexpr uint8_t kNotAsked = 0xff;
-  static constexpr uint8_t kProgram = 0x80;  // a frame of the program's own code
+  static constexpr uint8_t kProgram = 0x80;      // a frame of the program's own code
+  static constexpr uint8_t kProgramStep = 0x81;  // ... of its own optimizer, perhaps
+  static constexpr uint8_t kStepWrapper = 0x82, kModuleCall = 0x83;
   const format::Definitions& definitions_;
-  std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase, kProgram or kNotAsked
+  std::vector<uint8_t> by_frame_, by_stack_;  // StackPhase, or one of these
 };
 
 }  // namespace gmt::analysis

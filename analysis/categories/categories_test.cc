@@ -69,6 +69,26 @@ class CategoriesTest : public ::testing::Test {
     });
     s_.Free(kBatch);
   }
+  // Of memory whose birth was not seen.
+  format::Event& FreeFromBefore(uint64_t address, uint32_t stack, uint64_t size = kWeightBytes) {
+    format::Event& event = s_.script().FreeBlock(address);
+    event.present |= format::kHasSize;
+    event.size = size;
+    event.stack = stack;
+    return event;
+  }
+  // Of a class of the program's own that PyTorch's optimizer is the base of.
+  uint32_t OwnOptimizersStep() {
+    return s_.Stack({{"at::native::mul(at::Tensor const&)"},
+                     {"MyAdam.step", "/src/my_adam.py"},
+                     {"Optimizer.profile_hook_step.<locals>.wrapper",
+                      TrainingScript::Torch("optim/optimizer.py")},
+                     {"main", "/src/train.py"}});
+  }
+  static void OnStream(format::Event& event, uint64_t stream) {
+    event.present |= format::kHasStream;
+    event.stream = stream;
+  }
   void Loop(int steps = 5) {
     s_.Block(kParameter, kWeightBytes, s_.Parameter());
     for (int i = 0; i < steps; ++i) TrainingStep(i);
@@ -378,6 +398,121 @@ TEST_F(CategoriesTest, WhatWasThereBeforeIsToldByTheNumberOfGradientsOfItsSize) 
   EXPECT_EQ(ConfidenceOf(0x1000), Confidence::kLow);
   EXPECT_EQ(Of(0x3000), Category::kOptimizerState);
   EXPECT_EQ(Of(0x5000), Category::kOptimizerState);
+}
+
+TEST_F(CategoriesTest, WhatFreesBlocksFromBeforeSaysWhatTheyWereFor) {
+  // A parameter that stays, its old gradient and its old state, which the step replaces.
+  FreeFromBefore(0x3000, s_.Stack({{"Optimizer.zero_grad", TrainingScript::Torch("optim/optimizer.py")},
+                                   {"main", "/src/train.py"}}));
+  s_.Block(kActivation, kOtherBytes, s_.InForward());
+  s_.Backward([&] {
+    s_.Block(kGradient, kWeightBytes, s_.InBackward("MmBackward0"));
+    s_.Free(kActivation);
+  });
+  const uint32_t own_step = OwnOptimizersStep();
+  s_.Block(kState, kWeightBytes, own_step);
+  FreeFromBefore(0x5000, own_step);
+  s_.Block(kTemporary, 512, own_step);
+  s_.Free(kTemporary);
+  FreeFromBefore(0x1000, 0);
+  EXPECT_EQ(Of(0x1000), Category::kParameters);
+  EXPECT_EQ(Of(0x3000), Category::kGradients);
+  EXPECT_THAT(ReasonOf(0x3000), HasSubstr("zero_grad"));
+  EXPECT_EQ(Of(0x5000), Category::kOptimizerState);
+  EXPECT_EQ(Of(kState), Category::kOptimizerState);
+}
+
+TEST_F(CategoriesTest, SizesThatWereAskedForAreComparedNotThoseOfBlocks) {
+  const auto ask = [](format::Event& event, uint64_t bytes) {
+    event.present |= format::kHasRequested;
+    event.requested = bytes;
+  };
+  // The allocator did not split what it found for the gradient.
+  constexpr uint64_t kAsked = 40'960'000, kBlock = 41'943'040;
+  for (int i = 0; i < 3; ++i) {
+    s_.Block(kActivation, kOtherBytes, s_.InForward());
+    s_.Backward([&] {
+      if (i > 0) s_.Free(kGradient);
+      ask(s_.Block(kGradient, kBlock, s_.InBackward("MmBackward0")), kAsked);
+      s_.Free(kActivation);
+    });
+    s_.Optimizer([&] { s_.Block(kTemporary, 512, s_.State()), s_.Free(kTemporary); });
+  }
+  ask(FreeFromBefore(0x1000, 0, kAsked), kAsked);
+  ask(FreeFromBefore(0x4000'0000, 0, kBlock), kBlock);  // of nothing's size
+  EXPECT_EQ(Of(0x1000), Category::kParameters);
+  EXPECT_NE(Of(0x4000'0000), Category::kParameters);
+}
+
+TEST_F(CategoriesTest, WhatAForwardPassFindsAndLeavesAreParameters) {
+  for (int i = 0; i < 3; ++i) s_.Block(kActivation + 0x1000 * i, kOtherBytes, s_.InForward());
+  FreeFromBefore(0x1000, 0);
+  EXPECT_EQ(Of(0x1000), Category::kParameters);
+  EXPECT_EQ(ConfidenceOf(0x1000), Confidence::kLow);
+  EXPECT_EQ(Of(kActivation), Category::kActivations);
+}
+
+TEST_F(CategoriesTest, BlocksWithoutAStackGetNoReasonThatPretendsOne) {
+  Loop();
+  s_.script().Block(0x70000, 12345 * 512);
+  EXPECT_EQ(Of(0x70000), Category::kUnknown);
+  EXPECT_THAT(ReasonOf(0x70000), HasSubstr("no stack"));
+}
+
+TEST_F(CategoriesTest, TensorsThatTheLoopKeepsAreNoInputs) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int i = 0; i < 6; ++i) {
+    s_.Block(0x100000u + static_cast<uint64_t>(i) * 0x2000, kOtherBytes, s_.Batch());
+    TrainingStep(i);
+  }
+  EXPECT_EQ(Of(0x102000), Category::kUnknown);
+  EXPECT_THAT(ReasonOf(0x102000), HasSubstr("kept by the program; train.py:10"));
+}
+
+TEST_F(CategoriesTest, CopiesOfParametersInFloat32AreStateOfTheOptimizer) {
+  s_.Block(0x70000, 2 * kWeightBytes, s_.Stack({{"master_copies", "/src/train.py"}}));
+  Loop();
+  EXPECT_EQ(Of(0x70000), Category::kOptimizerState);
+  EXPECT_EQ(ConfidenceOf(0x70000), Confidence::kLow);
+}
+
+TEST_F(CategoriesTest, WhatIsBornInACaptureIsOfAGraphsPool) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  s_.script().Graph("begin_capture", 7);
+  OnStream(s_.Block(kActivation, kOtherBytes, s_.InForward()), 7);
+  OnStream(s_.Block(kTemporary, kOtherBytes, s_.InForward()), 8);
+  s_.script().Graph("end_capture", 7);
+  EXPECT_EQ(Of(kActivation), Category::kGraphPools);
+  EXPECT_NE(Of(kTemporary), Category::kGraphPools);
+}
+
+TEST_F(CategoriesTest, WithStacksOfPythonAloneWhatHasNoneIsOfTheBackwardPass) {
+  s_.with_ranges = false;
+  const uint32_t forward = s_.Stack({{"Net.forward", "C:\\src\\model.py"},
+                                     {"Module._call_impl", "C:\\torch\\nn\\modules\\module.py"},
+                                     {"main", "C:\\src\\train.py"}});
+  const uint32_t apply = s_.Stack({{"Module._apply", "C:\\torch\\nn\\modules\\module.py"}});
+  s_.Block(kParameter, kWeightBytes, apply);
+  for (int i = 0; i < 3; ++i) {
+    if (i > 0) s_.Free(kGradient);
+    s_.Block(kActivation, kOtherBytes, forward);
+    s_.Block(kTemporary, kOtherBytes, 0);
+    s_.Block(kGradient, kWeightBytes, 0);
+    s_.Free(kActivation);
+    s_.Free(kTemporary);
+  }
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kActivation, 1), Category::kActivations);
+  EXPECT_EQ(Of(kGradient, 1), Category::kGradients);
+  EXPECT_EQ(Of(kTemporary, 1), Category::kTemporaries);
+}
+
+TEST_F(CategoriesTest, WeightsThatAreFreedWhenNothingIsAllocatedAnyMoreLivedThroughoutInference) {
+  s_.Block(kParameter, kWeightBytes, s_.Parameter());
+  for (int i = 0; i < 3; ++i) s_.Block(kTemporary, kOtherBytes, s_.InForward()), s_.Free(kTemporary);
+  s_.Free(kParameter);
+  EXPECT_EQ(Of(kParameter), Category::kParameters);
+  EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);
 }
 
 TEST_F(CategoriesTest, EachDeviceHasABackwardThreadOfItsOwn) {

@@ -1,11 +1,13 @@
 #include "analysis/categories/categorizer.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/frames.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
@@ -21,7 +23,7 @@ uint32_t Categorizer::Group::Traits() const {
   traits = traits << 2 | static_cast<uint32_t>(life.born);
   for (const bool trait :
        {life.before_training, life.crosses_backward, life.crosses_optimizer, life.ran_out,
-        life.dies_backward, life.dies_at_once, from_before, in_private_pool}) {
+        life.dies_backward, life.dies_optimizer, life.dies_at_once, from_before, in_private_pool}) {
     traits = traits << 1 | (trait ? 1 : 0);
   }
   return traits << 3 | roles;
@@ -52,6 +54,24 @@ Categories Categorizer::Make() && {
   return {std::move(assignments_), std::move(reasons_)};
 }
 
+// What was asked for, where that is known.
+uint64_t Categorizer::SizeOf(RowId row) const {
+  constexpr uint64_t kRounding = 512;  // of PyTorch's allocator
+  const std::optional<uint64_t> requested = trace_.rows.Requested(row);
+  const uint64_t size = trace_.rows.size[row];
+  if (!requested || *requested > size) return size;
+  return std::min(size, (*requested + kRounding - 1) / kRounding * kRounding);
+}
+
+// A graph that is captured takes its memory from a pool of its own.
+bool Categorizer::IsBornInCapture(RowId row) const {
+  const Step birth = trace_.rows.birth[row];
+  return std::any_of(trace_.captures.begin(), trace_.captures.end(), [&](const Capture& capture) {
+    return capture.begin < birth && birth <= capture.end &&
+           capture.stream == trace_.rows.stream[row];
+  });
+}
+
 // ---- Groups -------------------------------------------------------------------------------------
 
 Categorizer::Group Categorizer::GroupOf(RowId row) const {
@@ -74,7 +94,7 @@ Categorizer::Group Categorizer::GroupOf(RowId row) const {
   group.roles = static_cast<uint8_t>(rows.Roles(row));
   if (const auto saver = savers_.find(row); saver != savers_.end()) group.saver = saver->second;
   group.from_before = rows.birth[row] == 0;
-  group.in_private_pool = rows.Pool(row).value_or(0) != 0;
+  group.in_private_pool = rows.Pool(row).value_or(0) != 0 || IsBornInCapture(row);
   return group;
 }
 
@@ -115,7 +135,7 @@ void Categorizer::MakeGroups() {
     }
     uint32_t number = shape->second.number;
     if (shape->second.asks_for_size) {
-      group.size = trace_.rows.size[row];
+      group.size = SizeOf(row);
       const auto [of_size, is_first] = of_shapes.try_emplace({number, group.size});
       if (is_first) of_size->second = AddGroup(group);
       number = of_size->second;
@@ -125,19 +145,27 @@ void Categorizer::MakeGroups() {
   }
 }
 
+// A caching allocator takes multiples of 2 MiB.
 bool Categorizer::IsUncached() const {
+  constexpr uint64_t kSegments = uint64_t{2} << 20;
   const Rows& rows = trace_.rows;
+  bool takes_tensors = !trace_.role_changes.empty();
   for (RowId row = 0; row < rows.count(); ++row) {
     if (rows.heap[row] > kHostHeap && !rows.IsRegion(row)) return false;
+    takes_tensors = takes_tensors || (rows.heap[row] == kDriverHeap && rows.size[row] % kSegments != 0 &&
+                                      IsOfPyTorchsAllocator(rows.stack[row]));
   }
-  return !trace_.role_changes.empty();
+  return takes_tensors;
+}
+
+bool Categorizer::IsOfPyTorchsAllocator(uint32_t stack) const {
+  const std::string& library = examination_.stacks().Library(stack);
+  return library == "PyTorch's caching allocator" || library == "PyTorch's pluggable allocator";
 }
 
 bool Categorizer::IsTensor(RowId row) const {
   if (!is_uncached_) return false;
-  if (trace_.rows.Roles(row) != 0) return true;
-  const std::string& library = examination_.stacks().Library(trace_.rows.stack[row]);
-  return library == "PyTorch's caching allocator" || library == "PyTorch's pluggable allocator";
+  return trace_.rows.Roles(row) != 0 || IsOfPyTorchsAllocator(trace_.rows.stack[row]);
 }
 
 void Categorizer::FindSavers() {
@@ -154,6 +182,14 @@ bool Categorizer::IsOptimizers(const Group& group) const {
   return phases_.Of(group.stack) == StackPhase::kOptimizer;
 }
 
+// "; train.py:50", the line that allocated; nothing where that is not known.
+std::string Categorizer::PlaceOf(const Group& group) const {
+  const std::vector<FrameText>& frames = examination_.stacks().Frames(group.stack);
+  const int own = OwnFrame(frames);
+  const std::string place = own < 0 ? "" : frames[static_cast<size_t>(own)].Place();
+  return place.empty() ? "" : absl::StrCat("; ", place);
+}
+
 // Born in a backward pass, and there when it is over.
 bool Categorizer::Outlives(const Group& group) const {
   if (group.kind != Kind::kBlock || group.life.born != Born::kBackward) return false;
@@ -163,6 +199,15 @@ bool Categorizer::Outlives(const Group& group) const {
 }
 
 void Categorizer::CountSizes() {
+  calls_modules_ = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return hints_.CallsModule(group.stack);
+  });
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    const Group& group = groups_[row_groups_[row]];
+    if (group.kind == Kind::kBlock && !group.from_before && group.life.born == Born::kOptimizer &&
+        !IsShort(group.life.life))
+      sizes_of_state_.insert(SizeOf(row));
+  }
   std::vector<bool> outlives(groups_.size());
   for (size_t i = 0; i < groups_.size(); ++i) {
     outlives[i] =
@@ -170,7 +215,7 @@ void Categorizer::CountSizes() {
         hints_.Find(groups_[i].stack, groups_[i].life.life, Born::kBackward).rule == nullptr;
   }
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    if (outlives[row_groups_[row]]) sizes_.AddGradient(trace_.rows.size[row], lives_.PassOf(row));
+    if (outlives[row_groups_[row]]) sizes_.AddGradient(SizeOf(row), lives_.PassOf(row));
   }
 }
 
@@ -229,7 +274,7 @@ void Categorizer::CountVotesOfSizes() {
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     const uint32_t group = row_groups_[row];
     if (!votes[group]) continue;
-    const auto of = votes_of_sizes_.find({groups_[group].stack, trace_.rows.size[row]});
+    const auto of = votes_of_sizes_.find({groups_[group].stack, SizeOf(row)});
     if (of == votes_of_sizes_.end()) continue;
     ++of->second[static_cast<size_t>(decisions_[group].category)];
   }
@@ -271,14 +316,14 @@ Categorizer::HeldBySize Categorizer::HeldFromBefore() const {
   const Rows& rows = trace_.rows;
   HeldBySize by_size;
   for (RowId row = 0; row < rows.count(); ++row) {
-    if (!IsHeldFromBefore(row) || IsFreedSoon(row)) continue;
-    by_size[sizes_.GradientsFor(rows.size[row])].push_back(row);
+    if (!IsHeldFromBefore(row) || IsFreedSoon(row) || IsFreedByOptimizer(row)) continue;
+    by_size[sizes_.GradientsFor(SizeOf(row))].push_back(row);
   }
   // Parameters were allocated first. What is only near in size comes last, the nearest first: it may be
   // something else's.
   for (auto& [size, held] : by_size) {
     const auto distance = [&, of = size](RowId row) {
-      return std::max(rows.size[row], of) - std::min(rows.size[row], of);
+      return std::max(SizeOf(row), of) - std::min(SizeOf(row), of);
     };
     std::sort(held.begin(), held.end(), [&](RowId a, RowId b) {
       return std::pair(distance(a), rows.address[a]) < std::pair(distance(b), rows.address[b]);
@@ -300,19 +345,63 @@ uint64_t Categorizer::TensorsOfState(const HeldBySize& held) const {
   return static_cast<uint64_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
+bool Categorizer::IsFreedByZeroGrad(RowId row) {
+  const uint32_t stack = trace_.rows.FreeStack(row);
+  if (stack == 0) return false;
+  const auto [known, is_new] = zero_grads_.try_emplace(stack);
+  if (is_new) {
+    const std::vector<FrameText> frames = DescribeStack(examination_.definitions(), stack);
+    known->second = std::any_of(frames.begin(), frames.end(), [](const FrameText& frame) {
+      return frame.function.ends_with("zero_grad") && frame.file.find("torch/") != std::string::npos;
+    });
+  }
+  return known->second;
+}
+
+// One that allocates the same size, and keeps it: new state for old.
+bool Categorizer::IsFreedByOptimizer(RowId row) const {
+  const bool in_optimizer = groups_[row_groups_[row]].life.dies_optimizer ||
+                            phases_.Of(trace_.rows.FreeStack(row)) == StackPhase::kOptimizer;
+  return in_optimizer && sizes_of_state_.contains(SizeOf(row));
+}
+
+// What frees it says what it was for; where nothing else was recorded of training, what stays are parameters.
+Categorizer::Decision Categorizer::OfRowFromBefore(RowId row) {
+  if (IsFreedByZeroGrad(row))
+    return {Category::kGradients, Confidence::kHigh, "held from before, freed by zero_grad", true};
+  if (IsFreedByOptimizer(row)) {
+    return {Category::kOptimizerState, Confidence::kMedium,
+            "held from before, replaced by the optimizer", true};
+  }
+  if (!lives_.has_training() && groups_[row_groups_[row]].is_open() && calls_modules_) {
+    return {Category::kParameters, Confidence::kLow,
+            "held from before and throughout; no step of training was recorded", true};
+  }
+  const bool is_old_gradient = IsFreedSoon(row) && !lives_.Of(row).crosses_backward &&
+                               sizes_.UsualGradientsOf(SizeOf(row)) > 0;
+  if (is_old_gradient) {
+    return {Category::kGradients, Confidence::kLow,
+            "held from before, freed before the backward pass; of a gradient's size", true};
+  }
+  const Category so_far = assignments_[row].category;
+  if (IsFreedSoon(row) && (so_far == Category::kParameters || so_far == Category::kOptimizerState))
+    return {Category::kUnknown, Confidence::kLow, "held from before; freed soon", true};
+  return {};
+}
+
+void Categorizer::AssignRowsFromBefore() {
+  AssignRowsBySizeOfGradients();
+  for (RowId row = 0; row < trace_.rows.count(); ++row) {
+    if (!IsHeldFromBefore(row) || trace_.rows.Roles(row) != 0) continue;
+    const Decision decision = OfRowFromBefore(row);
+    if (decision.is_made) assignments_[row] = Assigned(decision);
+  }
+}
+
 // As many blocks as a backward pass leaves gradients of their size are parameters, those of which PyTorch
 // said so if it did; so many again, as often as the optimizer has tensors, are its state. Others of that
 // size are not known.
-void Categorizer::AssignRowsFromBefore() {
-  const Decision passing{Category::kUnknown, Confidence::kLow, "held from before; freed soon", true};
-  for (RowId row = 0; row < trace_.rows.count(); ++row) {
-    const Category category = assignments_[row].category;
-    const bool is_state =
-        category == Category::kParameters || category == Category::kOptimizerState;
-    const bool is_observed = trace_.rows.Roles(row) != 0;
-    if (is_state && !is_observed && IsHeldFromBefore(row) && IsFreedSoon(row))
-      assignments_[row] = Assigned(passing);
-  }
+void Categorizer::AssignRowsBySizeOfGradients() {
   const HeldBySize by_size = HeldFromBefore();
   const uint64_t tensors = TensorsOfState(by_size);
   for (const auto& [size, held] : by_size) {

@@ -8,8 +8,9 @@
 //   1  the rules of stacks, each with the lives that it asks for
 //   2  life alone, with sizes as a second witness: what outlives its backward pass is a gradient
 //   3  what the recording does not see the end of goes with what the same code allocated before
-//   4  what was held from before goes by the number of gradients of its size: as many are parameters,
-//      and an optimizer has the same number of tensors for most of them
+//   4  what was held from before goes by what frees it, and by the number of gradients of its size: as many
+//      are parameters, and an optimizer has the same number of tensors for most of them; where no step of
+//      training was recorded, what stays are parameters
 //
 // Thread safety: one thread at a time. Cost: three walks over rows, one over steps; a look-up for each
 // row, among as many groups as stacks live in different ways. Sizes are left out where they decide
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "analysis/categories/categories.h"
 #include "analysis/categories/lives.h"
 #include "analysis/categories/sizes.h"
@@ -68,6 +70,8 @@ class Categorizer {
   using Votes = std::array<uint64_t, kCategories>;
 
   Lives FindLives();
+  uint64_t SizeOf(RowId row) const;
+  bool IsBornInCapture(RowId row) const;
   Group GroupOf(RowId row) const;
   bool AsksForSize(const Group& group);
   void MakeGroups();
@@ -77,6 +81,7 @@ class Categorizer {
   // Whether PyTorch's allocator takes each tensor's memory from the driver: it keeps no blocks.
   bool IsUncached() const;
   bool IsTensor(RowId row) const;
+  bool IsOfPyTorchsAllocator(uint32_t stack) const;
   void FindSavers();
   bool IsPassingLeaf(const Group& group) const;
   Decision ByRole(const Group& group, const Decision& by_rule) const;
@@ -102,9 +107,18 @@ class Categorizer {
   HeldBySize HeldFromBefore() const;
   uint64_t TensorsOfState(const HeldBySize& held) const;
   void AssignRowsFromBefore();
+  Decision OfRowFromBefore(RowId row);
+  bool IsFreedByZeroGrad(RowId row);
+  bool IsFreedByOptimizer(RowId row) const;
+  void AssignRowsBySizeOfGradients();
   Categories::Assignment Assigned(const Decision& decision);
   bool Outlives(const Group& group) const;
   bool IsRecomputed(const Group& group) const;
+  bool IsWorkspaceBySize(const Group& group) const;
+  std::string PlaceOf(const Group& group) const;
+  Decision KeptByTheProgram(const Group& group) const;
+  static std::string LifeText(const Group& group);
+  static std::string WhatTellsNothing(const Group& group);
   bool IsOptimizers(const Group& group) const;
 
   const Examination& examination_;
@@ -115,7 +129,10 @@ class Categorizer {
   const Lives lives_;
   Sizes sizes_;
   const bool is_uncached_;
+  bool calls_modules_ = false;
   absl::flat_hash_map<RowId, uint32_t> savers_;  // class of the first node that saved the row
+  absl::flat_hash_map<uint32_t, bool> zero_grads_;  // by stack of a free
+  absl::flat_hash_set<uint64_t> sizes_of_state_;    // that optimizers allocated and kept
   std::vector<Group> groups_;
   std::vector<uint64_t> group_rows_;
   std::vector<Decision> decisions_;   // by group

@@ -23,25 +23,35 @@ std::string_view PhaseText(Born born) {
   return "on the way forward";
 }
 
-std::string LifeText(const RowLife& life) {
+}  // namespace
+
+std::string Categorizer::LifeText(const Group& group) {
+  const RowLife& life = group.life;
+  const char* freed = life.dies_backward ? "freed in a backward pass" : "freed behind it";
+  const std::string_view born = PhaseText(life.born);
   switch (life.life) {
     case Life::kPhase:
     case Life::kPass:
-      return absl::StrCat("born and freed ", std::string(PhaseText(life.born)));
+      return absl::StrCat("born and freed ", std::string(born));
     case Life::kAcross:
     case Life::kSteps:
-      return absl::StrCat("born ", std::string(PhaseText(life.born)), ", freed ",
-                          life.dies_backward ? "in a backward pass" : "behind it");
+      if (group.from_before)
+        return absl::StrCat("held from before, ", life.dies_backward ? freed : "freed later");
+      return absl::StrCat("born ", std::string(born), ", ", freed);
     case Life::kLong:
       return life.before_training ? "held since before the first step" : "lives across steps";
     case Life::kOpen:
       break;
   }
   if (life.ran_out) return "held when memory ran out";
-  return absl::StrCat("born ", std::string(PhaseText(life.born)), ", not freed at the end");
+  if (group.from_before) return "held from before";
+  return absl::StrCat("born ", std::string(born), ", not freed at the end");
 }
 
-}  // namespace
+std::string Categorizer::WhatTellsNothing(const Group& group) {
+  return group.stack == 0 ? "; no stack was recorded, and its size says nothing"
+                          : "; neither its stack nor its size tells what for";
+}
 
 // A leaf that a step makes and drops is no parameter: a segment's input where checkpointing computes it
 // again, or a weight that was gathered for one use.
@@ -87,6 +97,10 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
   if (group.in_private_pool) {
     return {Category::kGraphPools, Confidence::kHigh, "of a private pool of its allocator", true};
   }
+  if (IsWorkspaceBySize(group)) {
+    return {Category::kWorkspaces, Confidence::kMedium,
+            absl::StrCat(LifeText(group), "; of the size of a cuBLAS workspace"), true};
+  }
   if (group.kind == Kind::kDriver || group.kind == Kind::kHost) {
     Decision decision = hint.rule != nullptr ? ByRuleOf(group, hint) : Decision{};
     return decision.is_made ? decision : OfDriver(group);
@@ -98,15 +112,26 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
   return ByRuleOf(group, hint);
 }
 
+// Stacks of Python alone do not show who asks for one: it has a size of its own, and stays.
+bool Categorizer::IsWorkspaceBySize(const Group& group) const {
+  constexpr uint64_t kCublasWorkspace = (2 * 4096 + 8 * 16) * 1024;  // ":4096:2:16:8"
+  if (group.kind != Kind::kBlock || group.stack == 0 || group.size != kCublasWorkspace) return false;
+  const std::vector<FrameText>& frames = examination_.stacks().Frames(group.stack);
+  return std::all_of(frames.begin(), frames.end(), [](const FrameText& f) { return f.is_python(); });
+}
+
 Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
                                             const StackHints::Hint& hint) const {
   Decision decision{hint.rule->category, Confidence::kHigh, "", true};
-  decision.reason = absl::StrCat(LifeText(group.life), "; ", hints_.FrameName(hint.frame),
+  decision.reason = absl::StrCat(LifeText(group), "; ", hints_.FrameName(hint.frame),
                                  hint.rule->is_users ? ", by your rule" : "");
   if (hint.rule->is_users) return decision;
   const bool is_long = group.life.life == Life::kLong || group.is_open();
   if (decision.category == Category::kInputs) {
     decision.confidence = Confidence::kMedium;
+    // A batch does not live for steps unless it was there before the first.
+    const bool is_kept = group.life.life == Life::kLong && !group.life.before_training;
+    if (is_kept && lives_.has_training()) return KeptByTheProgram(group);
     if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
       decision.category = Category::kParameters;
       absl::StrAppend(&decision.reason, " as inputs do, but of a gradient's size");
@@ -147,7 +172,7 @@ Categorizer::Decision Categorizer::ByLife(const Group& group) {
     const Confidence confidence = told ? Confidence::kHigh : Confidence::kMedium;
     const Category category =
         IsShort(group.life.life) ? Category::kTemporaries : Category::kOptimizerState;
-    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group.life),
+    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group),
             true};
   }
   if (!lives_.has_training()) return WithoutTraining(group);
@@ -160,17 +185,17 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
       sizes_.IsParameters(group.size) || (life.crosses_optimizer && sizes_.IsGradients(group.size));
   if (IsRecomputed(group) && (life.dies_backward || group.is_open())) {
     return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
-            absl::StrCat(LifeText(life), "; made again by checkpointing"), true};
+            absl::StrCat(LifeText(group), "; made again by checkpointing"), true};
   }
   if (life.life == Life::kPhase) {
-    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
   const char* of_size = is_parameters ? "; of a parameter's size" : "; of no parameter's size";
   const bool in_doubt =
       life.life == Life::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
   if (in_doubt) {
     return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
-            absl::StrCat(LifeText(life), of_size), true};
+            absl::StrCat(LifeText(group), of_size), true};
   }
   if (life.dies_backward && !is_parameters) {
     return {Category::kActivations, Confidence::kLow,
@@ -184,30 +209,43 @@ Categorizer::Decision Categorizer::OfForward(const Group& group) const {
   const RowLife& life = group.life;
   if (life.life == Life::kLong) return OfLongForward(group);
   if (life.life == Life::kPhase) {
-    return {Category::kTemporaries, Confidence::kHigh, LifeText(life), true};
+    return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
   if (group.is_open()) return OfOpen(group);
   if (!life.crosses_backward) {
     return {Category::kTemporaries, Confidence::kMedium,
-            absl::StrCat(LifeText(life), "; no backward pass meanwhile"), true};
+            absl::StrCat(LifeText(group), "; no backward pass meanwhile"), true};
   }
   return {Category::kActivations,
           group.stack != 0 && life.dies_backward ? Confidence::kHigh : Confidence::kMedium,
-          absl::StrCat(LifeText(life), "; held for the backward pass"), true};
+          absl::StrCat(LifeText(group), "; held for the backward pass"), true};
 }
 
 Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
   const RowLife& life = group.life;
   if (group.stack != 0 && life.born == Born::kForward) {
     return {Category::kActivations, Confidence::kLow,
-            absl::StrCat(LifeText(life), "; made in a forward pass, and kept"), true};
+            absl::StrCat(LifeText(group), "; made in a forward pass, and kept"), true};
   }
   if (sizes_.IsGradients(group.size)) {
     return {Category::kParameters, life.before_training ? Confidence::kMedium : Confidence::kLow,
-            absl::StrCat(LifeText(life), "; of a gradient's size"), true};
+            absl::StrCat(LifeText(group), "; of a gradient's size"), true};
   }
+  // Master weights: a parameter in half precision has a copy of twice its size.
+  if (life.before_training && group.size % 2 == 0 && sizes_.IsGradients(group.size / 2)) {
+    return {Category::kOptimizerState, Confidence::kLow,
+            absl::StrCat(LifeText(group), "; of twice a gradient's size, as copies in float32 are"),
+            true};
+  }
+  if (group.stack != 0 && life.life == Life::kLong && !life.before_training)
+    return KeptByTheProgram(group);
   return {Category::kUnknown, Confidence::kLow,
-          absl::StrCat(LifeText(life), "; neither its stack nor its size tells what for"), true};
+          absl::StrCat(LifeText(group), WhatTellsNothing(group)), true};
+}
+
+Categorizer::Decision Categorizer::KeptByTheProgram(const Group& group) const {
+  return {Category::kUnknown, Confidence::kLow,
+          absl::StrCat(LifeText(group), "; kept by the program", PlaceOf(group)), true};
 }
 
 Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
@@ -217,7 +255,7 @@ Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
   }
   const bool on_the_way = life.ran_out || life.born == Born::kForward || life.crosses_backward;
   if (on_the_way && (life.born == Born::kForward || !life.before_training)) {
-    return {Category::kActivations, Confidence::kMedium, LifeText(life), true};
+    return {Category::kActivations, Confidence::kMedium, LifeText(group), true};
   }
   return OfLongForward(group);
 }
@@ -226,11 +264,13 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
   if (group.is_open() || group.life.life == Life::kLong) {
     if (group.life.born == Born::kForward) {
       return {Category::kActivations, Confidence::kLow,
-              absl::StrCat(LifeText(group.life), "; made in a forward pass"), true};
+              absl::StrCat(LifeText(group), "; made in a forward pass"), true};
     }
     return {Category::kUnknown, Confidence::kLow,
             "held, and no step of training was recorded that would tell what for", true};
   }
+  if (group.from_before)
+    return {Category::kUnknown, Confidence::kLow, "held from before, freed again", true};
   // A copy to the device is a batch. Without a training loop its lifetime does not show that.
   const StackHints::Hint hint = hints_.Find(group.stack, Life::kSteps, Born::kForward);
   // Buffers are copied with their module, and live as long as it.
@@ -263,7 +303,7 @@ Categorizer::Decision Categorizer::ByVotes(const Group& group) const {
   const auto most = std::max_element(counted.begin(), counted.end());
   if (*most == 0) return {};
   return {static_cast<Category>(most - counted.begin()), Confidence::kMedium,
-          absl::StrCat(LifeText(group.life), "; as what the same code allocated before"), true};
+          absl::StrCat(LifeText(group), "; as what the same code allocated before"), true};
 }
 
 }  // namespace gmt::analysis

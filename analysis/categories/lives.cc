@@ -18,6 +18,9 @@ Lives::Lives(const Trace& trace, const Cycles& cycles, const PhaseSpans& spans,
              const Stacks& stacks)
     : trace_(trace), birth_segment_(trace.rows.count(), 0), lives_(trace.rows.count(), RowLife{}) {
   CutSegments(cycles, spans);
+  for (RowId row = 0; row < trace.rows.count(); ++row) {
+    if (IsBlock(trace, row)) end_of_births_ = std::max(end_of_births_, trace.rows.birth[row]);
+  }
   Walk(stacks);
 }
 
@@ -132,13 +135,15 @@ void Lives::Bury(RowId row, uint32_t segment, Step step) {
   life.crosses_backward = last.passes > first.passes;
   life.crosses_optimizer = last.optimizers > first.optimizers;
   life.dies_backward = last.phase == Phase::kBackward;
+  life.dies_optimizer = last.phase == Phase::kOptimizer;
   life.dies_at_once = step > segments_[birth_segment_[row]].end &&
                       last_birth_ <= segments_[birth_segment_[row]].end;
 }
 
 // What is freed behind the last phase is freed because the program ends.
 bool Lives::CountsAsFreed(RowId row, uint32_t dies_in) const {
-  return dies_in <= last_phase_ || birth_segment_[row] > last_phase_ || !has_training();
+  if (has_training()) return dies_in <= last_phase_ || birth_segment_[row] > last_phase_;
+  return lives_[row].born != Born::kStart || trace_.rows.death[row] <= end_of_births_;
 }
 
 Life Lives::LifeOf(RowId row, uint32_t dies_in, bool freed) const {

@@ -2,7 +2,8 @@
 //
 // Lives: how long each piece of memory lives, measured in phases and steps of the training loop, and
 // in which phase it was born. What there is no loop for is measured by backward passes, and without
-// those all that is freed has lived for one phase.
+// those all that is freed has lived for one phase; but for what was there before the first module was called
+// and is freed when nothing is allocated any more, as a program's end does with all that it holds.
 //
 //   steps of the loop   |------- 1 -------|------- 2 -------|------- 3 -------| ...
 //   phases               F    B     O       F    B     O       F    B     O
@@ -54,7 +55,8 @@ struct RowLife {
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
   bool ran_out : 1;        // memory ran out while it lived, in the phase of its birth
-  bool dies_backward : 1;  // freed in a backward pass
+  bool dies_backward : 1;   // freed in a backward pass
+  bool dies_optimizer : 1;  // ... in an optimizer
   bool dies_at_once : 1;   // freed before anything else was born behind its phase
 };
 
@@ -103,6 +105,7 @@ class Lives {
   bool module_called_ = false;
   uint32_t module_segment_ = 0;
   Step last_birth_ = 0;
+  Step end_of_births_ = 0;  // of the whole recording
 };
 
 }  // namespace gmt::analysis

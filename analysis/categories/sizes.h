@@ -3,7 +3,8 @@
 // Sizes: which sizes of blocks are those of gradients and of parameters. A gradient is as big as its
 // parameter, and an optimizer's state comes in pieces of that size.
 //
-// An allocator hands out a block that is up to 1 MiB too big where it does not split what it found: of
+// Sizes are those that were asked for, rounded as PyTorch's allocator rounds them. Where that is not known,
+// they are those of blocks, which are up to 1 MiB too big where the allocator does not split what it found: of
 // large sizes, near ones are the same.
 //
 // Thread safety: const methods from any thread.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "analysis/call_runs.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -34,6 +36,21 @@ std::vector<uint64_t> HeldByStep(const Trace& trace) {
   return held;
 }
 
+// Whether runs of births have begun since it was last asked.
+class RunsSince {
+ public:
+  explicit RunsSince(const std::vector<Step>& begins) : begins_(begins) {}
+  bool BeginUpTo(Step step) {
+    const size_t before = next_;
+    while (next_ < begins_.size() && begins_[next_] <= step) ++next_;
+    return next_ > before;
+  }
+
+ private:
+  const std::vector<Step>& begins_;
+  size_t next_ = 0;
+};
+
 Cycle Between(const Trace& trace, Step begin, Step end) {
   return {begin, end, trace.TimeOf(begin), trace.TimeOf(end)};
 }
@@ -42,11 +59,12 @@ Cycle Between(const Trace& trace, Step begin, Step end) {
 
 // A server holds least between two requests: a cycle ends where, after it was high, the level comes
 // down to about the least of its stretch of the recording.
-std::vector<Cycle> LowWaters(const Trace& trace) {
+std::vector<Cycle> LowWaters(const Trace& trace, const std::vector<Step>& begins_of_runs) {
   const std::vector<uint64_t> held = HeldByStep(trace);
   std::vector<Cycle> cycles;
   Step begin = 0;
   bool was_high = false;
+  RunsSince runs(begins_of_runs);
   for (size_t stretch = 0; stretch < kLowWaterStretches; ++stretch) {
     const size_t from = held.size() * stretch / kLowWaterStretches;
     const size_t to = held.size() * (stretch + 1) / kLowWaterStretches;
@@ -61,6 +79,7 @@ std::vector<Cycle> LowWaters(const Trace& trace) {
       was_high |= now >= high;
       if (!was_high || now > low) continue;
       const auto end = static_cast<Step>(i + 1);
+      if (!runs.BeginUpTo(end)) continue;
       cycles.push_back(Between(trace, begin, end));
       begin = end;
       was_high = false;
@@ -69,7 +88,7 @@ std::vector<Cycle> LowWaters(const Trace& trace) {
   return cycles;
 }
 
-std::vector<Cycle> EqualParts(const Trace& trace) {
+std::vector<Cycle> EqualParts(const Trace& trace, const std::vector<Step>& begins_of_runs) {
   std::vector<Step> lifetimes;
   for (RowId row = 0; row < trace.rows.count(); ++row) {
     if (Counts(trace.rows, row) && trace.rows.birth[row] > 0 && trace.rows.death[row] != kNever)
@@ -81,6 +100,8 @@ std::vector<Cycle> EqualParts(const Trace& trace) {
     std::nth_element(lifetimes.begin(), middle, lifetimes.end());
     length = std::max(length, kLifetimesOfEpoch * *middle);
   }
+  // As many calls as parts: fewer are not spread over them.
+  if (begins_of_runs.size() < trace.last_step() / length) return {};
   std::vector<Cycle> cycles;
   for (uint64_t end = length; end <= trace.last_step(); end += length)
     cycles.push_back(Between(trace, static_cast<Step>(end - length), static_cast<Step>(end)));
@@ -91,11 +112,13 @@ LeakCycles CyclesForLeaks(const Examination& examination, Window window) {
   const Cycles& found = examination.cycles();
   LeakCycles chosen{found.source, found.cycles, found.inferred, true};
   if (chosen.cycles.empty()) {
-    chosen.cycles = LowWaters(examination.trace());
+    const std::vector<Step> begins =
+        BeginsOfCallRuns(examination.trace(), examination.definitions());
+    chosen.cycles = LowWaters(examination.trace(), begins);
     chosen.source = "low-water marks";
     chosen.inferred = true;
     if (chosen.cycles.size() < kLeastLowWaters) {
-      chosen.cycles = EqualParts(examination.trace());
+      chosen.cycles = EqualParts(examination.trace(), begins);
       chosen.source = chosen.cycles.empty() ? "" : "equal parts";
       chosen.clear = false;
     }

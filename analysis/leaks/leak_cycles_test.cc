@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/event_script.h"
+#include "analysis/python_stack.h"
 
 namespace gmt::analysis {
 namespace {
@@ -66,6 +67,18 @@ TEST_F(LeakCyclesTest, WhereNothingRecursPartsAreOfEqualLength) {
   EXPECT_FALSE(found.clear);
   EXPECT_THAT(found.cycles, SizeIs(150));
   EXPECT_EQ(found.cycles[1].end - found.cycles[1].begin, 20u);
+}
+
+TEST_F(LeakCyclesTest, OnePassOfAModelHasNone) {
+  const uint32_t layer = PythonStack(script_, {{"forward", "/src/block.py"},
+                                               {"_call_impl", "/torch/nn/modules/module.py"},
+                                               {"main", "/src/train.py"}});
+  for (uint32_t i = 0; i < 3000; ++i) {
+    script_.Block(uint64_t{i + 1} << 20, 1 << 10).stack = layer;
+    script_.Block(uint64_t{1} << 40, 1 << 20).stack = layer;
+    script_.FreeBlock(uint64_t{1} << 40);
+  }
+  EXPECT_THAT(Find().cycles, IsEmpty());
 }
 
 TEST_F(LeakCyclesTest, EmptyRecordingHasNone) {

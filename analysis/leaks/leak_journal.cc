@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/call_runs.h"
 #include "analysis/cycle_anchor.h"
 #include "analysis/leaks/leak_cycles.h"
 
@@ -71,12 +72,13 @@ std::optional<CycleRule> InferRule(const Trace& trace, const format::Definitions
     rule.burst_gap = anchors.burst_gap;
     return rule;
   }
-  std::vector<Cycle> cycles = LowWaters(trace);
+  const std::vector<Step> begins = BeginsOfCallRuns(trace, definitions);
+  std::vector<Cycle> cycles = LowWaters(trace, begins);
   rule.telling = Telling::kLowWater;
   rule.source = "low-water marks";
   rule.length = std::max<uint64_t>(trace.last_step() / kStretches, 1);
   if (cycles.size() < kLeastLowWaters) {
-    cycles = EqualParts(trace);
+    cycles = EqualParts(trace, begins);
     if (cycles.empty()) return std::nullopt;
     rule.telling = Telling::kEqualParts;
     rule.source = "equal parts";
