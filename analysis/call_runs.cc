@@ -31,8 +31,8 @@ class CallSites {
     const StackPhase phase = phases_.Of(stack);
     if (phase == StackPhase::kBackward || phase == StackPhase::kRecomputed) return kBackward;
     const std::vector<uint32_t> frames = definitions_.StackFrames(stack);
-    const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
-                                        [&](uint32_t frame) { return IsCall(frame); });
+    const auto outermost =
+        std::find_if(frames.rbegin(), frames.rend(), [&](uint32_t frame) { return IsCall(frame); });
     if (outermost == frames.rend()) return kNoCall;
     // Only Python's: snapshots do not have the interpreter's own between them in the same places.
     uint64_t site = 1469598103934665603u;  // FNV-1a

@@ -27,9 +27,7 @@ class CallRunsTest : public ::testing::Test {
           {"_call_impl", kModule},
           {"main", "/src/train.py", line}});
   }
-  std::vector<Step> Find() {
-    return BeginsOfCallRuns(script_.Build(), script_.definitions());
-  }
+  std::vector<Step> Find() { return BeginsOfCallRuns(script_.Build(), script_.definitions()); }
 
   EventScript script_;
   uint64_t address_ = 0;

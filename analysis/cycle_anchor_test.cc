@@ -138,7 +138,8 @@ TEST_F(CycleAnchorTest, CallsOfTheModelThatTheLoopAllocatesBetweenAreCycles) {
 
 TEST_F(CycleAnchorTest, NodesOfOneBackwardPassAreNoCycles) {
   format::FrameInfo engine;
-  engine.function = script_.builder().InternString("torch::autograd::Engine::evaluate_function(int)");
+  engine.function =
+      script_.builder().InternString("torch::autograd::Engine::evaluate_function(int)");
   const uint32_t frame = script_.builder().InternFrame(engine);
   const auto node = [&](uint32_t line) {
     format::FrameInfo own;

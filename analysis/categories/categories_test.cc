@@ -402,8 +402,9 @@ TEST_F(CategoriesTest, WhatWasThereBeforeIsToldByTheNumberOfGradientsOfItsSize) 
 
 TEST_F(CategoriesTest, WhatFreesBlocksFromBeforeSaysWhatTheyWereFor) {
   // A parameter that stays, its old gradient and its old state, which the step replaces.
-  FreeFromBefore(0x3000, s_.Stack({{"Optimizer.zero_grad", TrainingScript::Torch("optim/optimizer.py")},
-                                   {"main", "/src/train.py"}}));
+  FreeFromBefore(0x3000,
+                 s_.Stack({{"Optimizer.zero_grad", TrainingScript::Torch("optim/optimizer.py")},
+                           {"main", "/src/train.py"}}));
   s_.Block(kActivation, kOtherBytes, s_.InForward());
   s_.Backward([&] {
     s_.Block(kGradient, kWeightBytes, s_.InBackward("MmBackward0"));
@@ -509,7 +510,8 @@ TEST_F(CategoriesTest, WithStacksOfPythonAloneWhatHasNoneIsOfTheBackwardPass) {
 
 TEST_F(CategoriesTest, WeightsThatAreFreedWhenNothingIsAllocatedAnyMoreLivedThroughoutInference) {
   s_.Block(kParameter, kWeightBytes, s_.Parameter());
-  for (int i = 0; i < 3; ++i) s_.Block(kTemporary, kOtherBytes, s_.InForward()), s_.Free(kTemporary);
+  for (int i = 0; i < 3; ++i)
+    s_.Block(kTemporary, kOtherBytes, s_.InForward()), s_.Free(kTemporary);
   s_.Free(kParameter);
   EXPECT_EQ(Of(kParameter), Category::kParameters);
   EXPECT_EQ(Of(kTemporary, 2), Category::kTemporaries);

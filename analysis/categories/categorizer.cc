@@ -152,8 +152,9 @@ bool Categorizer::IsUncached() const {
   bool takes_tensors = !trace_.role_changes.empty();
   for (RowId row = 0; row < rows.count(); ++row) {
     if (rows.heap[row] > kHostHeap && !rows.IsRegion(row)) return false;
-    takes_tensors = takes_tensors || (rows.heap[row] == kDriverHeap && rows.size[row] % kSegments != 0 &&
-                                      IsOfPyTorchsAllocator(rows.stack[row]));
+    takes_tensors =
+        takes_tensors || (rows.heap[row] == kDriverHeap && rows.size[row] % kSegments != 0 &&
+                          IsOfPyTorchsAllocator(rows.stack[row]));
   }
   return takes_tensors;
 }
@@ -199,9 +200,8 @@ bool Categorizer::Outlives(const Group& group) const {
 }
 
 void Categorizer::CountSizes() {
-  calls_modules_ = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
-    return hints_.CallsModule(group.stack);
-  });
+  calls_modules_ = std::any_of(groups_.begin(), groups_.end(),
+                               [&](const Group& group) { return hints_.CallsModule(group.stack); });
   for (RowId row = 0; row < trace_.rows.count(); ++row) {
     const Group& group = groups_[row_groups_[row]];
     if (group.kind == Kind::kBlock && !group.from_before && group.life.born == Born::kOptimizer &&
@@ -352,7 +352,8 @@ bool Categorizer::IsFreedByZeroGrad(RowId row) {
   if (is_new) {
     const std::vector<FrameText> frames = DescribeStack(examination_.definitions(), stack);
     known->second = std::any_of(frames.begin(), frames.end(), [](const FrameText& frame) {
-      return frame.function.ends_with("zero_grad") && frame.file.find("torch/") != std::string::npos;
+      return frame.function.ends_with("zero_grad") &&
+             frame.file.find("torch/") != std::string::npos;
     });
   }
   return known->second;

@@ -115,9 +115,11 @@ Categorizer::Decision Categorizer::ByRule(const Group& group) {
 // Stacks of Python alone do not show who asks for one: it has a size of its own, and stays.
 bool Categorizer::IsWorkspaceBySize(const Group& group) const {
   constexpr uint64_t kCublasWorkspace = (2 * 4096 + 8 * 16) * 1024;  // ":4096:2:16:8"
-  if (group.kind != Kind::kBlock || group.stack == 0 || group.size != kCublasWorkspace) return false;
+  if (group.kind != Kind::kBlock || group.stack == 0 || group.size != kCublasWorkspace)
+    return false;
   const std::vector<FrameText>& frames = examination_.stacks().Frames(group.stack);
-  return std::all_of(frames.begin(), frames.end(), [](const FrameText& f) { return f.is_python(); });
+  return std::all_of(frames.begin(), frames.end(),
+                     [](const FrameText& f) { return f.is_python(); });
 }
 
 Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
@@ -172,8 +174,7 @@ Categorizer::Decision Categorizer::ByLife(const Group& group) {
     const Confidence confidence = told ? Confidence::kHigh : Confidence::kMedium;
     const Category category =
         IsShort(group.life.life) ? Category::kTemporaries : Category::kOptimizerState;
-    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group),
-            true};
+    return {category, group.life.ran_out ? Confidence::kMedium : confidence, LifeText(group), true};
   }
   if (!lives_.has_training()) return WithoutTraining(group);
   return OfForward(group);

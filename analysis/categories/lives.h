@@ -55,7 +55,7 @@ struct RowLife {
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
   bool ran_out : 1;        // memory ran out while it lived, in the phase of its birth
-  bool dies_backward : 1;   // freed in a backward pass
+  bool dies_backward : 1;  // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer
   bool dies_at_once : 1;   // freed before anything else was born behind its phase
 };
