@@ -132,8 +132,8 @@ Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
   if (decision.category == Category::kInputs) {
     decision.confidence = Confidence::kMedium;
     // A batch does not live for steps unless it was there before the first.
-    const bool is_kept = group.life.life == Life::kLong && !group.life.before_training;
-    if (is_kept && lives_.has_training()) return KeptByTheProgram(group);
+    const bool is_kept = group.life.life == Life::kLong && group.life.crosses_passes;
+    if (is_kept && !group.life.before_training) return KeptByTheProgram(group);
     if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
       decision.category = Category::kParameters;
       absl::StrAppend(&decision.reason, " as inputs do, but of a gradient's size");
@@ -233,7 +233,9 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
             absl::StrCat(LifeText(group), "; of a gradient's size"), true};
   }
   // Master weights: a parameter in half precision has a copy of twice its size.
-  if (life.before_training && group.size % 2 == 0 && sizes_.IsGradients(group.size / 2)) {
+  const bool is_seen = group.stack != 0 && !group.from_before;
+  if (is_seen && life.before_training && group.size % 2 == 0 &&
+      sizes_.IsGradients(group.size / 2)) {
     return {Category::kOptimizerState, Confidence::kLow,
             absl::StrCat(LifeText(group), "; of twice a gradient's size, as copies in float32 are"),
             true};

@@ -97,6 +97,7 @@ void Lives::Walk(const Stacks& stacks) {
     lives_[row].life = LifeOf(row, static_cast<uint32_t>(segments_.size() - 1), false);
     const Segment &last = segments_.back(), &first = segments_[birth_segment_[row]];
     lives_[row].crosses_backward = last.passes > first.passes;
+    lives_[row].crosses_passes = last.passes - first.passes >= kLongCycles;
     lives_[row].crosses_optimizer = last.optimizers > first.optimizers;
   }
 }
@@ -133,6 +134,7 @@ void Lives::Bury(RowId row, uint32_t segment, Step step) {
   const Segment &first = segments_[birth_segment_[row]], &last = segments_[segment];
   life.life = LifeOf(row, segment, true);
   life.crosses_backward = last.passes > first.passes;
+  life.crosses_passes = last.passes - first.passes >= kLongCycles;
   life.crosses_optimizer = last.optimizers > first.optimizers;
   life.dies_backward = last.phase == Phase::kBackward;
   life.dies_optimizer = last.phase == Phase::kOptimizer;

@@ -54,6 +54,7 @@ struct RowLife {
   bool before_training : 1;   // before the first backward pass
   bool crosses_backward : 1;  // a backward pass began while it lived
   bool crosses_optimizer : 1;
+  bool crosses_passes : 1;  // so many backward passes began while it lived as make a long life
   bool ran_out : 1;        // memory ran out while it lived, in the phase of its birth
   bool dies_backward : 1;  // freed in a backward pass
   bool dies_optimizer : 1;  // ... in an optimizer
