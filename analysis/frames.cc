@@ -56,14 +56,6 @@ std::string LanguageOf(const format::Definitions& definitions, const format::Fra
   }
 }
 
-// "C:\\src\\train.py" -> "C:/src/train.py": rules and short names know one kind of path. A slash in it says
-// that a backslash is part of a name.
-std::string WithSlashes(std::string_view path) {
-  std::string text(path);
-  if (text.find('/') == std::string::npos) std::replace(text.begin(), text.end(), '\\', '/');
-  return text;
-}
-
 void Append(FrameText frame, const symbols::FrameRules& rules, std::vector<FrameText>& frames) {
   frame.file = WithSlashes(std::move(frame.file));
   if (!frame.is_python()) frame.function = symbols::WithoutCloneSuffix(frame.function);
@@ -82,13 +74,13 @@ void AppendFrame(const format::Definitions& definitions, uint32_t id,
   const auto& symbols = definitions.symbols(id);
   if (frame.function != 0 || symbols.empty()) {
     text.function = definitions.string(frame.function);
-    text.file = WithSlashes(definitions.string(frame.file));
+    text.file = definitions.string(frame.file);
     text.line = frame.line;
     return Append(std::move(text), rules, frames);
   }
   for (const format::Symbol& symbol : symbols) {
     text.function = definitions.string(symbol.function);
-    text.file = WithSlashes(definitions.string(symbol.file));
+    text.file = definitions.string(symbol.file);
     text.line = symbol.line;
     Append(text, rules, frames);
   }

@@ -27,7 +27,7 @@ namespace gmt::analysis {
 
 struct FrameText {
   std::string function;  // empty: not known
-  std::string file;      // with slashes, also of Windows; empty: not known
+  std::string file;      // empty: not known
   uint32_t line = 0;     // 0: not known
   std::string language;  // "c++", "python", or what the log said
   std::string module;    // path; empty: not known
