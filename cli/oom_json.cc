@@ -14,6 +14,17 @@ using analysis::OomReport;
 using analysis::OomVerdict;
 using Json = nlohmann::ordered_json;
 
+Json ExpectedJson(const analysis::ExpectedPeak& expected) {
+  if (expected.bytes == 0) return nullptr;
+  return {{"bytes", expected.bytes},
+          {"from", NameOf(expected.basis)},
+          {"floor_bytes", expected.floor_bytes},
+          {"least_bytes", expected.least_bytes},
+          {"earlier_steps", expected.earlier_steps},
+          {"earlier_peak_bytes", expected.earlier_peak},
+          {"input_ratio", expected.input_ratio}};
+}
+
 Json EvidenceJson(const analysis::OomEvidence& evidence) {
   return {
       {"total_bytes", evidence.total_bytes == 0 ? Json(nullptr) : Json(evidence.total_bytes)},
@@ -28,6 +39,8 @@ Json EvidenceJson(const analysis::OomEvidence& evidence) {
       {"system_bytes", evidence.system_bytes},
       {"unexplained_bytes", evidence.unexplained_bytes},
       {"leaked_bytes", evidence.leaked_bytes},
+      {"available_bytes", evidence.available_bytes},
+      {"expected", ExpectedJson(evidence.expected)},
       {"driver_free_bytes", OrNull(evidence.driver_free_bytes)},
       {"limit_bytes", OrNull(evidence.limit_bytes)},
       {"driver_refused", evidence.driver_refused},

@@ -19,9 +19,11 @@ using analysis::OomEvidence;
 using analysis::OomHolder;
 using analysis::OomReport;
 using analysis::OomVerdict;
+using Basis = analysis::ExpectedPeak::Basis;
 
 constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
 constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests are squares by chance
+constexpr double kOtherInputs = 1.1;  // ratio of inputs from which steps differ in them
 constexpr uint64_t kWorthALine = 50;   // of what is live, one part in so many
 
 std::string Framework(const OomReport& report) {
@@ -54,6 +56,14 @@ std::string Why(const OomReport& report) {
     case OomVerdict::kNone:
       return "";
     case OomVerdict::kCapacity:
+      if (evidence.expected.basis == Basis::kGrowth) {
+        return fmt::format("a tensor grows each time that more is joined to it; {}", Asked(report));
+      }
+      if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
+        return fmt::format("this step needs about {}, {} are available; {}",
+                           Bytes(evidence.expected.bytes), Bytes(evidence.available_bytes),
+                           Asked(report));
+      }
       return evidence.total_bytes > 0
                  ? fmt::format("what is live, {} of {}, needs the GPU; {} more",
                                Bytes(evidence.live_bytes), Bytes(evidence.total_bytes),
@@ -136,6 +146,23 @@ std::string Moment(const OomReport& report) {
   }
   if (!report.was_fatal) text += "; it went on";
   return text;
+}
+
+// What the whole step would have held, and how that is known.
+std::string Expectation(const OomReport& report) {
+  const analysis::ExpectedPeak& expected = report.evidence.expected;
+  if (expected.basis == Basis::kFirstStep) {
+    return fmt::format("first step: about {} with the optimizer's state, {} available\n",
+                       Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
+  }
+  if (expected.basis != Basis::kEarlierSteps) return "";
+  std::string text = fmt::format("{} before held up to {}; this one would reach about {}",
+                                 Plural(expected.earlier_steps, "step"),
+                                 Bytes(expected.earlier_peak), Bytes(expected.bytes));
+  if (expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs) {
+    text += fmt::format(", with {:.3g} times the input of a step before", expected.input_ratio);
+  }
+  return text + fmt::format(" of {} available\n", Bytes(report.evidence.available_bytes));
 }
 
 const std::vector<FrameText>& FramesOf(uint32_t stack, uint32_t forward_stack,
@@ -364,7 +391,7 @@ std::string OomText(const OomReport& report, const Examination& examination, Sou
   const auto width = static_cast<size_t>(std::max(terminal.width, 60));
   std::string text = terminal.Bold(OomVerdictLine(report, HasHistory(examination))) + "\n";
   if (report.verdict == OomVerdict::kNone) return text + NoOom(report, file);
-  text += Moment(report) + "\n" + Place(report, examination, sources, width) + "\n";
+  text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) + "\n";
   text += DeviceTable(report);
   text += Holders(report, examination, width) + "\n";
   text += Actions(report);

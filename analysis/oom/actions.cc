@@ -1,6 +1,7 @@
 #include "analysis/oom/actions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,14 @@
 
 namespace gmt::analysis {
 namespace {
+
+// What is said to be enough must be so if the peak is that much higher than expected: steps repeat, or their inputs vary,
+// or nothing but a part of a training step was seen.
+constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20, kDoubtWithoutStepsPercent = 25;
+constexpr double kSameInputs = 0.05;  // by which the ratio of inputs may differ from 1
+
+// Expandable segments end the pieces between segments; blocks that live long still lie between others.
+constexpr uint64_t kLostToExpandablePercent = 10;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
 
@@ -43,12 +52,36 @@ class Advisor {
   }
 
  private:
-  // Worth doing, or worth saying that it is not.
+  // Lowers the peak, or makes more memory available. The pieces that the request could not have stay
+  // out of reach.
   void Offer(std::string what, uint64_t effect, bool is_estimate, std::string why) {
-    OomAction action{std::move(what), effect, false, is_estimate, std::move(why)};
-    action.is_enough = effect > 0 && effect >= MissingBytes(evidence_);
-    const bool helps = action.is_enough || effect >= evidence_.needed_bytes / 2;
-    (helps && effect > 0 ? report_.actions : report_.not_helpful).push_back(std::move(action));
+    const uint64_t pieces = evidence_.split.pinned + evidence_.split.stream;
+    const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, pieces);
+    const uint64_t missing = ShortBytes(evidence_, usable - std::min(usable, Doubt()));
+    Add({std::move(what), effect, effect >= missing, is_estimate, std::move(why)});
+  }
+  // By how much the peak may be higher than expected.
+  uint64_t Doubt() const {
+    const ExpectedPeak& expected = evidence_.expected;
+    uint64_t percent = report_.phase ? kDoubtWithoutStepsPercent : 0;
+    if (expected.basis == ExpectedPeak::Basis::kEarlierSteps) {
+      const bool like_before = std::abs(expected.input_ratio - 1) < kSameInputs;
+      percent = like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent;
+    }
+    return expected.bytes / 100 * percent;
+  }
+  // Joins, or gives to the request, what is available in the wrong place. `lost` stays out of reach.
+  void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,
+                   uint64_t lost = 0) {
+    const uint64_t usable = evidence_.available_bytes - std::min(evidence_.available_bytes, lost);
+    Add({std::move(what), effect, ShortBytes(evidence_, usable) == 0, is_estimate, std::move(why)});
+  }
+  // Worth doing, or worth saying that it is not. What is enough for the step must be so for the request.
+  void Add(OomAction action) {
+    action.is_enough &= action.effect_bytes > 0 && action.effect_bytes >= MissingBytes(evidence_);
+    const bool helps = action.is_enough || action.effect_bytes >= evidence_.needed_bytes / 2;
+    (helps && action.effect_bytes > 0 ? report_.actions : report_.not_helpful)
+        .push_back(std::move(action));
   }
 
   uint64_t LiveOf(Category category) const {
@@ -70,41 +103,45 @@ class Advisor {
   void EmptyCache() {
     const uint64_t effect = evidence_.split.releasable;
     const bool during_capture = evidence_.captures > 0 && effect > 0;
-    Offer(during_capture ? "torch.cuda.empty_cache() before the capture" : "empty_cache()", effect,
-          false,
-          during_capture ? "PyTorch does not give its cache back while a graph is captured"
-                         : "PyTorch gives back all that is without a block before it gives up");
+    OfferToJoin(
+        during_capture ? "torch.cuda.empty_cache() before the capture" : "empty_cache()", effect,
+        false,
+        during_capture ? "PyTorch does not give its cache back while a graph is captured"
+                       : "PyTorch gives back all that is without a block before it gives up");
   }
 
   void EmptyCacheForOthers() {
-    Offer("torch.cuda.empty_cache() before this call", evidence_.split.releasable, false,
-          "memory that PyTorch caches is not to be had by others");
+    OfferToJoin("torch.cuda.empty_cache() before this call", evidence_.split.releasable, false,
+                "memory that PyTorch caches is not to be had by others");
   }
 
   void Expandable() {
-    const bool is_on = AllocatorOption(examination_.trace(), "expandable_segments") == "True";
-    Offer(kExpandable, is_on ? 0 : facts_.fragmentation.expandable_bytes, !is_on,
-          is_on ? "it is on already" : "joins the free pieces of a stream");
+    if (AllocatorOption(examination_.trace(), "expandable_segments") == "True") {
+      OfferToJoin(kExpandable, 0, false, "it is on already");
+    } else if (ShortBytes(evidence_, evidence_.available_bytes) > 0) {
+      OfferToJoin(kExpandable, 0, true, "the step needs more than is available, in pieces or not");
+    } else {
+      OfferToJoin(kExpandable, facts_.fragmentation.expandable_bytes, true,
+                  "joins the free pieces of a stream",
+                  std::max(Doubt(), evidence_.expected.bytes / 100 * kLostToExpandablePercent));
+    }
   }
 
   void PrivatePools() {
     const uint64_t effect = evidence_.split.private_pool;
     if (effect == 0) return;
-    Offer("free graphs and MemPools that are not needed, or let graphs share one pool", effect,
-          true, "what is free in private pools");
+    OfferToJoin("free graphs and MemPools that are not needed, or let graphs share one pool",
+                effect, true, "what is free in private pools");
   }
 
   void Training() {
-    // What has leaked is not of this batch.
-    uint64_t activations = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
-                           LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
-    activations -= std::min(activations, leak_.bytes);
-    if (activations > 0 && report_.phase) {
-      Offer("half the batch size", activations / 2 + evidence_.needed_bytes / 2, true,
-            "half of activations, temporaries and inputs, and of the request");
-      Offer("checkpoint the layers that hold most activations", Checkpointed(), true,
-            "activations less the largest line, which is made again");
+    if (evidence_.expected.basis == ExpectedPeak::Basis::kGrowth) {
+      Offer("keep what is joined on the CPU: x.cpu() before torch.cat", evidence_.needed_bytes, true,
+            "the tensor grows with each batch, without an end that is known");
+      return;
     }
+    HalfTheBatch();
+    Checkpoint();
     const uint64_t gradients = LiveOf(Category::kGradients);
     const bool in_forward = report_.phase == Phase::kForward;
     if (gradients > 0 || in_forward) {
@@ -124,17 +161,33 @@ class Advisor {
     }
   }
 
-  // Activations, less those of the line that holds most.
-  uint64_t Checkpointed() const {
-    uint64_t largest = 0;
-    for (const OomHolder& holder : report_.holders) {
-      if (holder.category == Category::kActivations && holder.count > 0) {
-        largest = std::max(largest, holder.bytes / holder.count);
-      }
+  // Activations, temporaries and inputs. What has leaked is not of this batch.
+  uint64_t OfTheBatch() const {
+    const uint64_t bytes = LiveOf(Category::kActivations) + LiveOf(Category::kInputs) +
+                           LiveOf(Category::kRecomputed) + LiveOf(Category::kTemporaries);
+    return bytes - std::min(bytes, leak_.bytes);
+  }
+
+  void HalfTheBatch() {
+    if (!report_.phase || OfTheBatch() == 0) return;
+    const ExpectedPeak& expected = evidence_.expected;
+    if (expected.basis == ExpectedPeak::Basis::kSoFar) {
+      Offer("half the batch size", OfTheBatch() / 2 + evidence_.needed_bytes / 2, true,
+            "half of activations, temporaries and inputs, and of the request");
+    } else {
+      Offer("half the batch size", expected.bytes - expected.WithInputs(0.5), true,
+            "half of what the inputs take at the peak of the step");
     }
-    const uint64_t activations = LiveOf(Category::kActivations);
-    // What has leaked is kept with checkpoints too.
-    return activations - std::min(activations, largest + leak_.bytes);
+  }
+
+  void Checkpoint() {
+    if (!report_.phase || OfTheBatch() == 0) return;
+    const uint64_t saved = report_.checkpoint_bytes - std::min(report_.checkpoint_bytes, leak_.bytes);
+    const ExpectedPeak& expected = evidence_.expected;
+    const uint64_t above = expected.bytes - std::min(expected.bytes, expected.least_bytes);
+    Offer("checkpoint the layers that hold most activations",
+          expected.bytes == 0 ? saved : std::min(saved, above), true,
+          "activations of repeated layers, less one layer, which is made again");
   }
 
   void Limit() {

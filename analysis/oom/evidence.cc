@@ -125,6 +125,16 @@ void AddLimit(const Trace& trace, OomFacts& facts) {
   }
 }
 
+void AddAvailable(OomEvidence& evidence) {
+  evidence.available_bytes = evidence.live_bytes + evidence.free_bytes;
+  if (evidence.limit_bytes) {
+    evidence.available_bytes +=
+        *evidence.limit_bytes - std::min(*evidence.limit_bytes, evidence.reserved_bytes);
+  } else {
+    evidence.available_bytes += evidence.driver_free_bytes.value_or(0);
+  }
+}
+
 }  // namespace
 
 uint64_t SegmentBytesFor(uint64_t bytes) {
@@ -155,6 +165,7 @@ OomFacts FactsOf(const Examination& examination, const FailedAllocation& failed)
   evidence.driver_free_bytes = DriverFree(trace, failed, facts.ledger);
   evidence.driver_refused = !facts.by_framework || DriverRefused(trace, failed);
   AddLimit(trace, facts);
+  AddAvailable(evidence);
   AddRetries(examination, failed, evidence);
   return facts;
 }

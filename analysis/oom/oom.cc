@@ -59,8 +59,18 @@ class OomExplainer {
     const FailedAllocation& failed = trace_.failed[*failures.decisive];
     report_.was_fatal = failures.was_fatal;
     Describe(failed);
-    const OomFacts facts = FactsOf(examination_, failed);
+    OomFacts facts = FactsOf(examination_, failed);
     const LeakAtFailure leak = LargestLeak(trace_, leaks_, failed);
+    AddWhatWasLive(failed);
+    if (!report_.phase && leaf_bytes_ > 0) {
+      report_.phase = Phase::kForward;
+      if (!report_.cycle) report_.cycle = 1;
+    }
+    const std::vector<Cycle> earlier = StepsBefore(examination_, failed);
+    AddNeeds(earlier.empty() ? 0 : earlier.back().end);
+    if (facts.by_framework) {
+      facts.evidence.expected = ExpectPeak(examination_, categories_, failed, earlier, needs_);
+    }
     report_.evidence = facts.evidence;
     report_.evidence.leaked_bytes = leak.bytes;
     if (leak.suspect != nullptr) report_.leak_id = leak.suspect->id;
@@ -68,8 +78,6 @@ class OomExplainer {
     report_.verdict = decision.verdict;
     report_.confidence = decision.confidence;
     report_.causes = std::move(decision.causes);
-    AddWhatWasLive(failed);
-    AddStillToCome();
     report_.pins = facts.fragmentation.pins;
     for (const LedgerRow& row : facts.ledger.rows) {
       if (row.group != LedgerGroup::kReserved && row.bytes > 0) report_.outside.push_back(row);
@@ -125,6 +133,7 @@ class OomExplainer {
     } else if (trains) {
       report_.cycle = 1 + (optimizer > 0 ? optimizer : backward);
     }
+    optimizer_steps_ = optimizer;
     if (in_backward) {
       report_.phase = Phase::kBackward;
     } else if (in_optimizer && !IsOfAModule(failed.stack)) {  // no forward pass of a closure
@@ -164,38 +173,78 @@ class OomExplainer {
       ++holder.count;
       if (holder.each_bytes != own.bytes) holder.each_bytes = 0;
       alive.AddTo(sums[known->second], own.row, own.bytes);
-      CountTraining(alive.roles().Of(own.row).roles, own.bytes);
+      CountTraining(own, alive.roles().Of(own.row).roles);
     }
     for (size_t i = 0; i < sums.size(); ++i)
       report_.holders[i].alive = sums[i].Sorted(examination_.stacks());
+    AddCheckpointed();
     std::stable_sort(report_.holders.begin(), report_.holders.end(),
                      [](const OomHolder& a, const OomHolder& b) { return a.bytes > b.bytes; });
     if (report_.holders.size() > kHolders) report_.holders.resize(kHolders);
   }
 
-  void CountTraining(uint32_t roles, uint64_t bytes) {
-    if ((roles & format::kRoleExpectsGradient) != 0) leaf_bytes_ += bytes;
+  // The input of each layer stays: it is the smallest of what a line of the layer keeps, at most.
+  void AddCheckpointed() {
+    uint64_t spared = 0, input = 0, layers = 0;
+    for (const OomHolder& holder : report_.holders) {
+      if (holder.category != Category::kActivations || holder.count < 2) continue;
+      const uint64_t each = holder.bytes / holder.count;
+      spared += holder.bytes - each;
+      if (each > input / 2 && (input == 0 || each < input)) input = each;
+      layers = std::max(layers, holder.count);
+    }
+    report_.checkpoint_bytes = spared - std::min(spared, input * layers);
   }
 
-  // In the backward pass the graph has led to all that gets a gradient. Before, the layers that were not
-  // reached yet may have more.
-  void AddStillToCome() {
-    if (report_.cycle != 1 || report_.phase == Phase::kOptimizer) return;
+  void CountTraining(const OwnBytes& own, uint32_t roles) {
+    const bool is_leaf = (roles & format::kRoleExpectsGradient) != 0;
+    if (is_leaf) leaf_bytes_ += own.bytes;
+    if (categories_.Of(own.row).category != Category::kParameters) return;
+    ++parameters_;
+    if (is_leaf) parameters_reached_ = parameters_;
+  }
+
+  // Before the first step of an optimizer: gradients and state are still to come, as far as they are
+  // not there. `begin` is that of the failing step.
+  void AddNeeds(Step begin) {
+    const bool is_first = report_.cycle == 1 || HasGradientsAt(begin);
+    if (optimizer_steps_ > 0 || !is_first || !report_.phase) return;
     uint64_t parameters = 0, gradients = 0, state = 0;
     for (const CategoryUse& use : report_.categories) {
       if (use.category == Category::kParameters) parameters = use.bytes;
       if (use.category == Category::kGradients) gradients = use.bytes;
       if (use.category == Category::kOptimizerState) state = use.bytes;
     }
-    if (parameters == 0 || state > 0 || parameters > UINT64_MAX / 4) return;
-    const uint64_t all = parameters;
+    const bool in_optimizer = report_.phase == Phase::kOptimizer;
+    if (parameters == 0 || (state > 0 && !in_optimizer) || parameters > UINT64_MAX / 4) return;
+    const bool observed = leaf_bytes_ > 0 && report_.phase != Phase::kForward;
+    const uint64_t trained = observed ? leaf_bytes_ : parameters;
+    needs_.parameter_bytes = parameters;
+    needs_.trained_bytes = trained;
+    needs_.optimizer_bytes = 2 * trained;
+    needs_.made_bytes = state;
+    needs_.forward_share = ForwardShare();
+    if (in_optimizer) return;
     StillToCome coming;
-    coming.observed = leaf_bytes_ > 0 && report_.phase == Phase::kBackward;
-    if (coming.observed) parameters = leaf_bytes_;
-    coming.gradient_bytes = parameters - std::min(parameters, gradients);
-    coming.optimizer_bytes = 2 * parameters;
-    coming.floor_bytes = 3 * parameters + all;
+    coming.observed = observed;
+    coming.gradient_bytes = trained - std::min(trained, gradients);
+    coming.optimizer_bytes = needs_.optimizer_bytes;
+    coming.floor_bytes = 3 * trained + parameters;
     report_.still_to_come = coming;
+  }
+  // As with accumulation: a micro-batch is no step.
+  bool HasGradientsAt(Step step) const {
+    for (RowId row : HeldAfter(trace_, step)) {
+      const bool is_gradient = categories_.Of(row).category == Category::kGradients;
+      if (is_gradient && trace_.rows.device[row] == report_.device) return true;
+    }
+    return false;
+  }
+  // Models are made in the order in which they are used: the forward pass is as far as the last
+  // parameter that its graph has reached.
+  double ForwardShare() const {
+    if (report_.phase != Phase::kForward || parameters_reached_ == 0) return 1;
+    return static_cast<double>(parameters_reached_) / static_cast<double>(parameters_);
   }
 
   void AddFindings(const OomFacts& facts) {
@@ -229,7 +278,11 @@ class OomExplainer {
   const Categories& categories_;
   const LeakReport& leaks_;
   OomReport report_;
+  uint64_t optimizer_steps_ = 0;  // that ended before the failure
+  FirstStepNeeds needs_;
   uint64_t leaf_bytes_ = 0;  // parameters that an autograd graph has led to
+  // Parameters, and how many of them were made up to the last that a graph has led to.
+  uint64_t parameters_ = 0, parameters_reached_ = 0;
 };
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "analysis/fragmentation/fragmentation.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/ledger/ledger.h"
+#include "analysis/oom/expected_peak.h"
 
 namespace gmt::analysis {
 
@@ -76,6 +77,9 @@ struct OomEvidence {
   int64_t first_retry_t_ns = 0;
   uint64_t retry_ns = 0;  // spent in them
   FragmentationSplit split;
+  // What the framework's blocks could have had: what it held, live or free, and what the driver had.
+  uint64_t available_bytes = 0;
+  ExpectedPeak expected;  // 0 bytes if no framework's allocator failed
 
   // Of others, as far as known: what nobody told apart may be ours in part.
   uint64_t others_bytes() const { return other_processes_bytes + not_apart_bytes + grown_bytes; }
@@ -125,6 +129,8 @@ struct OomReport {
   std::vector<std::string> findings;    // sentences beside the verdict
   std::vector<CategoryUse> categories;  // live at that moment
   std::vector<OomHolder> holders;       // most bytes first
+  // Activations that checkpoints would spare: of lines that run in several layers, all but one layer's.
+  uint64_t checkpoint_bytes = 0;
   std::optional<StillToCome> still_to_come;
   std::vector<Pin> pins;
   std::vector<LedgerRow> outside;  // of this process beside the framework, and other processes

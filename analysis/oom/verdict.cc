@@ -15,6 +15,7 @@ namespace {
 // device lets a small request fail for any of them.
 constexpr uint64_t kLeastFreePercent = 2;
 constexpr uint64_t kLeastOthersPercent = 5;
+constexpr uint64_t kClosePercent = 5;
 
 uint64_t PercentOf(uint64_t bytes, uint64_t percent) {
   return bytes / 100 * percent + bytes % 100 * percent / 100;
@@ -76,23 +77,42 @@ class Decider {
       decision_.causes.push_back({verdict, bytes});
     }
   }
+  // Memory that would have to be there besides what is available.
+  void AddMore(OomVerdict verdict, uint64_t bytes, uint64_t least_percent) {
+    if (bytes >= ShortBytes(evidence_, evidence_.available_bytes)) Add(verdict, bytes, least_percent);
+  }
+  // Available memory in the wrong place: it must be enough for the whole step.
+  void AddPieces(OomVerdict verdict, uint64_t bytes, uint64_t available) {
+    if (ShortBytes(evidence_, available) > 0) return;
+    if (evidence_.expected.basis != ExpectedPeak::Basis::kEarlierSteps) {
+      Add(verdict, bytes, kLeastFreePercent);
+    } else if (bytes > 0 && Fits(bytes)) {
+      decision_.causes.push_back({verdict, bytes});
+    }
+  }
+  bool Fits(uint64_t bytes) const {
+    const uint64_t free = evidence_.limit_bytes ? 0 : evidence_.driver_free_bytes.value_or(0);
+    return bytes + free >= facts_.failed->size;
+  }
 
   void FindCauses() {
     const FragmentationSplit& split = evidence_.split;
     const uint64_t free = split.pinned + split.stream + split.releasable;
+    const uint64_t available = evidence_.available_bytes;
     if (!facts_.by_framework || evidence_.captures > 0) {
       // Another allocator's pool, or a graph's: what is cached elsewhere cannot be had.
-      Add(OomVerdict::kPrivatePool, free + split.private_pool, kLeastFreePercent);
+      AddPieces(OomVerdict::kPrivatePool, free + split.private_pool, available);
     } else {
-      Add(OomVerdict::kFragmentation, free, kLeastFreePercent);
-      Add(OomVerdict::kPrivatePool, split.private_pool, kLeastFreePercent);
+      AddPieces(OomVerdict::kFragmentation, free,
+                available - std::min(available, split.private_pool));
+      AddPieces(OomVerdict::kPrivatePool, split.private_pool, available);
     }
     if (evidence_.captures > 0) {
-      Add(OomVerdict::kStreamDeferred, split.awaiting_stream, kLeastFreePercent);
+      AddPieces(OomVerdict::kStreamDeferred, split.awaiting_stream, available);
     }
-    Add(OomVerdict::kLeak, leak_.bytes, kLeastFreePercent);
-    Add(OomVerdict::kOutside, facts_.avoidable_outside_bytes, kLeastOthersPercent);
-    Add(OomVerdict::kOtherProcess, facts_.avoidable_others_bytes, kLeastOthersPercent);
+    AddMore(OomVerdict::kLeak, leak_.bytes, kLeastFreePercent);
+    AddMore(OomVerdict::kOutside, facts_.avoidable_outside_bytes, kLeastOthersPercent);
+    AddMore(OomVerdict::kOtherProcess, facts_.avoidable_others_bytes, kLeastOthersPercent);
     // What grows is to blame before what was there all the time.
     const auto weight = [](const OomCause& cause) {
       const bool grows = cause.verdict == OomVerdict::kLeak;
@@ -113,10 +133,22 @@ class Decider {
     return causes;
   }
 
+  // An expectation may be wrong by as much as this.
+  bool IsClose() const {
+    const uint64_t expected = evidence_.expected.bytes, available = evidence_.available_bytes;
+    const uint64_t apart = std::max(expected, available) - std::min(expected, available);
+    return evidence_.expected.basis != ExpectedPeak::Basis::kSoFar &&
+           apart < PercentOf(available, kClosePercent);
+  }
+
   Confidence CapacityConfidence() const {
     const bool known = evidence_.total_bytes > 0 || evidence_.driver_free_bytes;
-    return known && evidence_.live_bytes >= PercentOf(Whole(evidence_), 50) ? Confidence::kHigh
-                                                                            : Confidence::kMedium;
+    const bool is_needed_now =
+        evidence_.live_bytes + facts_.failed->size > evidence_.available_bytes;
+    return known && evidence_.live_bytes >= PercentOf(Whole(evidence_), 50) &&
+                   (is_needed_now || !IsClose())
+               ? Confidence::kHigh
+               : Confidence::kMedium;
   }
 
   Confidence ConfidenceOf(OomVerdict verdict) const {
@@ -130,8 +162,9 @@ class Decider {
       case OomVerdict::kPrivatePool:
         return Confidence::kMedium;
       case OomVerdict::kFragmentation:
-        return evidence_.largest_free_bytes < facts_.failed->size ? Confidence::kHigh
-                                                                  : Confidence::kMedium;
+        return evidence_.largest_free_bytes < facts_.failed->size && !IsClose()
+                   ? Confidence::kHigh
+                   : Confidence::kMedium;
       case OomVerdict::kOutside:
         return Confidence::kHigh;
       default:
@@ -151,6 +184,12 @@ uint64_t MissingBytes(const OomEvidence& evidence) {
   // Under a limit the driver's free memory is not to be had.
   const uint64_t free = evidence.limit_bytes ? 0 : evidence.driver_free_bytes.value_or(0);
   return evidence.needed_bytes - std::min(evidence.needed_bytes, free);
+}
+
+uint64_t ShortBytes(const OomEvidence& evidence, uint64_t available) {
+  const ExpectedPeak& expected = evidence.expected;
+  if (expected.basis == ExpectedPeak::Basis::kGrowth) return UINT64_MAX;
+  return expected.bytes - std::min(expected.bytes, available);
 }
 
 LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,

@@ -4,11 +4,13 @@
 //
 //   1  more than the device could give an empty process               single_request
 //   2  a limit refused, and what is free would not do                 cap
-//   3  of the causes that, gone by themselves, would have let the
-//      request fit, the one with most bytes: free memory in pieces,
-//      in private pools, awaiting streams; a leak; other memory of
-//      this process; other processes
-//   4  none                                                           capacity
+//   3  the peak that the step was to reach fits what is available:    fragmentation, private_pool,
+//      what is free in the wrong place, if it would do                 stream_deferred
+//   4  it does not, but would without a leak, other memory of this    leak, outside,
+//      process, other processes                                       other_process
+//   5  none                                                           capacity
+//
+// Of several causes the one with most bytes.
 //
 // Thread safety: pure functions.
 
@@ -36,6 +38,10 @@ LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
 
 // What the request lacked: what it needed less what the driver had free.
 uint64_t MissingBytes(const OomEvidence& evidence);
+
+// What the failing step lacks if its blocks can have `available` bytes: its expected peak less that. UINT64_MAX for a
+// tensor that grows without an end.
+uint64_t ShortBytes(const OomEvidence& evidence, uint64_t available);
 
 struct OomDecision {
   OomVerdict verdict = OomVerdict::kCapacity;

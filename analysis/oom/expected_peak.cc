@@ -1,0 +1,345 @@
+#include "analysis/oom/expected_peak.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kPlaces = 64;  // requests before the failure at which steps are compared
+constexpr size_t kGrowths = 4;  // of a request that grows by what it is joined with
+
+uint64_t Scaled(uint64_t bytes, double factor) {
+  const double scaled = static_cast<double>(bytes) * factor;
+  return scaled < 9e18 ? static_cast<uint64_t>(scaled) : std::numeric_limits<int64_t>::max();
+}
+
+uint64_t Sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
+
+// A step up to a moment of it.
+struct Course {
+  uint64_t live = 0;
+  uint64_t floor = 0, peak = 0;  // the least and the most that were live
+  Step floor_step = 0, peak_step = 0;
+
+  void Begin(uint64_t bytes, Step step) {
+    live = floor = peak = bytes;
+    floor_step = peak_step = step;
+  }
+  void Note(uint64_t bytes, Step step) {
+    live = bytes;
+    if (bytes < floor) floor = bytes, floor_step = step;
+    if (bytes > peak) peak = bytes, peak_step = step;
+  }
+  uint64_t variable() const { return live - floor; }
+};
+
+// An earlier step at the request that is nearest to the failing one.
+struct Comparison {
+  bool is_first = false;
+  size_t place = 0;  // from 1: index in Expectation::places_
+  Step step = 0;
+  Course at_place, whole;
+};
+
+class Expectation {
+ public:
+  Expectation(const Examination& examination, const Categories& categories,
+              const FailedAllocation& failed, const std::vector<Cycle>& earlier)
+      : trace_(examination.trace()),
+        rows_(trace_.rows),
+        categories_(categories),
+        failed_(failed),
+        cycles_(earlier),
+        begin_(earlier.empty() ? 0 : earlier.back().end) {}
+
+  ExpectedPeak Find(const FirstStepNeeds& needs) && {
+    FindPlaces();
+    for (RowId row : HeldAfter(trace_, 0)) live_ += Counts(row) ? rows_.size[row] : 0;
+    Walk();
+    found_.bytes = Sum(failing_.live, failed_.size);
+    found_.floor_bytes = found_.least_bytes = failing_.floor;
+    if (GrowsByJoining()) {
+      found_.basis = ExpectedPeak::Basis::kGrowth;
+      return found_;
+    }
+    if (const Comparison* nearest = Nearest()) Compare(*nearest);
+    if (needs.parameter_bytes > 0) Project(needs);
+    return found_;
+  }
+
+ private:
+  bool Counts(RowId row) const {
+    return rows_.device[row] == failed_.device && rows_.heap[row] == failed_.heap &&
+           !rows_.IsRegion(row);
+  }
+  static uint64_t KeyOf(uint32_t stack, uint32_t forward_stack) {
+    return uint64_t{forward_stack} << 32 | stack;
+  }
+  uint64_t KeyOf(RowId row) const { return KeyOf(rows_.stack[row], rows_.forward_stack[row]); }
+
+  // The row that a step begins to hold; kNoRow if it is none that counts.
+  RowId BornIn(Step step) const {
+    const StepRecord record = trace_.steps[step - 1];
+    return record.row != kNoRow && !record.is_death && Counts(record.row) ? record.row : kNoRow;
+  }
+
+  // The last requests of the failing step, the failed one last.
+  void FindPlaces() {
+    absl::flat_hash_map<uint64_t, uint32_t> seen;
+    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
+      const RowId row = BornIn(step);
+      if (row == kNoRow) continue;
+      const uint64_t key = KeyOf(row);
+      places_.push_back({key, seen[key]++, step});
+    }
+    const uint64_t key = KeyOf(failed_.stack, failed_.forward_stack);
+    places_.push_back({key, seen[key], failed_.step});
+    if (places_.size() > kPlaces) places_.erase(places_.begin(), places_.end() - kPlaces);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      index_[places_[i].key].push_back({places_[i].occurrence, i + 1});
+    }
+  }
+
+  // Follows what is live up to the failure, and compares each whole step on the way.
+  void Walk() {
+    size_t next = 0;
+    Comparison now;
+    absl::flat_hash_map<uint64_t, uint32_t> seen;
+    failing_.Begin(live_, 0);
+    now.whole.Begin(live_, 0);
+    for (Step step = 1; step <= failed_.step; ++step) {
+      while (next < cycles_.size() && cycles_[next].end < step) {
+        Finish(now);
+        now = {};
+        failing_.Begin(live_, step - 1);
+        ++next;
+      }
+      if (next < cycles_.size() && step == cycles_[next].begin + 1) {
+        now = {};
+        seen.clear();
+        now.whole.Begin(live_, step - 1);
+      }
+      const StepRecord record = trace_.steps[step - 1];
+      if (record.row == kNoRow || !Counts(record.row)) continue;
+      live_ += record.is_death ? 0 - rows_.size[record.row] : rows_.size[record.row];
+      if (next < cycles_.size()) {
+        now.whole.Note(live_, step);
+        if (!record.is_death) NoteBirth(record.row, step, seen, now);
+      } else {
+        failing_.Note(live_, step);
+        NotePlace(step);
+        if (!has_state_) {
+          has_state_ = categories_.Of(record.row).category == Category::kOptimizerState;
+          if (!has_state_) peak_before_state_ = failing_.peak;
+        }
+      }
+    }
+    if (next < cycles_.size()) Finish(now);
+    for (; next < cycles_.size(); ++next) failing_.Begin(live_, failed_.step);
+    at_places_.push_back(failing_);
+    at_places_.back().live += failed_.size;
+  }
+  void Finish(Comparison& step) {
+    found_.earlier_peak = std::max(found_.earlier_peak, step.whole.peak);
+    step.is_first = finished_++ == 0;
+    if (step.place > 0) comparisons_.push_back(step);
+  }
+  void NoteBirth(RowId row, Step step, absl::flat_hash_map<uint64_t, uint32_t>& seen,
+                 Comparison& now) const {
+    const auto known = index_.find(KeyOf(row));
+    if (known == index_.end()) return;
+    const uint32_t occurrence = seen[known->first]++;
+    for (const auto& [of, place] : known->second) {
+      if (of != occurrence || place <= now.place) continue;
+      now.place = place;
+      now.step = step;
+      now.at_place = now.whole;
+    }
+  }
+  void NotePlace(Step step) {
+    while (at_places_.size() + 1 < places_.size() && places_[at_places_.size()].step <= step) {
+      at_places_.push_back(failing_);
+    }
+  }
+
+  // Of the steps that came nearest to the failing request the one with inputs of most nearly its size.
+  // The first step, in which the model was made, is compared if there is no other.
+  const Comparison* Nearest() const {
+    const Comparison* nearest = nullptr;
+    double least = 0;
+    for (const Comparison& step : comparisons_) {
+      if (step.is_first && comparisons_.size() > 1) continue;
+      const double now = static_cast<double>(at_places_[step.place - 1].variable()) + 1;
+      const double then = static_cast<double>(step.at_place.variable()) + 1;
+      const double distance = std::abs(std::log(now / then));
+      const bool is_nearer = nearest == nullptr || step.place > nearest->place ||
+                             (step.place == nearest->place && distance <= least);
+      if (is_nearer) nearest = &step, least = distance;
+    }
+    return nearest;
+  }
+
+  // Bytes of an earlier or of this step at a moment, beside what its floor holds.
+  struct Parts {
+    uint64_t variable = 0, fixed = 0;
+    uint64_t requested = 0;  // of variable: blocks are larger, now more and now less
+  };
+  // What is held at `also`, too, is left out.
+  Parts PartsAt(Step moment, Step floor, Step also) const {
+    Parts parts;
+    for (RowId row : HeldAfter(trace_, moment)) {
+      if (!Counts(row) || rows_.HeldAfter(row, floor) || rows_.HeldAfter(row, also)) continue;
+      const Category category = categories_.Of(row).category;
+      const bool is_fixed = category == Category::kGradients ||
+                            category == Category::kOptimizerState ||
+                            category == Category::kParameters;
+      (is_fixed ? parts.fixed : parts.variable) += rows_.size[row];
+      if (!is_fixed) parts.requested += rows_.Requested(row).value_or(rows_.size[row]);
+    }
+    return parts;
+  }
+
+  void Compare(const Comparison& earlier) {
+    const bool is_request = earlier.place == places_.size();
+    const Course& here = at_places_[earlier.place - 1];
+    const Step then_floor = earlier.at_place.floor_step;
+    // The first step made what stays for good: workspaces, beside the model.
+    const Parts then =
+        PartsAt(earlier.step, then_floor, earlier.is_first ? failing_.floor_step : then_floor);
+    const Parts now = PartsAt(is_request ? failed_.step : places_[earlier.place - 1].step,
+                              here.floor_step, here.floor_step);
+    const uint64_t requested = now.requested + (is_request ? failed_.size : 0);
+    found_.basis = ExpectedPeak::Basis::kEarlierSteps;
+    found_.earlier_steps = cycles_.size();
+    if (then.requested > 0) {
+      found_.input_ratio = static_cast<double>(requested) / static_cast<double>(then.requested);
+    }
+    // What was new in that step and has stayed since is part of this step's floor.
+    const Parts peak =
+        PartsAt(earlier.whole.peak_step, FloorBeforePeak(earlier), failing_.floor_step);
+    found_.floor_bytes = failing_.floor + peak.fixed;
+    found_.bytes = std::max(
+        {found_.bytes, found_.floor_bytes + Scaled(peak.variable, found_.input_ratio),
+         failing_.peak});
+    found_.least_bytes = found_.floor_bytes;
+  }
+  // The floor of a whole step is often its end; what is not yet there at its peak is no matter.
+  static Step FloorBeforePeak(const Comparison& step) {
+    return step.at_place.floor_step <= step.whole.peak_step ? step.at_place.floor_step
+                                                            : step.whole.floor_step;
+  }
+
+  // The steps that follow have the optimizer's state beside what this one held. Of the state that is made now the
+  // peak of the forward and backward pass had nothing.
+  void Project(const FirstStepNeeds& needs) {
+    if (found_.basis == ExpectedPeak::Basis::kSoFar) {
+      found_.basis = ExpectedPeak::Basis::kFirstStep;
+    }
+    const uint64_t to_come = needs.optimizer_bytes - std::min(needs.optimizer_bytes, needs.made_bytes);
+    const uint64_t of_inputs = found_.bytes - std::min(found_.bytes, needs.parameter_bytes);
+    const uint64_t forward =
+        needs.parameter_bytes + Scaled(of_inputs, 1 / std::max(needs.forward_share, 0.01));
+    const uint64_t before_state = std::max(
+        found_.earlier_peak, needs.made_bytes > 0 ? peak_before_state_ : failing_.peak);
+    found_.floor_bytes = needs.parameter_bytes + needs.optimizer_bytes;
+    found_.least_bytes = found_.floor_bytes + needs.trained_bytes;
+    found_.bytes = std::max({Sum(std::max(found_.bytes, forward), to_come),
+                             Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
+  }
+
+  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then.
+  bool GrowsByJoining() const {
+    const uint64_t key = KeyOf(failed_.stack, failed_.forward_stack);
+    uint64_t size = failed_.size;
+    size_t growths = 0;
+    Step next = failed_.step, after_next = kNever;  // when the later ones were born
+    for (Step step = failed_.step; step > begin_ && growths < kGrowths; --step) {
+      const RowId row = BornIn(step);
+      if (row == kNoRow || KeyOf(row) != key) continue;
+      const bool is_replaced = rows_.HeldAfter(row, next) && !rows_.HeldAfter(row, after_next);
+      if (rows_.size[row] >= size || !(growths == 0 ? rows_.HeldAfter(row, next) : is_replaced)) {
+        return false;
+      }
+      size = rows_.size[row];
+      after_next = next;
+      next = step - 1;
+      ++growths;
+    }
+    return growths == kGrowths;
+  }
+
+  struct Place {
+    uint64_t key;
+    uint32_t occurrence;  // in its step, from 0
+    Step step;
+  };
+  struct Occurrence {
+    uint32_t occurrence;
+    size_t place;
+  };
+
+  const Trace& trace_;
+  const Rows& rows_;
+  const Categories& categories_;
+  const FailedAllocation& failed_;
+  const std::vector<Cycle>& cycles_;  // that ended before the failure
+  Step begin_;                        // of the failing step
+  uint64_t live_ = 0;
+  std::vector<Place> places_;
+  absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
+  Course failing_;
+  bool has_state_ = false;  // the failing step made state of the optimizer
+  uint64_t peak_before_state_ = 0;
+  std::vector<Course> at_places_;  // the failing step at each of places_
+  std::vector<Comparison> comparisons_;
+  size_t finished_ = 0;
+  ExpectedPeak found_;
+};
+
+}  // namespace
+
+std::string_view NameOf(ExpectedPeak::Basis basis) {
+  static constexpr std::array<std::string_view, 4> kNames = {"so_far", "first_step",
+                                                             "earlier_steps", "growth"};
+  return kNames[static_cast<size_t>(basis)];
+}
+
+uint64_t ExpectedPeak::WithInputs(double share) const {
+  return std::max(least_bytes, floor_bytes + Scaled(bytes - floor_bytes, share));
+}
+
+std::vector<Cycle> StepsBefore(const Examination& examination, const FailedAllocation& failed) {
+  const Cycles& cycles = examination.cycles();
+  std::vector<Cycle> steps;
+  for (const Cycle& cycle : cycles.cycles) {
+    if (cycle.end <= failed.step) steps.push_back(cycle);
+  }
+  if (!steps.empty() && !cycles.inferred && cycles.source != "backward") return steps;
+  std::vector<Cycle> optimizers;
+  Cycle next;
+  for (const Range& range : examination.trace().ranges) {
+    if (range.end > failed.step || KindOfRange(range, examination.definitions()) != "Optimizer.step") {
+      continue;
+    }
+    next.end = range.end;
+    next.end_t_ns = range.end_t_ns;
+    optimizers.push_back(next);
+    next = {range.end, range.end, range.end_t_ns, range.end_t_ns};
+  }
+  return optimizers.empty() ? steps : optimizers;
+}
+
+ExpectedPeak ExpectPeak(const Examination& examination, const Categories& categories,
+                        const FailedAllocation& failed, const std::vector<Cycle>& earlier,
+                        const FirstStepNeeds& needs) {
+  return Expectation(examination, categories, failed, earlier).Find(needs);
+}
+
+}  // namespace gmt::analysis

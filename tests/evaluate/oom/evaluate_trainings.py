@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""How often `oom` is right about training scripts (tests/programs/torch/trainings.py) on devices of several sizes, and whether
+what it says is enough is enough.
+
+The truth is measured: a run on a large device says what each step of the script needs. If a smaller one has less than the
+steps up to the failing one need, it is capacity, however many holes lie beside; if it has as much as the whole script needs, it
+is fragmentation. In between nobody can know at the failure what later steps will need: either is right. If the script finishes
+without what it leaks, it is a leak. Advice that says it is enough is followed, and the script must then finish. Rules were made
+with one half of the scripts and are judged with the other.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "evaluate"))
+from evaluation import Evaluation  # noqa: E402
+
+PROGRAM = ROOT / "tests" / "programs" / "torch" / "trainings.py"
+MIB = 1 << 20
+LARGE, CONTEXT = 24 << 30, 20 * MIB
+# The device's memory as a share of what the script needs.
+SHARES = (0.55, 0.65, 0.75, 0.85, 0.93, 0.98, 1.02, 1.06, 1.1, 1.18)
+HALVES = {
+    "made_with": (
+        "fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "checkpointed", "images_autocast",
+        "growing_cycles", "leaking_losses",
+    ),
+    "judged_with": (
+        "batch_15_times", "recurrent_lengths", "evaluation_between", "no_momentum", "sorted_lengths",
+        "autocast_accumulation", "leaking_hook", "image_sizes", "adversarial", "logits_gathered",
+    ),
+}
+LEAKING = ("leaking_losses", "leaking_hook")
+CAN_CHECKPOINT = ("fixed_batch", "varying_lengths", "last_batch_larger", "accumulation", "growing_cycles",
+                  "batch_15_times", "evaluation_between", "sorted_lengths", "autocast_accumulation")
+
+
+class Trainings:
+    def __init__(self, evaluation):
+        self.build, self.python = evaluation.build, evaluation.python()
+        self.tool = str(self.build / "bin" / "gpumemtrace")
+
+    def run(self, program, seed, memory, *options, recording=None, environment=None):
+        command = [str(self.build / "simcuda" / "with-simcuda"), self.python, "-B", str(PROGRAM), program,
+                   "--seed", str(seed), *options]
+        if recording:
+            command = [self.tool, "run", "--quiet", "--exit-wait", "100s", "-o", str(recording), "--", *command]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False,
+            env={**os.environ, "SIMCUDA_MEMORY": str(memory), "SIMCUDA_CONTEXT": str(CONTEXT), **(environment or {})})
+        if not done.stdout.startswith("{"):
+            sys.exit(f"{program}: ended with {done.returncode} without a report:\n{done.stderr[-3000:]}")
+        end = json.loads(done.stdout)
+        if not end["finished"] and "OutOfMemoryError" not in done.stderr:
+            sys.exit(f"{program}: failed, but not for memory:\n{done.stderr[-3000:]}")
+        return end
+
+    def oom(self, recording):
+        done = subprocess.run([self.tool, "oom", str(recording), "--json"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"oom ended with {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def follow(self, program, seed, memory, action):
+        """Whether the script finishes with the advice; None if the script has no such switch."""
+        what = action["do"]
+        if what.startswith("PYTORCH_CUDA_ALLOC_CONF="):
+            name, _, value = what.partition("=")
+            return self.run(program, seed, memory, environment={name: value})["finished"]
+        if what.startswith("half the batch"):
+            options = ("--batch-scale", "0.5")
+        elif what.startswith("checkpoint") and program in CAN_CHECKPOINT:
+            options = ("--checkpoint",)
+        elif what.startswith("optimizer.zero_grad") and program == "last_batch_larger":
+            options = ("--zero-grad",)
+        elif what.startswith("mend leak") and program in LEAKING:
+            options = ("--no-leak",)
+        else:
+            return None
+        return self.run(program, seed, memory, *options)["finished"]
+
+    def truths(self, program, seed, memory, share, peaks, failed_in):
+        """The verdicts that are right, the first of them by what the whole script needs."""
+        if program in LEAKING and self.run(program, seed, memory, "--no-leak")["finished"]:
+            return ("leak",)
+        if share >= 1:
+            return ("fragmentation",)
+        needed = max(peaks[: failed_in + 1])
+        return ("capacity",) if needed > max(peaks) * share else ("capacity", "fragmentation")
+
+    def case(self, program, seed, share, peaks, outside):
+        memory = int(max(peaks) * share) + outside
+        with tempfile.TemporaryDirectory(prefix="gmt-evaluate.") as folder:
+            recording = pathlib.Path(folder) / "run.gmt"
+            end = self.run(program, seed, memory, recording=recording)
+            if end["finished"]:
+                return None
+            if os.environ.get("GMT_KEEP"):
+                recording.rename(pathlib.Path(os.environ["GMT_KEEP"]) / f"{program}-{share}.gmt")
+                recording = pathlib.Path(os.environ["GMT_KEEP"]) / f"{program}-{share}.gmt"
+            answer = self.oom(recording)
+        truths = self.truths(program, seed, memory, share, peaks, end["step"])
+        advice = [(action["do"], self.follow(program, seed, memory, action))
+                  for action in answer["actions"] if action["enough"]]
+        return {"program": program, "seed": seed, "share": share, "needs": max(peaks[: end["step"] + 1]), "truths": truths,
+                "answer": answer, "step": end["step"], "advice": [item for item in advice if item[1] is not None]}
+
+
+def measure(trainings, seeds, programs, shares, workers):
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        whole = {(program, seed): pool.submit(trainings.run, program, seed, LARGE, "--no-leak")
+                 for program in programs for seed in seeds}
+        cases = []
+        for (program, seed), run in whole.items():
+            end = run.result()
+            outside = LARGE - end["available"]
+            cases += [pool.submit(trainings.case, program, seed, share, end["peaks"], outside) for share in shares]
+        return [case.result() for case in cases]
+
+
+def describe(case):
+    evidence = case["answer"]["evidence"]
+    expected = evidence["expected"] or {"bytes": 0, "from": "-", "input_ratio": 0}
+    return (f"{case['program']} at {case['share']}: {' or '.join(case['truths'])}, said {case['answer']['verdict']} "
+            f"({case['answer']['confidence']}); step {case['step']} {case['answer']['phase']}; needs {case['needs'] / MIB:.1f}, "
+            f"expected {expected['bytes'] / MIB:.1f} from {expected['from']} x {expected['input_ratio']:.2f}, "
+            f"available {evidence['available_bytes'] / MIB:.1f} MiB; {case['advice']}")
+
+
+def main():
+    evaluation = Evaluation("oom_trainings", "Out of memory in training scripts", seeds=1, quick_seeds=1)
+    programs = HALVES["made_with" if evaluation.options.tune else "judged_with"]
+    shares = SHARES[1::2] if evaluation.options.quick else SHARES
+    cases = measure(Trainings(evaluation), evaluation.seeds, programs, shares, os.cpu_count() or 1)
+    failed = [case for case in cases if case]
+    verdicts, advice = {}, {}
+    for case in failed:
+        right = case["answer"]["verdict"] in case["truths"]
+        verdicts.setdefault(" or ".join(case["truths"]), []).append(right)
+        for what, finished in case["advice"]:
+            kind = "mend the leak" if what.startswith("mend leak") else what
+            advice.setdefault(kind, []).append(finished)
+        if not right or not all(finished for _, finished in case["advice"]):
+            evaluation.missed(case["seed"], describe(case))
+        elif evaluation.repeating:
+            print(describe(case), file=sys.stderr)
+    every = [right for of in verdicts.values() for right in of]
+    followed = [finished for of in advice.values() for finished in of]
+    evaluation.text(
+        f"{len(programs)} training scripts on devices that have from {shares[0]:g} to {shares[-1]:g} of what the script needs, which a "
+        f"run on a large device measures: {len(failed)} of {len(cases)} runs fail. Less than the steps up to the failing one need is "
+        "capacity; as much as the whole script needs, and it fails, is fragmentation; in between, what later steps need cannot be "
+        "known, and either is right. If the script finishes without what it leaks, it is a leak. Advice that says it is enough is "
+        "followed, and the script must finish. The rules were made with eight other scripts (`--tune`)."
+    )
+    for truth, of in sorted(verdicts.items()):
+        evaluation.shown(f"{truth}", f"{sum(of)} of {len(of)}")
+    evaluation.at_least("verdict", sum(every), len(every), 0.95)
+    for what, of in sorted(advice.items()):
+        evaluation.shown(f"enough: {what}", f"{sum(of)} of {len(of)} finished")
+    evaluation.at_least("advice that says it is enough is enough", sum(followed), len(followed), 0.95)
+    return evaluation.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

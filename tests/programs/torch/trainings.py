@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Trains until it is done or memory runs out. PROGRAM names one of eighteen training scripts, each of a habit that real
+ones have: inputs that vary, accumulation, checkpointing, autocast, evaluation between the epochs, a leak.
+
+Prints one line of JSON at its end, whatever the end is: whether it finished, in which step it failed, what the driver
+had free before the first tensor, and PyTorch's own peak of allocated memory in each step (that at 0 is what comes before
+the first, the last what comes after). With enough memory these are what the script needs.
+"""
+
+import argparse
+import json
+import random
+
+import torch
+from models import Block, resnet
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+VOCABULARY = 2048
+
+
+class Language(nn.Module):
+    """A decoder whose layers can be recomputed."""
+
+    def __init__(self, options, width=256, layers=4, longest=512):
+        super().__init__()
+        self.checkpointing = options.checkpoint
+        self.tokens = nn.Embedding(VOCABULARY, width)
+        self.places = nn.Embedding(longest, width)
+        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(layers))
+        self.head = nn.Linear(width, VOCABULARY, bias=False)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpointing else block(x)
+        return self.head(x)
+
+    def loss(self, tokens):
+        return functional.cross_entropy(self(tokens).flatten(0, 1), tokens.flatten())
+
+
+class Encoder(nn.Module):
+    """PyTorch's own encoder and a classifier."""
+
+    def __init__(self, options, width=192, layers=3):
+        super().__init__()
+        self.checkpointing = options.checkpoint
+        self.tokens = nn.Embedding(VOCABULARY, width)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, 4, 4 * width, batch_first=True) for _ in range(layers)
+        )
+        self.head = nn.Linear(width, 50)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False) if self.checkpointing else layer(x)
+        return self.head(x.mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(VOCABULARY, 128)
+        self.cells = nn.LSTM(128, 256, 2, batch_first=True)
+        self.head = nn.Linear(256, VOCABULARY)
+
+    def forward(self, tokens):
+        return self.head(self.cells(self.tokens(tokens))[0])
+
+
+class Run:
+    """What the programs share: the options, chance, and the number of the step."""
+
+    def __init__(self, options):
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.step = 0
+        self.peaks = []  # of allocated memory, by step; the first is what comes before
+
+    def batch(self, size):
+        return max(1, int(size * self.options.batch_scale))
+
+    def tokens(self, batch, length):
+        return torch.randint(VOCABULARY, (self.batch(batch), length)).cuda()
+
+    def images(self, batch, side):
+        return torch.randn(self.batch(batch), 3, side, side).cuda()
+
+    def steps(self, count):
+        for step in range(1, count + 1):
+            self.end_step()
+            self.step = step
+            yield step
+        self.end_step()
+        self.step += 1
+
+    def end_step(self):
+        self.peaks.append(torch.cuda.max_memory_allocated())
+        torch.cuda.reset_peak_memory_stats()
+
+    def update(self, optimizer, loss):
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+
+# ---- Made with ----------------------------------------------------------------------------------
+
+
+def fixed_batch(run):
+    model = Language(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(12):
+        run.update(optimizer, model.loss(run.tokens(16, 128)))
+
+
+def varying_lengths(run):
+    model = Language(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(25):
+        run.update(optimizer, model.loss(run.tokens(12, run.random.randint(40, 300))))
+
+
+def last_batch_larger(run):
+    """Nobody sets gradients to zero either."""
+    model = Language(run.options, layers=2).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in run.steps(4):
+        if run.options.zero_grad:
+            optimizer.zero_grad()
+        model.loss(run.tokens(10 if step == 4 else 2, 256)).backward()
+        optimizer.step()
+
+
+def accumulation(run):
+    model = Language(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(8):
+        for _ in range(4):
+            (model.loss(run.tokens(8, 160)) / 4).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def checkpointed(run):
+    run.options.checkpoint = True
+    model = Language(run.options, width=384, layers=6).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(8):
+        run.update(optimizer, model.loss(run.tokens(16, 200)))
+
+
+def images_autocast(run):
+    model = resnet().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in run.steps(10):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(run.images(48, 64)).square().mean()
+        run.update(optimizer, loss)
+
+
+def growing_cycles(run):
+    """The batch grows in cycles of five steps."""
+    model = Language(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in run.steps(20):
+        run.update(optimizer, model.loss(run.tokens(4 + 2 * ((step - 1) % 5) + step // 5, 192)))
+
+
+def leaking_losses(run):
+    """Each step's loss is kept with its graph's outputs, for a mean at the end of the epoch."""
+    model = Language(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    kept = []
+    for _ in run.steps(150):
+        tokens = run.tokens(4, 96)
+        logits = model(tokens)
+        loss = functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+        if run.options.leak:
+            kept.append(logits.detach()[:, ::8].clone())
+        del logits
+        run.update(optimizer, loss)
+
+
+# ---- Judged with --------------------------------------------------------------------------------
+
+
+def batch_15_times(run):
+    model = Language(run.options, layers=3).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in run.steps(28):
+        run.update(optimizer, model.loss(run.tokens(45 if step >= 26 else 3, 128)))
+
+
+def recurrent_lengths(run):
+    model = Recurrent().cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in run.steps(25):
+        loss = model(run.tokens(24, run.random.randint(30, 220))).float().square().mean()
+        run.update(optimizer, loss)
+
+
+def evaluation_between(run):
+    model = Encoder(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in run.steps(20):
+        run.update(optimizer, model(run.tokens(32, 128)).square().mean())
+        if step % 5 == 0:
+            model.eval()
+            with torch.no_grad():
+                for _ in range(3):
+                    model(run.tokens(96, 200)).argmax(1)
+            model.train()
+
+
+def no_momentum(run):
+    model = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(1024, 1024), nn.GELU()))).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in run.steps(10):
+        run.update(optimizer, model(torch.randn(run.batch(2048), 1024).cuda()).square().mean())
+
+
+def sorted_lengths(run):
+    """Buckets: the shortest sentences come first."""
+    model = Encoder(run.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in run.steps(20):
+        run.update(optimizer, model(run.tokens(24, 32 + 16 * step)).square().mean())
+
+
+def autocast_accumulation(run):
+    model = Language(run.options, width=320).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(8):
+        optimizer.zero_grad(set_to_none=True)
+        for _ in range(run.random.randint(2, 4)):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model.loss(run.tokens(run.random.randint(4, 12), 200))
+            loss.backward()
+        optimizer.step()
+
+
+def leaking_hook(run):
+    """A forward hook, made to look at activations, keeps what it saw each third step."""
+    model = Encoder(run.options).cuda()
+    kept = []
+
+    def look(module, arguments, output):
+        if run.options.leak and run.step % 3 == 0:
+            kept.append(output[:, :16].detach().clone())
+
+    model.layers[1].register_forward_hook(look)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(240):
+        run.update(optimizer, model(run.tokens(8, 64)).square().mean())
+
+
+def image_sizes(run):
+    model = resnet((24, 48, 96)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(25):
+        run.update(optimizer, model(run.images(16, run.random.choice((64, 80, 96, 112, 128)))).square().mean())
+
+
+def adversarial(run):
+    maker = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 4096)).cuda()
+    judge = nn.Sequential(nn.Linear(4096, 1024), nn.ReLU(), nn.Linear(1024, 1)).cuda()
+    of_maker, of_judge = (torch.optim.Adam(model.parameters()) for model in (maker, judge))
+    for _ in run.steps(12):
+        noise, real = torch.randn(run.batch(1024), 256).cuda(), torch.randn(run.batch(1024), 4096).cuda()
+        made = maker(noise)
+        run.update(of_judge, judge(real).mean() - judge(made.detach()).mean())
+        run.update(of_maker, -judge(made).mean())
+
+
+def logits_gathered(run):
+    """The evaluation joins the logits of all batches on the GPU."""
+    model = Language(run.options, layers=2).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in run.steps(6):
+        run.update(optimizer, model.loss(run.tokens(8, 128)))
+    with torch.no_grad():
+        gathered = model(run.tokens(4, 128))
+        for _ in range(40):
+            gathered = torch.cat((gathered, model(run.tokens(4, 128))))
+
+
+PROGRAMS = {
+    "made_with": (fixed_batch, varying_lengths, last_batch_larger, accumulation, checkpointed, images_autocast,
+                  growing_cycles, leaking_losses),
+    "judged_with": (batch_15_times, recurrent_lengths, evaluation_between, no_momentum, sorted_lengths,
+                    autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered),
+}
+
+
+def main():
+    programs = {program.__name__: program for half in PROGRAMS.values() for program in half}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", choices=programs)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch-scale", type=float, default=1.0, help="of every batch")
+    parser.add_argument("--checkpoint", action="store_true", help="recompute the layers in the backward pass")
+    parser.add_argument("--zero-grad", action="store_true", help="in the program that never does")
+    parser.add_argument("--no-leak", dest="leak", action="store_false", help="in the programs that leak")
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
+    run = Run(options)
+    end = {"available": torch.cuda.mem_get_info()[0], "finished": False}
+    try:
+        programs[options.program](run)
+        end["finished"] = True
+    finally:
+        end["step"] = run.step
+        run.end_step()
+        end["peaks"] = run.peaks
+        print(json.dumps(end), flush=True)
+
+
+if __name__ == "__main__":
+    main()
