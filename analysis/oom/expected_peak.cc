@@ -43,8 +43,9 @@ struct Course {
 // An earlier step at the request that is nearest to the failing one.
 struct Comparison {
   bool is_first = false;
+  Step begin = 0, end = 0;
   size_t place = 0;  // from 1: index in Expectation::places_
-  Step step = 0;
+  Step step = 0;     // of that request
   Course at_place, whole;
 };
 
@@ -116,6 +117,7 @@ class Expectation {
     now.whole.Begin(live_, 0);
     for (Step step = 1; step <= failed_.step; ++step) {
       while (next < cycles_.size() && cycles_[next].end < step) {
+        now.end = cycles_[next].end;
         Finish(now);
         now = {};
         failing_.Begin(live_, step - 1);
@@ -123,6 +125,7 @@ class Expectation {
       }
       if (next < cycles_.size() && step == cycles_[next].begin + 1) {
         now = {};
+        now.begin = step - 1;
         seen.clear();
         now.whole.Begin(live_, step - 1);
       }
@@ -141,7 +144,10 @@ class Expectation {
         }
       }
     }
-    if (next < cycles_.size()) Finish(now);
+    if (next < cycles_.size()) {
+      now.end = cycles_[next].end;
+      Finish(now);
+    }
     for (; next < cycles_.size(); ++next) failing_.Begin(live_, failed_.step);
     at_places_.push_back(failing_);
     at_places_.back().live += failed_.size;
@@ -196,14 +202,17 @@ class Expectation {
     Parts parts;
     for (RowId row : HeldAfter(trace_, moment)) {
       if (!Counts(row) || rows_.HeldAfter(row, floor) || rows_.HeldAfter(row, also)) continue;
-      const Category category = categories_.Of(row).category;
-      const bool is_fixed = category == Category::kGradients ||
-                            category == Category::kOptimizerState ||
-                            category == Category::kParameters;
-      (is_fixed ? parts.fixed : parts.variable) += rows_.size[row];
-      if (!is_fixed) parts.requested += rows_.Requested(row).value_or(rows_.size[row]);
+      Add(row, parts);
     }
     return parts;
+  }
+  void Add(RowId row, Parts& parts) const {
+    const Category category = categories_.Of(row).category;
+    const bool is_fixed = category == Category::kGradients ||
+                          category == Category::kOptimizerState ||
+                          category == Category::kParameters;
+    (is_fixed ? parts.fixed : parts.variable) += rows_.size[row];
+    if (!is_fixed) parts.requested += rows_.Requested(row).value_or(rows_.size[row]);
   }
 
   void Compare(const Comparison& earlier) {
@@ -221,19 +230,51 @@ class Expectation {
     if (then.requested > 0) {
       found_.input_ratio = static_cast<double>(requested) / static_cast<double>(then.requested);
     }
-    // What was new in that step and has stayed since is part of this step's floor.
-    const Parts peak =
-        PartsAt(earlier.whole.peak_step, FloorBeforePeak(earlier), failing_.floor_step);
-    found_.floor_bytes = failing_.floor + peak.fixed;
+    gradients_go_ = failed_.forward_stack == 0 && !GradientsStayed(earlier);
+    uint64_t floor = 0;
+    for (RowId row : HeldAfter(trace_, failing_.floor_step)) {
+      if (Counts(row) && Stays(row)) floor += rows_.size[row];
+    }
+    const Parts peak = PeakOf(earlier);
+    found_.floor_bytes = found_.least_bytes = floor + peak.fixed;
     found_.bytes = std::max(
         {found_.bytes, found_.floor_bytes + Scaled(peak.variable, found_.input_ratio),
          failing_.peak});
-    found_.least_bytes = found_.floor_bytes;
   }
-  // The floor of a whole step is often its end; what is not yet there at its peak is no matter.
-  static Step FloorBeforePeak(const Comparison& step) {
-    return step.at_place.floor_step <= step.whole.peak_step ? step.at_place.floor_step
-                                                            : step.whole.floor_step;
+
+  // Gradients of the step before that are there as this one begins are set to zero on the way, unless
+  // the earlier step kept them up to its peak.
+  bool GradientsStayed(const Comparison& step) const {
+    for (RowId row : HeldAfter(trace_, step.whole.peak_step)) {
+      const bool is_old = rows_.birth[row] <= step.begin;
+      if (is_old && Counts(row) && categories_.Of(row).category == Category::kGradients) return true;
+    }
+    return false;
+  }
+  // Held through the whole of the failing step.
+  bool Stays(RowId row) const {
+    return rows_.HeldAfter(row, failing_.floor_step) && rows_.HeldAfter(row, failed_.step) &&
+           !(gradients_go_ && categories_.Of(row).category == Category::kGradients);
+  }
+  // Where an earlier step had most beside what stays now.
+  Parts PeakOf(const Comparison& step) const {
+    uint64_t live = 0;
+    for (RowId row : HeldAfter(trace_, step.begin)) {
+      if (Counts(row) && !Stays(row)) live += rows_.size[row];
+    }
+    uint64_t most = live;
+    Step peak = step.begin;
+    for (Step now = step.begin + 1; now <= step.end; ++now) {
+      const StepRecord record = trace_.steps[now - 1];
+      if (record.row == kNoRow || !Counts(record.row) || Stays(record.row)) continue;
+      live += record.is_death ? 0 - rows_.size[record.row] : rows_.size[record.row];
+      if (live > most) most = live, peak = now;
+    }
+    Parts parts;
+    for (RowId row : HeldAfter(trace_, peak)) {
+      if (Counts(row) && !Stays(row)) Add(row, parts);
+    }
+    return parts;
   }
 
   // The steps that follow have the optimizer's state beside what this one held. Of the state that is made now the
@@ -295,6 +336,7 @@ class Expectation {
   std::vector<Place> places_;
   absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
   Course failing_;
+  bool gradients_go_ = false;  // those that the failing step began with
   bool has_state_ = false;  // the failing step made state of the optimizer
   uint64_t peak_before_state_ = 0;
   std::vector<Course> at_places_;  // the failing step at each of places_
@@ -321,7 +363,10 @@ std::vector<Cycle> StepsBefore(const Examination& examination, const FailedAlloc
   for (const Cycle& cycle : cycles.cycles) {
     if (cycle.end <= failed.step) steps.push_back(cycle);
   }
-  if (!steps.empty() && !cycles.inferred && cycles.source != "backward") return steps;
+  // These divide a step, or end in the middle of one.
+  const bool is_part = cycles.inferred || cycles.source == "backward" ||
+                       cycles.source == "Optimizer.zero_grad";
+  if (!steps.empty() && !is_part) return steps;
   std::vector<Cycle> optimizers;
   Cycle next;
   for (const Range& range : examination.trace().ranges) {
