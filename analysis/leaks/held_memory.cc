@@ -101,7 +101,7 @@ void HeldMemory::OnAlloc(const Event& event) {
 }
 
 PieceId HeldMemory::Add(const Event& event, const Place& place, uint32_t heap) {
-  Piece piece;
+  HeldPiece piece;
   piece.value = place.value;
   piece.space = place.space;
   piece.size = event.size;
@@ -131,7 +131,7 @@ PieceId HeldMemory::Add(const Event& event, const Place& place, uint32_t heap) {
 
 // Its place is given up by who calls.
 void HeldMemory::Die(PieceId id) {
-  const Piece piece = pieces_[id];
+  const HeldPiece piece = pieces_[id];
   if (piece.space == kDeviceSpace) {
     const auto range = ranges_.find({piece.device, piece.value});
     if (range != ranges_.end() && range->second == id) ranges_.erase(range);
@@ -201,7 +201,7 @@ void HeldMemory::Await(const Place& place, PieceId id) {
 }
 
 void HeldMemory::EndAwaiting(PieceId id) {
-  const Piece& piece = pieces_[id];
+  const HeldPiece& piece = pieces_[id];
   awaiting_.erase(Place{piece.value, piece.space});
   const auto block = awaiting_blocks_.find({piece.device, piece.value});
   if (block != awaiting_blocks_.end() && block->second == id) awaiting_blocks_.erase(block);
@@ -238,7 +238,7 @@ void HeldMemory::OnReuse(const Event& event) {
   auto at = awaiting_blocks_.upper_bound({device, event.address});
   if (at != awaiting_blocks_.begin()) {
     const auto before = std::prev(at);
-    const Piece& piece = pieces_[before->second];
+    const HeldPiece& piece = pieces_[before->second];
     if (piece.device == device && event.address - piece.value < piece.size) at = before;
   }
   std::vector<PieceId> reused;
@@ -268,7 +268,7 @@ void HeldMemory::OnFreeDone(const Event& event) {
   for (const Place& place : places) {
     const auto refusable = refusable_.find(place);
     if (refusable == refusable_.end()) continue;
-    const Piece freed = refusable->second;
+    const HeldPiece freed = refusable->second;
     refusable_.erase(refusable);
     if (!Failed(event) || held_.contains(place)) return;
     // Physical memory that is still mapped had not died yet.
@@ -326,7 +326,7 @@ void HeldMemory::EndMapping(uint64_t address) {
   const PieceId physical = at->second.physical;
   mappings_.erase(at);
   if (physical == kNoPiece || !used_[physical]) return;
-  Piece& piece = pieces_[physical];
+  HeldPiece& piece = pieces_[physical];
   if (piece.mappings > 0 && --piece.mappings == 0 && piece.released) Die(physical);
 }
 
@@ -341,7 +341,7 @@ PieceId HeldMemory::AllocationAround(int32_t device, uint64_t address) const {
   const auto after = ranges_.upper_bound({device, address});
   if (after == ranges_.begin()) return kNoPiece;
   const PieceId id = std::prev(after)->second;
-  const Piece& piece = pieces_[id];
+  const HeldPiece& piece = pieces_[id];
   return piece.device == device && address - piece.value < piece.size ? id : kNoPiece;
 }
 
@@ -351,7 +351,7 @@ void HeldMemory::MarkSegment(PieceId id) {
   listener_->OnSegment(id, pieces_[id]);
 }
 
-void HeldMemory::MarkSegments(const Piece& block) {
+void HeldMemory::MarkSegments(const HeldPiece& block) {
   const uint64_t start = block.value, end = start + block.size;
   if (const PieceId id = AllocationAround(block.device, start); id != kNoPiece)
     return MarkSegment(id);
@@ -377,7 +377,7 @@ bool HeldMemory::MarkMappings(uint64_t start, uint64_t end) {
 void HeldMemory::OnContextReset(const Event& event) {
   const bool by_context = event.has(format::kHasContext), by_device = event.has(format::kHasDevice);
   if (!by_context && !by_device) return;
-  const auto in_scope = [&](const Piece& piece) {
+  const auto in_scope = [&](const HeldPiece& piece) {
     if (by_context && piece.context != UINT32_MAX) return piece.context == event.context;
     return by_device && piece.device == static_cast<int32_t>(event.device);
   };

@@ -37,7 +37,7 @@ namespace gmt::analysis {
 using PieceId = uint32_t;
 inline constexpr PieceId kNoPiece = UINT32_MAX;
 
-struct Piece {
+struct HeldPiece {
   uint64_t value = 0, size = 0;  // address or handle; bytes
   uint64_t stream = 0;
   uint32_t space = 0, context = 0;
@@ -57,11 +57,11 @@ class HeldMemory {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnBorn(PieceId id, const Piece& piece) = 0;
-    virtual void OnFreed(PieceId id, const Piece& piece) = 0;  // the id may be given again
-    virtual void OnSegment(PieceId id, const Piece& piece) = 0;
+    virtual void OnBorn(PieceId id, const HeldPiece& piece) = 0;
+    virtual void OnFreed(PieceId id, const HeldPiece& piece) = 0;  // the id may be given again
+    virtual void OnSegment(PieceId id, const HeldPiece& piece) = 0;
     // Freed, and awaiting streams: OnFreed follows, or never does.
-    virtual void OnAwaits(PieceId id, const Piece& piece) = 0;
+    virtual void OnAwaits(PieceId id, const HeldPiece& piece) = 0;
     virtual void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size) = 0;
   };
 
@@ -73,7 +73,7 @@ class HeldMemory {
   void OnEvent(const format::Event& event);
 
   const std::vector<std::string>& heaps() const { return heaps_; }
-  const Piece& piece(PieceId id) const { return pieces_[id]; }
+  const HeldPiece& piece(PieceId id) const { return pieces_[id]; }
   size_t most_pieces() const { return pieces_.size(); }
   // Calls visit(id, piece) for all that is held or awaits.
   template <typename Visit>
@@ -138,7 +138,7 @@ class HeldMemory {
   void EndAwaiting(PieceId id);
   void EndMapping(uint64_t address);
   void MarkSegment(PieceId id);
-  void MarkSegments(const Piece& block);
+  void MarkSegments(const HeldPiece& block);
   bool MarkMappings(uint64_t start, uint64_t end);
   std::pair<const uint64_t, Reservation>* ReservationOf(uint64_t address);
   PieceId AllocationAround(int32_t device, uint64_t address) const;
@@ -150,13 +150,13 @@ class HeldMemory {
   uint32_t last_heap_string_ = UINT32_MAX, last_heap_ = 0;
   uint32_t before_attach_ = 0;  // string, once it is known
 
-  std::vector<Piece> pieces_;
+  std::vector<HeldPiece> pieces_;
   std::vector<bool> used_;
   std::vector<PieceId> unused_;
   absl::flat_hash_map<Place, PieceId> held_;
   absl::flat_hash_map<Place, PieceId> awaiting_;
   absl::btree_map<std::pair<int32_t, uint64_t>, PieceId> awaiting_blocks_;
-  absl::flat_hash_map<Place, Piece> refusable_;  // frees whose end was not seen
+  absl::flat_hash_map<Place, HeldPiece> refusable_;  // frees whose end was not seen
   absl::btree_map<std::pair<int32_t, uint64_t>, PieceId> ranges_;
   absl::btree_map<uint64_t, Mapping> mappings_;
   absl::btree_map<uint64_t, Reservation> reservations_;

@@ -16,7 +16,7 @@ constexpr uint64_t kLeastSilence = 1 << 16;  // steps
 constexpr double kSilence = 20;              // cycles
 constexpr double kMoreTime = 1.25;
 
-bool IsOnDevice(const Piece& piece) {
+bool IsOnDevice(const HeldPiece& piece) {
   return piece.heap == kDriverHeap && piece.device != kHostDevice && piece.memory != MANAGED;
 }
 
@@ -64,7 +64,7 @@ void LeakWatcher::OnSample(const format::Event& event, const gmt::Sample& sample
 
 // ---- What memory says
 
-JournalEntry LeakWatcher::EntryOf(Happened what, PieceId id, const Piece& piece) const {
+JournalEntry LeakWatcher::EntryOf(Happened what, PieceId id, const HeldPiece& piece) const {
   JournalEntry entry;
   entry.what = what;
   entry.device = piece.device;
@@ -76,7 +76,7 @@ JournalEntry LeakWatcher::EntryOf(Happened what, PieceId id, const Piece& piece)
   return entry;
 }
 
-void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
+void LeakWatcher::OnBorn(PieceId id, const HeldPiece& piece) {
   if (id >= sites_.size()) {
     sites_.resize(id + size_t{1});
     births_.resize(id + size_t{1});
@@ -115,7 +115,7 @@ void LeakWatcher::OnBorn(PieceId id, const Piece& piece) {
   Happen(entry);
 }
 
-void LeakWatcher::OnSegment(PieceId id, const Piece& piece) {
+void LeakWatcher::OnSegment(PieceId id, const HeldPiece& piece) {
   if (piece.from_before) {
     HeldBefore& before = BeforeOf(piece.device, piece.heap);
     before.bytes -= std::min(before.bytes, piece.size);
@@ -124,7 +124,7 @@ void LeakWatcher::OnSegment(PieceId id, const Piece& piece) {
   Happen(EntryOf(piece.from_before ? Happened::kSegmentBefore : Happened::kSegment, id, piece));
 }
 
-void LeakWatcher::OnFreed(PieceId id, const Piece& piece) {
+void LeakWatcher::OnFreed(PieceId id, const HeldPiece& piece) {
   JournalEntry entry = EntryOf(Happened::kFree, id, piece);
   entry.is_step = !piece.awaits;
   if (piece.is_segment) {
@@ -140,7 +140,7 @@ void LeakWatcher::OnFreed(PieceId id, const Piece& piece) {
   Happen(entry);
 }
 
-void LeakWatcher::OnAwaits(PieceId id, const Piece& piece) {
+void LeakWatcher::OnAwaits(PieceId id, const HeldPiece& piece) {
   JournalEntry entry = EntryOf(Happened::kAwaits, id, piece);
   entry.is_step = true;
   Happen(entry);
@@ -409,7 +409,7 @@ void LeakWatcher::BeginAnew() {
 
 // What is held is of the first cycle.
 void LeakWatcher::CountHeld() {
-  memory_.ForEach([&](PieceId id, const Piece& piece) {
+  memory_.ForEach([&](PieceId id, const HeldPiece& piece) {
     JournalEntry entry =
         EntryOf(piece.from_before ? Happened::kHeldBefore : Happened::kBirth, id, piece);
     CountMemory(entry);

@@ -60,13 +60,13 @@ class LeakWatcher : private HeldMemory::Listener {
     std::deque<uint64_t> peaks;   // of the last cycles
     uint64_t recorded = 0;        // driver memory
   };
-  void OnBorn(PieceId id, const Piece& piece) override;
-  void OnFreed(PieceId id, const Piece& piece) override;
-  void OnSegment(PieceId id, const Piece& piece) override;
-  void OnAwaits(PieceId id, const Piece& piece) override;
+  void OnBorn(PieceId id, const HeldPiece& piece) override;
+  void OnFreed(PieceId id, const HeldPiece& piece) override;
+  void OnSegment(PieceId id, const HeldPiece& piece) override;
+  void OnAwaits(PieceId id, const HeldPiece& piece) override;
   void OnFreeOfUnknown(int32_t device, uint32_t heap, uint64_t size) override;
 
-  JournalEntry EntryOf(Happened what, PieceId id, const Piece& piece) const;
+  JournalEntry EntryOf(Happened what, PieceId id, const HeldPiece& piece) const;
   void Happen(const JournalEntry& entry);
   void Count(const JournalEntry& entry);
   void CountMemory(const JournalEntry& entry);

@@ -144,11 +144,13 @@ class Advisor {
     Checkpoint();
     const uint64_t gradients = LiveOf(Category::kGradients);
     const bool in_forward = report_.phase == Phase::kForward;
+    const bool at_peak = in_forward && !evidence_.expected.gradients_go;
     if (gradients > 0 || in_forward) {
       Offer("optimizer.zero_grad(set_to_none=True) before the forward pass",
-            in_forward ? gradients : 0, false,
-            in_forward ? "gradients that live through the forward pass"
-                       : "the failure is not in a forward pass: gradients are needed");
+            at_peak ? gradients : 0, false,
+            at_peak      ? "gradients that live through the forward pass"
+            : in_forward ? "no gradients are live at the peak of the step"
+                         : "the failure is not in a forward pass: gradients are needed");
     }
     const uint64_t state = LiveOf(Category::kOptimizerState);
     const uint64_t coming = report_.still_to_come ? report_.still_to_come->optimizer_bytes : 0;

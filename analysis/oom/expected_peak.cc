@@ -230,7 +230,7 @@ class Expectation {
     if (then.requested > 0) {
       found_.input_ratio = static_cast<double>(requested) / static_cast<double>(then.requested);
     }
-    gradients_go_ = failed_.forward_stack == 0 && !GradientsStayed(earlier);
+    found_.gradients_go = failed_.forward_stack == 0 && !GradientsStayed(earlier);
     uint64_t floor = 0;
     for (RowId row : HeldAfter(trace_, failing_.floor_step)) {
       if (Counts(row) && Stays(row)) floor += rows_.size[row];
@@ -254,7 +254,7 @@ class Expectation {
   // Held through the whole of the failing step.
   bool Stays(RowId row) const {
     return rows_.HeldAfter(row, failing_.floor_step) && rows_.HeldAfter(row, failed_.step) &&
-           !(gradients_go_ && categories_.Of(row).category == Category::kGradients);
+           !(found_.gradients_go && categories_.Of(row).category == Category::kGradients);
   }
   // Where an earlier step had most beside what stays now.
   Parts PeakOf(const Comparison& step) const {
@@ -336,7 +336,6 @@ class Expectation {
   std::vector<Place> places_;
   absl::flat_hash_map<uint64_t, std::vector<Occurrence>> index_;
   Course failing_;
-  bool gradients_go_ = false;  // those that the failing step began with
   bool has_state_ = false;  // the failing step made state of the optimizer
   uint64_t peak_before_state_ = 0;
   std::vector<Course> at_places_;  // the failing step at each of places_

@@ -43,6 +43,7 @@ struct ExpectedPeak {
   // kEarlierSteps: how many, the most that one of them held, and the compared step's ratio.
   uint64_t earlier_steps = 0, earlier_peak = 0;
   double input_ratio = 1;
+  bool gradients_go = false;  // those of the step before are set to zero before the peak
 
   // The peak with inputs of that share of their size.
   uint64_t WithInputs(double share) const;
