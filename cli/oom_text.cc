@@ -300,8 +300,11 @@ std::string PinLines(const OomReport& report, const Examination& examination, si
                                  Bytes(main.block_bytes), main.blocks == 1 ? "keeps" : "keep",
                                  Bytes(main.pinned_bytes));
   for (size_t i = 0; i < groups.size() && i < kHoldersShown; ++i) {
-    const OomHolder pin{groups[i].stack, groups[i].forward_stack, groups[i].pinned_bytes,
-                        groups[i].blocks};
+    OomHolder pin;
+    pin.stack = groups[i].stack;
+    pin.forward_stack = groups[i].forward_stack;
+    pin.bytes = groups[i].pinned_bytes;
+    pin.count = groups[i].blocks;
     text += HolderLine(pin, examination, width);
   }
   return text;

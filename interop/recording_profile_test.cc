@@ -111,7 +111,7 @@ TEST_F(RecordingProfileTest, HistoryThatBeginsLateIsSaid) {
   for (const bool is_late : {false, true}) {
     if (is_late) trace.before = std::make_shared<Aggregates>();
     const analysis::Examination examination(trace, script_.definitions());
-    const auto made = MakeProfile(examination, {analysis::ParseAt("end").value(), {}});
+    const auto made = MakeProfile(examination, {analysis::ParseAt("end").value(), {}, {}});
     ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_EQ(made->lacks_allocations_before, is_late);
   }

@@ -429,18 +429,18 @@ TEST_F(CategoriesTest, SizesThatWereAskedForAreComparedNotThoseOfBlocks) {
     event.requested = bytes;
   };
   // The allocator did not split what it found for the gradient.
-  constexpr uint64_t kAsked = 40'960'000, kBlock = 41'943'040;
+  constexpr uint64_t kAsked = 40'960'000, kRounded = 41'943'040;
   for (int i = 0; i < 3; ++i) {
     s_.Block(kActivation, kOtherBytes, s_.InForward());
     s_.Backward([&] {
       if (i > 0) s_.Free(kGradient);
-      ask(s_.Block(kGradient, kBlock, s_.InBackward("MmBackward0")), kAsked);
+      ask(s_.Block(kGradient, kRounded, s_.InBackward("MmBackward0")), kAsked);
       s_.Free(kActivation);
     });
     s_.Optimizer([&] { s_.Block(kTemporary, 512, s_.State()), s_.Free(kTemporary); });
   }
   ask(FreeFromBefore(0x1000, 0, kAsked), kAsked);
-  ask(FreeFromBefore(0x4000'0000, 0, kBlock), kBlock);  // of nothing's size
+  ask(FreeFromBefore(0x4000'0000, 0, kRounded), kBlock);  // of nothing's size
   EXPECT_EQ(Of(0x1000), Category::kParameters);
   EXPECT_NE(Of(0x4000'0000), Category::kParameters);
 }

@@ -11,12 +11,14 @@ namespace gmt::analysis {
 namespace {
 
 // What is said to be enough must be so if the peak is that much higher than expected: steps repeat, or their inputs vary,
-// or nothing but a part of a training step was seen.
-constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20, kDoubtWithoutStepsPercent = 25;
+// or this step is larger than all before, so that others may be larger still, or no step was seen to its end.
+constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20,
+                   kDoubtOfLargestStepPercent = 40, kDoubtWithoutStepsPercent = 40;
 constexpr double kSameInputs = 0.05;  // by which the ratio of inputs may differ from 1
 
-// Expandable segments end the pieces between segments; blocks that live long still lie between others.
-constexpr uint64_t kLostToExpandablePercent = 10;
+// Expandable segments end the pieces between segments; blocks that live long still lie between others, and more so where
+// blocks come and go in each step.
+constexpr uint64_t kLostToExpandablePercent = 10, kLostInTrainingPercent = 30;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
 
@@ -60,16 +62,21 @@ class Advisor {
     const uint64_t missing = ShortBytes(evidence_, usable - std::min(usable, Doubt()));
     Add({std::move(what), effect, effect >= missing, is_estimate, std::move(why)});
   }
-  // By how much the peak may be higher than expected.
+  // By how much the peak may be higher than expected, in this step or in one that follows.
   uint64_t Doubt() const {
     const ExpectedPeak& expected = evidence_.expected;
-    uint64_t percent = report_.phase ? kDoubtWithoutStepsPercent : 0;
-    if (expected.basis == ExpectedPeak::Basis::kEarlierSteps) {
-      const bool like_before = std::abs(expected.input_ratio - 1) < kSameInputs;
-      percent = like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent;
+    if (!report_.phase) return 0;
+    if (expected.basis != ExpectedPeak::Basis::kEarlierSteps) {
+      return PercentOf(expected.bytes, kDoubtWithoutStepsPercent);
     }
-    return expected.bytes / 100 * percent;
+    if (expected.bytes > expected.earlier_peak + PercentOf(expected.earlier_peak, kDoubtPercent)) {
+      return PercentOf(expected.bytes, kDoubtOfLargestStepPercent);
+    }
+    const bool is_like_before = std::abs(expected.input_ratio - 1) < kSameInputs;
+    return PercentOf(expected.bytes, is_like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent);
   }
+  static uint64_t PercentOf(uint64_t bytes, uint64_t percent) { return bytes / 100 * percent; }
+
   // Joins, or gives to the request, what is available in the wrong place. `lost` stays out of reach.
   void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,
                    uint64_t lost = 0) {
@@ -123,7 +130,9 @@ class Advisor {
     } else {
       OfferToJoin(kExpandable, facts_.fragmentation.expandable_bytes, true,
                   "joins the free pieces of a stream",
-                  std::max(Doubt(), evidence_.expected.bytes / 100 * kLostToExpandablePercent));
+                  std::max(Doubt(), PercentOf(evidence_.expected.bytes,
+                                              report_.phase ? kLostInTrainingPercent
+                                                            : kLostToExpandablePercent)));
     }
   }
 

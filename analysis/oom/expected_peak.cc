@@ -13,7 +13,8 @@ namespace gmt::analysis {
 namespace {
 
 constexpr size_t kPlaces = 64;  // requests before the failure at which steps are compared
-constexpr size_t kGrowths = 4;  // of a request that grows by what it is joined with
+constexpr size_t kGrowths = 4;  // of a tensor that grows by what it is joined with
+constexpr uint64_t kWorthNaming = 20;  // a tensor of one part in so many of what is live
 
 uint64_t Scaled(uint64_t bytes, double factor) {
   const double scaled = static_cast<double>(bytes) * factor;
@@ -295,25 +296,30 @@ class Expectation {
                              Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
   }
 
-  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then.
-  bool GrowsByJoining() const {
-    const uint64_t key = KeyOf(failed_.stack, failed_.forward_stack);
-    uint64_t size = failed_.size;
+  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then. The
+  // failing request may be the next one, or what is to be joined.
+  struct Chain {
+    RowId last = kNoRow, before = kNoRow;
     size_t growths = 0;
-    Step next = failed_.step, after_next = kNever;  // when the later ones were born
-    for (Step step = failed_.step; step > begin_ && growths < kGrowths; --step) {
+  };
+  bool GrowsByJoining() const {
+    absl::flat_hash_map<uint64_t, Chain> chains;
+    for (Step step = begin_ + 1; step <= failed_.step; ++step) {
       const RowId row = BornIn(step);
-      if (row == kNoRow || KeyOf(row) != key) continue;
-      const bool is_replaced = rows_.HeldAfter(row, next) && !rows_.HeldAfter(row, after_next);
-      if (rows_.size[row] >= size || !(growths == 0 ? rows_.HeldAfter(row, next) : is_replaced)) {
-        return false;
-      }
-      size = rows_.size[row];
-      after_next = next;
-      next = step - 1;
-      ++growths;
+      if (row == kNoRow) continue;
+      Chain& chain = chains[KeyOf(row)];
+      const bool follows = chain.last != kNoRow && rows_.size[row] > rows_.size[chain.last] &&
+                           rows_.HeldAfter(chain.last, step) &&
+                           (chain.before == kNoRow || !rows_.HeldAfter(chain.before, step));
+      chain.growths = follows ? chain.growths + 1 : 0;
+      chain.before = follows ? chain.last : kNoRow;
+      chain.last = row;
     }
-    return growths == kGrowths;
+    return std::any_of(chains.begin(), chains.end(), [&](const auto& entry) {
+      const Chain& chain = entry.second;
+      return chain.growths >= kGrowths && rows_.HeldAfter(chain.last, failed_.step) &&
+             rows_.size[chain.last] >= failing_.live / kWorthNaming;
+    });
   }
 
   struct Place {

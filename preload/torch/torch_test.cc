@@ -125,7 +125,7 @@ TEST_F(TorchTest, NodeSavesItsTensorsAtOneTimeAndLetsGoOfThemAtOne) {
   const auto roles = OfKind(Train("saves"), Kind::kRole);
   ASSERT_EQ(roles.size(), 12u) << "three nodes of two tensors";
   for (size_t i = 0; i < roles.size(); i += 2) {
-    const uint64_t wanted = i % 4 == 0 ? session::kSaved : 0;
+    const uint64_t wanted = i % 4 == 0 ? uint64_t{session::kSaved} : 0;
     EXPECT_EQ(roles[i].size, wanted) << i;
     EXPECT_EQ(roles[i + 1].size, wanted) << i;
     EXPECT_NE(roles[i].value, roles[i + 1].value) << i;

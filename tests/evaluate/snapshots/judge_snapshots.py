@@ -26,7 +26,7 @@ CATEGORIES = (
 NEAR = 0.05  # of a category's bytes
 NOTHING = 0.005  # of all bytes: a category that has none may be said to have so many
 REPLAYED = 0.01  # a history has the sizes that were asked for, not those of the blocks
-SETS = {"made": "rules were made with them", "judged": "no rule was made with them"}
+SETS = {"made": "rules were made with them", "judged": "rules were not tuned on them, save one of steps"}
 
 Miss = collections.namedtuple("Miss", "snapshot what true said")
 
