@@ -72,7 +72,7 @@ TEST_F(FramesProgramTest, JsonHasEveryFrameInnermostFirst) {
 TEST_F(FramesProgramTest, RulesOfTheUserGoFirst) {
   Put("mine.txt", "own file=*/site-packages/app/*\nlibrary file=*/model.py\n");
   EXPECT_EQ(Run("report log.jsonl --frames-rules mine.txt"), 0) << err_;
-  EXPECT_THAT(out_, HasSubstr("main (run.py:4) > at::_ops::mul_Tensor::call"));
+  EXPECT_THAT(out_, HasSubstr("main (run.py:4) > Net.forward (model.py:88)"));
 }
 
 TEST_F(FramesProgramTest, MistakeInTheRulesNamesFileAndLine) {
