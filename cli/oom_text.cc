@@ -152,17 +152,19 @@ std::string Moment(const OomReport& report) {
 std::string Expectation(const OomReport& report) {
   const analysis::ExpectedPeak& expected = report.evidence.expected;
   if (expected.basis == Basis::kFirstStep) {
-    return fmt::format("first step: about {} with the optimizer's state, {} available\n",
+    return fmt::format("this step, the first: about {} with the optimizer's state of {} available\n",
                        Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
   }
   if (expected.basis != Basis::kEarlierSteps) return "";
-  std::string text = fmt::format("{} before held up to {}; this one would reach about {}",
-                                 Plural(expected.earlier_steps, "step"),
-                                 Bytes(expected.earlier_peak), Bytes(expected.bytes));
-  if (expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs) {
-    text += fmt::format(", with {:.3g} times the input of a step before", expected.input_ratio);
-  }
-  return text + fmt::format(" of {} available\n", Bytes(report.evidence.available_bytes));
+  const bool has_other_inputs =
+      expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs;
+  return fmt::format("this step: about {}{} ({} before it: up to {}) of {} available\n",
+                     Bytes(expected.bytes),
+                     has_other_inputs
+                         ? fmt::format(" with {:.3g} times the input", expected.input_ratio)
+                         : "",
+                     Count(expected.earlier_steps), Bytes(expected.earlier_peak),
+                     Bytes(report.evidence.available_bytes));
 }
 
 const std::vector<FrameText>& FramesOf(uint32_t stack, uint32_t forward_stack,

@@ -108,6 +108,29 @@ TEST_F(OomTextTest, FragmentationNamesTheHolesWhoKeepsThemAndWhatJoinsThem) {
   ExpectFits(text);
 }
 
+TEST_F(OomTextTest, StepThatNeedsMoreThanIsAvailableIsHeldAgainstTheOnesBefore) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 700 * kMiB);
+  script_.Block(kA + 600 * kMiB, 50 * kMiB, {"make", "main"});
+  for (uint64_t step = 0; step < 4; ++step) {
+    script_.Mark("step", step);
+    script_.Block(kA, 100 * kMiB, {"forward", "main"});
+    script_.Block(kA + 100 * kMiB, 100 * kMiB, {"loss", "main"});
+    script_.FreeBlock(kA + 100 * kMiB);
+    script_.FreeBlock(kA);
+  }
+  script_.Mark("step", 4);
+  script_.Failed(600 * kMiB).result = 2;
+  script_.Failed(600 * kMiB).result = 2;
+  DriverSays(124 * kMiB);
+  script_.FailedBlock(600 * kMiB, {"forward", "main"});
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("Out of memory (capacity): this step needs about 1.22 GiB, "));
+  EXPECT_THAT(text, HasSubstr("this step: about 1.22 GiB with 6 times the input (4 before it: up "
+                              "to 250 MiB) of 824 MiB available\n"));
+  ExpectFits(text);
+}
+
 TEST_F(OomTextTest, LimitNamesWhatIsFreeBesideIt) {
   DriverSays(kTotal);
   script_.Alloc(kA, 300 * kMiB);
