@@ -139,7 +139,7 @@ class Advisor {
   void PrivatePools() {
     const uint64_t effect = evidence_.split.private_pool;
     if (effect == 0) return;
-    OfferToJoin("free graphs and MemPools that are not needed, or let graphs share one pool",
+    OfferToJoin("free unused graphs and MemPools, or let graphs share one pool",
                 effect, true, "what is free in private pools");
   }
 
