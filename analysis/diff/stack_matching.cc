@@ -95,7 +95,13 @@ class Keys {
   }
 
   void AddOwn(const std::vector<FrameText>& frames, std::string& key) const {
-    if (const int own = OwnFrame(frames); own >= 0) AddBare(frames[static_cast<size_t>(own)], key);
+    if (const int own = OwnFrame(frames); own >= 0) {
+      return AddBare(frames[static_cast<size_t>(own)], key);
+    }
+    // A library's thread has no code of the program: what asked for the memory stands for it.
+    for (const FrameText& frame : frames) {
+      if (frame.role == symbols::FrameRole::kLibrary) return AddBare(frame, key);
+    }
   }
 
   const FileRenames& renames_;

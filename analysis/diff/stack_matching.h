@@ -6,7 +6,8 @@
 //   tier 1  the same functions, files and lines
 //   tier 2  the same functions in files of the same name: lines have moved
 //   tier 3  the same, of the program's own and Python's frames alone, by their bare names
-//   tier 4  the same own frame, of the same category
+//   tier 4  the same own frame, of the same category; of a library's thread, which has none, the
+//           library's innermost function
 //
 // From tier 2 on a file that was renamed (file_renames.h) goes by its old name.
 // Each tier matches what is left of the tier before it, and only within a heap. Never are two matched

@@ -129,6 +129,17 @@ TEST_F(StackMatchingTest, WhatCallsItMayHaveChangedWhereOwnFrameAndCategoryAreTh
   EXPECT_THAT(Matches(), IsEmpty());
 }
 
+TEST_F(StackMatchingTest, ThreadOfALibraryIsMatchedByTheFunctionThatAsked) {
+  const FrameText asks = Native("at::setWorkspace", "libtorch_cuda.so", 8);
+  base_ = {Stack({Native("alloc", "libc10.so", 1, symbols::FrameRole::kAllocator), asks,
+                  Native("thread_init", "libtorch_cpu.so", 4)})};
+  new_ = {Stack({asks})};
+  base_[0].category = new_[0].category = Category::kWorkspaces;
+  EXPECT_THAT(Matches(), ElementsAre("0>0:4"));
+  new_[0].frames[0].function = "at::resize";
+  EXPECT_THAT(Matches(), IsEmpty());
+}
+
 TEST_F(StackMatchingTest, NeverAreTwoMatchedWithOne) {
   base_ = {Stack({Python("forward", "/a/model.py", 8)})};
   new_ = {Stack({Python("forward", "/a/model.py", 9)}),

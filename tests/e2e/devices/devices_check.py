@@ -242,7 +242,7 @@ def report_compares_what_is_recorded_with_what_the_device_says(rig, folder):
     assert use["source"] == "nvml" and use["samples"] >= 1, use
     last = {key: use["last"][key] // MIB for key in use["last"] if key not in ("t_ns", "total_bytes")}
     assert last == {"recorded_bytes": 200, "process_bytes": 500, "others_bytes": 2048, "used_bytes": 3060,
-                    "reserved_bytes": 512}, use
+                    "reserved_bytes": 512, "free_bytes": 24 * 1024 - 3060}, use
     text = recording.verb("report", recording.path)
     assert "nvml: 2.99 GiB of 24.0 GiB used at" in text, text
     assert "this process 500 MiB, recorded 200 MiB; other processes 2.00 GiB" in text, text
