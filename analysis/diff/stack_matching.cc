@@ -95,7 +95,8 @@ class Keys {
   }
 
   void AddOwn(const std::vector<FrameText>& frames, std::string& key) const {
-    if (const int own = OwnFrame(frames); own >= 0) {
+    const int own = OwnFrame(frames);
+    if (own >= 0 && IsSeenByAll(frames[static_cast<size_t>(own)])) {
       return AddBare(frames[static_cast<size_t>(own)], key);
     }
     // A library's thread has no code of the program: what asked for the memory stands for it.
