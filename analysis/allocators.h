@@ -32,7 +32,7 @@ struct AllocatorUse {
   std::string
       name;  // "caching allocator (pytorch)", "cudaMallocAsync", "MemPool (libpool.so)", ...
   uint64_t live_bytes = 0, live_count = 0;  // at the device's instant
-  uint64_t peak_bytes = 0;                  // of the whole recording
+  uint64_t peak_bytes = 0;                  // the most in the whole recording
   int64_t peak_t_ns = 0;
 };
 

@@ -8,8 +8,8 @@
 //   run     1      1      1      1      2      3              3    4        4         5      5
 //
 // A call is known by the frames outside it: those that called the outermost module or optimizer. Births that come from
-// no such call are runs of their own. Two calls from one line with nothing in between are one run: no stack tells
-// them apart.
+// no such call are runs of their own. Two calls from one line with nothing in between are one run: their stacks
+// are equal.
 //
 // Thread safety: pure functions. Cost: one walk over the steps, each stack looked at once.
 

@@ -81,8 +81,8 @@ int LibraryFrame(const std::vector<FrameText>& frames);
 // program's, all that are no noise.
 std::vector<int> Callers(const std::vector<FrameText>& frames);
 
-// PyTorch's call of a module of a model; what it calls is the module's forward function or a wrapper
-// of it.
+// PyTorch's call of a module of a model; what it calls is the module's forward function, perhaps
+// through a wrapper.
 bool IsModuleCall(const FrameText& frame);
 
 // Of frames that many stacks share.

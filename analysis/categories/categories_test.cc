@@ -69,7 +69,7 @@ class CategoriesTest : public ::testing::Test {
     });
     s_.Free(kBatch);
   }
-  // Of memory whose birth was not seen.
+  // Frees memory that was allocated before the recording began.
   format::Event& FreeFromBefore(uint64_t address, uint32_t stack, uint64_t size = kWeightBytes) {
     format::Event& event = s_.script().FreeBlock(address);
     event.present |= format::kHasSize;
@@ -77,7 +77,7 @@ class CategoriesTest : public ::testing::Test {
     event.stack = stack;
     return event;
   }
-  // Of a class of the program's own that PyTorch's optimizer is the base of.
+  // The stack of an optimizer of the program's own, a subclass of torch.optim.Optimizer.
   uint32_t OwnOptimizersStep() {
     return s_.Stack({{"at::native::mul(at::Tensor const&)"},
                      {"MyAdam.step", "/src/my_adam.py"},
@@ -440,7 +440,7 @@ TEST_F(CategoriesTest, SizesThatWereAskedForAreComparedNotThoseOfBlocks) {
     s_.Optimizer([&] { s_.Block(kTemporary, 512, s_.State()), s_.Free(kTemporary); });
   }
   ask(FreeFromBefore(0x1000, 0, kAsked), kAsked);
-  ask(FreeFromBefore(0x4000'0000, 0, kRounded), kBlock);  // of nothing's size
+  ask(FreeFromBefore(0x4000'0000, 0, kRounded), kRounded);  // no gradient asked for as much
   EXPECT_EQ(Of(0x1000), Category::kParameters);
   EXPECT_NE(Of(0x4000'0000), Category::kParameters);
 }

@@ -56,7 +56,7 @@ Categories Categorizer::Make() && {
 
 // What was asked for, where that is known.
 uint64_t Categorizer::SizeOf(RowId row) const {
-  constexpr uint64_t kRounding = 512;  // of PyTorch's allocator
+  constexpr uint64_t kRounding = 512;  // what PyTorch's allocator rounds sizes up to
   const std::optional<uint64_t> requested = trace_.rows.Requested(row);
   const uint64_t size = trace_.rows.size[row];
   if (!requested || *requested > size) return size;

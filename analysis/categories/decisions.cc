@@ -50,7 +50,7 @@ std::string Categorizer::LifeText(const Group& group) {
 
 std::string Categorizer::WhatTellsNothing(const Group& group) {
   return group.stack == 0 ? "; no stack was recorded, and its size says nothing"
-                          : "; neither its stack nor its size tells what for";
+                          : "; neither its stack nor its size shows what it is for";
 }
 
 // A leaf that a step makes and drops is no parameter: a segment's input where checkpointing computes it

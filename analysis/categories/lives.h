@@ -106,7 +106,7 @@ class Lives {
   bool module_called_ = false;
   uint32_t module_segment_ = 0;
   Step last_birth_ = 0;
-  Step end_of_births_ = 0;  // of the whole recording
+  Step end_of_births_ = 0;  // the last birth in the recording
 };
 
 }  // namespace gmt::analysis

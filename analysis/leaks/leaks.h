@@ -61,7 +61,7 @@ struct LeakSuspect {
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
   std::optional<FrameText> common_frame;  // the deepest of the program's own, of 95 % of the growth
   std::string layer;         // module of a model (analysis/module_path.h) of 95 %; "": none
-  std::string option;        // of a library, that is the cure: "eval_accumulation_steps"; "": none
+  std::string option;        // a library's setting that cures it: "eval_accumulation_steps"; "": none
   std::string library;       // that took memory of the driver; "": the program itself, or not known
   std::string heap;          // "pytorch", "driver", "host"
   uint64_t since_cycle = 0;  // from 1; 1: from the first on

@@ -180,7 +180,7 @@ TEST_F(ReasonTest, RhythmIsNamed) {
 }
 
 TEST_F(ReasonTest, RhythmIsCountedInStepsWhenChunksAreLonger) {
-  std::vector<double> survivors(100);  // of four steps each
+  std::vector<double> survivors(100);  // a chunk is four steps
   for (size_t step = 2; step < 400; step += 10) survivors[step / 4] += 1;
   EXPECT_EQ(Reason(survivors, 400), "1 block every 10 steps kept");
 }

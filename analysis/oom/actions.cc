@@ -10,14 +10,15 @@
 namespace gmt::analysis {
 namespace {
 
-// What is said to be enough must be so if the peak is that much higher than expected: steps repeat, or their inputs vary,
-// or this step is larger than all before, so that others may be larger still, or no step was seen to its end.
+// What is said to be enough must be so if the peak is that much higher than expected: steps repeat,
+// or their inputs vary, or this step is larger than all before, so that others may be larger still,
+// or no step was seen to its end.
 constexpr uint64_t kDoubtPercent = 5, kDoubtOfOtherInputsPercent = 20,
                    kDoubtOfLargestStepPercent = 40, kDoubtWithoutStepsPercent = 40;
 constexpr double kSameInputs = 0.05;  // by which the ratio of inputs may differ from 1
 
-// Expandable segments end the pieces between segments; blocks that live long still lie between others, and more so where
-// blocks come and go in each step.
+// Expandable segments end the pieces between segments; blocks that live long still lie between
+// others, and more so if blocks come and go in each step.
 constexpr uint64_t kLostToExpandablePercent = 10, kLostInTrainingPercent = 30;
 
 constexpr char kExpandable[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
@@ -75,7 +76,6 @@ class Advisor {
     const bool is_like_before = std::abs(expected.input_ratio - 1) < kSameInputs;
     return PercentOf(expected.bytes, is_like_before ? kDoubtPercent : kDoubtOfOtherInputsPercent);
   }
-  static uint64_t PercentOf(uint64_t bytes, uint64_t percent) { return bytes / 100 * percent; }
 
   // Joins, or gives to the request, what is available in the wrong place. `lost` stays out of reach.
   void OfferToJoin(std::string what, uint64_t effect, bool is_estimate, std::string why,

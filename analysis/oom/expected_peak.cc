@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -176,7 +175,7 @@ class Expectation {
     }
   }
 
-  // Of the steps that came nearest to the failing request the one with inputs of most nearly its size.
+  // The step that came nearest to the failing request; among equals, with inputs nearest in size.
   // The first step, in which the model was made, is compared if there is no other.
   const Comparison* Nearest() const {
     const Comparison* nearest = nullptr;
@@ -278,8 +277,8 @@ class Expectation {
     return parts;
   }
 
-  // The steps that follow have the optimizer's state beside what this one held. Of the state that is made now the
-  // peak of the forward and backward pass had nothing.
+  // The steps that follow have the optimizer's state beside what this one held. If the state is being
+  // made now, the forward and backward pass had none of it.
   void Project(const FirstStepNeeds& needs) {
     if (found_.basis == ExpectedPeak::Basis::kSoFar) {
       found_.basis = ExpectedPeak::Basis::kFirstStep;
@@ -296,8 +295,8 @@ class Expectation {
                              Sum(before_state, needs.optimizer_bytes), found_.least_bytes});
   }
 
-  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then. The
-  // failing request may be the next one, or what is to be joined.
+  // x = cat(x, more): each is larger, is born before the last one dies, and is the only one left then.
+  // The failing request may be the next one, or what is to be joined.
   struct Chain {
     RowId last = kNoRow, before = kNoRow;
     size_t growths = 0;

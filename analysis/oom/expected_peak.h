@@ -1,20 +1,23 @@
 // analysis/oom/expected_peak.h
 //
-// The most memory that the step in which a request failed would have held, had it not failed. Only that, against what
-// the device can give, separates a device that is too small from one whose free memory is in pieces: every caching
-// allocator has holes when it fails.
+// The most memory that the step in which a request failed would have held, had it not failed. Only
+// that, against what the device can give, separates a device that is too small from one whose free
+// memory is in pieces: every caching allocator has holes when it fails.
 //
 //   expected = floor + fixed + ratio x variable
 //
-//   floor      the least that this step held: parameters, optimizer state, what leaks
-//   fixed      at the peak of an earlier step above its floor: gradients, whose size does not depend on the inputs
-//   variable   the rest of that
-//   ratio      variable bytes of this step at the failure / of the earlier step at the same place
+//   floor      what is held through the whole of this step: parameters, optimizer state, leaks
+//   fixed      at the peak of an earlier step above that: gradients, whose size does not depend on
+//              the inputs
+//   variable   the rest of that peak
+//   ratio      bytes asked for, beside floor and fixed, at the failure / at the same place of the
+//              earlier step
 //
-// "The same place" is the same request: of the same stacks, as often seen in its step. Of the earlier steps the one
-// whose inputs come nearest in size is compared.
+// "The same place" is the same request: the same stacks, as often seen in its step. Of the earlier
+// steps the one whose inputs come nearest in size is compared.
 //
-// Thread safety: pure functions. Cost: one walk over the steps before the failure.
+// Thread safety: pure functions. Cost: two walks over the steps before the failure, and a few over
+// the rows.
 
 #ifndef GMT_ANALYSIS_OOM_EXPECTED_PEAK_H_
 #define GMT_ANALYSIS_OOM_EXPECTED_PEAK_H_
@@ -60,8 +63,8 @@ struct FirstStepNeeds {
   double forward_share = 1;      // of the forward pass that is done, 0 to 1
 };
 
-// The steps of the training loop that ended before the failure, in order: the ranges of the optimizer say it, also if
-// only one ended; else the recording's steps.
+// The steps of the training loop that ended before the failure, in order: the recording's, unless
+// these may be parts of steps; then those that the optimizer ended, be it only one.
 std::vector<Cycle> StepsBefore(const Examination& examination, const FailedAllocation& failed);
 
 // REQUIRES: a framework's allocator failed; `earlier` are StepsBefore it.

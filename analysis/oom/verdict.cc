@@ -17,10 +17,6 @@ constexpr uint64_t kLeastFreePercent = 2;
 constexpr uint64_t kLeastOthersPercent = 5;
 constexpr uint64_t kClosePercent = 5;
 
-uint64_t PercentOf(uint64_t bytes, uint64_t percent) {
-  return bytes / 100 * percent + bytes % 100 * percent / 100;
-}
-
 // What the device, or a limit, would give this process if it held nothing.
 uint64_t Whole(const OomEvidence& evidence) {
   if (evidence.total_bytes > 0) return evidence.total_bytes;
@@ -179,6 +175,10 @@ class Decider {
 };
 
 }  // namespace
+
+uint64_t PercentOf(uint64_t bytes, uint64_t percent) {
+  return bytes / 100 * percent + bytes % 100 * percent / 100;
+}
 
 uint64_t MissingBytes(const OomEvidence& evidence) {
   // Under a limit the driver's free memory is not to be had.

@@ -36,11 +36,14 @@ struct LeakAtFailure {
 LeakAtFailure LargestLeak(const Trace& trace, const LeakReport& leaks,
                           const FailedAllocation& failed);
 
+// Does not overflow up to 100 percent.
+uint64_t PercentOf(uint64_t bytes, uint64_t percent);
+
 // What the request lacked: what it needed less what the driver had free.
 uint64_t MissingBytes(const OomEvidence& evidence);
 
-// What the failing step lacks if its blocks can have `available` bytes: its expected peak less that. UINT64_MAX for a
-// tensor that grows without an end.
+// What the failing step lacks if its blocks can have `available` bytes: its expected peak less
+// that. UINT64_MAX for a tensor that grows without an end.
 uint64_t ShortBytes(const OomEvidence& evidence, uint64_t available);
 
 struct OomDecision {

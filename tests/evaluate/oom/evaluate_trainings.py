@@ -101,9 +101,6 @@ class Trainings:
             end = self.run(program, seed, memory, recording=recording)
             if end["finished"]:
                 return None
-            if os.environ.get("GMT_KEEP"):
-                recording.rename(pathlib.Path(os.environ["GMT_KEEP"]) / f"{program}-{share}.gmt")
-                recording = pathlib.Path(os.environ["GMT_KEEP"]) / f"{program}-{share}.gmt"
             answer = self.oom(recording)
         truths = self.truths(program, seed, memory, share, peaks, end["step"])
         advice = [(action["do"], self.follow(program, seed, memory, action))

@@ -288,16 +288,15 @@ def logits_gathered(run):
             gathered = torch.cat((gathered, model(run.tokens(4, 128))))
 
 
-PROGRAMS = {
-    "made_with": (fixed_batch, varying_lengths, last_batch_larger, accumulation, checkpointed, images_autocast,
-                  growing_cycles, leaking_losses),
-    "judged_with": (batch_15_times, recurrent_lengths, evaluation_between, no_momentum, sorted_lengths,
-                    autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered),
-}
+PROGRAMS = (
+    fixed_batch, varying_lengths, last_batch_larger, accumulation, checkpointed, images_autocast, growing_cycles,
+    leaking_losses, batch_15_times, recurrent_lengths, evaluation_between, no_momentum, sorted_lengths,
+    autocast_accumulation, leaking_hook, image_sizes, adversarial, logits_gathered,
+)
 
 
 def main():
-    programs = {program.__name__: program for half in PROGRAMS.values() for program in half}
+    programs = {program.__name__: program for program in PROGRAMS}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", choices=programs)
     parser.add_argument("--seed", type=int, default=1)
