@@ -6,11 +6,11 @@
 #include <deque>
 #include <random>
 
-#include "analysis/event_script.h"
-#include "analysis/layers.h"
-#include "analysis/replay.h"
-#include "analysis/report.h"
-#include "analysis/stream_order.h"
+#include "analysis/examination/layers.h"
+#include "analysis/examination/replay.h"
+#include "analysis/report/report.h"
+#include "analysis/testing/event_script.h"
+#include "analysis/trace/stream_order.h"
 
 namespace gmt::analysis {
 namespace {

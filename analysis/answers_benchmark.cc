@@ -20,13 +20,13 @@
 
 #include "analysis/categories/categories.h"
 #include "analysis/diff/diff.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "analysis/fragmentation/fragmentation.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/ledger/ledger.h"
 #include "analysis/oom/oom.h"
-#include "analysis/report.h"
-#include "analysis/trace_builder.h"
+#include "analysis/report/report.h"
+#include "analysis/trace/trace_builder.h"
 #include "format/recording_reader.h"
 
 namespace gmt::analysis {

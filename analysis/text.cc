@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace gmt::analysis {
+namespace gmt {
 namespace {
 
 // Three significant digits of a value below 1000 (or below 1024, which takes four places and no
@@ -140,4 +140,4 @@ std::string Shortened(const std::string& text, size_t columns) {
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }
 
-}  // namespace gmt::analysis
+}  // namespace gmt

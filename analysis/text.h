@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-namespace gmt::analysis {
+namespace gmt {
 
 // "0 B", "512 B", "3.42 GiB", "61.3 MiB", "117 KiB".
 std::string Bytes(uint64_t bytes);
@@ -39,6 +39,6 @@ std::string Shortened(const std::string& text, size_t columns);
 // "0x7f5c00000000".
 std::string Address(uint64_t address);
 
-}  // namespace gmt::analysis
+}  // namespace gmt
 
 #endif  // GMT_ANALYSIS_TEXT_H_

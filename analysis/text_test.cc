@@ -6,7 +6,7 @@
 
 #include "tests/seeds/seeds.h"
 
-namespace gmt::analysis {
+namespace gmt {
 namespace {
 
 TEST(TextTest, BytesHaveAtMostThreeSignificantDigits) {
@@ -92,4 +92,4 @@ TEST(TextTest, OneIsSingular) {
 }
 
 }  // namespace
-}  // namespace gmt::analysis
+}  // namespace gmt

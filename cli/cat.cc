@@ -5,7 +5,7 @@
 #include "cli/cat_text.h"
 #include "cli/command.h"
 #include "cli/verbs.h"
-#include "interop/event_log.h"
+#include "interop/event_log/event_log.h"
 #include "interop/open_input.h"
 
 namespace gmt::cli {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "cli/text.h"
-#include "interop/event_log_fields.h"
+#include "analysis/text.h"
+#include "interop/event_log/event_log_fields.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {

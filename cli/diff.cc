@@ -1,16 +1,15 @@
 // gpumemtrace diff: what holds more or less memory in one recording than in another.
 
-#include "analysis/diff/diff.h"
-
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "answers/diff/diff_answer.h"
+#include "answers/diff/limit.h"
 #include "cli/command.h"
-#include "cli/diff_text.h"
-#include "cli/load_trace.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
@@ -34,47 +33,26 @@ absl::StatusOr<analysis::DiffOptions> Selection(const DiffArguments& options) {
   return selection;
 }
 
-// Says which file where the comparison says which side.
-absl::Status InFiles(const absl::Status& status, const DiffArguments& options) {
-  absl::string_view message = status.message();
-  if (absl::ConsumePrefix(&message, "base: ")) {
-    return absl::Status(status.code(), absl::StrCat(options.base, ": ", message));
-  }
-  if (absl::ConsumePrefix(&message, "new: ")) {
-    return absl::Status(status.code(), absl::StrCat(options.changed, ": ", message));
-  }
-  return status;
-}
-
 absl::StatusOr<int> RunDiff(const DiffArguments& options, const Terminal& terminal) {
   const auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
-  DiffSource source;
+  std::optional<answers::Limit> limit;
   if (!options.fail_above.empty()) {
-    const auto limit = ParseLimit(options.fail_above);
-    if (!limit.ok()) return limit.status();
-    source.limit = *limit;
+    const auto parsed = answers::ParseLimit(options.fail_above);
+    if (!parsed.ok()) return UsageError(parsed.status().message());
+    limit = *parsed;
   }
-  const auto base = LoadTrace(options.base);
+  const auto base = OpenRecording(options.base);
   if (!base.ok()) return base.status();
-  const auto changed = LoadTrace(options.changed);
+  const auto changed = OpenRecording(options.changed);
   if (!changed.ok()) return changed.status();
-  source.base_file = options.base;
-  source.new_file = options.changed;
-  source.base_lacks = (*base)->lacks;
-  source.new_lacks = (*changed)->lacks;
-  source.new_start_unix_ns = (*changed)->trace.start_unix_ns;
-
-  const analysis::Examination before((*base)->trace, (*base)->definitions);
-  const analysis::Examination after((*changed)->trace, (*changed)->definitions);
-  const auto comparison = analysis::Compare(before, analysis::Categorize(before), after,
-                                            analysis::Categorize(after), *selection);
-  if (!comparison.ok()) return InFiles(comparison.status(), options);
+  const auto answer = answers::DiffAnswer::Make(**base, **changed, *selection, limit);
+  if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
-  fmt::print("{}", options.json       ? DiffJson(*comparison, source)
-                   : options.markdown ? DiffMarkdown(*comparison, source, top)
-                                      : DiffText(*comparison, source, top, terminal));
-  return HasFailed(*comparison, source) ? kGateFailed : kDone;
+  fmt::print("{}", options.json       ? answer->Json()
+                   : options.markdown ? answer->Markdown(top)
+                                      : answer->Text(terminal, top));
+  return answer->HasFailed() ? kGateFailed : kDone;
 }
 
 }  // namespace

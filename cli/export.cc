@@ -13,20 +13,20 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/examination.h"
-#include "analysis/frames.h"
-#include "analysis/instant.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
+#include "analysis/stacks/frames.h"
+#include "analysis/text.h"
 #include "cli/command.h"
 #include "cli/export_html.h"
 #include "cli/frame_options.h"
-#include "cli/load_trace.h"
+#include "cli/open_recording.h"
 #include "cli/output_file.h"
 #include "cli/strip_options.h"
-#include "cli/text.h"
 #include "cli/verbs.h"
 #include "cli/window_options.h"
-#include "interop/recording_profile.h"
-#include "interop/torch_snapshot.h"
+#include "interop/pprof/recording_profile.h"
+#include "interop/torch/torch_snapshot.h"
 
 namespace gmt::cli {
 namespace {
@@ -147,26 +147,27 @@ absl::StatusOr<int> RunHtml(const ExportArguments& options) {
 }
 
 absl::StatusOr<int> RunTorch(const ExportArguments& options) {
-  const auto rules = options.frames.Rules();
+  auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
-  auto loaded = LoadTrace(options.file);
+  const auto loaded = OpenRecording(options.file);
   if (!loaded.ok()) return loaded.status();
-  if (absl::Status status = CheckDevice(options, (*loaded)->trace); !status.ok()) return status;
+  const answers::Recording& recording = **loaded;
+  if (absl::Status status = CheckDevice(options, recording.trace()); !status.ok()) return status;
   // What was a snapshot comes back whole unless less is asked for.
-  const bool is_snapshot = interop::IsImportedSnapshot((*loaded)->trace);
+  const bool is_snapshot = interop::IsImportedSnapshot(recording.trace());
   if (is_snapshot && options.max_events.empty()) selection->max_events = 0;
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
   const interop::StackFrames frames = [&](uint32_t stack) {
-    if (is_snapshot) return interop::StatedFrames((*loaded)->definitions, stack);
-    auto all = analysis::DescribeStack((*loaded)->definitions, stack, *rules);
+    if (is_snapshot) return interop::StatedFrames(recording.definitions(), stack);
+    auto all = analysis::DescribeStack(recording.definitions(), stack, *rules);
     return options.frames.raw ? all : analysis::WithoutNoise(std::move(all));
   };
   const interop::TorchSnapshotSummary summary = interop::WriteTorchSnapshot(
-      (*loaded)->trace, (*loaded)->definitions, frames, *selection, stream);
+      recording.trace(), recording.definitions(), frames, *selection, stream);
   const auto size = stream.tellp();
   stream.close();
   if (!stream) return absl::UnknownError(absl::StrCat(options.output, ": cannot be written"));
@@ -186,21 +187,18 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
   interop::ProfileSelection selection;
   auto at = analysis::ParseAt(options.at.empty() ? "peak" : options.at);
   if (!at.ok()) return UsageError(absl::StrCat("--at: ", at.status().message()));
-  const auto rules = options.frames.Rules();
+  auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
   selection.at = *std::move(at);
   selection.heap = options.heap;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
   auto output = OutputFile::Create(options.output, options.force);
   if (!output.ok()) return output.status();
-  auto loaded = LoadTrace(options.file);
+  const auto loaded = OpenRecording(options.file, {.frames = *std::move(rules)});
   if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
-  const auto profile = interop::MakeProfile(examination, selection);
-  if (!profile.ok()) {
-    return absl::Status(profile.status().code(),
-                        absl::StrCat(options.file, ": ", profile.status().message()));
-  }
+  const answers::Recording& recording = **loaded;
+  const auto profile = interop::MakeProfile(recording.examination(), selection);
+  if (!profile.ok()) return recording.InFile(profile.status());
   std::ofstream stream(output->path(), std::ios::binary | std::ios::trunc);
   stream << profile->gzipped;
   stream.close();
@@ -213,7 +211,7 @@ absl::StatusOr<int> RunProfile(const ExportArguments& options) {
         "{}: alloc_space and alloc_objects begin where the history that was kept begins",
         options.output));
   }
-  for (const std::string& lack : (*loaded)->lacks) PrintNote(lack);
+  for (const std::string& lack : recording.lacks()) PrintNote(lack);
   return kDone;
 }
 

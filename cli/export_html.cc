@@ -9,11 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
-#include "cli/view_backend.h"
 #include "format/version.h"
 #include "viewer/html/mailed_file.h"
 #include "viewer/html/mailed_page.h"
@@ -75,9 +74,8 @@ class Recordings {
     viewer::MailedFile file;
     // Nobody else asks these recordings, so what is looked at here may be kept.
     const absl::Status status =
-        recording.Examine([&](const viewer::Examined& examined, viewer::Questions& questions) {
-          file.examination = &examined.examination;
-          file.categories = &examined.categories;
+        recording.Examine([&](const answers::Recording& recorded, viewer::Questions& questions) {
+          file.recording = &recorded;
           file.questions = &questions;
           return absl::OkStatus();
         });
@@ -93,7 +91,7 @@ class Recordings {
     return absl::OkStatus();
   }
 
-  const viewer::Backend backend_ = MakeViewBackend();
+  const viewer::Backend backend_;
   std::vector<std::unique_ptr<ServedRecording>> recordings_;
   std::vector<viewer::MailedFile> files_;
 };

@@ -5,17 +5,13 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/fragmentation/fragmentation.h"
+#include "answers/frag/frag_answer.h"
 #include "cli/command.h"
-#include "cli/frag_text.h"
-#include "cli/load_trace.h"
-#include "cli/source_line.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
 namespace {
-
-constexpr int64_t kDefaultTop = 3;
 
 struct FragArguments {
   std::string file, at = "peak";
@@ -30,23 +26,14 @@ absl::StatusOr<int> Frag(const FragArguments& options, const Terminal& terminal)
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
   selection.at = *std::move(at);
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
-  auto loaded = LoadTrace(options.file);
-  if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
-  const auto found = analysis::FindFragmentation(examination, selection);
-  if (!found.ok()) {
-    return absl::Status(found.status().code(),
-                        absl::StrCat(options.file, ": ", found.status().message()));
-  }
+  const auto recording = OpenRecording(options.file);
+  if (!recording.ok()) return recording.status();
+  const auto answer = answers::FragAnswer::Make(**recording, selection);
+  if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
-  if (options.json) {
-    fmt::print("{}", FragJson(*found, examination, options.file, top == 0 ? SIZE_MAX : top));
-    return kDone;
-  }
-  SourceLines sources((*loaded)->trace.start_unix_ns);
-  fmt::print("{}", FragText(*found, examination, sources, options.file,
-                            top == 0 ? kDefaultTop : top, terminal));
-  for (const std::string& lack : (*loaded)->lacks) PrintNote(lack);
+  fmt::print("{}", options.json ? answer->Json(top) : answer->Text(terminal, top));
+  if (!options.json)
+    for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
   return kDone;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "answers/stacks/stack_text.h"
 #include "cli/command.h"
 #include "symbols/frame_rules.h"
 
@@ -22,6 +23,9 @@ struct FrameOptions {
 
   void AddTo(Command& command);
   absl::StatusOr<symbols::FrameRules> Rules() const;
+  answers::FramesShown Shown() const {
+    return raw ? answers::FramesShown::kRaw : answers::FramesShown::kFolded;
+  }
 };
 
 }  // namespace gmt::cli

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
 #include "cli/command.h"
 #include "cli/output_file.h"
-#include "cli/text.h"
 #include "cli/verbs.h"
 #include "format/byte_source.h"
 #include "format/recording_writer.h"
-#include "interop/event_log.h"
-#include "interop/torch_import.h"
-#include "interop/writer_target.h"
+#include "interop/event_log/event_log.h"
+#include "interop/event_log/writer_target.h"
+#include "interop/torch_import/torch_import.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::cli {

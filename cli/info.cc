@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "analysis/text.h"
+#include "answers/json.h"
+#include "answers/report/streams.h"
 #include "cli/command.h"
 #include "cli/info_summary.h"
-#include "cli/json_output.h"
-#include "cli/report_streams.h"
-#include "cli/text.h"
 #include "cli/verbs.h"
 #include "interop/open_input.h"
 #include "proto/gmt.pb.h"
@@ -143,7 +143,7 @@ Json SettingsJson(const Settings& settings, const char* const (&names)[N]) {
 }
 
 void PrintInfoJson(const std::string& path, InfoSummary& summary, const interop::Input& input) {
-  Json info = NewJson("info", path);
+  Json info = answers::NewJson("info", path);
   info["complete"] = input.complete();
   info["recorded_by"] = summary.header.tool_version();
   info["imported_from"] =
@@ -163,7 +163,7 @@ void PrintInfoJson(const std::string& path, InfoSummary& summary, const interop:
   info["snapshots"] = SnapshotsJson(summary);
   info["libraries"] = SettingsJson(summary.facts.libraries(), kLibraries);
   info["sources"] = SettingsJson(summary.facts.sources(), kSources);
-  info["cross_check"] = CrossCheckJson(summary.TakeCrossCheck());
+  info["cross_check"] = answers::CrossCheckJson(summary.TakeCrossCheck());
   info["notes"] = input.notes();
   PrintJson(info);
 }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/cross_check.h"
+#include "analysis/trace/cross_check.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
 #include "proto/gmt.pb.h"

@@ -1,24 +1,19 @@
 // gpumemtrace leaks: what holds ever more memory.
 
-#include "analysis/leaks/leaks.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
+#include <utility>
 
-#include "analysis/examination.h"
+#include "answers/leaks/leaks_answer.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
-#include "cli/leaks_text.h"
-#include "cli/load_trace.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
 #include "cli/window_options.h"
 
 namespace gmt::cli {
 namespace {
-
-constexpr int64_t kSuspectsShown = 3;
 
 struct LeaksArguments {
   std::string file;
@@ -28,10 +23,6 @@ struct LeaksArguments {
   FrameOptions frames;
 };
 
-bool IsVerdict(const analysis::LeakSuspect& suspect) {
-  return suspect.tier != analysis::LeakTier::kPossible;
-}
-
 absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& terminal) {
   analysis::LeakOptions selection;
   auto window = options.window.Window();
@@ -39,23 +30,14 @@ absl::StatusOr<int> Leaks(const LeaksArguments& options, const Terminal& termina
   if (options.top < 0) return UsageError("--top: a number of suspects, 1 or more");
   selection.window = *window;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
-  const auto rules = options.frames.Rules();
+  auto rules = options.frames.Rules();
   if (!rules.ok()) return rules.status();
-  auto loaded = LoadTrace(options.file);
-  if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
-  const analysis::LeakReport report = analysis::FindLeaks(examination, selection);
-  LeaksShown shown{options.file, static_cast<size_t>(options.top), (*loaded)->lacks};
-  if (options.json) {
-    if (options.top == 0) shown.top = report.suspects.size();
-    fmt::print("{}", LeaksJson(report, shown, examination.stacks()));
-  } else {
-    if (options.top == 0) shown.top = kSuspectsShown;
-    SourceLines sources((*loaded)->trace.start_unix_ns);
-    fmt::print("{}", LeaksText(report, shown, sources, terminal));
-  }
-  const bool leaks = std::any_of(report.suspects.begin(), report.suspects.end(), IsVerdict);
-  return options.fail && leaks ? kGateFailed : kDone;
+  const auto recording = OpenRecording(options.file, {.frames = *std::move(rules)});
+  if (!recording.ok()) return recording.status();
+  const answers::LeaksAnswer answer(**recording, selection);
+  const auto top = static_cast<size_t>(options.top);
+  fmt::print("{}", options.json ? answer.Json(top) : answer.Text(terminal, top));
+  return options.fail && answer.HasLeak() ? kGateFailed : kDone;
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // gpumemtrace ledger: what the driver says is in use, and by what.
 
-#include "analysis/ledger/ledger.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +8,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "cli/collect_session.h"
+#include "answers/ledger/ledger_answer.h"
 #include "cli/command.h"
-#include "cli/ledger_text.h"
-#include "cli/load_trace.h"
+#include "cli/open_recording.h"
+#include "cli/record/collect_session.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
@@ -44,12 +42,6 @@ absl::StatusOr<std::string> RecordingOf(const std::string& pid) {
   return session->output;
 }
 
-// The collector writes while this reads: that the file has no end is no news.
-void ForgetTheEnd(std::vector<std::string>& lacks) {
-  std::erase_if(
-      lacks, [](const std::string& lack) { return lack.find("has no end") != std::string::npos; });
-}
-
 absl::StatusOr<analysis::LedgerOptions> Selection(const LedgerArguments& options, bool is_live) {
   analysis::LedgerOptions selection;
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
@@ -61,30 +53,17 @@ absl::StatusOr<analysis::LedgerOptions> Selection(const LedgerArguments& options
 }
 
 absl::StatusOr<int> RunLedger(const LedgerArguments& options, const Terminal& terminal) {
-  LedgerSource source;
-  source.is_live = IsPid(options.file);
-  const auto selection = Selection(options, source.is_live);
+  const bool is_live = IsPid(options.file);
+  const auto selection = Selection(options, is_live);
   if (!selection.ok()) return selection.status();
-  source.file = options.file;
-  if (source.is_live) {
-    auto recording = RecordingOf(options.file);
-    if (!recording.ok()) return recording.status();
-    source.file = *std::move(recording);
-  }
-  const auto loaded = LoadTrace(source.file);
-  if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
-  const auto ledgers = analysis::MakeLedgers(examination, *selection);
-  if (!ledgers.ok()) {
-    return absl::Status(ledgers.status().code(),
-                        absl::StrCat(source.file, ": ", ledgers.status().message()));
-  }
-  source.is_imported = !(*loaded)->trace.imported_from.empty();
-  source.lacks = (*loaded)->lacks;
-  if (source.is_live) ForgetTheEnd(source.lacks);
-  const auto top = static_cast<size_t>(options.top);
-  fmt::print("{}", options.json ? LedgerJson(*ledgers, source)
-                                : LedgerText(*ledgers, source, top, terminal));
+  const absl::StatusOr<std::string> file = is_live ? RecordingOf(options.file) : options.file;
+  if (!file.ok()) return file.status();
+  const auto recording = OpenRecording(*file);
+  if (!recording.ok()) return recording.status();
+  const auto answer = answers::LedgerAnswer::Make(**recording, *selection, is_live);
+  if (!answer.ok()) return answer.status();
+  fmt::print("{}", options.json ? answer->Json()
+                                : answer->Text(terminal, static_cast<size_t>(options.top)));
   return kDone;
 }
 

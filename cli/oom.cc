@@ -4,10 +4,9 @@
 
 #include <memory>
 
+#include "answers/oom/oom_answer.h"
 #include "cli/command.h"
-#include "cli/load_trace.h"
-#include "cli/oom_answer.h"
-#include "cli/oom_text.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
@@ -19,17 +18,12 @@ struct OomArguments {
 };
 
 absl::StatusOr<int> Oom(const OomArguments& options, const Terminal& terminal) {
-  auto loaded = LoadTrace(options.file);
-  if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions);
-  const analysis::OomReport report = ExplainOomOf(examination);
-  if (options.json) {
-    fmt::print("{}", OomJson(report, examination, options.file));
-    return kDone;
-  }
-  SourceLines sources((*loaded)->trace.start_unix_ns);
-  fmt::print("{}", OomText(report, examination, sources, options.file, terminal));
-  for (const std::string& lack : (*loaded)->lacks) PrintNote(lack);
+  const auto recording = OpenRecording(options.file);
+  if (!recording.ok()) return recording.status();
+  const answers::OomAnswer answer(**recording);
+  fmt::print("{}", options.json ? answer.Json() : answer.Text(terminal));
+  if (!options.json)
+    for (const std::string& lack : (*recording)->lacks()) PrintNote(lack);
   return kDone;
 }
 

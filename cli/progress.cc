@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "cli/text.h"
+#include "analysis/text.h"
 
 namespace gmt::cli {
 namespace {

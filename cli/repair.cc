@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
+#include "answers/json.h"
 #include "cli/command.h"
-#include "cli/json_output.h"
 #include "cli/output_file.h"
-#include "cli/text.h"
 #include "cli/verbs.h"
 
 namespace gmt::cli {
@@ -57,7 +57,7 @@ void PrintText(const RepairArguments& options, const format::Repaired& repaired)
 }
 
 void PrintAsJson(const RepairArguments& options, const format::Repaired& repaired) {
-  nlohmann::ordered_json out = NewJson("repair", options.input);
+  nlohmann::ordered_json out = answers::NewJson("repair", options.input);
   out["output"] = options.output;
   out["was_whole"] = repaired.was_whole();
   out["chunks"] = repaired.chunks;

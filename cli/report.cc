@@ -1,43 +1,32 @@
 // gpumemtrace report: what holds the memory.
 
-#include "cli/report.h"
-
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/categories/category_rules.h"
-#include "analysis/report.h"
+#include "analysis/text.h"
+#include "answers/diff/limit.h"
+#include "answers/report/report_answer.h"
 #include "cli/command.h"
 #include "cli/frame_options.h"
-#include "cli/limit.h"
-#include "cli/load_trace.h"
-#include "cli/report_text.h"
-#include "cli/text.h"
+#include "cli/open_recording.h"
 #include "cli/verbs.h"
+#include "cli/window_options.h"
 
 namespace gmt::cli {
 namespace {
 
-constexpr int64_t kDefaultTop = 10;
-
 struct ReportArguments {
   std::string file, at = "peak", heap, by = "stack", fail_above, categories;
   int64_t device = -1, top = 0;
-  double from = -INFINITY, to = INFINITY;  // seconds
   bool json = false;
+  WindowOptions window;
   FrameOptions frames;
 };
-
-int64_t Nanoseconds(double seconds) {
-  if (seconds <= -9e9) return INT64_MIN;
-  if (seconds >= 9e9) return INT64_MAX;
-  return std::llround(seconds * 1e9);
-}
 
 absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options) {
   analysis::ReportOptions selection;
@@ -46,17 +35,18 @@ absl::StatusOr<analysis::ReportOptions> Selection(const ReportArguments& options
   auto by = analysis::ParseGroupBy(options.by);
   if (!by.ok()) return UsageError(absl::StrCat("--by: ", by.status().message()));
   if (options.top < 0) return UsageError("--top: a number of rows, 1 or more");
-  if (options.from > options.to) return UsageError("--from lies behind --to");
+  const auto window = options.window.Window();
+  if (!window.ok()) return window.status();
   selection.at = *std::move(at);
   selection.by = *by;
   selection.heap = options.heap;
   if (options.device >= 0) selection.device = static_cast<int32_t>(options.device);
-  selection.window = {Nanoseconds(options.from), Nanoseconds(options.to)};
+  selection.window = *window;
   return selection;
 }
 
 // Prints why on stderr where the peak of a device lies above the limit.
-absl::StatusOr<int> Gate(const analysis::Report& report, const Limit& limit) {
+absl::StatusOr<int> Gate(const analysis::Report& report, const answers::Limit& limit) {
   int code = kDone;
   for (const analysis::ReportDevice& device : report.devices) {
     if (device.index == analysis::kHostDevice && !limit.bytes) continue;
@@ -78,65 +68,42 @@ absl::StatusOr<int> Gate(const analysis::Report& report, const Limit& limit) {
   return code;
 }
 
-absl::Status InFile(const absl::Status& status, const std::string& file) {
-  return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
-}
-
 absl::StatusOr<analysis::CategoryRules> CategoryRulesOf(const ReportArguments& options) {
   if (options.categories.empty()) return analysis::CategoryRules::BuiltIn();
   return analysis::CategoryRules::WithFile(options.categories);
 }
 
-// *text gets the report.
-absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal, std::string* text) {
+absl::StatusOr<int> RunReport(const ReportArguments& options, const Terminal& terminal) {
   auto selection = Selection(options);
   if (!selection.ok()) return selection.status();
-  const auto rules = options.frames.Rules();
-  if (!rules.ok()) return rules.status();
-  const auto category_rules = CategoryRulesOf(options);
+  auto frame_rules = options.frames.Rules();
+  if (!frame_rules.ok()) return frame_rules.status();
+  auto category_rules = CategoryRulesOf(options);
   if (!category_rules.ok()) return category_rules.status();
-  Limit limit;
+  std::optional<answers::Limit> limit;
   if (!options.fail_above.empty()) {
-    auto parsed = ParseLimit(options.fail_above);
-    if (!parsed.ok()) return parsed.status();
+    const auto parsed = answers::ParseLimit(options.fail_above);
+    if (!parsed.ok()) return UsageError(parsed.status().message());
     limit = *parsed;
   }
-  auto loaded = LoadTrace(options.file);
-  if (!loaded.ok()) return loaded.status();
-  const analysis::Examination examination((*loaded)->trace, (*loaded)->definitions, *rules);
-  const auto report = analysis::MakeReport(
-      examination, analysis::Categorize(examination, *category_rules), *selection);
-  if (!report.ok()) return InFile(report.status(), options.file);
+  const auto recording = OpenRecording(
+      options.file, {*std::move(frame_rules), *std::move(category_rules)});
+  if (!recording.ok()) return recording.status();
+  const auto answer = answers::ReportAnswer::Make(**recording, *selection);
+  if (!answer.ok()) return answer.status();
   const auto top = static_cast<size_t>(options.top);
-  std::vector<std::string> lacks =
-      IsByCode(report->by) ? WithoutBeforeAttach((*loaded)->lacks) : (*loaded)->lacks;
-  lacks.insert(lacks.end(), (*loaded)->unnamed.begin(), (*loaded)->unnamed.end());
-  *text = options.json
-              ? ReportJson(*report, options.file, lacks, top == 0 ? report->rows.size() : top)
-              : ReportText(*report, lacks, top == 0 ? kDefaultTop : top,
-                           options.frames.raw ? FramesShown::kRaw : FramesShown::kFolded, terminal);
-  return options.fail_above.empty() ? absl::StatusOr<int>(kDone) : Gate(*report, limit);
+  fmt::print("{}", options.json ? answer->Json(top)
+                                : answer->Text(terminal, top, options.frames.Shown()));
+  return limit ? Gate(answer->report(), *limit) : absl::StatusOr<int>(kDone);
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> DefaultReport(const std::string& path, const Terminal& terminal) {
-  ReportArguments options;
-  options.file = path;
-  std::string text;
-  if (auto code = RunReport(options, terminal, &text); !code.ok()) return code.status();
-  return text;
-}
-
 void AddReport(Program& program) {
   auto options = std::make_shared<ReportArguments>();
   Command command = program.AddVerb(
-      "report", "What holds the memory, by stack", [options](const Terminal& terminal) {
-        std::string text;
-        absl::StatusOr<int> code = RunReport(*options, terminal, &text);
-        fmt::print("{}", text);
-        return code;
-      });
+      "report", "What holds the memory, by stack",
+      [options](const Terminal& terminal) { return RunReport(*options, terminal); });
   command.Argument("FILE", &options->file, "recording");
   command.Option("--at", &options->at, "WHEN",
                  "peak, end, oom, step:N, event:N, t:SECONDS or snapshot:NAME");
@@ -147,8 +114,7 @@ void AddReport(Program& program) {
   command.Option("--device", &options->device, "N", "this GPU only");
   command.Option("--heap", &options->heap, "NAME", "this heap only: driver, host, pytorch, ...");
   command.Option("--top", &options->top, "N", "rows per device");
-  command.Option("--from", &options->from, "SECONDS", "look for the peak from here on");
-  command.Option("--to", &options->to, "SECONDS", "look for the peak up to here");
+  options->window.AddTo(command, "look for the peak from here on", "look for the peak up to here");
   command.Option("--fail-above", &options->fail_above, "LIMIT",
                  "exit with 3 where the peak is above so many bytes or percent");
   command.Option("--categories", &options->categories, "FILE",

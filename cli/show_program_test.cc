@@ -9,8 +9,8 @@
 #include <ctime>
 #include <string>
 
+#include "answers/show/page.h"
 #include "cli/program_fixture.h"
-#include "cli/show_page.h"
 
 namespace gmt::cli {
 namespace {
@@ -199,11 +199,11 @@ TEST_F(ShowTest, RecordingWithoutAnythingSaysSo) {
 }
 
 TEST(SparklineTest, HighestIsFullAndWhatIsNotNothingIsSeen) {
-  EXPECT_EQ(Sparkline({0, 1, 500, 1000}, false), " .=@");
-  EXPECT_EQ(Sparkline({0, 1, 500, 1000}, true), " ▁▄█");
-  EXPECT_EQ(Sparkline({0, 0}, true), "  ");
-  EXPECT_EQ(Sparkline({}, true), "");
-  EXPECT_EQ(Sparkline({UINT64_MAX}, false), "@");
+  EXPECT_EQ(answers::Sparkline({0, 1, 500, 1000}, false), " .=@");
+  EXPECT_EQ(answers::Sparkline({0, 1, 500, 1000}, true), " ▁▄█");
+  EXPECT_EQ(answers::Sparkline({0, 0}, true), "  ");
+  EXPECT_EQ(answers::Sparkline({}, true), "");
+  EXPECT_EQ(answers::Sparkline({UINT64_MAX}, false), "@");
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
+#include "answers/json.h"
 #include "cli/command.h"
-#include "cli/json_output.h"
 #include "cli/output_file.h"
-#include "cli/text.h"
 #include "cli/verbs.h"
 #include "format/byte_source.h"
 #include "format/recording_copy.h"
-#include "interop/event_log.h"
+#include "interop/event_log/event_log.h"
 #include "proto/gmt.pb.h"
 #include "symbols/build_id_index.h"
 #include "symbols/debuginfod.h"
@@ -173,7 +173,7 @@ void PrintText(const SymbolizeArguments& options, const Result& result) {
 }
 
 void PrintAsJson(const SymbolizeArguments& options, const Result& result) {
-  nlohmann::ordered_json out = NewJson("symbolize", options.file);
+  nlohmann::ordered_json out = answers::NewJson("symbolize", options.file);
   out["output"] = options.output;
   out["frames"] = result.frames;
   out["named"] = result.named;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "answers/json.h"
+
 namespace gmt::cli {
 namespace {
 
@@ -31,17 +33,7 @@ bool WantsColor(const std::string& option, bool is_terminal) {
   return is_terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
 }
 
-std::string Paint(bool on, int code, const std::string& text) {
-  return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-}
-
 }  // namespace
-
-std::string Terminal::Bold(const std::string& text) const { return Paint(color, 1, text); }
-std::string Terminal::Red(const std::string& text) const { return Paint(color, 31, text); }
-std::string Terminal::Yellow(const std::string& text) const { return Paint(color, 33, text); }
-std::string Terminal::Green(const std::string& text) const { return Paint(color, 32, text); }
-std::string Terminal::Dim(const std::string& text) const { return Paint(color, 2, text); }
 
 Terminal DetectTerminal(const TerminalOptions& options) {
   Terminal terminal;
@@ -62,6 +54,11 @@ void PrintNote(const std::string& message) {
   // Not by fmt::print: where stderr is full or closed there is nobody left to tell, and no reason
   // to throw.
   std::fputs(fmt::format("gpumemtrace: {}\n", text).c_str(), stderr);
+}
+
+void PrintJson(const nlohmann::ordered_json& object) {
+  const std::string text = answers::JsonText(object);
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 }  // namespace gmt::cli

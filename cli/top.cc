@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "answers/json.h"
 #include "cli/command.h"
-#include "cli/json_output.h"
 #include "cli/top/curses_terminal.h"
 #include "cli/top/top_choice.h"
 #include "cli/top/top_feed.h"
@@ -21,7 +21,7 @@
 #include "cli/top/top_screen.h"
 #include "cli/verbs.h"
 #include "collector/control/client.h"
-#include "collector/session_search.h"
+#include "collector/sessions/session_search.h"
 
 namespace gmt::cli {
 namespace {
@@ -141,7 +141,7 @@ absl::StatusOr<int> Print(const TopArguments& options, Watched& watched, const T
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (options.json) {
-    nlohmann::ordered_json out = NewJson("top", "");
+    nlohmann::ordered_json out = answers::NewJson("top", "");
     out["processes"] = TopJson(watched.model());
     PrintJson(out);
     return kDone;

@@ -13,9 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/browser.h"
 #include "cli/command.h"
-#include "cli/live_session.h"
+#include "cli/live/live_session.h"
 #include "cli/verbs.h"
-#include "cli/view_backend.h"
 #include "viewer/html/page_html.h"
 #include "viewer/server/view_server.h"
 
@@ -100,7 +99,7 @@ absl::StatusOr<int> View(const ViewArguments& options) {
   view.page = *std::move(page);
   view.grace = IsOverSsh() ? kGraceOverSsh : kGrace;
   if (options.keep) view.grace = std::nullopt;
-  const viewer::Backend backend = MakeViewBackend();
+  const viewer::Backend backend;
   auto server = StartServer(options, backend, view);
   if (!server.ok()) return server.status();
   StopOnSignals(server->get());

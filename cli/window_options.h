@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "absl/status/statusor.h"
-#include "analysis/replay.h"
+#include "analysis/examination/replay.h"
 #include "cli/command.h"
 
 namespace gmt::cli {

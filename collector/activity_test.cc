@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/collector_fixture.h"
+#include "collector/testing/collector_fixture.h"
 
 namespace gmt::collector {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/libraries.h"
-#include "collector/torch_source.h"
+#include "collector/events/torch_source.h"
+#include "collector/sessions/libraries.h"
 #include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "collector/collector.h"
-#include "collector/libraries.h"
-#include "collector/torch_source.h"
+#include "collector/events/torch_source.h"
+#include "collector/sessions/libraries.h"
 #include "format/definitions_builder.h"
 #include "session/arena_reader.h"
 

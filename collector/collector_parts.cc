@@ -1,4 +1,4 @@
-// The parts of a bounded history (collector/collector.h, collector/history.h).
+// The parts of a bounded history (collector/collector.h, collector/output/history.h).
 //
 //   EndPart()      the next part's file is made; the old part gets its end; the next one its base
 //   RetryOutput()  both are on disk: the next part takes the recording's name

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "collector/collector_fixture.h"
+#include "collector/testing/collector_fixture.h"
 
 namespace gmt::collector {
 namespace {

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/bus_guard.h"
 #include "collector/collector.h"
-#include "collector/fake_target.h"
-#include "collector/session_claim.h"
+#include "collector/sessions/bus_guard.h"
+#include "collector/sessions/session_claim.h"
+#include "collector/testing/fake_target.h"
 
 namespace gmt::collector {
 namespace {

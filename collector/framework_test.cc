@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collector/collector_fixture.h"
-#include "collector/torch_source.h"
+#include "collector/events/torch_source.h"
+#include "collector/testing/collector_fixture.h"
 
 namespace gmt::collector {
 namespace {

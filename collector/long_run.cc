@@ -1,4 +1,4 @@
-// What it takes to watch a program for days: a training run (collector/long_training.h), compressed,
+// What it takes to watch a program for days: a training run (collector/testing/long_training.h), compressed,
 // is drained into a recording whose history is bounded, and what must hold at the end is checked; or
 // one at the pace of a real program is recorded by a collector process whose processor time counts.
 //
@@ -24,7 +24,7 @@
 #include <string>
 
 #include "collector/collector.h"
-#include "collector/long_training.h"
+#include "collector/testing/long_training.h"
 #include "format/definitions_builder.h"
 #include "format/parts.h"
 

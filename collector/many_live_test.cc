@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "collector/collector_fixture.h"
+#include "collector/testing/collector_fixture.h"
 
 namespace gmt::collector {
 namespace {

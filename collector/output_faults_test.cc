@@ -8,7 +8,7 @@
 #include <random>
 
 #include "collector/collector.h"
-#include "collector/fake_target.h"
+#include "collector/testing/fake_target.h"
 #include "session/session_fixture.h"
 #include "tests/seeds/seeds.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "collector/collector.h"
-#include "collector/fake_target.h"
+#include "collector/testing/fake_target.h"
 
 namespace gmt::collector {
 namespace {

@@ -16,10 +16,10 @@
 #include <functional>
 
 #include "collector/arguments.h"
-#include "collector/fake_target.h"
-#include "collector/session_claim.h"
-#include "collector/session_search.h"
-#include "collector/session_summary.h"
+#include "collector/sessions/session_claim.h"
+#include "collector/sessions/session_search.h"
+#include "collector/sessions/session_summary.h"
+#include "collector/testing/fake_target.h"
 
 namespace gmt::collector {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "collector/hostile_session.h"
+#include "collector/testing/hostile_session.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::Status status = gmt::collector::HostileSession(data, size).Play();

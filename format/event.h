@@ -2,7 +2,7 @@
 //
 // Event: one event of a recording, in memory, with every field any kind can carry. The file stores
 // events as columns (proto/gmt.proto, Events); the event log stores them as JSON objects
-// (interop/event_log.h). Both are the same events, one to one; docs/format.md has the table of
+// (interop/event_log/event_log.h). Both are the same events, one to one; docs/format.md has the table of
 // kinds, fields and the questions that need them.
 //
 // Ids (heap, api, name, action, domain, dtype, shape: strings; stack, forward_stack: stacks) are

@@ -11,10 +11,10 @@
 #include "format/acquisition_history.h"
 #include "format/byte_source.h"
 #include "format/definitions_builder.h"
-#include "interop/byte_stream.h"
-#include "interop/event_log.h"
+#include "interop/event_log/event_log.h"
 #include "interop/foreign_input.h"
-#include "interop/torch_import.h"
+#include "interop/pickle/byte_stream.h"
+#include "interop/torch_import/torch_import.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::interop {

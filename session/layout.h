@@ -159,7 +159,7 @@ enum Fact : uint32_t {
 };
 
 // In the number of every attach, so that one word says both what a hook has to look at and whether
-// somebody asks (preload/process.h).
+// somebody asks (preload/process/process.h).
 inline constexpr uint32_t kAttachAsked = 1u << 31;
 
 enum class Handshake : uint32_t {

@@ -1,6 +1,6 @@
 // analysis/categories/alive_by_category.h
 //
-// AliveByCategory: why memory is alive (analysis/alive.h), with the categories for what has no role.
+// AliveByCategory: why memory is alive (analysis/examination/alive.h), with the categories for what has no role.
 //
 // Thread safety: const methods from any thread.
 
@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
-#include "analysis/trace.h"
+#include "analysis/examination/alive.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/alive.h"
+#include "analysis/examination/examination.h"
 
 namespace gmt::analysis {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/event.h"
 
 namespace gmt::analysis {

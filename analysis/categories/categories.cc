@@ -5,7 +5,7 @@
 
 #include "analysis/categories/categorizer.h"
 #include "analysis/categories/category_rules.h"
-#include "analysis/layers.h"
+#include "analysis/examination/layers.h"
 
 namespace gmt::analysis {
 namespace {

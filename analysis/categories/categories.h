@@ -11,7 +11,7 @@
 //   forward 7, backward 7 at::linear < Net.forward   activations       high
 //   forward 7, forward 7  at::softmax                temporaries       high
 //
-// A row (analysis/trace.h) has one category for its whole life.
+// A row (analysis/trace/trace.h) has one category for its whole life.
 //
 // Thread safety: const methods from any thread.
 
@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "analysis/confidence.h"
-#include "analysis/examination.h"
-#include "analysis/trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 
@@ -84,7 +84,7 @@ Categories Categorize(const Examination& examination, const CategoryRules& rules
 // What a device holds after a step, by category: most bytes first.
 struct CategoryUse {
   Category category = Category::kUnknown;
-  uint64_t bytes = 0;  // each byte once (analysis/layers.h): the sum is what the device holds
+  uint64_t bytes = 0;  // each byte once (analysis/examination/layers.h): the sum is what the device holds
   uint64_t count = 0;
   Confidence confidence = Confidence::kLow;  // that most of the bytes have
   std::string reason;                        // that most of the bytes have

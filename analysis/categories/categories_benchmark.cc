@@ -6,7 +6,7 @@
 
 #include "analysis/categories/step_profile.h"
 #include "analysis/categories/training_script.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 
 namespace gmt::analysis {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "analysis/categories/category_rules.h"
 #include "analysis/categories/training_script.h"
+#include "analysis/examination/layers.h"
 #include "format/event.h"
-#include "analysis/layers.h"
 
 namespace gmt::analysis {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
@@ -104,14 +104,14 @@ bool Categorizer::AsksForSize(const Group& group) {
   if (group.kind != Kind::kBlock) return false;
   if ((group.roles & (format::kRoleParameter | format::kRoleGradient)) != 0) return true;
   if (group.is_open()) return true;
-  const Life life = group.life.life;
+  const Lifespan life = group.life.life;
   const CategoryRule* rule = hints_.Find(group.stack, life, group.life.born).rule;
   if (rule != nullptr) {
     return rule->category == Category::kParameters ||
-           (rule->category == Category::kInputs && life == Life::kLong);
+           (rule->category == Category::kInputs && life == Lifespan::kLong);
   }
   if (group.in_private_pool || group.life.born == Born::kOptimizer) return false;
-  return group.life.born == Born::kBackward ? life != Life::kPhase : life == Life::kLong;
+  return group.life.born == Born::kBackward ? life != Lifespan::kPhase : life == Lifespan::kLong;
 }
 
 uint32_t Categorizer::AddGroup(const Group& group) {
@@ -307,7 +307,7 @@ bool Categorizer::IsHeldFromBefore(RowId row) const {
 // As what the step that was under way had left is; among it gradients, of parameters' sizes.
 bool Categorizer::IsFreedSoon(RowId row) const {
   const RowLife& life = groups_[row_groups_[row]].life;
-  if (life.life != Life::kOpen) return life.life != Life::kLong;
+  if (life.life != Lifespan::kOpen) return life.life != Lifespan::kLong;
   const bool no_phase_since = !life.crosses_backward && !life.crosses_optimizer;
   return trace_.rows.death[row] != kNever && no_phase_since;
 }

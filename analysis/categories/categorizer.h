@@ -54,7 +54,7 @@ class Categorizer {
 
     // A number for each combination of what is no stack or size.
     uint32_t Traits() const;
-    bool is_open() const { return life.life == Life::kOpen; }
+    bool is_open() const { return life.life == Lifespan::kOpen; }
   };
   struct Decision {
     Category category = Category::kUnknown;

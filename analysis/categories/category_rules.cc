@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint8_t kAll = 0xff;
 
-constexpr uint8_t Bit(Life life) { return static_cast<uint8_t>(1u << static_cast<int>(life)); }
+constexpr uint8_t Bit(Lifespan life) { return static_cast<uint8_t>(1u << static_cast<int>(life)); }
 constexpr uint8_t Bit(Born born) { return static_cast<uint8_t>(1u << static_cast<int>(born)); }
 
 struct Word {
@@ -24,10 +24,10 @@ struct Word {
 
 // What is not freed when the recording ends may have any life but the shortest.
 constexpr std::array kLives = {
-    Word{"phase", Bit(Life::kPhase) | Bit(Life::kPass)},
-    Word{"phases", Bit(Life::kAcross) | Bit(Life::kOpen)},
-    Word{"steps", Bit(Life::kSteps) | Bit(Life::kOpen)},
-    Word{"long", Bit(Life::kLong) | Bit(Life::kOpen)},
+    Word{"phase", Bit(Lifespan::kPhase) | Bit(Lifespan::kPass)},
+    Word{"phases", Bit(Lifespan::kAcross) | Bit(Lifespan::kOpen)},
+    Word{"steps", Bit(Lifespan::kSteps) | Bit(Lifespan::kOpen)},
+    Word{"long", Bit(Lifespan::kLong) | Bit(Lifespan::kOpen)},
 };
 constexpr std::array kBorn = {
     Word{"start", Bit(Born::kStart)},

@@ -26,11 +26,11 @@ std::string_view BuiltInCategoryRules();
 
 struct CategoryRule {
   Category category = Category::kUnknown;
-  uint8_t lives = 0, born = 0;  // one bit for each Life and Born that it fits
+  uint8_t lives = 0, born = 0;  // one bit for each Lifespan and Born that it fits
   bool is_users = false;
   symbols::FramePattern pattern;
 
-  bool Fits(Life life, Born born_in) const {
+  bool Fits(Lifespan life, Born born_in) const {
     return (lives >> static_cast<int>(life) & 1) != 0 &&
            (born >> static_cast<int>(born_in) & 1) != 0;
   }

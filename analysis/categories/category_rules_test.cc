@@ -29,13 +29,13 @@ TEST(CategoryRulesTest, RuleFitsTheLivesAndBirthsThatItNames) {
       "mine.txt");
   ASSERT_TRUE(rules.ok()) << rules.status();
   const CategoryRule& inputs = rules->rules()[0];
-  EXPECT_TRUE(inputs.Fits(Life::kAcross, Born::kStart));
-  EXPECT_TRUE(inputs.Fits(Life::kLong, Born::kStart));
-  EXPECT_TRUE(inputs.Fits(Life::kOpen, Born::kStart));
-  EXPECT_FALSE(inputs.Fits(Life::kPhase, Born::kStart));
-  EXPECT_FALSE(inputs.Fits(Life::kSteps, Born::kStart));
-  EXPECT_FALSE(inputs.Fits(Life::kLong, Born::kBackward));
-  EXPECT_TRUE(rules->rules()[1].Fits(Life::kPhase, Born::kOptimizer));
+  EXPECT_TRUE(inputs.Fits(Lifespan::kAcross, Born::kStart));
+  EXPECT_TRUE(inputs.Fits(Lifespan::kLong, Born::kStart));
+  EXPECT_TRUE(inputs.Fits(Lifespan::kOpen, Born::kStart));
+  EXPECT_FALSE(inputs.Fits(Lifespan::kPhase, Born::kStart));
+  EXPECT_FALSE(inputs.Fits(Lifespan::kSteps, Born::kStart));
+  EXPECT_FALSE(inputs.Fits(Lifespan::kLong, Born::kBackward));
+  EXPECT_TRUE(rules->rules()[1].Fits(Lifespan::kPhase, Born::kOptimizer));
 }
 
 TEST(CategoryRulesTest, ErrorsNameTheLineAndWhatMayStandThere) {

@@ -30,17 +30,17 @@ std::string Categorizer::LifeText(const Group& group) {
   const char* freed = life.dies_backward ? "freed in a backward pass" : "freed behind it";
   const std::string_view born = PhaseText(life.born);
   switch (life.life) {
-    case Life::kPhase:
-    case Life::kPass:
+    case Lifespan::kPhase:
+    case Lifespan::kPass:
       return absl::StrCat("born and freed ", std::string(born));
-    case Life::kAcross:
-    case Life::kSteps:
+    case Lifespan::kAcross:
+    case Lifespan::kSteps:
       if (group.from_before)
         return absl::StrCat("held from before, ", life.dies_backward ? freed : "freed later");
       return absl::StrCat("born ", std::string(born), ", ", freed);
-    case Life::kLong:
+    case Lifespan::kLong:
       return life.before_training ? "held since before the first step" : "lives across steps";
-    case Life::kOpen:
+    case Lifespan::kOpen:
       break;
   }
   if (life.ran_out) return "held when memory ran out";
@@ -56,9 +56,9 @@ std::string Categorizer::WhatTellsNothing(const Group& group) {
 // A leaf that a step makes and drops is no parameter: a segment's input where checkpointing computes it
 // again, or a weight that was gathered for one use.
 bool Categorizer::IsPassingLeaf(const Group& group) const {
-  const Life life = group.life.life;
-  return lives_.has_training() && group.life.born != Born::kStart && life != Life::kLong &&
-         life != Life::kOpen;
+  const Lifespan life = group.life.life;
+  return lives_.has_training() && group.life.born != Born::kStart && life != Lifespan::kLong &&
+         life != Lifespan::kOpen;
 }
 
 // What PyTorch said itself. A batch is saved for the backward pass like what the model makes of it, a
@@ -71,7 +71,7 @@ Categorizer::Decision Categorizer::ByRole(const Group& group, const Decision& by
             "observed: a leaf of the autograd graph that requires a gradient", true};
   }
   // One that ends in its backward pass is on its way to somewhere: a passing leaf's, or to be reduced.
-  if ((group.roles & format::kRoleGradient) != 0 && group.life.life != Life::kPhase)
+  if ((group.roles & format::kRoleGradient) != 0 && group.life.life != Lifespan::kPhase)
     return {Category::kGradients, Confidence::kHigh, "observed: the gradient of a leaf", true};
   if ((group.roles & format::kRoleSaved) == 0) return {};
   const bool says_more = by_rule.is_made && by_rule.category != Category::kActivations &&
@@ -128,11 +128,11 @@ Categorizer::Decision Categorizer::ByRuleOf(const Group& group,
   decision.reason = absl::StrCat(LifeText(group), "; ", hints_.FrameName(hint.frame),
                                  hint.rule->is_users ? ", by your rule" : "");
   if (hint.rule->is_users) return decision;
-  const bool is_long = group.life.life == Life::kLong || group.is_open();
+  const bool is_long = group.life.life == Lifespan::kLong || group.is_open();
   if (decision.category == Category::kInputs) {
     decision.confidence = Confidence::kMedium;
     // A batch does not live for steps unless it was there before the first.
-    const bool is_kept = group.life.life == Life::kLong && group.life.crosses_passes;
+    const bool is_kept = group.life.life == Lifespan::kLong && group.life.crosses_passes;
     if (is_kept && !group.life.before_training) return KeptByTheProgram(group);
     if (is_long && group.life.before_training && sizes_.LacksParameters(group.size)) {
       decision.category = Category::kParameters;
@@ -188,12 +188,12 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
     return {Category::kRecomputed, group.is_open() ? Confidence::kMedium : Confidence::kHigh,
             absl::StrCat(LifeText(group), "; made again by checkpointing"), true};
   }
-  if (life.life == Life::kPhase) {
+  if (life.life == Lifespan::kPhase) {
     return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
   const char* of_size = is_parameters ? "; of a parameter's size" : "; of no parameter's size";
   const bool in_doubt =
-      life.life == Life::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
+      life.life == Lifespan::kPass || group.is_open() || (life.dies_at_once && !spans_.backward_told);
   if (in_doubt) {
     return {is_parameters ? Category::kGradients : Category::kTemporaries, Confidence::kMedium,
             absl::StrCat(LifeText(group), of_size), true};
@@ -208,8 +208,8 @@ Categorizer::Decision Categorizer::OfBackward(const Group& group) const {
 
 Categorizer::Decision Categorizer::OfForward(const Group& group) const {
   const RowLife& life = group.life;
-  if (life.life == Life::kLong) return OfLongForward(group);
-  if (life.life == Life::kPhase) {
+  if (life.life == Lifespan::kLong) return OfLongForward(group);
+  if (life.life == Lifespan::kPhase) {
     return {Category::kTemporaries, Confidence::kHigh, LifeText(group), true};
   }
   if (group.is_open()) return OfOpen(group);
@@ -240,7 +240,7 @@ Categorizer::Decision Categorizer::OfLongForward(const Group& group) const {
             absl::StrCat(LifeText(group), "; of twice a gradient's size, as copies in float32 are"),
             true};
   }
-  if (group.stack != 0 && life.life == Life::kLong && !life.before_training)
+  if (group.stack != 0 && life.life == Lifespan::kLong && !life.before_training)
     return KeptByTheProgram(group);
   return {Category::kUnknown, Confidence::kLow,
           absl::StrCat(LifeText(group), WhatTellsNothing(group)), true};
@@ -264,7 +264,7 @@ Categorizer::Decision Categorizer::OfOpen(const Group& group) const {
 }
 
 Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
-  if (group.is_open() || group.life.life == Life::kLong) {
+  if (group.is_open() || group.life.life == Lifespan::kLong) {
     if (group.life.born == Born::kForward) {
       return {Category::kActivations, Confidence::kLow,
               absl::StrCat(LifeText(group), "; made in a forward pass"), true};
@@ -275,9 +275,9 @@ Categorizer::Decision Categorizer::WithoutTraining(const Group& group) {
   if (group.from_before)
     return {Category::kUnknown, Confidence::kLow, "held from before, freed again", true};
   // A copy to the device is a batch. Without a training loop its lifetime does not show that.
-  const StackHints::Hint hint = hints_.Find(group.stack, Life::kSteps, Born::kForward);
+  const StackHints::Hint hint = hints_.Find(group.stack, Lifespan::kSteps, Born::kForward);
   // Buffers are copied with their module, and live as long as it.
-  const StackHints::Hint of_module = hints_.Find(group.stack, Life::kLong, Born::kForward);
+  const StackHints::Hint of_module = hints_.Find(group.stack, Lifespan::kLong, Born::kForward);
   const bool is_of_module =
       of_module.rule != nullptr && of_module.rule->category == Category::kParameters;
   if (hint.rule != nullptr && hint.rule->category == Category::kInputs && !is_of_module) {

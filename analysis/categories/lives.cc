@@ -148,26 +148,26 @@ bool Lives::CountsAsFreed(RowId row, uint32_t dies_in) const {
   return lives_[row].born != Born::kStart || trace_.rows.death[row] <= end_of_births_;
 }
 
-Life Lives::LifeOf(RowId row, uint32_t dies_in, bool freed) const {
+Lifespan Lives::LifeOf(RowId row, uint32_t dies_in, bool freed) const {
   const uint32_t born_in = birth_segment_[row];
   const Segment &first = segments_[born_in], &last = segments_[dies_in];
   const uint32_t cycles = last.cycle - first.cycle;
   if (freed && CountsAsFreed(row, dies_in)) {
-    if (lives_[row].ran_out && born_in == dies_in) return Life::kOpen;
-    if (born_in == dies_in) return trace_.rows.birth[row] == 0 ? Life::kOpen : Life::kPhase;
+    if (lives_[row].ran_out && born_in == dies_in) return Lifespan::kOpen;
+    if (born_in == dies_in) return trace_.rows.birth[row] == 0 ? Lifespan::kOpen : Lifespan::kPhase;
     if (first.phase == Phase::kBackward && last.phase == Phase::kBackward &&
         first.pass == last.pass) {
-      return Life::kPass;
+      return Lifespan::kPass;
     }
-    if (cycles >= kLongCycles) return Life::kLong;
+    if (cycles >= kLongCycles) return Lifespan::kLong;
     const bool soon = cycles == 0 || (cycles == 1 && last.phase == Phase::kOther);
-    return soon ? Life::kAcross : Life::kSteps;
+    return soon ? Lifespan::kAcross : Lifespan::kSteps;
   }
-  if (cycles >= kSeenCycles) return Life::kLong;
+  if (cycles >= kSeenCycles) return Lifespan::kLong;
   // It has outlived its phase, whatever comes.
   const bool same_pass = last.phase == Phase::kBackward && first.pass == last.pass;
   const bool outlived = first.phase != Phase::kOther && born_in != dies_in && !same_pass;
-  return outlived ? Life::kAcross : Life::kOpen;
+  return outlived ? Lifespan::kAcross : Lifespan::kOpen;
 }
 
 }  // namespace gmt::analysis

@@ -23,13 +23,13 @@
 #include <functional>
 #include <vector>
 
-#include "analysis/phase_spans.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/loop/phase_spans.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 
-enum class Life : uint8_t {
+enum class Lifespan : uint8_t {
   kPhase,   // freed in the phase in which it was born
   kPass,    // freed in the same backward pass, behind an optimizer that ran inside it
   kAcross,  // freed in a later phase of the same step or at the beginning of the next
@@ -39,7 +39,7 @@ enum class Life : uint8_t {
 };
 
 // Freed before the phase of its birth was over.
-inline bool IsShort(Life life) { return life == Life::kPhase || life == Life::kPass; }
+inline bool IsShort(Lifespan life) { return life == Lifespan::kPhase || life == Lifespan::kPass; }
 
 enum class Born : uint8_t {
   kStart,    // before the first module of a step was called
@@ -49,7 +49,7 @@ enum class Born : uint8_t {
 };
 
 struct RowLife {
-  Life life : 3;
+  Lifespan life : 3;
   Born born : 2;
   bool before_training : 1;   // before the first backward pass
   bool crosses_backward : 1;  // a backward pass began while it lived
@@ -93,7 +93,7 @@ class Lives {
   void Walk(const Stacks& stacks);
   void Bear(RowId row, uint32_t segment, const Stacks& stacks);
   void Bury(RowId row, uint32_t segment, Step step);
-  Life LifeOf(RowId row, uint32_t dies_in, bool freed) const;
+  Lifespan LifeOf(RowId row, uint32_t dies_in, bool freed) const;
   bool CountsAsFreed(RowId row, uint32_t dies_in) const;
 
   const Trace& trace_;

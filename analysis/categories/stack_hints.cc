@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
 
@@ -42,7 +42,7 @@ const StackHints::Known& StackHints::Of(uint32_t stack) {
   return found;
 }
 
-StackHints::Hint StackHints::Find(uint32_t stack, Life life, Born born) {
+StackHints::Hint StackHints::Find(uint32_t stack, Lifespan life, Born born) {
   if (stack == 0) return {};
   for (const auto& [index, frame] : Of(stack).rules) {
     const CategoryRule& rule = rules_.rules()[index];

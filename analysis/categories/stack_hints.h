@@ -30,7 +30,7 @@ class StackHints {
     uint32_t frame = 0;                  // the innermost that fits it
   };
   // The first rule that fits the stack, and memory that is born and lives like this.
-  Hint Find(uint32_t stack, Life life, Born born);
+  Hint Find(uint32_t stack, Lifespan life, Born born);
 
   // Whether the stack passes through the call of a module.
   bool CallsModule(uint32_t stack);

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 
 namespace gmt::analysis {
 

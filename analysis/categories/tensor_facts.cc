@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/alive.h"
+#include "analysis/examination/alive.h"
 
 namespace gmt::analysis {
 namespace {

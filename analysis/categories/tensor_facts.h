@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/frames.h"
+#include "analysis/examination/examination.h"
+#include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/event.h"
 
 namespace gmt::analysis {

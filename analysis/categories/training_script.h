@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 

@@ -1,7 +1,7 @@
 // analysis/diff/allocated.h
 //
 // What is allocated on a device, and not merely kept by an allocator (IsAllocated() in
-// analysis/replay.h), by the stacks that asked for it. Each byte is counted once.
+// analysis/examination/replay.h), by the stacks that asked for it. Each byte is counted once.
 //
 // Thread safety: pure functions. Cost: one walk over steps, or over rows.
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/replay.h"
-#include "analysis/trace.h"
+#include "analysis/examination/replay.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

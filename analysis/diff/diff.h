@@ -28,9 +28,9 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/frames.h"
-#include "analysis/instant.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
+#include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "tests/seeds/seeds.h"
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 
 namespace gmt::analysis {
 

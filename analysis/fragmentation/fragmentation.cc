@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/failures.h"
+#include "analysis/examination/failures.h"
 
 namespace gmt::analysis {
 namespace {

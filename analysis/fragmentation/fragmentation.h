@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
 #include "analysis/fragmentation/requester.h"
 #include "analysis/fragmentation/segment_map.h"
-#include "analysis/instant.h"
 
 namespace gmt::analysis {
 

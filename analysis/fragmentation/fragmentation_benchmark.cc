@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "analysis/testing/event_script.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {

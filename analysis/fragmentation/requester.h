@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -1,7 +1,7 @@
 // analysis/leaks/held_memory.h
 //
 // HeldMemory: what is held after the events so far, and what each of them meant for it. The rules are
-// those of a trace (analysis/trace.h, T1 to T7), kept one event at a time and without history: a
+// those of a trace (analysis/trace/trace.h, T1 to T7), kept one event at a time and without history: a
 // TraceBuilder is for who reads a whole recording, this is for who runs beside a program for days.
 //
 //   HeldMemory memory(definitions, listener);
@@ -28,7 +28,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 #include "format/definitions.h"
 #include "format/event.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "analysis/leaks/leaks.h"
-#include "analysis/stack_texts.h"
+#include "analysis/stacks/stack_texts.h"
 
 namespace gmt {
 class LeakAnswer;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "analysis/call_runs.h"
+#include "analysis/loop/call_runs.h"
 
 namespace gmt::analysis {
 namespace {

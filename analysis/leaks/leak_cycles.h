@@ -4,7 +4,7 @@
 // servers, from one low-water mark of what is held to the next; else parts of equal length, which are
 // no cycles: no verdict on them is more than `possible`.
 //
-// Within one call of a model, of an optimizer or of a backward pass (analysis/call_runs.h) no cycle ends:
+// Within one call of a model, of an optimizer or of a backward pass (analysis/loop/call_runs.h) no cycle ends:
 // a recording of one pass has none, and is too short for a verdict.
 //
 // Thread safety: pure functions.
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/examination.h"
-#include "analysis/replay.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/replay.h"
 
 namespace gmt::analysis {
 

@@ -24,7 +24,7 @@
 #include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/leaks/untracked.h"
-#include "analysis/stack_texts.h"
+#include "analysis/stacks/stack_texts.h"
 
 namespace gmt::analysis {
 

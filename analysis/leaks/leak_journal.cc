@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/call_runs.h"
-#include "analysis/cycle_anchor.h"
 #include "analysis/leaks/leak_cycles.h"
+#include "analysis/loop/call_runs.h"
+#include "analysis/loop/cycle_anchor.h"
 
 namespace gmt::analysis {
 namespace {

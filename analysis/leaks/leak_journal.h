@@ -16,7 +16,7 @@
 #include "analysis/leaks/held_memory.h"
 #include "analysis/leaks/leak_detector.h"
 #include "analysis/leaks/told_cycles.h"
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 #include "format/definitions.h"
 
 namespace gmt::analysis {

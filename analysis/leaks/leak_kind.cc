@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "analysis/leaks/site_history.h"
-#include "analysis/stack_phases.h"
+#include "analysis/loop/stack_phases.h"
 
 namespace gmt::analysis {
 namespace {

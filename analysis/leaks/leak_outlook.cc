@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/device_use.h"
+#include "analysis/trace/device_use.h"
 
 namespace gmt::analysis {
 namespace {

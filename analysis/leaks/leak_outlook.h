@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "analysis/leaks/leaks.h"
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

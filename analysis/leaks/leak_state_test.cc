@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "analysis/event_script.h"
 #include "analysis/leaks/leak_answer.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 
 namespace gmt::analysis {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "analysis/leaks/leak_detector.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -16,11 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/alive.h"
-#include "analysis/before_attach.h"
-#include "analysis/examination.h"
-#include "analysis/frames.h"
-#include "analysis/replay.h"
+#include "analysis/examination/alive.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/replay.h"
+#include "analysis/stacks/frames.h"
+#include "analysis/trace/before_attach.h"
 
 namespace gmt::analysis {
 
@@ -60,7 +60,7 @@ struct LeakSuspect {
   uint64_t count = 0;
   std::vector<LeakStack> stacks;          // that grow in lock-step; most bytes first
   std::optional<FrameText> common_frame;  // the deepest of the program's own, of 95 % of the growth
-  std::string layer;         // module of a model (analysis/module_path.h) of 95 %; "": none
+  std::string layer;         // module of a model (analysis/stacks/module_path.h) of 95 %; "": none
   std::string option;        // a library's setting that cures it: "eval_accumulation_steps"; "": none
   std::string library;       // that took memory of the driver; "": the program itself, or not known
   std::string heap;          // "pytorch", "driver", "host"
@@ -97,7 +97,7 @@ struct CycleMinima {
 // The cycles that were compared.
 struct WatchedCycles {
   uint64_t count = 0;
-  std::string source;  // analysis/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
+  std::string source;  // analysis/loop/phases.h, analysis/leaks/leak_cycles.h; "" where none was found
   int64_t period_ns = 0;  // the median
   bool inferred = false;  // nothing said where a cycle ends
   bool clear = true;      // false: parts of equal length, which no loop made

@@ -6,9 +6,9 @@
 #include <deque>
 #include <random>
 
-#include "analysis/event_script.h"
 #include "analysis/leaks/leak_watcher.h"
 #include "analysis/leaks/leaks.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

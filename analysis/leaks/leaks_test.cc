@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/event_script.h"
-#include "analysis/python_stack.h"
+#include "analysis/testing/event_script.h"
+#include "analysis/testing/python_stack.h"
 #include "format/event.h"
 #include "format/units.h"
 

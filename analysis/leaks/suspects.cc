@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "analysis/module_path.h"
+#include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {
 namespace {

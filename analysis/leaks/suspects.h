@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/leaks/leak_detector.h"
-#include "analysis/stack_texts.h"
+#include "analysis/stacks/stack_texts.h"
 
 namespace gmt::analysis {
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/event_script.h"
 #include "analysis/leaks/leak_kind.h"
-#include "analysis/python_stack.h"
+#include "analysis/testing/event_script.h"
+#include "analysis/testing/python_stack.h"
 
 namespace gmt::analysis {
 namespace {

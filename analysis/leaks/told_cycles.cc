@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 namespace {

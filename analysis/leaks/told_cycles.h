@@ -3,7 +3,7 @@
 // ToldCycles: what in a running program says where a cycle of its loop ends, told from its events one
 // by one: marks, ranges, the memory of an optimizer's step. Every place that may be one is counted;
 // which of them is right is known better the longer the program runs, in the order of
-// analysis/phases.h.
+// analysis/loop/phases.h.
 //
 // Memory: kMostTellers places and ranges that are open. Thread safety: one thread at a time.
 
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "analysis/optimizer_sites.h"
+#include "analysis/loop/optimizer_sites.h"
 #include "format/definitions.h"
 #include "format/event.h"
 
@@ -43,7 +43,7 @@ class ToldCycles {
 
   struct Teller {
     Telling telling = Telling::kNothing;
-    std::string source;  // as analysis/phases.h says it
+    std::string source;  // as analysis/loop/phases.h says it
     uint64_t firings = 0;
     uint64_t time_ns = 0;  // that was spent in it, of a named range
     uint64_t last = 0;     // number of its last firing among all

@@ -18,8 +18,8 @@
 
 #include "analysis/leaks/site_history.h"
 #include "analysis/leaks/trend.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

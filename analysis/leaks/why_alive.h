@@ -1,6 +1,6 @@
 // analysis/leaks/why_alive.h
 //
-// Why what leaks was still alive after the last step, as PyTorch said itself (analysis/alive.h). It decides
+// Why what leaks was still alive after the last step, as PyTorch said itself (analysis/examination/alive.h). It decides
 // between graphs and tensors, which the number of stacks only hints at: a graph is kept if most of the
 // memory is still saved for a backward pass. What the program frees as it ends was held until then.
 //
@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "analysis/leaks/leaks.h"
 
 namespace gmt::analysis {

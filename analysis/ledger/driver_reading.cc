@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device_use.h"
+#include "analysis/trace/device_use.h"
 
 namespace gmt::analysis {
 namespace {

@@ -23,9 +23,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/examination.h"
-#include "analysis/instant.h"
-#include "analysis/trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "analysis/examination.h"
-#include "analysis/instant.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/instant.h"
 
 namespace gmt::analysis {
 

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "analysis/ledger/ledger.h"
-#include "analysis/long_recording.h"
+#include "analysis/testing/long_recording.h"
 
 namespace gmt::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
-#include "analysis/event_script.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "tests/seeds/seeds.h"
 

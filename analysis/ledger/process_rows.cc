@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/device_use.h"
 #include "analysis/fragmentation/fragmentation.h"
+#include "analysis/trace/device_use.h"
 #include "symbols/demangle.h"
 
 namespace gmt::analysis {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "analysis/ledger/ledger.h"
 
 namespace gmt::analysis {
@@ -19,7 +19,7 @@ namespace gmt::analysis {
 struct ProcessRows {
   std::vector<LedgerRow> rows;  // in the order of LedgerGroup and of what is said there
   std::vector<LedgerAside> asides;
-  // In the driver's figure (analysis/device_use.h): the sum of the rows, unless blocks overlap or
+  // In the driver's figure (analysis/trace/device_use.h): the sum of the rows, unless blocks overlap or
   // physical memory is mapped twice, as broken recordings have it.
   uint64_t recorded_bytes = 0;
 };

@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/recorded_time.h"
+#include "analysis/trace/recorded_time.h"
 #include "format/units.h"
 
 namespace gmt::analysis {

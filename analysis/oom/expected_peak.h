@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 
 namespace gmt::analysis {

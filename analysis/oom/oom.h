@@ -19,10 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
 #include "analysis/confidence.h"
-#include "analysis/examination.h"
+#include "analysis/examination/alive.h"
+#include "analysis/examination/examination.h"
 #include "analysis/fragmentation/fragmentation.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/ledger/ledger.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
 #include "analysis/oom/oom.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

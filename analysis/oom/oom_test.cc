@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "analysis/event_script.h"
-#include "analysis/failures.h"
+#include "analysis/examination/failures.h"
 #include "analysis/oom/evidence.h"
-#include "analysis/python_stack.h"
+#include "analysis/testing/event_script.h"
+#include "analysis/testing/python_stack.h"
 #include "format/units.h"
 
 namespace gmt::analysis {

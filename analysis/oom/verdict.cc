@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "analysis/replay.h"
+#include "analysis/examination/replay.h"
 
 namespace gmt::analysis {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 
@@ -25,7 +25,7 @@ struct StackChange {
 
 // Of a device after two steps: of its blocks where it has any, else of its driver's memory; of the host,
 // its memory. Biggest growth first, then biggest shrinkage; what is the same is left out. The sum is
-// what the device's live bytes changed by (analysis/phases.h, CycleUse).
+// what the device's live bytes changed by (analysis/loop/phases.h, CycleUse).
 std::vector<StackChange> ChangesBetween(const Trace& trace, int32_t device, Step before,
                                         Step after);
 

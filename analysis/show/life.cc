@@ -8,8 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "analysis/categories/alive_by_category.h"
-#include "analysis/layers.h"
-#include "analysis/recorded_time.h"
+#include "analysis/examination/layers.h"
+#include "analysis/trace/recorded_time.h"
 
 namespace gmt::analysis {
 namespace {

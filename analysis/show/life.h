@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/alive.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/alive.h"
+#include "analysis/examination/examination.h"
 #include "analysis/show/selection.h"
 
 namespace gmt::analysis {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
 #include "analysis/show/changes.h"
+#include "analysis/testing/event_script.h"
 #include "tests/seeds/seeds.h"
 
 namespace gmt::analysis {

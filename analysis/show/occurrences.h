@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 
 namespace gmt::analysis {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::analysis {
 

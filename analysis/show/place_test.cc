@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

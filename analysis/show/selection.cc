@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/before_matches.h"
-#include "analysis/module_path.h"
-#include "analysis/report.h"
+#include "analysis/report/before_matches.h"
+#include "analysis/report/report.h"
+#include "analysis/stacks/module_path.h"
 
 namespace gmt::analysis {
 namespace {

@@ -1,6 +1,6 @@
 // analysis/show/selection.h
 //
-// Selection: the rows of a trace (analysis/trace.h) that a subject stands for. The ids of report's rows
+// Selection: the rows of a trace (analysis/trace/trace.h) that a subject stands for. The ids of report's rows
 // select what those rows were made of, at every moment of the recording.
 //
 //   S1  What is counted lies in one layer: of a thread that took segments and blocks in them, the
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "analysis/leaks/leaks.h"
 #include "analysis/show/subject.h"
 

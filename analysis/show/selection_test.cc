@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "analysis/event_script.h"
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "analysis/show/life.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

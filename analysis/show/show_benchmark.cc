@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
 #include "analysis/show/changes.h"
 #include "analysis/show/life.h"
 #include "analysis/show/place.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::analysis {
 namespace {

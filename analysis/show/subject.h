@@ -34,7 +34,7 @@ struct Subject {
     kCategory,
     kLayer,
     kDevice,
-    kBefore,  // what was there before an attach: analysis/before_matches.h
+    kBefore,  // what was there before an attach: analysis/report/before_matches.h
     kLeak,
     kStep,
     kSnapshot,

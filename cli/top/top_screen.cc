@@ -7,9 +7,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
-#include "cli/stack_text.h"
-#include "cli/text.h"
+#include "analysis/stacks/frames.h"
+#include "analysis/text.h"
+#include "answers/stacks/stack_text.h"
 #include "symbols/frame_rules.h"
 
 namespace gmt::cli {
@@ -220,13 +220,13 @@ class Drawing {
         fmt::format("{:>10} {:>8} {:>12} {:>9}  ", Bytes(site.live_bytes()),
                     Count(site.live_count()), Growth(growth), Rate(site.allocations_per_second()));
     const size_t width = static_cast<size_t>(std::max(size_.columns, 50)) - numbers.size();
-    Add(numbers + (site.other() ? "all other stacks" : StackLine(FramesOf(site), width)), style);
+    Add(numbers + (site.other() ? "all other stacks" : answers::StackLine(FramesOf(site), width)), style);
   }
 
   void DrawStack(const control::Site& site) {
     for (const FrameText& frame : FramesOf(site)) {
       if (Room() == 0) return;
-      Add("    " + FrameLine(frame, static_cast<size_t>(std::max(size_.columns - 4, 20))));
+      Add("    " + answers::FrameLine(frame, static_cast<size_t>(std::max(size_.columns - 4, 20))));
     }
   }
 

@@ -34,7 +34,7 @@
 
 namespace gmt::control {
 
-// One site of the live set, as it is counted (collector/tally.h), with the recording's stack.
+// One site of the live set, as it is counted (collector/events/tally.h), with the recording's stack.
 struct SiteRow {
   uint32_t heap = 0;  // index of Status.heaps
   uint32_t stack = 0;

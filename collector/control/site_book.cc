@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 
 namespace gmt::control {
 namespace {

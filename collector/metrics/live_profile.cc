@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
-#include "interop/pprof_writer.h"
+#include "analysis/stacks/frames.h"
+#include "interop/pprof/pprof_writer.h"
 
 namespace gmt::metrics {
 namespace {

@@ -4,7 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/clock.h"
+#include "preload/base/clock.h"
+#include "preload/base/thread_state.h"
 #include "preload/cupti/activity_buffers.h"
 #include "preload/cupti/clock_pairs.h"
 #include "preload/cupti/pending_syncs.h"
@@ -12,9 +13,8 @@
 #include "preload/cupti/stream_ids.h"
 #include "preload/cupti/subscriber.h"
 #include "preload/cupti/turn.h"
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
-#include "preload/writing.h"
+#include "preload/process/writing.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

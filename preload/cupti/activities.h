@@ -14,7 +14,7 @@
 #define GMT_PRELOAD_CUPTI_ACTIVITIES_H_
 
 #include "preload/cupti/cupti_library.h"
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 namespace gmt::preload {
 

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "preload/clock.h"
+#include "preload/base/clock.h"
+#include "preload/base/thread_state.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/driver_calls.h"
 #include "preload/cupti/subscriber.h"
-#include "preload/record_event.h"
-#include "preload/record_stack.h"
-#include "preload/thread_state.h"
-#include "preload/writing.h"
+#include "preload/process/writing.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_stack.h"
 
 namespace gmt::preload {
 namespace {

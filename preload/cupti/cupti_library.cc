@@ -1,7 +1,7 @@
 #include "preload/cupti/cupti_library.h"
 
-#include "preload/loader.h"
-#include "preload/own_image.h"
+#include "preload/loader/loader.h"
+#include "preload/loader/own_image.h"
 
 namespace gmt::preload {
 namespace {

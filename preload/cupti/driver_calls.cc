@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "preload/route.h"
-#include "preload/trace.h"
+#include "preload/hooks/trace.h"
+#include "preload/routes/route.h"
 
 namespace gmt::preload {
 namespace {
@@ -20,7 +20,7 @@ enum Api : ApiId {
   kNoApi = 0,
 #define GMT_RUNTIME(name, parameters, arguments, event) kApi_##name,
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) kApi_##name,
-#include "preload/hook_table.inc"
+#include "preload/hooks/hook_table.inc"
 };
 
 // ---- Calls under way ----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ constexpr bool IsOfMemory(std::string_view name) {
     return event;                                                      \
   }                                                                    \
   constexpr bool kWants_##name = IsOfMemory<decltype(Describe_##name(nullptr))>(#name);
-#include "preload/hook_table.inc"
+#include "preload/hooks/hook_table.inc"
 
 template <typename Use>
 void WithCall(const DriverCall& call, Use use) {
@@ -179,7 +179,7 @@ void WithCall(const DriverCall& call, Use use) {
                 [&](const auto& what) { use(static_cast<ApiId>(kApi_##name), what); }); \
     }                                                                                   \
     return;
-#include "preload/hook_table.inc"
+#include "preload/hooks/hook_table.inc"
     default:
       return;
   }
@@ -189,7 +189,7 @@ constexpr uint32_t kIds[] = {
 #define GMT_RUNTIME(name, parameters, arguments, event)
 #define GMT_DRIVER(name, query, version, parameters, arguments, event) \
   kWants_##name ? uint32_t{CUPTI_DRIVER_TRACE_CBID_##name} : 0,
-#include "preload/hook_table.inc"
+#include "preload/hooks/hook_table.inc"
 };
 
 // Whether the call is ours to tell of: not inside a hook, and CUPTI says what it needs.

@@ -1,9 +1,9 @@
 // preload/cupti/driver_calls.h
 //
 // Calls of the driver that come past the hooks. Where this library came late, a runtime that is linked
-// statically has kept addresses of the driver's functions (preload/kept_pointers.h), and no hook sees
+// statically has kept addresses of the driver's functions (preload/routes/kept_pointers.h), and no hook sees
 // what it calls by these. CUPTI tells of such a call as it begins and as it ends; what happens then is
-// what a hook would have done (preload/trace.h). Of memory alone: streams, contexts and waits are told
+// what a hook would have done (preload/hooks/trace.h). Of memory alone: streams, contexts and waits are told
 // by CUPTI's other callbacks.
 //
 // A call that a hook sees is that hook's: the thread is inside of it (thread_state.depth). Between the

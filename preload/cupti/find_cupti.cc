@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "preload/cupti/cupti_places.h"
-#include "preload/driver_query.h"
-#include "preload/loader.h"
+#include "preload/loader/loader.h"
+#include "preload/record/driver_query.h"
 
 namespace gmt::preload {
 namespace {

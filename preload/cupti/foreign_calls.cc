@@ -1,17 +1,18 @@
-#include "preload/cupti/foreign_calls.h"
+#include "preload/hooks/cupti_calls.h"
 
 #include <cupti.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "preload/base/export.h"
+#include "preload/base/keep_errno.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/subscriber.h"
-#include "preload/export.h"
-#include "preload/hook.h"
-#include "preload/loader.h"
-#include "preload/own_image.h"
-#include "preload/real_function.h"
+#include "preload/hooks/hook.h"
+#include "preload/loader/loader.h"
+#include "preload/loader/own_image.h"
+#include "preload/loader/real_function.h"
 
 namespace gmt::preload {
 namespace {

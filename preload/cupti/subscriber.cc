@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/aside.h"
-#include "preload/clock.h"
+#include "preload/base/aside.h"
+#include "preload/base/clock.h"
+#include "preload/base/on_exit.h"
+#include "preload/base/thread_state.h"
 #include "preload/cupti/activities.h"
 #include "preload/cupti/callbacks.h"
 #include "preload/cupti/driver_calls.h"
 #include "preload/cupti/find_cupti.h"
 #include "preload/cupti/turn.h"
-#include "preload/exit.h"
-#include "preload/loader.h"
-#include "preload/record_event.h"
-#include "preload/record_source.h"
-#include "preload/thread_state.h"
-#include "preload/writing.h"
+#include "preload/loader/loader.h"
+#include "preload/process/writing.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_source.h"
 
 namespace gmt::preload {
 

@@ -26,8 +26,8 @@
 
 #include <stdint.h>
 
-#include "preload/cupti/attention.h"
 #include "preload/cupti/cupti_library.h"
+#include "preload/record/cupti_attention.h"
 
 namespace gmt::preload {
 

@@ -5,9 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/base/thread_state.h"
 #include "preload/nvtx/record_nvtx.h"
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
+#include "preload/record/record_event.h"
 #include "session/slice.h"
 
 namespace gmt::preload {

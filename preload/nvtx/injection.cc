@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/clock.h"
-#include "preload/export.h"
-#include "preload/loader.h"
+#include "preload/base/clock.h"
+#include "preload/base/export.h"
+#include "preload/base/thread_state.h"
+#include "preload/loader/loader.h"
+#include "preload/loader/own_image.h"
 #include "preload/nvtx/hooks.h"
 #include "preload/nvtx/memory.h"
 #include "preload/nvtx/other_tool.h"
 #include "preload/nvtx/payload.h"
 #include "preload/nvtx/record_nvtx.h"
-#include "preload/own_image.h"
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

@@ -15,7 +15,7 @@
 #ifndef GMT_PRELOAD_NVTX_INJECTION_H_
 #define GMT_PRELOAD_NVTX_INJECTION_H_
 
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 namespace gmt::preload {
 

@@ -2,7 +2,7 @@
 
 #include "preload/nvtx/record_nvtx.h"
 #include "preload/nvtx/regions.h"
-#include "preload/record_event.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

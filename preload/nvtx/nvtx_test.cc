@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "preload/base/thread_state.h"
 #include "preload/nvtx/message.h"
 #include "preload/nvtx/tables.h"
-#include "preload/thread_state.h"
 #include "session/layout.h"
 
 namespace gmt::preload {

@@ -9,11 +9,11 @@
 
 #include <atomic>
 
-#include "preload/aside.h"
-#include "preload/loader.h"
-#include "preload/message.h"
+#include "preload/base/aside.h"
+#include "preload/base/message.h"
+#include "preload/loader/loader.h"
+#include "preload/loader/own_image.h"
 #include "preload/nvtx/injection.h"
-#include "preload/own_image.h"
 
 namespace gmt::preload {
 namespace {

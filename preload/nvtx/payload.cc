@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "preload/nvtx/other_tool.h"
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 namespace gmt::preload {
 namespace {

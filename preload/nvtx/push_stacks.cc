@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
+#include "preload/base/thread_state.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

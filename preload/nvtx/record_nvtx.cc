@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include "preload/clock.h"
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
+#include "preload/base/clock.h"
+#include "preload/base/thread_state.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

@@ -19,8 +19,8 @@
 #include "preload/nvtx/message.h"
 #include "preload/nvtx/push_stacks.h"
 #include "preload/nvtx/tables.h"
-#include "preload/process.h"
-#include "preload/writing.h"
+#include "preload/process/process.h"
+#include "preload/process/writing.h"
 
 namespace gmt::preload {
 

@@ -1,10 +1,10 @@
 #include "preload/nvtx/regions.h"
 
-#include "preload/clock.h"
-#include "preload/driver_query.h"
-#include "preload/record_event.h"
-#include "preload/record_stack.h"
-#include "preload/thread_state.h"
+#include "preload/base/clock.h"
+#include "preload/base/thread_state.h"
+#include "preload/record/driver_query.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_stack.h"
 
 namespace gmt::preload {
 namespace {

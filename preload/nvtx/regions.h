@@ -5,14 +5,14 @@
 //
 // A region that gets another size or name ends and begins anew, at one moment.
 //
-// Thread safety: as CommitAcquisition (preload/record_event.h).
+// Thread safety: as CommitAcquisition (preload/record/record_event.h).
 
 #ifndef GMT_PRELOAD_NVTX_REGIONS_H_
 #define GMT_PRELOAD_NVTX_REGIONS_H_
 
 #include <stdint.h>
 
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 namespace gmt::preload {
 

@@ -12,11 +12,11 @@
 
 #include <atomic>
 
-#include "preload/nvtx/handle_map.h"
 #include "preload/nvtx/heaps.h"
 #include "preload/nvtx/labels.h"
 #include "preload/nvtx/names.h"
 #include "preload/nvtx/push_stacks.h"
+#include "preload/nvtx/state/handle_map.h"
 
 namespace gmt::preload {
 

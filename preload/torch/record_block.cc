@@ -1,13 +1,13 @@
 #include "preload/torch/record_block.h"
 
-#include "preload/clock.h"
-#include "preload/record_event.h"
-#include "preload/record_stack.h"
-#include "preload/scope.h"
-#include "preload/thread_state.h"
-#include "preload/torch/caching_allocator.h"
+#include "preload/base/clock.h"
+#include "preload/base/scope.h"
+#include "preload/base/thread_state.h"
+#include "preload/process/writing.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_stack.h"
 #include "preload/torch/record_role.h"
-#include "preload/writing.h"
+#include "preload/torch/state/caching_allocator.h"
 
 namespace gmt::preload {
 namespace {

@@ -1,8 +1,8 @@
 #include "preload/torch/record_role.h"
 
-#include "preload/clock.h"
-#include "preload/record_event.h"
-#include "preload/thread_state.h"
+#include "preload/base/clock.h"
+#include "preload/base/thread_state.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

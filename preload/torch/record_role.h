@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#include "preload/process.h"
+#include "preload/process/process.h"
 
 namespace gmt::preload {
 

@@ -2,9 +2,9 @@
 
 #include <limits.h>
 
-#include "preload/loader.h"
-#include "preload/own_image.h"
-#include "preload/record_event.h"
+#include "preload/loader/loader.h"
+#include "preload/loader/own_image.h"
+#include "preload/record/record_event.h"
 
 namespace gmt::preload {
 namespace {

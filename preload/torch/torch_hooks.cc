@@ -3,16 +3,16 @@
 
 #include <stdint.h>
 
-#include "preload/export.h"
-#include "preload/note.h"
-#include "preload/record_event.h"
-#include "preload/record_stack.h"
-#include "preload/scope.h"
+#include "preload/base/export.h"
+#include "preload/base/scope.h"
+#include "preload/process/writing.h"
+#include "preload/record/note.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_stack.h"
 #include "preload/torch/record_block.h"
 #include "preload/torch/record_role.h"
-#include "preload/torch/tensor_layout.h"
+#include "preload/torch/state/tensor_layout.h"
 #include "preload/torch/torch_function.h"
-#include "preload/writing.h"
 
 namespace gmt::preload {
 namespace {

@@ -4,8 +4,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "preload/testing/traced_program.h"
-#include "preload/torch/forward_stacks.h"
-#include "preload/torch/open_ranges.h"
+#include "preload/torch/state/forward_stacks.h"
+#include "preload/torch/state/open_ranges.h"
 
 namespace gmt::preload {
 namespace {

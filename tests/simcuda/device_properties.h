@@ -3,7 +3,7 @@
 #ifndef TESTS_SIMCUDA_DEVICE_PROPERTIES_H_
 #define TESTS_SIMCUDA_DEVICE_PROPERTIES_H_
 
-#include "tests/simcuda/runtime.h"
+#include "tests/simcuda/runtime/runtime.h"
 
 namespace sim {
 

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "tests/simcuda/cudart_api.h"
+#include "tests/simcuda/runtime/cudart_api.h"
 
 namespace sim {
 

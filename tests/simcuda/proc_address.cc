@@ -37,7 +37,7 @@ void* Address(Function* function) {
 #define SIM_STREAM_ENTRY(name, since, symbol, per_thread) \
   {#name, since, Address(symbol), Address(per_thread)},
 const Entry kEntries[] = {
-#include "tests/simcuda/driver_functions.inc"
+#include "tests/simcuda/driver/functions.inc"
     SIM_ENTRY(cuGetExportTable, 3000, cuGetExportTable)
         SIM_ENTRY(cuGetProcAddress, 11030, cuGetProcAddress)
             SIM_ENTRY(cuGetProcAddress, 12000, cuGetProcAddress_v2)};

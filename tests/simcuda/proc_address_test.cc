@@ -78,7 +78,7 @@ TEST(ProcAddressTest, EveryListedFunctionIsExportedUnderItsSymbol) {
 #define SIM_STREAM_ENTRY(name, since, symbol, per_thread)      \
   EXPECT_EQ(Find(#name, since), Exported(#symbol)) << #symbol; \
   EXPECT_EQ(Find(#name, since, 2), Exported(#per_thread)) << #per_thread;
-#include "tests/simcuda/driver_functions.inc"
+#include "tests/simcuda/driver/functions.inc"
 #undef SIM_ENTRY
 #undef SIM_STREAM_ENTRY
 }
@@ -102,7 +102,7 @@ TEST(ProcAddressTest, VersionsAreThoseOfTheHeader) {
   std::map<std::string, std::set<int>> ours;
 #define SIM_ENTRY(name, since, symbol) ours[#name].insert(since);
 #define SIM_STREAM_ENTRY(name, since, symbol, per_thread) ours[#name].insert(since);
-#include "tests/simcuda/driver_functions.inc"
+#include "tests/simcuda/driver/functions.inc"
 #undef SIM_ENTRY
 #undef SIM_STREAM_ENTRY
   ours["cuGraphInstantiate"].erase(12000);  // by a macro of cuda.h only

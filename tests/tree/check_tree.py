@@ -22,8 +22,9 @@ ROOMS = {
     "analysis": {"proto", "format", "symbols"},
     "interop": {"proto", "format", "symbols", "analysis"},
     "collector": {"proto", "session", "format", "symbols", "analysis", "interop"},
-    "viewer": {"proto", "format", "symbols", "analysis", "interop"},
-    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "collector", "viewer"},
+    "answers": {"proto", "format", "symbols", "analysis", "interop"},
+    "viewer": {"proto", "format", "symbols", "analysis", "interop", "answers"},
+    "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "collector", "answers", "viewer"},
 }
 
 # Files that know more than the rest of their room: the bridge from recordings to the symbol tables.

@@ -47,18 +47,18 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_refused("format/event.cc", '#include "analysis/peak.h"\n', "must not include analysis/")
 
     def test_nobody_includes_the_preloaded_library(self):
-        self.expect_refused("cli/run.cc", '#include "preload/start.h"\n', "must not include preload/")
+        self.expect_refused("cli/record/run.cc", '#include "preload/lifecycle/start.h"\n', "must not include preload/")
 
     def test_symbols_know_recordings_in_one_file_only(self):
         self.expect_allowed("symbols/symbolize_recording.cc", '#include "format/event.h"\n')
         self.expect_refused("symbols/elf_file.cc", '#include "format/event.h"\n', "must not include format/")
 
     def test_symbols_do_not_know_analysis(self):
-        self.expect_refused("symbols/symbolize_recording.cc", '#include "analysis/trace.h"\n',
+        self.expect_refused("symbols/symbolize_recording.cc", '#include "analysis/trace/trace.h"\n',
                             "must not include analysis/")
 
     def test_the_preloaded_library_needs_libc_only(self):
-        self.expect_refused("preload/hook.cc", '#include "absl/strings/str_cat.h"\n', "must not need")
+        self.expect_refused("preload/hooks/hook.cc", '#include "absl/strings/str_cat.h"\n', "must not need")
         self.expect_refused("session/ring.cc", "#include <string>\n", "must not need <string>")
 
     def test_unit_tests_of_the_session_use_the_whole_standard_library(self):
@@ -66,13 +66,13 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_allowed("session/ring_test.cc", "#include <string>\n#include <gtest/gtest.h>\n")
 
     def test_product_code_does_not_include_tests(self):
-        self.expect_refused("cli/run.cc", '#include "tests/simcuda/device.h"\n', "must not include tests/")
+        self.expect_refused("cli/record/run.cc", '#include "tests/simcuda/device.h"\n', "must not include tests/")
 
     def test_the_simulated_device_does_not_know_the_product(self):
         self.expect_refused("tests/simcuda/device.cc", '#include "session/ring.h"\n', "must not include session/")
 
     def test_includes_are_written_from_the_root(self):
-        self.expect_refused("cli/run.cc", '#include "run.h"\n', "from the root")
+        self.expect_refused("cli/record/run.cc", '#include "run.h"\n', "from the root")
 
     def test_unfinished_work_is_refused(self):
         self.expect_refused("docs/format.md", "TO" "DO: describe\n", "unfinished")
@@ -151,10 +151,10 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_refused("cli/run_fixture.h", "EXPECT_LT(steady_clock::now() - begun, seconds(1));\n", "compares a time")
 
     def test_sources_are_not_executable(self):
-        self.write("cli/run.cc", "int main() {}\n", executable=True)
+        self.write("cli/record/run.cc", "int main() {}\n", executable=True)
         code, output = self.check()
         self.assertEqual(code, 1)
-        self.assertIn("cli/run.cc:1: is executable", output)
+        self.assertIn("cli/record/run.cc:1: is executable", output)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ EXCEPTIONS = {
 }
 
 # What tests write recordings with, and include as others do.
-FIXTURES = {"analysis/event_script.h"}
+FIXTURES = {"analysis/testing/event_script.h"}
 
 
 def includes_of(text):

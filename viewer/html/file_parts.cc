@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "viewer/html/varint_columns.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/questions_json.h"
@@ -111,7 +111,7 @@ nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint
       keys.push_back(stack.key);
       labels.push_back(stack.label);
       of_stack.push_back(std::move(indexes));
-      owns.push_back(OwnNames(stack.stack, file.examination->stacks()));
+      owns.push_back(OwnNames(stack.stack, file.recording->examination().stacks()));
     }
   }
   return {{"frames", std::move(frames)}, {"ids", std::move(ids)},         {"keys", std::move(keys)},
@@ -119,21 +119,21 @@ nlohmann::ordered_json StackTable(const MailedFile& file, const std::vector<uint
 }
 
 nlohmann::ordered_json Texts(const MailedFile& file) {
-  const analysis::Trace& trace = file.examination->trace();
+  const analysis::Trace& trace = file.recording->trace();
   // Few blocks have a name; those that have one name it by its string.
   auto names = nlohmann::ordered_json::object();
   auto reasons = nlohmann::ordered_json::array();
   uint16_t most = 0;
   for (analysis::RowId row = 0; row < trace.rows.count(); ++row) {
-    most = std::max(most, file.categories->Of(row).reason);
+    most = std::max(most, file.recording->categories().Of(row).reason);
     const uint32_t name = trace.rows.Name(row);
     if (name == 0) continue;
     auto& text = names[std::to_string(name)];
-    if (text.is_null()) text = std::string(file.examination->definitions().string(name));
+    if (text.is_null()) text = std::string(file.recording->definitions().string(name));
   }
   if (trace.rows.count() > 0) {
     for (uint16_t reason = 0; reason <= most; ++reason) {
-      reasons.push_back(file.categories->ReasonText(reason));
+      reasons.push_back(file.recording->categories().ReasonText(reason));
     }
   }
   auto confidences = nlohmann::ordered_json::array();
@@ -147,7 +147,7 @@ nlohmann::ordered_json Texts(const MailedFile& file) {
 }
 
 nlohmann::ordered_json SegmentTable(const MailedFile& file) {
-  const analysis::Trace& trace = file.examination->trace();
+  const analysis::Trace& trace = file.recording->trace();
   const analysis::Rows& rows = trace.rows;
   auto devices = nlohmann::ordered_json::object();
   const auto hex = [](uint64_t value) { return absl::StrCat("0x", absl::Hex(value)); };
@@ -181,7 +181,7 @@ nlohmann::ordered_json SegmentTable(const MailedFile& file) {
 
 nlohmann::ordered_json SourceTable(const MailedFile& file) {
   constexpr size_t kStacks = 100, kFramesOfOne = 4, kLines = 300;
-  const std::vector<analysis::Amount>& amounts = file.examination->replay().stacks();
+  const std::vector<analysis::Amount>& amounts = file.recording->examination().replay().stacks();
   std::vector<uint32_t> stacks;
   for (uint32_t stack = 1; stack < amounts.size(); ++stack) {
     if (amounts[stack].peak > 0) stacks.push_back(stack);

@@ -42,8 +42,8 @@ std::vector<Step> Borders(const std::vector<Step>& asked, uint64_t events) {
 }  // namespace
 
 LaneOmissions::LaneOmissions(const MailedFile& file, uint32_t lane)
-    : trace_(file.examination->trace()),
-      categories_(*file.categories),
+    : trace_(file.recording->trace()),
+      categories_(file.recording->categories()),
       peak_(file.index->lanes()[lane].peak_event),
       asked_(AskedFor(file, file.index->lanes()[lane])),
       borders_(Borders(asked_, file.index->events())),

@@ -80,10 +80,10 @@ class BlockColumns {
  public:
   BlockColumns(const MailedFile& file, const std::vector<Space>& spaces,
                absl::flat_hash_set<uint32_t>* stacks)
-      : trace_(file.examination->trace()),
-        definitions_(file.examination->definitions()),
-        categories_(*file.categories),
-        alive_(*file.examination, *file.categories),
+      : trace_(file.recording->trace()),
+        definitions_(file.recording->definitions()),
+        categories_(file.recording->categories()),
+        alive_(file.recording->examination(), file.recording->categories()),
         streams_(StreamCodes(*file.index)),
         threads_(ThreadCodes(*file.index)),
         places_(file.index->parts().blocks.place),
@@ -259,7 +259,7 @@ class BlockColumns {
 
 LaneSlab MakeLaneSlab(const MailedFile& file, uint32_t lane, uint64_t smaller_than,
                       absl::flat_hash_set<uint32_t>* stacks) {
-  const Trace& trace = file.examination->trace();
+  const Trace& trace = file.recording->trace();
   slab::Writer writer("lane");
   BlockColumns blocks(file, file.index->parts().spaces[lane].spaces, stacks);
   LaneOmissions omissions(file, lane);

@@ -7,7 +7,7 @@
 #ifndef GMT_VIEWER_HTML_LANE_WALK_H_
 #define GMT_VIEWER_HTML_LANE_WALK_H_
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 #include "viewer/index/view_index.h"
 
 namespace gmt::viewer {

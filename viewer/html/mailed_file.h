@@ -12,16 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "answers/recording.h"
 #include "viewer/index/view_index.h"
 #include "viewer/questions/questions.h"
 
 namespace gmt::viewer {
 
 struct MailedFile {
-  const analysis::Examination* examination = nullptr;
-  const analysis::Categories* categories = nullptr;
+  const answers::Recording* recording = nullptr;
   const ViewIndex* index = nullptr;  // kReady
   Questions* questions = nullptr;
   nlohmann::ordered_json meta;                  // FileMeta, without `omitted`

@@ -67,7 +67,7 @@ class MailedPageMaker {
 
   void CountSizes() {
     for (const MailedFile& file : files_) {
-      const analysis::Rows& rows = file.examination->trace().rows;
+      const analysis::Rows& rows = file.recording->trace().rows;
       for (const Lane& lane : file.index->lanes()) {
         for (analysis::RowId row = 0; row < rows.count(); ++row) {
           if (IsIn(lane, rows, row)) ++blocks_of_size_[rows.size[row]];
@@ -119,7 +119,7 @@ class MailedPageMaker {
 
   void AddClocks() {
     for (size_t f = 0; f < files_.size(); ++f) {
-      const analysis::Trace& trace = files_[f].examination->trace();
+      const analysis::Trace& trace = files_[f].recording->trace();
       const auto share = static_cast<uint64_t>(static_cast<double>(max_bytes_) * 0.75 *
                                                kClockShare / static_cast<double>(files_.size()));
       int64_t tolerance = 0;

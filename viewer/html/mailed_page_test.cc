@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/allocator_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -29,19 +29,18 @@ std::string Page() {
 // A recording as `export` has it.
 class Exported {
  public:
-  explicit Exported(std::unique_ptr<RecordingData> data) {
-    backend_.load = [&data](const std::string&, const Backend::Progress&) {
-      return absl::StatusOr<std::unique_ptr<RecordingData>>(std::move(data));
+  explicit Exported(std::unique_ptr<answers::Recording> data) {
+    backend_.load = [&data](const std::string&, const answers::LoadListener&) {
+      return absl::StatusOr<std::unique_ptr<answers::Recording>>(std::move(data));
     };
-    backend_.answer = [](const std::string&, const Examined&) -> absl::StatusOr<VerbAnswer> {
-      return VerbAnswer{"nothing\n", "{}"};
+    backend_.answer = [](const std::string&, const answers::Recording&) -> absl::StatusOr<answers::Answer> {
+      return answers::Answer{"nothing\n", "{}"};
     };
     recording_ = std::make_unique<ServedRecording>(0, "run.gmt", backend_, [] {});
     recording_->Load(ServedRecording::Keep::kNothing);
     const absl::Status status =
-        recording_->Examine([&](const Examined& examined, Questions& questions) {
-          file_.examination = &examined.examination;
-          file_.categories = &examined.categories;
+        recording_->Examine([&](const answers::Recording& recorded, Questions& questions) {
+          file_.recording = &recorded;
           file_.questions = &questions;
           return absl::OkStatus();
         });
@@ -61,15 +60,12 @@ class Exported {
   MailedFile file_;
 };
 
-std::unique_ptr<RecordingData> DataOf(analysis::EventScript& script, analysis::Trace trace) {
-  auto data = std::make_unique<RecordingData>();
-  data->trace = std::move(trace);
-  data->definitions = script.definitions();
-  return data;
+std::unique_ptr<answers::Recording> DataOf(analysis::EventScript& script, analysis::Trace trace) {
+  return answers::RecordingSoFar("run.gmt", std::move(trace), script.definitions());
 }
 
 // A training loop on a caching allocator.
-std::unique_ptr<RecordingData> TrainingLoop(uint64_t events) {
+std::unique_ptr<answers::Recording> TrainingLoop(uint64_t events) {
   analysis::EventScript script;
   std::vector<uint32_t> stacks = {0};
   for (uint32_t i = 1; i <= format::AllocatorTrace::kStacks; ++i) {
@@ -94,7 +90,7 @@ std::unique_ptr<RecordingData> TrainingLoop(uint64_t events) {
   return DataOf(script, std::move(builder).Build());
 }
 
-std::unique_ptr<RecordingData> BlocksOfManySizes() {
+std::unique_ptr<answers::Recording> BlocksOfManySizes() {
   analysis::EventScript script;
   script.Alloc(0x10000000, uint64_t{1} << 36, {"segment"});
   for (uint64_t i = 0; i < 20'000; ++i) {

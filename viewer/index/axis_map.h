@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/phases.h"
+#include "analysis/loop/phases.h"
 #include "viewer/index/packed_column.h"
 #include "viewer/index/tiles.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/live_columns.h"
 #include "tests/seeds/seeds.h"
 #include "viewer/index/lane_names.h"

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 #include "viewer/index/index_parts.h"
 
 namespace gmt::viewer {

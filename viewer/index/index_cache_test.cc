@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "tests/seeds/seeds.h"
 #include "viewer/index/index_archive.h"
 #include "viewer/index/index_parts.h"

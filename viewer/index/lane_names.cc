@@ -1,7 +1,7 @@
 #include "viewer/index/lane_names.h"
 
 #include "absl/strings/str_cat.h"
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::viewer {
 

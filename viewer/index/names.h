@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
-#include "analysis/trace.h"
+#include "analysis/stacks/frames.h"
+#include "analysis/trace/trace.h"
 #include "format/definitions.h"
 
 namespace gmt::viewer {
@@ -42,7 +42,7 @@ inline std::string TensorText(const format::Definitions& definitions, const anal
                       std::string(definitions.string(rows.Shape(row))));
 }
 
-// Of the frames where the program did it and in which part of a library (analysis/frames.h, OwnFrame and
+// Of the frames where the program did it and in which part of a library (analysis/stacks/frames.h, OwnFrame and
 // LibraryFrame; null for none): their functions and files without folders and lines, which move. 0: not
 // known.
 inline uint32_t SiteKey(const analysis::FrameText* own, const analysis::FrameText* library) {

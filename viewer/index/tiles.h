@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::viewer {
 

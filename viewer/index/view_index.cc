@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 #include "viewer/index/index_builder.h"
 #include "viewer/index/index_parts.h"
 #include "viewer/index/names.h"

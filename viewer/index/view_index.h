@@ -36,9 +36,9 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/phases.h"
-#include "analysis/trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/loop/phases.h"
+#include "analysis/trace/trace.h"
 #include "viewer/index/tiles.h"
 
 namespace gmt::viewer {

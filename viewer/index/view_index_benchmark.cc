@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/trace_builder.h"
+#include "analysis/examination/examination.h"
+#include "analysis/trace/trace_builder.h"
 #include "format/recording_reader.h"
 #include "viewer/index/index_archive.h"
 #include "viewer/index/index_cache.h"

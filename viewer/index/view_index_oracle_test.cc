@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "tests/seeds/seeds.h"
 #include "viewer/index/view_index.h"

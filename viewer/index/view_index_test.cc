@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "viewer/index/names.h"
 #include "viewer/index/stacked_layout.h"

@@ -61,14 +61,6 @@ class LiveRecordingTest : public testing::Test {
   LiveRecordingTest() {
     char directory[] = "/tmp/gmt-live-XXXXXX";
     directory_ = mkdtemp(directory);
-    backend_.complete = [](const std::string& path, analysis::Trace trace,
-                           format::Definitions definitions) {
-      auto data = std::make_unique<RecordingData>();
-      data->path = path;
-      data->trace = std::move(trace);
-      data->definitions = std::move(definitions);
-      return data;
-    };
   }
   ~LiveRecordingTest() override {
     live_.reset();

@@ -207,7 +207,7 @@ void LiveRecording::Make(Job job) {
   made->moves = job.moves;
   made->backend = backend_;
   const Clock::time_point begun = job.begun;
-  made->backend.load = [this, &job](const std::string& path, const Backend::Progress&) {
+  made->backend.load = [this, &job](const std::string& path, const answers::LoadListener&) {
     return backend_.complete(path, std::move(job.trace), std::move(job.definitions));
   };
   made->recording = std::make_shared<ServedRecording>(file_, job.path, made->backend, [] {});

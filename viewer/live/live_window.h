@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "analysis/trace.h"
-#include "analysis/trace_builder.h"
+#include "analysis/trace/trace.h"
+#include "analysis/trace/trace_builder.h"
 #include "format/definitions.h"
 #include "format/recording_reader.h"
 

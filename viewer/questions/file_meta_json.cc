@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/failures.h"
+#include "analysis/examination/failures.h"
 #include "viewer/questions/loop_phases.h"
 #include "viewer/questions/questions_json.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "analysis/frames.h"
+#include "analysis/stacks/frames.h"
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {

@@ -18,8 +18,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
-#include "analysis/examination.h"
-#include "analysis/frames.h"
+#include "analysis/examination/examination.h"
+#include "analysis/stacks/frames.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/queries.h"
 
@@ -61,7 +61,7 @@ class FrameTable {
  private:
   struct Name {
     const analysis::FrameText* own = nullptr;
-    const analysis::FrameText* library = nullptr;  // analysis/frames.h, LibraryFrame
+    const analysis::FrameText* library = nullptr;  // analysis/stacks/frames.h, LibraryFrame
     uint32_t key = 0;
   };
   const Name& NameOf(uint32_t stack);

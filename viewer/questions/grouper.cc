@@ -1,7 +1,7 @@
 #include "viewer/questions/grouper.h"
 
 #include "absl/strings/str_cat.h"
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "analysis/text.h"
 #include "viewer/index/names.h"
 #include "viewer/questions/recording.h"
@@ -95,7 +95,7 @@ Grouper::Name Grouper::NameOf(uint32_t group, uint32_t stack) const {
       return {absl::StrCat("category/", key.value),
               std::string(analysis::NameOf(static_cast<analysis::Category>(key.value))), ""};
     case TableQuery::kSize:
-      return {absl::StrCat("size/", key.value), analysis::Bytes(key.value), ""};
+      return {absl::StrCat("size/", key.value), Bytes(key.value), ""};
     case TableQuery::kStream: {
       const std::string name = key.known ? absl::StrCat("0x", absl::Hex(key.value)) : unknown;
       return {absl::StrCat("stream/", name), name, ""};

@@ -1,6 +1,6 @@
 // viewer/questions/held_rows.h
 //
-// HeldRows: which memory is held, or freed and pending (analysis/trace.h, T7), after any event, without
+// HeldRows: which memory is held, or freed and pending (analysis/trace/trace.h, T7), after any event, without
 // a replay from the beginning. A row that is held was held at the last checkpoint, or was born since:
 //
 //   event        0 ........ checkpoint ............ asked
@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::viewer {
 

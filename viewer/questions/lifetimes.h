@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "analysis/trace.h"
+#include "analysis/trace/trace.h"
 
 namespace gmt::viewer {
 

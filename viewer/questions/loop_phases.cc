@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analysis/phase_spans.h"
-#include "analysis/stack_phases.h"
+#include "analysis/loop/phase_spans.h"
+#include "analysis/loop/stack_phases.h"
 
 namespace gmt::viewer {
 using analysis::Phase;

@@ -1,6 +1,6 @@
 // viewer/questions/loop_phases.h
 //
-// LoopPhases: the phases of a training loop (analysis/phases.h) as spans of events, and which one an event
+// LoopPhases: the phases of a training loop (analysis/loop/phases.h) as spans of events, and which one an event
 // is in. Spans are in order and do not overlap; what lies between them is "other".
 //
 // Thread safety: const methods from any thread. Cost: as FindPhaseSpans.
@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/examination.h"
-#include "analysis/phases.h"
+#include "analysis/examination/examination.h"
+#include "analysis/loop/phases.h"
 
 namespace gmt::viewer {
 

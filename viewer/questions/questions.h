@@ -27,7 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {

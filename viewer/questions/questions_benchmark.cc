@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "analysis/long_recording.h"
+#include "analysis/testing/long_recording.h"
 #include "viewer/questions/questions.h"
 
 namespace gmt::viewer {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analysis/diff/diff.h"
-#include "analysis/report.h"
-#include "analysis/trace_builder.h"
+#include "analysis/report/report.h"
+#include "analysis/trace/trace_builder.h"
 #include "interop/open_input.h"
 #include "viewer/questions/questions.h"
 

@@ -46,7 +46,7 @@ Json RowJson(const TableRow& row) {
 }
 
 Json SegmentJson(const SegmentState& segment) {
-  return {{"address", analysis::Address(segment.address)},
+  return {{"address", Address(segment.address)},
           {"size", segment.size},
           {"pool", segment.pool},
           {"stream", segment.stream},
@@ -81,13 +81,13 @@ Json ToJson(const std::vector<StackInfo>& stacks) {
 Json ToJson(const BlockDetails& block) {
   Json segment = nullptr;
   if (block.segment) {
-    segment = {{"address", analysis::Address(block.segment->address)},
+    segment = {{"address", Address(block.segment->address)},
                {"size", block.segment->size},
                {"offset", block.segment->offset}};
   }
   return {{"row", block.row},
           {"lane", OrNull(block.lane)},
-          {"address", analysis::Address(block.address)},
+          {"address", Address(block.address)},
           {"size", block.size},
           {"requested", OrNull(block.requested)},
           {"name", block.name},

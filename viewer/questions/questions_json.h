@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "format/units.h"
 #include "viewer/questions/frame_table.h"
 #include "viewer/questions/questions_json.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "viewer/questions/questions.h"
 
 namespace gmt::viewer {

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "analysis/categories/alive_texts.h"
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "analysis/examination/examination.h"
 #include "viewer/questions/frame_table.h"
 #include "viewer/questions/group_history.h"
 #include "viewer/questions/held_rows.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "viewer/index/names.h"
 
 namespace gmt::viewer {

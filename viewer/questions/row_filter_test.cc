@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "viewer/questions/recording.h"
 
 namespace gmt::viewer {

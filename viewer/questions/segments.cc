@@ -60,8 +60,8 @@ class SegmentsMaker {
     }
     made_.row = record.row;
     made_.what =
-        absl::StrCat(record.is_death ? "free " : "alloc ", analysis::Bytes(rows_.size[record.row]),
-                     " at ", analysis::Address(rows_.address[record.row]));
+        absl::StrCat(record.is_death ? "free " : "alloc ", Bytes(rows_.size[record.row]),
+                     " at ", Address(rows_.address[record.row]));
     // Another heap's event changes nothing here, and a person should know whose it is.
     if (!recording_.IsIn(lane_, record.row)) {
       absl::StrAppend(&made_.what, " of ", recording_.trace().heaps[rows_.heap[record.row]]);

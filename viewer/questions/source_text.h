@@ -1,7 +1,7 @@
 // viewer/questions/source_text.h
 //
 // SourceTexts: the lines of the program around one that a stack names, where they are at hand
-// (analysis/source_line.h). No other file is read, whatever path is asked for.
+// (analysis/stacks/source_line.h). No other file is read, whatever path is asked for.
 //
 // Ownership: the examination must outlive it. Thread safety: one thread at a time.
 
@@ -14,8 +14,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "analysis/examination.h"
-#include "analysis/source_line.h"
+#include "analysis/examination/examination.h"
+#include "analysis/stacks/source_line.h"
 #include "viewer/questions/queries.h"
 
 namespace gmt::viewer {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/text.h"
 #include "viewer/index/index_cache.h"
 #include "viewer/index/together.h"
 #include "viewer/questions/questions_json.h"
@@ -54,6 +55,11 @@ Json SoFarJson(double share, const CurvesSoFar& curves) {
   for (const CurvesSoFar::Lane& lane : curves.Lanes(kLanesSoFar))
     lanes.push_back({{"label", lane.label}, {"bytes", lane.bytes}, {"most", lane.most}});
   return {{"share", share}, {"lanes", std::move(lanes)}};
+}
+
+std::string StageText(const answers::LoadProgress& progress) {
+  if (progress.stage == answers::LoadProgress::kNamingFrames) return "naming frames";
+  return absl::StrCat("reading events: ", Count(progress.events));
 }
 
 // Text of our own making.
@@ -113,7 +119,7 @@ absl::Status ServedRecording::LoadOrFail(Keep keep) {
                  Tell(State::kBlocks, "finding out what memory is for", kIndexed);
                }},
               [](size_t) {});
-  if (!index_was_kept_) owned_index_->AddCategories(data_->trace, *categories_);
+  if (!index_was_kept_) owned_index_->AddCategories(recording_->trace(), recording_->categories());
   Tell(State::kReady, "", 1);
   if (keep == Keep::kIndex && !index_was_kept_) KeepIndex();
   return absl::OkStatus();
@@ -151,15 +157,13 @@ bool ServedRecording::UseKeptIndex() {
 
 absl::Status ServedRecording::ReadFile() {
   const State state = index_was_kept_ ? State::kCoarse : State::kLoading;
-  auto data = backend_.load(
-      path_, [&](const std::string& what, double share, const analysis::Trace& so_far) {
-        if (!index_was_kept_) TakeCurves(so_far);
-        Tell(state, what, kRead * std::clamp(share, 0.0, 1.0));
-      });
-  if (!data.ok()) return data.status();
+  auto recording = backend_.load(path_, [&](const answers::LoadProgress& progress) {
+    if (!index_was_kept_) TakeCurves(progress.so_far);
+    Tell(state, StageText(progress), kRead * std::clamp(progress.share, 0.0, 1.0));
+  });
+  if (!recording.ok()) return recording.status();
   const std::lock_guard lock(examining_);
-  data_ = *std::move(data);
-  examination_ = std::make_unique<analysis::Examination>(data_->trace, data_->definitions);
+  recording_ = *std::move(recording);
   return absl::OkStatus();
 }
 
@@ -167,7 +171,7 @@ void ServedRecording::BuildCurves() {
   owned_index_ = std::make_unique<ViewIndex>();
   index_.store(owned_index_.get(), std::memory_order_release);
   double reached = OfIndex(0);
-  owned_index_->BuildCurves(data_->trace, [&](std::string_view what, double fraction) {
+  owned_index_->BuildCurves(recording_->trace(), [&](std::string_view what, double fraction) {
     Tell(State::kLoading, what, reached = OfIndex(fraction));
   });
   SetMeta(CoarseMeta());
@@ -175,14 +179,14 @@ void ServedRecording::BuildCurves() {
 }
 
 void ServedRecording::BuildBlocks(const analysis::Cycles& cycles) {
-  owned_index_->BuildBlocks(*examination_, cycles, [this](std::string_view what, double fraction) {
+  owned_index_->BuildBlocks(recording_->examination(), cycles, [this](std::string_view what, double fraction) {
     Tell(State::kCoarse, what, OfIndex(fraction));
   });
 }
 
 const analysis::Cycles& ServedRecording::FindSteps() {
   const std::lock_guard lock(examining_);
-  return examination_->cycles();
+  return recording_->examination().cycles();
 }
 
 // By whoever needs them first; the other waits.
@@ -191,15 +195,15 @@ void ServedRecording::AddQuestions() {
   for (const Lane& lane : owned_index_->lanes()) lanes.push_back({lane.device, lane.heap});
   const std::lock_guard lock(examining_);
   if (questions_ != nullptr) return;
-  auto questions = std::make_unique<Questions>(*examination_, std::move(lanes));
+  auto questions = std::make_unique<Questions>(recording_->examination(), std::move(lanes));
   questions->Prepare();
   questions_ = std::move(questions);
 }
 
 void ServedRecording::FindCategories() {
   const std::lock_guard lock(examining_);
-  categories_ = std::make_unique<analysis::Categories>(analysis::Categorize(*examination_));
-  questions_->SetCategories(categories_.get());
+  questions_->SetCategories(&recording_->categories());
+  has_categories_ = true;
 }
 
 Json ServedRecording::LanesJson(const ViewIndex& index) const {
@@ -258,14 +262,14 @@ Json ServedRecording::EmptyMeta() const {
 }
 
 Json ServedRecording::CoarseMeta() const {
-  const analysis::Trace& trace = data_->trace;
+  const analysis::Trace& trace = recording_->trace();
   Json meta = EmptyMeta();
   meta["imported_from"] = trace.imported_from;
   meta["start_unix_ns"] = absl::StrCat(trace.start_unix_ns);
   meta["end_ns"] = owned_index_->end_ns();
   meta["events"] = owned_index_->events();
   meta["lanes"] = LanesJson(*owned_index_);
-  meta["lacks"] = data_->lacks;
+  meta["lacks"] = recording_->lacks();
   return meta;
 }
 
@@ -275,9 +279,9 @@ Json ServedRecording::FullMeta() {
   names.path = path_;
   names.streams = owned_index_->streams();
   names.threads = owned_index_->threads();
-  names.lacks = data_->lacks;
+  names.lacks = recording_->lacks();
   const std::lock_guard lock(examining_);
-  return FileMetaJson(*examination_, names, LanesJson(*owned_index_));
+  return FileMetaJson(recording_->examination(), names, LanesJson(*owned_index_));
 }
 
 void ServedRecording::TakeCurves(const analysis::Trace& so_far) {
@@ -334,7 +338,7 @@ absl::Status ServedRecording::WhyNoQuestions() const {
 }
 
 absl::Status ServedRecording::WhyNoAnswers() const {
-  return categories_ != nullptr ? absl::OkStatus() : WhyNot();
+  return has_categories_ ? absl::OkStatus() : WhyNot();
 }
 
 absl::Status ServedRecording::Ask(const std::function<absl::Status(Questions&)>& ask) {
@@ -353,17 +357,17 @@ absl::Status ServedRecording::AskBoth(
 }
 
 absl::Status ServedRecording::Examine(
-    const std::function<absl::Status(const Examined&, Questions&)>& look) {
+    const std::function<absl::Status(const answers::Recording&, Questions&)>& look) {
   const std::lock_guard lock(examining_);
   if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
-  return look(All(), *questions_);
+  return look(*recording_, *questions_);
 }
 
 absl::StatusOr<std::string> ServedRecording::AnswerOf(const std::string& verb) {
   const std::lock_guard lock(examining_);
   if (absl::Status status = WhyNoAnswers(); !status.ok()) return status;
   if (const auto known = answers_.find(verb); known != answers_.end()) return known->second;
-  const auto answer = backend_.answer(verb, All());
+  const auto answer = backend_.answer(verb, *recording_);
   absl::StatusOr<std::string> body = std::string();
   if (!answer.ok()) {
     body = answer.status();
@@ -383,12 +387,12 @@ absl::StatusOr<std::string> ServedRecording::CompareOf(ServedRecording& base,
   if (absl::Status status = changed.WhyNoAnswers(); !status.ok()) return status;
   Compared& compared = base.compared_[changed.file_];
   if (compared.with == changed.number_) return compared.body;
-  const auto diff = base.backend_.diff(base.All(), changed.All());
+  const auto diff = base.backend_.diff(*base.recording_, *changed.recording_);
   absl::StatusOr<std::string> body = std::string();
   if (!diff.ok()) {
     body = diff.status();
   } else {
-    body = Dump(CompareJson(Align(*base.examination_, *changed.examination_), FirstLine(diff->text),
+    body = Dump(CompareJson(Align(base.recording_->examination(), changed.recording_->examination()), FirstLine(diff->text),
                             ParseJson(diff->json)));
   }
   compared = {changed.number_, std::move(body)};

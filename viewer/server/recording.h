@@ -33,54 +33,31 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "analysis/categories/categories.h"
-#include "analysis/examination.h"
+#include "answers/answer.h"
+#include "answers/recording.h"
 #include "viewer/index/curves_so_far.h"
 #include "viewer/index/view_index.h"
 #include "viewer/questions/questions.h"
 
 namespace gmt::viewer {
 
-// What a file holds, as whoever reads files gives it.
-struct RecordingData {
-  std::string path;  // as the user named it
-  analysis::Trace trace;
-  format::Definitions definitions;
-  std::vector<std::string> lacks;    // sentences for a person
-  std::vector<std::string> unnamed;  // modules without names, likewise
-};
-
-// What a verb prints, for people and for programs.
-struct VerbAnswer {
-  std::string text, json;
-};
-
-// An examined recording, for who answers as a verb does.
-struct Examined {
-  const RecordingData& data;
-  const analysis::Examination& examination;
-  const analysis::Categories& categories;
-};
-
-// What the server cannot do itself, because it belongs to who reads files and prints text.
+// How recordings are read and answers made. The defaults are those of the program; tests replace them.
 struct Backend {
-  // What it is doing, for a person, how much of the file is read, 0 to 1, and the rows and steps so
-  // far, always of one trace.
-  using Progress =
-      std::function<void(const std::string& what, double share, const analysis::Trace& so_far)>;
-
-  // Fails with a message that names the file and the way out.
-  std::function<absl::StatusOr<std::unique_ptr<RecordingData>>(const std::string& path,
-                                                               const Progress& progress)>
-      load;
-  // As `gpumemtrace VERB` and `gpumemtrace VERB --json` print it.
-  std::function<absl::StatusOr<VerbAnswer>(const std::string& verb, const Examined& recording)>
-      answer;
-  std::function<absl::StatusOr<VerbAnswer>(const Examined& base, const Examined& changed)> diff;
-  // What there is so far of the recording at `path`, which goes on, with all that is to be said of it.
-  std::function<std::unique_ptr<RecordingData>(const std::string& path, analysis::Trace trace,
-                                               format::Definitions definitions)>
-      complete;
+  std::function<absl::StatusOr<std::unique_ptr<answers::Recording>>(
+      const std::string& path, const answers::LoadListener& listener)>
+      load = [](const std::string& path, const answers::LoadListener& listener) {
+        return answers::LoadRecording(path, listener);
+      };
+  std::function<absl::StatusOr<answers::Answer>(const std::string& verb,
+                                                const answers::Recording& recording)>
+      answer = answers::AnswerVerb;
+  std::function<absl::StatusOr<answers::Answer>(const answers::Recording& base,
+                                                const answers::Recording& changed)>
+      diff = answers::AnswerDiff;
+  // For the part of a recording that has been read while its program still runs.
+  std::function<std::unique_ptr<answers::Recording>(const std::string& path, analysis::Trace trace,
+                                                    format::Definitions definitions)>
+      complete = answers::RecordingSoFar;
 };
 
 class ServedRecording {
@@ -112,7 +89,7 @@ class ServedRecording {
                               const std::function<absl::Status(Questions&, Questions&)>& ask);
 
   // The same, once categories are known, with all that is known of it.
-  absl::Status Examine(const std::function<absl::Status(const Examined&, Questions&)>& look);
+  absl::Status Examine(const std::function<absl::Status(const answers::Recording&, Questions&)>& look);
 
   // JSON of Answer; computed once.
   absl::StatusOr<std::string> AnswerOf(const std::string& verb);
@@ -140,7 +117,6 @@ class ServedRecording {
   void TakeCurves(const analysis::Trace& so_far);
   void Tell(State state, std::string_view what, double fraction);
   void SetMeta(nlohmann::ordered_json meta);
-  Examined All() const { return {*data_, *examination_, *categories_}; }
   // REQUIRES: examining_ is held.
   absl::Status WhyNoQuestions() const;
   absl::Status WhyNoAnswers() const;
@@ -157,9 +133,8 @@ class ServedRecording {
 
   // Guards everything that is examined and who asks it.
   mutable std::mutex examining_;
-  std::unique_ptr<RecordingData> data_;
-  std::unique_ptr<analysis::Examination> examination_;
-  std::unique_ptr<analysis::Categories> categories_;
+  std::unique_ptr<answers::Recording> recording_;
+  bool has_categories_ = false;
   std::unique_ptr<Questions> questions_;
   std::map<std::string, absl::StatusOr<std::string>> answers_;
   // The last comparison with each file, which may be another recording by now.

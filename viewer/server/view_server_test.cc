@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 #include "viewer/server/http_client_fixture.h"
 #include "viewer/slab/slab.h"
 
@@ -30,21 +30,22 @@ class ViewServerTest : public testing::Test {
     folder_ = std::filesystem::temp_directory_path() / absl::StrCat("gmt_view.", getpid());
     std::filesystem::create_directories(folder_);
     setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-    backend_.load = [this](const std::string& path, const Backend::Progress& progress) {
+    backend_.load = [this](const std::string& path, const answers::LoadListener& listener) {
       analysis::EventScript begun;
       begun.Alloc(0x1000, 512);
-      progress("reading events: 1", 0.5, begun.Build());
+      const analysis::Trace so_far = begun.Build();
+      listener({answers::LoadProgress::kReadingEvents, 1, 0.5, so_far});
       return Load(std::filesystem::path(path).filename().string(), path);
     };
     backend_.answer = [this](const std::string& verb,
-                             const Examined& recording) -> absl::StatusOr<VerbAnswer> {
+                             const answers::Recording& recording) -> absl::StatusOr<answers::Answer> {
       ++answers_;
       if (verb == "ledger") return absl::FailedPreconditionError("no driver was asked");
-      return VerbAnswer{absl::StrCat(verb, " of ", recording.data.trace.rows.count(), "\nmore\n"),
+      return answers::Answer{absl::StrCat(verb, " of ", recording.trace().rows.count(), "\nmore\n"),
                         R"({"schema": "x"})"};
     };
-    backend_.diff = [](const Examined&, const Examined&) -> absl::StatusOr<VerbAnswer> {
-      return VerbAnswer{"grew\n", "{}"};
+    backend_.diff = [](const answers::Recording&, const answers::Recording&) -> absl::StatusOr<answers::Answer> {
+      return answers::Answer{"grew\n", "{}"};
     };
   }
   void TearDown() override {
@@ -57,7 +58,7 @@ class ViewServerTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  absl::StatusOr<std::unique_ptr<RecordingData>> Load(const std::string& name,
+  absl::StatusOr<std::unique_ptr<answers::Recording>> Load(const std::string& name,
                                                       const std::string& path) {
     if (name == "bad") return absl::NotFoundError("bad: cannot be read");
     if (name == "throws") throw std::runtime_error("out of luck");
@@ -70,11 +71,7 @@ class ViewServerTest : public testing::Test {
       script.Alloc(0x1000 * (i + 1), 512 * (i + 1), {"f", "main"});
       if (i % 3 == 0) script.Free(0x1000 * (i + 1));
     }
-    auto data = std::make_unique<RecordingData>();
-    data->path = path;
-    data->trace = script.Build();
-    data->definitions = script.definitions();
-    return data;
+    return answers::RecordingSoFar(path, script.Build(), script.definitions());
   }
   void Release() {
     const std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-LEAK = 0x7EAD00 - 0x400000  # collector/long_training.h: kLeakAddress in its module
+LEAK = 0x7EAD00 - 0x400000  # collector/testing/long_training.h: kLeakAddress in its module
 PARTS = 2  # at least, else nothing was bounded
 
 

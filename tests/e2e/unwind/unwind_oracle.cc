@@ -20,9 +20,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "preload/loader.h"
-#include "preload/unwind/loaded_module.h"
-#include "preload/unwind/testing/compare_walks.h"
+#include "preload/loader/loader.h"
+#include "preload/stacks/unwind/loaded_module.h"
+#include "preload/stacks/unwind/testing/compare_walks.h"
 
 namespace {
 
@@ -178,7 +178,7 @@ EXPORT void* malloc(size_t size) {
   return __libc_malloc(size);
 }
 
-// As preload/dlclose.cc. UNWIND_ORACLE_STALE leaves it out, to show what happens then.
+// As preload/routes/dlclose.cc. UNWIND_ORACLE_STALE leaves it out, to show what happens then.
 EXPORT int dlclose(void* library) {
   static const auto next = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
   static const bool stale = getenv("UNWIND_ORACLE_STALE") != nullptr;

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "analysis/categories/categories.h"
-#include "analysis/examination.h"
-#include "analysis/replay.h"
-#include "cli/load_trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/examination/replay.h"
+#include "answers/recording.h"
 
 namespace gmt::analysis {
 namespace {
@@ -132,14 +132,13 @@ int Main(const std::string& recording, const std::string& truth) {
     std::cerr << truth << ": cannot be read\n";
     return 1;
   }
-  const auto loaded = cli::LoadTrace(recording);
+  const auto loaded = answers::LoadRecording(recording, nullptr);
   if (!loaded.ok()) {
     std::cerr << loaded.status().message() << "\n";
     return 1;
   }
-  const Trace& trace = (*loaded)->trace;
-  const Examination examination(trace, (*loaded)->definitions);
-  const Categories categories = Categorize(examination);
+  const Trace& trace = (*loaded)->trace();
+  const Categories& categories = (*loaded)->categories();
   std::vector<std::pair<const Moment*, Step>> marked;
   for (const Mark& mark : trace.marks) {
     if (mark.name != "truth" || !mark.index) continue;

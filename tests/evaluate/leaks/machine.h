@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/event_script.h"
+#include "analysis/testing/event_script.h"
 
 namespace gmt::evaluate {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/examination.h"
-#include "analysis/trace.h"
+#include "analysis/examination/examination.h"
+#include "analysis/trace/trace.h"
 #include "tests/evaluate/leaks/workload.h"
 
 namespace gmt::evaluate {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/examination/failures.h"
 #include "analysis/leaks/leaks.h"
-#include "analysis/failures.h"
 #include "analysis/oom/oom.h"
 #include "tests/evaluate/evaluation.h"
 #include "tests/evaluate/oom/oom_cases.h"

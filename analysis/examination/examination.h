@@ -1,0 +1,60 @@
+// analysis/examination/examination.h
+//
+// Examination: one recording and what every answer needs of it: amounts, the steps of its loop, what
+// its allocator did, its stacks as text. Each is computed when it is first asked for, and once, so
+// that no two answers about a recording can disagree.
+//
+//   Examination examination(trace, definitions);
+//   const Categories categories = Categorize(examination);
+//   const LeakReport leaks = FindLeaks(examination);
+//   const OomReport oom = ExplainOom(examination, categories, leaks);
+//
+// Ownership: trace, definitions and rules must outlive it; what it returns lives as long as it.
+// Thread safety: one thread at a time.
+
+#ifndef GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_
+#define GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_
+
+#include <optional>
+#include <vector>
+
+#include "analysis/examination/allocator_actions.h"
+#include "analysis/examination/replay.h"
+#include "analysis/loop/phases.h"
+#include "analysis/stacks/stack_texts.h"
+#include "analysis/trace/trace.h"
+#include "format/definitions.h"
+#include "symbols/frame_rules.h"
+
+namespace gmt::analysis {
+
+class Examination {
+ public:
+  Examination(const Trace& trace, const format::Definitions& definitions,
+              const symbols::FrameRules& rules = symbols::FrameRules::BuiltIn());
+
+  const Trace& trace() const { return trace_; }
+  const format::Definitions& definitions() const { return definitions_; }
+  const symbols::FrameRules& rules() const { return rules_; }
+  StackTexts& stacks() const { return stacks_; }
+
+  const Replay& replay() const;  // of the whole recording
+  const Cycles& cycles() const;
+  const std::vector<AllocatorAction>& allocator_actions() const;
+
+  // The device of which most was held at its peak; kHostDevice where nothing lay on a GPU.
+  int32_t MainDevice() const;
+
+ private:
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  const symbols::FrameRules& rules_;
+  mutable StackTexts stacks_;
+  mutable std::optional<Replay> replay_;
+  mutable std::optional<Cycles> cycles_;
+  mutable std::optional<std::vector<AllocatorAction>> allocator_actions_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_EXAMINATION_EXAMINATION_H_

@@ -1,0 +1,108 @@
+// analysis/examination/replay.h
+//
+// Replay: walks a Trace once, step by step, and keeps what is held by device and heap and by stack,
+// now and at its peak. All answers about amounts share it, so that no two of them can disagree.
+//
+// Device peak: the state in which a device held most bytes, each byte counted once: driver memory,
+// and blocks in memory that is not known. A caching allocator holds the same segments for long
+// stretches; among states with equal bytes the one with most bytes in blocks counts, because it is
+// the one that explains why the segments are needed.
+//
+// Allocated peak: the state with most bytes that the program had asked for, each counted once: blocks,
+// and memory that holds none. What a caching allocator merely keeps is not part of it.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_ANALYSIS_EXAMINATION_REPLAY_H_
+#define GMT_ANALYSIS_EXAMINATION_REPLAY_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analysis/trace/trace.h"
+
+namespace gmt::analysis {
+
+// The part of a recording in which peaks are looked for and calls counted; both ends belong to it.
+struct Window {
+  int64_t from_ns = INT64_MIN;
+  int64_t to_ns = INT64_MAX;
+};
+
+struct Amount {
+  uint64_t live = 0;  // bytes
+  uint64_t peak = 0;
+  Step peak_step = 0;
+
+  void Add(uint64_t bytes) { live += bytes; }
+  void Remove(uint64_t bytes) { live -= bytes; }
+  void NotePeak(Step step) {
+    if (live > peak) peak = live, peak_step = step;
+  }
+};
+
+struct HeapTotals {
+  Amount bytes;
+  uint64_t allocations = 0, frees = 0;
+};
+
+struct DeviceTotals {
+  Amount bytes;         // each byte once
+  Amount segments;      // driver memory that holds blocks
+  Amount allocated;     // where IsAllocated()
+  uint64_t blocks = 0;  // bytes in blocks now
+  uint64_t blocks_at_peak = 0;
+};
+
+// Whether the program asked for the row's memory: a block, or memory that holds none. A region is a
+// name for memory that has a row of its own, unless that was not recorded.
+bool IsAllocated(const Rows& rows, RowId row);
+
+class Replay {
+ public:
+  // Walks all of the trace. `live` of every amount is that at the end of the window.
+  explicit Replay(const Trace& trace, Window window = {});
+
+  using HeapKey = std::pair<int32_t, uint32_t>;  // device, heap
+  const std::map<HeapKey, HeapTotals>& heaps() const { return heaps_; }
+  const std::map<int32_t, DeviceTotals>& devices() const { return devices_; }
+  // By stack id; 0 is memory whose stack is not known.
+  const std::vector<Amount>& stacks() const { return stacks_; }
+  // The last step in the window.
+  Step end() const { return end_; }
+
+ private:
+  struct Counters {
+    HeapTotals* heap;
+    DeviceTotals* device;
+    Amount* stack;
+  };
+  void Apply(RowId row, bool is_death, Step step);
+  Counters CountersOf(RowId row);
+  void NotePeaks(const Counters& counters, Step step) const;
+  void Enter(Step step);
+
+  const Trace& trace_;
+  std::map<HeapKey, HeapTotals> heaps_;
+  std::map<int32_t, DeviceTotals> devices_;
+  std::vector<Amount> stacks_;
+  bool inside_ = false;
+  Step end_ = 0;
+  // The last device and heap asked for: most steps repeat them.
+  HeapKey last_key_{INT32_MIN, 0};
+  HeapTotals* last_heap_ = nullptr;
+  DeviceTotals* last_device_ = nullptr;
+};
+
+// The rows that are held after `step`, in order of their ids.
+std::vector<RowId> HeldAfter(const Trace& trace, Step step);
+
+// The last step of the state at time `t_ns`: everything before the first event later than that has
+// happened.
+Step StepAt(const Trace& trace, int64_t t_ns);
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_EXAMINATION_REPLAY_H_

@@ -1,0 +1,279 @@
+#include "analysis/loop/cycle_anchor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "analysis/loop/call_runs.h"
+#include "analysis/loop/cycle_births.h"
+#include "analysis/stacks/frames.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kLeastFirings = 8;
+constexpr double kScatter = 0.25;  // of the gaps, as standard deviation over mean
+constexpr double kSpan = 0.5;      // of all steps, from the first firing to the last
+constexpr double kSamePeriod = 0.1, kSameCount = 0.02;
+constexpr double kBurst = 0.25;      // of the long gaps: shorter ones lie within a burst
+constexpr size_t kSample = 512;      // gaps that tell whether all must be looked at
+constexpr double kLowWater = 0.25;   // of the way from the least to the most of a cycle
+constexpr size_t kMostAnchors = 64;  // of a loop, that are looked at closely
+
+struct Recurring {
+  uint32_t stack = 0;
+  std::vector<Step> firings;
+  double period = 0;
+  Step burst_gap = 0;  // those that came after as many steps or fewer are left out
+};
+
+constexpr double kNormalTenths = 2.563;  // standard deviations from the one tenth to the other
+
+// Whether a sample tells that ScatterOf() exceeds kScatter, as it does for most stacks. Quantiles of the
+// sample that lie well inside those asked for leave a chance of one in a hundred million to be wrong.
+bool IsScattered(const std::vector<Step>& firings) {
+  if (firings.size() < 4 * kSample) return false;
+  std::minstd_rand random;  // the same each time: so is the answer
+  std::array<Step, kSample> gaps;
+  for (Step& gap : gaps) {
+    const size_t i = 1 + random() % (firings.size() - 1);
+    gap = firings[i] - firings[i - 1];
+  }
+  std::sort(gaps.begin(), gaps.end());
+  const double low = gaps[kSample / 5], middle = gaps[kSample * 3 / 5],
+               high = gaps[kSample * 4 / 5];
+  return (high - low) / kNormalTenths >= kScatter * std::max(middle, 1.0);
+}
+
+// The scatter of the gaps between firings, without the tenths that are longest and shortest: a loop is
+// interrupted now and then.
+double ScatterOf(std::vector<Step> gaps, double& period) {
+  const auto at = [&](double quantile) {
+    const auto rank = static_cast<std::ptrdiff_t>(quantile * static_cast<double>(gaps.size() - 1));
+    std::nth_element(gaps.begin(), gaps.begin() + rank, gaps.end());
+    return static_cast<double>(gaps[static_cast<size_t>(rank)]);
+  };
+  const double low = at(0.1), high = at(0.9);
+  period = at(0.5);
+  return (high - low) / kNormalTenths / std::max(period, 1.0);
+}
+
+class AnchorFinder {
+ public:
+  AnchorFinder(const Trace& trace, const format::Definitions& definitions)
+      : trace_(trace), definitions_(definitions), births_(trace) {}
+
+  InferredCycles Find() && {
+    CollectRecurring();
+    GroupByPeriod();
+    const Loop* loop = Choose();
+    if (loop == nullptr) return {};
+    return EndsOf(*loop);
+  }
+
+ private:
+  using Loop = std::vector<const Recurring*>;
+
+  void CollectRecurring() {
+    std::vector<uint32_t> counts(definitions_.stack_count() + size_t{1});
+    ForEachBirth([&](Step, uint32_t stack) { ++counts[stack]; });
+    std::vector<Recurring> found(counts.size());
+    for (size_t stack = 1; stack < counts.size(); ++stack) {
+      if (counts[stack] >= kLeastFirings) found[stack].firings.reserve(counts[stack]);
+    }
+    const std::vector<Step> begins = BeginsOfCallRuns(trace_, definitions_);
+    std::vector<Step> last(counts.size());
+    auto begin = begins.begin();
+    Step run = 0;
+    ForEachBirth([&](Step step, uint32_t stack) {
+      while (begin != begins.end() && *begin <= step) run = *begin++;
+      Recurring& of = found[stack];
+      if (of.firings.capacity() == 0) return;
+      if (last[stack] >= run && !of.firings.empty()) {
+        of.burst_gap = std::max(of.burst_gap, step - last[stack]);
+      } else {
+        of.firings.push_back(step);
+      }
+      last[stack] = step;
+    });
+    for (size_t stack = 1; stack < found.size(); ++stack) {
+      if (found[stack].firings.empty()) continue;
+      found[stack].stack = static_cast<uint32_t>(stack);
+      Consider(std::move(found[stack]));
+    }
+  }
+  template <typename Visit>
+  void ForEachBirth(Visit visit) const {
+    analysis::ForEachBirth(trace_, [&](Step step, RowId row) {
+      if (!births_.Counts(row)) return;
+      // Ids that were never defined are any numbers.
+      const uint32_t stack = trace_.rows.stack[row];
+      if (stack < definitions_.stack_count() + 1) visit(step, stack);
+    });
+  }
+  void Consider(Recurring of) {
+    if (of.firings.size() < kLeastFirings) return;
+    Recurring bursts = of;
+    bursts.burst_gap = std::max(of.burst_gap, LeaveFirstOfBursts(bursts.firings));
+    if (bursts.firings.size() < of.firings.size()) AddIfRegular(std::move(bursts));
+    AddIfRegular(std::move(of));
+  }
+  void AddIfRegular(Recurring of) {
+    if (of.firings.size() < kLeastFirings) return;
+    const Step span = of.firings.back() - of.firings.front();
+    if (span < kSpan * trace_.last_step() || IsScattered(of.firings)) return;
+    if (ScatterOf(GapsOf(of.firings), of.period) < kScatter && of.period > 1)
+      recurring_.push_back(std::move(of));
+  }
+  static std::vector<Step> GapsOf(const std::vector<Step>& firings) {
+    std::vector<Step> gaps;
+    gaps.reserve(firings.size());
+    for (size_t i = 1; i < firings.size(); ++i) gaps.push_back(firings[i] - firings[i - 1]);
+    return gaps;
+  }
+  static Step LeaveFirstOfBursts(std::vector<Step>& firings) {
+    std::vector<Step> gaps = GapsOf(firings);
+    // The hundredth part that is longest is kept in a heap: most gaps are compared with one of it.
+    const size_t longer = gaps.size() - gaps.size() * 99 / 100;
+    std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(longer), gaps.end(),
+                      std::greater<>());
+    const double least = kBurst * gaps[longer - 1];
+    Step last = firings.front();
+    size_t kept = 1;
+    for (size_t i = 1; i < firings.size(); ++i) {
+      if (firings[i] - last > least) firings[kept++] = firings[i];
+      last = firings[i];
+    }
+    firings.resize(kept);
+    return static_cast<Step>(least);
+  }
+
+  void GroupByPeriod() {
+    std::stable_sort(recurring_.begin(), recurring_.end(),
+                     [](const Recurring& a, const Recurring& b) { return a.period < b.period; });
+    for (const Recurring& of : recurring_) {
+      const auto same = std::find_if(loops_.begin(), loops_.end(), [&](const Loop& loop) {
+        return FireInTurns(*loop.front(), of);
+      });
+      (same != loops_.end() ? *same : loops_.emplace_back()).push_back(&of);
+    }
+  }
+  static bool FireInTurns(const Recurring& a, const Recurring& b) {
+    if (b.period > a.period * (1 + kSamePeriod)) return false;
+    const auto count_a = static_cast<double>(a.firings.size()),
+               count_b = static_cast<double>(b.firings.size());
+    if (std::abs(count_a - count_b) > 1 + kSameCount * count_a) return false;
+    // Between two firings of a, one of b.
+    size_t j = 0, once = 0;
+    for (size_t i = 1; i < a.firings.size(); ++i) {
+      size_t between = 0;
+      for (; j < b.firings.size() && b.firings[j] < a.firings[i]; ++j)
+        between += b.firings[j] >= a.firings[i - 1] ? 1 : 0;
+      once += between == 1 ? 1 : 0;
+    }
+    return static_cast<double>(once) >= 0.95 * (count_a - 1) - 1;
+  }
+
+  // Two that were reached through different frames of the program.
+  bool HasIndependentAnchors(const Loop& loop) const {
+    const auto place = [&](const Recurring* of) {
+      const std::vector<FrameText> frames = DescribeStack(definitions_, of->stack);
+      const int own = OwnFrame(frames), leading = LeadingFrame(frames);
+      if (own < 0) return std::string();
+      return absl::StrCat(frames[static_cast<size_t>(own)].Name(), ":",
+                          frames[static_cast<size_t>(own)].line, " ",
+                          frames[static_cast<size_t>(leading)].Name());
+    };
+    const std::string first = place(loop.front());
+    for (size_t i = 1; i < std::min(loop.size(), kMostAnchors); ++i) {
+      if (place(loop[i]) != first) return true;
+    }
+    return false;
+  }
+
+  // Loops stand in order of their periods.
+  const Loop* Choose() const {
+    std::vector<const Loop*> valid;
+    size_t most = 0;
+    for (const Loop& loop : loops_) {
+      if (loop.size() < 2 || !HasIndependentAnchors(loop)) continue;
+      valid.push_back(&loop);
+      most = std::max(most, loop.size());
+    }
+    const auto chosen = std::find_if(valid.begin(), valid.end(),
+                                     [&](const Loop* loop) { return 2 * loop->size() >= most; });
+    return chosen == valid.end() ? nullptr : *chosen;
+  }
+
+  InferredCycles EndsOf(const Loop& loop) const {
+    const std::vector<uint64_t> held = HeldByStep();
+    const Recurring* lowest = nullptr;
+    double least = kLowWater;
+    for (size_t i = 0; i < std::min(loop.size(), kMostAnchors); ++i) {
+      const double level = LevelAt(*loop[i], held);
+      if (level < least || (lowest == nullptr && level <= least)) {
+        lowest = loop[i];
+        least = level;
+      }
+    }
+    if (lowest == nullptr) return {};
+    InferredCycles found;
+    found.source =
+        absl::StrCat("stack ", lowest->stack, " and ", loop.size() - 1, " more that recur with it");
+    for (const Step firing : lowest->firings) found.ends.push_back(firing - 1);
+    found.stack = lowest->stack;
+    found.burst_gap = lowest->burst_gap;
+    return found;
+  }
+
+  // The median, over cycles, of how high what is held stands when the stack fires: 0 is the least of
+  // the cycle before, 1 the most.
+  static double LevelAt(const Recurring& of, const std::vector<uint64_t>& held) {
+    std::vector<double> levels;
+    for (size_t i = 1; i < of.firings.size(); ++i) {
+      const auto [low, high] =
+          std::minmax_element(held.begin() + of.firings[i - 1] - 1, held.begin() + of.firings[i]);
+      const auto range = static_cast<double>(*high - *low);
+      const auto now = static_cast<double>(held[of.firings[i] - 1] - *low);
+      levels.push_back(range > 0 ? now / range : 0);
+    }
+    const auto middle = levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2);
+    std::nth_element(levels.begin(), middle, levels.end());
+    return *middle;
+  }
+  // Before the first step, after it, ...
+  std::vector<uint64_t> HeldByStep() const {
+    std::vector<uint64_t> held;
+    held.reserve(trace_.last_step() + size_t{1});
+    uint64_t live = 0;
+    for (RowId row = 0; row < trace_.rows.count(); ++row) {
+      if (trace_.rows.birth[row] == 0 && births_.Counts(row)) live += trace_.rows.size[row];
+    }
+    held.push_back(live);
+    for (const auto& record : trace_.steps) {
+      if (record.row != kNoRow && births_.Counts(record.row))
+        live += record.is_death ? -trace_.rows.size[record.row] : trace_.rows.size[record.row];
+      held.push_back(live);
+    }
+    return held;
+  }
+
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  const Births births_;
+  std::vector<Recurring> recurring_;
+  std::vector<Loop> loops_;
+};
+
+}  // namespace
+
+InferredCycles CyclesOfAnchors(const Trace& trace, const format::Definitions& definitions) {
+  return AnchorFinder(trace, definitions).Find();
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,529 @@
+#include "analysis/report/report.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/categories/alive_by_category.h"
+#include "analysis/examination/layers.h"
+#include "analysis/stacks/module_path.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr uint32_t kAllHeaps = UINT32_MAX;
+
+absl::StatusOr<uint32_t> SelectHeap(const Trace& trace, const std::string& name) {
+  if (name.empty()) return kAllHeaps;
+  const auto found = std::find(trace.heaps.begin(), trace.heaps.end(), name);
+  if (found != trace.heaps.end()) return static_cast<uint32_t>(found - trace.heaps.begin());
+  return absl::NotFoundError(absl::StrCat(
+      "no heap '", name, "' was recorded; there is: ", absl::StrJoin(trace.heaps, ", ")));
+}
+
+class ReportMaker {
+ public:
+  ReportMaker(const Examination& examination, const Categories& categories,
+              const ReportOptions& options, uint32_t heap)
+      : examination_(examination),
+        categories_(categories),
+        trace_(examination.trace()),
+        definitions_(examination.definitions()),
+        options_(options),
+        heap_(heap),
+        of_window_(IsAll(options.window)
+                       ? std::nullopt
+                       : std::optional<Replay>(std::in_place, trace_, options.window)),
+        replay_(of_window_ ? *of_window_ : examination.replay()),
+        held_before_(FindHeldBefore(trace_)) {
+    if (IsByCode(options_.by)) before_.emplace(examination, categories);
+  }
+
+  absl::StatusOr<Report> Make() {
+    report_.by = options_.by;
+    for (int32_t device : SelectedDevices()) {
+      absl::Status status = AddDevice(device);
+      if (!status.ok()) return status;
+    }
+    if (options_.device && report_.devices.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("device ", *options_.device, " holds nothing in this recording"));
+    }
+    for (auto& [step, devices] : devices_by_step_) {
+      AddRows(step, devices);
+      AddPending(step, devices);
+    }
+    FinishRows();
+    std::map<int32_t, Step> instants;
+    for (const ReportDevice& device : report_.devices) instants[device.index] = device.at.step;
+    report_.all_time = FindAllTime(examination_);
+    report_.allocator = MakeAllocatorReport(examination_, instants, options_.window);
+    report_.allocators = FindAllocators(examination_, instants);
+    for (const auto& [device, step] : instants) {
+      if (device != kHostDevice) report_.rooms.push_back(RoomAfter(examination_, device, step));
+    }
+    report_.streams =
+        MakeStreamReport(trace_, definitions_, instants, options_.window, examination_.rules());
+    return std::move(report_);
+  }
+
+ private:
+  struct GroupKey {
+    int32_t device;
+    uint32_t heap;
+    uint64_t number;   // stack and forward stack, thread, stream, size
+    std::string name;  // function, file, what a region is called
+    bool known;
+    const BeforeGroup* before = nullptr;
+
+    auto Tuple() const { return std::tie(device, heap, number, name, known, before); }
+    bool operator==(const GroupKey& other) const { return Tuple() == other.Tuple(); }
+    template <typename H>
+    friend H AbslHashValue(H h, const GroupKey& k) {
+      return H::combine(std::move(h), k.device, k.heap, k.number, k.name, k.known, k.before);
+    }
+  };
+  struct Group {
+    explicit Group(const Categories& categories) : by_category(categories) {}
+    uint64_t bytes = 0, count = 0;
+    std::map<uint32_t, uint64_t> by_stack;
+    CategoryTotals by_category;
+    AliveSums alive;
+  };
+
+  static bool IsAll(const Window& window) {
+    return window.from_ns == INT64_MIN && window.to_ns == INT64_MAX;
+  }
+
+  // GPUs first, host memory last.
+  std::vector<int32_t> SelectedDevices() const {
+    std::set<int32_t> gpus;
+    bool host = false;
+    for (const auto& [key, totals] : replay_.heaps()) {
+      if (heap_ != kAllHeaps && key.second != heap_) continue;
+      if (key.first == kHostDevice)
+        host = true;
+      else
+        gpus.insert(key.first);
+    }
+    if (heap_ == kAllHeaps) {
+      for (const GpuFacts& gpu : trace_.devices) gpus.insert(static_cast<int32_t>(gpu.index));
+    }
+    std::vector<int32_t> devices(gpus.begin(), gpus.end());
+    if (options_.device) {
+      std::erase_if(devices, [&](int32_t device) { return device != *options_.device; });
+    } else if (host) {
+      devices.push_back(kHostDevice);
+    }
+    return devices;
+  }
+
+  // What the options ask about on a device: all of it, and what is allocated. One heap is whole.
+  struct Amounts {
+    Amount held, allocated;
+  };
+  Amounts Selected(int32_t device) const {
+    if (heap_ != kAllHeaps) {
+      const auto found = replay_.heaps().find({device, heap_});
+      if (found == replay_.heaps().end()) return {};
+      return {found->second.bytes, found->second.bytes};
+    }
+    const auto found = replay_.devices().find(device);
+    if (found == replay_.devices().end()) return {};
+    return {found->second.bytes, found->second.allocated};
+  }
+
+  absl::Status AddDevice(int32_t device) {
+    ReportDevice out;
+    out.index = device;
+    for (const GpuFacts& known : trace_.devices) {
+      if (static_cast<int32_t>(known.index) != device) continue;
+      out.name = known.name;
+      if (known.total_bytes > 0) out.total_bytes = known.total_bytes;
+    }
+    const auto [held, allocated] = Selected(device);
+    out.peak_bytes = held.peak;
+    out.peak_t_ns = trace_.TimeOf(held.peak_step);
+    out.peak_allocated_bytes = allocated.peak;
+    out.peak_allocated_t_ns = trace_.TimeOf(allocated.peak_step);
+    if (options_.at.kind == At::kPeak) {
+      out.at = {allocated.peak_step, out.peak_allocated_t_ns, "peak"};
+    } else {
+      auto instant = InstantOn(examination_, options_.at, device);
+      if (!instant.ok()) return instant.status();
+      out.at = *std::move(instant);
+    }
+    AddHeaps(out);
+    devices_by_step_[out.at.step].insert(device);
+    report_.devices.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  void AddHeaps(ReportDevice& device) const {
+    const auto device_totals = replay_.devices().find(device.index);
+    for (const auto& [key, totals] : replay_.heaps()) {
+      if (key.first != device.index || (heap_ != kAllHeaps && key.second != heap_)) continue;
+      ReportHeap heap;
+      heap.heap = trace_.heaps[key.second];
+      heap.peak_live_bytes = totals.bytes.peak;
+      heap.peak_live_t_ns = trace_.TimeOf(totals.bytes.peak_step);
+      heap.allocations = totals.allocations;
+      heap.frees = totals.frees;
+      const Amount& segments = device_totals->second.segments;
+      if (key.second > kHostHeap) heap.rounding_bytes = 0;
+      if (heap.heap == "pytorch" && segments.peak > 0) {
+        heap.reserved_bytes = 0;
+        heap.peak_reserved_bytes = segments.peak;
+        heap.peak_reserved_t_ns = trace_.TimeOf(segments.peak_step);
+      }
+      for (const HeldBefore& before : held_before_) {
+        if (before.device == device.index && before.heap == heap.heap) heap.before = before;
+      }
+      device.heaps.push_back(std::move(heap));
+    }
+  }
+
+  // What is held after `step` on `devices`, whose instant that is.
+  void AddRows(Step step, const std::set<int32_t>& devices) {
+    const Rows& rows = trace_.rows;
+    std::map<int32_t, CategoryTotals> by_category;
+    const AliveByCategory alive(trace_, categories_, step);
+    const RolesAt* roles = options_.by == GroupBy::kNode ? &alive.roles() : nullptr;
+    for (const OwnBytes& own : OwnBytesAfter(trace_, step)) {
+      const int32_t device = rows.device[own.row];
+      if (!devices.contains(device)) continue;
+      ReportDevice& out = *std::find_if(report_.devices.begin(), report_.devices.end(),
+                                        [&](const ReportDevice& d) { return d.index == device; });
+      CountHeld(own.row, out);
+      const bool selected = heap_ == kAllHeaps || rows.heap[own.row] == heap_;
+      const uint64_t bytes = heap_ == kAllHeaps ? own.bytes : rows.size[own.row];
+      if (!selected || bytes == 0) continue;
+      out.bytes += bytes;
+      if (heap_ != kAllHeaps || IsAllocated(rows, own.row) || rows.IsRegion(own.row))
+        out.allocated_bytes += bytes;
+      Group& group = groups_.try_emplace(KeyOf(own.row, roles), categories_).first->second;
+      group.bytes += bytes;
+      ++group.count;
+      group.by_stack[rows.stack[own.row]] += bytes;
+      group.by_category.Add(own.row, bytes);
+      alive.AddTo(group.alive, own.row, bytes);
+      by_category.try_emplace(device, categories_).first->second.Add(own.row, bytes);
+    }
+    for (ReportDevice& device : report_.devices) {
+      const auto totals = by_category.find(device.index);
+      if (totals != by_category.end()) device.categories = totals->second.Uses();
+    }
+  }
+
+  void CountHeld(RowId row, ReportDevice& device) const {
+    const bool segment = (trace_.rows.flags[row] & kRowHoldsBlocks) != 0;
+    for (ReportHeap& heap : device.heaps) {
+      if (heap.heap == trace_.heaps[trace_.rows.heap[row]]) {
+        heap.live_bytes += trace_.rows.size[row];
+        const auto requested = trace_.rows.Requested(row);
+        if (!requested) {
+          heap.rounding_bytes.reset();
+        } else if (heap.rounding_bytes && *requested <= trace_.rows.size[row]) {
+          *heap.rounding_bytes += trace_.rows.size[row] - *requested;
+        }
+      }
+      if (segment && heap.reserved_bytes) *heap.reserved_bytes += trace_.rows.size[row];
+    }
+  }
+
+  void AddPending(Step step, const std::set<int32_t>& devices) {
+    const Rows& rows = trace_.rows;
+    for (RowId row = 0; row < rows.count(); ++row) {
+      if (rows.heap[row] <= kHostHeap || rows.death[row] > step) continue;
+      const bool may_await = (rows.flags[row] & kRowMayAwait) != 0;
+      const bool pending = rows.PendingAfter(row, step);
+      if ((!may_await && !pending) || !devices.contains(rows.device[row])) continue;
+      for (ReportDevice& device : report_.devices) {
+        if (device.index != rows.device[row]) continue;
+        for (ReportHeap& heap : device.heaps) {
+          if (heap.heap != trace_.heaps[rows.heap[row]]) continue;
+          (pending ? heap.pending_bytes : heap.may_await_bytes) += rows.size[row];
+        }
+      }
+    }
+  }
+
+  // `roles`: for kNode.
+  GroupKey KeyOf(RowId row, const RolesAt* roles) {
+    const Rows& rows = trace_.rows;
+    GroupKey key{rows.device[row], rows.heap[row], 0, "", true};
+    // No line of code is known of it.
+    if (before_.has_value()) key.before = before_->Of(row);
+    if (key.before != nullptr) return key;
+    switch (options_.by) {
+      case GroupBy::kStack:
+        key.number = uint64_t{rows.forward_stack[row]} << 32 | rows.stack[row];
+        if (rows.IsRegion(row)) key.name = definitions_.string(rows.Name(row));
+        break;
+      case GroupBy::kFunction:
+      case GroupBy::kFile:
+        key.name = OwnName(rows.stack[row], rows.forward_stack[row]);
+        break;
+      case GroupBy::kHeap:
+        break;
+      case GroupBy::kLibrary:
+        key.name = LibraryOfRow(row);
+        break;
+      case GroupBy::kThread:
+        key.known = (rows.flags[row] & kRowHasThread) != 0;
+        key.number = key.known ? rows.thread[row] : 0;
+        break;
+      case GroupBy::kStream:
+        key.known = (rows.flags[row] & kRowHasStream) != 0;
+        key.number = key.known ? rows.stream[row] : 0;
+        break;
+      case GroupBy::kSize:
+        key.number = rows.size[row];
+        break;
+      case GroupBy::kCategory:
+        key.number = static_cast<uint64_t>(categories_.Of(row).category);
+        break;
+      case GroupBy::kLayer:
+        key.name = LayerOf(row);
+        key.known = !key.name.empty();
+        break;
+      case GroupBy::kDtype:
+        key.name = definitions_.string(rows.Dtype(row));
+        key.known = !key.name.empty();
+        break;
+      case GroupBy::kNode:
+        key.name = NodeOf(row, *roles);
+        key.known = !key.name.empty();
+        break;
+    }
+    return key;
+  }
+
+  // Of the forward pass where the memory belongs to a backward pass.
+  const std::string& LayerOf(RowId row) {
+    static const std::string& workspaces = *new std::string(kWorkspacesLayer);
+    const Rows& rows = trace_.rows;
+    if (categories_.Of(row).category == Category::kWorkspaces) return workspaces;
+    const uint32_t stack = rows.forward_stack[row] != 0 ? rows.forward_stack[row] : rows.stack[row];
+    const auto [it, is_new] = layers_.try_emplace(stack);
+    if (is_new) it->second = ModulePath(examination_.stacks().Frames(stack));
+    return it->second;
+  }
+
+  // The last node that saved it; "" if none has.
+  std::string NodeOf(RowId row, const RolesAt& roles) const {
+    const HeldRoles held = roles.Of(row);
+    const bool is_saved = BecauseOf(held.roles, {}).reason == AliveReason::kSaved;
+    if (!is_saved) return "";
+    const std::string name(held.nodes.empty() ? "" : definitions_.string(held.nodes.back().name));
+    return name.empty() ? "a node of the autograd graph" : name;
+  }
+
+  // Blocks are nobody's but the framework's.
+  const std::string& LibraryOfRow(RowId row) {
+    static const std::string& none = *new std::string();
+    const Rows& rows = trace_.rows;
+    if (rows.heap[row] > kHostHeap) return none;
+    return examination_.stacks().Library(rows.stack[row]);
+  }
+
+  const std::string& OwnName(uint32_t stack, uint32_t forward_stack) {
+    const auto [it, is_new] = own_names_.try_emplace({stack, forward_stack});
+    if (!is_new) return it->second;
+    const FrameText* own = examination_.stacks().Own(stack, forward_stack);
+    if (own == nullptr) return it->second;
+    return it->second = GroupLabel(options_.by, *own);
+  }
+
+  void FinishRows() {
+    for (auto& [key, group] : groups_) report_.rows.push_back(RowOf(key, group));
+    std::sort(report_.rows.begin(), report_.rows.end(), [](const ReportRow& a, const ReportRow& b) {
+      return std::tie(b.bytes, a.device, a.heap, a.id) < std::tie(a.bytes, b.device, b.heap, b.id);
+    });
+    for (const auto& [key, group] : groups_) {
+      const auto none = group.by_stack.find(0);
+      if (none != group.by_stack.end()) report_.unknown_bytes += none->second;
+    }
+  }
+
+  ReportRow RowOf(const GroupKey& key, const Group& group) const {
+    ReportRow row;
+    row.device = key.device;
+    row.heap = trace_.heaps[key.heap];
+    row.bytes = group.bytes;
+    row.count = group.count;
+    row.categories = group.by_category.Uses();
+    row.alive = group.alive.Sorted(examination_.stacks());
+    row.unknown = group.by_stack.size() == 1 && group.by_stack.begin()->first == 0;
+    if (key.before != nullptr) {
+      row.before = *key.before;
+      row.id = key.before->id;
+      row.label = key.before->label;
+      return row;
+    }
+    Name(key, row);
+    const auto biggest =
+        std::max_element(group.by_stack.begin(), group.by_stack.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (IsByCode(options_.by)) row.frames = examination_.stacks().Frames(biggest->first);
+    if (options_.by == GroupBy::kLibrary) row.library = key.name;
+    if (options_.by != GroupBy::kStack) return row;
+    row.forward_frames = examination_.stacks().Frames(static_cast<uint32_t>(key.number >> 32));
+    row.recomputed = IsRecomputation(row.frames);
+    if (key.heap <= kHostHeap) row.library = examination_.stacks().Library(biggest->first);
+    return row;
+  }
+
+  // "stream 0x7f00 "copy", priority -1", as far as it is known. 0 is the default priority.
+  std::string StreamLabel(const GroupKey& key) const {
+    std::string label = absl::StrCat("stream 0x", absl::Hex(key.number));
+    int64_t t_ns = trace_.end_t_ns;
+    for (const ReportDevice& device : report_.devices) {
+      if (device.index == key.device) t_ns = device.at.t_ns;
+    }
+    const StreamInfo* stream = StreamAt(trace_, key.number, t_ns);
+    if (stream == nullptr) return label;
+    if (stream->name != 0) {
+      absl::StrAppend(&label, " \"", std::string(definitions_.string(stream->name)), "\"");
+    }
+    if (stream->priority.value_or(0) != 0) {
+      absl::StrAppend(&label, ", priority ", *stream->priority);
+    }
+    return label;
+  }
+
+  void Name(const GroupKey& key, ReportRow& row) const {
+    switch (options_.by) {
+      case GroupBy::kStack:
+        row.id = absl::StrCat("stack/", key.number & UINT32_MAX);
+        if (key.number >> 32 != 0) absl::StrAppend(&row.id, "+", key.number >> 32);
+        row.label = key.name;
+        return;
+      case GroupBy::kLibrary:
+        row.label = key.heap > kHostHeap ? BlocksLabel(row.heap) : LibraryLabel(key.name);
+        row.id = absl::StrCat("library/", row.label);
+        return;
+      case GroupBy::kFunction:
+      case GroupBy::kFile:
+        row.label = key.name;
+        row.id = absl::StrCat(options_.by == GroupBy::kFile ? "file/" : "function/", key.name);
+        return;
+      case GroupBy::kHeap:
+        row.label = row.heap;
+        row.id = absl::StrCat("heap/", row.heap);
+        return;
+      case GroupBy::kThread:
+        row.label = key.known ? absl::StrCat("thread ", key.number) : "thread not known";
+        row.id = key.known ? absl::StrCat("thread/", key.number) : "thread/unknown";
+        return;
+      case GroupBy::kStream:
+        row.label = key.known ? StreamLabel(key) : "no stream";
+        row.id = key.known ? absl::StrCat("stream/0x", absl::Hex(key.number)) : "stream/none";
+        return;
+      case GroupBy::kSize:
+        row.label = absl::StrCat(key.number, " bytes each");
+        row.id = absl::StrCat("size/", key.number);
+        return;
+      case GroupBy::kCategory:
+        row.label = TextOf(static_cast<Category>(key.number));
+        row.id = absl::StrCat("category/", std::string(NameOf(static_cast<Category>(key.number))));
+        return;
+      case GroupBy::kLayer:
+        row.label = key.known ? key.name : "outside of modules";
+        row.id = absl::StrCat("layer/", row.label);
+        return;
+      case GroupBy::kDtype:
+        row.label = key.known ? key.name : key.heap > kHostHeap ? "dtype not known" : "no tensor";
+        row.id = absl::StrCat("dtype/", key.known ? key.name : "none");
+        return;
+      case GroupBy::kNode:
+        row.label = key.known ? key.name : "not saved for backward";
+        row.id = absl::StrCat("node/", key.known ? key.name : "none");
+        return;
+    }
+  }
+
+  const Examination& examination_;
+  const Categories& categories_;
+  const Trace& trace_;
+  const format::Definitions& definitions_;
+  const ReportOptions& options_;
+  const uint32_t heap_;
+  const std::optional<Replay> of_window_;  // where that is not all
+  const Replay& replay_;
+  std::optional<BeforeMatches> before_;  // of rows by code
+  const std::vector<HeldBefore> held_before_;
+  Report report_;
+  std::map<Step, std::set<int32_t>> devices_by_step_;
+  absl::flat_hash_map<GroupKey, Group> groups_;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, std::string>
+      own_names_;                                         // by stack and forward
+  absl::flat_hash_map<uint32_t, std::string> layers_;     // by stack
+};
+
+}  // namespace
+
+bool IsByCode(GroupBy by) {
+  return by == GroupBy::kStack || by == GroupBy::kFunction || by == GroupBy::kFile;
+}
+
+absl::StatusOr<GroupBy> ParseGroupBy(absl::string_view word) {
+  static constexpr std::pair<absl::string_view, GroupBy> kWords[] = {
+      {"stack", GroupBy::kStack},       {"function", GroupBy::kFunction},
+      {"file", GroupBy::kFile},         {"heap", GroupBy::kHeap},
+      {"thread", GroupBy::kThread},     {"stream", GroupBy::kStream},
+      {"size", GroupBy::kSize},         {"library", GroupBy::kLibrary},
+      {"category", GroupBy::kCategory}, {"layer", GroupBy::kLayer},
+      {"dtype", GroupBy::kDtype},       {"node", GroupBy::kNode}};
+  for (const auto& [name, by] : kWords) {
+    if (name == word) return by;
+  }
+  return absl::NotFoundError(absl::StrCat("rows cannot be made by '", word, "'"));
+}
+
+std::string GroupLabel(GroupBy by, const FrameText& own) {
+  if (by == GroupBy::kFile) return !own.file.empty() ? own.file : own.module;
+  const bool ambiguous = own.is_python() && !own.file.empty();
+  return ambiguous ? absl::StrCat(own.Name(), " (", own.FileName(), ")") : own.Name();
+}
+
+std::string LibraryLabel(const std::string& library) {
+  return library.empty() ? "library not known" : library;
+}
+
+std::string BlocksLabel(const std::string& heap) { return absl::StrCat("blocks of ", heap); }
+
+absl::StatusOr<Report> MakeReport(const Examination& examination, const ReportOptions& options) {
+  return MakeReport(examination, Categorize(examination), options);
+}
+
+absl::StatusOr<Report> MakeReport(const Examination& examination, const Categories& categories,
+                                  const ReportOptions& options) {
+  const Trace& trace = examination.trace();
+  const auto heap = SelectHeap(trace, options.heap);
+  if (!heap.ok()) return heap.status();
+  absl::StatusOr<Report> report = ReportMaker(examination, categories, options, *heap).Make();
+  if (!report.ok()) return report;
+  for (const ReportDevice& device : report->devices) {
+    if (device.index == kHostDevice) continue;
+    auto profile = MakeStepProfile(examination, categories, device.index);
+    if (profile) report->profiles.push_back(*std::move(profile));
+    auto tensors = FindTensorFacts(examination, categories, device.index, device.at.step);
+    if (tensors) report->tensors.push_back(*std::move(tensors));
+  }
+  for (DeviceUse& use : FindDeviceUse(trace)) {
+    const auto is_shown = [&](const ReportDevice& device) { return device.index == use.device; };
+    if (std::any_of(report->devices.begin(), report->devices.end(), is_shown))
+      report->uses.push_back(std::move(use));
+  }
+  return report;
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,105 @@
+#include "analysis/stacks/module_path.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace gmt::analysis {
+namespace {
+
+bool IsModuleOfPyTorch(const FrameText& frame) {
+  return frame.file.find("/torch/nn/") != std::string::npos;
+}
+
+std::string_view LastName(const FrameText& frame) {
+  const std::string_view function = frame.function;
+  return function.substr(function.rfind('.') + 1);
+}
+
+// "Block" of "Block.forward"; empty where Python did not say.
+std::string ClassOf(const FrameText& frame) {
+  const size_t dot = frame.function.rfind('.');
+  return dot == std::string::npos ? "" : frame.function.substr(0, dot);
+}
+
+// A function that another one made: a decorator's wrapper, a hook, a closure.
+bool IsMade(const FrameText& frame) { return frame.function.find("<locals>") != std::string::npos; }
+
+bool IsOfPyTorch(const FrameText& frame) { return frame.file.find("/torch/") != std::string::npos; }
+
+// Code that torch.compile made of several modules, and how it is called.
+bool IsCompiledCode(const FrameText& frame) {
+  return frame.file.find("/torchinductor_") != std::string::npos ||
+         frame.file.find("/torch/_functorch/") != std::string::npos;
+}
+
+// The forward function of a module among what its call called, outermost first, up to the next call of
+// a module. A function that replaces it stands for it; null if only decorators, hooks and PyTorch's
+// wrappers run.
+const FrameText* ForwardIn(const std::vector<const FrameText*>& called, bool is_last) {
+  const auto find = [&](auto matches) {
+    const auto found = std::find_if(called.begin(), called.end(), matches);
+    return found == called.end() ? nullptr : *found;
+  };
+  const FrameText* forward = find([](const FrameText* frame) {
+    const bool wraps = IsOfPyTorch(*frame) && !IsModuleOfPyTorch(*frame);
+    return LastName(*frame) == "forward" && !IsMade(*frame) && !wraps;
+  });
+  if (forward != nullptr || !is_last) return forward;
+  return find([](const FrameText* frame) {
+    return !IsMade(*frame) && !IsOfPyTorch(*frame) && !IsCompiledCode(*frame) &&
+           frame->role != symbols::FrameRole::kInterpreter;
+  });
+}
+
+// Forward functions of modules, outermost first, and last the innermost code that was compiled.
+std::vector<const FrameText*> Forwards(const std::vector<FrameText>& frames) {
+  std::vector<const FrameText*> forwards, called;
+  bool is_in_module = false;
+  const auto take = [&](bool is_last) {
+    const FrameText* forward = ForwardIn(called, is_last);
+    if (forward != nullptr) forwards.push_back(forward);
+    if (!is_last) called.clear();
+  };
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    if (!frame->is_python()) continue;
+    if (IsModuleCall(*frame)) {
+      take(false);
+      is_in_module = true;
+    } else if (is_in_module) {
+      called.push_back(&*frame);
+    }
+  }
+  take(true);
+  const auto compiled = std::find_if(called.rbegin(), called.rend(),
+                                     [](const FrameText* frame) { return IsCompiledCode(*frame); });
+  if (compiled != called.rend()) forwards.push_back(*compiled);
+  return forwards;
+}
+
+// "Block"; without classes "forward (gpt.py:45)".
+std::string ModuleName(const FrameText& forward) {
+  if (IsCompiledCode(forward)) return "compiled code";
+  const std::string name = ClassOf(forward);
+  return name.empty() ? absl::StrCat(forward.function, " (", forward.Place(), ")") : name;
+}
+
+}  // namespace
+
+std::string ModulePath(const std::vector<FrameText>& frames) {
+  std::string path;
+  const FrameText* own = nullptr;
+  const FrameText* innermost = nullptr;
+  for (const FrameText* forward : Forwards(frames)) {
+    absl::StrAppend(&path, path.empty() ? "" : " > ", ModuleName(*forward));
+    if (IsCompiledCode(*forward)) continue;
+    if (!IsModuleOfPyTorch(*forward)) own = forward;
+    innermost = forward;
+  }
+  if (own == nullptr) own = innermost;
+  if (own == nullptr || ClassOf(*own).empty() || own->Place().empty()) return path;
+  return absl::StrCat(path, " (", own->Place(), ")");
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,86 @@
+#include "analysis/trace/column.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/seeds/seeds.h"
+
+namespace gmt::analysis {
+namespace {
+
+constexpr size_t kMany = 200'000;  // several chunks
+
+TEST(Column, HoldsWhatWasPushed) {
+  Column<uint32_t> column;
+  EXPECT_TRUE(column.empty());
+  for (uint32_t i = 0; i < kMany; ++i) column.push_back(i * 3);
+  ASSERT_EQ(column.size(), kMany);
+  for (uint32_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], i * 3);
+}
+
+TEST(Column, WhatIsThereIsNotMoved) {
+  Column<uint64_t> column;
+  column.GrowTo(70'000, 7);
+  const uint64_t* place = &column[66'000];
+  column.GrowTo(kMany);
+  EXPECT_EQ(place, &column[66'000]);
+  EXPECT_EQ(column[69'999], 7u);
+  EXPECT_EQ(column[70'000], 0u);
+}
+
+TEST(CodedColumn, FewValues) {
+  CodedColumn<uint64_t> column;
+  for (size_t i = 0; i < kMany; ++i) column.push_back(0x7f00'0000'0000 + i % 5);
+  for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], 0x7f00'0000'0000 + i % 5);
+}
+
+TEST(CodedColumn, MoreValuesThanCodesAreHeldInFull) {
+  CodedColumn<uint64_t> column;
+  for (size_t i = 0; i < kMany; ++i) column.push_back(i % 70'000);
+  ASSERT_EQ(column.size(), kMany);
+  for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], i % 70'000);
+}
+
+TEST(CodedColumn, NegativeNumbers) {
+  CodedColumn<int32_t> column;
+  for (int32_t value : {-1, 0, -1, INT32_MAX, INT32_MIN}) column.push_back(value);
+  EXPECT_EQ(column[2], -1);
+  EXPECT_EQ(column[3], INT32_MAX);
+  EXPECT_EQ(column[4], INT32_MIN);
+}
+
+TEST(TimeColumn, TimesThatFollowEachOther) {
+  ForEachSeed({1}, [](uint32_t seed) {
+    TimeColumn column;
+    std::mt19937 random(seed);
+    std::vector<int64_t> times;
+    int64_t t_ns = -5;
+    for (size_t i = 0; i < kMany; ++i) {
+      t_ns += static_cast<int64_t>(random() % 20'000) - 1'000;
+      times.push_back(t_ns);
+      column.push_back(t_ns);
+    }
+    ASSERT_EQ(column.size(), kMany);
+    for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(column[i], times[i]);
+  });
+}
+
+TEST(TimeColumn, JumpsOfAnySizeEitherWay) {
+  TimeColumn column;
+  const std::vector<int64_t> times = {
+      0, 5'000'000'000, -5'000'000'000, INT64_MAX, INT64_MIN, 1, INT64_MIN, 0};
+  for (int64_t t_ns : times) column.push_back(t_ns);
+  for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(column[i], times[i]) << i;
+}
+
+TEST(TimeColumn, FirstTimeIsTheLeastThereIs) {
+  TimeColumn column;
+  column.push_back(INT64_MIN);
+  column.push_back(INT64_MIN + 1);
+  EXPECT_EQ(column[0], INT64_MIN);
+  EXPECT_EQ(column[1], INT64_MIN + 1);
+}
+
+}  // namespace
+}  // namespace gmt::analysis

@@ -1,0 +1,81 @@
+// analysis/trace/reconciliation.h
+//
+// Reconciliation: whether the sums of what was recorded are those that a framework's allocator told
+// with each of its events. Where they part, events were missed, and when.
+//
+//   event        ours   theirs
+//   alloc 512     512      512
+//   free 1024       -        -     (missed)
+//   alloc 512    1024     2048     first difference, -1024
+//
+// Thread safety: one thread at a time. Cost: additions and one hash look-up per event.
+
+#ifndef GMT_ANALYSIS_TRACE_RECONCILIATION_H_
+#define GMT_ANALYSIS_TRACE_RECONCILIATION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "format/event.h"
+
+namespace gmt::analysis {
+
+// One of the two totals of an allocator, compared at each of its events.
+struct TotalCheck {
+  struct Difference {
+    int64_t t_ns = 0;
+    uint64_t ours = 0, theirs = 0;
+
+    uint64_t bytes() const { return ours > theirs ? ours - theirs : theirs - ours; }
+  };
+  uint64_t compared = 0, different = 0;  // events
+  Difference first, largest;             // where `different`
+  Difference last;                       // of the last event, equal or not
+
+  void Compare(int64_t t_ns, uint64_t ours, uint64_t theirs);
+};
+
+struct Reconciliation {
+  std::string heap;
+  int32_t device = 0;
+  TotalCheck allocated;  // live blocks
+  TotalCheck reserved;   // the segments they lie in
+};
+
+// Keeps our sums of one heap and device, and what came of the comparisons.
+class Reconciler {
+ public:
+  void AddBlock(uint32_t heap, int32_t device, uint64_t bytes) { Of(heap, device).blocks += bytes; }
+  void RemoveBlock(uint32_t heap, int32_t device, uint64_t bytes) {
+    Of(heap, device).blocks -= bytes;
+  }
+  void AddSegment(int32_t device, uint64_t bytes) { segments_[device] += bytes; }
+  void RemoveSegment(int32_t device, uint64_t bytes) { segments_[device] -= bytes; }
+
+  // What was compared so far, when it turns out that our sums lacked something. The sums stay.
+  void ForgetComparisons();
+  // After what the event did has been told above.
+  void Compare(uint32_t heap, const format::Event& event);
+
+  // By heap and device, of those that told totals.
+  std::vector<Reconciliation> Result(const std::vector<std::string>& heaps) const;
+
+ private:
+  struct Sums {
+    uint64_t blocks = 0;
+    TotalCheck allocated, reserved;
+  };
+  Sums& Of(uint32_t heap, int32_t device);
+
+  absl::node_hash_map<uint64_t, Sums> sums_;  // by heap and device
+  uint64_t last_key_ = 0;
+  Sums* last_ = nullptr;  // most events are of one heap and device
+  absl::flat_hash_map<int32_t, uint64_t> segments_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TRACE_RECONCILIATION_H_

@@ -1,0 +1,29 @@
+// analysis/trace/run_facts.h
+//
+// What a recording says of the machine and the program that it was made on (proto/gmt.proto, Facts).
+//
+// Thread safety: plain values.
+
+#ifndef GMT_ANALYSIS_TRACE_RUN_FACTS_H_
+#define GMT_ANALYSIS_TRACE_RUN_FACTS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace gmt::analysis {
+
+struct GpuFacts {
+  uint32_t index = 0;        // CUDA's number, as the program saw it
+  std::string name;          // "NVIDIA H100"; empty: not known
+  uint64_t total_bytes = 0;  // 0: not known
+};
+
+// A setting of the program or the version of a library.
+struct NamedText {
+  std::string name, text;
+  bool is_json = false;  // `text` is JSON
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TRACE_RUN_FACTS_H_

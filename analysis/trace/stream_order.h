@@ -1,0 +1,160 @@
+// analysis/trace/stream_order.h
+//
+// StreamOrder: from when on it is known that a stream is done with what it had been given. No kernel
+// is seen and none needs to be: a stream works in the order of its calls, so whatever was enqueued up
+// to a moment is done when something is that was enqueued behind it.
+//
+//   host            ask(A)   record e on A   wait for e on B   record f on B   ...   sync f
+//   work on A  ----------o--------------o
+//   work on B                            \----------------o-------------o-----------o
+//                                                                              answer: done here
+//
+// What orders work (CUDA's rules, docs/streams.md)
+//   O1  One stream: first in, first out.
+//   O2  What is enqueued on a stream behind a wait comes after all that the event's last record
+//   covered.
+//   O3  The legacy default stream and the blocking streams of its context: each action on one comes
+//   after all earlier work of the other. Streams whose creation was not seen count as non-blocking.
+//   O4  A synchronisation that succeeded, a query that said "done" too, proves what came before its
+//   beginning; known at its end. One of a device proves all streams of its context.
+//
+// Never wrong rather than early: calls of two threads that overlap prove nothing about each other,
+// what a graph's capture records orders no stream, and behind a gap no event and no stream's handle is
+// what it was. An answer is the earliest time that the calls seen prove: the truth is at or before it.
+//
+// Cost: amortised constant for questions, linear in the streams that a wait or a synchronisation
+// reaches. Memory: what waits for an answer, one entry per event handle and per stream.
+// Thread safety: one thread at a time.
+
+#ifndef GMT_ANALYSIS_TRACE_STREAM_ORDER_H_
+#define GMT_ANALYSIS_TRACE_STREAM_ORDER_H_
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace gmt::analysis {
+
+// A call on the host, as far as order is concerned. Calls come in the order of their ends.
+struct HostCall {
+  int64_t begin_ns = 0, end_ns = 0;
+  uint32_t thread = 0;
+  uint32_t context = 0;  // 0: not known; a default stream is then not known either
+};
+
+class StreamOrder {
+ public:
+  static constexpr uint64_t kLegacy = 0, kLegacyHandle = 1, kPerThread = 2;
+
+  struct Answer {
+    uint32_t token = 0;
+    int64_t done_ns = 0;
+  };
+
+  void OnStreamCreated(const HostCall& call, uint64_t stream, bool blocking);
+  void OnStreamDestroyed(uint64_t stream);
+  void OnRecord(const HostCall& call, uint64_t stream, uint64_t event);
+  void OnWait(const HostCall& call, uint64_t stream, uint64_t event);
+  // Anything else that was enqueued: it matters for O3.
+  void OnWork(const HostCall& call, uint64_t stream);
+  void OnCaptureBegun(const HostCall& call, uint64_t stream);
+  void OnCaptureEnded(const HostCall& call, uint64_t stream);
+  void OnEventGone(uint64_t event) { events_.erase(event); }
+  void OnContextGone(uint32_t context);
+  // Events are missing here.
+  void OnGap();
+
+  // O4.
+  void OnEventDone(const HostCall& call, uint64_t event);
+  void OnStreamDone(const HostCall& call, uint64_t stream);
+  void OnDeviceDone(const HostCall& call);
+
+  // When is `stream` done with all that was enqueued up to the end of `call`? The answer comes with
+  // `token` once it is known, perhaps never.
+  void Ask(const HostCall& call, uint64_t stream, uint32_t token);
+  // The answers since the last time.
+  std::vector<Answer> TakeAnswers() { return std::exchange(answers_, {}); }
+  bool has_answers() const { return !answers_.empty(); }
+
+ private:
+  // A place in the order of the calls: by time, by arrival where that is the same.
+  struct Moment {
+    int64_t t_ns = INT64_MIN;
+    uint64_t order = 0;
+
+    auto operator<=>(const Moment&) const = default;
+  };
+  // Of other streams, what is done before anything that comes next; by stream. Shared, never changed.
+  struct Reach {
+    uint32_t stream = 0;
+    Moment until;
+  };
+  using Clock = std::shared_ptr<const std::vector<Reach>>;
+
+  struct Question {
+    Moment asked;
+    uint32_t token = 0;
+  };
+  struct Stream {
+    uint32_t context = 0;
+    uint32_t capture = 0;  // 0: none
+    bool blocking = false, legacy = false;
+    bool open = true;  // may still be named by a call
+    // Of `clock`, changed by more than O3 alone; and that of the other side of O3 that it has taken in:
+    // of a blocking stream the legacy one's, and for it the version that the legacy one has of it.
+    uint32_t version = 0, taken_in = 0, given = 0;
+    Clock clock;
+    int64_t changed_ns = INT64_MIN;   // when `clock` did
+    Moment done;                      // known to be
+    int64_t done_ns = INT64_MIN;      // since when
+    std::vector<Question> questions;  // by their moment, from `next` on
+    size_t next = 0;
+  };
+  struct Record {
+    uint32_t stream = 0;
+    uint32_t capture = 0;  // recorded into a graph: on no stream
+    Moment until;
+    int64_t end_ns = 0;
+    Clock clock;
+  };
+  struct Context {
+    uint32_t legacy = 0;             // stream + 1; 0: not used yet
+    std::vector<uint32_t> blocking;  // streams in order, without the legacy one
+    std::vector<uint32_t> streams;   // all that may still be asked about
+  };
+
+  Moment Begin(const HostCall& call) { return {call.begin_ns, ++order_}; }
+  static constexpr uint32_t kNoStream = UINT32_MAX;
+
+  uint32_t StreamOf(const HostCall& call, uint64_t handle);
+  uint32_t NewStream(uint32_t context, bool blocking, bool legacy);
+  uint32_t LegacyOf(uint32_t context);
+  void Adopt(uint32_t stream, uint32_t context);
+  void Close(uint32_t stream);
+  static Clock AsOf(const Stream& stream, int64_t t_ns);
+  Clock Joined(const Clock& a, const Clock& b) const;
+  Clock With(const Clock& clock, Reach reach) const;
+  Clock Act(uint32_t stream, Moment begin, int64_t end_ns);
+  Clock ImpliedByBlocking(uint32_t legacy, Moment begin);
+  Clock ImpliedByLegacy(uint32_t stream, Moment begin);
+  void Prove(uint32_t stream, Moment until, int64_t t_ns);
+  void Prove(const Clock& clock, int64_t t_ns);
+  void ForgetStreams(uint32_t context);
+
+  uint64_t order_ = 0;
+  uint32_t captures_ = 0;
+  std::vector<Stream> streams_;
+  absl::flat_hash_map<uint64_t, uint32_t> by_handle_;
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> per_thread_;  // (context, thread)
+  absl::flat_hash_map<uint64_t, Record> events_;
+  absl::flat_hash_map<uint32_t, Context> contexts_;
+  std::vector<Answer> answers_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TRACE_STREAM_ORDER_H_

@@ -1,0 +1,99 @@
+// analysis/trace/stream_waits.h
+//
+// StreamWaits: when the free of a block is completed that other streams use (analysis/trace/trace.h, T7).
+//
+// An allocator that must wait records a CUDA event on each of those streams while it carries out the
+// free, and asks about the events later. So the events belong to the free that follows them on the
+// same thread, as far as they are on other streams than the block's own, and the free is completed
+// when the last of them was seen done:
+//
+//   EVENT_RECORD e1, e2   FREE block   ...   SYNC e1   ...   SYNC e2
+//                         dead                               completed
+//
+// Others record events from the same library and never ask about them there (autograd, between its
+// streams). They are told apart by the place in the code that records: a call site counts once an
+// event of it was asked about. Where no site ever was, it stays open whether the free waited.
+//
+// An event that is recorded anew, and a place that is given out again, were waited for even if
+// nobody saw it.
+//
+// Thread safety: one thread at a time. Memory: what waits, and one entry per CUDA event.
+
+#ifndef GMT_ANALYSIS_TRACE_STREAM_WAITS_H_
+#define GMT_ANALYSIS_TRACE_STREAM_WAITS_H_
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "analysis/trace/trace.h"
+
+namespace gmt::analysis {
+
+class StreamWaits {
+ public:
+  // Now: where in the trace a thing happens.
+  struct Now {
+    Step step = 0;
+    uint32_t aside = 0;  // asides before it
+    int64_t t_ns = 0;
+
+    bool operator<(const Now& other) const {
+      return std::tie(step, aside, t_ns) < std::tie(other.step, other.aside, other.t_ns);
+    }
+  };
+
+  void OnRecord(uint32_t thread, uint64_t site, uint64_t event, uint64_t stream, Now now);
+  // `by_allocator`: it was the allocator's library that asked.
+  void OnDone(uint64_t event, bool by_allocator, Now now);
+
+  // What the thread has recorded belongs to this free.
+  void OnFree(uint32_t thread, RowId row, const Rows& rows);
+  // ... or to none, where another block event follows.
+  void OnOther(uint32_t thread);
+  // The allocator has given out [address, address + size) again.
+  void OnReuse(int32_t device, uint64_t address, uint64_t size, Now now) {
+    if (!pending_.empty()) EndOverlapped(device, address, size, now);
+  }
+
+  // Sets completed and flags of the rows that waited, and adds their completions in their places.
+  void Apply(Trace& trace) const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr Now kNotYet{kNever, 0, 0};
+
+  struct Awaited {  // an event, as of one free
+    uint64_t site = 0;
+    Now done = kNotYet;
+  };
+  struct Wait {
+    RowId row = kNoRow;
+    uint32_t first = 0, count = 0;  // of awaited_
+    Now reused = kNotYet;
+  };
+  struct Recorded {
+    uint64_t site = 0, stream = 0;
+    uint32_t awaited = kNone;
+  };
+
+  void EndOverlapped(int32_t device, uint64_t address, uint64_t size, Now now);
+  bool Counts(const Awaited& awaited) const { return confirmed_.contains(awaited.site); }
+  Now CompletionOf(const Wait& wait) const;
+
+  absl::flat_hash_map<uint64_t, Recorded> recorded_;                // by event: its last record
+  absl::flat_hash_map<uint32_t, std::vector<uint64_t>> by_thread_;  // since its last block event
+  absl::flat_hash_set<uint64_t> confirmed_;                         // sites
+  std::vector<Awaited> awaited_;
+  std::vector<Wait> waits_;
+  // Places that may still wait: (device, address) -> size, wait.
+  absl::btree_map<std::pair<int32_t, uint64_t>, std::pair<uint64_t, uint32_t>> pending_;
+};
+
+}  // namespace gmt::analysis
+
+#endif  // GMT_ANALYSIS_TRACE_STREAM_WAITS_H_

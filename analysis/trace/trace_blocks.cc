@@ -1,0 +1,181 @@
+// TraceBuilder (analysis/trace/trace_builder.h): a framework's allocator - when its blocks may be used
+// again, whether its totals are ours, and what it asked of the driver.
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/trace/trace_builder.h"
+
+namespace gmt::analysis {
+namespace {
+
+// Calls of the driver that are kept while no framework has shown a block: its first ones came
+// before.
+constexpr size_t kCallsBeforeBlocks = 1024;
+// How far back a return's call may lie when its duration comes.
+constexpr size_t kCallsInFlight = 64;
+
+bool IsDeviceMemory(Memory memory) {
+  return memory == DEVICE || memory == VMM || memory == MEMORY_UNSPECIFIED;
+}
+
+}  // namespace
+
+StreamWaits::Now TraceBuilder::Now(int64_t t_ns) const {
+  return {trace_.last_step(), static_cast<uint32_t>(trace_.asides.size()), t_ns};
+}
+
+void TraceBuilder::BeforeBlockEvent(const format::Event& event) {
+  if (event.memory == REGION) return;
+  has_blocks_ = true;
+  if (states_completions_) last_freed_.erase(static_cast<int32_t>(event.device));
+  if (event.kind != ALLOC) return;
+  waits_.OnReuse(static_cast<int32_t>(event.device), event.address, event.size, Now(event.t_ns));
+  const auto awaiting =
+      states_completions_ ? awaiting_.find(PlacesOf(event).front()) : awaiting_.end();
+  if (awaiting == awaiting_.end()) return;
+  Complete(awaiting->second, event.t_ns);
+  awaiting_.erase(awaiting);
+}
+
+void TraceBuilder::OnBlockBorn(RowId row, const format::Event& event) {
+  if (event.memory == REGION) return MarkIfUnbacked(row);
+  last_freed_.erase(trace_.rows.device[row]);
+  MarkSegments(row);
+  waits_.OnOther(event.thread);
+  if ((trace_.rows.flags[row] & kRowToldBefore) == 0) {
+    reconciler_.Compare(trace_.rows.heap[row], event);
+  } else {
+    // It is told a while after recording began: the allocator's totals had it before our sums did.
+    reconciler_.ForgetComparisons();
+  }
+}
+
+void TraceBuilder::OnBlockFreed(RowId row, const format::Event& event) {
+  const bool is_region = event.memory == REGION;
+  if (!is_region) reconciler_.Compare(HeapOf(event), event);
+  if (row == kNoRow) return is_region ? void() : waits_.OnOther(event.thread);
+  Rows& rows = trace_.rows;
+  if (event.stack != 0) {
+    rows.free_stack_column.GrowTo(size_t{row} + 1);
+    rows.free_stack_column[row] = event.stack;
+  }
+  if (is_region) return;
+  if (!states_completions_) return waits_.OnFree(event.thread, row, rows);
+  rows.completed[row] = kNever;
+  rows.flags[row] |= kRowAwaited;
+  awaiting_[PlacesOf(event).front()] = row;
+  last_freed_[rows.device[row]] = row;
+}
+
+void TraceBuilder::OnBlockFreeDone(const format::Event& event) {
+  if (Failed(event)) return;
+  if (!states_completions_) ExpectCompletions();
+  const auto awaiting = awaiting_.find(PlacesOf(event).front());
+  if (awaiting == awaiting_.end()) return;
+  const RowId row = awaiting->second;
+  awaiting_.erase(awaiting);
+  const auto last = last_freed_.find(trace_.rows.device[row]);
+  // What is completed at once has the stack of its free; PyTorch completes what waited in a later
+  // allocation.
+  const bool at_once =
+      last != last_freed_.end() && last->second == row && event.stack == trace_.rows.FreeStack(row);
+  if (!at_once) return Complete(row, event.t_ns, event.stack);
+  last_freed_.erase(last);
+  trace_.rows.flags[row] &= static_cast<uint16_t>(~kRowAwaited);
+  trace_.rows.completed[row] = trace_.rows.death[row];
+}
+
+// The recording states completions, as its first one shows: blocks that were freed before without
+// one, and whose place was not given out again, still wait.
+void TraceBuilder::ExpectCompletions() {
+  states_completions_ = true;
+  Rows& rows = trace_.rows;
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if (rows.heap[row] > kHostHeap && !rows.IsRegion(row) && rows.death[row] != kNever) {
+      awaiting_[{rows.address[row], kFirstBlockSpace + rows.heap[row]}] = row;
+    }
+  }
+  absl::erase_if(awaiting_, [this](const auto& entry) { return held_.contains(entry.first); });
+  for (const auto& [place, row] : awaiting_) {
+    rows.completed[row] = kNever;
+    rows.flags[row] |= kRowAwaited;
+    if (rows.death[row] == trace_.last_step()) last_freed_[rows.device[row]] = row;
+  }
+}
+
+void TraceBuilder::Complete(RowId row, int64_t t_ns, uint32_t stack) {
+  trace_.rows.completed[row] = trace_.last_step();
+  NoteAside(Aside::kCompleted, trace_.completions.size(), t_ns);
+  trace_.completions.push_back({row, trace_.last_step(), t_ns, stack});
+}
+
+void TraceBuilder::Count(RowId row) {
+  if (counted_[row]) return;
+  counted_[row] = true;
+  const Rows& rows = trace_.rows;
+  if (rows.IsRegion(row)) return;
+  if (rows.heap[row] > kHostHeap) {
+    reconciler_.AddBlock(rows.heap[row], rows.device[row], rows.size[row]);
+  } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
+    reconciler_.AddSegment(rows.device[row], rows.size[row]);
+  }
+}
+
+void TraceBuilder::Discount(RowId row) {
+  if (!counted_[row]) return;
+  counted_[row] = false;
+  const Rows& rows = trace_.rows;
+  if (rows.IsRegion(row)) return;
+  if (rows.heap[row] > kHostHeap) {
+    reconciler_.RemoveBlock(rows.heap[row], rows.device[row], rows.size[row]);
+  } else if ((rows.flags[row] & kRowHoldsBlocks) != 0) {
+    reconciler_.RemoveSegment(rows.device[row], rows.size[row]);
+  }
+}
+
+void TraceBuilder::MarkSegment(RowId row) {
+  uint16_t& flags = trace_.rows.flags[row];
+  if ((flags & kRowHoldsBlocks) != 0) return;
+  flags |= kRowHoldsBlocks;
+  if (counted_[row]) reconciler_.AddSegment(trace_.rows.device[row], trace_.rows.size[row]);
+}
+
+void TraceBuilder::NoteDriverCall(const format::Event& event, RowId row) {
+  if (!IsDeviceMemory(event.memory) || HeapOf(event) != kDriverHeap) return;
+  std::vector<DriverCall>& calls = trace_.driver_calls;
+  if (!has_blocks_ && calls.size() >= 2 * kCallsBeforeBlocks) {
+    calls.erase(calls.begin(), calls.end() - kCallsBeforeBlocks);
+  }
+  DriverCall call;
+  call.kind = Failed(event) ? ALLOC_FAILED : event.kind;
+  call.row = row;
+  call.step = trace_.last_step();
+  call.t_ns = event.t_ns;
+  call.duration_ns = event.duration_ns;
+  call.address = event.address;
+  call.size = event.size != 0 || row == kNoRow ? event.size : trace_.rows.size[row];
+  call.stack = event.stack;
+  call.thread = event.thread;
+  call.device = row != kNoRow ? trace_.rows.device[row] : static_cast<int32_t>(event.device);
+  call.failed = static_cast<uint32_t>(trace_.failed.size());
+  calls.push_back(call);
+}
+
+// What a return took comes with its end. A call that the driver refused was none.
+void TraceBuilder::NoteDuration(const format::Event& done) {
+  std::vector<DriverCall>& calls = trace_.driver_calls;
+  const size_t oldest = calls.size() - std::min(calls.size(), kCallsInFlight);
+  for (size_t i = calls.size(); i > oldest; --i) {
+    DriverCall& call = calls[i - 1];
+    if (!call.is_return() || call.thread != done.thread || call.address != done.address) continue;
+    if (Failed(done)) {
+      calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    } else {
+      call.duration_ns = done.duration_ns;
+    }
+    return;
+  }
+}
+
+}  // namespace gmt::analysis

@@ -1,0 +1,146 @@
+// TraceBuilder (analysis/trace/trace_builder.h): a builder that begins where another one is.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/trace/trace_builder.h"
+
+namespace gmt::analysis {
+
+TraceBuilder TraceBuilder::BeginAgain(std::vector<RowId>* moved) const {
+  TraceBuilder next(*this, Again());
+  next.TakeFactsOf(*this);
+  next.TakeHeldOf(*this, moved);
+  next.TakeRolesOf(*this, *moved);
+  next.TakePlacesOf(*this, *moved);
+  next.TakeRangesOf(*this);
+  return next;
+}
+
+void TraceBuilder::TakeFactsOf(const TraceBuilder& before) {
+  const Trace& old = before.trace_;
+  trace_.heaps = old.heaps;
+  trace_.devices = old.devices;
+  trace_.settings = old.settings;
+  trace_.libraries = old.libraries;
+  trace_.argv = old.argv;
+  trace_.rank = old.rank;
+  trace_.local_rank = old.local_rank;
+  trace_.world_size = old.world_size;
+  trace_.unknowns = old.unknowns;
+  trace_.unknowns.rows_from_before = 0;
+  trace_.losses = old.losses;
+  trace_.leak_state = old.leak_state;
+  trace_.imported_from = old.imported_from;
+  trace_.pid = old.pid;
+  trace_.start_unix_ns = old.start_unix_ns;
+  trace_.end_t_ns = old.end_t_ns;
+
+  heap_by_string_ = before.heap_by_string_;
+  before_attach_ = before.before_attach_;
+  last_snapshot_t_ns_ = before.last_snapshot_t_ns_;
+  has_events_ = true;  // a part that begins tells nothing that is not known
+  states_completions_ = before.states_completions_;
+  driver_free_ = before.driver_free_;
+  has_blocks_ = before.has_blocks_;
+}
+
+void TraceBuilder::TakeHeldOf(const TraceBuilder& before, std::vector<RowId>* moved) {
+  const Rows& rows = before.trace_.rows;
+  moved->assign(rows.count(), kNoRow);
+  for (RowId row = 0; row < rows.count(); ++row) {
+    if (rows.death[row] == kNever) (*moved)[row] = TakeRow(before, row);
+  }
+}
+
+RowId TraceBuilder::TakeRow(const TraceBuilder& before, RowId row) {
+  const Rows& from = before.trace_.rows;
+  Rows& rows = trace_.rows;
+  const RowId taken = rows.count();
+  rows.address.push_back(from.address[row]);
+  rows.size.push_back(from.size[row]);
+  rows.birth.push_back(0);
+  rows.death.push_back(kNever);
+  rows.completed.push_back(kNever);
+  rows.stack.push_back(from.stack[row]);
+  rows.forward_stack.push_back(from.forward_stack[row]);
+  rows.stream.push_back(from.stream[row]);
+  rows.thread.push_back(from.thread[row]);
+  rows.device.push_back(from.device[row]);
+  rows.heap.push_back(from.heap[row]);
+  rows.memory.push_back(from.memory[row]);
+  rows.flags.push_back(from.flags[row] | kRowFromBefore);
+  const auto add = [taken](auto& column, auto value) {
+    column.GrowTo(size_t{taken} + 1);
+    column[taken] = value;
+  };
+  if (const auto requested = from.Requested(row)) add(rows.requested_column, *requested);
+  if (const auto pool = from.Pool(row)) add(rows.pool_column, *pool);
+  if (const uint32_t name = from.Name(row)) add(rows.name_column, name);
+  if (const uint32_t scope = from.Scope(row)) add(rows.scope_column, scope);
+  if (const uint32_t dtype = from.Dtype(row)) add(rows.dtype_column, dtype);
+  if (const uint32_t shape = from.Shape(row)) add(rows.shape_column, shape);
+  if (const uint32_t roles = from.Roles(row)) add(rows.roles_column, static_cast<uint8_t>(roles));
+  const bool is_born_here = from.birth[row] != 0;
+  if (is_born_here || from.BornBefore(row).has_value()) {
+    rows.flags[taken] |= kRowBornBefore;
+    add(rows.born_column,
+        is_born_here ? before.trace_.TimeOf(from.birth[row]) : *from.BornBefore(row));
+  } else {
+    ++trace_.unknowns.rows_from_before;
+  }
+  context_.push_back(before.context_[row]);
+  counted_.push_back(false);
+  if (before.counted_[row]) Count(taken);
+  return taken;
+}
+
+void TraceBuilder::TakeRolesOf(const TraceBuilder& before, const std::vector<RowId>& moved) {
+  for (RoleChange change : before.trace_.role_changes) {
+    change.row = moved[change.row];
+    change.step = 0;
+    if (change.row != kNoRow) trace_.role_changes.push_back(change);
+  }
+}
+
+// What lies where. A driver's free that was asked for just now and turns out to be refused is not
+// taken back: its row is not here.
+void TraceBuilder::TakePlacesOf(const TraceBuilder& before, const std::vector<RowId>& moved) {
+  held_.reserve(before.held_.size());
+  for (const auto& [place, row] : before.held_) held_[place] = moved[row];
+  for (const auto& [place, row] : before.ranges_) {
+    if (moved[row] != kNoRow) ranges_[place] = moved[row];
+  }
+  for (const auto& [row, physical] : before.physical_) physical_[moved[row]] = physical;
+  for (const auto& [address, index] : before.mappings_) {
+    Mapping mapping = before.trace_.mappings[index];
+    mapping.birth = 0;
+    if (mapping.physical != kNoRow) mapping.physical = moved[mapping.physical];
+    mappings_[address] = static_cast<uint32_t>(trace_.mappings.size());
+    trace_.mappings.push_back(mapping);
+  }
+  reservations_ = before.reservations_;
+}
+
+// Those that are open: what they hold is of use while they last.
+void TraceBuilder::TakeRangesOf(const TraceBuilder& before) {
+  absl::flat_hash_map<uint32_t, uint32_t> moved;
+  for (uint32_t index = 0; index < before.trace_.ranges.size(); ++index) {
+    if (before.trace_.ranges[index].end != kNever) continue;
+    moved[index] = static_cast<uint32_t>(trace_.ranges.size());
+    trace_.ranges.push_back(before.trace_.ranges[index]);
+    trace_.ranges.back().begin = 0;
+  }
+  for (const auto& [id, index] : before.open_ranges_) {
+    if (const auto open = moved.find(index); open != moved.end()) open_ranges_[id] = open->second;
+  }
+  for (const auto& [thread, indices] : before.nested_ranges_) {
+    for (const uint32_t index : indices) {
+      if (const auto open = moved.find(index); open != moved.end())
+        nested_ranges_[thread].push_back(open->second);
+    }
+  }
+}
+
+}  // namespace gmt::analysis

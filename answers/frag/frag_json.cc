@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "answers/frag/frag_text.h"
+#include "answers/json.h"
+#include "answers/stacks/stack_json.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Examination;
+using analysis::Fragmentation;
+using analysis::Piece;
+using Json = nlohmann::ordered_json;
+
+Json SplitJson(const analysis::FragmentationSplit& split) {
+  return {{"releasable", split.releasable},
+          {"pinned", split.pinned},
+          {"stream", split.stream},
+          {"private_pool", split.private_pool},
+          {"awaiting_stream", split.awaiting_stream}};
+}
+
+Json PinsJson(const Fragmentation& found, const Examination& examination, size_t top) {
+  const analysis::Trace& trace = examination.trace();
+  Json pins = Json::array();
+  for (const analysis::PinGroup& group : analysis::GroupPins(trace, found.pins)) {
+    if (pins.size() == top) break;
+    const std::string id = StackId(group.stack, group.forward_stack);
+    pins.push_back(
+        {{"id", id.empty() ? Json(nullptr) : Json(id)},
+         {"blocks", group.blocks},
+         {"block_bytes", group.block_bytes},
+         {"pinned_bytes", group.pinned_bytes},
+         {"oldest_t_ns", trace.TimeOf(group.first_birth)},
+         {"frames", FramesJson(examination.stacks().Frames(group.stack))},
+         {"forward_frames", FramesJson(examination.stacks().Frames(group.forward_stack))}});
+  }
+  return pins;
+}
+
+Json SegmentJson(const analysis::SegmentMap& segment) {
+  uint64_t bytes[4] = {}, largest = 0, run = 0;
+  for (const Piece& piece : segment.pieces) {
+    bytes[piece.kind] += piece.size;
+    run = piece.is_free() ? run + piece.size : 0;
+    largest = std::max(largest, run);
+  }
+  return {{"address", segment.address},
+          {"bytes", segment.size},
+          {"stream", OrNull(segment.stream)},
+          {"small", segment.is_small},
+          {"private", segment.is_private},
+          {"expandable", segment.is_expandable},
+          {"live_bytes", bytes[Piece::kLive]},
+          {"free_bytes", bytes[Piece::kFree] + bytes[Piece::kReleasable]},
+          {"releasable_bytes", bytes[Piece::kReleasable]},
+          {"awaiting_bytes", bytes[Piece::kAwaiting]},
+          {"largest_free_bytes", largest}};
+}
+
+void AddDevice(const Fragmentation& found, const Examination& examination, size_t top, Json& json) {
+  json["device"] = found.device;
+  json["at"] = found.at.name;
+  json["t_ns"] = found.at.t_ns;
+  json["reserved_bytes"] = found.reserved_bytes;
+  json["allocated_bytes"] = found.allocated_bytes;
+  json["free_bytes"] = found.free_bytes;
+  json["largest_free_bytes"] = found.largest_free_bytes;
+  json["requesting_stream"] = OrNull(found.requesting_stream);
+  json["split"] = SplitJson(found.split);
+  json["rounding_bytes"] = OrNull(found.rounding_bytes);
+  json["expandable_bytes"] = found.expandable_bytes;
+  json["pins"] = PinsJson(found, examination, top);
+  json["segments"] = Json::array();
+  for (const analysis::SegmentMap& segment : found.segments) {
+    json["segments"].push_back(SegmentJson(segment));
+  }
+}
+
+}  // namespace
+
+std::string FragJson(const std::vector<Fragmentation>& found, const Examination& examination,
+                     const std::string& file, size_t top) {
+  Json json = NewJson("frag", file);
+  const auto main = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.free_bytes < b.free_bytes;
+  });
+  AddDevice(main == found.end() ? Fragmentation() : *main, examination, top, json);
+  json["devices"] = Json::array();
+  for (const Fragmentation& device : found) {
+    AddDevice(device, examination, top, json["devices"].emplace_back(Json::object()));
+  }
+  return JsonText(json);
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,206 @@
+#include "answers/frag/frag_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/text.h"
+#include "answers/frag/address_map.h"
+#include "answers/stacks/stack_text.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Examination;
+using analysis::Fragmentation;
+using analysis::Pin;
+using analysis::PinGroup;
+
+constexpr size_t kMapLines = 7;
+constexpr size_t kPinNumbers = 33;     // columns in front of a pin's stack
+constexpr double kWorthSaying = 0.02;  // of what is reserved
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string Verdict(const Fragmentation& found, const MainPins& pins) {
+  std::string line = fmt::format("{} of {} reserved on GPU {} are free", Bytes(found.free_bytes),
+                                 Bytes(found.reserved_bytes), found.device);
+  if (found.free_bytes == 0) return line + ": all of it is in live blocks";
+  line += fmt::format(", largest piece {}", Bytes(found.largest_free_bytes));
+  if (Share(found.free_bytes, found.reserved_bytes) < kWorthSaying) {
+    return line + ": hardly fragmented";
+  }
+  if (pins.pinned_bytes * 2 >= found.free_bytes && pins.blocks > 0) {
+    const char* pin = pins.blocks == 1 ? "pins" : "pin";
+    return line +
+           fmt::format(": {} {} {}", Plural(pins.blocks, "block"), pin, Bytes(pins.pinned_bytes));
+  }
+  const auto& split = found.split;
+  const std::pair<uint64_t, const char*> parts[] = {{split.releasable, "empty_cache() frees"},
+                                                    {split.pinned, "beside blocks"},
+                                                    {split.stream, "of other streams"},
+                                                    {split.private_pool, "in private pools"},
+                                                    {split.awaiting_stream, "awaiting streams"}};
+  const auto most = std::max_element(std::begin(parts), std::end(parts));
+  return line + fmt::format("; {} {}", most->second, Bytes(most->first));
+}
+
+std::string Moment(const Fragmentation& found) {
+  uint64_t blocks = 0;
+  for (const auto& segment : found.segments) {
+    for (const auto& piece : segment.pieces) blocks += piece.kind == analysis::Piece::kLive ? 1 : 0;
+  }
+  std::string text = fmt::format("at {} ({}); {} live in {}, {}", found.at.name,
+                                 Duration(found.at.t_ns), Bytes(found.allocated_bytes),
+                                 Plural(blocks, "block"), Plural(found.segments.size(), "segment"));
+  if (found.requesting_stream) {
+    text += fmt::format("; seen from stream 0x{:x}", *found.requesting_stream);
+  }
+  return text;
+}
+
+std::string Split(const Fragmentation& found) {
+  struct Row {
+    uint64_t bytes;
+    const char *what, *way_back;
+  };
+  const auto& split = found.split;
+  std::vector<Row> rows = {
+      {split.pinned, "beside live blocks", "when the blocks beside it are freed"},
+      {split.stream, "beside blocks of other streams", "the same; only that stream can use it"},
+      {split.releasable, "without a live block", "by torch.cuda.empty_cache()"},
+      {split.private_pool, "in private pools", "when their graphs and pools are gone"},
+      {split.awaiting_stream, "awaiting other streams", "when these are done"}};
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  std::string text =
+      fmt::format("\n{:>9} {:>6}  {:<32}{}\n", "bytes", "share", "what is free", "comes back");
+  for (const Row& row : rows) {
+    if (row.bytes == 0) continue;
+    text +=
+        fmt::format("{:>9} {:>6}  {:<32}{}\n", Bytes(row.bytes),
+                    Percent(static_cast<double>(row.bytes), static_cast<double>(found.free_bytes)),
+                    row.what, row.way_back);
+  }
+  if (found.rounding_bytes) {
+    text += fmt::format("{:>9} {:>6}  in live blocks, by the rounding of sizes\n",
+                        Bytes(*found.rounding_bytes), "");
+  }
+  return text;
+}
+
+// The stack whose line the user knows: of the forward pass for memory of a backward pass.
+const std::vector<analysis::FrameText>& FramesOf(const PinGroup& group,
+                                                 const Examination& examination) {
+  return examination.stacks().Frames(group.forward_stack != 0 ? group.forward_stack : group.stack);
+}
+
+std::string PinText(const PinGroup& group, const Examination& examination, analysis::SourceLines& sources,
+                    size_t width) {
+  const auto& frames = FramesOf(group, examination);
+  const std::string id = StackId(group.stack, group.forward_stack);
+  const size_t room =
+      width > kPinNumbers + id.size() + 3 ? width - kPinNumbers - id.size() - 3 : 30;
+  std::string text =
+      fmt::format("{:>9} {:>8} {:>12}  {}{}{}\n", Bytes(group.pinned_bytes), Count(group.blocks),
+                  Bytes(group.block_bytes), group.forward_stack != 0 ? "backward of " : "",
+                  StackLine(frames, room), id.empty() ? "" : "   " + id);
+  const int own = analysis::OwnFrame(frames);
+  if (own < 0) return text;
+  const std::string line = sources.Line(frames[static_cast<size_t>(own)], room);
+  if (!line.empty()) text += std::string(kPinNumbers, ' ') + line + "\n";
+  return text;
+}
+
+std::string Pins(const Fragmentation& found, const Examination& examination, analysis::SourceLines& sources,
+                 size_t top, size_t width) {
+  const std::vector<PinGroup> groups = analysis::GroupPins(examination.trace(), found.pins);
+  if (groups.empty()) return "";
+  std::string text =
+      fmt::format("\n{:>9} {:>8} {:>12}  {}\n", "pinned", "blocks", "their size", "by");
+  uint64_t others = 0, blocks = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (i < top) {
+      text += PinText(groups[i], examination, sources, width);
+    } else {
+      others += groups[i].pinned_bytes;
+      blocks += groups[i].blocks;
+    }
+  }
+  if (others > 0) {
+    text += fmt::format("{:>9} {:>8} {:>12}  {}\n", Bytes(others), Count(blocks), "",
+                        Plural(groups.size() - top, "other stack"));
+  }
+  return text;
+}
+
+std::string NextStep(const Fragmentation& found, const Examination& examination,
+                     const std::string& file) {
+  std::string text;
+  if (found.expandable_bytes > 0) {
+    text += fmt::format(
+        "\nexpandable_segments:True would free up to {} (estimate: each stream's free pieces, "
+        "joined)\n",
+        Bytes(found.expandable_bytes));
+  }
+  const auto groups = analysis::GroupPins(examination.trace(), found.pins);
+  const std::string id = groups.empty() ? "" : StackId(groups[0].stack, groups[0].forward_stack);
+  text += id.empty() ? fmt::format("\nNext: gpumemtrace report {} --at end\n", file)
+                     : fmt::format("\nNext: gpumemtrace show {} {}\n", file, id);
+  return text;
+}
+
+}  // namespace
+
+std::string StackId(uint32_t stack, uint32_t forward_stack) {
+  if (stack == 0) return "";
+  std::string id = fmt::format("stack/{}", stack);
+  if (forward_stack != 0) id += fmt::format("+{}", forward_stack);
+  return id;
+}
+
+MainPins MainPinsOf(const analysis::Trace& trace, const std::vector<Pin>& pins) {
+  uint64_t all = 0;
+  for (const Pin& pin : pins) all += pin.pinned_bytes;
+  MainPins main;
+  for (const Pin& pin : pins) {
+    if (main.pinned_bytes >= all - all / 10) break;
+    ++main.blocks;
+    main.block_bytes += trace.rows.size[pin.row];
+    main.pinned_bytes += pin.pinned_bytes;
+  }
+  return main;
+}
+
+std::string FragText(const std::vector<Fragmentation>& found, const Examination& examination,
+                     analysis::SourceLines& sources, const std::string& file, size_t top,
+                     const Terminal& terminal) {
+  if (found.empty()) {
+    return terminal.Bold("Nothing is fragmented: no allocator that keeps segments was recorded") +
+           fmt::format("\nNext: gpumemtrace report {}\n", file);
+  }
+  const Fragmentation& main =
+      *std::max_element(found.begin(), found.end(),
+                        [](const auto& a, const auto& b) { return a.free_bytes < b.free_bytes; });
+  const auto width = static_cast<size_t>(std::max(terminal.width, 60));
+  const auto verdict = [&](const Fragmentation& of) {
+    return Verdict(of, MainPinsOf(examination.trace(), of.pins));
+  };
+  std::string text = terminal.Bold(verdict(main)) + "\n";
+  for (const Fragmentation& other : found) {
+    if (&other != &main) text += verdict(other) + "\n";
+  }
+  text += Moment(main) + "\n";
+  if (main.free_bytes > 0) {
+    text += Split(main);
+    text += Pins(main, examination, sources, top, width);
+  }
+  if (Share(main.free_bytes, main.reserved_bytes) >= kWorthSaying) {
+    text += "\n" + AddressMap(main.segments, kMapLines, width);
+  }
+  return text + NextStep(main, examination, file);
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,109 @@
+#include "answers/frag/frag_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/testing/event_script.h"
+#include "format/units.h"
+
+namespace gmt::answers {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr uint64_t kA = 0x10000000, kB = 0x70000000;
+
+class FragTextTest : public ::testing::Test {
+ protected:
+  std::string Text(size_t top = 3) {
+    return With([&](const auto& found, const auto& examination) {
+      analysis::SourceLines sources(1);
+      const std::string text = FragText(found, examination, sources, "run.gmt", top, Terminal{});
+      EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+      return text;
+    });
+  }
+  nlohmann::json Json() {
+    return nlohmann::json::parse(With([](const auto& found, const auto& examination) {
+      return FragJson(found, examination, "run.gmt", SIZE_MAX);
+    }));
+  }
+  std::string With(const auto& print) {
+    const analysis::Trace trace = script_.Build();
+    const analysis::Examination examination(trace, script_.definitions());
+    analysis::FragmentationOptions options;
+    options.at.kind = analysis::At::kEnd;
+    return print(analysis::FindFragmentation(examination, options).value(), examination);
+  }
+  void PinnedSegments(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      script_.Alloc(kA + i * 1024 * kMiB, 512 * kMiB);
+      script_.Block(kA + i * 1024 * kMiB, 2 * kMiB, {"metric", "main"});
+    }
+  }
+  analysis::EventScript script_;
+};
+
+TEST_F(FragTextTest, VerdictNamesWhatIsFreeTheLargestPieceAndHowFewBlocksPinIt) {
+  PinnedSegments(4);
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("1.99 GiB of 2.00 GiB reserved on GPU 0 are free, largest piece "
+                               "510 MiB: 4 blocks pin 1.99 GiB\n"));
+  EXPECT_THAT(text, HasSubstr("1.99 GiB        4     8.00 MiB  metric (metric.py:10)"));
+  EXPECT_THAT(text, HasSubstr("when the blocks beside it are freed"));
+  EXPECT_THAT(text, HasSubstr("expandable_segments:True would free up to 1.99 GiB"));
+  EXPECT_THAT(text, HasSubstr("Next: gpumemtrace show run.gmt stack/2"));
+}
+
+TEST_F(FragTextTest, WhatEmptyCacheWouldGiveBackIsTheVerdictWhereItIsMost) {
+  script_.Alloc(kA, 512 * kMiB);
+  script_.Block(kA, 512 * kMiB);
+  script_.Alloc(kB, 512 * kMiB);
+  script_.Block(kB, 512 * kMiB);
+  script_.FreeBlock(kB);
+  EXPECT_THAT(Text(), HasSubstr("; empty_cache() frees 512 MiB\n"));
+}
+
+TEST_F(FragTextTest, WithoutSegmentsItSaysSo) {
+  script_.Alloc(kA, 2 * kMiB);
+  EXPECT_THAT(Text(), StartsWith("Nothing is fragmented: no allocator that keeps segments was"));
+  EXPECT_EQ(Json()["free_bytes"], 0);
+}
+
+TEST_F(FragTextTest, FullSegmentsHaveNothingToSplit) {
+  script_.Alloc(kA, 2 * kMiB);
+  script_.Block(kA, 2 * kMiB);
+  EXPECT_THAT(Text(), HasSubstr("all of it is in live blocks"));
+}
+
+TEST_F(FragTextTest, LongListsOfPinsAreSummedUp) {
+  for (uint64_t i = 0; i < 30; ++i) {
+    script_.Alloc(kA + i * 1024 * kMiB, 512 * kMiB);
+    script_.Block(kA + i * 1024 * kMiB, 2 * kMiB, {"site" + std::to_string(i)});
+  }
+  EXPECT_THAT(Text(), HasSubstr("27 other stacks"));
+}
+
+TEST_F(FragTextTest, JsonAddsUpAndHasEverySegment) {
+  PinnedSegments(4);
+  const nlohmann::json json = Json();
+  EXPECT_EQ(json["schema"], "gpumemtrace.frag/1");
+  uint64_t sum = 0;
+  for (const auto& [name, bytes] : json["split"].items()) sum += bytes.get<uint64_t>();
+  EXPECT_EQ(json["free_bytes"], sum);
+  EXPECT_EQ(sum, json["reserved_bytes"].get<uint64_t>() - json["allocated_bytes"].get<uint64_t>());
+  EXPECT_EQ(json["rounding_bytes"], nullptr);
+  ASSERT_EQ(json["segments"].size(), 4);
+  uint64_t free = 0;
+  for (const auto& segment : json["segments"]) free += segment["free_bytes"].get<uint64_t>();
+  EXPECT_EQ(json["free_bytes"], free);
+  EXPECT_EQ(json["pins"][0]["pinned_bytes"], json["split"]["pinned"]);
+  EXPECT_EQ(json["devices"].size(), 1);
+}
+
+}  // namespace
+}  // namespace gmt::answers

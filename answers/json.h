@@ -1,0 +1,35 @@
+// answers/json.h
+//
+// What every --json output has in common: one object, whose first key names its schema.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANSWERS_JSON_H_
+#define GMT_ANSWERS_JSON_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace gmt::answers {
+
+// {"schema": "gpumemtrace.VERB/1", "file": FILE}; without "file" where it is empty.
+nlohmann::ordered_json NewJson(const std::string& verb, const std::string& file);
+
+// Returns the object as text that ends with a newline, indented by `indent` columns; -1: on one line.
+// Text that is not UTF-8 gets replacement characters.
+std::string JsonText(const nlohmann::ordered_json& object, int indent = 2);
+
+// null for what is not known.
+template <typename T, typename Json = nlohmann::ordered_json>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+template <typename Json = nlohmann::ordered_json>
+Json OrNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+}  // namespace gmt::answers
+
+#endif  // GMT_ANSWERS_JSON_H_

@@ -1,0 +1,34 @@
+#include "answers/leaks/leaks_answer.h"
+
+#include <algorithm>
+
+#include "analysis/stacks/source_line.h"
+#include "answers/leaks/leaks_text.h"
+
+namespace gmt::answers {
+
+constexpr size_t kDefaultSuspects = 3;
+
+LeaksAnswer::LeaksAnswer(const Recording& recording, const analysis::LeakOptions& options)
+    : recording_(recording), report_(analysis::FindLeaks(recording.examination(), options)) {}
+
+bool LeaksAnswer::HasLeak() const {
+  return std::any_of(report_.suspects.begin(), report_.suspects.end(), [](const auto& suspect) {
+    return suspect.tier != analysis::LeakTier::kPossible;
+  });
+}
+
+std::string LeaksAnswer::Text(const Terminal& terminal, size_t top) const {
+  analysis::SourceLines sources(recording_.trace().start_unix_ns);
+  return LeaksText(report_,
+                   {recording_.path(), top == 0 ? kDefaultSuspects : top, recording_.lacks()},
+                   sources, terminal);
+}
+
+std::string LeaksAnswer::Json(size_t top) const {
+  return LeaksJson(report_,
+                   {recording_.path(), top == 0 ? report_.suspects.size() : top, recording_.lacks()},
+                   recording_.examination().stacks());
+}
+
+}  // namespace gmt::answers

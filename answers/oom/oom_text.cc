@@ -1,0 +1,409 @@
+#include "answers/oom/oom_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/text.h"
+#include "answers/frag/frag_text.h"
+#include "answers/stacks/stack_text.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Examination;
+using analysis::FrameText;
+using analysis::OomAction;
+using analysis::OomEvidence;
+using analysis::OomHolder;
+using analysis::OomReport;
+using analysis::OomVerdict;
+using Basis = analysis::ExpectedPeak::Basis;
+
+constexpr size_t kDo = 3, kDoNot = 2, kHoldersShown = 2, kCategoriesShown = 5, kFindings = 1;
+constexpr uint64_t kLargePercent = 5;  // of the device: smaller requests are squares by chance
+constexpr double kOtherInputs = 1.1;  // ratio of inputs from which steps differ in them
+constexpr uint64_t kWorthALine = 50;   // of what is live, one part in so many
+
+std::string Framework(const OomReport& report) {
+  return report.heap == "pytorch" ? "PyTorch" : "the framework";
+}
+
+// ---- The verdict --------------------------------------------------------------------------------
+
+std::string Danger(const OomReport& report) {
+  const OomEvidence& evidence = report.evidence;
+  if (evidence.retries == 0) return ": no allocation on a GPU failed";
+  return fmt::format(
+      ": {} since {}, {} in all, each giving back the cache",
+      evidence.retries == 1 ? "1 retry"
+                            : fmt::format("in danger, {} retries", Count(evidence.retries)),
+      Duration(evidence.first_retry_t_ns), Duration(static_cast<int64_t>(evidence.retry_ns)));
+}
+
+std::string Asked(const OomReport& report) { return Bytes(report.requested_bytes) + " asked for"; }
+
+std::string DriverFree(const OomEvidence& evidence) {
+  return evidence.driver_free_bytes ? Bytes(*evidence.driver_free_bytes) : "unknown";
+}
+
+std::string Why(const OomReport& report) {
+  const OomEvidence& evidence = report.evidence;
+  const uint64_t pool_free =
+      evidence.split.pinned + evidence.split.stream + evidence.split.releasable;
+  switch (report.verdict) {
+    case OomVerdict::kNone:
+      return "";
+    case OomVerdict::kCapacity:
+      if (evidence.expected.basis == Basis::kGrowth) {
+        return fmt::format("a tensor grows each time that more is joined to it; {}", Asked(report));
+      }
+      if (evidence.live_bytes + report.requested_bytes <= evidence.available_bytes) {
+        return fmt::format("this step needs about {}, {} are available; {}",
+                           Bytes(evidence.expected.bytes), Bytes(evidence.available_bytes),
+                           Asked(report));
+      }
+      return evidence.total_bytes > 0
+                 ? fmt::format("what is live, {} of {}, needs the GPU; {} more",
+                               Bytes(evidence.live_bytes), Bytes(evidence.total_bytes),
+                               Asked(report))
+                 : fmt::format("what is live, {}, needs the GPU; {} more",
+                               Bytes(evidence.live_bytes), Asked(report));
+    case OomVerdict::kFragmentation:
+      // It may need what the driver has too.
+      if (pool_free < report.requested_bytes) {
+        return fmt::format("{} are free in all, the largest piece {}; {}",
+                           Bytes(pool_free + evidence.driver_free_bytes.value_or(0)),
+                           Bytes(evidence.largest_free_bytes), Asked(report));
+      }
+      return fmt::format("{} are free, the largest piece {}; {}", Bytes(pool_free),
+                         Bytes(evidence.largest_free_bytes), Asked(report));
+    case OomVerdict::kLeak:
+      return fmt::format("{} holds {}; without it the {} would fit", report.leak_id,
+                         Bytes(evidence.leaked_bytes), Asked(report));
+    case OomVerdict::kOutside:
+      return fmt::format("{} of this process are not {}'s; {}", Bytes(evidence.outside_bytes),
+                         Framework(report), Asked(report));
+    case OomVerdict::kSingleRequest:
+      return fmt::format("{} at once, and the GPU has {}", Asked(report),
+                         Bytes(evidence.total_bytes));
+    case OomVerdict::kCap:
+      return evidence.limit_bytes
+                 ? fmt::format("stopped at {} reserved, {} free on the GPU; {}",
+                               Bytes(*evidence.limit_bytes), DriverFree(evidence), Asked(report))
+                 : fmt::format("the driver refused {} with {} free", Bytes(report.requested_bytes),
+                               DriverFree(evidence));
+    case OomVerdict::kOtherProcess:
+      return fmt::format("others hold {} of {}; {}", Bytes(evidence.others_bytes()),
+                         Bytes(evidence.total_bytes), Asked(report));
+    case OomVerdict::kStreamDeferred:
+      return fmt::format("{} await other streams; {} in a capture",
+                         Bytes(evidence.split.awaiting_stream), Asked(report));
+    case OomVerdict::kPrivatePool:
+      return fmt::format("{} are free where this request may not go; {}",
+                         Bytes(evidence.split.private_pool +
+                               (evidence.captures > 0 || report.heap == "driver" ? pool_free : 0)),
+                         Asked(report));
+  }
+  return "";
+}
+
+std::string_view Words(OomVerdict verdict) {
+  switch (verdict) {
+    case OomVerdict::kOutside:
+      return "beside the framework";
+    case OomVerdict::kSingleRequest:
+      return "one request too large";
+    case OomVerdict::kCap:
+      return "a limit";
+    case OomVerdict::kOtherProcess:
+      return "other processes";
+    case OomVerdict::kStreamDeferred:
+      return "streams";
+    case OomVerdict::kPrivatePool:
+      return "private pools";
+    case OomVerdict::kLeak:
+      return "a leak";
+    default:
+      return NameOf(verdict);
+  }
+}
+
+// ---- Where --------------------------------------------------------------------------------------
+
+std::string Moment(const OomReport& report) {
+  std::string text = fmt::format("confidence {}; GPU {} at {}", NameOf(report.confidence),
+                                 report.device, Duration(report.t_ns));
+  if (report.cycle) text += fmt::format(", step {}", *report.cycle);
+  if (report.phase) text += fmt::format(", {}", NameOf(*report.phase));
+  if (report.evidence.retries > 0) {
+    text += fmt::format("; {} since {}",
+                        report.evidence.retries == 1
+                            ? "1 retry"
+                            : fmt::format("{} retries", Count(report.evidence.retries)),
+                        Duration(report.evidence.first_retry_t_ns));
+  }
+  if (!report.was_fatal) text += "; it went on";
+  return text;
+}
+
+// What the whole step would have held, and how that is known.
+std::string Expectation(const OomReport& report) {
+  const analysis::ExpectedPeak& expected = report.evidence.expected;
+  if (expected.basis == Basis::kFirstStep) {
+    return fmt::format("this step, the first: about {} with the optimizer's state of {} available\n",
+                       Bytes(expected.bytes), Bytes(report.evidence.available_bytes));
+  }
+  if (expected.basis != Basis::kEarlierSteps) return "";
+  const bool has_other_inputs =
+      expected.input_ratio >= kOtherInputs || expected.input_ratio <= 1 / kOtherInputs;
+  return fmt::format("this step: about {}{} ({} before it: up to {}) of {} available\n",
+                     Bytes(expected.bytes),
+                     has_other_inputs
+                         ? fmt::format(" with {:.3g} times the input", expected.input_ratio)
+                         : "",
+                     Count(expected.earlier_steps), Bytes(expected.earlier_peak),
+                     Bytes(report.evidence.available_bytes));
+}
+
+const std::vector<FrameText>& FramesOf(uint32_t stack, uint32_t forward_stack,
+                                       const Examination& examination) {
+  return examination.stacks().Frames(forward_stack != 0 ? forward_stack : stack);
+}
+
+std::string SourceOf(const std::vector<FrameText>& frames, analysis::SourceLines& sources, size_t indent,
+                     size_t width) {
+  const int own = analysis::OwnFrame(frames);
+  if (own < 0) return "";
+  const std::string line = sources.Line(frames[static_cast<size_t>(own)], width - indent);
+  return line.empty() ? "" : std::string(indent, ' ') + line + "\n";
+}
+
+std::string Place(const OomReport& report, const Examination& examination, analysis::SourceLines& sources,
+                  size_t width) {
+  const auto& frames = FramesOf(report.stack, report.forward_stack, examination);
+  const std::string id = StackId(report.stack, report.forward_stack);
+  std::string text = "asked by ";
+  if (report.forward_stack != 0) text += "backward of ";
+  text += StackLine(frames, width - text.size() - id.size() - 3);
+  if (!id.empty()) text += "   " + id;
+  const bool is_large = report.requested_bytes >= report.evidence.total_bytes / 100 * kLargePercent;
+  if (report.square && is_large) {
+    text += fmt::format("; {0} x {0} numbers, perhaps", Count(*report.square));
+  }
+  return text + "\n" + SourceOf(frames, sources, 9, width);
+}
+
+// ---- The device ---------------------------------------------------------------------------------
+
+std::string Row(int64_t bytes, uint64_t whole, const std::string& words) {
+  const std::string amount = bytes < 0 ? SignedBytes(bytes) : Bytes(static_cast<uint64_t>(bytes));
+  return fmt::format("{:>9} {:>6}  {}\n", amount,
+                     whole == 0 || bytes < 0
+                         ? ""
+                         : Percent(static_cast<double>(bytes), static_cast<double>(whole)),
+                     words);
+}
+
+std::string SplitWords(const analysis::FragmentationSplit& split) {
+  std::string text;
+  const std::pair<uint64_t, const char*> parts[] = {{split.pinned, "beside blocks"},
+                                                    {split.stream, "of other streams"},
+                                                    {split.releasable, "releasable"},
+                                                    {split.private_pool, "in private pools"},
+                                                    {split.awaiting_stream, "awaiting streams"}};
+  for (const auto& [bytes, words] : parts) {
+    if (bytes == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", Bytes(bytes), words);
+  }
+  return text;
+}
+
+std::string OutsideWords(const OomReport& report, analysis::LedgerGroup group) {
+  std::string text;
+  size_t shown = 0;
+  for (const analysis::LedgerRow& row : report.outside) {
+    if (row.group != group || shown++ >= 2) continue;
+    text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", row.name, Bytes(row.bytes));
+  }
+  return text;
+}
+
+std::string DeviceTable(const OomReport& report) {
+  const OomEvidence& evidence = report.evidence;
+  const uint64_t total = evidence.total_bytes;
+  std::string text;
+  int64_t sum = 0;
+  const auto add = [&](uint64_t bytes, const std::string& words) {
+    if (bytes == 0) return;
+    sum += static_cast<int64_t>(bytes);
+    text += Row(static_cast<int64_t>(bytes), total, words);
+  };
+  const bool has_framework = evidence.reserved_bytes > 0;
+  add(evidence.live_bytes, has_framework ? "live blocks" : "allocated by this process");
+  add(evidence.free_bytes, "free in the allocator's segments" + SplitWords(evidence.split));
+  using Group = analysis::LedgerGroup;
+  add(evidence.outside_bytes,
+      "outside the framework" +
+          (has_framework ? OutsideWords(report, Group::kOutsideFramework) : ": contexts, code"));
+  add(evidence.other_processes_bytes,
+      "of other processes" + OutsideWords(report, Group::kOtherProcess));
+  add(evidence.not_apart_bytes, "contexts, code and other processes, which nobody told apart");
+  add(evidence.system_bytes, "of the driver and firmware");
+  if (evidence.driver_free_bytes) {
+    sum += static_cast<int64_t>(*evidence.driver_free_bytes);
+    text += Row(static_cast<int64_t>(*evidence.driver_free_bytes), total, "free, says the driver");
+  }
+  if (total == 0) return text;
+  const int64_t rest = static_cast<int64_t>(total) - sum;
+  if (rest != 0) {
+    text += Row(rest, total, evidence.driver_free_bytes ? "not explained" : "not known");
+  }
+  return text + Row(static_cast<int64_t>(total), total, fmt::format("GPU {}", report.device));
+}
+
+// ---- What holds it ------------------------------------------------------------------------------
+
+std::string CategoriesLine(const OomReport& report) {
+  std::string text;
+  uint64_t others = 0;
+  size_t shown = 0;
+  for (const analysis::CategoryUse& use : report.categories) {
+    if (use.category == analysis::Category::kCache || use.bytes == 0) continue;
+    if (shown++ < kCategoriesShown) {
+      text += fmt::format("{}{} {}", text.empty() ? "live: " : ", ", TextOf(use.category),
+                          Bytes(use.bytes));
+    } else {
+      others += use.bytes;
+    }
+  }
+  if (others > 0) text += fmt::format(", others {}", Bytes(others));
+  return text.empty() ? "" : text + "\n";
+}
+
+std::string HolderLine(const OomHolder& holder, const Examination& examination, size_t width) {
+  const std::string count =
+      holder.each_bytes != 0 && holder.count > 1
+          ? fmt::format("{} x {}", Count(holder.count), Bytes(holder.each_bytes))
+          : Plural(holder.count, "piece");
+  const std::string id = StackId(holder.stack, holder.forward_stack);
+  const std::string head = fmt::format("{:>9} {:>16}  {}", Bytes(holder.bytes), count,
+                                       holder.forward_stack != 0 ? "backward of " : "");
+  const auto& frames = FramesOf(holder.stack, holder.forward_stack, examination);
+  return head + StackLine(frames, width - std::min(width, head.size() + id.size() + 3)) +
+         (id.empty() ? "" : "   " + id) + "\n";
+}
+
+std::string PinLines(const OomReport& report, const Examination& examination, size_t width) {
+  const auto groups = analysis::GroupPins(examination.trace(), report.pins);
+  const MainPins main = MainPinsOf(examination.trace(), report.pins);
+  std::string text = fmt::format("{} of {} in all {} {} of it:\n", Plural(main.blocks, "block"),
+                                 Bytes(main.block_bytes), main.blocks == 1 ? "keeps" : "keep",
+                                 Bytes(main.pinned_bytes));
+  for (size_t i = 0; i < groups.size() && i < kHoldersShown; ++i) {
+    OomHolder pin;
+    pin.stack = groups[i].stack;
+    pin.forward_stack = groups[i].forward_stack;
+    pin.bytes = groups[i].pinned_bytes;
+    pin.count = groups[i].blocks;
+    text += HolderLine(pin, examination, width);
+  }
+  return text;
+}
+
+std::string Holders(const OomReport& report, const Examination& examination, size_t width) {
+  if (report.verdict == OomVerdict::kFragmentation && !report.pins.empty()) {
+    return PinLines(report, examination, width);
+  }
+  std::string text = CategoriesLine(report);
+  for (size_t i = 0; i < report.holders.size() && i < kHoldersShown; ++i) {
+    if (report.holders[i].bytes < report.evidence.live_bytes / kWorthALine) break;
+    text += HolderLine(report.holders[i], examination, width);
+  }
+  if (report.still_to_come) {
+    const analysis::StillToCome& coming = *report.still_to_come;
+    text += fmt::format(
+        "still to come: gradients {}{}, and {} of state with Adam\n", Bytes(coming.gradient_bytes),
+        coming.observed ? "" : " (if all parameters get one)", Bytes(coming.optimizer_bytes));
+  }
+  return text;
+}
+
+// ---- What to do ---------------------------------------------------------------------------------
+
+std::string ActionLine(const char* head, const OomAction& action, bool enough_matters) {
+  return fmt::format("{:<4} {:>9}  {}{}\n", head, Bytes(action.effect_bytes),
+                     (action.is_estimate ? "~ " : "") + action.what,
+                     enough_matters && !action.is_enough ? " (not enough alone)" : "");
+}
+
+std::string Actions(const OomReport& report) {
+  std::string text;
+  for (size_t i = 0; i < report.actions.size() && i < kDo; ++i) {
+    text += ActionLine(i == 0 ? "do" : "", report.actions[i], true);
+  }
+  for (size_t i = 0; i < report.not_helpful.size() && i < kDoNot; ++i) {
+    text += ActionLine(i == 0 ? "not" : "", report.not_helpful[i], false);
+  }
+  return text;
+}
+
+std::string NextStep(const OomReport& report, const std::string& file) {
+  switch (report.verdict) {
+    case OomVerdict::kFragmentation:
+    case OomVerdict::kPrivatePool:
+    case OomVerdict::kStreamDeferred:
+      return fmt::format("Next: gpumemtrace frag {} --at oom\n", file);
+    case OomVerdict::kLeak:
+      return fmt::format("Next: gpumemtrace show {} {}\n", file, report.leak_id);
+    case OomVerdict::kOutside:
+    case OomVerdict::kOtherProcess:
+    case OomVerdict::kCap:
+      return fmt::format("Next: gpumemtrace ledger {} --at oom\n", file);
+    default:
+      return fmt::format("Next: gpumemtrace report {} --at oom\n", file);
+  }
+}
+
+std::string NoOom(const OomReport& report, const std::string& file) {
+  std::string text;
+  if (report.host_failures > 0) {
+    text += fmt::format("{} of pinned host memory failed: the host refused, no GPU\n",
+                        Plural(report.host_failures, "allocation"));
+  }
+  return text + fmt::format("Next: gpumemtrace {} {}\n",
+                            report.evidence.retries > 0 ? "frag" : "report", file);
+}
+
+bool HasHistory(const Examination& examination) {
+  return examination.trace().last_step() > 0 || !examination.trace().failed.empty();
+}
+
+}  // namespace
+
+std::string OomVerdictLine(const OomReport& report, bool has_history) {
+  if (report.verdict == OomVerdict::kNone && !has_history) {
+    return "Not known whether memory ran out: the recording has no allocation and no free, only "
+           "what was held";
+  }
+  if (report.verdict == OomVerdict::kNone) return "No out of memory" + Danger(report);
+  return fmt::format("Out of memory ({}): {}", Words(report.verdict), Why(report));
+}
+
+std::string OomText(const OomReport& report, const Examination& examination, analysis::SourceLines& sources,
+                    const std::string& file, const Terminal& terminal) {
+  const auto width = static_cast<size_t>(std::max(terminal.width, 60));
+  std::string text = terminal.Bold(OomVerdictLine(report, HasHistory(examination))) + "\n";
+  if (report.verdict == OomVerdict::kNone) return text + NoOom(report, file);
+  text += Moment(report) + "\n" + Expectation(report) + Place(report, examination, sources, width) + "\n";
+  text += DeviceTable(report);
+  text += Holders(report, examination, width) + "\n";
+  text += Actions(report);
+  for (size_t i = 0; i < report.findings.size() && i < kFindings; ++i) {
+    text += report.findings[i] + "\n";
+  }
+  return text + NextStep(report, file);
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,161 @@
+#include "answers/oom/oom_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/testing/event_script.h"
+#include "answers/oom/oom_answer.h"
+#include "format/units.h"
+
+namespace gmt::answers {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr uint64_t kTotal = 1024 * kMiB;
+constexpr uint64_t kA = 0x10000000;
+
+class OomTextTest : public ::testing::Test {
+ protected:
+  std::string Text() { return OomAnswer(*Recorded()).Text(Terminal{}); }
+  nlohmann::json Json() { return nlohmann::json::parse(OomAnswer(*Recorded()).Json()); }
+  std::unique_ptr<Recording> Recorded() {
+    return RecordingSoFar("run.gmt", script_.Build(), script_.definitions());
+  }
+  void DriverSays(uint64_t driver_free) {
+    gmt::Sample& sample = script_.Sample(kTotal - driver_free, kTotal);
+    sample.set_source("cudaMemGetInfo");
+    sample.set_free_bytes(driver_free);
+  }
+  void GiveUp(uint64_t bytes, uint64_t driver_free) {
+    script_.Failed(bytes).result = 2;
+    script_.Failed(bytes).result = 2;
+    DriverSays(driver_free);
+    script_.FailedBlock(bytes, {"request", "main"});
+  }
+  // A device with nine blocks, each in a segment with a hole beside it.
+  void Fragmented(uint64_t asked = 150 * kMiB) {
+    DriverSays(kTotal);
+    for (uint64_t i = 0; i < 9; ++i) {
+      script_.Alloc(kA + i * 200 * kMiB, 100 * kMiB);
+      script_.Block(kA + i * 200 * kMiB + 40 * kMiB, 10 * kMiB, {"metric", "main"});
+    }
+    GiveUp(asked, 124 * kMiB);
+  }
+  static void ExpectFits(const std::string& text) {
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
+  analysis::EventScript script_;
+};
+
+TEST_F(OomTextTest, WithoutAHistoryItIsNotKnown) {
+  EXPECT_THAT(Text(),
+              StartsWith("Not known whether memory ran out: the recording has no allocation"));
+}
+
+TEST_F(OomTextTest, WithoutAFailureItSaysSo) {
+  script_.Alloc(kA, kMiB);
+  EXPECT_THAT(Text(), StartsWith("No out of memory: no allocation on a GPU failed\n"));
+  EXPECT_EQ(Json()["verdict"], "none");
+  EXPECT_EQ(Json()["requested_bytes"], nullptr);
+}
+
+TEST_F(OomTextTest, WhatTheDriverHasCountsWhereItIsNeeded) {
+  Fragmented(900 * kMiB);
+  EXPECT_THAT(Text(), StartsWith("Out of memory (fragmentation): 934 MiB are free in all, "
+                                 "the largest piece "));
+}
+
+TEST_F(OomTextTest, RetriesThatHelpedAreADanger) {
+  script_.Alloc(kA, 512 * kMiB);
+  script_.Block(kA, 512 * kMiB);
+  script_.FreeBlock(kA);
+  script_.Failed(700 * kMiB).result = 2;
+  script_.Free(kA);
+  script_.Alloc(kA * 8, 700 * kMiB);
+  script_.Block(kA * 8, 700 * kMiB);
+  EXPECT_THAT(Text(), StartsWith("No out of memory: 1 retry since"));
+}
+
+TEST_F(OomTextTest, FragmentationNamesTheHolesWhoKeepsThemAndWhatJoinsThem) {
+  Fragmented();
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("Out of memory (fragmentation): 810 MiB are free, the largest piece "
+                               "50.0 MiB; 150 MiB asked for\n"));
+  EXPECT_THAT(text, HasSubstr("confidence high; GPU 0"));
+  EXPECT_THAT(text, HasSubstr("asked by request (request.py:10)"));
+  EXPECT_THAT(text, HasSubstr("9 blocks of 90.0 MiB in all keep 810 MiB of it"));
+  EXPECT_THAT(text, HasSubstr("expandable_segments:True"));
+  EXPECT_THAT(text, HasSubstr("Next: gpumemtrace frag run.gmt --at oom"));
+  ExpectFits(text);
+}
+
+TEST_F(OomTextTest, StepThatNeedsMoreThanIsAvailableIsHeldAgainstTheOnesBefore) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 700 * kMiB);
+  script_.Block(kA + 600 * kMiB, 50 * kMiB, {"make", "main"});
+  for (uint64_t step = 0; step < 4; ++step) {
+    script_.Mark("step", step);
+    script_.Block(kA, 100 * kMiB, {"forward", "main"});
+    script_.Block(kA + 100 * kMiB, 100 * kMiB, {"loss", "main"});
+    script_.FreeBlock(kA + 100 * kMiB);
+    script_.FreeBlock(kA);
+  }
+  script_.Mark("step", 4);
+  script_.Failed(600 * kMiB).result = 2;
+  script_.Failed(600 * kMiB).result = 2;
+  DriverSays(124 * kMiB);
+  script_.FailedBlock(600 * kMiB, {"forward", "main"});
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("Out of memory (capacity): this step needs about 1.22 GiB, "));
+  EXPECT_THAT(text, HasSubstr("this step: about 1.22 GiB with 6 times the input (4 before it: up "
+                              "to 250 MiB) of 824 MiB available\n"));
+  ExpectFits(text);
+}
+
+TEST_F(OomTextTest, LimitNamesWhatIsFreeBesideIt) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 300 * kMiB);
+  script_.Block(kA, 300 * kMiB);
+  DriverSays(724 * kMiB);
+  script_.FailedBlock(100 * kMiB, {"request", "main"});
+  EXPECT_THAT(Text(), StartsWith("Out of memory (a limit): "));
+  EXPECT_THAT(Text(), HasSubstr("724 MiB"));
+  EXPECT_THAT(Text(), HasSubstr("raise the limit"));
+}
+
+TEST_F(OomTextTest, RowsOfTheDeviceAddUp) {
+  Fragmented();
+  const nlohmann::json json = Json();
+  const auto& evidence = json["evidence"];
+  int64_t sum = 0;
+  for (const char* part : {"live", "free", "outside", "other_processes", "not_apart", "system",
+                           "unexplained", "driver_free"}) {
+    sum += evidence[std::string(part) + "_bytes"].get<int64_t>();
+  }
+  EXPECT_EQ(sum, evidence["total_bytes"].get<int64_t>());
+  uint64_t split = 0;
+  for (const auto& [name, bytes] : evidence["split"].items()) split += bytes.get<uint64_t>();
+  EXPECT_EQ(evidence["free_bytes"], split);
+  EXPECT_EQ(json["actions"][0]["enough"], true);
+}
+
+TEST_F(OomTextTest, DriverAloneHasNoSegmentsToSpeakOf) {
+  DriverSays(kTotal);
+  script_.Alloc(kA, 900 * kMiB, {"load", "main"});
+  script_.Failed(300 * kMiB, {"load", "main"}).result = 2;
+  const std::string text = Text();
+  EXPECT_THAT(text, StartsWith("Out of memory (capacity): what is live, 900 MiB of 1.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("allocated by this process"));
+  ExpectFits(text);
+}
+
+}  // namespace
+}  // namespace gmt::answers

@@ -1,0 +1,184 @@
+#include "answers/recording.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/text.h"
+#include "analysis/trace/before_attach.h"
+#include "analysis/trace/trace_builder.h"
+#include "interop/open_input.h"
+#include "proto/gmt.pb.h"
+#include "symbols/frame_rules.h"
+#include "symbols/symbolize_recording.h"
+
+namespace gmt::answers {
+namespace {
+
+constexpr size_t kModulesNamed = 3;
+constexpr char kBeforeAttach[] = "before attach: ";
+
+void AddIf(uint64_t count, const std::string& text, std::vector<std::string>& lacks) {
+  if (count > 0) lacks.push_back(text);
+}
+
+std::string NameOfHeap(const std::string& heap) {
+  return heap == "pytorch" ? "PyTorch's blocks"
+         : heap == "host"  ? "pinned memory"
+                           : heap + " memory";
+}
+
+// Memory that was there before somebody attached.
+void AddBeforeAttach(const analysis::Trace& trace, std::vector<std::string>& lacks) {
+  for (const analysis::HeldBefore& before : analysis::FindHeldBefore(trace)) {
+    std::string text =
+        absl::StrCat(kBeforeAttach, Bytes(before.bytes), " in ", NameOfHeap(before.heap), " (",
+                     Plural(before.blocks, "block"), ")");
+    if (before.device != analysis::kHostDevice) absl::StrAppend(&text, " on GPU ", before.device);
+    absl::StrAppend(&text, ", without stacks; ", Bytes(before.freed_bytes), " of it freed since");
+    if (before.unknown_freed_blocks > 0)
+      absl::StrAppend(&text, ", and ", Bytes(before.unknown_freed_bytes),
+                      " that nobody had told of");
+    lacks.push_back(std::move(text));
+  }
+}
+
+void AddLosses(const analysis::Trace& trace, std::vector<std::string>& lacks) {
+  const Losses losses = trace.losses ? *trace.losses : Losses();
+  const uint64_t lost = losses.overrun() + losses.holes() + losses.abandoned();
+  AddIf(lost,
+        absl::StrCat(Plural(lost, "event"), " lost: ", Count(losses.overrun()), " overwritten, ",
+                     Count(losses.holes()), " never finished, ", Count(losses.abandoned()),
+                     " given up"),
+        lacks);
+  const analysis::Unknowns& unknowns = trace.unknowns;
+  AddIf(unknowns.frees_lost,
+        absl::StrCat(Plural(unknowns.frees_lost, "free"),
+                     " not seen; the memory ends where its address is used again"),
+        lacks);
+  AddBeforeAttach(trace, lacks);
+  AddIf(unknowns.rows_from_before,
+        absl::StrCat(Plural(unknowns.rows_from_before, "allocation"), " from before the recording"),
+        lacks);
+  if (trace.before) {
+    lacks.push_back(absl::StrCat(Plural(trace.before->events(), "event"), " before ",
+                                 Duration(trace.before->t_ns()),
+                                 " of the recording: only their sums are kept"));
+  }
+  AddIf(unknowns.frees_unmatched,
+        absl::StrCat(Plural(unknowns.frees_unmatched, "free"), " of memory that is not known"),
+        lacks);
+  AddIf(losses.stacks_full(),
+        absl::StrCat(Plural(losses.stacks_full(), "event"),
+                     " without a stack: the stack table was full"),
+        lacks);
+}
+
+// The modules with most unnamed frames, and why they are unnamed.
+void AddUnnamedModules(const format::Definitions& definitions, symbols::Symbolizer& symbolizer,
+                       std::vector<std::string>& unnamed) {
+  std::map<std::pair<std::string, std::string>, uint64_t> frames;
+  for (const auto& request : symbols::UnnamedFrames(definitions)) {
+    ++frames[{request.module.path, request.module.build_id}];
+  }
+  std::vector<std::pair<uint64_t, symbols::ModuleKey>> modules;
+  for (const auto& [module, count] : frames)
+    modules.push_back({count, {module.first, module.second}});
+  std::stable_sort(modules.begin(), modules.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  // Frames that are folded anyway, a stripped interpreter's for one, are missed least.
+  std::stable_partition(modules.begin(), modules.end(), [](const auto& module) {
+    return !IsNoise(symbols::FrameRules::BuiltIn().RoleOf({.module = module.second.path}));
+  });
+  for (size_t i = 0; i < std::min(modules.size(), kModulesNamed); ++i) {
+    const auto& [count, module] = modules[i];
+    const symbols::ModuleState state = symbolizer.StateOf(module);
+    const char* why =
+        state == symbols::ModuleState::kUsable ? "has no symbol there" : Describe(state);
+    unnamed.push_back(
+        absl::StrCat(Plural(count, "frame"), " without a name: ", module.path, " ", why));
+  }
+}
+
+// Reports progress after each batch of events.
+class ListenedBuilder : public analysis::TraceBuilder {
+ public:
+  ListenedBuilder(const interop::Input& input, const LoadListener& listener)
+      : TraceBuilder(input.definitions()), input_(input), listener_(listener) {}
+
+  absl::Status OnEvents(const format::EventBatch& batch) override {
+    absl::Status status = TraceBuilder::OnEvents(batch);
+    events_ += batch.events.size();
+    if (listener_)
+      listener_({LoadProgress::kReadingEvents, events_, input_.share_read(), so_far()});
+    return status;
+  }
+  uint64_t events() const { return events_; }
+
+ private:
+  const interop::Input& input_;
+  const LoadListener& listener_;
+  uint64_t events_ = 0;
+};
+
+}  // namespace
+
+Recording::Recording(RecordingParts parts, Rules rules)
+    : parts_(std::move(parts)),
+      rules_(std::move(rules)),
+      examination_(parts_.trace, parts_.definitions, rules_.frames) {}
+
+std::vector<std::string> Recording::LacksWithoutBeforeAttach() const {
+  std::vector<std::string> lacks = parts_.lacks;
+  std::erase_if(lacks, [](const std::string& lack) { return lack.starts_with(kBeforeAttach); });
+  return lacks;
+}
+
+const analysis::Categories& Recording::categories() const {
+  if (categories_ == nullptr) {
+    categories_ = std::make_unique<analysis::Categories>(
+        analysis::Categorize(examination_, rules_.categories));
+  }
+  return *categories_;
+}
+
+absl::Status Recording::InFile(const absl::Status& status) const {
+  return absl::Status(status.code(), absl::StrCat(path(), ": ", status.message()));
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> LoadRecording(const std::string& path,
+                                                         const LoadListener& listener,
+                                                         Rules rules) {
+  auto input = interop::OpenInput(path);
+  if (!input.ok()) return input.status();
+  ListenedBuilder builder(**input, listener);
+  if (absl::Status status = (*input)->Read(builder); !status.ok()) return status;
+
+  RecordingParts parts;
+  const uint64_t events = builder.events();
+  parts.path = path;
+  parts.trace = std::move(builder).Build();
+  parts.definitions = (*input)->definitions();
+  parts.lacks = (*input)->notes();
+  AddLosses(parts.trace, parts.lacks);
+  if (listener) listener({LoadProgress::kNamingFrames, events, 1, parts.trace});
+  symbols::Symbolizer symbolizer({});
+  const auto named = symbols::SymbolizeInPlace(parts.definitions, symbolizer);
+  if (!named.ok()) return named.status();
+  AddUnnamedModules(parts.definitions, symbolizer, parts.unnamed);
+  return std::make_unique<Recording>(std::move(parts), std::move(rules));
+}
+
+std::unique_ptr<Recording> RecordingSoFar(const std::string& path, analysis::Trace trace,
+                                          format::Definitions definitions) {
+  RecordingParts parts;
+  parts.path = path;
+  parts.trace = std::move(trace);
+  parts.definitions = std::move(definitions);
+  AddLosses(parts.trace, parts.lacks);
+  return std::make_unique<Recording>(std::move(parts));
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,35 @@
+// answers/report/categories.h
+//
+// What memory is for (analysis/categories/categories.h), in a report's text and JSON.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_ANSWERS_REPORT_CATEGORIES_H_
+#define GMT_ANSWERS_REPORT_CATEGORIES_H_
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/categories/categories.h"
+
+namespace gmt::answers {
+
+// A line for each category, with the reason that most of its bytes have, in about `width` columns;
+// the lines add up to `total`. Empty where all is unknown.
+std::string CategoriesText(const std::vector<analysis::CategoryUse>& uses, uint64_t total,
+                           size_t width);
+
+// "high: lives across steps; Module._apply (module.py)".
+std::string ReasonText(const analysis::CategoryUse& use, size_t width);
+
+nlohmann::ordered_json CategoriesJson(const std::vector<analysis::CategoryUse>& uses);
+
+// "category", "confidence" and "reason" of most of the bytes; where there are several categories, all
+// of them as "categories".
+void AddCategoryKeys(const std::vector<analysis::CategoryUse>& uses, nlohmann::ordered_json& row);
+
+}  // namespace gmt::answers
+
+#endif  // GMT_ANSWERS_REPORT_CATEGORIES_H_

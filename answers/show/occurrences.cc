@@ -1,0 +1,126 @@
+// Ranges and marks of one name: how often, how long, what they left behind.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "analysis/show/occurrences.h"
+#include "analysis/show/selection.h"
+#include "analysis/text.h"
+#include "analysis/trace/recorded_time.h"
+#include "answers/show/show.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::Occurrence;
+using analysis::Occurrences;
+using analysis::Subject;
+using Json = nlohmann::ordered_json;
+
+int64_t Lasted(const Occurrence& one) {
+  return static_cast<int64_t>(
+      std::min<uint64_t>(analysis::Between(one.begin_t_ns, one.end_t_ns), INT64_MAX));
+}
+
+template <typename Value>
+Value Middle(std::vector<Value> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string HeadlineOf(const Occurrences& found) {
+  std::vector<int64_t> lengths, changes;
+  for (const Occurrence& one : found.all) {
+    lengths.push_back(Lasted(one));
+    changes.push_back(one.change());
+  }
+  const int64_t change = Middle(changes);
+  return fmt::format("{} {} came {}, {} {} (middle): {} held {} at its end",
+                     found.is_range ? "range" : "mark", found.name,
+                     Plural(found.all.size(), "time"), found.is_range ? "lasting" : "every",
+                     Duration(Middle(lengths)), PlaceName(found.device),
+                     change == 0 ? "as much" : SignedBytes(change));
+}
+
+std::string LineOf(const Occurrences& found, size_t i) {
+  const Occurrence& one = found.all[i];
+  const std::string number =
+      one.index ? fmt::format("{} ({})", i + 1, *one.index) : fmt::format("{}", i + 1);
+  return fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}  {}", number, Duration(one.begin_t_ns),
+                     Duration(Lasted(one)), SignedBytes(one.change()), Bytes(one.peak),
+                     one.whole         ? ""
+                     : !found.is_range ? "to the end of the recording"
+                                       : "not seen whole");
+}
+
+// The ones that one looks for: what left most behind.
+std::vector<size_t> Chosen(const Occurrences& found, size_t top) {
+  std::vector<size_t> order(found.all.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return found.all[a].change() > found.all[b].change();
+  });
+  order.resize(std::min(order.size(), 2 * top));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace
+
+ShowResult ShowOccurrences(const ShowInput& input, const Subject& subject) {
+  const Occurrences found =
+      FindOccurrences(input.examination, subject.name, subject.kind != Subject::kMark,
+                      subject.kind != Subject::kRange);
+  if (found.all.empty()) {
+    if (subject.kind != Subject::kNamed) return NoSuch(input, subject);
+    return NoSuch(
+        input, subject,
+        fmt::format("'{}' is no id and no name of a range or a mark. Ids are what answers "
+                    "print: stack/7, thread/11, leak/1, step/12, snapshot/exit, event/123, "
+                    "block/0x7f00, device/0, range/NAME, ...",
+                    subject.name));
+  }
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  ShowPage& page = answer.page;
+  const std::string headline = HeadlineOf(found);
+  page.Headline(headline);
+  const uint32_t stack = found.all.front().stack;
+  if (stack != 0) {
+    page.Fact("made by",
+              fmt::format("{}   {}", StackName(input, stack, page.width() - 30), StackId(stack)));
+  }
+  const std::vector<size_t> chosen = Chosen(found, input.top);
+  page.Part(chosen.size() == found.all.size()
+                ? "All of them"
+                : fmt::format("The {} of {} that left most behind", chosen.size(),
+                              Count(found.all.size())));
+  page.Line(
+      fmt::format("  {:<12} {:>9} {:>9} {:>12} {:>10}", "which", "at", "lasted", "change", "peak"));
+  for (const size_t i : chosen) page.Line(LineOf(found, i));
+  const Occurrence& most = *std::max_element(
+      found.all.begin(), found.all.end(),
+      [](const Occurrence& a, const Occurrence& b) { return a.change() < b.change(); });
+  page.Next("report", fmt::format("--at event:{}", most.end));
+  answer.json = {{"id", subject.id()},
+                 {"kind", found.is_range ? "range" : "mark"},
+                 {"what", headline},
+                 {"name", found.name},
+                 {"device", DeviceJson(found.device)},
+                 {"occurrences", Json::array()}};
+  for (const Occurrence& one : found.all) {
+    answer.json["occurrences"].push_back({{"begin_t_ns", one.begin_t_ns},
+                                          {"end_t_ns", one.end_t_ns},
+                                          {"whole", one.whole},
+                                          {"index", one.index ? Json(*one.index) : Json(nullptr)},
+                                          {"live_begin_bytes", one.live_begin},
+                                          {"live_end_bytes", one.live_end},
+                                          {"peak_bytes", one.peak}});
+  }
+  return answer;
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,157 @@
+// The life of an address: who had it, and when.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/show/place.h"
+#include "analysis/text.h"
+#include "analysis/trace/recorded_time.h"
+#include "answers/show/row.h"
+
+namespace gmt::answers {
+namespace {
+
+using analysis::kNever;
+using analysis::kNoRow;
+using analysis::Place;
+using analysis::RowId;
+using analysis::Rows;
+using analysis::Subject;
+using analysis::Trace;
+using Json = nlohmann::ordered_json;
+
+// Who has it now is what one asks for first: the innermost that is held at the end, else the last.
+RowId LastOwner(const Trace& trace, const Place& place) {
+  for (const auto* rows : {&place.inner, &place.outer}) {
+    for (auto row = rows->rbegin(); row != rows->rend(); ++row) {
+      if (trace.rows.death[*row] == kNever) return *row;
+    }
+  }
+  if (!place.inner.empty()) return place.inner.back();
+  return place.outer.empty() ? kNoRow : place.outer.back();
+}
+
+std::string HeadlineOf(const ShowInput& input, const Place& place, RowId owner) {
+  const std::string address = Address(place.address);
+  if (owner == kNoRow) {
+    return fmt::format("block/{}: mapped {}, and no memory of the recording lay there", address,
+                       Plural(place.mappings.size(), "time"));
+  }
+  const Rows& rows = input.trace().rows;
+  const bool is_held = rows.death[owner] == kNever;
+  const size_t before = place.inner.size() + place.outer.size() - 1;
+  return fmt::format("block/{} {} in {} of {} on {}: {}; {}", address,
+                     is_held ? "lies" : "lay last", Bytes(rows.size[owner]),
+                     input.trace().heaps[rows.heap[owner]], PlaceName(rows.device[owner]),
+                     Held(input.trace(), owner),
+                     before == 0   ? "the only one there"
+                     : before == 1 ? "1 other was there"
+                                   : fmt::format("{} others were there", Count(before)));
+}
+
+void AddOwners(const ShowInput& input, const std::string& heading, const std::vector<RowId>& rows,
+               ShowPage& page) {
+  if (rows.empty()) return;
+  const size_t shown = std::min(rows.size(), input.top);
+  page.Part(shown == rows.size()
+                ? heading
+                : fmt::format("{}, the last {} of {}", heading, shown, Count(rows.size())));
+  for (size_t i = rows.size() - shown; i < rows.size(); ++i) {
+    const RowId row = rows[i];
+    const uint32_t stack = input.trace().rows.stack[row];
+    const std::string numbers = fmt::format("  {:<32} {:>9}  ", Held(input.trace(), row),
+                                            Bytes(input.trace().rows.size[row]));
+    const std::string id = stack == 0 ? "" : "   " + StackId(stack);
+    const size_t taken = numbers.size() + id.size();
+    const size_t room = page.width() > taken + 10 ? page.width() - taken : 10;
+    page.Line(numbers + Shortened(StackName(input, stack, room), room) + id);
+  }
+}
+
+std::string Neighbour(const ShowInput& input, const char* where, RowId row) {
+  const Rows& rows = input.trace().rows;
+  return fmt::format("{} is {} of {} at {}", where, Bytes(rows.size[row]),
+                     input.trace().heaps[rows.heap[row]], Address(rows.address[row]));
+}
+
+absl::Status Nothing(const ShowInput& input, const Subject& subject, const Place& place) {
+  std::string why = fmt::format("nothing that was recorded lay at {}", Address(place.address));
+  if (place.below != kNoRow) why += "; " + Neighbour(input, "below it", place.below);
+  if (place.above != kNoRow) why += "; " + Neighbour(input, "above it", place.above);
+  return NoSuch(input, subject, why);
+}
+
+}  // namespace
+
+std::string Held(const Trace& trace, RowId row) {
+  const Rows& rows = trace.rows;
+  const int64_t from = trace.TimeOf(rows.birth[row]);
+  const std::string begin = rows.birth[row] == 0 ? "from before" : Duration(from);
+  if (rows.death[row] == kNever) return begin + " to the end";
+  const int64_t to = trace.TimeOf(rows.death[row]);
+  if (rows.birth[row] == 0) return fmt::format("{} to {}", begin, Duration(to));
+  const auto lasted =
+      static_cast<int64_t>(std::min<uint64_t>(analysis::Between(from, to), INT64_MAX));
+  return fmt::format("{} to {} ({})", begin, Duration(to), Duration(lasted));
+}
+
+Json RowJson(const ShowInput& input, RowId row) {
+  const Trace& trace = input.trace();
+  const Rows& rows = trace.rows;
+  const bool has_stream = (rows.flags[row] & analysis::kRowHasStream) != 0;
+  const bool has_thread = (rows.flags[row] & analysis::kRowHasThread) != 0;
+  const auto requested = rows.Requested(row);
+  const analysis::Categories::Assignment& category = input.categories.Of(row);
+  return {
+      {"address", rows.address[row]},
+      {"size", rows.size[row]},
+      {"requested", requested ? Json(*requested) : Json(nullptr)},
+      {"device", DeviceJson(rows.device[row])},
+      {"heap", trace.heaps[rows.heap[row]]},
+      {"from_t_ns", rows.birth[row] == 0 ? Json(nullptr) : Json(trace.TimeOf(rows.birth[row]))},
+      {"to_t_ns", rows.death[row] == kNever ? Json(nullptr) : Json(trace.TimeOf(rows.death[row]))},
+      {"stream", has_stream ? Json(rows.stream[row]) : Json(nullptr)},
+      {"thread", has_thread ? Json(rows.thread[row]) : Json(nullptr)},
+      {"category", NameOf(category.category)},
+      {"confidence", NameOf(category.confidence)},
+      {"id", rows.stack[row] == 0 ? Json(nullptr) : Json(StackId(rows.stack[row]))}};
+}
+
+ShowResult ShowPlace(const ShowInput& input, const Subject& subject) {
+  const Place place = PlaceAt(input.trace(), subject.number);
+  if (place.empty()) return Nothing(input, subject, place);
+  const RowId owner = LastOwner(input.trace(), place);
+  ShowAnswer answer{ShowPage(input.terminal, input.file), {}};
+  ShowPage& page = answer.page;
+  const std::string headline = HeadlineOf(input, place, owner);
+  page.Headline(headline);
+  AddOwners(input, "Blocks there", place.inner, page);
+  AddOwners(input, "Memory of the driver there", place.outer, page);
+  if (!place.mappings.empty()) {
+    page.Fact("mapped",
+              fmt::format("{}, the last one at {}", Plural(place.mappings.size(), "time"),
+                          Duration(input.trace().mappings[place.mappings.back()].birth_t_ns)));
+  }
+  const uint32_t stack = owner == kNoRow ? 0 : input.trace().rows.stack[owner];
+  if (stack != 0) page.Next("show", StackId(stack));
+  answer.json = {{"id", subject.id()},       {"kind", NameOf(subject.kind)},
+                 {"what", headline},         {"address", place.address},
+                 {"inner", Json::array()},   {"outer", Json::array()},
+                 {"mappings", Json::array()}};
+  for (const RowId row : place.inner) answer.json["inner"].push_back(RowJson(input, row));
+  for (const RowId row : place.outer) answer.json["outer"].push_back(RowJson(input, row));
+  for (const uint32_t index : place.mappings) {
+    const analysis::Mapping& mapping = input.trace().mappings[index];
+    answer.json["mappings"].push_back(
+        {{"address", mapping.address},
+         {"size", mapping.size},
+         {"device", DeviceJson(mapping.device)},
+         {"from_t_ns", mapping.birth_t_ns},
+         {"to_t_ns", mapping.death == kNever ? Json(nullptr) : Json(mapping.death_t_ns)}});
+  }
+  return answer;
+}
+
+}  // namespace gmt::answers

@@ -1,0 +1,24 @@
+// answers/show/row.h
+//
+// One piece of memory in a line: since when, until when, how big, whose.
+//
+// Thread safety: one thread at a time (Examination).
+
+#ifndef GMT_ANSWERS_SHOW_ROW_H_
+#define GMT_ANSWERS_SHOW_ROW_H_
+
+#include <string>
+
+#include "answers/show/show.h"
+
+namespace gmt::answers {
+
+// "12.4 s to 12.9 s  (500 ms)", "12.4 s on", "from before to 12.9 s".
+std::string Held(const analysis::Trace& trace, analysis::RowId row);
+
+// {"address", "size", "requested", "device", "heap", "from_t_ns", "to_t_ns", "id", ...}.
+nlohmann::ordered_json RowJson(const ShowInput& input, analysis::RowId row);
+
+}  // namespace gmt::answers
+
+#endif  // GMT_ANSWERS_SHOW_ROW_H_

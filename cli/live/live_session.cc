@@ -1,0 +1,249 @@
+#include "cli/live/live_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/live/control_session.h"
+#include "cli/record/collect_session.h"
+#include "collector/sessions/session_search.h"
+
+namespace gmt::cli {
+namespace {
+
+using collector::SessionState;
+using collector::SessionSummary;
+using viewer::LiveNews;
+
+constexpr std::chrono::milliseconds kBetweenConnections{300};
+constexpr std::chrono::milliseconds kCollectorPatience{2000}, kWhileItStarts{20};
+// A collector that has just closed has its session for a moment longer.
+constexpr int kTriesOfTheEnd = 5;
+constexpr size_t kProcessesNamed = 20;
+
+std::string NameOf(uint64_t pid) { return absl::StrCat("process ", pid); }
+
+absl::Status WhyNotOne(const std::vector<SessionSummary>& recorded) {
+  if (recorded.empty()) {
+    return absl::NotFoundError(
+        "no process is being recorded. Record one with: gpumemtrace run -- COMMAND, or one that "
+        "runs already with: gpumemtrace attach PID");
+  }
+  std::string list;
+  for (size_t i = 0; i < std::min(recorded.size(), kProcessesNamed); ++i) {
+    absl::StrAppend(&list, "\n  ", recorded[i].pid, "  ", absl::StrJoin(recorded[i].argv, " "));
+  }
+  if (recorded.size() > kProcessesNamed) absl::StrAppend(&list, "\n  ...");
+  return absl::FailedPreconditionError(
+      absl::StrCat(recorded.size(), " processes are being recorded; name those to follow, as in ",
+                   "gpumemtrace view --live ", recorded.front().pid, ":", list));
+}
+
+bool IsAboutToBeRecorded(const SessionSummary& session) {
+  return session.state == SessionState::kRecording || session.state == SessionState::kUnattended;
+}
+
+// A collector that has just been started may have no socket yet.
+template <typename Try>
+auto WhileItStarts(Try attempt) {
+  const auto end = std::chrono::steady_clock::now() + kCollectorPatience;
+  while (true) {
+    bool may_come = false;
+    auto result = attempt(&may_come);
+    if (result.ok() || !may_come || std::chrono::steady_clock::now() >= end) return result;
+    std::this_thread::sleep_for(kWhileItStarts);
+  }
+}
+
+absl::StatusOr<std::string> OnlySession(bool* may_come) {
+  std::vector<SessionSummary> sessions = collector::FindSessions();
+  std::vector<SessionSummary> recorded;
+  for (SessionSummary& session : sessions) {
+    *may_come |= session.state == SessionState::kUnattended;
+    if (session.state == SessionState::kRecording) recorded.push_back(std::move(session));
+  }
+  if (recorded.size() == 1) return recorded.front().path;
+  *may_come &= recorded.empty();
+  return WhyNotOne(recorded);
+}
+
+absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_come) {
+  auto found = ConnectToCollector(name);
+  if (found.ok()) return found;
+  const auto session = FindSession(name);
+  *may_come = session.ok() && IsAboutToBeRecorded(*session);
+  return found;
+}
+
+// A process without a session is one that somebody has yet to record.
+absl::Status WithWayOut(const std::string& name, const absl::Status& status) {
+  if (!absl::IsNotFound(status) || name.find_first_not_of("0123456789") != std::string::npos)
+    return status;
+  return absl::NotFoundError(absl::StrCat(std::string(status.message()),
+                                          "\nRecord a process that runs with: gpumemtrace attach ",
+                                          name));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<viewer::LiveProcess>> FindLiveProcesses(
+    const std::vector<std::string>& names) {
+  std::vector<std::string> wanted = names;
+  if (wanted.empty()) {
+    auto only = WhileItStarts(OnlySession);
+    if (!only.ok()) return only.status();
+    wanted.push_back(*std::move(only));
+  }
+  std::vector<viewer::LiveProcess> processes;
+  for (const std::string& name : wanted) {
+    auto found = WhileItStarts([&](bool* may_come) { return Connect(name, may_come); });
+    if (!found.ok()) return WithWayOut(name, found.status());
+    const uint64_t pid = found->session.pid;
+    processes.push_back({NameOf(pid), std::make_unique<LiveSession>(found->session.path, pid,
+                                                                    std::move(found->client))});
+  }
+  return processes;
+}
+
+LiveSession::LiveSession(std::string session, uint64_t pid, std::unique_ptr<control::Client> client)
+    : session_(std::move(session)), pid_(pid), client_(std::move(client)) {
+  news_.path = client_->hello().recording();
+  thread_ = std::thread([this] { Run(); });
+}
+
+LiveSession::~LiveSession() {
+  Stop();
+  thread_.join();
+}
+
+LiveNews LiveSession::Wait(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience, [this] { return stop_ || told_ != taken_; });
+  taken_ = told_;
+  return news_;
+}
+
+void LiveSession::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+void LiveSession::Tell(LiveNews::State state, std::string words) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.state == state && news_.words == words) return;
+    news_.state = state;
+    news_.words = std::move(words);
+    ++told_;
+  }
+  changed_.notify_all();
+}
+
+void LiveSession::TakeStatus(const control::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    news_.state = LiveNews::State::kFollowing;
+    news_.words =
+        status.stalled() ? absl::StrCat("not written: ", status.stall_reason()) : std::string();
+    // What is in the ring and was not read yet is not in the file.
+    news_.now_ns = status.lag_ns() > 0 ? status.newest_t_ns() : status.t_ns();
+    news_.events_per_second = status.events_per_second();
+    news_.heaps.clear();
+    for (const control::HeapStatus& heap : status.heaps()) {
+      news_.heaps.push_back({heap.has_device() ? std::optional(heap.device()) : std::nullopt,
+                             heap.heap(), heap.live_bytes(), heap.live_count()});
+    }
+    ++told_;
+  }
+  changed_.notify_all();
+}
+
+void LiveSession::Run() {
+  while (!stop_) {
+    if (client_ != nullptr) {
+      const auto begun = std::chrono::steady_clock::now();
+      Follow();
+      client_.reset();
+      // Where more than the collector takes follow it, each takes another's place.
+      std::unique_lock lock(mutex_);
+      changed_.wait_until(lock, begun + kBetweenConnections, [this] { return stop_.load(); });
+    }
+    if (stop_ || !FindCollector()) return;
+    if (client_ == nullptr) std::this_thread::sleep_for(kBetweenConnections);
+  }
+}
+
+void LiveSession::Follow() {
+  control::Subscribe wish;
+  wish.set_what(what_);
+  wish.set_interval_ms(kIntervalMs);
+  bool has_told = false, refused = false, is_busy = false;
+  (void)client_->Subscribe(wish, [&](const control::Reply& reply) {
+    if (reply.has_status()) {
+      TakeStatus(reply.status());
+      has_told = true;
+      looked_in_vain_ = 0;
+    }
+    refused = !has_told && !reply.error().empty();
+    is_busy = refused && absl::StrContains(reply.error(), "busy");
+    return !stop_ && !refused;
+  });
+  // A collector of an earlier release knows nothing but the status, and writes when it is due.
+  if (refused && !is_busy) {
+    what_ = what_ == control::Subscribe::RECORDING ? control::Subscribe::STATUS
+                                                   : control::Subscribe::RECORDING;
+  }
+}
+
+bool LiveSession::FindCollector() {
+  auto client = control::Client::Connect(session_);
+  if (client.ok()) {
+    client_ = *std::move(client);
+    const std::lock_guard lock(mutex_);
+    news_.path = client_->hello().recording();
+    return true;
+  }
+  const auto session = collector::SummariseFile(session_);
+  const bool is_gone = absl::IsNotFound(session.status());
+  const SessionState state = session.ok() ? session->state : SessionState::kCollected;
+  switch (state) {
+    case SessionState::kUnattended:
+      Tell(LiveNews::State::kLost, absl::StrCat("the collector of ", NameOf(pid_),
+                                                " is gone; trying again. Start one "
+                                                "with: gpumemtrace collect ",
+                                                pid_));
+      return true;
+    case SessionState::kRecording:
+      Tell(LiveNews::State::kLost,
+           absl::StrCat("the collector of ", NameOf(pid_), " does not answer; trying again"));
+      return true;
+    default:
+      break;
+  }
+  // Its collector may be about to say that it is complete.
+  if (!is_gone && state != SessionState::kCollected && ++looked_in_vain_ < kTriesOfTheEnd)
+    return true;
+  if (state == SessionState::kOrphaned) {
+    Tell(LiveNews::State::kEnded,
+         absl::StrCat(NameOf(pid_),
+                      " has ended, and its collector before it. The rest of its "
+                      "recording: gpumemtrace collect ",
+                      session_));
+  } else if (state == SessionState::kDormant) {
+    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " was detached from and runs on"));
+  } else if (session.ok() && !session->damage.empty()) {
+    Tell(LiveNews::State::kEnded,
+         absl::StrCat(NameOf(pid_), " cannot be followed any more: ", session->damage));
+  } else {
+    Tell(LiveNews::State::kEnded, absl::StrCat(NameOf(pid_), " has ended"));
+  }
+  return false;
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,164 @@
+#include "cli/record/attach_recording.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/record/bring_in.h"
+#include "collector/control/socket_path.h"
+#include "collector/inject/preconditions.h"
+#include "collector/inject/target_info.h"
+
+namespace gmt::cli {
+namespace {
+
+using inject::TargetInfo;
+
+absl::Status AlreadyRecorded(const TargetInfo& target, const AttachedSession& session) {
+  const std::string recording = session.Recording();
+  const std::string where = recording.empty() ? "" : absl::StrCat(" to ", recording);
+  if (!session.has_door()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", target.pid, " is being recorded from its beginning", where,
+                     ". What it holds now: gpumemtrace snapshot ", target.pid, ", gpumemtrace top ",
+                     target.pid));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("process ", target.pid, " is attached to already and recorded", where,
+                   ". End that with: gpumemtrace detach ", target.pid));
+}
+
+absl::StatusOr<std::unique_ptr<AttachedSession>> FindDoor(const AttachOptions& options,
+                                                          const TargetInfo& target) {
+  auto session = AttachedSession::OfProcess(target);
+  if (session.ok()) {
+    if (!(*session)->has_door() || (*session)->is_attached() || (*session)->is_taken())
+      return AlreadyRecorded(target, **session);
+    if (!(*session)->is_brought()) return session;
+    if ((*session)->control().attach_now.load() != 0) return (*session)->NotLetGo();
+  }
+  if (!session.ok() && !absl::IsNotFound(session.status())) return session;
+  if (!session.ok() && options.method == "dormant") {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", target.pid,
+                     " was not started with GPUMEMTRACE=dormant, has not called the GPU yet, or "
+                     "found no room for a session, which it said on stderr. Bring the library "
+                     "into it with: gpumemtrace attach ",
+                     target.pid));
+  }
+  std::string path;
+  const absl::StatusOr<std::string> note =
+      BringIn(target, /*insist=*/options.method == "inject", &path);
+  if (!note.ok()) return note.status();
+  if (!note->empty() && !options.quiet) PrintNote(*note);
+  return AttachedSession::Open(path, target);
+}
+
+// Between the library's coming and the wish the process may have let go of another attach, whose calls are
+// then caught no more. Once it is wished for they stay.
+absl::Status HaveCallsCaught(const AttachOptions& options, const TargetInfo& target,
+                             const AttachedSession& session) {
+  constexpr int kMostRounds = 3;
+  for (int round = 0; round < kMostRounds && session.is_passed_by(); ++round) {
+    std::string path;
+    const auto note = BringIn(target, /*insist=*/options.method == "inject", &path);
+    if (!note.ok()) return note.status();
+  }
+  return session.is_passed_by() ? session.NotLetGo() : absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CollectorProcess>> StartCollector(const AttachOptions& options,
+                                                                 const TargetInfo& target,
+                                                                 const AttachedSession& session,
+                                                                 const ClaimedOutput& output) {
+  if (absl::Status status = HaveCallsCaught(options, target, session); !status.ok()) return status;
+  return CollectorProcess::Start(session, output, target.pid);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Begin(
+    const AttachOptions& options, const std::string& text, pid_t pid) {
+  const TargetInfo target = inject::Inspect(pid);
+  if (!target.exists)
+    return absl::NotFoundError(inject::FirstRefusal(target, inject::CheckAttachable(target, "")));
+  auto output = ClaimedOutput::Make(OutputFor(options.recording.output, pid));
+  if (!output.ok()) return output.status();
+  auto recording = Ask(options, text, target, **output);
+  if (recording.ok()) {
+    (*output)->HandOver();
+    (*recording)->output_ = *std::move(output);
+  } else {
+    (*output)->RemoveIfEmpty();
+  }
+  return recording;
+}
+
+absl::StatusOr<std::unique_ptr<AttachRecording>> AttachRecording::Ask(const AttachOptions& options,
+                                                                      const std::string& text,
+                                                                      const TargetInfo& target,
+                                                                      const ClaimedOutput& output) {
+  auto session = FindDoor(options, target);
+  if (!session.ok()) return session.status();
+  absl::StatusOr<uint32_t> number = (*session)->Ask(text);
+  if (!number.ok()) return number.status();
+  auto collector = StartCollector(options, target, **session, output);
+  if (!collector.ok()) {
+    (*session)->Withdraw(*number);
+    if ((*session)->is_brought()) LetGo(target);
+    return collector.status();
+  }
+  return std::unique_ptr<AttachRecording>(
+      new AttachRecording(target.pid, *std::move(session), *std::move(collector), *number));
+}
+
+AttachRecording::AttachRecording(pid_t pid, std::unique_ptr<AttachedSession> session,
+                                 std::unique_ptr<CollectorProcess> collector, uint32_t number)
+    : pid_(pid), session_(std::move(session)), collector_(std::move(collector)), number_(number) {}
+
+std::string AttachRecording::session() const {
+  return control::NameByCollector(collector_->pid(), session_->fd());
+}
+
+bool AttachRecording::HasBegun() const {
+  const session::Control& c = session_->control();
+  return c.attach_now.load() == number_ &&
+         c.collector_pid.load() == static_cast<uint32_t>(collector_->pid());
+}
+
+absl::Status AttachRecording::Problem() {
+  const session::Control& c = session_->control();
+  if (c.attach_refused.load() == number_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", pid_, " cannot be recorded: no memory for its session: ",
+                     std::strerror(static_cast<int>(c.attach_errno.load()))));
+  }
+  if (!collector_->HasEnded()) return absl::OkStatus();
+  const std::string complaint = collector_->Complaint();
+  if (!complaint.empty()) return absl::InternalError(complaint);
+  if (collector_->exit_code() != 0) {
+    return absl::InternalError(absl::StrCat(
+        "process ", pid_, " is not recorded: its collector ended with ", collector_->exit_code(),
+        " and said nothing. What is wrong: gpumemtrace doctor"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("process ", pid_, " ended before it called the GPU again"));
+}
+
+void AttachRecording::Withdraw() { session_->Withdraw(number_); }
+
+bool AttachRecording::End() {
+  constexpr auto kPatience = std::chrono::seconds(30);
+  Withdraw();
+  return collector_->WaitForEnd(kPatience) && collector_->exit_code() == 0;
+}
+
+void AttachRecording::Cancel() {
+  End();
+  if (collector_->HasEnded()) output_->RemoveIfEmpty();
+  if (session_->is_brought()) LetGo(inject::Inspect(pid_));
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,114 @@
+// gpumemtrace detach: ends the recording of a process that was attached to. The process goes on.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/command.h"
+#include "cli/record/attached_session.h"
+#include "cli/record/bring_in.h"
+#include "cli/verbs.h"
+#include "collector/inject/preconditions.h"
+#include "collector/inject/target_info.h"
+#include "format/byte_source.h"
+#include "format/framing.h"
+
+namespace gmt::cli {
+namespace {
+
+absl::Status NotAttached(pid_t pid) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "process ", pid, " is not attached to. What is recorded shows: gpumemtrace list"));
+}
+
+// Its collector completes the recording and lets go of the session.
+bool AwaitEnd(const AttachedSession& session) {
+  constexpr auto kPatience = std::chrono::seconds(30);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (session.is_taken()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    usleep(5000);
+  }
+  return true;
+}
+
+// Who attaches makes the file, and may be gone before the process has recorded anything.
+bool HoldsNothing(const std::string& recording) {
+  std::error_code unknown;
+  return std::filesystem::file_size(recording, unknown) == 0 && !unknown;
+}
+
+// Its end is there; a collector that was killed meanwhile has written none.
+bool IsComplete(const std::string& recording) {
+  auto source = format::OpenFile(recording);
+  if (!source.ok() || (*source)->size() < format::kFooterBytes) return false;
+  std::string end;
+  const uint64_t at = (*source)->size() - format::kFooterBytes;
+  return (*source)->Read(at, format::kFooterBytes, &end).ok() &&
+         format::ParseFooter(end).has_value();
+}
+
+absl::StatusOr<int> Detach(const std::string& name) {
+  pid_t pid;
+  if (!absl::SimpleAtoi(name, &pid) || pid <= 0)
+    return UsageError(absl::StrCat("detach: '", name, "' is no process's number"));
+  const inject::TargetInfo target = inject::Inspect(pid);
+  if (!target.exists)
+    return absl::NotFoundError(absl::StrCat("process ", pid, ": there is no such process"));
+  auto session = AttachedSession::OfProcess(target);
+  if (absl::IsNotFound(session.status())) return NotAttached(pid);
+  if (!session.ok()) return session.status();
+  if (!(*session)->has_door()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "process ", pid, " was started to be recorded until it ends; its recording is ",
+        (*session)->Recording()));
+  }
+  const uint32_t number = (*session)->control().attach_wanted.load();
+  if (number == 0) return NotAttached(pid);
+  const std::string recording = (*session)->Recording();
+  const bool was_taken = (*session)->is_taken();
+  const bool never_began = (*session)->is_brought() &&
+                           (*session)->control().attach_last.load() != number;
+  if (!was_taken) {
+    (*session)->WithdrawForNobody(number);
+    if (never_began) LetGo(target);
+    PrintNote(fmt::format("process {} is detached; its collector was gone already", pid));
+    return kDone;
+  }
+  (*session)->Withdraw(number);
+  if (!AwaitEnd(**session)) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "process ", pid, " is detached, but its collector is still writing ", recording));
+  }
+  if (never_began) LetGo(target);
+  if (HoldsNothing(recording)) {
+    unlink(recording.c_str());
+    PrintNote(fmt::format("process {} is detached; nothing was recorded yet", pid));
+    return kDone;
+  }
+  if (!IsComplete(recording)) {
+    return absl::DataLossError(absl::StrCat(
+        "process ", pid, " is detached, but ", recording,
+        " is not complete: its collector has died. Whether what it lacks is kept shows: gpumemtrace list"));
+  }
+  fmt::print("{}\n", recording);
+  return kDone;
+}
+
+}  // namespace
+
+void AddDetach(Program& program) {
+  auto pid = std::make_shared<std::string>();
+  Command command = program.AddVerb("detach", "End the recording of a process that was attached to",
+                                    [pid](const Terminal&) { return Detach(*pid); });
+  command.Argument("PID", pid.get(), "process");
+}
+
+}  // namespace gmt::cli

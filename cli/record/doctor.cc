@@ -1,0 +1,76 @@
+// gpumemtrace doctor: what works on this machine, and why not.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/record/health.h"
+#include "cli/verbs.h"
+
+namespace gmt::cli {
+namespace {
+
+using State = Check::State;
+
+void PrintChecksAsJson(const std::vector<Check>& checks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    rows.push_back(
+        {{"name", check.name}, {"state", StateName(check.state)}, {"detail", check.detail}});
+  }
+  const nlohmann::ordered_json out = {{"schema", "gpumemtrace.doctor/1"}, {"checks", rows}};
+  fmt::print("{}\n", out.dump(2));
+}
+
+std::string Mark(State state, const Terminal& terminal) {
+  switch (state) {
+    case State::kWorks:
+      return terminal.Green("works  ");
+    case State::kWithout:
+      return terminal.Yellow("without");
+    case State::kFails:
+      return terminal.Red("fails  ");
+  }
+  return "";
+}
+
+void PrintText(const std::vector<Check>& checks, size_t failing, const Terminal& terminal) {
+  const bool has_driver = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.name == kDriverCheck && check.state != State::kWorks;
+  });
+  fmt::print(
+      "{}\n\n",
+      terminal.Bold(failing > 0  ? "Recording does not work on this machine."
+                    : has_driver ? "Recording works on this machine."
+                                 : "Recordings can be read on this machine, not made: it has "
+                                   "no GPU driver that works."));
+  for (const Check& check : checks) {
+    fmt::print("{}  {:<14}  {}\n", Mark(check.state, terminal), check.name, check.detail);
+  }
+}
+
+int Doctor(bool json, const Terminal& terminal) {
+  const std::vector<Check> checks = CheckHealth();
+  size_t failing = 0;
+  for (const Check& check : checks) failing += check.state == State::kFails;
+  if (json) {
+    PrintChecksAsJson(checks);
+  } else {
+    PrintText(checks, failing, terminal);
+  }
+  return failing == 0 ? kDone : kFailed;
+}
+
+}  // namespace
+
+void AddDoctor(Program& program) {
+  auto json = std::make_shared<bool>(false);
+  Command command = program.AddVerb(
+      "doctor", "What works on this machine, and why not",
+      [json](const Terminal& terminal) { return absl::StatusOr<int>(Doctor(*json, terminal)); });
+  command.Flag("--json", json.get(), "print JSON");
+}
+
+}  // namespace gmt::cli

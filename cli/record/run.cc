@@ -1,0 +1,260 @@
+// gpumemtrace run: runs a command with the preloaded library, waits until all of its recordings are
+// complete, and reports on them. The library does the recording; this verb sets the environment.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/text.h"
+#include "answers/oom/oom_answer.h"
+#include "answers/report/report_answer.h"
+#include "cli/command.h"
+#include "cli/info_summary.h"
+#include "cli/install.h"
+#include "cli/open_recording.h"
+#include "cli/record/child_process.h"
+#include "cli/record/recording_options.h"
+#include "cli/record/run_log.h"
+#include "cli/verbs.h"
+#include "collector/sessions/session_summary.h"
+#include "interop/open_input.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::cli {
+namespace {
+
+constexpr int kOurFailure = 125;  // as env(1): not the command's own code
+
+struct RunArguments {
+  RecordingOptions recording;
+  std::string ring_size, exit_wait;
+  bool no_follow_fork = false, quiet = false;
+  std::vector<std::string> command;
+};
+
+// ---- The environment ---------------------------------------------------------------------------
+
+// The value of GPUMEMTRACE: what the user has set already, then the options given here.
+absl::StatusOr<std::string> OptionText(const RunArguments& o) {
+  std::vector<std::string> pairs;
+  if (const char* own = getenv("GPUMEMTRACE"); own != nullptr && *own != '\0') pairs.push_back(own);
+  if (o.recording.output.find(',') != std::string::npos) {
+    return UsageError("--output: a path cannot contain a comma");
+  }
+  AddPair("output", o.recording.output, pairs);
+  AddPair("ring", o.ring_size, pairs);
+  AddPair("exit_wait", o.exit_wait, pairs);
+  const std::vector<std::string> common = o.recording.Pairs();
+  pairs.insert(pairs.end(), common.begin(), common.end());
+  if (o.no_follow_fork) pairs.push_back("follow_fork=off");
+  if (o.quiet) pairs.push_back("quiet");
+  return absl::StrJoin(pairs, ",");
+}
+
+// NVTX takes one tool, by a path in the environment. A tool that the user has chosen is called by the
+// library; "./." is NVTX's own word for none.
+void AddNvtx(const std::string& library, ChildProcess::Environment* environment) {
+  const char* chosen = getenv("NVTX_INJECTION64_PATH");
+  const std::string_view path = chosen == nullptr ? "" : chosen;
+  if (path == "./.") return;
+  std::error_code none;
+  if (!path.empty() && !std::filesystem::equivalent(path, library, none))
+    environment->emplace_back("GPUMEMTRACE_NVTX_INJECTION", path);
+  environment->emplace_back("NVTX_INJECTION64_PATH", library);
+}
+
+absl::StatusOr<ChildProcess::Environment> TracedEnvironment(const RunArguments& options,
+                                                            const RunLog& log) {
+  absl::StatusOr<std::string> library = PreloadLibrary();
+  if (!library.ok()) return library.status();
+  if (library->find_first_of(" :") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*library,
+                     ": LD_PRELOAD cannot name a path with a blank or a colon in it. "
+                     "Move gpumemtrace, or name a link to the library in "
+                     "GPUMEMTRACE_LIBRARY"));
+  }
+  absl::StatusOr<std::string> text = OptionText(options);
+  if (!text.ok()) return text.status();
+  // Said before anything runs.
+  if (absl::Status status = CheckOptionText(*text); !status.ok()) return status;
+  const char* preload = getenv("LD_PRELOAD");
+  ChildProcess::Environment environment = {
+      {"LD_PRELOAD",
+       preload != nullptr && *preload != '\0' ? absl::StrCat(*library, ":", preload) : *library},
+      {"GPUMEMTRACE", *text},
+      {"GPUMEMTRACE_RUN_ID", log.run_id()},
+      {"GPUMEMTRACE_RUN_LOG", log.path()},
+  };
+  AddNvtx(*library, &environment);
+  return environment;
+}
+
+// ---- Afterwards --------------------------------------------------------------------------------
+
+// Returns when nothing writes any of the run's recordings any more: descendants that outlive the
+// command are part of the run.
+std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
+  using namespace std::chrono_literals;
+  const auto start = std::chrono::steady_clock::now();
+  bool said = false;
+  while (true) {
+    std::vector<RunEntry> entries = log.Read();
+    const RunEntry* pending = nullptr;
+    for (const RunEntry& entry : entries) {
+      if (IsBeingWritten(entry.output)) pending = &entry;
+    }
+    if (pending == nullptr) return entries;
+    if (!said && std::chrono::steady_clock::now() - start > 5s && kill(pending->pid, 0) == 0) {
+      PrintNote(fmt::format("waiting for process {}, which is still being recorded to {}",
+                            pending->pid, pending->output));
+      said = true;
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+}
+
+// A collector that was killed, or found the disk full to the end, leaves its session.
+void NoteWhatWaits(const std::vector<RunEntry>& entries) {
+  for (const RunEntry& entry : entries) {
+    if (entry.session.empty()) continue;
+    const auto session = collector::SummariseFile(entry.session);
+    if (!session.ok() || session->state != collector::SessionState::kOrphaned) continue;
+    PrintNote(
+        fmt::format("process {}: {} is not complete. What it lacks is kept: gpumemtrace collect {}",
+                    entry.pid, entry.output, entry.session));
+  }
+}
+
+// What a recording says of its process in short.
+struct Outcome {
+  bool failed = false;         // it ended in an error
+  bool lacked_memory = false;  // an allocation failed, which it may have mended
+};
+
+Outcome OutcomeOf(const std::string& recording) {
+  absl::StatusOr<std::unique_ptr<interop::Input>> input = interop::OpenInput(recording);
+  if (!input.ok()) return {};
+  InfoSummary summary(&(*input)->definitions());
+  if (!(*input)->Read(summary).ok()) return {};
+  const Exit& exit = summary.facts.exit();
+  const bool failed =
+      exit.kind() == Exit::SIGNALLED || (exit.kind() == Exit::EXITED && exit.code() != 0);
+  return {failed, summary.alloc_failed > 0};
+}
+
+struct RecordedProcess {
+  RunEntry entry;
+  Outcome outcome;
+};
+
+// The recording to report on in full: that of a process that failed, of those one that lacked memory,
+// else the biggest.
+const RecordedProcess& MostImportant(const std::vector<RecordedProcess>& recordings) {
+  const auto rank = [](const RecordedProcess& recorded) {
+    std::error_code none;
+    return std::tuple(recorded.outcome.failed, recorded.outcome.lacked_memory,
+                      std::filesystem::file_size(recorded.entry.output, none));
+  };
+  return *std::max_element(
+      recordings.begin(), recordings.end(),
+      [&](const RecordedProcess& a, const RecordedProcess& b) { return rank(a) < rank(b); });
+}
+
+// Why the program ran out of memory if it did; else what held the memory.
+std::string AnswerOf(const RecordedProcess& recorded, const Terminal& terminal) {
+  const std::string& path = recorded.entry.output;
+  const auto recording = OpenRecording(path);
+  if (!recording.ok()) return absl::StrCat(recording.status().message(), "\n");
+  if (recorded.outcome.lacked_memory) {
+    const answers::OomAnswer oom(**recording);
+    if (oom.report().verdict != analysis::OomVerdict::kNone) {
+      return absl::StrCat(oom.Text(terminal), "What held the memory: gpumemtrace report ", path, "\n");
+    }
+  }
+  const auto report = answers::ReportAnswer::Make(**recording);
+  return report.ok() ? report->Text(terminal) : absl::StrCat(report.status().message(), "\n");
+}
+
+// The target's standard output stays its own: all of this goes to stderr. Where that cannot be
+// written to, nothing is said, and the command's exit code stays what it was.
+void PrintToStderr(const std::string& text) { fputs(text.c_str(), stderr); }
+
+void ReportOn(const std::vector<RunEntry>& entries, const Terminal& terminal) {
+  if (entries.empty()) {
+    PrintNote("no GPU call was made; nothing was recorded");
+    return;
+  }
+  std::vector<RecordedProcess> recordings;
+  for (const RunEntry& entry : entries) recordings.push_back({entry, OutcomeOf(entry.output)});
+  if (recordings.size() > 1) {
+    for (const RecordedProcess& recorded : recordings) {
+      const std::string answer = AnswerOf(recorded, terminal);
+      PrintToStderr(fmt::format("process {}: {}: {}\n", recorded.entry.pid, recorded.entry.output,
+                                answer.substr(0, answer.find('\n'))));
+    }
+    PrintToStderr("\n");
+  }
+  const RecordedProcess& chosen = MostImportant(recordings);
+  PrintToStderr(
+      fmt::format("{}\nRecording: {}\n", AnswerOf(chosen, terminal), chosen.entry.output));
+}
+
+absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
+  if (options.command.empty()) {
+    return UsageError("run: no command is given. Try: gpumemtrace run -- python train.py");
+  }
+  absl::StatusOr<RunLog> log = RunLog::Create();
+  absl::StatusOr<ChildProcess::Environment> environment =
+      log.ok() ? TracedEnvironment(options, *log)
+               : absl::StatusOr<ChildProcess::Environment>(log.status());
+  if (!environment.ok()) {
+    if (absl::IsInvalidArgument(environment.status())) return environment.status();
+    PrintNote(std::string(environment.status().message()));
+    return kOurFailure;
+  }
+  ChildProcess child(options.command, *environment);
+  const pid_t pid = child.pid();
+  const ChildExit exit = child.Wait();
+  if (!exit.started) {
+    PrintNote(fmt::format("{}: {}", options.command[0], strerror(exit.exec_errno)));
+    return exit.ShellCode();
+  }
+  for (const RunEntry& entry : log->Read()) {
+    if (entry.pid == pid) NoteExit(entry, exit);
+  }
+  const std::vector<RunEntry> entries = WaitForRecordings(*log);
+  if (!options.quiet) ReportOn(entries, terminal);
+  NoteWhatWaits(entries);
+  return exit.ShellCode();
+}
+
+}  // namespace
+
+void AddRun(Program& program) {
+  auto options = std::make_shared<RunArguments>();
+  Command command =
+      program.AddVerb("run", "Record a command and report on it",
+                      [options](const Terminal& terminal) { return Run(*options, terminal); });
+  options->recording.AddTo(command);
+  command.Option("--ring-size", &options->ring_size, "SIZE",
+                 "history kept while nobody drains (default 16MiB)");
+  command.Flag("--no-follow-fork", &options->no_follow_fork,
+               "do not record children that the process forks");
+  command.Option("--exit-wait", &options->exit_wait, "TIME",
+                 "how long a normal exit waits for the collector (default 1s)");
+  command.Flag("--quiet", &options->quiet, "print no report and not where the recording is");
+  command.CommandLine(&options->command);
+}
+
+}  // namespace gmt::cli

@@ -1,0 +1,89 @@
+// collector/events/event_translator.h
+//
+// EventTranslator: a record of the session's ring becomes an event of the recording: ids of stacks,
+// texts and API numbers become ids of the file, times count from the session's start, and `present`
+// says which fields mean something.
+//
+// Heaps
+//   "driver"   device, managed, pool, virtual memory management, arrays, ipc, external, graph,
+//              graphics, multicast
+//   "host"     pinned, registered
+//   "pytorch"  blocks of a framework's allocator
+//   "nvtx"     regions
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_COLLECTOR_EVENTS_EVENT_TRANSLATOR_H_
+#define GMT_COLLECTOR_EVENTS_EVENT_TRANSLATOR_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "collector/events/stack_translator.h"
+#include "format/definitions.h"
+#include "format/definitions_builder.h"
+#include "format/event.h"
+#include "session/record.h"
+#include "session/session_map.h"
+
+namespace gmt::collector {
+
+// What an event does to the set of live allocations.
+enum class Effect { kNone, kAcquires, kReturns };
+Effect EffectOf(session::Kind kind);
+
+const char* HeapNameOf(session::Memory memory);
+
+class EventTranslator {
+ public:
+  // `apis`: names by API number. `definitions` and `stacks` get what is new; they must outlive
+  // this.
+  EventTranslator(const session::SessionMap& session, std::vector<std::string> apis,
+                  format::DefinitionsBuilder* definitions, StackTranslator* stacks);
+
+  format::Event Translate(const session::Record& record);
+
+  // Ids of the recording.
+  uint32_t Heap(session::Memory memory);
+  uint32_t Api(uint16_t api);
+  uint32_t Text(uint64_t id);  // 0: none
+  uint32_t ActionId(session::Action action);
+
+  const std::string& ApiName(uint16_t api) const;
+  int64_t Time(uint64_t monotonic_ns) const {
+    return static_cast<int64_t>(monotonic_ns - start_ns_);
+  }
+
+ private:
+  // Of PyTorch's blocks, whose records have no room for an api.
+  bool IsFromBeforeAttach(const session::Record& record) const;
+  // What a tensor asked for; ids of strings of the recording.
+  struct Layout {
+    uint64_t bytes = 0;
+    uint32_t dtype = 0, shape = 0;
+  };
+  const Layout& LayoutOf(uint32_t id);
+
+  void TranslateMemory(const session::Record& record, format::Event* event);
+  void TranslateRole(const session::Record& record, format::Event* event);
+  void TranslateActivity(const session::Record& record, format::Event* event);
+  void TranslateNote(const session::Record& record, format::Event* event);
+
+  session::SessionMap session_;
+  uint64_t start_ns_;
+  std::vector<std::string> apis_;
+  format::DefinitionsBuilder* definitions_;
+  StackTranslator* stacks_;
+  std::vector<uint32_t> api_ids_;
+  std::array<uint32_t, static_cast<size_t>(session::Memory::kLast) + 1> heap_ids_{};
+  std::array<uint32_t, static_cast<size_t>(session::Action::kLast) + 1> action_ids_{};
+  absl::flat_hash_map<uint64_t, uint32_t> text_ids_;
+  absl::flat_hash_map<uint32_t, Layout> layouts_;
+};
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_EVENTS_EVENT_TRANSLATOR_H_

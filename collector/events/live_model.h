@@ -1,0 +1,98 @@
+// collector/events/live_model.h
+//
+// LiveModel: what is allocated after the events applied so far, keyed like the session's live table
+// by (space, value).
+//
+// Apply() is idempotent: an event acts on an entry only if it is younger (has a greater ticket).
+// The same function therefore serves for events in order and for replaying a stretch of history
+// over a scan of the live table that already reflects some of it (docs/session.md,
+// "Resynchronising").
+//
+// Example
+//   LiveModel live;
+//   live.Apply(record, ticket);
+//   for (const auto& [place, value] : live.entries()) ...
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_COLLECTOR_EVENTS_LIVE_MODEL_H_
+#define GMT_COLLECTOR_EVENTS_LIVE_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "session/live_table.h"
+#include "session/record.h"
+
+namespace gmt::collector {
+
+struct Place {
+  session::Space space = session::Space::kNone;
+  uint64_t value = 0;  // address or handle
+
+  bool operator==(const Place&) const = default;
+  bool operator<(const Place& other) const {
+    return std::tie(space, value) < std::tie(other.space, other.value);
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const Place& p) {
+    return H::combine(std::move(h), p.value ^ static_cast<uint64_t>(p.space) << 56);
+  }
+};
+
+// Hears of everything that changes a live model, in order.
+class LiveObserver {
+ public:
+  virtual ~LiveObserver() = default;
+  virtual void OnBorn(const Place& place, const session::LiveValue& live) = 0;
+  virtual void OnEnded(const Place& place, const session::LiveValue& live) = 0;
+  // The driver refused the free that ended it.
+  virtual void OnRestored(const Place& place, const session::LiveValue& live) = 0;
+};
+
+class LiveModel {
+ public:
+  using Entries = absl::flat_hash_map<Place, session::LiveValue>;
+
+  // From now on; must outlive this. A copy of the model has the same one.
+  void set_observer(LiveObserver* observer) { observer_ = observer; }
+
+  // Applies one event. Returns the entry that it ended, if it ended one that was known.
+  std::optional<session::LiveValue> Apply(const session::Record& record, uint64_t ticket);
+
+  void Insert(const Place& place, const session::LiveValue& live);
+  void Erase(const Place& place);
+  // Does nothing if the place holds no allocation.
+  void SetRoles(const Place& place, uint16_t roles);
+  const session::LiveValue* Find(const Place& place) const;
+
+  // True once after a failed free whose allocation is not known here: the live table knows it.
+  bool TakeUnknownUndo();
+
+  const Entries& entries() const { return entries_; }
+
+ private:
+  std::optional<session::LiveValue> Return(const session::Record& record, uint64_t ticket);
+  void FinishFree(const session::Record& record, uint64_t ticket);
+  void ResetContext(const session::Record& record, uint64_t ticket);
+  void ApplyRole(const session::Record& record, uint64_t ticket);
+
+  void Replace(const Place& place, session::LiveValue* entry, bool is_new,
+               const session::LiveValue& live);
+
+  LiveObserver* observer_ = nullptr;
+  Entries entries_;
+  Entries being_freed_;  // by frees whose result is not known yet
+  bool unknown_undo_ = false;
+};
+
+// The entry that an acquiring record makes, and the record that made an entry (without what the
+// live table does not keep: durations, totals).
+session::LiveValue MakeLive(const session::Record& record, uint64_t ticket);
+session::Record MakeRecord(const Place& place, const session::LiveValue& live);
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_EVENTS_LIVE_MODEL_H_

@@ -1,0 +1,105 @@
+// collector/events/stack_translator.h
+//
+// StackTranslator: from the stacks of a session, which are addresses in a process that may be gone,
+// to the stacks of a recording, which are frames in modules.
+//
+//   session    stack 17: 0x7f31c0de1234 0x55d0...       generation 2
+//   modules    the youngest record of generation <= 2 that covers 0x7f31c0de1234: libtorch_cuda.so,
+//              bias 0x7f31b0000000
+//   recording  frame (libtorch_cuda.so, 0x10de1234) -> its caller ...
+//
+// An interpreter's frame becomes function, file and line at once: the session holds its code object
+// with the table of lines.
+//
+// An address that lies in no module known keeps module 0 and its value in memory. A stack with such
+// a frame is looked at again once the log has grown: a module may enter it a moment after the stack
+// that named it.
+//
+// Frames of the preloaded library itself are left out: its hooks may stand in the midst of a stack
+// where PyTorch calls PyTorch.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_COLLECTOR_EVENTS_STACK_TRANSLATOR_H_
+#define GMT_COLLECTOR_EVENTS_STACK_TRANSLATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "format/definitions.h"
+#include "format/definitions_builder.h"
+#include "session/arena_reader.h"
+#include "session/session_map.h"
+
+namespace gmt::collector {
+
+class StackTranslator {
+ public:
+  // A frame of the recording that needs a name.
+  struct NativeFrame {
+    uint32_t frame;    // id in the recording
+    uint32_t module;   // number in the session's log
+    uint64_t address;  // in the ELF file
+    session::StackFrame::Kind kind;
+  };
+
+  // `definitions` gets what is new; it must outlive this. `shim`: path of the preloaded library.
+  StackTranslator(const session::SessionMap& session, format::DefinitionsBuilder* definitions,
+                  std::string shim = "")
+      : session_(session), definitions_(definitions), shim_(std::move(shim)) {}
+
+  // The recording's id of a session's stack; 0 for "none" and for what cannot be read.
+  uint32_t Translate(uint32_t stack);
+
+  // The native frames defined since the last call, in order of first use.
+  std::vector<NativeFrame> TakeNewFrames();
+  const session::ModuleCopy& module(uint32_t number) const { return modules_[number]; }
+
+  // The path of the library that made the call at which a session's stack ends; empty where it is
+  // not known.
+  std::string CallerOf(uint32_t stack);
+  // The path of the last module in the session's log whose file's name begins like that; empty: none.
+  std::string FindLibrary(std::string_view beginning);
+
+ private:
+  // A code object, as far as its frames are all alike.
+  struct Code {
+    bool known = false;
+    uint32_t function = 0, file = 0;  // string ids
+    session::CodeCopy copy;
+  };
+  struct Known {
+    uint32_t id;
+    // Modules known when it was translated; kComplete: every frame found its module.
+    uint32_t complete_at;
+  };
+  static constexpr uint32_t kComplete = ~uint32_t{0};
+  static constexpr uint32_t kNoModule = ~uint32_t{0};
+
+  uint32_t FindModule(uint64_t address, uint32_t generation) const;
+  bool IsShim(uint32_t module) const {
+    return module != kNoModule && modules_[module].path == shim_;
+  }
+  uint32_t TranslateNative(const session::StackFrame& frame, uint32_t module);
+  uint32_t TranslatePython(const session::StackFrame& frame);
+  const Code& FindCode(uint32_t id);
+  uint32_t ModuleId(uint32_t number);
+
+  session::SessionMap session_;
+  format::DefinitionsBuilder* definitions_;
+  std::string shim_;
+  std::vector<session::ModuleCopy> modules_;
+  std::vector<uint32_t> module_ids_;  // by number; 0: not defined yet
+  absl::flat_hash_map<uint32_t, Known> stacks_;
+  absl::flat_hash_map<uint32_t, Code> codes_;
+  std::vector<NativeFrame> new_frames_;
+  uint32_t newest_frame_ = 0;
+};
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_EVENTS_STACK_TRANSLATOR_H_

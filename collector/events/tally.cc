@@ -1,0 +1,180 @@
+#include "collector/events/tally.h"
+
+#include <algorithm>
+
+#include "collector/events/event_translator.h"
+#include "format/definitions_builder.h"
+
+namespace gmt::collector {
+namespace {
+
+using session::Kind;
+using session::LiveValue;
+using session::Memory;
+
+// Memory that another process or API owns is counted where it was made.
+bool IsForeign(Memory memory) {
+  return memory == Memory::kIpc || memory == Memory::kExternal || memory == Memory::kGraphics ||
+         memory == Memory::kMulticast;
+}
+
+bool IsMemory(const LiveValue& live) {
+  const bool taken =
+      live.kind == Kind::kAlloc || live.kind == Kind::kCreate || live.kind == Kind::kRegister;
+  return taken && !IsForeign(live.memory);
+}
+
+// Heaps of a device, apart; the names of heaps are constants.
+uint32_t HeapKey(uint8_t device, const char* name) {
+  return uint32_t{device} << 8 | static_cast<uint8_t>(name[0]);
+}
+
+}  // namespace
+
+uint32_t Tally::HeapIndex(uint8_t device, Memory memory) {
+  const char* name = HeapNameOf(memory);
+  const auto [it, is_new] =
+      heap_index_.try_emplace(HeapKey(device, name), static_cast<uint32_t>(heaps_.size()));
+  if (is_new) {
+    HeapCounts heap;
+    heap.device = device;
+    heap.heap = name;
+    heaps_.push_back(heap);
+    peaks_.push_back(0);
+  }
+  return it->second;
+}
+
+// What has no place when it comes has none when it goes: sites are never taken away.
+Tally::Site& Tally::SiteOf(uint32_t heap, const LiveValue& live) {
+  SiteKey key = {heap, live.stack, live.forward_stack};
+  auto it = site_index_.find(key);
+  if (it == site_index_.end() && site_index_.size() >= max_sites_) {
+    key = {heap, kOtherStack, 0};
+    it = site_index_.find(key);
+  }
+  if (it != site_index_.end()) return sites_[it->second];
+  site_index_.emplace(key, static_cast<uint32_t>(sites_.size()));
+  Site site;
+  site.counts.heap = heap;
+  site.counts.stack = key.stack;
+  site.counts.forward_stack = key.forward_stack;
+  site.peak = peaks_[heap];
+  sites_.push_back(site);
+  return sites_.back();
+}
+
+void Tally::Raise(const LiveValue& live, bool is_new) {
+  const uint32_t index = HeapIndex(live.device, live.memory);
+  Site& site = SiteOf(index, live);
+  SiteCounts& counts = site.counts;
+  if (site.peak != peaks_[index]) {
+    counts.bytes_at_peak = counts.live_bytes;
+    counts.count_at_peak = counts.live_count;
+    site.peak = peaks_[index];
+  }
+  HeapCounts& heap = heaps_[index];
+  counts.live_bytes += live.size, heap.live_bytes += live.size;
+  ++counts.live_count, ++heap.live_count;
+  if (is_new) {
+    ++counts.allocations, ++heap.allocations;
+    counts.allocated_bytes += live.size, heap.allocated_bytes += live.size;
+  } else {
+    --counts.frees, --heap.frees;
+  }
+  if (heap.live_bytes <= heap.peak_bytes) return;
+  heap.peak_bytes = heap.live_bytes;
+  heap.peak_count = heap.live_count;
+  heap.peak_ns = live.time_ns;
+  ++peaks_[index];
+}
+
+void Tally::Lower(const LiveValue& live) {
+  const uint32_t index = HeapIndex(live.device, live.memory);
+  Site& site = SiteOf(index, live);
+  SiteCounts& counts = site.counts;
+  if (site.peak != peaks_[index]) {
+    counts.bytes_at_peak = counts.live_bytes;
+    counts.count_at_peak = counts.live_count;
+    site.peak = peaks_[index];
+  }
+  HeapCounts& heap = heaps_[index];
+  counts.live_bytes -= live.size, heap.live_bytes -= live.size;
+  --counts.live_count, --heap.live_count;
+  ++counts.frees, ++heap.frees;
+}
+
+void Tally::OnBorn(const Place& place, const LiveValue& live) {
+  if (live.kind == Kind::kMap) {
+    const auto physical = physical_.find(live.stream);
+    if (physical != physical_.end()) ++physical->second.mappings;
+    return;
+  }
+  if (!IsMemory(live)) return;
+  if (live.kind == Kind::kCreate) {
+    // A handle that is given out again: what it was before is mapped no more.
+    const auto [it, is_new] = physical_.try_emplace(place.value);
+    if (!is_new) Lower(it->second.live);
+    it->second = {live};
+  }
+  Raise(live, /*is_new=*/true);
+}
+
+void Tally::OnEnded(const Place& place, const LiveValue& live) {
+  if (live.kind == Kind::kMap) {
+    const auto physical = physical_.find(live.stream);
+    if (physical == physical_.end() || physical->second.mappings == 0) return;
+    if (--physical->second.mappings > 0 || !physical->second.released) return;
+    Lower(physical->second.live);
+    physical_.erase(physical);
+    return;
+  }
+  if (!IsMemory(live)) return;
+  if (live.kind == Kind::kCreate) {
+    const auto physical = physical_.find(place.value);
+    if (physical == physical_.end()) return;
+    physical->second.released = true;
+    if (physical->second.mappings > 0) return;
+    physical_.erase(physical);
+  }
+  Lower(live);
+}
+
+void Tally::OnRestored(const Place& place, const LiveValue& live) {
+  if (live.kind == Kind::kMap) return OnBorn(place, live);
+  if (!IsMemory(live)) return;
+  if (live.kind == Kind::kCreate) {
+    const auto [it, was_gone] = physical_.try_emplace(place.value, Physical{live});
+    it->second.released = false;
+    if (!was_gone) return;
+  }
+  Raise(live, /*is_new=*/false);
+}
+
+void Tally::Note(const session::Record& record) {
+  if (record.kind == Kind::kAllocFailed) ++heaps_[HeapIndex(record.device, record.memory)].failed;
+  if (record.memory != Memory::kBlock || record.total_reserved == 0) return;
+  HeapCounts& heap = heaps_[HeapIndex(record.device, record.memory)];
+  heap.told_allocated = record.total_allocated;
+  heap.told_reserved = record.total_reserved;
+  heap.peak_told_reserved = std::max(heap.peak_told_reserved, record.total_reserved);
+}
+
+SiteCounts Tally::site(size_t index) const {
+  const Site& site = sites_[index];
+  SiteCounts counts = site.counts;
+  if (site.peak != peaks_[counts.heap]) {
+    counts.bytes_at_peak = counts.live_bytes;
+    counts.count_at_peak = counts.live_count;
+  }
+  return counts;
+}
+
+std::vector<SiteCounts> Tally::Sites() const {
+  std::vector<SiteCounts> sites;
+  sites.reserve(sites_.size());
+  for (size_t index = 0; index < sites_.size(); ++index) sites.push_back(site(index));
+  return sites;
+}
+
+}  // namespace gmt::collector

@@ -1,0 +1,125 @@
+// collector/events/tally.h
+//
+// Tally: what a process's memory came to, for all time: by device and heap, and by site (device,
+// heap, stack, stack of the forward pass). It holds no blocks and does not grow with time, so that
+// what is dropped from a bounded recording is still counted, and what is asked of a running
+// collector is answered without the recording.
+//
+//   event        live of A   live of B   of the heap   peak   at the peak: A, B
+//   alloc A 5        5           0            5          5          5  0
+//   alloc B 3        5           3            8          8          5  3
+//   free A           0           3            3          8          5  3
+//
+// What counts as bytes is what counts in a recording's analysis (analysis/trace/trace.h, T1 to T3):
+// reservations, mappings and imported memory do not, and physical memory does until it is both
+// released and unmapped.
+//
+// Invariants
+//   A1  Of a heap, each of live_bytes, live_count, allocations, allocated_bytes, frees,
+//       bytes_at_peak and count_at_peak is the sum over its sites.
+//   A2  allocations - frees == live_count.
+//   A3  No more than kMaxSites sites; what comes behind them is one site more per heap, kOtherStack.
+//
+// Thread safety: one thread at a time. Cost: a hash look-up for each allocation and for each free;
+// none of it grows with the number of sites, the composition at the peak included (a site is copied
+// when it changes for the first time after a peak).
+
+#ifndef GMT_COLLECTOR_EVENTS_TALLY_H_
+#define GMT_COLLECTOR_EVENTS_TALLY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "collector/events/live_model.h"
+#include "session/record.h"
+
+namespace gmt::collector {
+
+// The stack of what found no place of its own.
+inline constexpr uint32_t kOtherStack = UINT32_MAX;
+
+// Whose memory: a device (session::kNoDevice: the host) and a heap, by name ("driver", "host",
+// "pytorch", "nvtx").
+struct HeapCounts {
+  uint8_t device = session::kNoDevice;
+  const char* heap = "";
+  uint64_t live_bytes = 0, live_count = 0;
+  uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
+  uint64_t failed = 0;  // allocations that were refused
+  uint64_t peak_bytes = 0, peak_count = 0;
+  uint64_t peak_ns = 0;  // CLOCK_MONOTONIC
+  // A framework's own numbers; 0 where it says none.
+  uint64_t told_allocated = 0, told_reserved = 0, peak_told_reserved = 0;
+};
+
+struct SiteCounts {
+  uint32_t heap = 0;  // index in Tally::heaps()
+  // Ids of the session (session/stack_table.h); 0: none, kOtherStack.
+  uint32_t stack = 0, forward_stack = 0;
+  uint64_t live_bytes = 0, live_count = 0;
+  uint64_t allocations = 0, allocated_bytes = 0, frees = 0;
+  uint64_t bytes_at_peak = 0, count_at_peak = 0;  // of its heap
+};
+
+class Tally : public LiveObserver {
+ public:
+  static constexpr size_t kMaxSites = 65536;
+
+  explicit Tally(size_t max_sites = kMaxSites) : max_sites_(max_sites) {}
+
+  // Everything that changes the live set (collector/events/live_model.h).
+  void OnBorn(const Place& place, const session::LiveValue& live) override;
+  void OnEnded(const Place& place, const session::LiveValue& live) override;
+  void OnRestored(const Place& place, const session::LiveValue& live) override;
+
+  // What changes nothing that is live: refused allocations, a framework's totals.
+  void Note(const session::Record& record);
+
+  // In the order in which they were seen.
+  const std::vector<HeapCounts>& heaps() const { return heaps_; }
+  size_t site_count() const { return sites_.size(); }
+  // One site, [0, site_count()), in the order in which they were seen.
+  SiteCounts site(size_t index) const;
+  std::vector<SiteCounts> Sites() const;
+
+ private:
+  struct SiteKey {
+    uint32_t heap, stack, forward_stack;
+
+    bool operator==(const SiteKey&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const SiteKey& k) {
+      return H::combine(std::move(h), k.heap, k.stack, k.forward_stack);
+    }
+  };
+  // bytes_at_peak and count_at_peak hold if `peak` is its heap's; else nothing has changed since.
+  struct Site {
+    SiteCounts counts;
+    uint32_t peak = 0;
+  };
+  // Physical memory, by its handle.
+  struct Physical {
+    session::LiveValue live;
+    uint32_t mappings = 0;
+    bool released = false;
+  };
+
+  uint32_t HeapIndex(uint8_t device, session::Memory memory);
+  Site& SiteOf(uint32_t heap, const session::LiveValue& live);
+  void Raise(const session::LiveValue& live, bool is_new);
+  void Lower(const session::LiveValue& live);
+
+  const size_t max_sites_;
+  std::vector<HeapCounts> heaps_;
+  std::vector<uint32_t> peaks_;  // by heap: how often it was higher than ever
+  absl::flat_hash_map<uint32_t, uint32_t> heap_index_;
+  std::vector<Site> sites_;
+  absl::flat_hash_map<SiteKey, uint32_t> site_index_;
+  absl::flat_hash_map<uint64_t, Physical> physical_;
+};
+
+}  // namespace gmt::collector
+
+#endif  // GMT_COLLECTOR_EVENTS_TALLY_H_

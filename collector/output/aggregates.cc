@@ -1,0 +1,103 @@
+#include "collector/output/aggregates.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "format/columns.h"
+#include "format/definitions_builder.h"
+#include "proto/gmt.pb.h"
+
+namespace gmt::collector {
+namespace {
+
+constexpr uint32_t kOtherSites = 1;  // bit of Sites.flags
+constexpr uint64_t kFew = 10000;
+
+gmt::HeapCounts MakeHeap(const HeapCounts& counts, const EventTranslator& translator) {
+  gmt::HeapCounts heap;
+  heap.set_heap(counts.heap);
+  if (counts.device != session::kNoDevice) heap.set_device(counts.device);
+  heap.set_live_bytes(counts.live_bytes);
+  heap.set_live_count(counts.live_count);
+  heap.set_allocations(counts.allocations);
+  heap.set_allocated_bytes(counts.allocated_bytes);
+  heap.set_frees(counts.frees);
+  heap.set_failed(counts.failed);
+  heap.set_peak_bytes(counts.peak_bytes);
+  heap.set_peak_count(counts.peak_count);
+  if (counts.peak_bytes != 0) heap.set_peak_t_ns(translator.Time(counts.peak_ns));
+  if (counts.peak_told_reserved == 0) return heap;
+  heap.set_told_allocated(counts.told_allocated);
+  heap.set_told_reserved(counts.told_reserved);
+  heap.set_peak_told_reserved(counts.peak_told_reserved);
+  return heap;
+}
+
+void AddSite(const SiteCounts& site, StackTranslator* stacks, gmt::Sites* sites) {
+  const bool other = site.stack == kOtherStack;
+  sites->set_count(sites->count() + 1);
+  sites->add_heap(site.heap);
+  sites->add_stack(other ? 0 : stacks->Translate(site.stack));
+  sites->add_forward_stack(other ? 0 : stacks->Translate(site.forward_stack));
+  sites->add_flags(other ? kOtherSites : 0);
+  sites->add_live_bytes(site.live_bytes);
+  sites->add_live_count(site.live_count);
+  sites->add_allocations(site.allocations);
+  sites->add_allocated_bytes(site.allocated_bytes);
+  sites->add_frees(site.frees);
+  sites->add_bytes_at_peak(site.bytes_at_peak);
+  sites->add_count_at_peak(site.count_at_peak);
+}
+
+void Trim(gmt::Sites* sites) {
+  format::TrimColumn(sites->mutable_heap());
+  format::TrimColumn(sites->mutable_stack());
+  format::TrimColumn(sites->mutable_forward_stack());
+  format::TrimColumn(sites->mutable_flags());
+  format::TrimColumn(sites->mutable_live_bytes());
+  format::TrimColumn(sites->mutable_live_count());
+  format::TrimColumn(sites->mutable_allocations());
+  format::TrimColumn(sites->mutable_allocated_bytes());
+  format::TrimColumn(sites->mutable_frees());
+  format::TrimColumn(sites->mutable_bytes_at_peak());
+  format::TrimColumn(sites->mutable_count_at_peak());
+}
+
+}  // namespace
+
+gmt::Aggregates MakeAggregates(const Tally& tally, const EventTranslator& translator,
+                               StackTranslator* stacks) {
+  gmt::Aggregates aggregates;
+  std::vector<SiteCounts> others;
+  for (const HeapCounts& heap : tally.heaps()) {
+    *aggregates.add_heaps() = MakeHeap(heap, translator);
+    SiteCounts& other = others.emplace_back();
+    other.heap = static_cast<uint32_t>(others.size() - 1);
+    other.stack = kOtherStack;
+  }
+  gmt::Sites* sites = aggregates.mutable_sites();
+  for (size_t n = 0; n < tally.site_count(); ++n) {
+    const SiteCounts site = tally.site(n);
+    const bool small = site.live_bytes == 0 && site.bytes_at_peak == 0 &&
+                       site.allocations < tally.heaps()[site.heap].allocations / kFew;
+    if (!small && site.stack != kOtherStack) {
+      AddSite(site, stacks, sites);
+      continue;
+    }
+    SiteCounts& other = others[site.heap];
+    other.live_bytes += site.live_bytes;
+    other.live_count += site.live_count;
+    other.allocations += site.allocations;
+    other.allocated_bytes += site.allocated_bytes;
+    other.frees += site.frees;
+    other.bytes_at_peak += site.bytes_at_peak;
+    other.count_at_peak += site.count_at_peak;
+  }
+  for (const SiteCounts& other : others) {
+    if (other.allocations != 0) AddSite(other, stacks, sites);
+  }
+  Trim(sites);
+  return aggregates;
+}
+
+}  // namespace gmt::collector

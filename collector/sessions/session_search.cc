@@ -1,0 +1,116 @@
+#include "collector/sessions/session_search.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/control/socket_path.h"
+#include "collector/sessions/target.h"
+#include "session/session_file.h"
+
+namespace gmt::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The entries of a directory whose names are numbers; none where it cannot be read.
+std::set<pid_t> NumbersIn(const std::string& directory) {
+  std::set<pid_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    pid_t number;
+    if (absl::SimpleAtoi(it->path().filename().string(), &number)) numbers.insert(number);
+  }
+  return numbers;
+}
+
+// By its command's name, which the kernel cuts.
+bool IsCollectorOfThisUser(pid_t pid) {
+  const std::string process = absl::StrCat("/proc/", pid);
+  struct stat st;
+  std::string command;
+  std::getline(std::ifstream(process + "/comm"), command);
+  return command.size() > sizeof("gpumemtrace") &&
+         absl::StartsWith("gpumemtrace-collector", command) && stat(process.c_str(), &st) == 0 &&
+         st.st_uid == geteuid();
+}
+
+// A session that a collector has open and that has no name here, where it can be followed from here:
+// its name by its collector. Empty where it has none.
+std::string NamelessSessionOf(pid_t collector) {
+  for (const int fd : NumbersIn(absl::StrCat("/proc/", collector, "/fd"))) {
+    const std::string path = control::NameByCollector(collector, fd);
+    std::error_code error;
+    const std::string link = fs::read_symlink(path, error).string();
+    if (absl::StartsWith(link, "/memfd:")) return path;
+    if (absl::EndsWith(link, ".session") || absl::EndsWith(link, ".session (deleted)")) {
+      const bool is_followed =
+          control::PathHere(path).empty() && fs::exists(control::SocketPathOf(path), error);
+      return is_followed ? path : "";
+    }
+  }
+  return "";
+}
+
+// The process whose pidfd a collector has, by its number here; 0 where that cannot be told.
+uint64_t TargetOf(pid_t collector) {
+  const std::string directory = absl::StrCat("/proc/", collector, "/fdinfo");
+  for (const int fd : NumbersIn(directory)) {
+    std::ostringstream text;
+    text << std::ifstream(absl::StrCat(directory, "/", fd)).rdbuf();
+    if (const uint64_t pid = PidOfPidfd(text.str()); pid != 0) return pid;
+  }
+  return 0;
+}
+
+std::set<std::string> NamedSessions() {
+  std::set<std::string> paths;
+  char directory[PATH_MAX];
+  for (int n = 0; session::SessionDirectory(n, directory); ++n) {
+    if (directory[0] == '\0') continue;
+    std::error_code error;
+    for (fs::directory_iterator it(directory, error), end; !error && it != end;
+         it.increment(error)) {
+      if (absl::EndsWith(it->path().native(), ".session")) paths.insert(it->path());
+    }
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::vector<SessionSummary> FindSessions() {
+  std::vector<SessionSummary> sessions;
+  for (const std::string& path : NamedSessions()) {
+    auto summary = SummariseFile(path);  // one that vanishes meanwhile was collected
+    if (summary.ok()) sessions.push_back(*std::move(summary));
+  }
+  for (const pid_t pid : NumbersIn("/proc")) {
+    if (!IsCollectorOfThisUser(pid)) continue;
+    const std::string path = NamelessSessionOf(pid);
+    if (path.empty()) continue;
+    auto summary = SummariseFile(path);
+    if (!summary.ok()) continue;
+    // A container's process: in its session it has the number that it has in there.
+    if (const uint64_t target = TargetOf(pid); target != 0) summary->pid = target;
+    sessions.push_back(*std::move(summary));
+  }
+  std::sort(sessions.begin(), sessions.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.started_unix_ns, a.path) < std::pair(b.started_unix_ns, b.path);
+  });
+  return sessions;
+}
+
+}  // namespace gmt::collector

@@ -1,0 +1,148 @@
+// tests/golden: recordings of every version of the file format, which every later version opens,
+// beside what they print as. v1.gmt holds every kind of event with every key, and every kind of chunk.
+// A new version gets a file of its own; these are never written again.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "format/byte_source.h"
+#include "format/chunk_codec.h"
+#include "format/definitions_builder.h"
+#include "format/frame_stream.h"
+#include "format/recording_fixture.h"
+#include "interop/event_log/event_log.h"
+#include "interop/event_log/writer_target.h"
+#include "interop/torch_import/torch_import.h"
+
+namespace gmt::interop {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kFolder = std::string(GMT_SOURCE_DIR) + "/tests/golden/";
+
+std::string BytesOf(const std::string& name) {
+  std::ifstream in(kFolder + name, std::ios::binary);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Reads a recording and prints it. Nothing of it may be damaged.
+std::vector<std::string> Print(const std::string& recording) {
+  std::vector<std::string> lines;
+  format::Collected all;
+  auto first = format::RecordingReader::FromBytes(recording, "golden");
+  EXPECT_TRUE(first.ok()) << first.status();
+  if (!first.ok()) return lines;
+  EXPECT_TRUE((*first)->Read(all).ok());
+  EXPECT_TRUE((*first)->complete());
+  EXPECT_THAT((*first)->damage(), IsEmpty());
+  EventLogWriter writer(&(*first)->definitions(), [&](absl::string_view line) {
+    lines.emplace_back(line);
+    return absl::OkStatus();
+  });
+  auto second = format::RecordingReader::FromBytes(recording, "golden");
+  EXPECT_TRUE((*second)->Read(writer, format::Returns::kAsRecorded).ok());
+  EXPECT_TRUE(writer.End().ok());
+  return lines;
+}
+
+TEST(GoldenTest, RecordingOfVersion1PrintsAsItAlwaysDid) {
+  const std::vector<std::string> expected = LinesOf(BytesOf("v1.jsonl"));
+  ASSERT_THAT(expected, SizeIs(testing::Gt(40u)));
+  const std::vector<std::string> printed = Print(BytesOf("v1.gmt"));
+  ASSERT_THAT(printed, SizeIs(expected.size()));
+  for (size_t at = 0; at < expected.size(); ++at) {
+    EXPECT_EQ(nlohmann::json::parse(printed[at]), nlohmann::json::parse(expected[at]));
+  }
+}
+
+TEST(GoldenTest, RecordingOfVersion1HasEveryKindOfChunkAndBothCodecs) {
+  const auto source = format::BytesInMemory(BytesOf("v1.gmt"));
+  format::FrameStream frames(source.get());
+  std::set<int> kinds, codecs;
+  for (;;) {
+    const auto frame = frames.Next();
+    ASSERT_TRUE(frame.ok());
+    if (frame->kind == format::FrameRecord::Kind::kEnd) break;
+    Chunk chunk;
+    if (frame->kind != format::FrameRecord::Kind::kChunk) continue;
+    ASSERT_TRUE(chunk.ParseFromArray(frame->body.data(), static_cast<int>(frame->body.size())));
+    kinds.insert(chunk.kind());
+    codecs.insert(chunk.codec());
+  }
+  for (const Chunk::Kind kind : {Chunk::DEFINITIONS, Chunk::EVENTS, Chunk::SNAPSHOT, Chunk::FACTS,
+                                 Chunk::SYMBOLS, Chunk::LOSSES}) {
+    EXPECT_THAT(kinds, Contains(static_cast<int>(kind))) << Chunk::Kind_Name(kind);
+  }
+  EXPECT_THAT(codecs, Contains(static_cast<int>(Chunk::NONE)));
+  EXPECT_THAT(codecs, Contains(static_cast<int>(Chunk::ZSTD)));
+}
+
+// Snapshots of PyTorch, of every layout that needs code of its own, and the recordings they become.
+TEST(GoldenTest, SnapshotsOfPyTorchPrintAsTheyAlwaysDid) {
+  for (const char* name : {"torch-1.13", "torch-2.0", "torch-2.11"}) {
+    SCOPED_TRACE(name);
+    auto snapshot =
+        TorchImport::Open(format::BytesInMemory(BytesOf(std::string(name) + ".pickle")), name);
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    std::string recording;
+    auto writer = format::RecordingWriter::Create(std::make_unique<format::StringSink>(&recording),
+                                                  (*snapshot)->header(), {});
+    ASSERT_TRUE(writer.ok());
+    WriterTarget target(writer->get());
+    ASSERT_TRUE((*snapshot)->Read((*writer)->definitions(), target).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    const std::vector<std::string> printed = Print(recording);
+    const std::vector<std::string> expected = LinesOf(BytesOf(std::string(name) + ".jsonl"));
+    ASSERT_THAT(printed, SizeIs(expected.size()));
+    for (size_t at = 0; at < expected.size(); ++at) {
+      EXPECT_EQ(nlohmann::json::parse(printed[at]), nlohmann::json::parse(expected[at]));
+    }
+  }
+}
+
+// True where a reader takes the bytes for a whole recording.
+bool ReadsAsWhole(const std::string& bytes) {
+  format::Collected all;
+  auto reader = format::RecordingReader::FromBytes(bytes, "golden");
+  return reader.ok() && (*reader)->Read(all).ok() && (*reader)->complete();
+}
+
+TEST(GoldenTest, EverySingleBitFlipIsDetectedInEveryKindOfChunk) {
+  std::string bytes = BytesOf("v1.gmt");
+  ASSERT_TRUE(ReadsAsWhole(bytes));
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    const auto flip = static_cast<char>(1 << (bit % 8));
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ flip);
+    EXPECT_FALSE(ReadsAsWhole(bytes)) << "bit " << bit;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ flip);
+  }
+}
+
+TEST(GoldenTest, EveryCutIsDetectedInEveryKindOfChunk) {
+  const std::string bytes = BytesOf("v1.gmt");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(ReadsAsWhole(bytes.substr(0, size))) << "cut at " << size;
+  }
+}
+
+}  // namespace
+}  // namespace gmt::interop

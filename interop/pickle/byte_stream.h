@@ -1,0 +1,32 @@
+// interop/pickle/byte_stream.h
+//
+// ByteStream: a file's bytes from front to back, unpacked where the file is gzip-compressed.
+//
+// Thread safety: one thread at a time.
+
+#ifndef GMT_INTEROP_PICKLE_BYTE_STREAM_H_
+#define GMT_INTEROP_PICKLE_BYTE_STREAM_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "format/byte_source.h"
+
+namespace gmt::interop {
+
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // The bytes that follow, at most a mebibyte of them; none at the end. Valid until the next call.
+  virtual absl::StatusOr<absl::string_view> Next() = 0;
+};
+
+// `name` stands for the path in messages. Errors: those of the source, and what is no whole gzip
+// file although it begins as one.
+std::unique_ptr<ByteStream> StreamOf(std::unique_ptr<format::ByteSource> source,
+                                     absl::string_view name);
+
+}  // namespace gmt::interop
+
+#endif  // GMT_INTEROP_PICKLE_BYTE_STREAM_H_

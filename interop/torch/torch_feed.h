@@ -1,0 +1,56 @@
+// interop/torch/torch_feed.h
+//
+// TorchFeed: everything of a Trace that a snapshot of PyTorch tells, in the order in which it
+// happened: births and deaths are steps, what is none stands between them.
+//
+// Thread safety: const methods from any thread.
+
+#ifndef GMT_INTEROP_TORCH_TORCH_FEED_H_
+#define GMT_INTEROP_TORCH_TORCH_FEED_H_
+
+#include <cstdint>
+
+#include "analysis/trace/trace.h"
+
+namespace gmt::interop {
+
+struct TorchItem {
+  enum Kind : uint8_t {
+    kBirth,
+    kDeath,
+    kAside,  // of a kind that Aside has
+  };
+  Kind kind = kBirth;
+  analysis::Aside::Kind aside = analysis::Aside::kMap;
+  uint32_t index = 0;  // a row, or what the aside says
+  int64_t t_ns = 0;
+};
+
+class TorchFeed {
+ public:
+  // `trace` must outlive the feed.
+  explicit TorchFeed(const analysis::Trace& trace) : trace_(trace) {}
+
+  // Calls take(item) for each, until it returns false.
+  template <typename Take>
+  void ForEach(Take&& take) const {
+    auto aside = trace_.asides.begin();
+    for (analysis::Step step = 0;; ++step) {
+      for (; aside != trace_.asides.end() && aside->step == step; ++aside) {
+        if (!take(TorchItem{TorchItem::kAside, aside->kind, aside->index, aside->t_ns})) return;
+      }
+      if (step == trace_.last_step()) return;
+      const analysis::StepRecord record = trace_.steps[step];
+      if (record.row == analysis::kNoRow) continue;
+      const auto kind = record.is_death ? TorchItem::kDeath : TorchItem::kBirth;
+      if (!take(TorchItem{kind, {}, record.row, record.t_ns})) return;
+    }
+  }
+
+ private:
+  const analysis::Trace& trace_;
+};
+
+}  // namespace gmt::interop
+
+#endif  // GMT_INTEROP_TORCH_TORCH_FEED_H_

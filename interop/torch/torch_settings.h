@@ -1,0 +1,56 @@
+// interop/torch/torch_settings.h
+//
+// PyTorch's allocator settings as its snapshots state them, from the environment variables that set
+// them. Keys, units and defaults: c10/cuda/CUDAAllocatorConfig and `allocator_settings` of
+// torch.cuda.memory._snapshot(), PyTorch 2.6 and 2.11.
+//
+//   PYTORCH_CUDA_ALLOC_CONF  max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:8]
+//   allocator_settings       max_split_size 134217728 (-1: none), roundup_power2_divisions {'1': 1,
+//                            ... '512': 2, '1024': 8, ...}: divisions from so many MiB on
+//
+// An option that no snapshot states is kept under its own name, as text.
+//
+// Thread safety: pure functions.
+
+#ifndef GMT_INTEROP_TORCH_TORCH_SETTINGS_H_
+#define GMT_INTEROP_TORCH_TORCH_SETTINGS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/trace/run_facts.h"
+#include "interop/pickle/pickle_writer.h"
+
+namespace gmt::interop {
+
+struct TorchSettings {
+  static constexpr size_t kIntervals = 16;  // 1 MiB, 2 MiB, ... 32 GiB
+
+  std::string text;
+  int64_t max_split_size = -1;  // bytes
+  double garbage_collection_threshold = 0;
+  bool expandable_segments = false;
+  int64_t pinned_num_register_threads = 1;
+  bool release_lock_on_cudamalloc = false;
+  bool pinned_use_cuda_host_register = false;
+  bool graph_capture_record_stream_reuse = false;
+  std::array<int64_t, kIntervals> roundup_power2_divisions = {};
+  std::vector<std::pair<std::string, std::string>> others;
+};
+
+// What PyTorch would refuse is kept as text.
+TorchSettings ParseTorchSettings(std::string_view text);
+
+// A dict.
+void WriteTorchSettings(const TorchSettings& settings, PickleWriter& pickle);
+
+// Settings that an imported snapshot stated, as they stood there. A dict.
+void WriteStatedSettings(const std::vector<analysis::NamedText>& settings, PickleWriter& pickle);
+
+}  // namespace gmt::interop
+
+#endif  // GMT_INTEROP_TORCH_TORCH_SETTINGS_H_

@@ -1,0 +1,104 @@
+// preload/hooks/trace.h
+//
+// The way of a hooked call: either it passes through, or it is carried out inside its span.
+
+#ifndef GMT_PRELOAD_HOOKS_TRACE_H_
+#define GMT_PRELOAD_HOOKS_TRACE_H_
+
+#include <type_traits>
+
+#include "preload/hooks/call_words.h"
+#include "preload/hooks/hook.h"
+#include "preload/hooks/span.h"
+#include "preload/hooks/span_of_many.h"
+#include "preload/process/writing.h"
+#include "preload/record/cupti_attention.h"
+#include "preload/record/early_streams.h"
+
+namespace gmt::preload {
+
+inline AcquisitionSpan OpenSpan(Process* p, ApiId api, const Acquisition& what) {
+  return {p, api, what};
+}
+inline ReturnSpan OpenSpan(Process* p, ApiId api, const Return& what) { return {p, api, what}; }
+inline ReturnOfManySpan OpenSpan(Process* p, ApiId api, const ReturnOfMany& what) {
+  return {p, api, what};
+}
+inline ActivitySpan OpenSpan(Process* p, ApiId api, const Activity& what) { return {p, api, what}; }
+inline MeasurementSpan OpenSpan(Process* p, ApiId api, const Measurement& what) {
+  return {p, api, what};
+}
+inline ContextStartSpan OpenSpan(Process* p, ApiId api, const ContextStart& what) {
+  return {p, api, what};
+}
+inline ContextEndSpan OpenSpan(Process* p, ApiId api, const ContextEnd& what) {
+  return {p, api, what};
+}
+inline ReferenceSpan OpenSpan(Process* p, ApiId api, const Reference& what) {
+  return {p, api, what};
+}
+
+// Two or three loads and no call: what runs inside another hooked call is part of that one's event, and
+// much of what a process does may not be wanted.
+// `describe` returns what the call does. Nothing passes through that hands out pointers: what is
+// looked up early is used late.
+template <typename Describe>
+__attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
+  using What = decltype(describe());
+  if constexpr (std::is_same_v<What, HandingOut>) return false;
+  uint32_t heaps = session::kDriverHeap;
+  if constexpr (requires(What what) { what.memory; }) heaps = Process::HeapOf(describe().memory);
+  // What streams do says when blocks may be used again.
+  if constexpr (std::is_same_v<What, Activity>) heaps |= session::kPytorchHeap;
+  return Process::Skips(heaps) || thread_state.depth != 0;
+}
+
+// Calls `real` and records it as `what`.
+template <typename What, typename Result, typename... Arguments>
+requires requires(Process* p, const What& what) { OpenSpan(p, 0, what); }
+__attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*real)(Arguments...),
+                                       Arguments... arguments) {
+  Process* process = decltype(OpenSpan(nullptr, api, what))::Wanted(what);
+  Writing opening(process);
+  if (opening == nullptr) {
+    const Result result = real(arguments...);
+    if constexpr (std::is_same_v<What, Activity>) {
+      if (what.kind == Kind::kStream && static_cast<int>(result) == 0) NoteEarlyStream(api, what);
+    }
+    return result;
+  }
+  auto span = OpenSpan(process, api, what);
+  const uint32_t recording = process->identity;
+  opening.Leave();
+  const Result result = real(arguments...);
+  // Not in the recording of a later attach, whose tables do not know what this call began with.
+  if (const Writing closing(process, recording); closing != nullptr)
+    span.Finish(static_cast<uint32_t>(result));
+  GiveCuptiAttention(process);
+  return result;
+}
+
+template <typename Result, typename... Arguments>
+__attribute__((noinline)) Result Trace(ApiId, const HandingOut& what, Result (*real)(Arguments...),
+                                       Arguments... arguments) {
+  const Result result = real(arguments...);
+  if (static_cast<int>(result) == 0) HandOutHook(what);
+  return result;
+}
+
+template <typename Result, typename... Arguments>
+Result Trace(ApiId api, const NodeAddition& what, Result (*real)(Arguments...),
+             Arguments... arguments) {
+  CUgraphNodeParams* const node = what.parameters;
+  if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    const Acquisition alloc = Allocates(Memory::kGraph, &node->alloc.dptr, node->alloc.bytesize);
+    return Trace(api, alloc, real, arguments...);
+  }
+  if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+    return Trace(api, Frees(Memory::kGraph, node->free.dptr), real, arguments...);
+  return real(arguments...);  // not nested: the driver's part may know
+}
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_HOOKS_TRACE_H_

@@ -1,0 +1,167 @@
+#include "preload/lifecycle/before_attach.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/base/clock.h"
+#include "preload/process/writing.h"
+#include "preload/record/driver_query.h"
+#include "preload/record/python_blocks.h"
+#include "preload/record/record_event.h"
+#include "preload/record/record_source.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::Kind;
+using session::Memory;
+using session::Space;
+
+void Tell(Process* p, const char* text) {
+  RecordSource(p, session::kBeforeAttachSource, "before_attach", text);
+}
+
+void TellWhy(Process* p, const char* why) {
+  char text[192];
+  snprintf(text, sizeof(text), "off: what was allocated before the attach is not known: %s", why);
+  Tell(p, text);
+}
+
+// What the driver says of this thread's device: of all processes together.
+void RecordTotals(Process* p) {
+  session::Record r;
+  if (CurrentContext() == 0 || !MemoryOfDevice(&r.value, &r.size)) return;
+  r.kind = Kind::kSample;
+  r.api = session::kBeforeAttachApi;
+  r.thread = ThreadId(p->identity);
+  r.time_ns = NowNs();
+  r.device = CurrentDevice();
+  CommitAlone(p, r);
+}
+
+// Makes events of what Python tells.
+class Seeds {
+ public:
+  explicit Seeds(Process* p) : p_(p) {}
+
+  void Add(const char* blocks, size_t count) {
+    for (const bool wants_block : {false, true}) {
+      for (size_t i = 0; i < count; ++i) {
+        PythonBlock block;
+        memcpy(&block, blocks + i * sizeof(block), sizeof(block));
+        if ((block.is_block != 0) == wants_block && block.device < kDevices) AddOne(block);
+      }
+    }
+    TakeBackWhatHasGone();
+  }
+
+  void TellResult() const {
+    char text[256];
+    const uint32_t freed = p_->frees_meanwhile.count();
+    snprintf(text, sizeof(text),
+             "on: PyTorch told of %llu bytes in %llu blocks, and of %llu bytes in %llu segments%s",
+             ull(block_bytes_), ull(blocks_), ull(segment_bytes_), ull(segments_),
+             freed > FreesMeanwhile::kRoom ? "; some of them may have been freed meanwhile" : "");
+    Tell(p_, text);
+  }
+
+ private:
+  static constexpr uint64_t kDevices = 255;
+  static unsigned long long ull(uint64_t number) { return number; }
+
+  void AddOne(const PythonBlock& block) {
+    const bool is_block = block.is_block != 0;
+    session::Record r;
+    r.kind = Kind::kAlloc;
+    r.space = is_block ? Space::kBlock : Space::kDevice;
+    r.memory = is_block ? Memory::kBlock : Memory::kDevice;
+    r.api = session::kBeforeAttachApi;
+    r.thread = ThreadId(p_->identity);
+    r.time_ns = p_->map.control().attach_begin_ns.load(std::memory_order_relaxed);
+    r.device = static_cast<uint8_t>(block.device);
+    r.value = block.address;
+    r.size = block.size;
+    r.stream = block.stream;
+    session::LiveValue live;
+    if (!p_->Records(r.memory) || p_->live.Find(r.space, r.value, &live)) return;
+    if (!is_block) r.context = ContextOf(r);
+    (is_block ? blocks_ : segments_) += 1;
+    (is_block ? block_bytes_ : segment_bytes_) += block.size;
+    CommitAcquisition(p_, r);
+  }
+
+  // PyTorch works in the device's primary context.
+  uint8_t ContextOf(const session::Record& r) {
+    if (r.device != device_) {
+      device_ = r.device;
+      const uint64_t handle = PrimaryContext(r.device);
+      context_ = handle == 0 ? uint8_t{0} : EnterContext(p_, handle, r.device, r);
+    }
+    return context_;
+  }
+
+  // Freed after PyTorch told of it, and before it was in the table.
+  void TakeBackWhatHasGone() {
+    p_->frees_meanwhile.ForEach([&](Space space, uint64_t value) {
+      session::LiveValue live;
+      if (!p_->live.Find(space, value, &live) || live.api != session::kBeforeAttachApi) return;
+      session::Record r;
+      r.kind = Kind::kFree;
+      r.space = space;
+      r.value = value;
+      r.api = live.api;
+      r.thread = ThreadId(p_->identity);
+      r.time_ns = NowNs();
+      CommitReturn(p_, &r, &live);
+    });
+  }
+
+  Process* const p_;
+  uint64_t blocks_ = 0, block_bytes_ = 0, segments_ = 0, segment_bytes_ = 0;
+  uint8_t device_ = session::kNoDevice, context_ = 0;
+};
+
+struct Answer {
+  Process* process;
+  uint32_t identity;
+};
+
+void Take(void* argument, const char* blocks, size_t count) {
+  const auto* answer = static_cast<const Answer*>(argument);
+  const Writing p(answer->process, answer->identity);
+  if (p == nullptr) return;
+  Seeds seeds(p);
+  seeds.Add(blocks, count);
+  seeds.TellResult();
+}
+
+// `argument`: the identity of the recording that asked. It may be over, or this a fork child.
+int OnPythonsThread(void* argument) {
+  const KeepErrno keep;
+  const auto identity = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(argument));
+  Process* p = Process::IfRecording();
+  {
+    const Writing still(p, identity);
+    if (still == nullptr) return 0;
+    p->frees_meanwhile.Begin();
+  }
+  Answer answer = {p, identity};
+  const char* why = ReadPythonBlocks(Take, &answer);
+  p->frees_meanwhile.End();
+  const Writing still(p, identity);
+  if (why != nullptr && still != nullptr) TellWhy(p, why);
+  return 0;
+}
+
+}  // namespace
+
+void TellWhatWasBefore(Process* p) {
+  RecordTotals(p);
+  if (!p->Records(Memory::kBlock)) return TellWhy(p, "heap= does not name pytorch");
+  // Said before it is asked: the answer may come at once, and is the last word.
+  TellWhy(p, "Python's main thread has not come to telling it yet");
+  const auto argument = reinterpret_cast<void*>(static_cast<uintptr_t>(p->identity));
+  if (const char* why = AskPython(OnPythonsThread, argument); why != nullptr) TellWhy(p, why);
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,124 @@
+#include "preload/lifecycle/exit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/base/aside.h"
+#include "preload/base/message.h"
+#include "preload/base/on_exit.h"
+#include "preload/cupti/driver_calls.h"
+#include "preload/hooks/hook.h"
+#include "preload/lifecycle/attach.h"
+#include "preload/loader/loader.h"
+#include "preload/process/process.h"
+#include "preload/routes/route.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::ExitKind;
+using session::Handshake;
+
+constinit char session_path[PATH_MAX + 100] = {};
+
+// Dead, though nobody may have reaped it: in a container without an init process nobody does.
+bool Gone(pid_t collector) {
+  if (kill(collector, 0) != 0) return errno == ESRCH;
+  char path[32], text[512];
+  snprintf(path, sizeof(path), "/proc/%d/stat", collector);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  text[n > 0 ? n : 0] = '\0';
+  const char* name_end = strrchr(text, ')');
+  return name_end != nullptr && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+void SayNotCollected(const char* what) {
+  const HeldSignals held;
+  Say("%s: %s keeps what is recorded; afterwards: gpumemtrace collect %s", what, session_path,
+      session_path);
+}
+
+// A driver that no hook ever led to: whoever opened it looks nothing up in preloaded libraries.
+// Programs that are linked to the driver, or look it up in sight, may have asked it for nothing that
+// is hooked: how many devices there are, for one.
+void SayIfNothingCouldBeSeen() {
+  if (!AnyLibraryIsNamed("libcuda.so")) return;
+  if (AnyHookUsed() || AnyDriverCallTold() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0)
+    return;
+  const Route route = RouteTaken();
+  if (route == Route::kNone) return;
+  if (AnybodyIsLinkedTo("libcuda.so.1")) return;
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return;
+  LibcDlclose(driver);
+  session::Options options;
+  const char* text = getenv("GPUMEMTRACE");
+  session::ParseOptions(
+      text == nullptr ? "" : text, &options, [](void*, auto&) {}, nullptr);
+  const HeldSignals held;
+  if (options.quiet) return;
+  if (route == Route::kPreload) {
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: "
+        "what is opened with RTLD_DEEPBIND passes preloaded libraries by");
+  } else {
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked its functions "
+        "up "
+        "before this library came; LD_PRELOAD comes first",
+        *KeptByOthers() != '\0' ? KeptByOthers() : "who calls it");
+  }
+}
+
+void NoteStatus(int status, void*) {
+  Process* p = Process::IfRecording();
+  if (p == nullptr) return;
+  session::Control& control = p->map.control();
+  control.exit_code.store(status & 0xff, std::memory_order_relaxed);
+  control.exit_kind.store(ExitKind::kExited, std::memory_order_release);
+}
+
+// Runs when the loader takes the library down: after the target's own exit handlers and most
+// destructors.
+__attribute__((destructor)) void WaitForCollector() {
+  RemoveDormantSession();
+  Process* p = Process::IfRecording();
+  if (p == nullptr) return SayIfNothingCouldBeSeen();
+  if (!p->collector_started) return;
+  session::Control& control = p->map.control();
+  control.closing.store(Handshake::kDone, std::memory_order_release);
+  constexpr uint64_t kStepNs = 500000, kLookNs = 32 * kStepNs;
+  for (uint64_t waited = 0; waited < p->options.exit_wait_ns; waited += kStepNs) {
+    if (control.finished.load(std::memory_order_acquire) == Handshake::kDone) return;
+    const auto collector = static_cast<pid_t>(control.collector_pid.load());
+    if (waited % kLookNs == 0 && collector != 0 && Gone(collector) &&
+        control.finished.load(std::memory_order_acquire) != Handshake::kDone) {
+      return SayNotCollected("the collector has died");
+    }
+    const timespec step = {0, kStepNs};
+    syscall(SYS_nanosleep, &step, nullptr);  // not a place where a thread is cancelled
+  }
+  if (p->options.exit_wait_ns != 0 && control.collector_pid.load() == 0)
+    SayNotCollected("the collector has not started");
+}
+
+}  // namespace
+
+const char* SessionPath() { return session_path; }
+
+void WatchExit(const char* session) {
+  snprintf(session_path, sizeof(session_path), "%s", session);
+  if (&on_exit != nullptr) on_exit(NoteStatus, nullptr);
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,22 @@
+// preload/lifecycle/start_late.h
+
+#ifndef GMT_PRELOAD_LIFECYCLE_START_LATE_H_
+#define GMT_PRELOAD_LIFECYCLE_START_LATE_H_
+
+#include <stddef.h>
+
+namespace gmt::preload {
+
+// gpumemtrace_start (preload/lifecycle/api.h).
+int StartLate(char* text, size_t capacity);
+
+// gpumemtrace_attach (preload/lifecycle/api.h).
+int AttachFromInside(const char* options, char* text, size_t capacity);
+// gpumemtrace_let_go (preload/lifecycle/api.h).
+int LetGoFromInside(char* text, size_t capacity);
+// What gpumemtrace_attach was given as options; "" else.
+const char* BroughtOptions();
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_LIFECYCLE_START_LATE_H_

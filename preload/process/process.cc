@@ -1,0 +1,71 @@
+#include "preload/process/process.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// What pthread_atfork is made of in glibc, and in glibc alone: other libcs get no strong reference
+// (preload/loader/loader.h).
+extern "C" __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),
+                                                       void (*child)(), void* library);
+extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
+
+namespace gmt::preload {
+namespace {
+
+// What was counted while no session was there to count it in.
+constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
+
+// Of the page sizes that the kernel has on this architecture the largest.
+#ifdef __x86_64__
+constexpr size_t kPage = 4096;
+#else
+constexpr size_t kPage = 65536;
+#endif
+constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
+
+}  // namespace
+
+// In .bss, of which the loader makes anonymous memory: what the kernel can empty.
+alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
+
+// Clears the pages in the fork child if the kernel cannot.
+void Process::WipeInForkChild() {
+  static constinit std::atomic<void*> wiped{nullptr};
+  if (madvise(pages_, kPagesBytes, MADV_WIPEONFORK) == 0) return;
+  if (wiped.exchange(pages_) != nullptr || &__register_atfork == nullptr) return;
+  __register_atfork(
+      nullptr, nullptr, [] { memset(wiped.load(), 0, sizeof(Process)); }, __dso_handle);
+}
+
+bool Process::SkipsBehindDoor(uint32_t heaps) {
+  const Process* p = Here();
+  return (p->looked_at.load(std::memory_order_relaxed) & heaps) == 0 && !p->door.IsTurned();
+}
+
+// A pid has 22 bits.
+void Process::BeginAnew(uint32_t attach) {
+  identity = static_cast<uint32_t>(getpid()) | attach << 22;
+  first_range = last_range.load(std::memory_order_relaxed);
+  python_source.store(nullptr, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& known : known_devices) known.store(0, std::memory_order_relaxed);
+  if (attach == 0) return;  // the page is new
+  torch.Forget();
+  nvtx.Forget();
+}
+
+void Process::CountUncounted() const {
+  for (uint32_t i = 0; i < session::kCounterCount; ++i) {
+    if (uncounted[i].load() != 0) map.control().counters[i].fetch_add(uncounted[i].exchange(0));
+  }
+}
+
+void Process::CountEver(session::Counter counter) {
+  uncounted[counter].fetch_add(1);
+  // The session may have come meanwhile: whoever is later of the two finds the count.
+  const Process* p = Here();
+  if (p->status.load() == kRecording) p->CountUncounted();
+}
+
+}  // namespace gmt::preload

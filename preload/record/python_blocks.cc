@@ -1,0 +1,127 @@
+#include "preload/record/python_blocks.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <type_traits>
+
+#include "preload/loader/loader.h"
+
+namespace gmt::preload {
+namespace {
+
+// Without an import, which could run the program's code. `modules` is sys.modules; the answer is
+// `told`, or `why` there is none. memory_snapshot() has taken include_traces since PyTorch 2.9; what
+// it records of the program's history is not wanted. Blocks have had an address since 2.1.
+constexpr char kQuestion[] = R"(
+told, why = None, "PyTorch is not loaded"
+try:
+    cuda = getattr(modules.get("torch"), "cuda", None)
+    if cuda is not None:
+        why = "PyTorch has not used the GPU"
+    if cuda is not None and cuda.is_initialized():
+        why = "PyTorch's allocator does not tell"
+        try:
+            segments = cuda.memory_snapshot(include_traces=False)
+        except TypeError:
+            segments = cuda.memory_snapshot()
+        words = []
+        for s in segments:
+            at = s["address"]
+            if not s.get("is_expandable", False):
+                words += [0, s["device"], at, s["total_size"], s["stream"]]
+            for b in s["blocks"]:
+                if b["state"] == "active_allocated":
+                    words += [1, s["device"], b.get("address", at), b["size"], s["stream"]]
+                at += b["size"]
+        told = b"".join([int(w).to_bytes(8, "little") for w in words])
+except Exception:
+    pass
+)";
+
+using Object = void*;
+
+// Python's API, as every CPython 3 exports it (Include/; PyRun_StringFlags is behind PyRun_String).
+struct Api {
+  int (*is_initialized)();
+  int (*add_pending_call)(int (*)(void*), void*);
+  void (*fetch)(Object*, Object*, Object*);
+  void (*restore)(Object, Object, Object);
+  void (*clear)();
+  Object (*sys_get)(const char*);  // borrowed
+  Object (*builtins)();            // borrowed
+  Object (*new_dict)();
+  int (*set_item)(Object, const char*, Object);
+  Object (*get_item)(Object, const char*);  // borrowed
+  Object (*run)(const char*, int, Object, Object, void*);
+  int (*bytes)(Object, char**, ptrdiff_t*);
+  const char* (*utf8)(Object);
+  void (*release)(Object);
+
+  bool Find() {
+    const auto find = [](const char* name, auto* function) {
+      *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(
+          LibcDlsym(RTLD_DEFAULT, name));
+      return *function != nullptr;
+    };
+    const bool found = find("Py_IsInitialized", &is_initialized) &
+                       find("Py_AddPendingCall", &add_pending_call) & find("PyErr_Fetch", &fetch) &
+                       find("PyErr_Restore", &restore) & find("PyErr_Clear", &clear) &
+                       find("PySys_GetObject", &sys_get) & find("PyEval_GetBuiltins", &builtins) &
+                       find("PyDict_New", &new_dict) & find("PyDict_SetItemString", &set_item) &
+                       find("PyDict_GetItemString", &get_item) & find("PyRun_StringFlags", &run) &
+                       find("PyBytes_AsStringAndSize", &bytes) & find("PyUnicode_AsUTF8", &utf8) &
+                       find("Py_DecRef", &release);
+    dlerror();  // what was looked for and not found is no business of the target's
+    return found;
+  }
+};
+
+constinit Api api = {};
+constexpr int kFileInput = 257;  // Py_file_input (Include/compile.h)
+
+// The reason in the dictionary, for as long as the process lives.
+const char* ReasonIn(Object globals) {
+  static constinit char reason[64] = {};
+  const Object why = api.get_item(globals, "why");
+  const char* text = why == nullptr ? nullptr : api.utf8(why);
+  strncpy(reason, text == nullptr ? "Python could not be asked" : text, sizeof(reason) - 1);
+  return reason;
+}
+
+const char* Read(Object globals, void (*visit)(void*, const char*, size_t), void* context) {
+  const Object modules = api.sys_get("modules"), builtins = api.builtins();
+  if (modules == nullptr || builtins == nullptr || api.set_item(globals, "modules", modules) != 0 ||
+      api.set_item(globals, "__builtins__", builtins) != 0) {
+    return "Python is ending";
+  }
+  const Object result = api.run(kQuestion, kFileInput, globals, globals, nullptr);
+  if (result == nullptr) return "Python could not be asked";
+  api.release(result);
+  const Object told = api.get_item(globals, "told");
+  char* words;
+  ptrdiff_t size;
+  if (told == nullptr || api.bytes(told, &words, &size) != 0) return ReasonIn(globals);
+  visit(context, words, static_cast<size_t>(size) / sizeof(PythonBlock));
+  return nullptr;
+}
+
+}  // namespace
+
+const char* AskPython(int (*back)(void*), void* argument) {
+  if (!api.Find() || api.is_initialized() == 0) return "there is no Python that could be asked";
+  return api.add_pending_call(back, argument) == 0 ? nullptr : "Python has too much else to do";
+}
+
+const char* ReadPythonBlocks(void (*visit)(void*, const char*, size_t), void* context) {
+  Object type, value, traceback;
+  api.fetch(&type, &value, &traceback);
+  const Object globals = api.new_dict();
+  const char* why = globals == nullptr ? "Python has no memory" : Read(globals, visit, context);
+  api.clear();
+  if (globals != nullptr) api.release(globals);
+  api.restore(type, value, traceback);
+  return why;
+}
+
+}  // namespace gmt::preload

@@ -1,0 +1,110 @@
+#include "preload/record/record_stack.h"
+
+#include "preload/base/thread_state.h"
+#include "preload/record/note_modules.h"
+#include "preload/stacks/python/code_object.h"
+
+namespace gmt::preload {
+namespace {
+
+using session::StackTable;
+
+// What the process has learnt about Python goes where the collector finds it.
+void PublishPython(Process* p) {
+  const char* status = p->python.status();
+  if (status == p->python_source.exchange(status, std::memory_order_relaxed)) return;
+  const session::TextTable texts = p->map.texts();
+  auto& facts = p->map.control().facts;
+  facts[session::kPythonVersion].store(texts.Intern(p->python.version()),
+                                       std::memory_order_release);
+  facts[session::kPythonSource].store(texts.Intern(status), std::memory_order_release);
+}
+
+// The ids of the code objects of the stack's interpreter frames, which are running and therefore
+// there.
+void InternCodes(const Process& p, const StackTable::Buffer& stack, uint32_t depth,
+                 uint32_t* codes) {
+  const session::CodeTable table = p.map.codes();
+  const session::TextTable texts = p.map.texts();
+  for (uint32_t i = 0; i < depth; ++i) {
+    if ((stack.frames[i] & session::kInterpreterFrame) == 0) continue;
+    *codes = InternCode(p.python, session::CodeAddress(stack.frames[i]), table, texts);
+    if (*codes++ == 0) p.Count(session::kCodesFull);
+  }
+}
+
+// Whether the stack holds all that can be known of Python: an interpreter may have been loaded
+// since, or the first comparison with what it says of its own frames has turned it off.
+bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new) {
+  if (!p->options.python_stacks) return true;
+  const bool was_on = p->python.on();
+  // To look for one may allocate: not where a signal has interrupted who knows what.
+  if (modules_are_new && !stack.was_interrupted()) p->python.Find();
+  if (p->python.on() && !stack.was_interrupted()) p->python.CompareOnce();
+  PublishPython(p);
+  return p->python.on() == was_on;
+}
+
+// Not inlined: most stacks are known, and hooks run on small stacks too.
+[[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack,
+                                    const StackBuilder& builder, uint32_t last) {
+  uint32_t codes[session::kMaxStackDepth];
+  InternCodes(*p, *stack, builder.depth(), codes);
+  const uint32_t id = p->stacks.Add(stack, builder.depth(), builder.flags(),
+                                    p->map.modules().generation(), codes, last);
+  if (id == 0) p->Count(session::kStacksFull);
+  return id;
+}
+
+// Whether another walk would find another stack than this one, which is new: because a library took
+// the place of another one unseen and the walk went by the other's rules, or because of Python.
+[[gnu::noinline]] bool IsOutdated(Process* p, const StackTable::Buffer& stack,
+                                  const StackBuilder& builder) {
+  const uint32_t modules = p->map.modules().count();
+  if (NoteModules(*p, stack.frames, builder.depth())) return true;
+  return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
+}
+
+// capture(builder) walks. `last`: the stack of that kind which this thread recorded last.
+template <typename Capture>
+uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Capture capture) {
+  // Libraries may come and go in other threads faster than this one walks.
+  constexpr int kMostWalks = 4;
+  StackTable::Buffer stack;
+  for (int walks = 1;; ++walks) {
+    StackBuilder builder(&stack, p->python, native);
+    capture(&builder);
+    if (builder.depth() == 0) return 0;
+    uint32_t id =
+        p->stacks.Find(&stack, builder.depth(), builder.flags(), p->map.modules().generation());
+    if (id == 0) [[unlikely]] {
+      if (IsOutdated(p, stack, builder) && walks < kMostWalks) continue;
+      id = AddStack(p, &stack, builder, last->Of(p->identity));
+    }
+    last->Set(p->identity, id);
+    return id;
+  }
+}
+
+}  // namespace
+
+uint32_t RecordStack(Process* p) {
+  if (!p->WantsStacks()) return 0;
+  const auto native = p->options.native_stacks != session::Unwinder::kNone
+                          ? StackBuilder::Native::kWanted
+                          : StackBuilder::Native::kLeftOut;
+  return Record(p, native, &thread_state.last_stack,
+                [p](StackBuilder* stack) { p->capture.Capture(stack); });
+}
+
+uint32_t RecordForwardStack(Process* p) {
+  if (p->python.on()) {
+    const uint32_t python =
+        Record(p, StackBuilder::Native::kLeftOut, &thread_state.last_forward_stack,
+               [](StackBuilder* stack) { stack->Finish(false); });
+    if (python != 0) return python;
+  }
+  return RecordStack(p);
+}
+
+}  // namespace gmt::preload

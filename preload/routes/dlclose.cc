@@ -1,0 +1,47 @@
+// dlclose: what was known about a library goes with it.
+//
+// Rules about its frames (preload/stacks/unwind/rule_cache.h) must not be applied to the library that is
+// loaded in its place, and addresses in stacks that are recorded later do not mean its functions.
+// The first is seen to before the library goes, the second when it has gone.
+//
+// Nothing else is different: the answer, errno and dlerror are those of the real function, which,
+// unlike dlopen, does not ask who calls it.
+
+#include "preload/base/export.h"
+#include "preload/loader/loader.h"
+#include "preload/process/writing.h"
+#include "preload/record/note_modules.h"
+#include "preload/record/record_event.h"
+#include "preload/stacks/unwind/loaded_module.h"
+#include "preload/stacks/unwind/rule_cache.h"
+
+namespace gmt::preload {
+namespace {
+
+using Dlclose = int (*)(void* handle);
+
+int CloseAndForget(Dlclose real, void* handle) {
+  RulesInDoubt rules;
+  DoubtKnownModules();
+  const uint64_t before = UnloadedModules();
+  const int result = real(handle);
+  const KeepErrno keep;
+  if (UnloadedModules() == before) {  // somebody else has it open
+    rules.NothingHasGone();
+    return result;
+  }
+  if (const Writing p(Process::IfRecording()); p != nullptr) {
+    ListModules();
+    NoteGoneModules(*p);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace gmt::preload
+
+GMT_EXPORT int dlclose(void* handle) {
+  using gmt::preload::Dlclose;
+  const auto real = reinterpret_cast<Dlclose>(gmt::preload::NextLoaderFunction("dlclose"));
+  return real == nullptr ? -1 : gmt::preload::CloseAndForget(real, handle);
+}

@@ -1,0 +1,21 @@
+// preload/stacks/unwind/registers.h
+//
+// Registers: where a walk begins. What a function must keep for its caller, and the two that every
+// frame is found by.
+
+#ifndef GMT_PRELOAD_STACKS_UNWIND_REGISTERS_H_
+#define GMT_PRELOAD_STACKS_UNWIND_REGISTERS_H_
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#define GMT_HAS_NATIVE_WALK 1
+#else
+#define GMT_HAS_NATIVE_WALK 0  // libgcc's unwinder is used there
+#endif
+
+#if GMT_HAS_NATIVE_WALK
+#include "preload/stacks/unwind/registers_x86_64.h"
+#endif
+
+#endif  // GMT_PRELOAD_STACKS_UNWIND_REGISTERS_H_

@@ -1,0 +1,45 @@
+// preload/stacks/unwind/registers_x86_64.h
+//
+// The registers of x86-64 as walks know them. Numbers are DWARF's (System V ABI, AMD64 supplement,
+// figure 3.36).
+
+#ifndef GMT_PRELOAD_STACKS_UNWIND_REGISTERS_X86_64_H_
+#define GMT_PRELOAD_STACKS_UNWIND_REGISTERS_X86_64_H_
+
+#include <stdint.h>
+
+namespace gmt::preload {
+
+struct Registers {
+  uint64_t pc, sp, bp, bx, r12, r13, r14, r15;
+};
+
+// DWARF's numbers.
+inline constexpr uint32_t kRegisterBx = 3, kRegisterBp = 6, kRegisterSp = 7, kRegisterR12 = 12,
+                          kRegisterR13 = 13, kRegisterR14 = 14, kRegisterR15 = 15,
+                          kRegisterReturn = 16, kRegisterCount = 17;
+
+// The registers of the function that calls this, at one instruction of it. The walk that starts
+// here is right for as long as that function has not returned.
+[[gnu::always_inline]] inline Registers CaptureRegisters() {
+  Registers r;
+  asm volatile(
+      "leaq 0(%%rip), %%rax\n\t"
+      "movq %%rax, %0\n\t"
+      "movq %%rsp, %1\n\t"
+      "movq %%rbp, %2\n\t"
+      "movq %%rbx, %3\n\t"
+      "movq %%r12, %4\n\t"
+      "movq %%r13, %5\n\t"
+      "movq %%r14, %6\n\t"
+      "movq %%r15, %7"
+      : "=m"(r.pc), "=m"(r.sp), "=m"(r.bp), "=m"(r.bx), "=m"(r.r12), "=m"(r.r13), "=m"(r.r14),
+        "=m"(r.r15)
+      :
+      : "rax");
+  return r;
+}
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_STACKS_UNWIND_REGISTERS_X86_64_H_

@@ -1,0 +1,86 @@
+#include "preload/stacks/unwind/rule_cache.h"
+
+#if GMT_HAS_NATIVE_WALK
+
+#include "preload/base/memory.h"
+
+namespace gmt::preload {
+namespace {
+
+// Odd, so that no epoch comes back before all have been; and without a pattern, so that the keys of
+// two epochs differ all over.
+constexpr uint64_t kEpochStep = 0xd1342543de82ef95;
+
+constinit std::atomic<uint32_t> in_doubt{0};
+
+constinit std::atomic<uint64_t> newest_epoch{kEpochStep};
+uint64_t NewEpoch() { return newest_epoch.fetch_add(kEpochStep) + kEpochStep; }
+
+}  // namespace
+
+alignas(64) constinit RuleCache::Entry RuleCache::entries_[kSize] = {};
+constinit std::atomic<uint64_t> RuleCache::epoch_{kEpochStep};
+
+void RulesChanged() { RuleCache::epoch_.store(NewEpoch()); }
+
+// First the mark, then the new epoch: who sees that epoch sees the mark.
+RulesInDoubt::RulesInDoubt() {
+  in_doubt.fetch_add(1);
+  meanwhile_ = NewEpoch();
+  before_ = RuleCache::epoch_.exchange(meanwhile_);
+}
+
+// The old epoch comes back only if nobody else has begun one: that is, has had a doubt.
+RulesInDoubt::~RulesInDoubt() {
+  uint64_t expected = meanwhile_;
+  if (!nothing_has_gone_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
+    RulesChanged();
+  }
+  uint32_t doubts = in_doubt.load();
+  while (doubts > 0 && !in_doubt.compare_exchange_weak(doubts, doubts - 1)) {
+  }
+}
+
+void ForgetDoubts() { in_doubt.store(0); }
+
+Rule RuleCache::Recall(uint64_t behind, uint64_t epoch) {
+  for (uint32_t i = 0; i < kLine; ++i) {
+    const Rule rule = Peek(*Beside(Home(behind), i), behind, epoch);
+    if (rule.bits() != 0) return rule;
+  }
+  return Rule();
+}
+
+bool RuleCache::IsInUse(const Entry& e, uint64_t epoch) {
+  const uint64_t rule = e.rule.load(std::memory_order_relaxed);
+  const uint64_t behind = e.key.load(std::memory_order_relaxed) ^ Mix(rule) ^ epoch;
+  return rule != 0 && behind < kAddressLimit &&
+         (Home(behind) - entries_) / kLine == (&e - entries_) / kLine;
+}
+
+void RuleCache::Remember(uint64_t behind, uint64_t epoch, Rule rule) {
+  Entry* place = Home(behind);
+  for (uint32_t i = 0; i < kLine; ++i) {
+    Entry* beside = Beside(Home(behind), i);
+    if (IsInUse(*beside, epoch)) continue;
+    place = beside;
+    break;
+  }
+  place->rule.store(rule.bits(), std::memory_order_relaxed);
+  place->key.store(behind ^ Mix(rule.bits()) ^ epoch, std::memory_order_relaxed);
+}
+
+__attribute__((noinline, cold)) Rule RuleCache::FindElsewhere(uint64_t behind, uint64_t epoch) {
+  if (behind == 0 || behind >= kAddressLimit) return Rule::OfShape(Rule::kNowhere);
+  const Rule known = Recall(behind, epoch);
+  if (known.bits() != 0) return known;
+  const bool keep = in_doubt.load() == 0;
+  const Rule rule = FindRule(behind);
+  // A library may be loaded where nothing is now.
+  if (keep && rule.shape() != Rule::kNowhere) Remember(behind, epoch, rule);
+  return rule;
+}
+
+}  // namespace gmt::preload
+
+#endif  // GMT_HAS_NATIVE_WALK

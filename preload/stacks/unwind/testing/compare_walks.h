@@ -1,0 +1,141 @@
+// preload/stacks/unwind/testing/compare_walks.h
+//
+// The same stack by NativeWalk, by SlowWalk and by libgcc's unwinder, frame for frame. Without
+// memory from anywhere: malloc may be asking.
+
+#ifndef GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
+#define GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
+
+#include <setjmp.h>
+#include <unwind.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+
+#include "preload/stacks/unwind/native_walk.h"
+#include "preload/stacks/unwind/slow_walk.h"
+
+namespace gmt::preload::testing {
+
+struct WalkedFrames {
+  static constexpr uint32_t kRoom = 320;
+  NativeFrame frames[kRoom];
+  uint32_t count = 0;
+  bool truncated = false;
+  bool full() const { return count == kRoom; }
+};
+
+enum class Outcome {
+  kSame,       // to the end
+  kTooDeep,    // as far as NativeWalk goes
+  kTruncated,  // NativeWalk says that it could not go on, where libgcc stops as well or goes on
+  kFurther,    // NativeWalk has found a way on where libgcc has none
+  kDifferent,
+  kLibgccFell,  // libgcc has read where nothing is
+};
+
+template <typename Walk>
+void Collect(Walk walk, WalkedFrames* walked) {
+  for (NativeFrame frame; !walked->full() && walk.Next(&frame);) {
+    walked->frames[walked->count++] = frame;
+  }
+  walked->truncated = walk.truncated();
+}
+
+// libgcc tells the CFA of a frame when it comes to the frame's caller.
+inline _Unwind_Reason_Code CollectFrame(_Unwind_Context* context, void* argument) {
+  auto* walked = static_cast<WalkedFrames*>(argument);
+  if (walked->count > 0) walked->frames[walked->count - 1].cfa = _Unwind_GetCFA(context);
+  if (walked->full()) return _URC_END_OF_STACK;
+  int exact = 0;
+  const uint64_t address = _Unwind_GetIPInfo(context, &exact);
+  if (address != 0) walked->frames[walked->count++] = {address, 0, exact != 0};
+  return _URC_NO_REASON;
+}
+
+// libgcc believes whatever tables say, and those of the last instructions of a function may be wrong.
+// The handler that StandFalls() installs brings it back.
+inline thread_local sigjmp_buf before_libgcc;
+inline thread_local volatile bool in_libgcc = false;
+
+inline void ComeBack(int signal) {
+  if (in_libgcc) siglongjmp(before_libgcc, 1);
+  std::signal(signal, SIG_DFL);  // somebody else's fault
+}
+
+inline void StandFalls() {
+  struct sigaction action = {};
+  action.sa_handler = ComeBack;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+// False when libgcc fell.
+inline bool CollectByLibgcc(WalkedFrames* walked) {
+  if (sigsetjmp(before_libgcc, 1) != 0) {
+    in_libgcc = false;
+    return false;
+  }
+  in_libgcc = true;
+  _Unwind_Backtrace(CollectFrame, walked);
+  in_libgcc = false;
+  return true;
+}
+
+// The innermost frame stands at different instructions of this function in the three, and libgcc
+// has no CFA for the outermost.
+inline Outcome Compare(const WalkedFrames& own, const WalkedFrames& libgcc, uint32_t* where) {
+  const uint32_t common = own.count < libgcc.count ? own.count : libgcc.count;
+  for (uint32_t i = 0; i < common; ++i) {
+    const NativeFrame &a = own.frames[i], &b = libgcc.frames[i];
+    const bool last = i + 1 == libgcc.count || (own.truncated && i + 1 == own.count);
+    *where = i;
+    if (i > 0 && (a.address != b.address || a.exact != b.exact)) return Outcome::kDifferent;
+    if (!last && a.cfa != b.cfa) return Outcome::kDifferent;
+  }
+  *where = common;
+  if (own.truncated && own.count >= 256) return Outcome::kTooDeep;
+  if (own.count > libgcc.count) return Outcome::kFurther;
+  if (own.truncated) return Outcome::kTruncated;
+  return own.count == libgcc.count ? Outcome::kSame : Outcome::kDifferent;
+}
+
+// Leaves out the innermost frames, up to the one whose part of the stack holds `sp`.
+inline void DropUntil(uint64_t sp, WalkedFrames* walked) {
+  uint32_t first = 0;
+  while (first < walked->count && walked->frames[first].cfa <= sp) ++first;
+  walked->count -= first;
+  for (uint32_t i = 0; i < walked->count; ++i) walked->frames[i] = walked->frames[i + first];
+}
+
+struct Comparison {
+  WalkedFrames own, slow, libgcc;
+  Outcome outcome;
+  uint32_t where;  // the first frame that differs
+  bool slow_differs;
+};
+
+__attribute__((noinline)) inline void CompareWalks(bool with_slow, Comparison* c) {
+  const Registers here = CaptureRegisters();
+  Collect(NativeWalk(here), &c->own);
+  const bool stands = CollectByLibgcc(&c->libgcc);
+  DropUntil(here.sp, &c->libgcc);
+  c->outcome = Compare(c->own, c->libgcc, &c->where);
+  if (!stands) c->outcome = Outcome::kLibgccFell;
+  c->slow_differs = false;
+  if (!with_slow) return;
+  Collect(SlowWalk(here, StackRange::Around(here.sp)), &c->slow);
+  const uint32_t n = c->own.count < c->slow.count ? c->own.count : c->slow.count;
+  c->slow_differs =
+      n < 256 && (c->own.count != c->slow.count || c->own.truncated != c->slow.truncated);
+  for (uint32_t i = 0; i < n; ++i) {
+    const NativeFrame &a = c->own.frames[i], &b = c->slow.frames[i];
+    c->slow_differs |= a.address != b.address || a.cfa != b.cfa || a.exact != b.exact;
+  }
+}
+
+}  // namespace gmt::preload::testing
+
+#endif  // GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_

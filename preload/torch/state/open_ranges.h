@@ -1,0 +1,60 @@
+// preload/torch/state/open_ranges.h
+//
+// OpenRanges: which objects of at::RecordFunction were made for a range that was recorded, so that
+// only their ends are. There are a few at a time.
+//
+// Thread safety: all methods from any thread. Zero bytes are an empty set.
+
+#ifndef GMT_PRELOAD_TORCH_STATE_OPEN_RANGES_H_
+#define GMT_PRELOAD_TORCH_STATE_OPEN_RANGES_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace gmt::preload {
+
+class OpenRanges {
+ public:
+  // REQUIRES: nobody uses it.
+  void Forget() {
+    for (Place& place : places_) place.object.store(0, std::memory_order_relaxed);
+  }
+
+  // `object`: an address. False where there is no room.
+  bool Add(uint64_t object, uint64_t range) {
+    for (Place& place : places_) {
+      uint64_t free = 0;
+      if (!place.object.compare_exchange_strong(free, kClaimed, std::memory_order_relaxed))
+        continue;
+      place.range.store(range, std::memory_order_relaxed);
+      place.object.store(object, std::memory_order_release);
+      return true;
+    }
+    return false;
+  }
+
+  // Its range; 0 where it is not there.
+  uint64_t Remove(uint64_t object) {
+    for (Place& place : places_) {
+      if (place.object.load(std::memory_order_acquire) != object) continue;
+      const uint64_t range = place.range.load(std::memory_order_relaxed);
+      if (place.object.compare_exchange_strong(object, 0)) return range;
+      return 0;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint64_t kClaimed = 1;  // no object lies there
+
+  struct Place {
+    std::atomic<uint64_t> object;  // 0: free
+    std::atomic<uint64_t> range;
+  };
+  Place places_[32];
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TORCH_STATE_OPEN_RANGES_H_

@@ -1,0 +1,42 @@
+#include "preload/torch/state/tensor_memory.h"
+
+#include <sys/mman.h>
+
+namespace gmt::preload {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+// Whether 64 bytes there are memory of this process, as far as the kernel knows: a word that is no
+// pointer is not to be followed.
+bool IsMapped(uint64_t address) {
+  if (address < kPage || address >> 47 != 0 || address % sizeof(void*) != 0) return false;
+  const uint64_t first = address / kPage * kPage;
+  const uint64_t last = (address + 63) / kPage * kPage;
+  unsigned char resident[2];
+  return mincore(reinterpret_cast<void*>(first), last - first + kPage, resident) == 0;
+}
+
+}  // namespace
+
+// The places of the first pair of words that leads to the address; kUnknown where none does.
+uint32_t TensorMemory::Search(const void* tensor, uint64_t address) {
+  for (uint32_t outer = kFirstPlace; outer <= kLastPlace; outer += 8) {
+    const uint64_t storage = WordAt(tensor, outer);
+    if (!IsMapped(storage)) continue;
+    for (uint32_t inner = kFirstPlace; inner <= kLastPlace; inner += 8) {
+      const auto* object = reinterpret_cast<const void*>(storage);
+      if (WordAt(object, inner) == address) return outer | inner << 8;
+    }
+  }
+  return kUnknown;
+}
+
+[[gnu::noinline, gnu::cold]] bool TensorMemory::Learn(const void* tensor, uint64_t address,
+                                                      uint32_t places) {
+  // What an earlier tensor settled is wrong if this one contradicts it.
+  const uint32_t found = places == kLearning ? Search(tensor, address) : kUnknown;
+  return places_.compare_exchange_strong(places, found, std::memory_order_acq_rel);
+}
+
+}  // namespace gmt::preload

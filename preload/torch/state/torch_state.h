@@ -1,0 +1,46 @@
+// preload/torch/state/torch_state.h
+//
+// TorchState: what is known of PyTorch in this process. Part of Process (preload/process/process.h): zero
+// bytes are a process in which nothing of it has been seen.
+//
+// Thread safety: all members from any thread.
+
+#ifndef GMT_PRELOAD_TORCH_STATE_TORCH_STATE_H_
+#define GMT_PRELOAD_TORCH_STATE_TORCH_STATE_H_
+
+#include "preload/torch/state/forward_stacks.h"
+#include "preload/torch/state/library_range.h"
+#include "preload/torch/state/node_classes.h"
+#include "preload/torch/state/node_saves.h"
+#include "preload/torch/state/open_ranges.h"
+#include "preload/torch/state/tensor_memory.h"
+#include "preload/torch/state/torch_thread.h"
+
+namespace gmt::preload {
+
+struct TorchState {
+  // What belongs to the recording before. How nodes and tensors are laid out stays known.
+  void Forget() {
+    has_blocks.store(false, std::memory_order_relaxed);
+    forward.Forget();
+    open_ranges.Forget();
+    node_classes.Forget();
+    node_saves.Forget();
+    keeping_graphs.store(0, std::memory_order_relaxed);
+  }
+
+  std::atomic<bool> has_blocks;  // its caching allocator has reported one
+  ForwardStacks forward;
+  OpenRanges open_ranges;
+  TensorMemory tensors;
+  TorchThreads threads;
+  NodeClasses node_classes;
+  LibraryRange autograd;  // the library of PyTorch's own nodes, libtorch_cpu
+  NodeSaves node_saves;
+  // Backward passes under way after which the graph is kept (retain_graph).
+  std::atomic<uint32_t> keeping_graphs;
+};
+
+}  // namespace gmt::preload
+
+#endif  // GMT_PRELOAD_TORCH_STATE_TORCH_STATE_H_
