@@ -11,7 +11,7 @@ namespace {
 
 absl::Status Contradicts(const gmt::SnapshotDelta& delta) {
   return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(),
-                                          " does not match its base ", delta.base()));
+                                          " does not match ", delta.base(), ", its base"));
 }
 
 // The roles of rows of the base at the time of the delta. Of() must be called in row order.

@@ -194,7 +194,7 @@ TEST_F(HostileDeltaTest, DeltaOfAnotherBaseIsRejected) {
 
 TEST_F(HostileDeltaTest, DeltaThatEndsMissingRowsIsRejected) {
   delta_.add_ended(6);
-  EXPECT_EQ(Refusal(), "the snapshot b does not match its base a");
+  EXPECT_EQ(Refusal(), "the snapshot b does not match a, its base");
 }
 
 TEST_F(HostileDeltaTest, DeltaThatEndsARowTwiceIsRejected) {
