@@ -1,7 +1,6 @@
 """A training loop with Adam that keeps a tensor of every step, and a few tensors that are not leaks.
-For each line of standard input it takes that many steps, and then says what PyTorch's blocks are, as it
-knows itself: one line of JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}, with the
-parameters among the state too.
+For each line of standard input it takes that many steps, and then prints its own data on PyTorch's blocks: one line of
+JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}; the parameters are included in the state.
 
 Usage: leaking_training.py OPTIMIZER [like-a-parameter]
   OPTIMIZER         Adam, SGD, Momentum

@@ -1,10 +1,9 @@
 """Attaches to programs while faults occur in them.
 
-The second way in which the checks of this folder run (fault_check.py --mode attached): a program begins
-dormant, or without our library, which `attach` then brings into it. When it asks to be attached to
-(use_gpu.h) `gpumemtrace attach --watch` comes, the recording gets parts of 0.2 s, and two clients
-subscribe at its control socket, of which one never reads. With --mode reattached it is moreover detached
-from and attached to again until it ends.
+The second mode of the checks in this directory (fault_check.py --mode attached). A program starts dormant, or without our
+library, which `attach` then injects. When it requests an attach (use_gpu.h), `gpumemtrace attach --watch` attaches, the
+recording is split into parts of 0.2 s, and two clients subscribe at its control socket, one of which never reads. With
+--mode reattached, it is also detached from and attached to again until it ends.
 """
 
 import contextlib
