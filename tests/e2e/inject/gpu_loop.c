@@ -1,7 +1,7 @@
 /* Allocates and frees until its input ends, and keeps every tenth block. With a number of children,
  * these do so and it waits for them, like a launcher. With "idle" it makes no call after the first;
  * with "locked" all its present and future memory is locked; with "kinds" it allocates memory of
- * every kind: arrays, pinned, managed, from a pool, mapped explicitly, from a graph, and from another
+ * every kind: arrays, pinned, managed, from a pool, mapped explicitly, from a graph, from another
  * process. With "workers" it forks two processes that use no GPU, like data loaders, after it has
  * used the GPU. With "passing" it keeps no block. With "forks" it forks a process at SIGUSR1 that
  * continues with the same calls, whatever they return.

@@ -246,7 +246,7 @@ def check_recordings(trial, tally):
         else:
             assert name == "run.gmt", f"{name} is not complete"
             verdict.check_cut(want, lines, THREADS)
-    # Before its session is made a process has not been recorded; it is in its first call then.
+    # A process is not recorded before its session exists; it is then in its first call.
     assert complete >= 1 or len(want) <= THREADS, f"{len(want)} calls, {complete} recordings"
     tally["events"] += len(want)
     tally["recordings"] += complete
@@ -265,11 +265,11 @@ def killed(trial, chance, tally):
 
 
 def stopped(trial, chance, tally):
-    """A collector that stands still for several laps of the ring, while its process works."""
+    """A collector is stopped for several laps of the ring while its process works."""
     trial.start("--count", 20000, "--leak", 5)
     wait_for("a collector", lambda: trial.word(COLLECTOR_PID, "=I") != 0)
     let_pass(chance.uniform(0, 0.02))
-    trial.kill([trial.target.pid], signal.SIGSTOP)  # lest it ends before its collector is stopped
+    trial.kill([trial.target.pid], signal.SIGSTOP)  # so that it does not end before its collector is stopped
     collectors = trial.collectors()
     trial.kill(collectors, signal.SIGSTOP)
     trial.kill([trial.target.pid], signal.SIGCONT)
@@ -281,7 +281,7 @@ def stopped(trial, chance, tally):
     check_nothing_is_left(trial)
     info, lines = trial.read(trial.folder / "run.gmt")
     lost = verdict.check_complete(trial.truth(), lines, info, 0)
-    assert lost >= SMALL_RING, f"only {lost} events lost: the collector did not stand still"
+    assert lost >= SMALL_RING, f"only {lost} events lost: the collector was not stopped"
     exits = [s for s in info["snapshots"] if s["name"] == "exit"]
     assert exits[0]["exact"] and exits[0]["allocations"] == 5 * THREADS, exits
     tally["events"] += len(trial.truth())
