@@ -1,9 +1,9 @@
 """The calls that reached the simulated device, as events of the event log.
 
-The device logs each memory call while holding its own lock (tests/simcuda/README.md). A recording must contain the same
-events, in the same order per address and per thread.
-
+The device logs each memory call while holding its own lock (tests/simcuda/README.md). A recording
+must contain the same events, in the same order per address and per thread.
 """
+
 import collections
 import itertools
 import json
@@ -182,8 +182,8 @@ class _Device:
 
 
 def _in_order(pairs):
-    """Sorts the events of one end of a context by address, because their order is undefined. Events of other threads may be
-    in between."""
+    """Sorts the events of one end of a context by address, because their order is undefined. Events
+    of other threads may be in between."""
     events = [event for event, _ in pairs]
     places = collections.defaultdict(list)
     for place, event in enumerate(events):
@@ -222,7 +222,8 @@ def _ends_context(line):
 
 
 def recorded(lines):
-    """Returns the events in the output of `gpumemtrace cat --json`. A failed free contains its result."""
+    """Returns the events in the output of `gpumemtrace cat --json`. A failed free contains its
+    result."""
     events = []
     pending = {}  # (address, thread) -> index of the return whose result is not yet known
     for line in lines:
@@ -282,15 +283,15 @@ def _makes_an_event(api):
 
 
 def told(calls, runtime=True):
-    """Returns the names under which the reported calls of a program must be recorded, in order. Without `runtime`, runtime
-    calls are recorded as the driver calls that they make."""
+    """Returns the names under which the reported calls of a program must be recorded, in order.
+    Without `runtime`, runtime calls are recorded as the driver calls that they make."""
     names = [call["api"] for call in calls if _makes_an_event(call["api"])]
     return names if runtime else [RUNTIME.get(name, name) for name in names]
 
 
 def named(lines):
-    """Returns the names of the recorded calls, in order. Excludes frees by the end of a context; a call that freed several
-    resources counts once."""
+    """Returns the names of the recorded calls, in order. Excludes frees by the end of a context; a
+    call that freed several resources counts once."""
     names = []
     last = None
     for line in lines:
