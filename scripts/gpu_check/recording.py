@@ -41,7 +41,7 @@ class Recording:
         return sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog")), losses["written"]
 
     def told(self):
-        """Returns the calls that the program reported (tests/programs/told.h)."""
+        """Returns the calls that the program reported."""
         for line in reversed(self.done.stdout.splitlines()):
             if line.startswith('{"calls"'):
                 return json.loads(line)["calls"]

@@ -273,8 +273,7 @@ def compare(want, have):
     return None
 
 
-# ---- Calls reported by a program (tests/programs/told.h)
-# ------------------------------------------
+# ---- Calls reported by a program of tests/programs -----------------------------------------------
 
 
 def _makes_an_event(api):

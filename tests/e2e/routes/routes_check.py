@@ -7,7 +7,8 @@ Usage: routes_check.py --build DIR [--python PYTHON] [--part table|torch|docs] [
 TABLE holds the claims: a row per kind of program, a column per route. Each cell is a run on the
 simulated device, whose recording must hold exactly what the cell's text says. The table in
 docs/routes.md must be the same. NAMEs select cases. The last line of the output is "N passed, N
-failed". """
+failed".
+"""
 
 import argparse
 import json
