@@ -20,7 +20,6 @@ class TextTable {
   constexpr TextTable() = default;
   TextTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // The id of the text; 0 where there is no room. Texts longer than kMaxTextLength are cut.
   // Returns the id of the text, or 0 if there is no room. Truncates texts to kMaxTextLength.
   uint32_t Intern(std::string_view text) const;
   // Returns the id of the text if it is already in the table, otherwise 0.

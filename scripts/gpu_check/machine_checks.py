@@ -149,8 +149,7 @@ def driver_pointers(rig, table):
                f"{len(said['same']) + len(said['other'])}; others: {', '.join(said['other']) or 'none'}")
 
 
-# ---- Kernel features that the product uses if available
-# ---------------------------------------------
+# ---- Kernel features that the product uses if available ------------------------------------------
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -54,8 +54,7 @@ class DamagedRig(rig.Rig):
         return given
 
 
-# ---- Damages: each changes a list of events and returns whether it was possible
-# ---------------------
+# ---- Damages: each changes a list of events and returns whether it was possible ------------------
 
 
 def find(events, **fields):

@@ -237,5 +237,5 @@ def attached(trial, chance, tally):
     collect_what_waits(trial)
     check_recordings(trial, tally, scene.whole)
     tally[f"killed {way.__name__}"] += 1
-    tally["library brought in" if scene.is_brought else "dormant"] += 1
+    tally["library injected" if scene.is_brought else "dormant"] += 1
     tally["clients"] += trial.clients
