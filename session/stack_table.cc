@@ -120,7 +120,7 @@ StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
     }
   }
   if (pieces.left() != 0 || shared < kWorthSharing || links >= kMaxPieces) return {};
-  // Every entry stores at least its innermost frame, even if all of its frames are in another stack.
+  // Every entry stores at least its innermost frame, even if another stack has all of its frames.
   result.frames = shared == depth ? depth - 1 : shared;
   return result;
 }

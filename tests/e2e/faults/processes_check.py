@@ -31,7 +31,7 @@ def for_nobody(place):
 
 def process_limit_leaves_the_session(rig, folder):
     done, place = both(rig, folder, "processes", "limit-nproc", prepare=for_nobody)
-    if rig.attaches:  # who attaches starts the collector
+    if rig.attaches:  # the attaching client starts the collector
         place.wait_for_collectors()
         place.check_recordings([3])
         return

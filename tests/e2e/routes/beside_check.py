@@ -297,7 +297,7 @@ HELLO = '#include <stdio.h>\n#include <dlfcn.h>\nint main(void) { printf("%d\\n"
 
 
 def foreign(folder, compiler, *options):
-    """A program built with that compiler."""
+    """Builds a program with that compiler."""
     source, program = folder / "hello.c", folder / "hello"
     source.write_text(HELLO)
     if shutil.which(compiler) is None:

@@ -101,7 +101,7 @@ class Expectations:
         for path in files:
             self._read(pathlib.Path(path))
         for site in self.sites.values():
-            self.frames(site)  # notes the files that only their text names
+            self.frames(site)  # adds the files that only their text names
 
     def _read(self, path):
         self.files.add(path.name)
