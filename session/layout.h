@@ -159,8 +159,8 @@ enum Fact : uint32_t {
   kFactCount,
 };
 
-// Set in every attach number. Thereby one word tells a hook both what it has to check and whether
-// an attach is requested (preload/process.h).
+// Set in every attach number, so that a hook reads only one word to learn what it has to check and
+// whether an attach is requested (preload/process.h).
 inline constexpr uint32_t kAttachAsked = 1u << 31;
 
 enum class Handshake : uint32_t {
