@@ -80,7 +80,7 @@ TEST_F(FramesProgramTest, MistakeInTheRulesNamesFileAndLine) {
   for (const std::string verb :
        {"report log.jsonl", "export --format torch log.jsonl -o out.pickle"}) {
     EXPECT_EQ(Run(verb + " --frames-rules mine.txt"), 1);
-    EXPECT_THAT(err_, HasSubstr("--frames-rules: mine.txt:2: 'path' where function=, file="));
+    EXPECT_THAT(err_, HasSubstr("--frames-rules: mine.txt:2: 'path' instead of function=, file="));
     EXPECT_EQ(Run(verb + " --frames-rules none.txt"), 1);
     EXPECT_THAT(err_, HasSubstr("none.txt: No such file"));
   }

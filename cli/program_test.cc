@@ -325,7 +325,7 @@ TEST_F(ProgramTest, RepairRefusesAnExistingOutputAndWhatHoldsNothing) {
   EXPECT_EQ(Get("precious.gmt"), "precious");
   EXPECT_EQ(Run("repair run.gmt run.gmt"), 1);
   EXPECT_EQ(Run("repair precious.gmt other.gmt"), 1);
-  EXPECT_THAT(err_, HasSubstr("there is no whole chunk in it to save"));
+  EXPECT_THAT(err_, HasSubstr("there is no intact chunk to recover"));
   EXPECT_FALSE(fs::exists(folder_ / "other.gmt"));
   EXPECT_EQ(Run("repair precious.gmt precious.gmt --force"), 1);
   EXPECT_EQ(Get("precious.gmt"), "precious");

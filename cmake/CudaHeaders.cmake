@@ -1,5 +1,6 @@
-# gmt::cuda_headers: the public headers of CUDA, CUPTI and NVML; never a library of theirs.
-# Looked for in CUDAToolkit_ROOT, /usr/local/cuda, the system, and where scripts/setup unpacks the registry's wheels.
+# gmt::cuda_headers: the public headers of CUDA, CUPTI and NVML, without their libraries. Searched
+# in CUDAToolkit_ROOT, /usr/local/cuda, the system, and the directory where scripts/setup unpacks
+# the wheels.
 
 if(DEFINED ENV{XDG_CACHE_HOME})
   set(gmt_cache $ENV{XDG_CACHE_HOME}/gpumemtrace)

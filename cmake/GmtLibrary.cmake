@@ -1,22 +1,25 @@
-# gmt_library(NAME [SEPARATE] HDRS... SRCS... DEPS...): a room's static library, named gmt_NAME, linked as gmt::NAME.
-# gmt_test(ROOM [SEPARATE] SRCS... DEPS...): the one test executable of a room, ROOM_test.
-# gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark; gmt_measuring_program: one with a main of its own.
+# gmt_library(NAME [SEPARATE] HDRS... SRCS... DEPS...): the static library of a directory, gmt_NAME,
+#   linked as gmt::NAME.
+# gmt_test(ROOM [SEPARATE] SRCS... DEPS...): the test executable of a directory, ROOM_test.
+# gmt_benchmark(ROOM SRCS... DEPS...): its benchmarks, ROOM_benchmark.
+# gmt_measuring_program(NAME SRCS... DEPS...): a benchmark with a main() of its own.
 # gmt_fuzzer(NAME SRCS... DEPS...): a libFuzzer program, NAME_fuzz, in the preset `fuzz`.
-# SEPARATE: each source is compiled alone even with GMT_JOINED_UNITS (cmake/JoinedUnits.cmake).
-# Includes are written from the root of the tree; warnings come from the target gmt_warnings.
+# SEPARATE: compiles each source alone even with GMT_JOINED_UNITS (cmake/JoinedUnits.cmake).
+# Include paths start at the root of the tree; warning options come from the target gmt_warnings.
 
 option(GMT_STATIC_DEPENDENCIES "Link abseil, protobuf, fmt, spdlog and libstdc++ statically (the bundle)" OFF)
 set(GMT_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the preloaded library")
 
 option(GMT_BUILD_FUZZERS "libFuzzer programs (needs clang)" OFF)
 
-# A test's own source runs once and is compiled often: two thirds of its build time went into optimising it.
+# Test sources are compiled often and run once; optimising them took two thirds of the build time
+# of tests.
 set(GMT_TEST_OPTIMIZATION "" CACHE STRING "Compiler option for the sources of unit tests, such as -O0")
 
 add_library(gmt_warnings INTERFACE)
 target_compile_options(gmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees overlaps in `"-" + std::string(...)` that are not there (GCC's bug 105651).
+  # GCC 12 reports overlaps in `"-" + std::string(...)` that do not exist (GCC bug 105651).
   target_compile_options(gmt_warnings INTERFACE -Wno-restrict)
 endif()
 
@@ -66,7 +69,7 @@ function(gmt_test room)
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${room})
 endfunction()
 
-# Whole builds do without them: the target `benchmarks` is for all of them.
+# Not part of default builds; the target `benchmarks` builds all of them.
 if(GMT_BUILD_BENCHMARKS)
   add_custom_target(benchmarks)
 endif()

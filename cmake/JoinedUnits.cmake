@@ -1,18 +1,22 @@
-# Whole builds in a fraction of the time (CONTRIBUTING.md, "Build times"). GMT_JOINED_UNITS: sources of one target are
-# compiled together, so that headers are parsed once for many of them. GMT_PRECOMPILED_HEADERS: the headers that nearly all
-# of them need are precompiled. Presets that build one changed file at a time (`single`) do without.
+# Faster full builds (CONTRIBUTING.md, "Build times"). GMT_JOINED_UNITS: compiles sources of a
+# target together, so that headers are parsed once for many sources. GMT_PRECOMPILED_HEADERS:
+# precompiles the headers that nearly all sources need. Presets for building one changed file at a
+# time (`single`) do not use them.
 #
-# gmt_join_units(TARGET [PLAIN]): compiles TARGET that way; a program that links GoogleTest finds its headers precompiled
-# too. PLAIN: without precompiled headers, for a target that needs few of them or is compiled with other options.
-# gmt_reuse_precompiled(TARGET): only the headers, for a target whose sources have the same names for different things.
+# gmt_join_units(TARGET [PLAIN]): compiles TARGET that way. Programs that link GoogleTest get its
+#   headers precompiled too. PLAIN: without precompiled headers, for a target that needs few of them
+#   or is compiled with other options.
+# gmt_reuse_precompiled(TARGET): only the headers, for a target whose sources define the same names
+#   differently.
 
 option(GMT_JOINED_UNITS "Compile the sources of a target together" OFF)
 option(GMT_PRECOMPILED_HEADERS "Precompile the headers that most sources include" ${GMT_JOINED_UNITS})
 
-# Without the same options GCC does not take a precompiled header: it would differ in these, from target to target.
+# GCC accepts a precompiled header only with the same options; without this, these would differ
+# between targets.
 set(gmt_precompiled_options -fPIC -pthread)
 
-# gmt_precompile(NAME HEADERS...): a target whose headers others reuse.
+# gmt_precompile(NAME HEADERS...): creates a target whose precompiled headers others reuse.
 function(gmt_precompile name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Its headers are what is compiled.\n")
@@ -22,7 +26,7 @@ function(gmt_precompile name)
   target_precompile_headers(${name} PRIVATE ${ARGN})
 endfunction()
 
-# After proto/, whose generated header is one of them.
+# Call after adding proto/, whose generated header is one of them.
 function(gmt_add_precompiled_headers)
   if(NOT GMT_PRECOMPILED_HEADERS)
     return()
@@ -45,7 +49,8 @@ function(gmt_join_units target)
     gmt_reuse_precompiled(${target})
   endif()
   if(GMT_JOINED_UNITS)
-    # Once the folder's file has been read: it may still add sources, or give some of them options of their own.
+    # Deferred until the CMakeLists.txt has been read, which may still add sources or set options
+    # for some of them.
     cmake_language(EVAL CODE "cmake_language(DEFER CALL gmt_join_sources ${target})")
   endif()
 endfunction()
@@ -63,7 +68,8 @@ function(gmt_reuse_precompiled target)
   endif()
 endfunction()
 
-# CMake's own UNITY_BUILD includes sources by absolute paths, so that no compiler cache serves two clones.
+# Replaces CMake's UNITY_BUILD, which includes sources by absolute path, so that no compiler cache
+# can serve two clones.
 set(gmt_sources_in_a_unit 16)
 
 function(gmt_join_sources target)
@@ -92,7 +98,7 @@ function(gmt_join_sources target)
     endif()
   endforeach()
 
-  # Units of about the same number of sources.
+  # Distribute the sources evenly over the units.
   list(LENGTH joined count)
   math(EXPR units "(${count} + ${gmt_sources_in_a_unit} - 1) / ${gmt_sources_in_a_unit}")
   set(unit 0)

@@ -1,6 +1,7 @@
-# What GMT_STATIC_DEPENDENCIES links into the programs instead of asking for it on the user's machine: abseil, protobuf,
-# fmt, spdlog, libevent and the C++ runtime. The C libraries (libdw, zstd and what they need) stay shared and travel beside the
-# programs, found by their run path. The preloaded library takes no part in this: it needs libc alone.
+# The dependencies that GMT_STATIC_DEPENDENCIES links into the programs instead of requiring them
+# on the user's machine: abseil, protobuf, fmt, spdlog, libevent and the C++ runtime. C libraries
+# (libdw, zstd and their dependencies) stay shared; they are shipped next to the programs and found
+# by run path. The preloaded library needs only libc and is not affected.
 
 if(NOT GMT_STATIC_DEPENDENCIES)
   return()
@@ -8,8 +9,8 @@ endif()
 
 set(Protobuf_USE_STATIC_LIBS ON)
 
-# Debian has no archives of fmt and spdlog; as headers they need none. Their own packages define targets of the same
-# names and keep quiet when these exist.
+# Debian has no static archives of fmt and spdlog; header-only they need none. Their own packages
+# define targets of the same names and do nothing if these exist.
 add_library(gmt_fmt INTERFACE)
 target_compile_definitions(gmt_fmt INTERFACE FMT_HEADER_ONLY)
 add_library(gmt_spdlog INTERFACE)
@@ -21,8 +22,8 @@ endforeach()
 add_library(fmt::fmt-header-only ALIAS gmt_fmt)
 add_library(spdlog::spdlog_header_only ALIAS gmt_spdlog)
 
-# Debian's abseil is found as shared libraries; its archives lie beside them. A function, to be called once
-# find_package(absl) has made the targets.
+# Debian's abseil is found as shared libraries; its archives are next to them. Call this after
+# find_package(absl) has created the targets.
 function(gmt_link_abseil_statically)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER targets INCLUDE REGEX "^absl::")
@@ -42,7 +43,7 @@ function(gmt_link_abseil_statically)
   endforeach()
 endfunction()
 
-# Debian's shared libevent asks for a newer glibc than the bundle may (cmake/glibc_floor.c).
+# Debian's shared libevent requires a newer glibc than the bundle may (cmake/glibc_floor.c).
 function(gmt_link_libevent_statically)
   find_library(LIBEVENT_EXTRA_ARCHIVE libevent_extra.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
   find_library(LIBEVENT_CORE_ARCHIVE libevent_core.a HINTS ${libevent_LIBRARY_DIRS} REQUIRED)
@@ -50,8 +51,9 @@ function(gmt_link_libevent_statically)
     INTERFACE_LINK_LIBRARIES "${LIBEVENT_EXTRA_ARCHIVE};${LIBEVENT_CORE_ARCHIVE}")
 endfunction()
 
-# The archives are not position independent, hence -no-pie. DT_RPATH rather than DT_RUNPATH, because it also serves the
-# libraries that the copied libraries need, and because a training job's LD_LIBRARY_PATH must not win.
+# The archives are not position independent, hence -no-pie. DT_RPATH instead of DT_RUNPATH, because
+# it also applies to the dependencies of the copied libraries, and because the LD_LIBRARY_PATH of a
+# training job must not override it.
 add_library(gmt_glibc_floor STATIC ${PROJECT_SOURCE_DIR}/cmake/glibc_floor.c)
 target_compile_definitions(gmt_glibc_floor PRIVATE _GNU_SOURCE)
 target_link_libraries(gmt_sanitize INTERFACE gmt_glibc_floor)
@@ -60,5 +62,5 @@ add_link_options(
   "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie;-static-libstdc++;-static-libgcc;LINKER:--disable-new-dtags>")
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 
-# The preloaded library opens nothing of ours.
+# The preloaded library loads no library of the project.
 cmake_language(DEFER CALL set_property TARGET gpumemtrace PROPERTY BUILD_RPATH "")

@@ -3,13 +3,13 @@
 namespace gmt::format {
 namespace {
 
-// A few hostile bytes can claim many rows; no process holds so many places. Beyond it frees are
-// written in full.
+// A few hostile bytes can claim many rows, but no process holds this many places. Beyond the limit,
+// frees are written in full.
 constexpr size_t kMaxPlaces = 1u << 22;
 constexpr uint32_t kNoSlot = UINT32_MAX;
 constexpr uint64_t kNoRow = UINT64_MAX;
 
-// Addresses, reservations, handles ... of one number are different places. 0: never returned.
+// Addresses, reservations and handles with the same number are different places. 0: never returned.
 uint64_t SpaceOf(Kind kind) {
   switch (kind) {
     case ALLOC:
@@ -74,7 +74,7 @@ void AcquisitionHistory::Add(const Event& event) {
   Enter(row, slot);
 }
 
-// What leaves the window for it is kept elsewhere, if it is still the last row of its place.
+// A row that is displaced from the window moves to the table, if it is still the last of its place.
 void AcquisitionHistory::Enter(uint64_t row, uint32_t slot) {
   if (window_.empty()) window_.assign(kWindow, kNoSlot);
   uint32_t& entry = window_[row % kWindow];
@@ -89,7 +89,7 @@ AcquisitionHistory::Found AcquisitionHistory::AcquisitionOf(const Event& event) 
   const auto found = slot_of_place_.find(PlaceOf(event));
   if (found == slot_of_place_.end()) return {};
   const Slot& slot = slots_[found->second];
-  if (slot.row >= rows_) return {};  // a damaged file: rows went back
+  if (slot.row >= rows_) return {};  // a damaged file: row numbers decreased
   return {rows_ - slot.row, &slot.acquired};
 }
 
@@ -123,7 +123,7 @@ void AcquisitionHistory::Release(uint32_t slot) {
   const Acquired& acquired = ended.acquired;
   const auto place = slot_of_place_.find(
       {SpaceOf(ALLOC) << 32 | acquired.device, acquired.heap, acquired.address});
-  // A damaged file may end what was no allocation.
+  // A damaged file may end a row that is not an allocation.
   if (place == slot_of_place_.end() || place->second != slot) return;
   slot_of_place_.erase(place);
   if (!InWindow(slot)) slot_of_old_row_.erase(ended.row);

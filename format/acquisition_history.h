@@ -1,21 +1,20 @@
 // format/acquisition_history.h
 //
-// AcquisitionHistory: which row of a file segment's acquisitions a free ends, or a ROLE event is
-// about. Writer and reader each keep one, fed with the same rows, so that the file need not repeat
-// address, size and the rest at every free:
+// AcquisitionHistory: finds the row of a file segment's acquisitions that a free ends or that a
+// ROLE event refers to. Writer and reader each keep one and feed it the same rows, so that the
+// file need not repeat address, size and other fields for every free:
 //
 //   row   0 alloc A     1 alloc B     2 alloc C
-//         free A: distance 3 (three rows back from the next row, 3), same = all of it: no further
+//         free A: distance 3 (three rows back from the next row, 3), same = all fields: no further
 //         byte
 //
-// Only the last row of each place (space, heap, device, address) is kept, and no longer than what
-// ends it can come: that bounds the memory by what a process holds. A second free of the same memory
-// is written in full.
+// The history keeps only the last row of each place (space, heap, device, address), and only until
+// the event that ends it. Its memory is therefore bounded by what a process holds. A second free of
+// the same memory is written in full.
 //
-// A row that is kept has a slot. To it lead its place, and its number: through a window over the
-// youngest rows, where nearly every free finds its allocation, or a table of those that outlive it.
+// A kept row has a slot. The slot is found by place or by row number. A window covers the newest
+// rows, where nearly every free finds its allocation; a table covers older rows.
 //
-// Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_ACQUISITION_HISTORY_H_
 #define GMT_FORMAT_ACQUISITION_HISTORY_H_
@@ -29,8 +28,8 @@
 
 namespace gmt::format {
 
-// Fields of a free or a role that are those of its allocation. Bits of Returns.same and Roles.same
-// in the file: never renumber.
+// Fields of a free or a role that equal those of its allocation. These are bits of Returns.same and
+// Roles.same in the file: never renumber them.
 enum Same : uint32_t {
   kSameHeap = 1u << 0,
   kSameMemory = 1u << 1,
@@ -42,38 +41,40 @@ enum Same : uint32_t {
   kSamePool = 1u << 7,
 };
 
-// What a free may have in common with its allocation.
+// The fields that a free may have in common with its allocation.
 struct Acquired {
-  uint64_t present = 0;  // of Present
+  uint64_t present = 0;  // set of Present
   uint64_t address = 0, size = 0, stream = 0, pool = 0;
   uint32_t heap = 0, device = 0, context = 0;
   Memory memory = MEMORY_UNSPECIFIED;
 };
 
-// Fill in what `event`, a free or a ROLE, leaves open of its memory, and say that it is known.
+// Fill in the fields about memory that `event`, a free or a ROLE, omits, and mark them as present.
 void CompleteReturn(const Acquired& acquired, Event* event);
 void CompleteRole(const Acquired& acquired, Event* event);
 
 class AcquisitionHistory {
  public:
   uint64_t rows() const { return rows_; }
-  // The next row is number `rows`. Rows may have been lost: those are not found.
+  // Continues with row number `rows`. Rows may have been lost; they are not found.
   void ContinueAt(uint64_t rows) { rows_ = rows; }
 
-  // Takes the next row. REQUIRES: an event of the family kAcquisition.
+  // Adds the next row. REQUIRES: an event of the family kAcquisition.
   void Add(const Event& event);
 
   struct Found {
-    uint64_t distance = 0;  // rows back; 0: not known
+    uint64_t distance = 0;  // rows back; 0: unknown
     const Acquired* acquired = nullptr;
   };
-  // The acquisition that `event`, a free or a ROLE, is about. Valid until the next Add() or Ended().
+  // Returns the acquisition that `event`, a free or a ROLE, refers to. Valid until the next Add()
+  // or Ended().
   Found AcquisitionOf(const Event& event) const;
-  // The row `distance` rows back, or null. Valid until the next Add() or Ended().
+  // Returns the row `distance` rows back, or null. Valid until the next Add() or Ended().
   const Acquired* Find(uint64_t distance) const;
 
-  // `event` of the family kReturn ended the row so far back. Forgets it where nothing else about it
-  // can follow: an allocator's free is the last word, the driver's is not before its result is known.
+  // Records that `event` of the family kReturn ended the row `distance` rows back. Forgets the row
+  // if no further event can refer to it. That is so after a free of an allocator; a free of the
+  // driver ends a row only when its result is known.
   void Ended(const Event& event, uint64_t distance);
 
  private:
@@ -105,7 +106,7 @@ class AcquisitionHistory {
   std::vector<Slot> slots_;
   std::vector<uint32_t> unused_slots_;
   std::vector<uint32_t> window_;  // slots, by row modulo its length; empty before the first row
-  absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // of rows that have left the window
+  absl::flat_hash_map<uint64_t, uint32_t> slot_of_old_row_;  // rows that have left the window
 };
 
 }  // namespace gmt::format

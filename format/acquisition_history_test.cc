@@ -30,7 +30,8 @@ Event OfDriver(Kind kind, uint64_t address, uint32_t result = 0) {
   return event;
 }
 
-// Tells of a free to the history, as encoder and decoder do; how far back its allocation was.
+// Reports a free to the history, as encoder and decoder do. Returns how far back its allocation
+// was.
 uint64_t End(AcquisitionHistory& history, const Event& event) {
   const uint64_t distance = history.AcquisitionOf(event).distance;
   history.Ended(event, distance);
@@ -47,7 +48,7 @@ TEST(AcquisitionHistoryTest, FreeIsFoundByPlaceAndByRow) {
   EXPECT_EQ(found.acquired->size, 512u);
 }
 
-TEST(AcquisitionHistoryTest, SecondFreeOfABlockFindsNothing) {
+TEST(AcquisitionHistoryTest, SecondFreeOfABlockIsNotFound) {
   AcquisitionHistory history;
   history.Add(Block(ALLOC, 0x1000, 512));
   EXPECT_EQ(End(history, Block(FREE, 0x1000)), 1u);
@@ -55,7 +56,7 @@ TEST(AcquisitionHistoryTest, SecondFreeOfABlockFindsNothing) {
   EXPECT_EQ(history.Find(1), nullptr);
 }
 
-TEST(AcquisitionHistoryTest, DriversFreeIsKeptUntilItsResultIsKnown) {
+TEST(AcquisitionHistoryTest, RowIsKeptUntilTheResultOfTheDriversFreeIsKnown) {
   AcquisitionHistory history;
   history.Add(OfDriver(ALLOC, 0x1000));
   EXPECT_EQ(End(history, OfDriver(FREE, 0x1000)), 1u);
@@ -65,7 +66,7 @@ TEST(AcquisitionHistoryTest, DriversFreeIsKeptUntilItsResultIsKnown) {
   EXPECT_EQ(End(history, OfDriver(FREE_DONE, 0x1000)), 0u);
 }
 
-TEST(AcquisitionHistoryTest, PlaceThatIsUsedAgainEndsTheOldRow) {
+TEST(AcquisitionHistoryTest, ReusedPlaceEndsTheOldRow) {
   AcquisitionHistory history;
   history.Add(Block(ALLOC, 0x1000, 512));
   history.Add(Block(ALLOC, 0x1000, 1024));
@@ -73,7 +74,7 @@ TEST(AcquisitionHistoryTest, PlaceThatIsUsedAgainEndsTheOldRow) {
   EXPECT_EQ(history.Find(2), nullptr);
 }
 
-TEST(AcquisitionHistoryTest, RowsThatWereLostAreNotFound) {
+TEST(AcquisitionHistoryTest, LostRowsAreNotFound) {
   AcquisitionHistory history;
   history.Add(Block(ALLOC, 0x1000, 512));
   history.ContinueAt(1000);
@@ -95,15 +96,15 @@ TEST(AcquisitionHistoryTest, RoleFindsABlockAndDoesNotEndIt) {
   EXPECT_EQ(End(history, role), 0u);
 }
 
-// Against a map of all rows, far beyond the window in which rows are found without a table.
-TEST(AcquisitionHistoryTest, AgreesWithAMapOfEverythingHeld) {
+// Compares with a map of all rows, far beyond the window in which rows are found without a table.
+TEST(AcquisitionHistoryTest, AgreesWithAMapOfAllHeldMemory) {
   ForEachSeed(SeedsUpTo(3), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     AcquisitionHistory history;
     std::map<uint64_t, std::pair<uint64_t, uint64_t>> held;  // address: row, size
     uint64_t rows = 0;
     for (int n = 0; n < 400'000; ++n) {
-      // Few addresses are used again at once, most long after.
+      // A few addresses are reused soon, most after a long time.
       const uint64_t address = 512 * (random() % 4 == 0 ? random() % 100'000 : random() % 3000);
       const auto at = held.find(address);
       if (at == held.end()) {

@@ -17,7 +17,7 @@ constexpr size_t kMaxKept = 4000;
 constexpr double kZipf = 1.1;
 constexpr double kSavedTwice = 0.8;  // of activations
 constexpr uint32_t kForwardThread = 41001, kBackwardThread = 41077;
-// Of logarithms of nanoseconds between two events: median 2 us, a tenth above 9 us.
+// Logarithms of the nanoseconds between two events: median 2 us, 10 % above 9 us.
 constexpr double kLogGap = 7.6, kLogGapSpread = 1.15;
 constexpr double kLogDriver = 12.2, kLogDriverSpread = 0.4;  // a cudaMalloc takes 200 us
 
@@ -47,7 +47,7 @@ Event AllocatorTrace::Next() {
   return event;
 }
 
-// One step at a time.
+// Plans one step at a time.
 void AllocatorTrace::Plan() {
   PlanForward();
   PlanBackward();
@@ -73,7 +73,7 @@ void AllocatorTrace::PlanBackward() {
   thread_ = kBackwardThread;
   while (!activations_.empty()) {
     while (Uniform() < 0.6) Temporary();
-    // Nearly the reverse order: some tensors are kept a little longer.
+    // Approximately in reverse order: some tensors are kept a little longer.
     const size_t back =
         std::min<size_t>(activations_.size() - 1, Random() % 4 == 0 ? Random() % 6 : 0);
     const auto at = activations_.end() - 1 - static_cast<std::ptrdiff_t>(back);
@@ -105,7 +105,7 @@ void AllocatorTrace::Free(const Block& block) {
   planned_.push_back(NewEvent(FREE, BLOCK, block.address, block.size));
 }
 
-// What is drawn for it must not change what is drawn for the rest.
+// Uses its own random generator, so that the rest of the trace is the same without roles.
 void AllocatorTrace::SetRoles(const Block& block, uint32_t roles) {
   if (roles_ == Roles::kNone) return;
   std::swap(random_, role_random_);
@@ -124,7 +124,7 @@ void AllocatorTrace::SetRoles(const Block& block, uint32_t roles) {
   std::swap(random_, role_random_);
 }
 
-// Best fit; small and large blocks live in segments of their own.
+// Best fit. Small and large blocks use separate segments.
 uint64_t AllocatorTrace::Take(uint64_t size) {
   const bool small = size <= kSmall;
   auto fit = free_.lower_bound({small, size, 0});
@@ -205,7 +205,7 @@ Event AllocatorTrace::NewEvent(Kind kind, Memory memory, uint64_t address, uint6
   return event;
 }
 
-// splitmix64: the same everywhere, which the distributions of <random> are not.
+// splitmix64. Unlike the distributions of <random>, it gives the same numbers on every platform.
 uint64_t AllocatorTrace::Random() {
   uint64_t z = random_ += 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -213,7 +213,7 @@ uint64_t AllocatorTrace::Random() {
   return z ^ (z >> 31);
 }
 
-// The sum of twelve uniform numbers is near enough.
+// The sum of twelve uniform numbers is a good enough approximation.
 double AllocatorTrace::Normal() {
   double sum = -6;
   for (int n = 0; n < 12; ++n) sum += Uniform();

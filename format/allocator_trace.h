@@ -1,23 +1,23 @@
 // format/allocator_trace.h
 //
-// AllocatorTrace: the events of a training loop on a caching allocator, as many as one asks for, for
-// benchmarks. It is an allocator, not a list of random numbers: blocks are cut out of segments by
-// best fit and merged again, so that addresses come again as they do in a real recording.
+// AllocatorTrace: generates any number of events of a training loop on a caching allocator, for
+// benchmarks. It simulates an allocator and does not just draw random numbers: blocks are cut from
+// segments by best fit and merged again, so addresses recur as in a real recording.
 //
-//   a step       forward: activations, temporaries between them; backward: activations in reverse,
-//                each with temporaries; now and then memory that stays
-//   sizes        most from a few hundred shapes, the rest by chance; multiples of 512
-//   stacks       Zipf over a few thousand, drawn anew for every allocation (a real loop repeats the
-//                same order, which compresses better)
-//   time         log-normal distances, nanoseconds; some calls take the driver
-//   segments     allocations of the driver, with a duration; the blocks know their totals
-//   roles        on request: activations are saved by one or two nodes of autograd when they were
-//                made, and by none shortly before they are freed; 40 events for 100 allocations.
-//                All else is the same, but for the time
+//   step         forward: activations with temporaries between them; backward: activations in
+//                reverse order, each with temporaries; occasionally memory that is kept
+//   sizes        mostly from a few hundred shapes, otherwise random; multiples of 512
+//   stacks       Zipf distribution over a few thousand, drawn for every allocation (a real loop
+//                repeats the same order, which compresses better)
+//   time         log-normal distances in nanoseconds; some calls reach the driver
+//   segments     allocations of the driver, with a duration; blocks carry the allocator's totals
+//   roles        on request: activations are saved by one or two autograd nodes when they are
+//                created and by none shortly before they are freed, 40 events per 100 allocations.
+//                Everything else except the times is the same
 //
-// Memory::BLOCK is the allocator's, DEVICE the driver's. `stack` is 1 to kStacks, and so is the
-// `forward_stack` of a role, whose `name` is 1 to kNodeClasses; heap and api are left to the user.
-// The same seed gives the same events everywhere.
+// Memory::BLOCK belongs to the allocator, DEVICE to the driver. `stack` is 1 to kStacks, and so is
+// the `forward_stack` of a role, whose `name` is 1 to kNodeClasses. The caller sets heap and api.
+// The same seed gives the same events on every platform.
 //
 // Thread safety: one thread at a time.
 
@@ -50,7 +50,7 @@ class AllocatorTrace {
     uint64_t address = 0, size = 0;
     uint32_t stack = 0;
   };
-  // A piece of a segment, free or taken, by address.
+  // A piece of a segment, free or allocated; keyed by address.
   struct Piece {
     uint64_t size = 0;
     uint64_t segment = 0;
@@ -85,7 +85,7 @@ class AllocatorTrace {
   std::vector<uint64_t> shapes_;
   std::vector<double> stack_below_;  // cumulative distribution
   std::map<uint64_t, Piece> pieces_;
-  std::set<std::tuple<bool, uint64_t, uint64_t>> free_;  // of small blocks, size, address
+  std::set<std::tuple<bool, uint64_t, uint64_t>> free_;  // is small, size, address
   std::vector<Block> activations_;
   std::deque<Block> kept_;
   std::deque<Event> planned_;

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path) {
     return std::unique_ptr<ByteSource>(
         new FileSource(fd, static_cast<uint64_t>(info.st_size), name));
   }
-  absl::StatusOr<std::string> bytes = ReadToEnd(fd, name);  // a folder fails here, with EISDIR
+  absl::StatusOr<std::string> bytes = ReadToEnd(fd, name);  // fails for a directory, with EISDIR
   close(fd);
   if (!bytes.ok()) return bytes.status();
   return BytesInMemory(*std::move(bytes));

@@ -1,6 +1,6 @@
 // format/byte_source.h
 //
-// ByteSource: the bytes of a recording, in a file or in memory, read at any offset.
+// ByteSource: random access to the bytes of a recording in a file or in memory.
 //
 // Thread safety: one thread at a time.
 
@@ -20,14 +20,14 @@ namespace gmt::format {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // As it was when the source was opened; a file may grow behind it.
+  // Returns the size when the source was opened. A file may grow after that.
   virtual uint64_t size() const = 0;
-  // Replaces `*out` by the bytes from `offset` on: `count` of them, or fewer at the end.
+  // Replaces `*out` by `count` bytes from `offset`, or fewer at the end.
   virtual absl::Status Read(uint64_t offset, uint64_t count, std::string* out) = 0;
 };
 
-// Fails with a message that names the path. What is no regular file (a pipe) is read to its end at
-// once.
+// Opens a file. An error message contains the path. A file that is not regular (a pipe) is read
+// completely at once.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(absl::string_view path);
 
 std::unique_ptr<ByteSource> BytesInMemory(std::string bytes);

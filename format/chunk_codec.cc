@@ -13,8 +13,7 @@ namespace {
 
 absl::Status Decompress(const Chunk& chunk, std::string* raw) {
   const std::string& payload = chunk.payload();
-  // Asked of the frame before a byte is reserved: what it says it holds must be what the chunk
-  // says.
+  // Check the content size in the zstd frame against the chunk before reserving memory.
   if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != chunk.raw_size())
     return absl::DataLossError("size");
   raw->resize(chunk.raw_size());
@@ -44,8 +43,8 @@ absl::Status ChunkPacker::Pack(gmt::Body* body, int zstd_level, Chunk* chunk) {
   const size_t size = body->ByteSizeLong();
   if (size > kMaxBodyBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", size,
-                                                     " bytes is larger than the ", kMaxBodyBytes,
-                                                     " bytes that one may have"));
+                                                     " bytes exceeds the maximum of ", kMaxBodyBytes,
+                                                     " bytes"));
   }
   chunk->set_raw_size(static_cast<uint32_t>(size));
   if (codec_ == Chunk::ZSTD && Compress(*body, zstd_level, chunk->mutable_payload())) {

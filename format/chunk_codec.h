@@ -1,9 +1,10 @@
 // format/chunk_codec.h
 //
-// Chunk <-> Body: compression, and the bounds that keep a hostile chunk from claiming more memory
-// than kMaxBodyBytes.
+// Converts between Chunk and Body: compression, and limits that keep a hostile chunk from claiming
+// more memory than kMaxBodyBytes.
 //
-// Thread safety: a ChunkPacker, one thread at a time; UnpackBody() is a pure function.
+// Thread safety: a ChunkPacker may be used by one thread at a time; UnpackBody() is a pure
+// function.
 
 #ifndef GMT_FORMAT_CHUNK_CODEC_H_
 #define GMT_FORMAT_CHUNK_CODEC_H_
@@ -18,14 +19,14 @@ struct ZSTD_CCtx_s;
 
 namespace gmt::format {
 
-// Keeps the compressor's tables and buffers from one chunk to the next.
+// Packs chunks and reuses the compressor's tables and buffers between them.
 class ChunkPacker {
  public:
-  // With Chunk::ZSTD a body that does not shrink is stored as it is.
+  // With Chunk::ZSTD, a body that compression does not shrink is stored uncompressed.
   explicit ChunkPacker(Chunk::Codec codec);
 
-  // Sets codec, raw_size and payload or body of `chunk`; what becomes of `body` is not specified.
-  // Fails where the body is larger than a chunk may be.
+  // Sets codec, raw_size and payload or body of `chunk`; `body` is unspecified afterwards. Fails if
+  // the body exceeds the maximum size of a chunk.
   absl::Status Pack(gmt::Body* body, int zstd_level, Chunk* chunk);
 
  private:
@@ -39,8 +40,8 @@ class ChunkPacker {
   std::string raw_;
 };
 
-// Fails where the chunk's payload is not a body of the size it states. The message is one word:
-// "zstd", "size", "body", "codec".
+// Fails if the chunk's payload is not a body of the stated size. The error message is one word:
+// "zstd", "size", "body" or "codec".
 absl::Status UnpackBody(const Chunk& chunk, gmt::Body* body);
 
 }  // namespace gmt::format

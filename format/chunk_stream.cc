@@ -75,8 +75,7 @@ void ChunkStream::TakeChunk(const FrameRecord& record) {
   out_->push_back(std::move(read));
 }
 
-// A number that is missing is a chunk that is missing. A number that comes again begins a segment
-// whose header was lost.
+// A missing number means a missing chunk. A repeated number begins a segment whose header was lost.
 void ChunkStream::TakeSequence(const Chunk& chunk, const FrameRecord& record) {
   if (chunk.seq() < segment_.next_seq) BeginSegment(record.offset);
   if (chunk.seq() > segment_.next_seq && !gap_) NoteDamage(record.offset, 0, "missing chunk");
@@ -106,7 +105,7 @@ void ChunkStream::TakeIndex(const FrameRecord& record) {
     segment_.index_is_right =
         index.entry(at).offset() == segment_.chunk_offsets[static_cast<size_t>(at)];
   }
-  // After damage an index lists more than was found; that is no further damage.
+  // After damage an index lists more chunks than were found; that is not additional damage.
   if (!segment_.index_is_right && !is_damaged_) NoteDamage(record.offset, record.bytes, "index");
 }
 

@@ -1,8 +1,9 @@
 // format/chunk_stream.h
 //
-// ChunkStream: the first half of reading a recording: frames, checksums, decompression, columns to
-// events. It needs no definitions and calls nobody, so that it can run on a thread of its own ahead
-// of who takes what it delivers (format/read_ahead.h); RecordingReader is the second half.
+// ChunkStream: the first stage of reading a recording: frames, checksums, decompression, and
+// conversion of columns to events. It needs no definitions and calls no other component, so it can
+// run on its own thread ahead of its consumer (format/read_ahead.h). RecordingReader is the second
+// stage.
 //
 // Thread safety: one thread at a time.
 
@@ -25,24 +26,24 @@
 
 namespace gmt::format {
 
-// What a recording brings, in file order.
+// Contents of a recording in file order.
 struct SegmentBegins {};
 struct DamageFound {
   uint64_t offset = 0, bytes = 0;
   std::string what;
 };
-// The end of what may be missing since the last damage.
+// The end of the range in which events may be missing since the last damage.
 struct GapEnds {
   int64_t from_t_ns = 0, to_t_ns = 0;
 };
 struct ChunkRead {
   gmt::Body body;  // its events are in the batch
   EventBatch batch;
-  std::string events_damage;       // why the batch ends before the chunk does; empty: it does not
-  uint64_t offset = 0, bytes = 0;  // of its frame
+  std::string events_damage;       // why the batch ends before the chunk does; empty if it does not
+  uint64_t offset = 0, bytes = 0;  // of the chunk's frame
 };
 struct RecordingEnds {
-  bool closed = false;  // every segment has its index and footer, and nothing is behind the last
+  bool closed = false;  // every segment has its index and footer, and nothing follows the last one
 };
 using Delivery = std::variant<SegmentBegins, DamageFound, GapEnds, Header,
                               std::unique_ptr<ChunkRead>, RecordingEnds>;
@@ -53,23 +54,23 @@ class ChunkStream {
   ChunkStream(ByteSource* source, Returns returns, Tail tail = Tail::kFinal)
       : stream_(source, tail), returns_(returns), tail_(tail) {}
 
-  // Appends what the next frame brings; RecordingEnds comes last. Of a source that grows, it is what
-  // holds so far, and Next() goes on there. Fails only where reading fails.
+  // Appends the contents of the next frame; RecordingEnds comes last. For a growing source it is
+  // the state so far, and the next call continues there. Fails only if reading fails.
   absl::Status Next(std::vector<Delivery>* deliveries);
-  // A batch that was delivered and is done with: its memory serves the next one.
+  // Takes back a batch that the consumer has finished with, to reuse its memory.
   void Recycle(EventBatch batch);
 
  private:
-  // What is kept of one file segment while it is read.
+  // State of the file segment being read.
   struct Segment {
     uint64_t offset = 0;  // of its magic
     uint32_t next_seq = 0;
     int64_t last_t_ns = 0;
     AcquisitionHistory history;
-    std::vector<uint64_t> chunk_offsets;  // what its index must list
+    std::vector<uint64_t> chunk_offsets;  // the offsets that the index must list
     uint64_t index_offset = 0;
     bool index_is_right = false;
-    bool closed = false;  // by a right footer
+    bool closed = false;  // has a valid footer
   };
 
   void Take(const FrameRecord& record);

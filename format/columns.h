@@ -1,9 +1,8 @@
 // format/columns.h
 //
-// The rule of every column in a recording (proto/gmt.proto, F3): a column may be shorter than the
-// rows it describes; the missing rows repeat its last value, or are 0 where the column is empty. A
-// column that is the same in all rows of a chunk thus costs one value, and one that nobody uses
-// costs nothing.
+// The rule for every column in a recording (proto/gmt.proto, F3): a column may be shorter than the
+// rows it describes. The missing rows repeat its last value, or are 0 if the column is empty. Thus
+// a column that is constant within a chunk costs one value, and an unused column costs nothing.
 //
 //   rows      7 7 7 7 7      0 0 0 0 0      1 2 3 3 3
 //   column    7              (empty)        1 2 3
@@ -19,7 +18,7 @@
 
 namespace gmt::format {
 
-// Drops the values at the end that the rule gives back.
+// Drops the values at the end that the rule restores.
 template <typename T>
 void TrimColumn(google::protobuf::RepeatedField<T>* column) {
   int size = column->size();
@@ -28,14 +27,14 @@ void TrimColumn(google::protobuf::RepeatedField<T>* column) {
   column->Truncate(size);
 }
 
-// The value of `row`, which may lie behind the column's end.
+// Returns the value of `row`, which may be past the end of the column.
 template <typename T>
 T ColumnAt(const google::protobuf::RepeatedField<T>& column, int row) {
   if (row < column.size()) return column.Get(row);
   return column.empty() ? T{} : column.Get(column.size() - 1);
 }
 
-// Adds with wrap-around: differences of hostile columns may overflow.
+// Add and subtract with wrap-around, because differences in hostile columns may overflow.
 inline int64_t AddWrapping(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }

@@ -1,4 +1,4 @@
-// The rule of columns, and events through columns and back.
+// Tests the rule of columns, and encoding and decoding of events.
 
 #include "format/columns.h"
 
@@ -37,9 +37,9 @@ TEST(ColumnsTest, ZerosAfterAValueKeepOneZero) {
 }
 TEST(ColumnsTest, EmptyColumnStaysEmpty) { EXPECT_THAT(Trimmed({}), IsEmpty()); }
 TEST(ColumnsTest, EmptyColumnReadsAsZero) { EXPECT_EQ(ColumnAt(Column(), 12), 0u); }
-TEST(ColumnsTest, RowBehindTheEndReadsAsTheLast) { EXPECT_EQ(ColumnAt(Trimmed({1, 2}), 99), 2u); }
+TEST(ColumnsTest, RowPastTheEndReadsAsTheLast) { EXPECT_EQ(ColumnAt(Trimmed({1, 2}), 99), 2u); }
 
-TEST(ColumnsTest, TrimmedColumnsReadAsTheyWere) {
+TEST(ColumnsTest, TrimmedColumnsKeepTheirValues) {
   ForEachSeed(SeedsUpTo(500), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     std::vector<uint64_t> values(random() % 12);
@@ -51,7 +51,7 @@ TEST(ColumnsTest, TrimmedColumnsReadAsTheyWere) {
   });
 }
 
-TEST(EventColumnsTest, RandomEventsComeBackExactly) {
+TEST(EventColumnsTest, RandomEventsSurviveEncoding) {
   ForEachSeed(SeedsUpTo(200), [](uint32_t seed) {
     RandomEvents random(seed);
     AcquisitionHistory written, read;
@@ -76,7 +76,7 @@ Event BlockEvent(Kind kind, uint64_t address) {
   return event;
 }
 
-TEST(EventColumnsTest, RolesOfKnownMemoryHaveItsRowAndNothingElseOfIt) {
+TEST(EventColumnsTest, RolesOfKnownMemoryStoreOnlyItsRow) {
   EventBatch batch;
   for (const uint64_t address : {0x1000u, 0x2000u}) {
     Event& alloc = batch.events.emplace_back(BlockEvent(ALLOC, address));
@@ -93,7 +93,7 @@ TEST(EventColumnsTest, RolesOfKnownMemoryHaveItsRowAndNothingElseOfIt) {
   EXPECT_THAT(roles.same(), ElementsAre(kSameHeap | kSameMemory | kSameDevice | kSameAddress));
   EXPECT_THAT(roles.roles(), ElementsAre(kRoleSaved));
   EXPECT_EQ(roles.heap_size() + roles.memory_size() + roles.address_size(), 0);
-  // That of allocations is repeated.
+  // The value of the allocations is repeated.
   EXPECT_THAT(columns.present(), ElementsAre(batch.events.front().present));
   EventBatch back;
   ASSERT_TRUE(DecodeEvents(columns, 0, Returns::kCompleted, &read, &back).ok());
@@ -103,7 +103,7 @@ TEST(EventColumnsTest, RolesOfKnownMemoryHaveItsRowAndNothingElseOfIt) {
   EXPECT_EQ(back.events.at(4).address, 0x1000u);
 }
 
-TEST(EventColumnsTest, ClassOfANodeStandsThereOnceForEachStack) {
+TEST(EventColumnsTest, ClassOfANodeIsStoredOncePerStack) {
   EventBatch batch, back;
   const auto saved_by = [&](uint32_t stack, uint32_t name) {
     Event& role = batch.events.emplace_back(BlockEvent(ROLE, 0x1000));
@@ -123,7 +123,7 @@ TEST(EventColumnsTest, ClassOfANodeStandsThereOnceForEachStack) {
   EXPECT_EQ(back.events, batch.events);
 }
 
-TEST(EventColumnsTest, RoleOfUnknownMemoryStandsInFull) {
+TEST(EventColumnsTest, RoleOfUnknownMemoryIsStoredInFull) {
   EventBatch batch, back;
   batch.events = {BlockEvent(ROLE, 0x1000), BlockEvent(ALLOC, 0x2000), BlockEvent(ROLE, 0x3000),
                   BlockEvent(ROLE, 0x2000)};
@@ -133,7 +133,7 @@ TEST(EventColumnsTest, RoleOfUnknownMemoryStandsInFull) {
   EXPECT_EQ(back.events, batch.events);
 }
 
-TEST(EventColumnsTest, RowsOfRolesBeyondAllRowsFindNothing) {
+TEST(EventColumnsTest, InvalidRowsOfRolesAreNotFound) {
   for (const int64_t row : {int64_t{-1}, int64_t{7}, INT64_MIN, INT64_MAX}) {
     gmt::Events columns;
     columns.set_count(1);
@@ -148,8 +148,8 @@ TEST(EventColumnsTest, RowsOfRolesBeyondAllRowsFindNothing) {
   }
 }
 
-// A reader of another version that does not know some kinds must not take the rows of others for
-// theirs: what it reads then is what is there without them.
+// A reader of another version that does not know some kinds must not take rows of other families
+// for theirs. It reads the same as without the unknown kinds.
 TEST(EventColumnsTest, RolesTakeNoRowOfOtherFamilies) {
   ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     RandomEvents random(seed);
@@ -172,7 +172,7 @@ TEST(EventColumnsTest, RolesTakeNoRowOfOtherFamilies) {
   });
 }
 
-TEST(EventColumnsTest, RandomLiveSetsComeBackExactly) {
+TEST(EventColumnsTest, RandomLiveSetsSurviveEncoding) {
   ForEachSeed(SeedsUpTo(100), [](uint32_t seed) {
     RandomEvents random(seed);
     EventBatch batch;
@@ -190,7 +190,7 @@ TEST(EventColumnsTest, RandomLiveSetsComeBackExactly) {
   });
 }
 
-TEST(EventColumnsTest, ClaimOfBillionsOfEventsIsRefused) {
+TEST(EventColumnsTest, ClaimOfBillionsOfEventsIsRejected) {
   gmt::Events columns;
   columns.set_count(4'000'000'000);
   AcquisitionHistory history;
@@ -208,7 +208,7 @@ TEST(EventColumnsTest, EventWithoutItsDetailIsDamage) {
   EXPECT_FALSE(DecodeEvents(columns, 0, Returns::kCompleted, &history, &batch).ok());
 }
 
-TEST(EventColumnsTest, KindOfALaterVersionIsDeliveredAsItsNumber) {
+TEST(EventColumnsTest, KindOfALaterVersionIsDeliveredAsANumber) {
   gmt::Events columns;
   columns.set_count(1);
   columns.add_kind(static_cast<Events::Kind>(4711));
@@ -218,7 +218,7 @@ TEST(EventColumnsTest, KindOfALaterVersionIsDeliveredAsItsNumber) {
   EXPECT_EQ(FamilyOf(batch.events.at(0).kind), Family::kOther);
 }
 
-TEST(EventColumnsTest, DistanceBeyondTheBeginningFindsNothing) {
+TEST(EventColumnsTest, DistanceBeyondTheBeginningIsNotFound) {
   gmt::Events columns;
   columns.set_count(1);
   columns.add_kind(Events::FREE);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint32_t kReflectedPolynomial = 0x82F63B78;
 
-// kTables[n][b]: the checksum's change by byte b followed by n zero bytes, so that eight bytes cost
-// eight look-ups.
+// kTables[n][b]: the change of the checksum caused by byte b followed by n zero bytes. With eight
+// tables, eight bytes cost eight look-ups.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables MakeTables() {
@@ -57,7 +57,7 @@ uint32_t Crc32cByTable(std::string_view bytes) {
   const char* const end = at + bytes.size();
   uint32_t crc = ~uint32_t{0};
   for (; end - at >= 8; at += 8) {
-    const uint64_t word = Load64(at) ^ crc;  // little endian, as every machine with a supported GPU
+    const uint64_t word = Load64(at) ^ crc;  // little endian, like all machines with a supported GPU
     crc = 0;
     for (size_t n = 0; n < 8; ++n) crc ^= kTables[7 - n][(word >> (8 * n)) & 0xFF];
   }

@@ -1,7 +1,7 @@
 // format/crc32c.h
 //
-// CRC32C (Castagnoli, polynomial 0x1EDC6F41, reflected), the checksum that closes header, chunks
-// and index of a recording. Uses the processor's instruction where there is one.
+// CRC32C (Castagnoli, polynomial 0x1EDC6F41, reflected): the checksum at the end of header, chunks
+// and index of a recording. Uses the processor's CRC instruction if available.
 //
 // Thread safety: pure functions.
 
@@ -16,7 +16,7 @@ namespace gmt::format {
 // Crc32c("123456789") is 0xE3069283.
 uint32_t Crc32c(std::string_view bytes);
 
-// The same by table, on every processor: the reference that the test compares with.
+// Computes the same value with tables on any processor. The test uses it as a reference.
 uint32_t Crc32cByTable(std::string_view bytes);
 
 }  // namespace gmt::format

@@ -15,7 +15,7 @@ TEST(Crc32cTest, MatchesThePublishedCheckValue) {
   EXPECT_EQ(Crc32cByTable("123456789"), 0xE3069283u);
 }
 
-TEST(Crc32cTest, OfNothingIsZero) { EXPECT_EQ(Crc32c(""), 0u); }
+TEST(Crc32cTest, ChecksumOfEmptyTextIsZero) { EXPECT_EQ(Crc32c(""), 0u); }
 
 TEST(Crc32cTest, InstructionAndTableAgreeAtEveryLength) {
   ForEachSeed({1}, [](uint32_t seed) {

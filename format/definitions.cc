@@ -9,8 +9,8 @@
 namespace gmt::format {
 namespace {
 
-// Bounds on what a file may claim, far above what one process can define. They keep a few hostile
-// bytes (columns repeat their last value, ids may be left out) from claiming gigabytes.
+// Limits on what a file may claim, far above what a process can define. They prevent a few hostile
+// bytes (columns repeat their last value, ids may be skipped) from claiming gigabytes.
 constexpr uint64_t kMaxUndefined = 1u << 20;
 constexpr uint64_t kMaxRowsOfChunk = 1u << 22;
 constexpr uint64_t kMaxIds = 1u << 28;
@@ -23,13 +23,14 @@ const T& LookUp(const std::vector<T>& values, uint32_t id) {
 
 uint32_t Shift(uint32_t id, uint32_t base) { return id == 0 ? 0 : id + base; }
 
-// How many ids before `first` have no definition; 0 where the chunk does not say, or comes again.
+// Returns how many ids before `first` have no definition; 0 if the chunk has no `first` or repeats
+// ids.
 uint64_t Missing(uint32_t first, uint32_t base, size_t have) {
   const uint64_t wanted = uint64_t{base} + first;
   return first == 0 || wanted <= have + 1 ? 0 : wanted - have - 1;
 }
 
-// The index of the first value of a list; appends empty values for those that were lost.
+// Returns the index of the first value of a list. Appends empty values for lost ones.
 template <typename T>
 size_t PlaceOfFirst(uint32_t first, uint32_t base, size_t count, std::vector<T>* values) {
   if (count == 0) return values->size();
@@ -50,7 +51,7 @@ absl::Status Definitions::CheckRoom(const gmt::Definitions& chunk) const {
       (frames > 0 ? Missing(chunk.first_frame(), base_.frame, frames_.size()) : 0) +
       (stacks > 0 ? Missing(chunk.first_stack(), base_.stack, stacks_.size()) : 0);
   if (undefined_ + missing > kMaxUndefined) {
-    return absl::OutOfRangeError(absl::StrCat("definitions leave out ", missing, " ids"));
+    return absl::OutOfRangeError(absl::StrCat("definitions skip ", missing, " ids"));
   }
   if (frames > kMaxRowsOfChunk || stacks > kMaxRowsOfChunk) {
     return absl::OutOfRangeError(
@@ -123,7 +124,7 @@ absl::Status Definitions::Add(const gmt::Symbols& chunk) {
   for (int row = 0; row < static_cast<int>(chunk.count()); ++row) {
     const uint32_t frame = Shift(ColumnAt(chunk.frame(), row), base_.frame);
     std::vector<Symbol>& symbols = symbols_[frame];
-    if (frame != last) symbols.clear();  // rows of one frame stand together
+    if (frame != last) symbols.clear();  // rows of one frame are adjacent
     last = frame;
     symbols.push_back({Shift(ColumnAt(chunk.function(), row), base_.string),
                        Shift(ColumnAt(chunk.file(), row), base_.string),
@@ -153,7 +154,7 @@ std::vector<uint32_t> Definitions::StackFrames(uint32_t id) const {
   while (id != 0) {
     const StackNode& node = stack(id);
     if (node.frame != 0) frames.push_back(node.frame);
-    id = node.parent < id ? node.parent : 0;  // ids only fall, so that a cycle cannot be
+    id = node.parent < id ? node.parent : 0;  // ids only decrease, so there can be no cycle
   }
   return frames;
 }

@@ -1,13 +1,13 @@
 // format/definitions.h
 //
-// Definitions: the strings, modules, frames, stacks and symbols that the events of one recording
-// refer to, as a reader collects them. A DefinitionsBuilder gives ids to new ones, as a writer
-// needs them.
+// Definitions: the strings, modules, frames, stacks and symbols of one recording, as collected by a
+// reader. A DefinitionsBuilder assigns ids when writing.
 //
-// Ids start at 1; 0 is "none" and looks up as an empty value. An id that was never defined (a
-// damaged or foreign file) looks up as "none" too: no lookup can fail or go out of bounds.
+// Ids start at 1; 0 is "none" and looks up as an empty value. An undefined id (in a damaged or
+// foreign file) also looks up as "none": no lookup can fail or go out of bounds.
 //
-// Thread safety: const methods from any thread while nobody adds.
+// Thread safety: const methods may be called from any thread while no other thread adds
+// definitions.
 
 #ifndef GMT_FORMAT_DEFINITIONS_H_
 #define GMT_FORMAT_DEFINITIONS_H_
@@ -44,13 +44,13 @@ struct ModuleInfo {
   }
 };
 
-// gmt.proto, Frames.Language: the same numbers.
+// Same values as Frames.Language in gmt.proto.
 enum class Language : int { kNative = 0, kCxx = 1, kPython = 2, kOther = 3 };
 
 struct FrameInfo {
   uint32_t module = 0;   // module id
-  uint64_t address = 0;  // in the module's ELF file; in memory where module is 0
-  uint32_t function = 0, file = 0, module_name = 0;  // string ids of a named frame
+  uint64_t address = 0;  // in the module's ELF file; in memory if module is 0
+  uint32_t function = 0, file = 0, module_name = 0;  // string ids, for named frames
   uint32_t line = 0;
   Language language = Language::kNative;
   uint32_t other_language = 0;  // string id
@@ -64,7 +64,7 @@ struct FrameInfo {
   }
 };
 
-// What a stack lacks (gmt.proto, Stacks.lacks).
+// Properties that a stack lacks (gmt.proto, Stacks.lacks).
 enum StackLacks : uint32_t {
   kStackTruncated = 1u << 0,
   kStackUnmerged = 1u << 1,
@@ -84,7 +84,7 @@ struct StackNode {
   }
 };
 
-// What one frame means: a function and its place. One frame has several where calls were inlined,
+// The meaning of a frame: a function and a source location. A frame with inlined calls has several,
 // innermost first.
 struct Symbol {
   uint32_t function = 0, file = 0, line = 0;  // string ids, line number
@@ -92,16 +92,16 @@ struct Symbol {
 
 class Definitions {
  public:
-  // Adds what one chunk defines. Ids whose chunk was lost before it are left undefined. Fails, and
-  // adds nothing, where the chunk leaves out or declares more ids than a file can sensibly have.
+  // Adds the definitions of one chunk. Ids of chunks lost before it stay undefined. Fails and adds
+  // nothing if the chunk skips or declares more ids than a file can reasonably have.
   absl::Status Add(const gmt::Definitions& chunk);
-  // Symbols of a frame replace the earlier ones.
+  // Adds symbols. They replace earlier symbols of the same frame.
   absl::Status Add(const gmt::Symbols& chunk);
 
-  // Ids in what is added from now on count from 1 again (another file segment follows); they are
-  // looked up as id + base.
+  // Begins another file segment. Ids in later chunks count from 1 again and are looked up as
+  // id + base.
   void BeginSegment();
-  // The segment that began last is the next part of the one before it: it states the same ids again.
+  // Declares the segment begun last to be the next part of the previous one, with the same ids.
   void ContinueSegment() { base_ = previous_base_; }
   struct Base {
     uint32_t string = 0, module = 0, frame = 0, stack = 0;
@@ -120,10 +120,10 @@ class Definitions {
   uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
   uint32_t stack_count() const { return static_cast<uint32_t>(stacks_.size()); }
 
-  // The frame ids of a stack, innermost first. A parent that does not stand before its child, as
-  // only a damaged file has it, counts as none.
+  // Returns the frame ids of a stack, innermost first. A parent that does not precede its child
+  // (only in a damaged file) counts as none.
   std::vector<uint32_t> StackFrames(uint32_t stack) const;
-  // StackLacks.
+  // Returns a set of StackLacks.
   uint32_t WhatStackLacks(uint32_t stack) const;
 
  private:

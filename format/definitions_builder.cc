@@ -10,7 +10,7 @@
 namespace gmt::format {
 namespace {
 
-// Serialised sizes, roughly: only a bound for when to write a chunk.
+// Approximate serialised sizes, used only to decide when to write a chunk.
 constexpr uint64_t kBytesOfString = 3, kBytesOfModule = 60, kBytesOfFrame = 20, kBytesOfStack = 8;
 
 template <typename Map, typename Key>
@@ -19,7 +19,7 @@ std::pair<uint32_t, bool> IdOf(Map* map, const Key& key) {
   return {place->second, is_new};
 }
 
-// When what is kept begins another chunk.
+// Size at which the kept definitions start another chunk.
 constexpr uint64_t kBytesOfKept = 4u << 20;
 
 void TrimFrames(gmt::Frames* columns) {
@@ -52,8 +52,8 @@ struct DefinitionsBuilder::State {
   uint64_t new_bytes = 0;
   gmt::Definitions added;  // since the last TakeNew()
   bool keeps = false;
-  std::vector<gmt::Definitions> kept;  // columns as long as their rows
-  uint64_t kept_bytes = 0;             // of the last of them
+  std::vector<gmt::Definitions> kept;  // columns are as long as their rows
+  uint64_t kept_bytes = 0;             // of the last element
 
   void Keep(const gmt::Definitions& taken);
 };
@@ -170,7 +170,7 @@ void DefinitionsBuilder::State::Keep(const gmt::Definitions& taken) {
   }
   kept_bytes += new_bytes;
   gmt::Definitions& last = kept.back();
-  const gmt::Definitions before = [&] {  // what a merge overwrites
+  const gmt::Definitions before = [&] {  // overwritten by a merge
     gmt::Definitions numbers;
     numbers.set_first_string(last.first_string());
     numbers.set_first_module(last.first_module());

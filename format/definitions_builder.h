@@ -1,7 +1,7 @@
 // format/definitions_builder.h
 //
-// DefinitionsBuilder: gives ids to the strings, modules, frames and stacks that a recording refers
-// to, and collects those that are new as chunks of definitions (format/definitions.h reads them).
+// DefinitionsBuilder: assigns ids to the strings, modules, frames and stacks of a recording and
+// collects new ones in chunks of definitions (format/definitions.h reads them).
 //
 // Thread safety: one thread at a time.
 
@@ -18,8 +18,8 @@
 
 namespace gmt::format {
 
-// Gives equal values equal ids and collects what is new since the last TakeNew(). Ids are given
-// densely from 1.
+// Assigns equal values equal ids, densely from 1, and collects the values that are new since the
+// last TakeNew().
 class DefinitionsBuilder {
  public:
   DefinitionsBuilder();
@@ -31,22 +31,21 @@ class DefinitionsBuilder {
 
   uint32_t InternString(std::string_view text);  // "" is 0
   uint32_t AddModule(
-      const ModuleInfo& module);  // always a new id: the same file may be mapped twice
+      const ModuleInfo& module);  // always a new id, because a file may be mapped twice
   uint32_t InternModule(const ModuleInfo& module);
   uint32_t InternFrame(const FrameInfo& frame);
   uint32_t InternStack(const StackNode& node);
 
-  // frames: ids, innermost first. 0 for an empty list that neither lacks anything nor has an id in a
-  // log.
+  // `frames`: ids, innermost first. Returns 0 for an empty list without `lacks` and `log_id`.
   uint32_t InternStack(const std::vector<uint32_t>& frames, uint32_t lacks, uint32_t log_id = 0);
 
   bool has_new() const;
-  uint64_t new_bytes() const;  // about as many as TakeNew() will serialise to
+  uint64_t new_bytes() const;  // approximate serialised size of TakeNew()
   gmt::Definitions TakeNew();
 
-  // From now on all that is taken is also kept, to be stated again in another file.
+  // From now on, also keeps everything that is taken, so that another file can repeat it.
   void KeepAll();
-  // All that was taken since, in order, in chunks of a few MiB.
+  // Returns everything taken since KeepAll(), in order, in chunks of a few MiB.
   std::vector<gmt::Definitions> TakenSoFar() const;
 
  private:

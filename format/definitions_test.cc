@@ -19,7 +19,7 @@ class DefinitionsTest : public testing::Test {
     frame.function = builder_.InternString(function);
     return builder_.InternFrame(frame);
   }
-  // What the builder has new goes over the wire.
+  // Passes the new definitions of the builder to the reader.
   void Pass() { ASSERT_TRUE(definitions_.Add(builder_.TakeNew()).ok()); }
 
   DefinitionsBuilder builder_;
@@ -36,7 +36,7 @@ TEST_F(DefinitionsTest, EmptyStringIsNone) {
   EXPECT_FALSE(builder_.has_new());
 }
 
-TEST_F(DefinitionsTest, IdsCountOnOverChunks) {
+TEST_F(DefinitionsTest, IdsContinueAcrossChunks) {
   const uint32_t a = builder_.InternString("a");
   Pass();
   const uint32_t b = builder_.InternString("b");
@@ -72,14 +72,14 @@ TEST_F(DefinitionsTest, TruncationBelongsToTheOutermostFrame) {
   EXPECT_EQ(definitions_.WhatStackLacks(cut), kStackTruncated | kStackUnmerged);
 }
 
-TEST_F(DefinitionsTest, StackOfNoFramesKeepsTheIdOfItsLog) {
+TEST_F(DefinitionsTest, StackWithoutFramesKeepsTheIdOfItsLog) {
   EXPECT_EQ(builder_.InternStack({}, 0), 0u);
   const uint32_t stack = builder_.InternStack({}, 0, 7);
   Pass();
   EXPECT_EQ(definitions_.stack(stack).log_id, 7u);
 }
 
-TEST_F(DefinitionsTest, CycleOfParentsEnds) {
+TEST_F(DefinitionsTest, CycleOfParentsTerminates) {
   gmt::Definitions chunk;
   chunk.mutable_stacks()->set_count(2);
   for (const uint32_t parent : {2, 1}) {
@@ -90,7 +90,7 @@ TEST_F(DefinitionsTest, CycleOfParentsEnds) {
   EXPECT_EQ(definitions_.StackFrames(2).size(), 2u);
 }
 
-TEST_F(DefinitionsTest, LostChunkLeavesAHoleAndLaterIdsRight) {
+TEST_F(DefinitionsTest, LostChunkLeavesAHoleAndLaterIdsAreCorrect) {
   builder_.InternString("lost");
   builder_.TakeNew();
   const uint32_t kept = builder_.InternString("kept");
@@ -99,7 +99,7 @@ TEST_F(DefinitionsTest, LostChunkLeavesAHoleAndLaterIdsRight) {
   EXPECT_EQ(definitions_.string(kept - 1), "");
 }
 
-TEST_F(DefinitionsTest, ChunkThatLeavesOutMillionsOfIdsIsRefused) {
+TEST_F(DefinitionsTest, ChunkThatSkipsMillionsOfIdsIsRejected) {
   gmt::Definitions chunk;
   chunk.add_strings("x");
   chunk.set_first_string(4'000'000'000);
@@ -107,7 +107,7 @@ TEST_F(DefinitionsTest, ChunkThatLeavesOutMillionsOfIdsIsRefused) {
   EXPECT_EQ(definitions_.string_count(), 0u);
 }
 
-TEST_F(DefinitionsTest, ChunkThatClaimsBillionsOfFramesIsRefused) {
+TEST_F(DefinitionsTest, ChunkThatClaimsBillionsOfFramesIsRejected) {
   gmt::Definitions chunk;
   chunk.mutable_frames()->set_count(4'000'000'000);
   EXPECT_FALSE(definitions_.Add(chunk).ok());

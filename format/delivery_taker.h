@@ -1,9 +1,9 @@
 // format/delivery_taker.h
 //
-// DeliveryTaker: what a ChunkStream delivers, put together: definitions grow, ids become unique in the
-// whole recording, damage becomes a gap between the events, and a visitor gets the rest. The second
-// half of reading a recording, whether it is read once (format/recording_reader.h) or while it is
-// written (format/tail_reader.h).
+// DeliveryTaker: the second stage of reading a recording. It consumes the deliveries of a
+// ChunkStream: it collects definitions, makes ids unique within the recording, turns damage into
+// gap events, and passes everything else to a visitor. Used for a complete file
+// (format/recording_reader.h) and for one that is being written (format/tail_reader.h).
 //
 // Thread safety: one thread at a time.
 
@@ -27,8 +27,8 @@ namespace gmt::format {
 
 class DeliveryTaker {
  public:
-  // Hands on what the next frame of `frames`, a ChunkStream or a ReadAhead, brings. `*ended` is set
-  // where that was the end of what is there.
+  // Passes on the contents of the next frame of `frames`, a ChunkStream or a ReadAhead. Sets
+  // `*ended` if that was the end of the available data.
   template <typename Frames>
   absl::Status TakeNext(Frames& frames, RecordingVisitor& visitor, bool* ended);
 
@@ -37,7 +37,7 @@ class DeliveryTaker {
   const std::vector<Damage>& damage() const { return damage_; }
   uint32_t chunks() const { return chunks_; }
   uint64_t bytes_taken() const { return bytes_taken_; }
-  // How often names of frames have come.
+  // Returns how many chunks with frame names have been read.
   uint64_t names_taken() const { return names_taken_; }
 
  private:
@@ -51,7 +51,7 @@ class DeliveryTaker {
   absl::Status TakeSnapshot(ChunkRead& read, RecordingVisitor& visitor);
   void NoteDamage(uint64_t offset, uint64_t bytes, std::string what);
 
-  Header last_header_;  // of the segment that is read
+  Header last_header_;  // of the segment being read
   Definitions definitions_;
   SnapshotBase snapshot_base_;
   std::vector<Damage> damage_;

@@ -1,9 +1,9 @@
 // format/event.h
 //
-// Event: one event of a recording, in memory, with every field any kind can carry. The file stores
-// events as columns (proto/gmt.proto, Events); the event log stores them as JSON objects
-// (interop/event_log/event_log.h). Both are the same events, one to one; docs/format.md has the table of
-// kinds, fields and the questions that need them.
+// Event: one event of a recording, in memory, with the fields of all kinds. The file stores events
+// as columns (proto/gmt.proto, Events), the event log as JSON objects (interop/event_log/event_log.h). Both
+// represent the same events one to one. docs/format.md has the table of kinds, fields and the
+// questions that need them.
 //
 // Ids (heap, api, name, action, domain, dtype, shape: strings; stack, forward_stack: stacks) are
 // those of the recording that the event belongs to; look them up in its Definitions
@@ -23,9 +23,9 @@
 
 namespace gmt::format {
 
-// Which optional fields an event carries: a field without its bit is "not known", which is not 0. A
+// Which optional fields an event has. A field without its bit is unknown, which differs from 0. A
 // recorded event has at least kHasTime and kHasThread. Strings and stacks have no bit: id 0 is
-// "none". Bits of Events.present in the file: never renumber.
+// "none". These are bits of Events.present in the file: never renumber them.
 enum Present : uint64_t {
   kHasThread = 1u << 0,
   kHasDevice = 1u << 1,
@@ -54,25 +54,26 @@ enum Present : uint64_t {
 
 // Bits of Event::flags of activities.
 enum ActivityFlags : uint32_t {
-  // Of event_record and sync: a framework's caching allocator made the call, to learn when other
-  // streams are done with a block; `value` is where the call returned to.
+  // For event_record and sync: a framework's caching allocator made the call to learn when other
+  // streams finish with a block; `value` is the return address of the call.
   kCalledByAllocator = 1,
   kSeenByCupti = 2,
-  kInsideCall = 4,    // of a call that has an event of its own, which it made longer
-  kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
+  kInsideCall = 4,    // made inside a call that has its own event and includes this call's duration
+  kNonBlocking = 16,  // of a new stream: it does not synchronize with the legacy default stream
 };
 
-// What PyTorch says an allocation is for. Bits of Event::roles; bits of Roles.roles in the file:
-// never renumber.
+// What an allocation is used for, as reported by PyTorch. Bits of Event::roles and, in the file, of
+// Roles.roles: never renumber them.
 enum Role : uint32_t {
   kRoleParameter = 1u << 0,
   kRoleGradient = 1u << 1,
-  kRoleSaved = 1u << 2,  // for the backward pass, by an autograd node
-  // A parameter that an autograd graph has led to: a backward pass gives it a gradient.
+  kRoleSaved = 1u << 2,  // saved by an autograd node for the backward pass
+  // A parameter reachable from an autograd graph: a backward pass computes its gradient.
   kRoleExpectsGradient = 1u << 3,
 };
 
-// The columns an event's fields live in (proto/gmt.proto). A kind of a later version is kOther.
+// The column groups that hold the fields of an event (proto/gmt.proto). A kind of a later version
+// is kOther.
 enum class Family {
   kAcquisition,
   kReturn,
@@ -88,8 +89,8 @@ Family FamilyOf(Kind kind);
 
 struct Event {
   Kind kind = KIND_UNSPECIFIED;
-  uint64_t present = 0;  // of Present
-  int64_t t_ns = 0;      // since the session's start
+  uint64_t present = 0;  // set of Present
+  int64_t t_ns = 0;      // since the start of the session
   uint32_t thread = 0;   // tid
 
   // Acquisitions and returns.
@@ -97,14 +98,14 @@ struct Event {
   Memory memory = MEMORY_UNSPECIFIED;
   uint32_t device = 0;
   uint32_t context = 0;
-  uint64_t address = 0;  // an address or a handle, as `kind` and `memory` say
+  uint64_t address = 0;  // an address or a handle, depending on `kind` and `memory`
   uint64_t size = 0;     // bytes
   uint32_t stack = 0;
   uint64_t stream = 0;  // raw handle
   uint32_t api = 0;     // string
   uint64_t duration_ns = 0;
   uint32_t result = 0;     // CUDA error code
-  uint64_t requested = 0;  // bytes asked for, where `size` is rounded
+  uint64_t requested = 0;  // requested bytes, if `size` is rounded
   uint64_t pool = 0;
   uint32_t forward_stack = 0;
   uint64_t total_allocated = 0;
@@ -112,21 +113,21 @@ struct Event {
   uint64_t handle = 0;
   uint64_t offset = 0;
   uint32_t flags = 0;
-  uint32_t name = 0;   // string; also of activities and notes
+  uint32_t name = 0;   // string; also for activities and notes
   uint32_t scope = 0;  // string
-  // Of the tensor that the memory was taken for, as PyTorch says them.
+  // The tensor that the memory was allocated for, as reported by PyTorch.
   uint32_t dtype = 0;  // string: "float32"
-  uint32_t shape = 0;  // string: "[8, 1024, 768]"; "[2, 3, 4, 5, 6, ...]" of more than 5 dimensions
+  uint32_t shape = 0;  // string: "[8, 1024, 768]"; "[2, 3, 4, 5, 6, ...]" for more than 5 dimensions
 
-  // What the memory is for: of `Role`. Of an event ROLE: all that it is for from then on, and
-  // forward_stack is where the node was made that saves it from then on (0: no further node does).
-  // Of an acquisition or a live allocation: as far as it is known; 0: nothing is.
+  // Set of Role. For a ROLE event: the complete new set; forward_stack is where the autograd node
+  // was created that saves the memory from then on (0: no further node does). For an acquisition
+  // or a live allocation: the known roles; 0: none is known.
   uint32_t roles = 0;
 
   // Activities.
   uint64_t object = 0;
   uint32_t action = 0;   // string
-  int32_t priority = 0;  // of a stream; the lower the more urgent
+  int32_t priority = 0;  // of a stream; lower values are more urgent
   uint64_t value = 0;
 
   // Notes.
@@ -145,14 +146,14 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// Whether reading completes events that end an allocation or say what it is for.
+// Whether reading fills in fields of frees and ROLE events from the allocation.
 enum class Returns {
-  kAsRecorded,  // leave it so
-  kCompleted,   // fill in heap, memory, device, context, address, size, stream and pool from its
-                // allocation; of ROLE events heap, memory, device, address and size
+  kAsRecorded,  // no
+  kCompleted,   // yes: heap, memory, device, context, address, size, stream and pool of frees;
+                // heap, memory, device, address and size of ROLE events
 };
 
-// Events in order, with what does not fit a row.
+// Events in order, with the details that do not fit into a row.
 struct EventBatch {
   EventBatch();
   ~EventBatch();

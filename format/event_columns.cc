@@ -8,7 +8,7 @@
 
 namespace gmt::format {
 
-// format/kinds.h and the contract of the file agree.
+// The values in format/kinds.h equal those in gmt.proto.
 #define GMT_SAME(name) static_assert(static_cast<int>(name) == static_cast<int>(Events::name));
 // clang-format off
 GMT_SAME(KIND_UNSPECIFIED) GMT_SAME(ALLOC) GMT_SAME(FREE) GMT_SAME(FREE_DONE)
@@ -34,7 +34,7 @@ namespace {
 // ---- Decoding -----------------------------------------------------------------------------------
 
 #define GMT_TAKE(name) event->name = ColumnAt(columns.name(), row);
-// Enumerations are columns of int.
+// Columns of enumerations are columns of int.
 #define GMT_TAKE_CAST(name) \
   event->name = static_cast<decltype(event->name)>(ColumnAt(columns.name(), row));
 
@@ -48,7 +48,7 @@ void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_ad
       event);
 }
 
-// Fields that an event has in common with its acquisition are that one's.
+// Fields that an event shares with its acquisition are taken from that.
 #define GMT_TAKE_UNLESS_SAME(name, bit) \
   if ((same & bit) != 0) {              \
     event->name = source.name;          \
@@ -56,8 +56,8 @@ void TakeAcquisition(const gmt::Acquisitions& columns, int row, int64_t* last_ad
     GMT_TAKE_CAST(name)                 \
   }
 
-// What the fields that are the same are taken from: nothing where they stood in a chunk that was
-// lost, and then the event does not have them.
+// Returns the source of shared fields. If the acquisition was in a lost chunk, returns an empty
+// one and marks the fields as not present.
 const Acquired& SourceOf(const Acquired* acquired, uint32_t same, Event* event) {
   static const Acquired kLost;
   if (acquired != nullptr) return *acquired;
@@ -103,17 +103,17 @@ void TakeRole(const gmt::Roles& columns, int row, uint64_t* last_row, ExpectedNo
 #undef GMT_TAKE_CAST
 #undef GMT_TAKE_UNLESS_SAME
 
-// How far the rows of each family are read.
+// Number of rows read so far, by family.
 struct Cursor {
   int acquisition = 0, returned = 0, activity = 0, note = 0, sample = 0, snapshot = 0, gap = 0,
       other = 0, role = 0;
   int64_t address = 0;
-  uint64_t role_row = 0;  // of acquisitions
+  uint64_t role_row = 0;  // row of acquisitions
   ExpectedTotals totals;
   ExpectedNodes nodes;
 };
 
-// Details are the batch's own; a row without one is damage.
+// Takes a detail from the columns. A row without a detail is damage.
 template <typename Source, typename Target>
 bool TakeDetail(const Source& source, int* row, Target* target, Event* event) {
   if (*row >= source.size()) return false;
@@ -150,7 +150,7 @@ bool TakeFamily(const gmt::Events& columns, Returns returns, AcquisitionHistory*
     case Family::kGap:
       return TakeDetail(columns.gaps(), &cursor->gap, &batch->gaps, event);
     case Family::kOther:
-      // A kind of a later version has columns of its own, which this version does not know.
+      // A kind of a later version has columns that this version does not know.
       return event->kind != OTHER_KIND ||
              TakeDetail(columns.others(), &cursor->other, &batch->others, event);
   }

@@ -1,9 +1,9 @@
 // format/event_columns.h
 //
-// From the columns of a file (proto/gmt.proto, Events) to events (format/event.h), one to one: gives
-// back exactly what format/event_encoder.h was given.
+// Decodes the columns of a file (proto/gmt.proto, Events) to events (format/event.h). Restores
+// exactly the input of format/event_encoder.h.
 //
-// Thread safety: pure functions, but for the history they are given.
+// Thread safety: pure functions, except for the history argument.
 
 #ifndef GMT_FORMAT_EVENT_COLUMNS_H_
 #define GMT_FORMAT_EVENT_COLUMNS_H_
@@ -17,12 +17,12 @@
 
 namespace gmt::format {
 
-// The most events one chunk may hold; a chunk that claims more is damaged.
+// Maximum number of events in a chunk; a chunk that claims more is damaged.
 inline constexpr uint32_t kMaxEventsOfChunk = 1u << 18;
 
-// `base_t_ns` is Chunk.first_t_ns. `history` is that of the file segment so far and takes this
-// chunk's rows. Appends to `batch`. Fails where the columns contradict each other; what was appended
-// by then stays.
+// Appends the events to `batch`. `base_t_ns` is Chunk.first_t_ns. `history` is the one of the file
+// segment; the rows of this chunk are added to it. Fails if the columns contradict each other;
+// events appended before that remain.
 absl::Status DecodeEvents(const gmt::Events& columns, int64_t base_t_ns, Returns returns,
                           AcquisitionHistory* history, EventBatch* batch);
 

@@ -9,7 +9,7 @@ namespace gmt::format {
 EventEncoder::EventEncoder(AcquisitionHistory* history) : history_(history) { Clear(); }
 
 void EventEncoder::Clear() {
-  // Message by message: what Clear() of the outer one deletes would be allocated again.
+  // Clear each message separately, because Clear() of the outer one would free their memory.
   columns_.clear_kind();
   columns_.clear_present();
   columns_.clear_t_ns();
@@ -54,7 +54,7 @@ void EventEncoder::AddRow(const Event& event) {
   }
   event_.thread.Add(static_cast<int32_t>(event.thread - previous_thread_));
   previous_thread_ = event.thread;
-  // Nearly every value differs from the one before it.
+  // Nearly every value differs from the previous one.
   columns_.add_t_ns(SubtractWrapping(event.t_ns, previous_t_ns_));
   previous_t_ns_ = event.t_ns;
 }
@@ -111,7 +111,7 @@ void EventEncoder::AddAcquisition(const Event& event) {
   history_->Add(event);
 }
 
-// Of a column that a row shares with its acquisition: only what differs is written.
+// Adds to a column that a row shares with its acquisition: writes only values that differ.
 #define GMT_ADD_UNLESS_SAME(name, bit)                       \
   if (acquired != nullptr && acquired->name == event.name) { \
     same |= bit;                                             \

@@ -1,8 +1,8 @@
 // format/event_encoder.h
 //
-// EventEncoder: takes events one by one and makes the columns of a chunk (proto/gmt.proto, Events).
-// Events are not kept: what is constant in a chunk costs a comparison each, so that a collector
-// keeps up with millions of events a second.
+// EventEncoder: converts events one by one to the columns of a chunk (proto/gmt.proto, Events).
+// Events are not stored. A value that is constant within a chunk costs only a comparison, so that
+// a collector can process millions of events per second.
 //
 // Example
 //   EventEncoder encoder(&history);
@@ -30,7 +30,7 @@
 
 namespace gmt::format {
 
-// A column that grows only where its value changes (format/columns.h has the rule).
+// Writes a column that grows only when its value changes (see the rule in format/columns.h).
 template <typename Values>
 class ColumnWriter {
  public:
@@ -47,40 +47,40 @@ class ColumnWriter {
     values_->Add(value);
     last_ = value;
   }
-  // Of an event that has no value of its own here.
+  // For an event without a value in this column.
   void Repeat() { ++repeats_; }
 
  private:
   Values* values_;
   Value last_{};
-  int repeats_ = 0;  // of last_, not written yet
+  int repeats_ = 0;  // of last_, not yet written
 };
 
 class EventEncoder {
  public:
-  // `history` is that of the file segment; it takes the rows of every chunk.
+  // `history` is the one of the file segment; the rows of every chunk are added to it.
   explicit EventEncoder(AcquisitionHistory* history);
   EventEncoder(const EventEncoder&) = delete;
   EventEncoder& operator=(const EventEncoder&) = delete;
 
-  void Add(const Event& event);  // of the families that fit a row
+  void Add(const Event& event);  // for the families that fit into a row
   void Add(const Event& event, const Sample& sample);
   void Add(const Event& event, const SnapshotTaken& snapshot);
   void Add(const Event& event, const Gap& gap);
   void Add(const Event& event, const std::string& other);
 
   uint32_t events() const { return columns_.count(); }
-  int64_t first_t_ns() const { return first_t_ns_; }  // the smallest and the greatest so far
+  int64_t first_t_ns() const { return first_t_ns_; }  // minimum and maximum so far
   int64_t last_t_ns() const { return last_t_ns_; }
 
-  // The chunk whose first_t_ns is `base_t_ns`. Clear() comes next.
+  // Returns the columns of a chunk whose first_t_ns is `base_t_ns`. Clear() must follow.
   gmt::Events& Finish(int64_t base_t_ns);
   gmt::Events& Finish() { return Finish(first_t_ns_); }
-  // Begins the next chunk.
+  // Starts the next chunk.
   void Clear();
 
  private:
-  // The writers of a message's columns, by their names.
+  // Writers of the columns of a message, named after them.
 #define GMT_WRITER(name)                                                         \
   ColumnWriter<std::remove_pointer_t<decltype(columns->mutable_##name())>> name{ \
       columns->mutable_##name()};
@@ -141,10 +141,10 @@ class EventEncoder {
   ActivityWriters activity_{columns_.mutable_activities()};
   NoteWriters note_{columns_.mutable_notes()};
   RoleWriters role_{columns_.mutable_roles()};
-  // Whether the chunk has rows of the family.
+  // Whether the chunk has rows of each family.
   bool has_acquisitions_ = false, has_returns_ = false, has_activities_ = false, has_notes_ = false,
        has_roles_ = false;
-  int64_t begin_t_ns_ = 0;  // of the chunk's first event
+  int64_t begin_t_ns_ = 0;  // of the first event of the chunk
   int64_t previous_t_ns_ = 0, first_t_ns_ = 0, last_t_ns_ = 0;
   int64_t previous_address_ = 0;
   uint64_t previous_role_row_ = 0;
@@ -153,7 +153,7 @@ class EventEncoder {
   ExpectedNodes nodes_;
 };
 
-// All of a batch. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.
+// Encodes a whole batch. REQUIRES: batch.events.size() <= kMaxEventsOfChunk.
 gmt::Events EncodeEvents(const EventBatch& batch, int64_t base_t_ns, AcquisitionHistory* history);
 
 }  // namespace gmt::format

@@ -1,9 +1,10 @@
 // format/event_fields.h
 //
-// Which fields of Event (format/event.h) are columns of the file under the same name and are written
-// as they are, by family; shared by encoder and decoder. Not among them: times, addresses of
-// acquisitions, totals, names of nodes, and what a free or a role has in common with its allocation
-// (GMT_RETURN_SHARED_COLUMNS, GMT_ROLE_SHARED_COLUMNS, with the bit of `same` that says so).
+// Lists the fields of Event (format/event.h) that are columns of the same name in the file and are
+// written unchanged, by family. Shared by encoder and decoder. Not listed: times, addresses of
+// acquisitions, totals and names of nodes. The fields that a free or a role shares with its
+// allocation are in GMT_RETURN_SHARED_COLUMNS and GMT_ROLE_SHARED_COLUMNS, with their bits in
+// `same`.
 
 #ifndef GMT_FORMAT_EVENT_FIELDS_H_
 #define GMT_FORMAT_EVENT_FIELDS_H_

@@ -1,8 +1,8 @@
 // format/expected_nodes.h
 //
-// ExpectedNodes: which class of autograd node a stack of the forward pass makes: nearly always the
-// one that it made last, so that the file need not hold the class of each node but the difference
-// to this, which is 0.
+// ExpectedNodes: predicts which class of autograd node a stack of the forward pass creates, namely
+// the class that it created last. The file holds the difference from this prediction, which is
+// nearly always 0, instead of the class.
 //
 //   event                          name   expected   in the file
 //   (chunk begins)                               0
@@ -10,7 +10,7 @@
 //   role, stack 9, AddBackward0       5          0             5
 //   role, stack 7, MulBackward0       3          3             0
 //
-// Anew in each chunk, so that a chunk that is lost takes no name of another with it.
+// It starts anew in each chunk, so that a lost chunk does not affect names in others.
 //
 // Thread safety: one thread at a time.
 
@@ -26,14 +26,15 @@ namespace gmt::format {
 
 class ExpectedNodes {
  public:
-  // What the column holds for `name`, and back. Ids of a stack and of a string; may wrap around.
+  // Convert `name` to its value in the column, and back. `stack` and `name` are ids; values may
+  // wrap around.
   int32_t Encode(uint32_t stack, uint32_t name) {
     return static_cast<int32_t>(name - std::exchange(names_[stack], name));
   }
   uint32_t Decode(uint32_t stack, int32_t difference) {
     return names_[stack] += static_cast<uint32_t>(difference);
   }
-  // Begins the next chunk.
+  // Starts the next chunk.
   void Clear() { names_.clear(); }
 
  private:

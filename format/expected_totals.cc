@@ -3,7 +3,7 @@
 namespace gmt::format {
 namespace {
 
-// What the event does to the bytes allocated; may wrap around.
+// Returns how the event changes the allocated bytes; may wrap around.
 uint64_t Change(const Event& event, const Acquired* acquired) {
   const uint64_t known = acquired != nullptr ? acquired->size : 0;
   const uint64_t size = event.has(kHasSize) ? event.size : known;

@@ -1,8 +1,8 @@
 // format/expected_totals.h
 //
-// ExpectedTotals: what a framework's allocator will say of itself after an event, from what it said
-// before. Nearly always right, so that the file need not hold two numbers of five bytes per event
-// but the difference to this, which is 0.
+// ExpectedTotals: predicts the totals that a framework's allocator reports after an event from its
+// previous totals. The file holds the difference from this prediction, which is nearly always 0,
+// instead of two numbers of five bytes per event.
 //
 //   event            allocated   expected   in the file
 //   (chunk begins)                      0
@@ -10,8 +10,8 @@
 //   alloc B 1024         10240      10240             0
 //   free  A  512          9728       9728             0
 //
-// Totals are followed by heap and device, anew in each chunk. Where the size of a free stood in a
-// chunk that was lost, no total of the rest of the chunk is known (Lose()).
+// Totals are tracked by heap and device, and start anew in each chunk. If the size of a free was
+// in a lost chunk, the totals of the rest of the chunk are unknown (Lose()).
 //
 // Thread safety: one thread at a time.
 
@@ -28,18 +28,18 @@ namespace gmt::format {
 
 class ExpectedTotals {
  public:
-  // What the columns hold of an event's totals.
+  // The values in the columns for an event's totals.
   struct Differences {
     int64_t allocated = 0, reserved = 0;
   };
 
-  // `acquired`: what a free ends, or null.
+  // `acquired`: the allocation that a free ends, or null.
   Differences Encode(const Event& event, const Acquired* acquired);
-  // Sets the totals of `event`, all else of which is known.
+  // Sets the totals of `event`. REQUIRES: all its other fields are set.
   void Decode(const Differences& differences, const Acquired* acquired, Event* event);
 
   void Lose() { lost_ = true; }
-  // Begins the next chunk.
+  // Starts the next chunk.
   void Clear();
 
  private:
@@ -50,7 +50,7 @@ class ExpectedTotals {
 
   absl::flat_hash_map<uint64_t, Totals> totals_;  // by heap and device
   uint64_t last_key_ = 0;
-  Totals* last_ = nullptr;  // most events are of one heap
+  Totals* last_ = nullptr;  // most events belong to the same heap
   bool lost_ = false;
 };
 

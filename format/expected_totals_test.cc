@@ -21,7 +21,7 @@ EventBatch TrainingLoop(int events) {
   return batch;
 }
 
-TEST(ExpectedTotalsTest, TotalsThatFollowFromTheSizesTakeNoColumn) {
+TEST(ExpectedTotalsTest, TotalsThatFollowFromTheSizesNeedNoColumn) {
   AcquisitionHistory history;
   const gmt::Events columns = EncodeEvents(TrainingLoop(5000), 0, &history);
   for (const int64_t difference : columns.returns().total_allocated()) EXPECT_EQ(difference, 0);
@@ -32,7 +32,7 @@ TEST(ExpectedTotalsTest, TotalsThatFollowFromTheSizesTakeNoColumn) {
   EXPECT_GE(known, columns.acquisitions().total_allocated_size() - 1);
 }
 
-TEST(ExpectedTotalsTest, TotalsOfATrainingLoopComeBack) {
+TEST(ExpectedTotalsTest, TotalsOfATrainingLoopSurviveEncoding) {
   const EventBatch batch = TrainingLoop(5000);
   AcquisitionHistory written, read;
   const gmt::Events columns = EncodeEvents(batch, 0, &written);
@@ -41,8 +41,8 @@ TEST(ExpectedTotalsTest, TotalsOfATrainingLoopComeBack) {
   EXPECT_EQ(back.events, batch.events);
 }
 
-// What is not known must not be made up: the sizes that the totals follow from are gone.
-TEST(ExpectedTotalsTest, TotalsBehindAFreeWhoseAllocationWasLostAreNotKnown) {
+// The sizes that determine the totals are lost, so the totals must be unknown, not invented.
+TEST(ExpectedTotalsTest, TotalsAfterAFreeOfALostAllocationAreUnknown) {
   EventBatch batch = TrainingLoop(60000), first, second, back;
   first.events.assign(batch.events.begin(), batch.events.begin() + 20000);
   second.events.assign(batch.events.begin() + 20000, batch.events.end());

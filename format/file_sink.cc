@@ -49,7 +49,7 @@ class FdSink : public Sink {
   }
 
   absl::Status Sync() override {
-    // Pipes and /dev/null cannot be synchronised, and need not.
+    // Pipes and /dev/null do not support fdatasync and do not need it.
     if (fdatasync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP)
       return Failed("fdatasync", path_);
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Recordings on a real disk, and what other programs see in them.
+// Tests recordings on a real disk and their use by other programs.
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -38,7 +38,7 @@ class FileTest : public RecordingFixture {
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
-  // What the real protoc prints for a file.
+  // Returns the output of protoc for a file.
   std::string Decode(const std::string& name) {
     const std::string command = std::string(GMT_PROTOC) +
                                 " --decode gmt.File -I" GMT_SOURCE_DIR " " GMT_SOURCE_DIR
@@ -66,23 +66,23 @@ TEST_F(FileTest, RecordingOnDiskIsReadBack) {
   EXPECT_EQ((*reader)->bytes(), bytes_.size());
 }
 
-TEST_F(FileTest, ExistingFileIsNotOverwrittenUnasked) {
+TEST_F(FileTest, ExistingFileIsNotOverwrittenByDefault) {
   Put("a.gmt", "precious");
   const auto sink = FileSink(Path("a.gmt"), IfExists::kFail);
   EXPECT_THAT(std::string(sink.status().message()), HasSubstr("a.gmt exists already"));
 }
 
-TEST_F(FileTest, ExistingFileIsOverwrittenWhenAsked) {
+TEST_F(FileTest, ExistingFileIsOverwrittenOnRequest) {
   Put("a.gmt", "old");
   ASSERT_TRUE((*FileSink(Path("a.gmt"), IfExists::kOverwrite))->Append("new").ok());
   EXPECT_EQ(fs::file_size(Path("a.gmt")), 3u);
 }
 
-TEST_F(FileTest, FolderIsNoRecording) {
+TEST_F(FileTest, DirectoryIsNotARecording) {
   EXPECT_FALSE(RecordingReader::Open(folder_.string()).ok());
 }
 
-TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
+TEST_F(FileTest, FullDiskIsAPersistentError) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before = {};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -104,7 +104,7 @@ TEST_F(FileTest, FullDiskIsAnErrorThatStays) {
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ((*writer)->Finish(), status);
-  // What was flushed before is whole.
+  // Data flushed before is intact.
   auto reader = RecordingReader::Open(Path("a.gmt"));
   Collected collected;
   ASSERT_TRUE((*reader)->Read(collected).ok());

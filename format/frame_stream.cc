@@ -6,11 +6,11 @@ namespace gmt::format {
 namespace {
 
 constexpr uint64_t kWindowBytes = 1u << 20;
-// Every sync word and magic begins so; what else begins so is told apart by checking the record
-// around it.
+// All sync words and the magic begin with this. Other occurrences are ruled out by validating the
+// record around them.
 constexpr std::string_view kNeedle = "GMT";
-// From the beginning of a record to the needle in it: tag, LENGTH and sync tag of a chunk or an
-// index (and the magic, at 5); footer.
+// Distance from the beginning of a record to the needle in it: in chunks and indexes after tag,
+// LENGTH and sync tag (in the magic at 5, within that range); in footers.
 constexpr uint64_t kNeedleInFrameFirst = 3, kNeedleInFrameLast = 7, kNeedleInFooter = 11;
 constexpr uint64_t kHeadBytes = 32;
 
@@ -69,7 +69,7 @@ absl::StatusOr<FrameStream::Attempt> FrameStream::TryAt(uint64_t offset) {
   }
   const std::optional<FramePrefix> prefix = ParseFramePrefix(head);
   if (prefix.has_value()) return TryFrame(offset, *prefix);
-  // A tag whose length is not all there.
+  // A tag whose length is incomplete.
   const bool begins = at_end && head.size() < kMaxPrefixBytes &&
                       ParseFramePrefix(std::string(head) + '\0').has_value();
   return Attempt{Damaged(offset, "tag"), begins};
@@ -105,7 +105,7 @@ absl::StatusOr<FrameRecord> FrameStream::Next() {
   }
   bool cut = false;
   if (!next->has_value()) {
-    // After a power cut a file may end in zeros that were never written.
+    // After a power failure a file may end in zeros that were never written.
     const absl::StatusOr<bool> zeros = OnlyZerosFrom(position_);
     if (!zeros.ok()) return zeros.status();
     cut = attempt->may_be_cut || *zeros;
@@ -116,7 +116,7 @@ absl::StatusOr<FrameRecord> FrameStream::Next() {
   return record;
 }
 
-// The first offset behind `offset` where a whole record begins.
+// Returns the first offset after `offset` at which a valid record begins.
 absl::StatusOr<std::optional<uint64_t>> FrameStream::FindWholeAfter(uint64_t offset) {
   for (uint64_t at = offset + 1; at < source_->size();) {
     absl::Status status = source_->Read(at, kWindowBytes, &window_);

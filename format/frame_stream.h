@@ -1,11 +1,12 @@
 // format/frame_stream.h
 //
-// FrameStream: the frames of a recording front to back, whatever state the file is in.
+// FrameStream: iterates over the frames of a recording front to back, whatever state the file is
+// in.
 //
-// A frame that does not check is damage where something whole follows it (the stream goes on there,
-// found by sync word), and a cut where nothing does and it could be the beginning of a frame: the
-// writer died, or is still writing. Of a source that grows nothing behind the last whole frame is
-// judged: it is looked at again with what has come behind it.
+// An invalid frame is damage if a valid record follows it; the stream continues at that record,
+// which it finds by its sync word. It is a cut if no valid record follows and it could be the
+// beginning of a frame: the writer died or is still writing. If the source grows, nothing after
+// the last valid frame is judged; it is examined again together with later data.
 //
 // Thread safety: one thread at a time.
 
@@ -30,12 +31,12 @@ struct FrameRecord {
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
   std::string_view
-      body;  // of header, chunk, index: the message but its checksum; valid until Next()
-  uint64_t index_offset = 0;  // of a footer
-  const char* what = "";      // of damage: "CRC32C", "length", "tag", "magic", "footer"
+      body;  // of header, chunk, index: the message without its checksum; valid until Next()
+  uint64_t index_offset = 0;  // for a footer
+  const char* what = "";      // for damage: "CRC32C", "length", "tag", "magic", "footer"
 };
 
-// Whether more may come behind what a source has now.
+// Whether the source may get more data at its end.
 enum class Tail { kFinal, kGrows };
 
 class FrameStream {
@@ -44,14 +45,14 @@ class FrameStream {
   explicit FrameStream(ByteSource* source, Tail tail = Tail::kFinal)
       : source_(source), tail_(tail) {}
 
-  // Fails only where reading fails. kEnd comes last: its offset is where whole records end, its
-  // bytes what is behind them (0, or a torn tail). Of a source that grows it comes as often as it is
-  // asked for at that place, and goes on there.
+  // Fails only if reading fails. kEnd comes last: its offset is the end of the valid records, its
+  // bytes are what follows them (0, or a torn tail). For a growing source, kEnd is returned
+  // whenever the end is reached, and the next call continues there.
   absl::StatusOr<FrameRecord> Next();
 
  private:
   struct Attempt {
-    FrameRecord record;       // of a whole record; else kind is kDamage
+    FrameRecord record;       // a valid record, or one of kind kDamage
     bool may_be_cut = false;  // it ends where the file ends
   };
   absl::StatusOr<Attempt> TryAt(uint64_t offset);
@@ -63,8 +64,8 @@ class FrameStream {
   ByteSource* const source_;
   const Tail tail_;
   uint64_t position_ = 0;
-  std::string frame_;   // holds the record's body
-  std::string window_;  // of searches
+  std::string frame_;   // holds the body of the record
+  std::string window_;  // for searches
 };
 
 }  // namespace gmt::format

@@ -18,7 +18,7 @@ void AppendVarint(uint64_t value, std::string* out) {
   out->push_back(static_cast<char>(value));
 }
 
-// Little endian, as protobuf's fixed fields.
+// Little endian, like protobuf's fixed fields.
 template <typename T>
 void AppendFixed(T value, std::string* out) {
   for (size_t at = 0; at < sizeof value; ++at) out->push_back(static_cast<char>(value >> (8 * at)));

@@ -1,7 +1,7 @@
 // format/framing.h
 //
-// The bytes around a recording's messages, shared by writer, reader and repair; docs/format.md
-// draws them.
+// The bytes around the messages of a recording, shared by writer, reader and repair. docs/format.md
+// has a diagram.
 //
 //   file segment   magic(13) header chunk* [index footer(19)]
 //   header         12 LENGTH body                          7D CRC32C(4)
@@ -9,7 +9,7 @@
 //   index          72 LENGTH 09 "GMTINDEX" rest of body    7D CRC32C(4)
 //   footer         79 index_offset(8) 81 01 "GMTRACE1"
 //
-// LENGTH is a varint and counts body and checksum; the checksum covers everything before its own
+// LENGTH is a varint that counts body and checksum. The checksum covers everything before its own
 // tag 7D.
 //
 // Thread safety: pure functions.
@@ -32,7 +32,7 @@ inline constexpr size_t kFooterBytes = 19;
 inline constexpr size_t kCrcBytes = 5;        // tag and value
 inline constexpr size_t kMaxPrefixBytes = 6;  // tag and LENGTH
 
-// Bounds of what a reader accepts and a writer writes.
+// Limits for readers and writers.
 inline constexpr uint64_t kMaxBodyBytes = 64u << 20;  // of Body, before compression
 inline constexpr uint64_t kMaxFrameBytes = kMaxBodyBytes + (1u << 20);  // LENGTH
 
@@ -42,33 +42,33 @@ enum class FrameTag : uint8_t {
   kIndex = 0x72,
 };
 
-// The sync word as the number that a fixed64 field holds.
+// Returns the sync word as the value of a fixed64 field.
 uint64_t SyncWord(std::string_view text);
 
-// tag, LENGTH, body, checksum.
+// Returns tag, LENGTH, body and checksum.
 std::string Frame(FrameTag tag, std::string_view body);
 std::string Footer(uint64_t index_offset);
 
-// What the first bytes of a frame say.
+// The first bytes of a frame, decoded.
 struct FramePrefix {
   FrameTag tag = FrameTag::kChunk;
   uint64_t prefix_bytes = 0;  // tag and LENGTH
-  uint64_t length = 0;        // what follows them
+  uint64_t length = 0;        // number of bytes after them
   uint64_t total() const { return prefix_bytes + length; }
 };
-// Nothing where `bytes` is too short or is no frame. `length` is not checked.
+// Returns nothing if `bytes` is too short or not a frame. Does not check `length`.
 std::optional<FramePrefix> ParseFramePrefix(std::string_view bytes);
 
-// Reads a protobuf message out of the body of a frame; false if it is damaged.
+// Parses a protobuf message from the body of a frame. Returns false if it is damaged.
 template <typename Message>
 bool ParseBytes(std::string_view bytes, Message* message) {
   return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-// The body of a whole frame, or nothing where its checksum or sync word is wrong.
+// Returns the body of a complete frame, or nothing if its checksum or sync word is wrong.
 std::optional<std::string_view> CheckedBody(const FramePrefix& prefix, std::string_view frame);
 
-// The index offset of a whole footer, or nothing where a constant byte is wrong.
+// Returns the index offset of a complete footer, or nothing if a constant byte is wrong.
 std::optional<uint64_t> ParseFooter(std::string_view bytes);
 
 }  // namespace gmt::format

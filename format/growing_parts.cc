@@ -34,7 +34,7 @@ class GrowingParts::File : public ByteSource {
     struct stat info = {};
     if (fstat(fd, &info) != 0) return Failed(path, errno);
     if (!S_ISREG(info.st_mode)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is no file that can be followed"));
+      return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file and cannot be followed"));
     }
     file->device_ = info.st_dev;
     file->inode_ = info.st_ino;
@@ -49,7 +49,7 @@ class GrowingParts::File : public ByteSource {
     return error == 0 ? absl::OkStatus() : Failed(path_, error);
   }
 
-  // A file that was cut keeps its size here, so that offsets stay what they were.
+  // The size of a truncated file is kept here, so that offsets stay valid.
   absl::Status LookAgain() {
     struct stat info = {};
     if (fstat(fd_, &info) != 0) return Failed(path_, errno);
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<GrowingParts>> GrowingParts::Open(const std::stri
   return parts;
 }
 
-// With the older parts that lead to it, oldest first.
+// Returns the older parts that lead to `newest`, oldest first, and `newest`.
 std::deque<std::unique_ptr<GrowingParts::File>> GrowingParts::PartsSince(
     std::unique_ptr<File> newest) const {
   std::deque<std::unique_ptr<File>> files;
@@ -118,7 +118,7 @@ absl::Status GrowingParts::Read(uint64_t offset, uint64_t count, std::string* ou
       if (absl::Status status = file->Read(offset - begin, here, &piece); !status.ok())
         return status;
       out->append(piece);
-      if (piece.size() < here) break;  // it was cut: what lies behind does not follow on this
+      if (piece.size() < here) break;  // it was truncated: later data does not continue it
       offset = end;
     }
     begin = end;
@@ -128,7 +128,8 @@ absl::Status GrowingParts::Read(uint64_t offset, uint64_t count, std::string* ou
 
 absl::Status GrowingParts::LookAgain() {
   struct stat info = {};
-  // Before the newest itself: a part is complete when the next one takes its name.
+  // Check the name before the newest file: a part is complete when the next one takes over its
+  // name.
   if (stat(path_.c_str(), &info) != 0) return Failed(path_, errno);
   if (absl::Status status = files_.back()->LookAgain(); !status.ok()) return status;
   if (last_header_.ByteSizeLong() == 0) last_header_ = FirstHeader(files_.back().get());
@@ -138,7 +139,7 @@ absl::Status GrowingParts::LookAgain() {
   return Append(*std::move(newest));
 }
 
-// Some parts may have come and gone at once; all of them are needed.
+// Several parts may have been replaced in the meantime; all of them are needed.
 absl::Status GrowingParts::Append(std::unique_ptr<File> newest) {
   const Header header = FirstHeader(newest.get());
   std::deque<std::unique_ptr<File>> files = PartsSince(std::move(newest));

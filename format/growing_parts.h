@@ -1,13 +1,14 @@
 // format/growing_parts.h
 //
-// GrowingParts: the bytes of a recording that is being written, as one source that grows: the parts
-// that were there at first, the newest, and each one that takes its name (format/parts.h).
+// GrowingParts: the bytes of a recording that is being written, as one growing source. It consists
+// of the parts that existed at first, the newest part, and each later part that takes over the
+// file name (format/parts.h).
 //
 //   run.part-000003.gmt | run.gmt (4) ..........        LookAgain(): the newest has grown
 //   run.part-000003.gmt | run.part-000004.gmt | run.gmt (5) ...      ... and was replaced by its next
 //
-// Files stay open until all of them was forgotten, so that one that is dropped meanwhile is still read
-// to its end.
+// A file stays open until all of it has been forgotten, so that a part that is deleted meanwhile is
+// still read to its end.
 //
 // Thread safety: one thread at a time.
 
@@ -39,11 +40,11 @@ class GrowingParts : public ByteSource {
   uint64_t size() const override;
   absl::Status Read(uint64_t offset, uint64_t count, std::string* out) override;
 
-  // What came since. Fails, and changes nothing, where what lies at the path does not go on with what
-  // was read: NOT_FOUND where nothing does, DATA_LOSS where it is another recording or a shorter file.
+  // Picks up new data. Fails and changes nothing if the file at the path does not continue what was
+  // read: NOT_FOUND if there is none, DATA_LOSS if it is another recording or has become shorter.
   absl::Status LookAgain();
 
-  // Nothing below `offset` will be read again.
+  // Declares that nothing before `offset` will be read again.
   void Forget(uint64_t offset);
 
  private:
@@ -55,7 +56,7 @@ class GrowingParts : public ByteSource {
 
   const std::string path_;
   std::deque<std::unique_ptr<File>> files_;  // oldest first; never empty
-  uint64_t begin_ = 0;                       // of the first of them
+  uint64_t begin_ = 0;                       // offset of the first of them
   Header last_header_;                       // of the newest; empty until it is written
 };
 

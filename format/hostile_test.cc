@@ -1,4 +1,5 @@
-// Files that somebody made to hurt: bombs, lies, and thousands of random mutations of a good file.
+// Malicious files: decompression bombs, false claims, and thousands of random mutations of a good
+// file.
 
 #include <gmock/gmock.h>
 #include <zstd.h>
@@ -21,7 +22,7 @@ using testing::SizeIs;
 
 class HostileTest : public RecordingFixture {
  protected:
-  // A file whose only chunk is `chunk`, with a right checksum.
+  // Returns a file whose only chunk is `chunk`, with a correct checksum.
   std::string FileWith(Chunk chunk) {
     chunk.set_sync(SyncWord(kChunkSync));
     return std::string(kFileMagic) + Frame(FrameTag::kHeader, "") +
@@ -38,7 +39,7 @@ class HostileTest : public RecordingFixture {
   }
 };
 
-TEST_F(HostileTest, PayloadLargerThanAChunkMayBeIsRefused) {
+TEST_F(HostileTest, PayloadAboveTheChunkLimitIsRejected) {
   Chunk chunk;
   chunk.set_codec(Chunk::ZSTD);
   chunk.set_payload(Compressed(std::string(kMaxBodyBytes + 1, 'x')));
@@ -46,7 +47,7 @@ TEST_F(HostileTest, PayloadLargerThanAChunkMayBeIsRefused) {
   EXPECT_EQ(WhatIsWrong(chunk), "size");
 }
 
-TEST_F(HostileTest, PayloadThatIsLargerThanItSaysIsRefused) {
+TEST_F(HostileTest, PayloadLargerThanStatedIsRejected) {
   Chunk chunk;
   chunk.set_codec(Chunk::ZSTD);
   chunk.set_payload(Compressed(std::string(1 << 20, 'x')));
@@ -54,7 +55,7 @@ TEST_F(HostileTest, PayloadThatIsLargerThanItSaysIsRefused) {
   EXPECT_EQ(WhatIsWrong(chunk), "size");
 }
 
-TEST_F(HostileTest, PayloadThatIsNoZstdIsRefused) {
+TEST_F(HostileTest, PayloadThatIsNotZstdIsRejected) {
   Chunk chunk;
   chunk.set_codec(Chunk::ZSTD);
   chunk.set_payload("not a frame");
@@ -62,7 +63,7 @@ TEST_F(HostileTest, PayloadThatIsNoZstdIsRefused) {
   EXPECT_EQ(WhatIsWrong(chunk), "size");
 }
 
-TEST_F(HostileTest, PayloadThatIsNoBodyIsRefused) {
+TEST_F(HostileTest, PayloadThatIsNotABodyIsRejected) {
   Chunk chunk;
   chunk.set_codec(Chunk::ZSTD);
   chunk.set_payload(Compressed("\xFF\xFF\xFF\xFF"));
@@ -70,7 +71,7 @@ TEST_F(HostileTest, PayloadThatIsNoBodyIsRefused) {
   EXPECT_EQ(WhatIsWrong(chunk), "body");
 }
 
-TEST_F(HostileTest, UnknownCodecIsRefused) {
+TEST_F(HostileTest, UnknownCodecIsRejected) {
   Chunk chunk;
   chunk.set_codec(static_cast<Chunk::Codec>(9));
   EXPECT_EQ(WhatIsWrong(chunk), "codec");
@@ -105,7 +106,7 @@ TEST_F(HostileTest, RepeatedSyncWordsDoNotHideTheNextChunk) {
   EXPECT_THAT(Read(bytes).events, SizeIs(3));
 }
 
-// What libFuzzer does at length, a little of it in every run.
+// A short version of what libFuzzer does, in every run.
 TEST_F(HostileTest, ThousandsOfMutationsNeverCrash) {
   ForEachSeed({1}, [&](uint32_t seed) {
     bytes_.clear();
@@ -141,7 +142,7 @@ TEST_F(HostileTest, ThousandsOfMutationsNeverCrash) {
   });
 }
 
-// The same behind right checksums: the columns themselves are hostile.
+// The same with correct checksums: the columns themselves are malicious.
 TEST_F(HostileTest, ThousandsOfMutatedBodiesNeverCrash) {
   ForEachSeed({1}, [&](uint32_t seed) {
     RandomEvents random_events(seed);

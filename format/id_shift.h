@@ -1,7 +1,7 @@
 // format/id_shift.h
 //
-// Ids of a second file segment (`cat a.gmt b.gmt`) count from 1 again. A reader hands them out
-// shifted behind those of the segments before, so that an id means one thing in the whole file.
+// Ids of a second file segment (`cat a.gmt b.gmt`) count from 1 again. A reader shifts them past
+// those of the previous segments, so that an id is unique within the file.
 //
 // Thread safety: pure functions.
 
@@ -14,7 +14,7 @@
 
 namespace gmt::format {
 
-// Shift every id but 0 ("none").
+// Shift every id except 0 ("none").
 void ShiftIds(const Definitions::Base& base, Event* event);
 void ShiftIds(const Definitions::Base& base, gmt::Snapshot* snapshot);
 void ShiftIds(const Definitions::Base& base, gmt::Aggregates* aggregates);

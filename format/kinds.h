@@ -1,16 +1,16 @@
 // format/kinds.h
 //
-// What kind of event an event is and what kind of memory an allocation is: the numbers of
-// Events.Kind and Events.Memory in proto/gmt.proto, which the columns of a file hold. Never renumber;
-// a value that is added is added there, too (format/event_columns.cc compares them).
+// Kinds of events and of memory. The values are those of Events.Kind and Events.Memory in
+// proto/gmt.proto and are stored in the columns of a file. Never renumber them. Add new values
+// there too (format/event_columns.cc compares them).
 
 #ifndef GMT_FORMAT_KINDS_H_
 #define GMT_FORMAT_KINDS_H_
 
 namespace gmt {
 
-// The kinds of the event log (`gpumemtrace cat --json`), one to one. A file of a later version may
-// hold other numbers.
+// Correspond one to one to the kinds of the event log (`gpumemtrace cat --json`). A file of a later
+// version may contain other values.
 enum Kind : int {
   KIND_UNSPECIFIED = 0,
   ALLOC = 1,
@@ -38,25 +38,25 @@ enum Kind : int {
   RANGE_END = 23,
   THREAD = 24,
   SAMPLE = 25,
-  // "snapshot" in the event log; the live set itself stands in a SNAPSHOT chunk.
+  // "snapshot" in the event log; the live set itself is in a SNAPSHOT chunk.
   SNAPSHOT_TAKEN = 26,
   GAP = 27,
-  OTHER_KIND = 28,  // "other": a kind this version does not know, kept as text
-  // What changes how much memory is held without being an allocation.
+  OTHER_KIND = 28,  // "other": a kind unknown to this version, kept as text
+  // Actions that change how much memory is held without being allocations.
   POOL_ACTION = 29,    // "pool": created, destroyed, trimmed, an attribute set
   GRAPH_ACTION = 30,   // "graph": captured, instantiated, launched, destroyed, its memory trimmed
   MODULE_ACTION = 31,  // "module": code loaded on the device or unloaded
   LIMIT_ACTION = 32,   // "limit": stack size, printf buffer, device heap, persisting cache
   // "allocator": of a framework's allocator: empty_cache, retry, settings, fraction.
   ALLOCATOR_ACTION = 33,
-  COPY = 35,           // memory copied or set on a stream, as CUPTI saw it
-  SOURCE_CHANGE = 36,  // "source": one of the ways to know things became available or was lost
+  COPY = 35,           // memory copied or set on a stream, as reported by CUPTI
+  SOURCE_CHANGE = 36,  // "source": an event source became available or was lost
   DEVICE_NAME = 37,    // "device": a label that the program gave a device
-  // What CUPTI says of memory, beside what interposition saw; changes nothing that is live.
+  // A memory event reported by CUPTI in addition to the hooks; does not change the live set.
   WITNESS = 38,
-  // What a live allocation is for is another now; changes nothing that is live.
+  // The use of a live allocation changed; does not change the live set.
   ROLE = 39,
-  STACK_LINE = 34,  // "stack": where an imported event log defined a stack; no event
+  STACK_LINE = 34,  // "stack": where an imported event log defined a stack; not an event
 };
 
 enum Memory : int {
@@ -64,7 +64,7 @@ enum Memory : int {
   DEVICE = 1,
   MANAGED = 2,
   PINNED = 3,      // page-locked host memory from the driver
-  REGISTERED = 4,  // host memory of the program, page-locked later
+  REGISTERED = 4,  // host memory that the program page-locked after allocating it
   POOL = 5,        // stream-ordered (cudaMallocAsync)
   VMM = 6,         // cuMemCreate, cuMemMap, cuMemAddressReserve
   ARRAY = 7,

@@ -4,9 +4,8 @@
 #include "format/columns.h"
 #include "proto/gmt.pb.h"
 
-// Columns that are members of Event under the same name and written as they are; all but `roles`
-// stay as they are while an allocation is held.
-// clang-format off
+// Columns that are members of Event with the same name and are written unchanged. All except
+// `roles` are constant while an allocation is held. clang-format off
 #define GMT_LIVE_LASTING_COLUMNS(COLUMN) \
   COLUMN(heap) COLUMN(memory) COLUMN(device) COLUMN(context) COLUMN(size) COLUMN(stack) \
   COLUMN(stream) COLUMN(thread) COLUMN(forward_stack) COLUMN(present) COLUMN(kind) \

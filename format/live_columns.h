@@ -1,7 +1,7 @@
 // format/live_columns.h
 //
-// A live set (Snapshot.live) as a list of acquisitions: each live allocation is the event that made
-// it, with what is known of it at the time of the snapshot.
+// A live set (Snapshot.live) as a list of acquisitions. Each live allocation is the event that
+// created it, updated to the time of the snapshot.
 //
 // Thread safety: pure functions.
 
@@ -17,15 +17,15 @@
 
 namespace gmt::format {
 
-// Of each event: kind, present, t_ns, thread, heap, memory, device, context, address, size, stack,
-// stream, forward_stack, handle, offset, pool, requested, api, name, scope, dtype, shape, roles. The
-// rest is not kept.
+// Stores these fields of each event: kind, present, t_ns, thread, heap, memory, device, context,
+// address, size, stack, stream, forward_stack, handle, offset, pool, requested, api, name, scope,
+// dtype, shape, roles. Other fields are dropped.
 gmt::Live EncodeLive(const std::vector<Event>& live);
 
-// Fails where the columns claim more rows than a live set can have.
+// Fails if the columns claim more rows than a live set can have.
 absl::StatusOr<std::vector<Event>> DecodeLive(const gmt::Live& columns);
 
-// Looks at one row after the other, without decoding them.
+// Iterates over rows without decoding them.
 class LiveCursor {
  public:
   explicit LiveCursor(const gmt::Live* columns);
@@ -34,8 +34,8 @@ class LiveCursor {
   uint32_t row() const { return row_; }
   void Next();
 
-  // Whether both rows say the same, but for their roles: these change while memory is held.
-  // REQUIRES: neither is at its end.
+  // Returns whether both rows are equal except for their roles, which change while memory is held.
+  // REQUIRES: neither cursor is at its end.
   bool SameRow(const LiveCursor& other) const;
   // REQUIRES: not at its end.
   uint32_t roles() const;
@@ -50,7 +50,7 @@ class LiveCursor {
   int64_t address_ = 0, t_ns_ = 0;
 };
 
-// Makes the columns of a live set row by row. They are whole after Finish().
+// Builds the columns of a live set row by row. They are complete after Finish().
 class LiveAppender {
  public:
   explicit LiveAppender(gmt::Live* columns) : columns_(columns) {}

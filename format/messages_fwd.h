@@ -1,8 +1,8 @@
 // format/messages_fwd.h
 //
-// Names of the messages of proto/gmt.proto, for headers that only pass them on. Sources that look
-// into a message include "proto/gmt.pb.h", which is 150,000 lines, so that headers do not
-// (tests/tree/parsed_lines.py).
+// Forward declarations of the messages of proto/gmt.proto, for headers that only pass them on.
+// Sources that access a message include "proto/gmt.pb.h". Headers avoid it because it expands to
+// 150,000 lines (tests/tree/parsed_lines.py).
 
 #ifndef GMT_FORMAT_MESSAGES_FWD_H_
 #define GMT_FORMAT_MESSAGES_FWD_H_

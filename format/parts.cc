@@ -29,7 +29,7 @@ bool IsNextPart(const Header& before, const Header& header) {
 Header FirstHeader(ByteSource* source) {
   Header header;
   FrameStream frames(source);
-  for (int n = 0; n < 2; ++n) {  // the magic stands before it
+  for (int n = 0; n < 2; ++n) {  // the magic precedes it
     const auto record = frames.Next();
     if (!record.ok() || record->kind == FrameRecord::Kind::kEnd) break;
     if (record->kind != FrameRecord::Kind::kHeader) continue;
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenWithParts(absl::string_view path
   if (!newest.ok()) return newest;
   if (FirstHeader(newest->get()).part() == 0) return newest;
   auto parts = GrowingParts::Open(std::string(path));
-  if (!parts.ok()) return newest;  // a pipe has none
+  if (!parts.ok()) return newest;  // a pipe has no parts
   return *std::move(parts);
 }
 

@@ -1,11 +1,12 @@
 // format/parts.h
 //
-// The parts of a recording whose history is bounded (docs/long-runs.md). The newest part has the
-// recording's name; the older ones lie beside it:
+// The parts of a recording with bounded history (docs/long-runs.md). The newest part has the name
+// of the recording; the older ones are next to it:
 //
 //   run.part-000003.gmt   run.part-000004.gmt   run.gmt      Header.part 3, 4, 5
 //
-// Each can be read alone. Together they are read as one recording, up to the first that is missing.
+// Each part can be read alone. Together they are read as one recording, back to the first missing
+// one.
 //
 // Thread safety: pure functions.
 
@@ -24,17 +25,17 @@
 
 namespace gmt::format {
 
-// Where part `number` of the recording at `path` lies once it is no longer the newest.
+// Returns the path of part `number` of the recording at `path` after it is no longer the newest.
 std::string PartPath(std::string_view path, uint32_t number);
 
-// Whether `header` is that of the part behind the one that `before` begins.
+// Returns whether `header` belongs to the part that follows the part with the header `before`.
 bool IsNextPart(const Header& before, const Header& header);
 
-// The header that a source begins with; empty where it does not.
+// Returns the header at the start of a source, or an empty one if there is none.
 Header FirstHeader(ByteSource* source);
 
-// The file at `path`, behind those of its older parts that lie beside it without a hole. Fails as
-// OpenFile() does for `path` itself.
+// Opens the file at `path`, preceded by its older parts without a hole. Fails as OpenFile() does
+// for `path` itself.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenWithParts(absl::string_view path);
 
 }  // namespace gmt::format

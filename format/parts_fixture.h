@@ -1,8 +1,8 @@
 // format/parts_fixture.h
 //
-// For tests: what parts of a recording begin with.
+// For tests: headers of parts of a recording.
 //
-// Thread safety: free functions; any thread.
+// Thread safety: free functions, callable from any thread.
 
 #ifndef GMT_FORMAT_PARTS_FIXTURE_H_
 #define GMT_FORMAT_PARTS_FIXTURE_H_
@@ -18,7 +18,7 @@
 
 namespace gmt::format {
 
-// Of one run, so that its parts belong together.
+// Returns a header of one run, so that its parts belong together.
 inline Header PartHeader(uint32_t part) {
   Header header;
   header.set_tool_version("test");

@@ -83,7 +83,7 @@ TEST_F(PartsTest, OlderPartsHaveNumberedNames) {
   EXPECT_EQ(PartPath("/tmp/.gmt", 0), "/tmp/.gmt.part-000000");
 }
 
-TEST_F(PartsTest, AreReadAsOneRecordingUnderTheNewestName) {
+TEST_F(PartsTest, PartsAreReadAsOneRecordingUnderTheNewestName) {
   Begin();
   Add(AllocWithStack(0x100, "forward"));
   Add(AllocWithStack(0x200, "backward"));
@@ -100,13 +100,13 @@ TEST_F(PartsTest, AreReadAsOneRecordingUnderTheNewestName) {
   ASSERT_EQ(all.events.size(), 5u);
   EXPECT_EQ(all.events[2].address, 0x100u);
   EXPECT_EQ(all.events[4].address, 0x300u);
-  EXPECT_EQ(all.events[0].stack, all.events[3].stack) << "one stack, one id, in all parts";
+  EXPECT_EQ(all.events[0].stack, all.events[3].stack) << "a stack has the same id in all parts";
   EXPECT_EQ(FunctionOf(all.events[3].stack), "forward");
   ASSERT_EQ(all.aggregates.size(), 2u);
   EXPECT_EQ(FunctionOf(all.aggregates[0].sites().stack(0)), "backward");
 }
 
-TEST_F(PartsTest, EachCanBeReadAlone) {
+TEST_F(PartsTest, EachPartCanBeReadAlone) {
   Begin();
   Add(AllocWithStack(0x100, "forward"));
   gmt::Symbols names;
@@ -144,7 +144,7 @@ TEST_F(PartsTest, CopyWithoutPathsHasAllOfThemInOneFile) {
   EXPECT_EQ(FunctionOf(all.events[2].stack), "forward");
 }
 
-TEST_F(PartsTest, BehindAHoleOlderPartsAreLeftOut) {
+TEST_F(PartsTest, PartsBeforeAHoleAreOmitted) {
   Begin();
   for (uint32_t part = 1; part <= 3; ++part) {
     Add(Alloc(0x100 * part, 8));
@@ -157,7 +157,7 @@ TEST_F(PartsTest, BehindAHoleOlderPartsAreLeftOut) {
   EXPECT_EQ(reader_->header().part(), 2u);
 }
 
-TEST_F(PartsTest, FileOfAnotherRecordingUnderAPartsNameIsNoPart) {
+TEST_F(PartsTest, FileOfAnotherRecordingWithThePartsNameIsIgnored) {
   Begin();
   Add(Alloc(0x100, 8));
   NextPart(1);
@@ -169,7 +169,7 @@ TEST_F(PartsTest, FileOfAnotherRecordingUnderAPartsNameIsNoPart) {
   EXPECT_EQ(ReadFile(Path()).headers.size(), 1u);
 }
 
-TEST_F(PartsTest, ReadsAcrossTheirBordersAnyBytesOfAnyPart) {
+TEST_F(PartsTest, ReadsAnyBytesAcrossPartBoundaries) {
   Begin();
   Add(Alloc(0x100, 8));
   NextPart(1);
@@ -185,7 +185,7 @@ TEST_F(PartsTest, ReadsAcrossTheirBordersAnyBytesOfAnyPart) {
   }
 }
 
-TEST_F(PartsTest, BehindAPartThatSomebodyCutsNothingIsReadInItsPlace) {
+TEST_F(PartsTest, NothingIsReadAfterATruncatedPart) {
   Begin();
   Add(Alloc(0x100, 8));
   NextPart(1);
@@ -198,7 +198,7 @@ TEST_F(PartsTest, BehindAPartThatSomebodyCutsNothingIsReadInItsPlace) {
   EXPECT_EQ(read.size(), 10);
 }
 
-TEST_F(PartsTest, PartThatComesThroughAPipeIsReadAlone) {
+TEST_F(PartsTest, PartReadFromAPipeIsReadAlone) {
   Begin();
   NextPart(1);
   Add(Alloc(0x100, 8));
@@ -214,7 +214,7 @@ TEST_F(PartsTest, PartThatComesThroughAPipeIsReadAlone) {
   EXPECT_EQ((*source)->size(), std::filesystem::file_size(Path()));
 }
 
-TEST_F(PartsTest, DefinitionsOfManyFlushesAreStatedAgainInFewChunks) {
+TEST_F(PartsTest, DefinitionsOfManyFlushesAreRepeatedInFewChunks) {
   Begin();
   for (uint64_t n = 0; n < 200; ++n) {
     Add(AllocWithStack(0x100 + n, "f" + std::to_string(n % 50)));

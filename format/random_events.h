@@ -1,7 +1,7 @@
 // format/random_events.h
 //
-// RandomEvents: events as a hostile imagination sees them - every kind, every field, values at the
-// edges of their types, addresses that are used again - for tests that write and read them back.
+// RandomEvents: generates extreme events for round-trip tests: every kind, every field, values at
+// the limits of their types, reused addresses.
 
 #ifndef GMT_FORMAT_RANDOM_EVENTS_H_
 #define GMT_FORMAT_RANDOM_EVENTS_H_
@@ -19,7 +19,7 @@ class RandomEvents {
  public:
   explicit RandomEvents(uint64_t seed) : random_(seed) {}
 
-  // Appends an event, with its details, whose ids are at most `max_id`.
+  // Appends an event with its details. Ids are at most `max_id`.
   void AddTo(EventBatch* batch, uint32_t max_id) {
     Event event;
     event.kind = static_cast<Kind>(1 + Below(ROLE));
@@ -77,7 +77,7 @@ class RandomEvents {
   }
 
  private:
-  // Few places, so that frees and roles meet allocations and addresses come again.
+  // Uses few places, so that frees and roles match allocations and addresses recur.
   void FillPlace(Event* event) {
     event->heap = Id(2);
     event->memory = static_cast<Memory>(Below(REGION + 1));

@@ -1,10 +1,10 @@
 // format/read_ahead.h
 //
-// ReadAhead: runs a ChunkStream on a thread of its own, a few chunks ahead of who takes what it
-// delivers. Reading and analysing a large recording then take as long as the slower of the two.
+// ReadAhead: runs a ChunkStream on its own thread, a few chunks ahead of the consumer. Reading and
+// analysing a large recording then takes only as long as the slower of the two.
 //
-// Thread safety: Next() and Recycle() from one thread, which need not be the one that made it. The
-// stream belongs to the thread of ReadAhead until that is destroyed.
+// Thread safety: Next() and Recycle() must be called from one thread, not necessarily the
+// creator's. The stream belongs to the thread of ReadAhead until the ReadAhead is destroyed.
 
 #ifndef GMT_FORMAT_READ_AHEAD_H_
 #define GMT_FORMAT_READ_AHEAD_H_
@@ -27,7 +27,7 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // As ChunkStream::Next(): what the next frame brings. Not to be called behind an error or the end.
+  // Like ChunkStream::Next(). Must not be called after an error or the end.
   absl::Status Next(std::vector<Delivery>* deliveries);
   void Recycle(EventBatch batch);
 

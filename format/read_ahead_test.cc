@@ -30,7 +30,7 @@ std::string Recording() {
   return bytes;
 }
 
-// The events of all batches that `frames` delivers; what is used up goes back to it.
+// Returns the events of all batches that `frames` delivers and recycles the batches.
 template <typename Frames>
 std::vector<Event> EventsOf(Frames& frames) {
   std::vector<Event> events;
@@ -48,7 +48,7 @@ std::vector<Event> EventsOf(Frames& frames) {
   }
 }
 
-TEST(ReadAhead, DeliversWhatTheStreamDelivers) {
+TEST(ReadAhead, DeliversTheSameAsTheStream) {
   const std::string bytes = Recording();
   const auto source = BytesInMemory(bytes);
   ChunkStream direct(source.get(), Returns::kCompleted);
@@ -61,7 +61,7 @@ TEST(ReadAhead, DeliversWhatTheStreamDelivers) {
   EXPECT_EQ(EventsOf(ahead), expected);
 }
 
-TEST(ReadAhead, CanBeGivenUpAtAnyFrame) {
+TEST(ReadAhead, CanBeDestroyedAtAnyFrame) {
   const std::string bytes = Recording();
   for (int frames = 0; frames < 20; ++frames) {
     const auto source = BytesInMemory(bytes);

@@ -15,7 +15,7 @@ int ReadAt(int fd, uint64_t size, uint64_t offset, uint64_t count, std::string* 
         pread(fd, out->data() + done, out->size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno;
-    if (got == 0) break;  // somebody cut the file
+    if (got == 0) break;  // the file was truncated
     done += static_cast<size_t>(got);
   }
   out->resize(done);

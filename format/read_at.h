@@ -1,8 +1,8 @@
 // format/read_at.h
 //
-// Reading a stretch of an open file, as a ByteSource over one does.
+// Reads a range of an open file, for implementations of ByteSource.
 //
-// Thread safety: free function; any thread.
+// Thread safety: free function, callable from any thread.
 
 #ifndef GMT_FORMAT_READ_AT_H_
 #define GMT_FORMAT_READ_AT_H_
@@ -12,8 +12,8 @@
 
 namespace gmt::format {
 
-// Replaces `*out` by the `count` bytes from `offset` on, by fewer where the file, taken to be `size` bytes
-// long, ends before, or where somebody has cut it. 0 or errno.
+// Replaces `*out` by `count` bytes from `offset`, or by fewer if the file ends before. The file is
+// taken to be `size` bytes long, but may have been truncated. Returns 0 or an errno value.
 int ReadAt(int fd, uint64_t size, uint64_t offset, uint64_t count, std::string* out);
 
 }  // namespace gmt::format

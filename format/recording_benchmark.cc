@@ -1,11 +1,10 @@
-// Writes the recording of a training loop (format/allocator_trace.h) and says what its columns cost.
-// scripts/bench puts the figures into docs/overhead.md, and reports on the file.
+// Writes the recording of a training loop (format/allocator_trace.h) and measures the cost of its
+// columns. scripts/bench puts the figures into docs/overhead.md and reports on the file.
 //
-// Usage: recording_benchmark EVENTS OUT.gmt [roles]
-// With `roles` the activations are saved for backward, and EVENTS counts the events of that, too.
-// Prints one JSON line: events, how many are roles, bytes of the file, nanoseconds of processor time
-// per event, and for each group of columns the bytes per event as they are and compressed with no
-// other columns.
+// Usage: recording_benchmark EVENTS OUT.gmt [roles] With `roles` the activations are saved for
+// backward; EVENTS then includes the role events. Prints one JSON line: events, number of role
+// events, file size in bytes, nanoseconds of CPU time per event, and for each group of columns the
+// bytes per event uncompressed and compressed without other columns.
 
 #include <time.h>
 #include <zstd.h>
@@ -47,7 +46,7 @@ double ProcessorNs() {
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
-// Stacks with the numbers that AllocatorTrace gives them: a shared trunk, leaves of their own.
+// Defines stacks with the numbers used by AllocatorTrace: a shared trunk with separate leaves.
 std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
   std::vector<uint32_t> ids = {0};
   for (uint32_t stack = 1; stack <= AllocatorTrace::kStacks; ++stack) {
@@ -69,8 +68,8 @@ std::vector<uint32_t> DefineStacks(DefinitionsBuilder& definitions) {
 }
 
 struct Written {
-  uint64_t roles = 0;  // of the events
-  double ns = 0;       // of processor time per event, without those of the generator
+  uint64_t roles = 0;  // number of role events
+  double ns = 0;       // CPU time per event, without that of the generator
 };
 
 Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::string& path) {
@@ -114,7 +113,7 @@ Written WriteRecording(uint64_t events, AllocatorTrace::Roles roles, const std::
   return written;
 }
 
-// What the file holds beside the columns of one group is taken out before it is measured.
+// A group of columns. Everything else is removed from the file before measuring it.
 struct Group {
   const char* name;
   void (*keep)(const gmt::Events& all, gmt::Events* kept);
@@ -186,8 +185,8 @@ std::vector<Group> MeasureColumns(const std::string& path) {
   std::vector<Group> groups = {{"kind, time, address, size, stack", KeepCore},
                                {"totals of the allocator", KeepTotals},
                                {"thread", KeepThread},
-                               {"which fields are there", KeepPresent},
-                               {"what of a role is not in a column of all events", KeepRoles},
+                               {"which fields are present", KeepPresent},
+                               {"columns of roles only", KeepRoles},
                                {"heap, memory, device, stream, api, duration", KeepRest}};
   auto source = OpenFile(path);
   Check(source.status());

@@ -18,7 +18,7 @@ constexpr int kZstdLevel = 3;
 
 absl::Status NotWhole(absl::string_view path) {
   return absl::FailedPreconditionError(absl::StrCat(
-      path, " is cut or damaged; mend a copy first with: gpumemtrace repair ", path, " OUT.gmt"));
+      path, " is cut or damaged; repair a copy first with: gpumemtrace repair ", path, " OUT.gmt"));
 }
 
 class Copier {
@@ -150,8 +150,8 @@ class Copier {
   Strip strip_;
   ChunkPacker packer_{Chunk::ZSTD};
   Definitions definitions_;
-  std::unique_ptr<gmt::Index> index_;  // of the segment, once it was read
-  // In the source: where the segment begins, and its index from there.
+  std::unique_ptr<gmt::Index> index_;  // of the segment, after it was read
+  // In the source: the offset of the segment, and the offset of its index relative to it.
   uint64_t source_begin_ = 0, index_offset_ = 0;
   bool in_segment_ = false;
   uint64_t segment_bytes_ = 0;

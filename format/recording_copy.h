@@ -1,9 +1,9 @@
 // format/recording_copy.h
 //
-// A copy of a recording with something added at its end, for what is learnt later: names of frames;
-// or without what is private. Every other chunk of the original stands in the copy byte for byte; what
-// is added stands behind the last one of each file segment, before its index. Of a recording in parts
-// (format/parts.h) all that lie there become one file.
+// Copies a recording and adds information found later (names of frames) or removes private
+// information. Every other chunk is copied byte for byte. Additions follow the last chunk of each
+// file segment, before its index. All existing parts of a recording in parts (format/parts.h)
+// become one file.
 //
 // Thread safety: pure function.
 
@@ -24,12 +24,12 @@
 
 namespace gmt::format {
 
-// What to add to a segment, a chunk of definitions or symbols each, with ids as they are in that
-// segment. `definitions`: of the file so far; its base() is where the segment begins.
+// Returns the chunks of definitions or symbols to add to a segment, with the ids of that segment.
+// `definitions`: of the file so far; its base() is that of the segment.
 using Additions =
     std::function<absl::StatusOr<std::vector<gmt::Body>>(const Definitions& definitions)>;
 
-// Fails, with the command that mends it, where the recording at `path` is cut or damaged.
+// Fails if the recording at `path` is cut or damaged; the message contains the repair command.
 absl::Status CopyRecording(absl::string_view path, std::unique_ptr<Sink> sink,
                            const Additions& additions);
 absl::Status CopyStripped(absl::string_view path, std::unique_ptr<Sink> sink, const Strip& strip);

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 class RecordingCopyTest : public RecordingFixture {
  protected:
-  // A recording with a native frame, named "old", and two allocations.
+  // Creates a recording with a native frame named "old" and two allocations.
   void SetUp() override {
     StartRecording();
     FrameInfo frame;
@@ -37,7 +37,7 @@ class RecordingCopyTest : public RecordingFixture {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  // A name for the frame, as a segment's ids have it.
+  // Returns a new name for the frame, with ids of the segment.
   static std::vector<gmt::Body> Name(const Definitions& definitions, uint32_t frame) {
     std::vector<gmt::Body> bodies(2);
     const uint32_t string = definitions.string_count() - definitions.base().string + 1;
@@ -49,7 +49,7 @@ class RecordingCopyTest : public RecordingFixture {
     symbols.add_function(string);
     return bodies;
   }
-  // The copy with the frame renamed; empty where it was refused.
+  // Returns the copy with the frame renamed, or "" if copying failed.
   std::string Copy(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     std::string copy;
@@ -78,7 +78,7 @@ class RecordingCopyTest : public RecordingFixture {
   absl::Status status_;
 };
 
-TEST_F(RecordingCopyTest, WhatIsAddedReplacesTheNameAndNothingElse) {
+TEST_F(RecordingCopyTest, AdditionReplacesOnlyTheName) {
   EXPECT_THAT(NamesIn(bytes_), testing::ElementsAre("old"));
   const std::string copy = Copy(bytes_);
   EXPECT_THAT(NamesIn(copy), testing::ElementsAre("new"));
@@ -104,7 +104,7 @@ TEST_F(RecordingCopyTest, NothingToAddIsAnExactCopy) {
   EXPECT_EQ(copy, bytes_);
 }
 
-TEST_F(RecordingCopyTest, StrippedCopyIsWholeAndHasEverythingButThePaths) {
+TEST_F(RecordingCopyTest, StrippedCopyIsCompleteAndLacksOnlyThePaths) {
   const auto strip = [this](const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     std::string copy;
@@ -127,19 +127,19 @@ TEST_F(RecordingCopyTest, StrippedCopyIsWholeAndHasEverythingButThePaths) {
   const std::vector<Event> events = Read(copy).events;
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[3].roles, kRoleSaved);
-  EXPECT_TRUE(reader_->complete()) << "its index says where chunks stand now";
+  EXPECT_TRUE(reader_->complete()) << "its index has the new offsets of chunks";
   EXPECT_EQ(reader_->definitions().module(1).path, "libmodel.so");
-  EXPECT_EQ(strip(copy), copy) << "there is nothing more to take";
+  EXPECT_EQ(strip(copy), copy) << "nothing is left to remove";
 }
 
-TEST_F(RecordingCopyTest, CutRecordingIsRefusedWithTheCommandThatMendsIt) {
+TEST_F(RecordingCopyTest, CutRecordingIsRejectedWithTheRepairCommand) {
   for (size_t size = 0; size < bytes_.size(); ++size) {
     EXPECT_EQ(Copy(bytes_.substr(0, size)), "") << size;
   }
   EXPECT_THAT(std::string(status_.message()), HasSubstr("gpumemtrace repair " + path_));
 }
 
-TEST_F(RecordingCopyTest, EveryFlippedBitIsRefused) {
+TEST_F(RecordingCopyTest, EveryFlippedBitIsRejected) {
   for (size_t at = 0; at < bytes_.size(); ++at) {
     std::string damaged = bytes_;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
@@ -147,7 +147,7 @@ TEST_F(RecordingCopyTest, EveryFlippedBitIsRefused) {
   }
 }
 
-TEST_F(RecordingCopyTest, WhatFollowsTheEndIsRefused) {
+TEST_F(RecordingCopyTest, DataAfterTheEndIsRejected) {
   EXPECT_EQ(Copy(bytes_ + "more"), "");
   EXPECT_EQ(Copy(bytes_ + bytes_.substr(0, 40)), "");
 }

@@ -1,6 +1,6 @@
 // format/recording_fixture.h
 //
-// RecordingFixture: verbs for tests that write a recording in memory, damage it and read it back.
+// RecordingFixture: for tests that write a recording in memory, damage it and read it back.
 
 #ifndef GMT_FORMAT_RECORDING_FIXTURE_H_
 #define GMT_FORMAT_RECORDING_FIXTURE_H_
@@ -17,7 +17,7 @@
 
 namespace gmt::format {
 
-// Appends to a string that outlives it, and remembers the size of each write if asked to.
+// Appends to a string that must outlive it. Records the size of each write on request.
 class StringSink : public Sink {
  public:
   explicit StringSink(std::string* bytes, std::vector<size_t>* writes = nullptr)
@@ -34,7 +34,7 @@ class StringSink : public Sink {
   std::vector<size_t>* const writes_;
 };
 
-// Keeps all that a reader hands out.
+// Stores everything that a reader delivers.
 struct Collected : RecordingVisitor {
   absl::Status OnHeader(const Header& header) override {
     headers.push_back(header);
@@ -76,7 +76,7 @@ struct Collected : RecordingVisitor {
 
 class RecordingFixture : public testing::Test {
  protected:
-  // Starts another recording; what was written before stays in `bytes_`.
+  // Starts another recording; what was written before remains in `bytes_`.
   void StartRecording(WriterOptions options = {}) {
     Header header;
     header.set_tool_version("test");
@@ -122,14 +122,14 @@ class RecordingFixture : public testing::Test {
   void Flush() { ASSERT_TRUE(writer_->Flush().ok()); }
   void Finish() { ASSERT_TRUE(writer_->Finish().ok()); }
 
-  // The size of the file when it had so many writes: where its first whole chunks end.
+  // Returns the size of the file after `count` writes, which is the end of a chunk.
   size_t SizeAfterWrites(size_t count) const {
     size_t size = 0;
     for (size_t at = 0; at < count; ++at) size += writes_[at];
     return size;
   }
 
-  // Reads `bytes` to the end. The reader stays for questions.
+  // Reads `bytes` to the end. The reader remains available as reader_.
   Collected Read(const std::string& bytes, Returns returns = Returns::kCompleted) {
     Collected collected;
     auto reader = RecordingReader::FromBytes(bytes, "test.gmt");
@@ -140,7 +140,7 @@ class RecordingFixture : public testing::Test {
     return collected;
   }
 
-  // A complete recording of `chunks` chunks of events, two events each.
+  // Returns a complete recording with `chunks` chunks of two events each.
   std::string SmallRecording(int chunks, WriterOptions options = {}) {
     StartRecording(options);
     for (int chunk = 0; chunk < chunks; ++chunk) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kReaderVersion = 1;
 constexpr uint64_t kRecogniseBytes = 1u << 20;
-// From here on a thread is worth its start.
+// Minimum size for which a separate thread pays off.
 constexpr uint64_t kReadAheadBytes = 1u << 22;
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
@@ -43,7 +43,7 @@ class RecordingReader::Impl {
  private:
   absl::Status CheckLooksLikeOne();
   absl::Status CheckHeader() const;
-  // Takes all that `frames`, a ChunkStream or a ReadAhead, delivers.
+  // Consumes everything that `frames`, a ChunkStream or a ReadAhead, delivers.
   template <typename Frames>
   absl::Status TakeAll(Frames& frames, RecordingVisitor& visitor);
 
@@ -68,17 +68,17 @@ absl::Status RecordingReader::Impl::CheckLooksLikeOne() {
       absl::StartsWith(View(kFileMagic), View(head))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(name_, " is no gpumemtrace recording"));
+  return absl::InvalidArgumentError(absl::StrCat(name_, " is not a gpumemtrace recording"));
 }
 
 absl::Status RecordingReader::Impl::CheckHeader() const {
   if (header_.min_reader_version() <= kReaderVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(name_, " was recorded by gpumemtrace ", header_.tool_version(),
-                   " and needs that release or a later one to be read"));
+                   " and requires that release or a later one to be read"));
 }
 
-// Looks ahead for the header with a stream of its own; Read() passes it again.
+// Reads ahead to the header with a separate stream; Read() reads it again.
 absl::Status RecordingReader::Impl::Begin() {
   absl::Status status = CheckLooksLikeOne();
   if (!status.ok()) return status;
@@ -103,7 +103,7 @@ absl::Status RecordingReader::Impl::Begin() {
 
 absl::Status RecordingReader::Impl::Read(RecordingVisitor& visitor, Returns returns) {
   if (std::exchange(read_, true))
-    return absl::FailedPreconditionError(absl::StrCat(name_, " was read already"));
+    return absl::FailedPreconditionError(absl::StrCat(name_, " has already been read"));
   ChunkStream stream(source_.get(), returns);
   if (source_->size() < kReadAheadBytes) return TakeAll(stream, visitor);
   ReadAhead ahead(&stream);

@@ -3,11 +3,11 @@
 // RecordingReader: reads a .gmt recording front to back in memory bounded by one chunk, whatever
 // state the file is in.
 //
-// A file without its footer was cut (the collector died, the disk filled, it is still being
-// written): reading ends quietly at the last whole chunk and complete() is false. Damage in the
-// middle is skipped to the next chunk, counted in damage(), and the events on its far side are
-// still delivered, behind a Gap event; a free whose allocation was lost there has no distance and
-// is delivered as the file has it.
+// A file without its footer was cut (the collector died, the disk filled up, or it is still being
+// written): reading ends without an error at the last complete chunk, and complete() is false.
+// Damage in the middle is skipped up to the next chunk and reported by damage(). The events after
+// it are still delivered, preceded by a Gap event. A free whose allocation was lost there has no
+// distance and is delivered as it is in the file.
 //
 // Thread safety: one thread at a time.
 
@@ -30,14 +30,14 @@ namespace gmt::format {
 
 class ByteSource;
 
-// What a reader hands out, in file order. Override what you need. An error ends the reading and is
-// returned.
+// Receives the contents of a recording in file order. Override what you need. Returning an error
+// ends the reading with that error.
 class RecordingVisitor {
  public:
   virtual ~RecordingVisitor() = default;
   virtual absl::Status OnHeader(const Header&) { return absl::OkStatus(); }
-  // `batch` holds the events of one chunk; frees have heap, address, size, device and so on filled
-  // in from the allocation they end.
+  // `batch` holds the events of one chunk. Heap, address, size, device etc. of frees are filled in
+  // from the allocation that they end.
   virtual absl::Status OnEvents(const EventBatch& batch) = 0;
   virtual absl::Status OnSnapshot(const Snapshot&) { return absl::OkStatus(); }
   virtual absl::Status OnFacts(const Facts&) { return absl::OkStatus(); }
@@ -47,36 +47,37 @@ class RecordingVisitor {
 
 struct Damage {
   uint64_t offset = 0;  // in the file
-  uint64_t bytes = 0;   // skipped; 0 where a chunk is missing
+  uint64_t bytes = 0;   // skipped; 0 if a chunk is missing
   uint32_t chunk = 0;   // chunks read before it
   std::string what;     // "CRC32C", "length", "zstd", ...
 };
 
 class RecordingReader {
  public:
-  // With the older parts that lie beside it (format/parts.h), which are read before it as one
-  // recording. Fails with a message that names the file where it does not exist, cannot be read, or
-  // is no recording.
+  // Opens the recording together with its older parts (format/parts.h), which are read before it as
+  // one recording. Fails with a message that contains the file name if it does not exist, cannot be
+  // read, or is not a recording.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(absl::string_view path);
-  // Reads from memory; `name` stands for the path in messages.
+  // Reads from memory; `name` replaces the path in messages.
   static absl::StatusOr<std::unique_ptr<RecordingReader>> FromBytes(std::string bytes,
                                                                     absl::string_view name);
   ~RecordingReader();
 
-  // Reads all of the file once. Symbols and definitions are complete afterwards; a visitor may look
-  // up what it is given while it reads. Ids are unique in the whole file, also where it holds
-  // several segments (`cat a.gmt b.gmt`).
+  // Reads the whole file; can be called once. Symbols and definitions are complete afterwards, but
+  // a visitor may look up ids that it receives during reading. Ids are unique within the file,
+  // even if it has several segments (`cat a.gmt b.gmt`).
   absl::Status Read(RecordingVisitor& visitor, Returns returns = Returns::kCompleted);
 
-  // The first, of the oldest part; empty where it is damaged.
+  // Returns the first header, that of the oldest part; empty if it is damaged.
   const Header& header() const;
   const Definitions& definitions() const;
-  // After Read(): index and footer are there and right, and nothing is damaged.
+  // Valid after Read(). Returns whether index and footer exist and are correct, and there is no
+  // damage.
   bool complete() const;
   const std::vector<Damage>& damage() const;
   uint32_t chunks() const;
   uint64_t bytes() const;
-  // Of these, what has been handed out, with what is being handed out: for a visitor, while it reads.
+  // Returns the bytes of what has been or is just being delivered, for a visitor during reading.
   uint64_t bytes_taken() const;
 
  private:

@@ -1,11 +1,12 @@
-// A fuzzer (preset `fuzz`): whatever the bytes are, reader and repair end, without a crash, without
-// memory that the bytes cannot justify, and every id that is handed out can be looked up.
+// Fuzzer (preset `fuzz`). For any input, reader and repair must terminate without a crash and
+// without allocating memory that the size of the input does not justify, and every delivered id
+// must be valid for a lookup.
 //
-// The bytes are taken for a file; then for the body of a chunk in a file whose checksums are right,
-// as it is and compressed, so that the fuzzer gets behind the checksum; then for a header.
+// The input is used as a file; then as the body of a chunk in a file with correct checksums, both
+// uncompressed and compressed, so that the fuzzer gets past the checksum; then as a header.
 //
 // Run: build/fuzz/fuzz/recording_reader_fuzz -max_len=65536 -rss_limit_mb=1024 -timeout=10 CORPUS
-// tests/golden holds a recording to begin with.
+// tests/golden contains a recording to start with.
 
 #include <zstd.h>
 
@@ -42,14 +43,14 @@ class LookUpEverything : public RecordingVisitor {
   }
 
  private:
-  static constexpr int kMaxStacks = 1000;  // each may be deep
+  static constexpr int kMaxStacks = 1000;  // limited because each may be deep
 
   const Definitions& definitions_;
   size_t names_ = 0;
   int stacks_ = 0;
 };
 
-// Whether it was read as a whole recording.
+// Returns whether it was read as a complete recording.
 bool Read(const std::string& bytes) {
   auto reader = RecordingReader::FromBytes(bytes, "fuzz");
   if (!reader.ok()) return false;
@@ -61,7 +62,7 @@ void ReadAndRepair(const std::string& bytes) {
   const bool whole = Read(bytes);
   std::string mended;
   const auto repaired = RepairBytes(bytes, "fuzz", std::make_unique<StringSink>(&mended));
-  // What was whole stays whole.
+  // A complete recording must remain complete.
   if (repaired.ok() && whole && !Read(mended)) std::abort();
 }
 
@@ -84,7 +85,7 @@ void ReadAsBody(const std::string& raw) {
   packed.resize(ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), 1));
   chunk.set_payload(packed);
   ReadAndRepair(FileWithChunk(chunk));
-  chunk.set_payload(raw);  // no frame of zstd, or a hostile one
+  chunk.set_payload(raw);  // not a zstd frame, or a hostile one
   ReadAndRepair(FileWithChunk(chunk));
 }
 

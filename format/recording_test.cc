@@ -1,4 +1,4 @@
-// What is written is read; files that were cut, damaged or joined; the bytes themselves.
+// Tests writing and reading of recordings; files that were cut, damaged or joined; the file format.
 
 #include <gmock/gmock.h>
 
@@ -20,7 +20,7 @@ using testing::SizeIs;
 
 class RecordingTest : public RecordingFixture {};
 
-// ---- What is written is read --------------------------------------------------------------------
+// ---- Reading back -------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, EmptyRecordingIsComplete) {
   StartRecording();
@@ -54,7 +54,7 @@ TEST_F(RecordingTest, FlushedEventsAreReadableBeforeTheEnd) {
   EXPECT_THAT(reader_->damage(), IsEmpty());
 }
 
-TEST_F(RecordingTest, VisitorCanAskHowMuchHasBeenHandedOut) {
+TEST_F(RecordingTest, VisitorCanAskHowMuchHasBeenDelivered) {
   StartRecording();
   for (int i = 0; i < 3; ++i) {
     Add(Alloc(0x1000 + 0x1000 * static_cast<uint64_t>(i), 512));
@@ -130,7 +130,7 @@ TEST_F(RecordingTest, FreeInALaterChunkFindsItsAllocation) {
   EXPECT_EQ(Read(bytes_).events.at(1).size, 512u);
 }
 
-TEST_F(RecordingTest, FreeOfMemoryFromBeforeIsDeliveredAsItIs) {
+TEST_F(RecordingTest, FreeOfUnknownMemoryIsDeliveredUnchanged) {
   StartRecording();
   const Event free = Free(0x9000);
   Add(free);
@@ -138,7 +138,7 @@ TEST_F(RecordingTest, FreeOfMemoryFromBeforeIsDeliveredAsItIs) {
   EXPECT_THAT(Read(bytes_).events, ElementsAre(free));
 }
 
-TEST_F(RecordingTest, FreeAfterReuseOfTheAddressMeansTheNewAllocation) {
+TEST_F(RecordingTest, FreeAfterReuseOfTheAddressEndsTheNewAllocation) {
   StartRecording();
   Add(Alloc(0x1000, 512));
   Add(Free(0x1000));
@@ -159,7 +159,7 @@ TEST_F(RecordingTest, SegmentAndItsFirstBlockAreDifferentPlaces) {
   EXPECT_EQ(Read(bytes_).events.at(2).size, uint64_t{2 << 20});
 }
 
-TEST_F(RecordingTest, RoleIsCompletedFromItsAllocationAndEndsNothing) {
+TEST_F(RecordingTest, RoleIsCompletedFromItsAllocationAndDoesNotEndIt) {
   StartRecording();
   Event alloc = Alloc(0x1000, 512);
   alloc.memory = BLOCK;
@@ -191,7 +191,7 @@ TEST_F(RecordingTest, RoleAsRecordedIsNotCompleted) {
   EXPECT_EQ(Read(bytes_, Returns::kAsRecorded).events.at(1), role);
 }
 
-TEST_F(RecordingTest, RoleOfMemoryFromBeforeIsDeliveredAsItIs) {
+TEST_F(RecordingTest, RoleOfUnknownMemoryIsDeliveredUnchanged) {
   StartRecording();
   const Event role = Role(0x9000, kRoleParameter);
   Add(role);
@@ -239,7 +239,7 @@ TEST_F(RecordingTest, OrderBetweenEventsFactsSnapshotsAndLossesIsKept) {
   EXPECT_EQ(read.losses.at(0).overrun(), 3u);
 }
 
-TEST_F(RecordingTest, PathThatIsNoUtf8ComesBack) {
+TEST_F(RecordingTest, PathThatIsNotUtf8IsPreserved) {
   StartRecording();
   Event event = Alloc(0x1000, 512);
   event.api = writer_->definitions().InternString("/tmp/\xFF\xFE");
@@ -268,7 +268,7 @@ TEST_F(RecordingTest, SymbolsAreLookedUpByFrame) {
   EXPECT_EQ(reader_->definitions().string(read[1].function), "outer");
 }
 
-TEST_F(RecordingTest, WriterTakesNothingAfterFinish) {
+TEST_F(RecordingTest, WriterRejectsEverythingAfterFinish) {
   StartRecording();
   Finish();
   EXPECT_FALSE(writer_->Add(Alloc(0x1000, 1)).ok());
@@ -276,7 +276,7 @@ TEST_F(RecordingTest, WriterTakesNothingAfterFinish) {
 
 // ---- Cut files ----------------------------------------------------------------------------------
 
-TEST_F(RecordingTest, FileCutAnywhereIsReadToItsLastWholeChunk) {
+TEST_F(RecordingTest, FileCutAnywhereIsReadToItsLastCompleteChunk) {
   const std::string whole = SmallRecording(3);
   // Writes: header, then definitions and three chunks of events, then index and footer.
   ASSERT_THAT(writes_, SizeIs(6));
@@ -295,7 +295,7 @@ TEST_F(RecordingTest, FileCutAnywhereIsReadToItsLastWholeChunk) {
   }
 }
 
-TEST_F(RecordingTest, CutHeaderSaysThatNothingWasRecorded) {
+TEST_F(RecordingTest, CutHeaderMeansThatNothingWasRecorded) {
   const std::string whole = SmallRecording(1);
   Read(whole.substr(0, 20));
   EXPECT_THAT(std::string(open_status_.message()), HasSubstr("test.gmt is cut inside its header"));
@@ -340,7 +340,7 @@ TEST_F(RecordingTest, DamagedChunkIsSkippedAndLeavesAGap) {
   EXPECT_EQ(read.gaps.at(0).reason(), "damage");
 }
 
-TEST_F(RecordingTest, DamageSaysWhereHowMuchAndWhat) {
+TEST_F(RecordingTest, DamageHasOffsetSizeAndReason) {
   std::string bytes = SmallRecording(3);
   const size_t at = SizeAfterWrites(3);
   bytes[at + 30] ^= 1;
@@ -352,14 +352,14 @@ TEST_F(RecordingTest, DamageSaysWhereHowMuchAndWhat) {
   EXPECT_EQ(reader_->damage()[0].what, "CRC32C");
 }
 
-TEST_F(RecordingTest, DamagedLengthDoesNotLoseWhatFollows) {
+TEST_F(RecordingTest, DamagedLengthDoesNotLoseLaterChunks) {
   std::string bytes = SmallRecording(3);
   bytes[SizeAfterWrites(3) + 1] = '\xFF';
   bytes[SizeAfterWrites(3) + 2] = '\xFF';
   EXPECT_THAT(Read(bytes).events, SizeIs(5));
 }
 
-TEST_F(RecordingTest, ChunkThatIsMissingAltogetherIsNoticed) {
+TEST_F(RecordingTest, MissingChunkIsDetected) {
   std::string bytes = SmallRecording(3);
   bytes.erase(SizeAfterWrites(3), writes_[3]);
   const Collected read = Read(bytes);
@@ -367,7 +367,7 @@ TEST_F(RecordingTest, ChunkThatIsMissingAltogetherIsNoticed) {
   EXPECT_EQ(reader_->damage().at(0).what, "missing chunk");
 }
 
-TEST_F(RecordingTest, LostDefinitionsLeaveNamesEmptyAndLaterNamesRight) {
+TEST_F(RecordingTest, LostDefinitionsLeaveNamesEmptyAndLaterNamesCorrect) {
   StartRecording();
   Add(Alloc(0x1000, 512));
   Flush();
@@ -414,7 +414,7 @@ TEST_F(RecordingTest, RoleWhoseAllocationWasLostHasNoAddress) {
   EXPECT_EQ(read.events[3].roles, kRoleGradient);
 }
 
-TEST_F(RecordingTest, RoleBehindALostChunkOfRolesKeepsItsAllocation) {
+TEST_F(RecordingTest, RoleAfterALostChunkOfRolesKeepsItsAllocation) {
   StartRecording();
   Add(Alloc(0x1000, 512));
   Add(Alloc(0x2000, 1024));
@@ -431,28 +431,28 @@ TEST_F(RecordingTest, RoleBehindALostChunkOfRolesKeepsItsAllocation) {
   EXPECT_EQ(read.events[4].size, 512u);
 }
 
-TEST_F(RecordingTest, DamagedHeaderStillGivesTheEvents) {
+TEST_F(RecordingTest, EventsAreReadDespiteADamagedHeader) {
   std::string bytes = SmallRecording(2);
   bytes[20] ^= 1;
   EXPECT_EQ(Read(bytes).events.size(), 5u);  // a gap, then four
 }
 
-TEST_F(RecordingTest, ForeignFileIsRefusedByName) {
+TEST_F(RecordingTest, ForeignFileIsRejectedByName) {
   Read("this is a text file, not a recording");
-  EXPECT_EQ(open_status_.message(), "test.gmt is no gpumemtrace recording");
+  EXPECT_EQ(open_status_.message(), "test.gmt is not a gpumemtrace recording");
 }
 
-TEST_F(RecordingTest, EmptyFileIsRefusedByName) {
+TEST_F(RecordingTest, EmptyFileIsRejectedByName) {
   Read("");
   EXPECT_EQ(open_status_.message(), "test.gmt is empty: nothing was recorded");
 }
 
-TEST_F(RecordingTest, MissingFileIsRefusedByName) {
+TEST_F(RecordingTest, MissingFileIsRejectedByName) {
   auto reader = RecordingReader::Open("/no/such.gmt");
   EXPECT_THAT(std::string(reader.status().message()), HasSubstr("/no/such.gmt"));
 }
 
-TEST_F(RecordingTest, NewerFormatAsksForANewerReader) {
+TEST_F(RecordingTest, NewerFormatRequiresANewerReader) {
   Header header;
   header.set_min_reader_version(99);
   header.set_tool_version("9.9.9");
@@ -460,7 +460,7 @@ TEST_F(RecordingTest, NewerFormatAsksForANewerReader) {
       RecordingWriter::Create(std::make_unique<StringSink>(&bytes_, &writes_), header, {});
   ASSERT_TRUE(writer.ok());
   Read(bytes_);
-  EXPECT_THAT(std::string(open_status_.message()), HasSubstr("needs that release or a later one"));
+  EXPECT_THAT(std::string(open_status_.message()), HasSubstr("requires that release or a later one"));
 }
 
 // ---- Joined files -------------------------------------------------------------------------------
@@ -473,7 +473,7 @@ TEST_F(RecordingTest, ConcatenatedRecordingsReadAsOne) {
   EXPECT_TRUE(reader_->complete());
 }
 
-TEST_F(RecordingTest, IdsOfTheSecondSegmentDoNotMeanThoseOfTheFirst) {
+TEST_F(RecordingTest, IdsOfTheSecondSegmentDifferFromThoseOfTheFirst) {
   StartRecording();
   Event event = Alloc(0x1000, 1);
   event.heap = writer_->definitions().InternString("first");
@@ -495,7 +495,7 @@ TEST_F(RecordingTest, IdsOfTheSecondSegmentDoNotMeanThoseOfTheFirst) {
   EXPECT_EQ(reader_->definitions().string(read.events.at(1).shape), "[2]");
 }
 
-TEST_F(RecordingTest, FirstOfTwoCutSegmentsIsReadToItsLastWholeChunk) {
+TEST_F(RecordingTest, FirstOfTwoCutSegmentsIsReadToItsLastCompleteChunk) {
   const std::string first = SmallRecording(2);
   const std::string cut = first.substr(0, SizeAfterWrites(3) + 10);
   bytes_.clear();
@@ -506,7 +506,7 @@ TEST_F(RecordingTest, FirstOfTwoCutSegmentsIsReadToItsLastWholeChunk) {
   EXPECT_FALSE(reader_->complete());
 }
 
-// ---- The bytes ----------------------------------------------------------------------------------
+// ---- File format --------------------------------------------------------------------------------
 
 TEST_F(RecordingTest, FileBeginsWithTheMagicAndEndsWithTheFooter) {
   StartRecording();
@@ -527,7 +527,7 @@ TEST_F(RecordingTest, RepeatedAllocationsAndFreesCostAFewBytesEach) {
   EXPECT_LT(bytes_.size(), 40'000u * 6);
 }
 
-// What roles add to a training loop (AllocatorTrace), 40 of them for 100 allocations.
+// The size that roles add to a training loop (AllocatorTrace), 40 roles per 100 allocations.
 TEST_F(RecordingTest, RolesAddLessThanSixTenthsOfAByteToEachEvent) {
   constexpr int kOthers = 240'000;
   const auto write = [&](AllocatorTrace::Roles roles, int others) {
@@ -551,7 +551,7 @@ TEST_F(RecordingTest, RolesAddLessThanSixTenthsOfAByteToEachEvent) {
   const double roles = with - without;
   EXPECT_NEAR(roles / without, 0.2, 0.02);  // as many frees as allocations
   const double added = static_cast<double>(bytes_.size() - bytes_without);
-  std::printf("roles: %.2f B each, %.2f B for each event\n", added / roles, added / with);
+  std::printf("roles: %.2f B each, %.2f B per event\n", added / roles, added / with);
   EXPECT_LT(added / with, 0.6);
 }
 

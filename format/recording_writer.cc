@@ -17,7 +17,7 @@
 namespace gmt::format {
 namespace {
 
-// What waits for a chunk of its own is written when it has so many bytes, so that no chunk outgrows
+// Pending data is written as a chunk of its own when it reaches this size, so that no chunk exceeds
 // kMaxBodyBytes.
 constexpr uint64_t kPendingBytes = 8u << 20;
 
@@ -41,7 +41,7 @@ class RecordingWriter::Impl {
 
   absl::Status Begin(const Header& header) {
     Header sealed = header;
-    sealed.clear_crc32c();  // it follows as the frame's last bytes
+    sealed.clear_crc32c();  // it is appended as the last bytes of the frame
     if (sealed.format_major() == 0) sealed.set_format_major(1);
     return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, sealed.SerializeAsString()));
   }
@@ -67,7 +67,7 @@ class RecordingWriter::Impl {
     return status.ok() ? FlushEvents() : status;
   }
 
-  // Writes a chunk that is neither events nor definitions, behind what was added before it.
+  // Writes a chunk that is neither events nor definitions, after everything added before it.
   absl::Status WriteBody(Chunk::Kind kind, gmt::Body body, int64_t t_ns,
                          const std::string& snapshot = "") {
     absl::Status status = Flush();
@@ -183,7 +183,7 @@ class RecordingWriter::Impl {
     gmt::Body body;
     body.mutable_events()->Swap(&columns);
     absl::Status status = WriteChunk(std::move(chunk), &body, events, "");
-    body.mutable_events()->Swap(&columns);  // their memory serves the next chunk, if it is left
+    body.mutable_events()->Swap(&columns);  // reuses their memory for the next chunk, if not moved from
     encoder_.Clear();
     return status;
   }
@@ -196,7 +196,7 @@ class RecordingWriter::Impl {
     const int level =
         chunk.kind() == Chunk::EVENTS ? options_.zstd_level_of_events : options_.zstd_level;
     absl::Status packed = packer_.Pack(body, level, &chunk);
-    if (!packed.ok()) return packed;  // not a write error: the file is as good as before
+    if (!packed.ok()) return packed;  // not a write error: the file is still intact
 
     Index::Entry* entry = index_.add_entry();
     entry->set_kind(chunk.kind());
@@ -283,7 +283,7 @@ absl::Status RecordingWriter::Add(const EventBatch& batch) {
         status = Add(*event, batch.gaps[event->detail]);
         break;
       case Family::kOther:
-        // A kind of a later format has fields that were not read; without them it means nothing.
+        // A kind of a later format has fields that were not read; without them it is meaningless.
         if (event->kind == OTHER_KIND) status = Add(*event, View(batch.others[event->detail]));
         break;
       default:

@@ -1,7 +1,7 @@
 // format/recording_writer.h
 //
-// RecordingWriter: writes one .gmt recording front to back. What it has flushed is readable
-// whatever happens next; Finish() adds the index and footer that make the file complete.
+// RecordingWriter: writes one .gmt recording front to back. Flushed data is readable whatever
+// happens afterwards. Finish() adds the index and footer that make the file complete.
 //
 // Example
 //   auto writer = RecordingWriter::Create(std::move(*sink), header, {});
@@ -10,11 +10,9 @@
 //   (*writer)->Add(event);
 //   absl::Status status = (*writer)->Finish();
 //
-// Order: definitions that events, snapshots or symbols use are written before them by the writer
-// itself.
-// Errors: the first write error is kept and returned by every later call (disk full: nothing is
-// lost that was flushed).
-// Thread safety: one thread at a time.
+// Order: the writer itself writes definitions before the events, snapshots or symbols that use
+// them. Errors: the first write error is kept and returned by every later call (after a full disk,
+// flushed data is intact). Thread safety: one thread at a time.
 
 #ifndef GMT_FORMAT_RECORDING_WRITER_H_
 #define GMT_FORMAT_RECORDING_WRITER_H_
@@ -32,8 +30,8 @@
 
 namespace gmt::format {
 
-// Where bytes go. All of the writer's output passes here, so that tests can run without a disk and
-// with faults.
+// Destination of the output. All output of the writer passes through it, so that tests can run
+// without a disk and inject faults.
 class DefinitionsBuilder;
 
 class Sink {
@@ -52,15 +50,15 @@ enum class IfExists { kFail, kOverwrite };
 absl::StatusOr<std::unique_ptr<Sink>> FileSink(absl::string_view path, IfExists if_exists);
 
 struct WriterOptions {
-  bool compress = true;  // without, `protoc --decode gmt.File` shows every event
+  bool compress = true;  // if not, `protoc --decode gmt.File` shows every event
   int zstd_level = 3;
-  uint32_t chunk_events = 32768;  // an EVENTS chunk is closed at so many events
-  // Of events, which come by the million: a third of the time for a twentieth more bytes.
+  uint32_t chunk_events = 32768;  // events per EVENTS chunk
+  // Lower for the numerous events: a third of the time for 5 % more bytes.
   int zstd_level_of_events = 1;
-  Strip strip;  // of everything that is written
-  // Whether BeginPart() may come: then definitions and names are kept in memory, too.
+  Strip strip;  // applied to everything that is written
+  // Whether BeginPart() may be called. Definitions and names are then also kept in memory.
   bool parts = false;
-  // Sees each chunk of definitions that is new, in order, before it is written; may be empty.
+  // Called with each chunk of new definitions, in order, before it is written; may be empty.
   std::function<void(const gmt::Definitions&)> on_definitions = nullptr;
 };
 
@@ -76,13 +74,13 @@ class RecordingWriter {
 
   DefinitionsBuilder& definitions();
 
-  absl::Status Add(const Event& event);  // of the families that fit a row
+  absl::Status Add(const Event& event);  // for the families that fit into a row
   absl::Status Add(const Event& event, const Sample& sample);
   absl::Status Add(const Event& event, const SnapshotTaken& snapshot);
   absl::Status Add(const Event& event, const Gap& gap);
   absl::Status Add(const Event& event, absl::string_view other);
-  // All events of a batch with their details, for what is read from one place and written to
-  // another. Ids must be those of definitions().
+  // Adds all events of a batch with their details, for copying events from a reader to a writer.
+  // Ids must be those of definitions().
   absl::Status Add(const EventBatch& batch);
 
   absl::Status Add(const Snapshot& snapshot);
@@ -91,15 +89,15 @@ class RecordingWriter {
   absl::Status Add(const Losses& losses);
   absl::Status Add(const Aggregates& aggregates);
 
-  // Completes the file as Finish() does and goes on in another, the next part of the same recording:
-  // its header, and all definitions and names so far under the ids that they have. Returns the sink
-  // of the completed part, which may have bytes to write still.
-  // REQUIRES: WriterOptions::parts.
+  // Completes the file like Finish() and continues in another one, the next part of the same
+  // recording. Writes its header and repeats all definitions and names under their existing ids.
+  // Returns the sink of the completed part, which may still have bytes to write. REQUIRES:
+  // WriterOptions::parts.
   absl::StatusOr<std::unique_ptr<Sink>> BeginPart(std::unique_ptr<Sink> sink, const Header& header);
 
-  // Writes what was added so far: after it, a reader of the growing file sees all of it.
+  // Writes everything added so far; afterwards a reader of the growing file can see it.
   absl::Status Flush();
-  // Flush, index, footer, Sync. The writer takes nothing more.
+  // Flushes, writes index and footer, and syncs. Nothing can be added afterwards.
   absl::Status Finish();
 
   uint64_t bytes_written() const;   // of this part

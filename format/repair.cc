@@ -36,10 +36,10 @@ class Mender {
         return TakeEnd(record);
       case FrameRecord::Kind::kFooter:
         TakeFooter(record);
-        break;  // made anew
+        break;  // rebuilt
       case FrameRecord::Kind::kIndex:
         index_offset_ = record.offset - source_begin_;
-        break;  // made anew
+        break;  // rebuilt
     }
     return absl::OkStatus();
   }
@@ -68,7 +68,7 @@ class Mender {
     return status;
   }
 
-  // A footer says where its index begins. Damage that begins there took nothing but the index.
+  // A footer states where its index begins. Damage that begins there affected only the index.
   void TakeFooter(const FrameRecord& record) {
     has_end_ = index_offset_ == record.index_offset;
     if (!gap_.has_value() || gap_->offset - source_begin_ != record.index_offset) return;
@@ -77,7 +77,7 @@ class Mender {
     ++result_.ends_made;
   }
 
-  // What follows the footer and is no recording was never part of one.
+  // Data after the footer that is not a recording was never part of one.
   absl::Status TakeEnd(const FrameRecord& record) {
     if (behind_.has_value()) result_.bytes_behind += behind_->bytes;
     if (has_end_) {
@@ -113,7 +113,7 @@ class Mender {
     return Append(std::string(kFileMagic) + Frame(FrameTag::kHeader, header));
   }
 
-  // For chunks whose header was lost.
+  // Opens a segment for chunks whose header was lost.
   absl::Status OpenSegmentWithoutHeader() {
     ++result_.headers_made;
     Header header;
@@ -136,7 +136,7 @@ class Mender {
   absl::Status TakeChunk(const FrameRecord& record) {
     Chunk chunk;
     gmt::Body body;
-    // One that is whole and yet cannot be unpacked was written so, and no reader could use it.
+    // A chunk that is intact but cannot be unpacked was written that way; no reader could use it.
     if (!ParseBytes(record.body, &chunk) ||
         !UnpackBody(chunk, &body).ok()) {
       Lose(record, &gap_);
@@ -157,7 +157,7 @@ class Mender {
     return Put(std::move(chunk), body);
   }
 
-  // What it builds on was lost.
+  // Its base was lost.
   void NoteLostSnapshot(const FrameRecord& record) {
     RepairLoss loss;
     loss.offset = record.offset;
@@ -228,12 +228,13 @@ class Mender {
   gmt::Index index_;
   SnapshotBase base_;
   bool open_ = false;  // a segment is
-  // Of the segment, in the source: where it begins, its index from there, a footer that knows it.
+  // In the source segment: its offset, the relative offset of its index, whether it has a matching
+  // footer.
   uint64_t source_begin_ = ~uint64_t{0};
   std::optional<uint64_t> index_offset_;
   bool has_end_ = false;
-  std::optional<RepairLoss> gap_;  // is missing before the next chunk
-  // Stands behind a footer: what became of another recording if chunks follow.
+  std::optional<RepairLoss> gap_;  // data missing before the next chunk
+  // Data after a footer. If chunks follow, it is the remains of another recording.
   std::optional<RepairLoss> behind_;
   uint64_t segment_bytes_ = 0;
   uint32_t next_seq_ = 0, next_source_seq_ = 0;
@@ -252,7 +253,7 @@ absl::StatusOr<Repaired> Repair(ByteSource* source, absl::string_view name,
     if (record->kind == FrameRecord::Kind::kEnd) break;
   }
   if (mender.result().chunks == 0) {
-    return absl::DataLossError(absl::StrCat(name, ": there is no whole chunk in it to save"));
+    return absl::DataLossError(absl::StrCat(name, ": there is no intact chunk to recover"));
   }
   absl::Status status = mender.Sync();
   if (!status.ok()) return status;

@@ -20,7 +20,7 @@ class RepairTest : public RecordingFixture {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
 
-  // The mended bytes of `broken`; empty where nothing could be saved.
+  // Returns the repaired bytes of `broken`, or "" if nothing could be recovered.
   std::string Repair(const std::string& broken) {
     std::ofstream(path_, std::ios::binary) << broken;
     std::string mended;
@@ -32,7 +32,7 @@ class RepairTest : public RecordingFixture {
     return result.ok() ? mended : "";
   }
 
-  // Mends and reads: what comes out must be whole.
+  // Repairs and reads. The result must be complete.
   Collected ReadMended(const std::string& broken) {
     const Collected read = Read(Repair(broken));
     EXPECT_TRUE(status_.ok()) << status_;
@@ -47,7 +47,7 @@ class RepairTest : public RecordingFixture {
   Repaired result_;
 };
 
-TEST_F(RepairTest, WholeFileStaysAsItIs) {
+TEST_F(RepairTest, CompleteFileIsUnchanged) {
   const std::string whole = SmallRecording(3);
   EXPECT_EQ(ReadMended(whole).events.size(), 6u);
   EXPECT_EQ(result_.chunks, 4u);
@@ -71,7 +71,7 @@ TEST_F(RepairTest, DamagedChunkBecomesAGapEvent) {
   EXPECT_EQ(result_.gaps, 1u);
 }
 
-TEST_F(RepairTest, FreesBehindTheGapStillFindTheirAllocations) {
+TEST_F(RepairTest, FreesAfterTheGapStillFindTheirAllocations) {
   StartRecording();
   Add(Alloc(0x1000, 512));
   Flush();
@@ -89,7 +89,7 @@ TEST_F(RepairTest, LostHeaderIsReplaced) {
   EXPECT_THAT(ReadMended(bytes).headers, SizeIs(1));
 }
 
-TEST_F(RepairTest, JoinedFilesStayTwo) {
+TEST_F(RepairTest, JoinedFilesStayTwoSegments) {
   SmallRecording(1);
   const std::string cut = bytes_.substr(0, bytes_.size() - 7);
   bytes_.clear();
@@ -97,12 +97,12 @@ TEST_F(RepairTest, JoinedFilesStayTwo) {
   EXPECT_THAT(ReadMended(cut + second).headers, SizeIs(2));
 }
 
-TEST_F(RepairTest, EveryCutThatLeavesAChunkIsMended) {
+TEST_F(RepairTest, EveryCutThatLeavesAChunkIsRepaired) {
   const std::string whole = SmallRecording(2);
   for (size_t cut = SizeAfterWrites(2); cut < whole.size(); ++cut) ReadMended(whole.substr(0, cut));
 }
 
-TEST_F(RepairTest, WholeFileIsSaidToHaveBeenWhole) {
+TEST_F(RepairTest, CompleteFileIsReportedAsComplete) {
   ReadMended(SmallRecording(3));
   EXPECT_TRUE(result_.was_whole());
   EXPECT_EQ(result_.segments, 1u);
@@ -122,7 +122,7 @@ TEST_F(RepairTest, LossIsDescribedWithItsPlaceAndTime) {
   EXPECT_FALSE(result_.was_whole());
 }
 
-TEST_F(RepairTest, ChunkThatIsMissingWithoutATraceIsAGapToo) {
+TEST_F(RepairTest, MissingChunkIsAGapToo) {
   const std::string whole = SmallRecording(3);
   ReadMended(whole.substr(0, SizeAfterWrites(3)) + whole.substr(SizeAfterWrites(4)));
   ASSERT_THAT(result_.lost, SizeIs(1));
@@ -130,14 +130,14 @@ TEST_F(RepairTest, ChunkThatIsMissingWithoutATraceIsAGapToo) {
   EXPECT_EQ(result_.lost[0].bytes, 0u);
 }
 
-TEST_F(RepairTest, LostFooterIsMadeAnewAndNothingElseWasLost) {
+TEST_F(RepairTest, LostFooterIsRebuiltAndNothingElseIsLost) {
   const std::string whole = SmallRecording(2);
   EXPECT_EQ(Repair(whole.substr(0, whole.size() - 19)), whole);
   EXPECT_EQ(result_.ends_made, 1u);
   EXPECT_EQ(result_.bytes_lost, 0u);
 }
 
-TEST_F(RepairTest, DamagedIndexIsMadeAnew) {
+TEST_F(RepairTest, DamagedIndexIsRebuilt) {
   const std::string whole = SmallRecording(2);
   std::string bytes = whole;
   bytes[bytes.size() - 25] ^= 1;  // the footer has 19 bytes
@@ -145,7 +145,7 @@ TEST_F(RepairTest, DamagedIndexIsMadeAnew) {
   EXPECT_EQ(result_.ends_made, 1u);
 }
 
-TEST_F(RepairTest, GarbageBehindTheEndIsDroppedAndWasNeverPartOfIt) {
+TEST_F(RepairTest, GarbageAfterTheEndIsDroppedAndNotCountedAsLost) {
   const std::string whole = SmallRecording(2);
   EXPECT_EQ(Repair(whole + "some garbage that a tool appended"), whole);
   EXPECT_EQ(result_.bytes_behind, 33u);
@@ -153,7 +153,7 @@ TEST_F(RepairTest, GarbageBehindTheEndIsDroppedAndWasNeverPartOfIt) {
   EXPECT_EQ(result_.gaps, 0u);
 }
 
-TEST_F(RepairTest, DamageBetweenTwoJoinedFilesIsTheSecondOnes) {
+TEST_F(RepairTest, DamageBetweenTwoJoinedFilesBelongsToTheSecond) {
   SmallRecording(2);
   const std::string first = bytes_;
   bytes_.clear();
@@ -167,7 +167,7 @@ TEST_F(RepairTest, DamageBetweenTwoJoinedFilesIsTheSecondOnes) {
   EXPECT_EQ(result_.lost[0].offset, first.size());
 }
 
-TEST_F(RepairTest, EveryFlippedByteIsMendedOrLeavesNothing) {
+TEST_F(RepairTest, EveryFlippedByteIsRepairedOrLeavesNothing) {
   const std::string whole = SmallRecording(2);
   for (size_t at = 0; at < whole.size(); ++at) {
     SCOPED_TRACE(at);
@@ -178,7 +178,7 @@ TEST_F(RepairTest, EveryFlippedByteIsMendedOrLeavesNothing) {
   }
 }
 
-TEST_F(RepairTest, NothingToSaveIsAnError) {
+TEST_F(RepairTest, NothingToRecoverIsAnError) {
   EXPECT_EQ(Repair("no recording at all"), "");
   EXPECT_EQ(status_.code(), absl::StatusCode::kDataLoss);
 }

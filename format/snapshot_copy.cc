@@ -23,9 +23,9 @@ class Extractor {
       case FrameRecord::Kind::kMagic:
         return written_ == 0 ? Append(std::string(kFileMagic)) : absl::OkStatus();
       case FrameRecord::Kind::kHeader:
-        // Ids of what follows another header are others.
+        // Ids after another header are independent of earlier ones.
         if (std::exchange(has_header_, true))
-          return absl::UnimplementedError("the recording is several in one file");
+          return absl::UnimplementedError("the file contains several recordings");
         return Append(Frame(FrameTag::kHeader, record.body));
       case FrameRecord::Kind::kChunk:
         return TakeChunk(record.body);

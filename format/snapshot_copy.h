@@ -1,8 +1,8 @@
 // format/snapshot_copy.h
 //
-// A recording with one snapshot of another one and nothing else: its header, definitions, names and
-// facts, and that snapshot, chunk for chunk, whole where it was a delta. The other one may be growing still, or be cut: what is
-// whole in it is looked through.
+// Copies one snapshot of a recording to a recording of its own: its header, definitions, names and
+// facts, and that snapshot, chunk by chunk. A snapshot delta becomes a complete snapshot. The
+// source may be growing or cut; all its intact chunks are searched.
 //
 // Thread safety: pure function.
 
@@ -18,7 +18,7 @@
 
 namespace gmt::format {
 
-// NOT_FOUND where the recording at `path` has no snapshot of that name.
+// Returns NOT_FOUND if the recording at `path` has no snapshot of that name.
 absl::Status CopySnapshot(absl::string_view path, const std::string& name,
                           std::unique_ptr<Sink> sink);
 

@@ -11,16 +11,16 @@ namespace {
 
 absl::Status Contradicts(const gmt::SnapshotDelta& delta) {
   return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(),
-                                          " does not fit ", delta.base(), ", which it builds on"));
+                                          " does not match ", delta.base(), ", its base"));
 }
 
-// What rows of the base are for at the time of the delta. To be asked in their order.
+// The roles of rows of the base at the time of the delta. Of() must be called in row order.
 class RolesNow {
  public:
-  // REQUIRES: delta outlives it, with a value in changed_roles for each in changed.
+  // REQUIRES: delta outlives it and has a value in changed_roles for each one in changed.
   explicit RolesNow(const gmt::SnapshotDelta& delta) : delta_(delta) { AddDifference(); }
 
-  // Whether all that changed was asked for.
+  // Returns whether all changed rows have been asked for.
   bool at_end() const { return next_ == delta_.changed_size(); }
 
   uint32_t Of(const LiveCursor& row) {
@@ -37,7 +37,7 @@ class RolesNow {
 
   const gmt::SnapshotDelta& delta_;
   int next_ = 0;
-  uint64_t changed_ = 0;  // the row that is next
+  uint64_t changed_ = 0;  // the next changed row
 };
 
 }  // namespace
@@ -81,7 +81,7 @@ bool SnapshotBase::Difference(gmt::Snapshot* snapshot, gmt::SnapshotDelta* delta
 
 absl::StatusOr<gmt::Snapshot> SnapshotBase::Apply(gmt::SnapshotDelta delta) const {
   if (name_ != delta.base()) {
-    return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(), " builds on ",
+    return absl::DataLossError(absl::StrCat("the snapshot ", delta.snapshot().name(), " is based on ",
                                             delta.base(), ", which is lost"));
   }
   const gmt::Live& added = delta.snapshot().live();

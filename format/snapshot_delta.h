@@ -1,21 +1,22 @@
 // format/snapshot_delta.h
 //
-// SnapshotBase: the last whole snapshot of a file segment, and what others differ from it in.
+// SnapshotBase: the last complete snapshot of a file segment, against which others are encoded.
 //
-// Snapshots that are taken every few seconds repeat nearly all of the one before: weights, optimizer
-// state, caches. Such a one is written as a delta (gmt.proto, SnapshotDelta): the rows of the base
-// that have ended, and those that are new. Rows stand in the order of allocation, so that both are
-// found in one walk and the rows of the base come first.
+// Snapshots taken every few seconds repeat nearly everything of the previous one: weights,
+// optimizer state, caches. Such a snapshot is written as a delta (gmt.proto, SnapshotDelta): the
+// rows of the base that have ended, and the new rows. Rows are in the order of allocation, so a
+// single pass finds both, and the rows of the base come first.
 //
 //   base     a b c d e            delta    ended: b d    new: f g
 //   now      a c e f g
 //
-// What memory is for (Live.roles) changes while it is held: weights are saved for backward in each
-// step. A row that differs in nothing else is still the same, and the delta says its roles anew.
+// The roles of memory (Live.roles) change while it is held: weights are saved for backward in each
+// step. A row that differs only in its roles counts as unchanged, and the delta lists its new
+// roles.
 //
-// A delta is always told against a whole snapshot and never against another delta: what a damaged
-// chunk takes with it is bounded, and any one snapshot is read from two chunks. Live sets of more
-// than kMaxRows rows are always written whole, so that neither side keeps more than that.
+// A delta always refers to a complete snapshot, never to another delta. This bounds the effect of a
+// damaged chunk, and any snapshot can be read from two chunks. Live sets of more than kMaxRows rows
+// are always written completely, so that neither side keeps more rows than that.
 //
 // Thread safety: one thread at a time.
 
@@ -35,17 +36,17 @@ class SnapshotBase {
  public:
   static constexpr uint32_t kMaxRows = 1u << 18;
 
-  // From here on deltas are told against `whole`.
+  // Makes `whole` the base of the following deltas.
   void Set(const gmt::Snapshot& whole);
-  // There is none: a segment begins.
+  // Removes the base, because a segment begins.
   void Clear() { name_.reset(); }
 
-  // Moves *snapshot into *delta. False, with *snapshot as it was, where it is to be written whole:
-  // there is no base, or most of its rows are new.
+  // Moves *snapshot into *delta. Returns false and leaves *snapshot unchanged if it has to be
+  // written completely because there is no base or most of its rows are new.
   bool Difference(gmt::Snapshot* snapshot, gmt::SnapshotDelta* delta) const;
 
-  // The snapshot that a delta tells of. DATA_LOSS where its base is another one than this, or does
-  // not have the rows that it names.
+  // Returns the snapshot that a delta describes. Returns DATA_LOSS if the delta has another base,
+  // or refers to rows that the base does not have.
   absl::StatusOr<gmt::Snapshot> Apply(gmt::SnapshotDelta delta) const;
 
  private:

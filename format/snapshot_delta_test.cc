@@ -58,9 +58,9 @@ Snapshot Holding(const std::string& name, const std::vector<Event>& live) {
 
 std::string Bytes(const Snapshot& snapshot) { return snapshot.SerializeAsString(); }
 
-// ---- Difference and what becomes of it ----------------------------------------------------------
+// ---- Difference and Apply -----------------------------------------------------------------------
 
-TEST(SnapshotDeltaTest, OnlyWhatEndedAndWhatIsNewIsTold) {
+TEST(SnapshotDeltaTest, DeltaHasOnlyEndedAndNewRows) {
   SnapshotBase base;
   base.Set(Holding("a", Blocks(0, 6)));
   std::vector<Event> later = Blocks(0, 8);
@@ -77,7 +77,7 @@ TEST(SnapshotDeltaTest, OnlyWhatEndedAndWhatIsNewIsTold) {
   EXPECT_EQ(Bytes(*told), Bytes(Holding("b", later)));
 }
 
-TEST(SnapshotDeltaTest, SnapshotIsWholeWhereThereIsNoBase) {
+TEST(SnapshotDeltaTest, SnapshotIsCompleteIfThereIsNoBase) {
   Snapshot snapshot = Holding("a", Blocks(0, 6));
   SnapshotDelta delta;
   SnapshotBase base;
@@ -88,7 +88,7 @@ TEST(SnapshotDeltaTest, SnapshotIsWholeWhereThereIsNoBase) {
   EXPECT_EQ(Bytes(snapshot), Bytes(Holding("a", Blocks(0, 6))));
 }
 
-TEST(SnapshotDeltaTest, SnapshotIsWholeWhereMostOfItIsNew) {
+TEST(SnapshotDeltaTest, SnapshotIsCompleteIfMostOfItIsNew) {
   SnapshotBase base;
   base.Set(Holding("a", Blocks(0, 4)));
   Snapshot snapshot = Holding("b", Blocks(0, 9));
@@ -97,7 +97,7 @@ TEST(SnapshotDeltaTest, SnapshotIsWholeWhereMostOfItIsNew) {
   EXPECT_EQ(Bytes(snapshot), Bytes(Holding("b", Blocks(0, 9))));
 }
 
-TEST(SnapshotDeltaTest, BlockThatChangedUnderItsAddressIsAnotherRow) {
+TEST(SnapshotDeltaTest, BlockThatChangedAtTheSameAddressIsAnotherRow) {
   SnapshotBase base;
   base.Set(Holding("a", Blocks(0, 6)));
   std::vector<Event> later = Blocks(0, 6);
@@ -109,7 +109,7 @@ TEST(SnapshotDeltaTest, BlockThatChangedUnderItsAddressIsAnotherRow) {
   EXPECT_EQ(Bytes(*base.Apply(delta)), Bytes(Holding("b", later)));
 }
 
-TEST(SnapshotDeltaTest, RolesThatChangeMakeNoOtherRows) {
+TEST(SnapshotDeltaTest, ChangedRolesDoNotMakeNewRows) {
   std::vector<Event> first = Blocks(0, 6);
   first[1].roles = first[4].roles = kRoleParameter;
   SnapshotBase base;
@@ -129,7 +129,7 @@ TEST(SnapshotDeltaTest, RolesThatChangeMakeNoOtherRows) {
   EXPECT_EQ(Bytes(*base.Apply(delta)), Bytes(Holding("b", later)));
 }
 
-TEST(SnapshotDeltaTest, LiveSetOfMoreRowsThanAreKeptIsNoBase) {
+TEST(SnapshotDeltaTest, LiveSetAboveTheRowLimitIsNotABase) {
   SnapshotBase base;
   base.Set(Holding("a", Blocks(0, SnapshotBase::kMaxRows + 1)));
   Snapshot snapshot = Holding("b", Blocks(0, 6));
@@ -137,7 +137,7 @@ TEST(SnapshotDeltaTest, LiveSetOfMoreRowsThanAreKeptIsNoBase) {
   EXPECT_FALSE(base.Difference(&snapshot, &delta));
 }
 
-TEST(SnapshotDeltaTest, RandomLiveSetsComeBackToTheLastBit) {
+TEST(SnapshotDeltaTest, RandomLiveSetsSurviveExactly) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937_64 random(seed);
     RandomEvents events(seed);
@@ -170,7 +170,7 @@ TEST(SnapshotDeltaTest, RandomLiveSetsComeBackToTheLastBit) {
   });
 }
 
-// ---- Deltas that lie ----------------------------------------------------------------------------
+// ---- Malicious deltas ---------------------------------------------------------------------------
 
 class HostileDeltaTest : public testing::Test {
  protected:
@@ -187,63 +187,64 @@ class HostileDeltaTest : public testing::Test {
   SnapshotDelta delta_;
 };
 
-TEST_F(HostileDeltaTest, OneOfAnotherBaseIsRefused) {
+TEST_F(HostileDeltaTest, DeltaOfAnotherBaseIsRejected) {
   delta_.set_base("z");
-  EXPECT_EQ(Refusal(), "the snapshot b builds on z, which is lost");
+  EXPECT_EQ(Refusal(), "the snapshot b is based on z, which is lost");
 }
 
-TEST_F(HostileDeltaTest, OneThatEndsRowsThatTheBaseDoesNotHaveIsRefused) {
+TEST_F(HostileDeltaTest, DeltaThatEndsMissingRowsIsRejected) {
   delta_.add_ended(6);
-  EXPECT_EQ(Refusal(), "the snapshot b does not fit a, which it builds on");
+  EXPECT_EQ(Refusal(), "the snapshot b does not match a, its base");
 }
 
-TEST_F(HostileDeltaTest, OneThatEndsARowTwiceIsRefused) {
+TEST_F(HostileDeltaTest, DeltaThatEndsARowTwiceIsRejected) {
   delta_.add_ended(2);
   delta_.add_ended(0);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
-TEST_F(HostileDeltaTest, OneWhoseSumOfDifferencesOverflowsIsRefused) {
+TEST_F(HostileDeltaTest, DeltaWhoseDifferencesOverflowIsRejected) {
   delta_.add_ended(1);
   delta_.add_ended(UINT32_MAX);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
-TEST_F(HostileDeltaTest, OneWithoutRolesForARowIsRefused) {
+TEST_F(HostileDeltaTest, DeltaWithoutRolesForAChangedRowIsRejected) {
   delta_.add_changed(2);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
-TEST_F(HostileDeltaTest, OneWithRolesForRowsThatItEndsOrThatAreNotThereIsRefused) {
+TEST_F(HostileDeltaTest, DeltaWithRolesForEndedOrMissingRowsIsRejected) {
   delta_.add_changed(2);
   delta_.add_changed_roles(1);
   EXPECT_EQ(Refusal(), "");
   delta_.add_ended(2);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
   delta_.clear_ended();
   delta_.add_changed(4);
   delta_.add_changed_roles(1);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
-TEST_F(HostileDeltaTest, OneWithTwoRolesForARowIsRefused) {
+TEST_F(HostileDeltaTest, DeltaWithTwoRolesForARowIsRejected) {
   for (const uint32_t row : {2u, 0u}) {
     delta_.add_changed(row);
     delta_.add_changed_roles(1);
   }
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
-TEST_F(HostileDeltaTest, OneThatClaimsMoreRowsThanADeltaHasIsRefused) {
+TEST_F(HostileDeltaTest, DeltaThatClaimsTooManyRowsIsRejected) {
   delta_.mutable_snapshot()->mutable_live()->set_count(UINT32_MAX);
-  EXPECT_THAT(Refusal(), HasSubstr("does not fit"));
+  EXPECT_THAT(Refusal(), HasSubstr("does not match"));
 }
 
 // ---- In a recording -----------------------------------------------------------------------------
 
 class RecordedSnapshotsTest : public RecordingFixture {
  protected:
-  // Snapshots "0", "1", ... of a live set in which a block ends and one begins between two of them.
+  // Writes snapshots "0", "1", ... of a live set in which one block ends and one begins between
+  // two.
   void WriteSnapshots(uint64_t from, uint64_t to) {
     for (uint64_t at = from; at < to; ++at) {
       Add(Alloc(at << 9, 512));
@@ -257,7 +258,7 @@ class RecordedSnapshotsTest : public RecordingFixture {
     for (const Snapshot& snapshot : snapshots) bytes.push_back(Bytes(snapshot));
     return bytes;
   }
-  // Where the chunk of that kind begins which has `before` of its kind before it.
+  // Returns the frame of the chunk of `kind` that has `before` chunks of its kind before it.
   static FrameRecord FrameOf(const std::string& file, Chunk::Kind kind, int before) {
     const auto source = BytesInMemory(file);
     FrameStream frames(source.get());
@@ -281,7 +282,7 @@ class RecordedSnapshotsTest : public RecordingFixture {
   std::vector<std::string> written_;
 };
 
-TEST_F(RecordedSnapshotsTest, ReaderHandsThemOutWhole) {
+TEST_F(RecordedSnapshotsTest, ReaderDeliversCompleteSnapshots) {
   StartRecording();
   WriteSnapshots(0, 40);
   Finish();
@@ -290,7 +291,7 @@ TEST_F(RecordedSnapshotsTest, ReaderHandsThemOutWhole) {
   EXPECT_NE(FrameOf(bytes_, Chunk::SNAPSHOT_DELTA, 30).bytes, 0u);
 }
 
-TEST_F(RecordedSnapshotsTest, OneThatRepeatsABlockCostsNothingForIt) {
+TEST_F(RecordedSnapshotsTest, RepeatedBlockCostsNothing) {
   StartRecording();
   ASSERT_TRUE(writer_->Add(Holding("a", Blocks(0, 10'000))).ok());
   const size_t one = bytes_.size();
@@ -325,18 +326,18 @@ TEST_F(RecordedSnapshotsTest, IdsOfASecondSegmentAreShiftedOnce) {
   }
 }
 
-TEST_F(RecordedSnapshotsTest, LostBaseTakesThoseThatBuildOnItAndNothingElse) {
+TEST_F(RecordedSnapshotsTest, LostBaseLosesOnlyItsDeltas) {
   StartRecording();
   WriteSnapshots(0, 4);
-  // Nothing in common: whole again.
+  // Nothing in common, so complete again.
   WriteSnapshots(1000, 1003);
   Finish();
   const std::string damaged = DamageAt(bytes_, FrameOf(bytes_, Chunk::SNAPSHOT, 0));
   const Collected read = Read(damaged);
   EXPECT_EQ(BytesOf(read.snapshots), std::vector(written_.begin() + 4, written_.end()));
   EXPECT_THAT(reader_->damage(), SizeIs(4));
-  EXPECT_EQ(reader_->damage().back().what, "the snapshot 3 builds on 0, which is lost");
-  EXPECT_THAT(read.gaps, SizeIs(1));  // for the chunk that is damaged
+  EXPECT_EQ(reader_->damage().back().what, "the snapshot 3 is based on 0, which is lost");
+  EXPECT_THAT(read.gaps, SizeIs(1));  // for the damaged chunk
   EXPECT_FALSE(reader_->complete());
 
   std::string mended;
@@ -348,7 +349,7 @@ TEST_F(RecordedSnapshotsTest, LostBaseTakesThoseThatBuildOnItAndNothingElse) {
   EXPECT_THAT(repaired->lost, SizeIs(4));
 }
 
-TEST_F(RecordedSnapshotsTest, LostDeltaTakesNoOther) {
+TEST_F(RecordedSnapshotsTest, LostDeltaLosesNoOtherSnapshot) {
   StartRecording();
   WriteSnapshots(0, 4);
   Finish();
@@ -358,7 +359,7 @@ TEST_F(RecordedSnapshotsTest, LostDeltaTakesNoOther) {
             written_);
 }
 
-TEST_F(RecordedSnapshotsTest, CopyOfOneIsWholeWhateverItWas) {
+TEST_F(RecordedSnapshotsTest, CopiedSnapshotIsAlwaysComplete) {
   StartRecording();
   WriteSnapshots(0, 3);
   Finish();
@@ -375,7 +376,7 @@ TEST_F(RecordedSnapshotsTest, CopyOfOneIsWholeWhateverItWas) {
   EXPECT_EQ(FrameOf(copy, Chunk::SNAPSHOT_DELTA, 0).bytes, 0u);
 }
 
-TEST_F(RecordedSnapshotsTest, PartBeginsWithAWholeOne) {
+TEST_F(RecordedSnapshotsTest, PartBeginsWithACompleteSnapshot) {
   WriterOptions options;
   options.parts = true;
   StartRecording(options);

@@ -16,7 +16,7 @@ bool BeginsWith(std::string_view text, std::string_view beginning) {
   return text.substr(0, beginning.size()) == beginning;
 }
 
-// Of the standard library, as "python3.11".
+// Whether it is a directory of the standard library, such as "python3.11".
 bool IsPythonFolder(std::string_view name) {
   constexpr std::string_view kPython = "python3.";
   if (!BeginsWith(name, kPython) || name.size() == kPython.size()) return false;
@@ -28,7 +28,7 @@ bool IsPackagesFolder(std::string_view name) {
   return name == "site-packages" || name == "dist-packages";
 }
 
-// From the last folder on that `is_folder` knows; empty where there is none.
+// Returns the path from its last directory that `is_folder` accepts, or "" if there is none.
 template <typename IsFolder>
 std::string_view FromFolder(std::string_view path, IsFolder is_folder) {
   for (size_t end = path.rfind('/'); end != std::string_view::npos && end > 0;) {
@@ -68,7 +68,7 @@ void StripDefinitions(const Strip& strip, gmt::Definitions* definitions) {
   if (!strip.paths) return;
   const std::string_view from = strip.working_directory;
   for (std::string& text : *definitions->mutable_strings()) {
-    // A name of a function may have a path in it, but only that of a file begins with one.
+    // A function name may contain a path, but only a file name begins with one.
     if (!text.empty() && text.front() == '/') text = StripPath(text, from);
   }
   for (gmt::Module& module : *definitions->mutable_modules())

@@ -1,18 +1,18 @@
 // format/strip.h
 //
-// Strip: what is taken out of a recording that is to leave the machine it was made on.
+// Strip: removes private information from a recording that is to leave the machine it was made on.
 //
-//   paths   every path loses the folders that say whose machine it was:
-//             /usr/lib/x86_64-linux-gnu/libc.so.6                   as it is: everybody's
+//   paths   removes the directories that identify the machine or user from every path:
+//             /usr/lib/x86_64-linux-gnu/libc.so.6                   unchanged: a system path
 //             /home/ann/venv/lib/python3.11/site-packages/torch/x   site-packages/torch/x
 //             /home/ann/.pyenv/lib/python3.11/threading.py          python3.11/threading.py
 //             WORKING_DIRECTORY/src/model.py                        src/model.py
 //             /home/ann/other/data.py                               data.py
 //           in names of files and modules, in the command line, in options and settings.
-//   args    of the command line, all but the program.
+//   args    removes all of the command line except the program.
 //
-// Names of functions, marks, threads and of the host stay. What is left out is not in the file: no
-// reader can bring it back. Modules are still found by their build-id.
+// Names of functions, marks, threads and the host stay. What is removed is not in the file, so no
+// reader can restore it. Modules can still be found by their build-id.
 //
 // Thread safety: pure functions.
 
@@ -28,17 +28,18 @@ namespace gmt::format {
 
 struct Strip {
   bool paths = false, args = false;
-  std::string working_directory;  // of the process; learnt from facts where it is empty
+  std::string working_directory;  // of the process; if empty, taken from the facts
 
   bool any() const { return paths || args; }
 };
 
 std::string StripPath(std::string_view path, std::string_view working_directory);
 
-// Each path in a text: what begins with / and stands at its beginning or behind one of blank = : , ; ' " (
+// Strips each path in a text. A path begins with / at the start of the text or after one of: blank
+// = : , ; ' " (
 std::string StripPathsIn(std::string_view text, std::string_view working_directory);
 
-// Definitions and facts of one chunk. Whether there is anything of that kind in it.
+// Strips definitions and facts of one chunk. Returns whether the chunk has any.
 bool StripBody(Strip* strip, gmt::Body* body);
 
 }  // namespace gmt::format

@@ -17,7 +17,7 @@ TEST(StripPathTest, SystemFilesStay) {
   EXPECT_EQ(StripPath("/lib64/ld-linux-x86-64.so.2", ""), "/lib64/ld-linux-x86-64.so.2");
 }
 
-TEST(StripPathTest, PackagesAndTheStandardLibraryKeepTheirOwnFolders) {
+TEST(StripPathTest, PackagesAndTheStandardLibraryKeepTheirOwnDirectories) {
   EXPECT_EQ(StripPath("/home/ann/venv/lib/python3.11/site-packages/torch/nn/linear.py", "/x"),
             "site-packages/torch/nn/linear.py");
   EXPECT_EQ(StripPath("/home/ann/.pyenv/versions/3.11.7/lib/python3.11/threading.py", "/x"),
@@ -25,14 +25,14 @@ TEST(StripPathTest, PackagesAndTheStandardLibraryKeepTheirOwnFolders) {
   EXPECT_EQ(StripPath("/home/python3.x/secret/a.py", "/x"), "a.py");
 }
 
-TEST(StripPathTest, TheProgramsOwnFilesAreToldFromItsWorkingDirectory) {
+TEST(StripPathTest, ProgramFilesAreRelativeToItsWorkingDirectory) {
   EXPECT_EQ(StripPath("/home/ann/job/src/model.py", "/home/ann/job"), "src/model.py");
   EXPECT_EQ(StripPath("/home/ann/job/src/model.py", "/home/ann/job/"), "src/model.py");
   EXPECT_EQ(StripPath("/home/ann/jobs/model.py", "/home/ann/job"), "model.py");
   EXPECT_EQ(StripPath("/home/ann/model.py", "/"), "model.py");
 }
 
-TEST(StripPathTest, WhatIsNoAbsolutePathStays) {
+TEST(StripPathTest, RelativePathStays) {
   EXPECT_EQ(StripPath("src/model.py", "/home/ann"), "src/model.py");
   EXPECT_EQ(StripPath("<frozen runpy>", "/home/ann"), "<frozen runpy>");
   EXPECT_EQ(StripPath("", "/home/ann"), "");
@@ -59,7 +59,7 @@ gmt::Body Facts() {
   return body;
 }
 
-TEST(StripBodyTest, ArgumentsGoAndTheProgramStays) {
+TEST(StripBodyTest, ArgumentsAreRemovedAndTheProgramStays) {
   Strip strip;
   strip.args = true;
   gmt::Body body = Facts();
@@ -69,7 +69,7 @@ TEST(StripBodyTest, ArgumentsGoAndTheProgramStays) {
   EXPECT_EQ(body.facts().working_directory(), "/home/ann/job");
 }
 
-TEST(StripBodyTest, NoPathOfTheUsersIsLeftAnywhere) {
+TEST(StripBodyTest, NoPathOfTheUserIsLeft) {
   Strip strip;
   strip.paths = true;
   gmt::Body body = Facts();
@@ -82,7 +82,7 @@ TEST(StripBodyTest, NoPathOfTheUsersIsLeftAnywhere) {
   EXPECT_EQ(body.facts().argv(1), "--token=s3cret");
   EXPECT_EQ(body.facts().options(0).value(), "run.gmt");
   EXPECT_EQ(body.definitions().strings(0), "model.py")
-      << "the working directory came with the facts";
+      << "the working directory is in the facts";
   EXPECT_EQ(body.definitions().strings(1), "operator/(Money, Money)");
 }
 

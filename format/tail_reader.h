@@ -1,8 +1,9 @@
 // format/tail_reader.h
 //
-// TailReader: reads a recording while it is written. Each call hands out what became whole since the
-// last one, in the order and with the ids that RecordingReader has for the file in the end; nothing is
-// read twice. New parts are gone on with when they take the file's name.
+// TailReader: reads a recording while it is being written. Each call delivers what has become
+// complete since the previous one, in the same order and with the same ids as RecordingReader
+// delivers for the final file. Nothing is read twice. When a new part takes over the file name,
+// reading continues with it.
 //
 //   auto tail = TailReader::Open("run.gmt");
 //   while (...) {
@@ -10,10 +11,10 @@
 //     ...                        // visitor, (*tail)->definitions(): all that is in the file by now
 //   }
 //
-// Errors: DATA_LOSS where the file no longer goes on with what was read (it was cut, or replaced by
-// another recording): begin with a new TailReader and a new visitor. NOT_FOUND while nothing has the
-// file's name. Else what reading or the visitor says.
-// Thread safety: one thread at a time.
+// Errors: DATA_LOSS if the file no longer continues what was read (it was truncated or replaced by
+// another recording): start over with a new TailReader and a new visitor. NOT_FOUND while no file
+// has the name. Otherwise, errors of reading and of the visitor. Thread safety: one thread at a
+// time.
 
 #ifndef GMT_FORMAT_TAIL_READER_H_
 #define GMT_FORMAT_TAIL_READER_H_
@@ -32,22 +33,22 @@ namespace gmt::format {
 
 class TailReader {
  public:
-  // With the older parts that lie beside it.
+  // Opens the recording together with its older parts.
   static absl::StatusOr<std::unique_ptr<TailReader>> Open(const std::string& path);
   ~TailReader();
 
-  // Until the end of what is whole by now.
+  // Reads to the end of what is complete now.
   absl::Status ReadOn(RecordingVisitor& visitor);
 
-  // Grows; ids stay what they were.
+  // Grows; ids do not change.
   const Definitions& definitions() const;
-  // The last part has its index and footer, and nothing was damaged. Of a recording in parts that
-  // may be so for a moment in which the next one is about to begin.
+  // Returns whether the last part has its index and footer and nothing was damaged. For a
+  // recording in parts this may be true for a moment before the next part begins.
   bool complete() const;
   uint64_t bytes() const;
-  // Of these, what has been handed out, with what is being handed out.
+  // Returns the bytes of what has been or is just being delivered.
   uint64_t bytes_taken() const;
-  // Changes when frames got names.
+  // Changes when frames get names.
   uint64_t names_taken() const;
   const std::vector<Damage>& damage() const;
 

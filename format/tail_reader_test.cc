@@ -30,7 +30,7 @@ class TailReaderTest : public RecordingFixture {
 
   std::string Path() const { return directory_ + "/run.gmt"; }
 
-  // The file has the first `size` bytes of a recording by now.
+  // Extends the file to the first `size` bytes of a recording.
   void Write(const std::string& bytes, size_t size) {
     const size_t has = std::filesystem::exists(Path()) ? std::filesystem::file_size(Path()) : 0;
     std::ofstream out(Path(), std::ios::binary | std::ios::app);
@@ -44,7 +44,7 @@ class TailReaderTest : public RecordingFixture {
   }
   absl::Status ReadOn() { return tail_->ReadOn(followed_); }
 
-  // A recording of many small chunks with definitions, snapshots and names between them.
+  // Returns a recording of many small chunks with definitions, snapshots and names between them.
   std::string RandomRecording(std::mt19937& random) {
     bytes_.clear();
     now_ = 0;
@@ -95,7 +95,7 @@ class TailReaderTest : public RecordingFixture {
   Collected followed_;
 };
 
-TEST_F(TailReaderTest, FileThatGrowsByRandomPiecesIsReadAsTheWholeOneOnce) {
+TEST_F(TailReaderTest, FileThatGrowsRandomlyIsReadLikeTheFinalFile) {
   ForEachSeed(SeedsUpTo(20), [&](uint32_t seed) {
     std::mt19937 random(seed);
     const std::string bytes = RandomRecording(random);
@@ -115,7 +115,7 @@ TEST_F(TailReaderTest, FileThatGrowsByRandomPiecesIsReadAsTheWholeOneOnce) {
   });
 }
 
-TEST_F(TailReaderTest, NothingNewBringsNothing) {
+TEST_F(TailReaderTest, UnchangedFileDeliversNothing) {
   const std::string bytes = SmallRecording(3);
   Write(bytes, SizeAfterWrites(writes_.size() - 2));
   Open();
@@ -127,14 +127,14 @@ TEST_F(TailReaderTest, NothingNewBringsNothing) {
   EXPECT_EQ(followed_.headers.size(), 1u);
 }
 
-TEST_F(TailReaderTest, DamageInTheMiddleIsPassedWhenSomethingWholeFollows) {
+TEST_F(TailReaderTest, DamageIsSkippedWhenACompleteChunkFollows) {
   std::string bytes = SmallRecording(6);
   const size_t begin = SizeAfterWrites(3), end = SizeAfterWrites(4);
   bytes[(begin + end) / 2] ^= 0x55;
   Write(bytes, end);
   Open();
   ASSERT_TRUE(ReadOn().ok());
-  EXPECT_TRUE(tail_->damage().empty()) << "it may be half written";
+  EXPECT_TRUE(tail_->damage().empty()) << "it may be partially written";
   Write(bytes, bytes.size());
   ASSERT_TRUE(ReadOn().ok());
   EXPECT_FALSE(tail_->complete());
@@ -143,7 +143,7 @@ TEST_F(TailReaderTest, DamageInTheMiddleIsPassedWhenSomethingWholeFollows) {
   ExpectSameAs(whole);
 }
 
-TEST_F(TailReaderTest, FileThatBecameShorterIsNotGoneOnWith) {
+TEST_F(TailReaderTest, TruncatedFileIsAnError) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, bytes.size());
   Open();
@@ -152,7 +152,7 @@ TEST_F(TailReaderTest, FileThatBecameShorterIsNotGoneOnWith) {
   EXPECT_TRUE(absl::IsDataLoss(ReadOn())) << ReadOn();
 }
 
-TEST_F(TailReaderTest, FileThatIsGoneIsSaidAndGoneOnWithWhenItIsBack) {
+TEST_F(TailReaderTest, MissingFileIsReportedAndReadAgainWhenItIsBack) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, SizeAfterWrites(3));
   Open();
@@ -165,7 +165,7 @@ TEST_F(TailReaderTest, FileThatIsGoneIsSaidAndGoneOnWithWhenItIsBack) {
   ExpectSameAs(Read(bytes));
 }
 
-TEST_F(TailReaderTest, AnotherRecordingUnderTheNameIsNotGoneOnWith) {
+TEST_F(TailReaderTest, AnotherRecordingWithTheSameNameIsAnError) {
   const std::string bytes = SmallRecording(5);
   Write(bytes, bytes.size());
   Open();
@@ -184,7 +184,7 @@ class TailOfPartsTest : public TailReaderTest {
     ASSERT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
   }
-  // As the collector does it: the next one has no name that a reader looks at before it can be read.
+  // Like the collector: the next part does not get its final name before it can be read.
   void NextPart() {
     const std::string next = Path() + ".next";
     ASSERT_TRUE(writer_->BeginPart(NewFile(next), PartHeader(part_ + 1)).ok());
@@ -204,7 +204,7 @@ class TailOfPartsTest : public TailReaderTest {
   uint32_t part_ = 0;
 };
 
-TEST_F(TailOfPartsTest, PartsThatChangeBetweenLooksAreOneRecording) {
+TEST_F(TailOfPartsTest, PartsThatChangeBetweenReadsAreOneRecording) {
   ForEachSeed({1}, [&](uint32_t seed) {
     std::mt19937 random(seed);
     std::filesystem::remove_all(directory_);
@@ -239,7 +239,7 @@ TEST_F(TailOfPartsTest, OlderPartsAreReadFirst) {
   EXPECT_EQ(followed_.events.size(), 2u);
 }
 
-TEST_F(TailOfPartsTest, PartThatIsDroppedWhileItIsReadIsReadToItsEnd) {
+TEST_F(TailOfPartsTest, PartDeletedDuringReadingIsReadToItsEnd) {
   Begin();
   Add(Alloc(0x100, 8));
   Flush();
@@ -254,7 +254,7 @@ TEST_F(TailOfPartsTest, PartThatIsDroppedWhileItIsReadIsReadToItsEnd) {
   EXPECT_EQ(followed_.events.size(), 3u);
 }
 
-TEST_F(TailOfPartsTest, PartThatCameAndWentUnseenIsAHoleThatIsSaid) {
+TEST_F(TailOfPartsTest, MissedPartIsReported) {
   Begin();
   Add(Alloc(0x100, 8));
   Flush();

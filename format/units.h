@@ -1,6 +1,6 @@
 // format/units.h
 //
-// Multiples of a byte, as figures of memory are written.
+// Byte units.
 
 #ifndef GMT_FORMAT_UNITS_H_
 #define GMT_FORMAT_UNITS_H_

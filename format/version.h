@@ -1,6 +1,6 @@
 // format/version.h
 //
-// The version of gpumemtrace, as every recording and `--version` state it.
+// The version of gpumemtrace, as stated in recordings and by `--version`.
 
 #ifndef GMT_FORMAT_VERSION_H_
 #define GMT_FORMAT_VERSION_H_

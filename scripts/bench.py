@@ -1,4 +1,4 @@
-"""The body of scripts/bench, which says how to call it and builds what this measures."""
+"""The implementation of scripts/bench, which documents the usage and builds what is measured here."""
 
 import datetime
 import json
@@ -29,7 +29,7 @@ VARIANTS = [("passing through (heap=host)", "heap=host"), ("dormant", "dormant")
             ("recording, native stack", "stacks=native"),
             ("recording, native stack by libunwind", "stacks=native:libunwind"),
             ("recording, native stack by libgcc", "stacks=native:libgcc")]
-# Below Python: so many native frames and so many of Python, each of a function of its own.
+# Depth below Python: number of native frames and of Python frames, each of a different function.
 NATIVE, PYTHON = 50, 20
 PYTHON_VARIANTS = [("recording, no stack", "stacks=none"), ("recording, native stack", "stacks=native"),
                    ("recording, native and Python stack", "stacks=native+python"),
@@ -45,7 +45,7 @@ globals()[f"level{n}"]()
 
 
 def pythons():
-    """The system's interpreter, and the newest of those that stacks are tested with."""
+    """Returns the system's interpreter and the newest of the interpreters for stack tests."""
     listed = subprocess.run([str(ROOT / "scripts" / "pythons"), "--list"], capture_output=True, text=True)
     newest = [line.split()[-1] for line in listed.stdout.splitlines() if "3.14" in line.split()[0]]
     return ["/usr/bin/python3", *newest[-1:]]
@@ -80,7 +80,7 @@ class Bench:
         return json.loads(done.stdout)
 
     def hooks(self, threads):
-        """Each variant against the direct call of the same round, so that both see the same machine."""
+        """Compares each variant with the direct call of the same round, so that both run under the same conditions."""
         added = {name: [] for name, _ in VARIANTS}
         direct, clocks = [], []
         for _ in range(3 if self.quick else 11):
@@ -104,14 +104,14 @@ class Bench:
                      f"{late_allocate:.0f} / {late_free:.0f} ns")
         if threads == 1:
             traced = self.call_cost(True)
-            self.add("session as created, shared memory", f"{traced['session_kib'] / 1024:.1f} MiB",
-                     "blocks of its file")
+            self.add("session when created, shared memory", f"{traced['session_kib'] / 1024:.1f} MiB",
+                     "allocated blocks of its file")
             self.add("anonymous memory added to the process",
                      f"{(traced['anonymous_kib'] - direct[-1]['anonymous_kib']) / 1024:.2f} MiB", "by default")
         return clock
 
     def streams(self, clock):
-        """The same for the calls that order streams: one that a program makes often, and one that waits."""
+        """Like hooks(), for calls that order streams: one that programs make often, and one that waits."""
         added = []
         for _ in range(3 if self.quick else 11):
             plain, traced = (self.call_cost(preload, calls=["streams"]) for preload in (False, True))
@@ -122,12 +122,12 @@ class Bench:
                  f"x{synchronize / clock:.1f} clock_gettime")
 
     def below_python(self, python, options, function, *arguments):
-        """What a function of the library of that name prints, called below PYTHON functions of Python."""
+        """Calls a function of the library of the same name below PYTHON Python functions. Returns its JSON output."""
         command = [python, "-c", NESTED, str(self.build / "bench" / f"{function}.so"), function, str(PYTHON),
                    *map(str, arguments)]
         environment = self.environment(options is not None, options or "")
         environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
-        # In sight of everybody, as the driver's library is in a process that uses it.
+        # Loaded with global scope, like the driver's library in a process that uses it.
         runtime = self.build / "null_runtime" / "libcudart.so.13"
         environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {runtime}"
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -137,7 +137,7 @@ class Bench:
         return self.below_python(python, options, "call_cost", 200 if self.quick else 2000, NATIVE, 1)["allocate"]["p50"]
 
     def hooks_below_python(self, python):
-        """The same below Python: what a frame costs is the difference between two kinds of stack."""
+        """Like hooks() below Python. The cost of a frame is the difference between two kinds of stack."""
         version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"],
                                  capture_output=True, text=True, check=True).stdout.strip()
         added = {name: [] for name, _ in PYTHON_VARIANTS}
@@ -149,9 +149,9 @@ class Bench:
         where = f"{NATIVE} native and {PYTHON} Python {version} frames"
         for (name, _), cost in zip(PYTHON_VARIANTS, (none, native, both, libunwind)):
             self.add(f"added to cudaMalloc below {where}: {name}", f"{cost:.0f} ns", f"x{cost / libunwind:.2f} libunwind")
-        self.add(f"a native frame of those, found and interned", f"{(native - none) / NATIVE:.1f} ns",
+        self.add(f"per native frame, unwound and interned", f"{(native - none) / NATIVE:.1f} ns",
                  f"x{(native - none) / (libunwind - none):.2f} libunwind")
-        self.add(f"a Python {version} frame of those, found and interned", f"{(both - native) / PYTHON:.1f} ns",
+        self.add(f"per Python {version} frame, unwound and interned", f"{(both - native) / PYTHON:.1f} ns",
                  f"x{(both - native) / PYTHON / ((native - none) / NATIVE):.2f} native")
         new = self.below_python(python, "", "new_stacks", 2_000 if self.quick else 20_000, NATIVE)
         self.add(f"cudaMalloc below {where}, seen for the first time", f"{new['p50'] / 1e3:.1f} µs",
@@ -176,7 +176,7 @@ class Bench:
                          f"{row['cpu_time']:.0f} ns", f"x{row['cpu_time'] / clock:.1f} clock_gettime")
 
     def walks(self):
-        """Native walks alone, by ours and others'."""
+        """Native stack walks alone, by the library's own unwinder and by others."""
         program = self.build / "benchmark" / "unwind_benchmark"
         done = subprocess.run([str(program), "--benchmark_format=json", "--benchmark_repetitions=5",
                                f"--benchmark_min_time={0.02 if self.quick else 0.3}"],
@@ -191,7 +191,7 @@ class Bench:
                      f"x{row['cpu_time'] / own:.2f} own")
 
     def drain(self):
-        """Events a second that one core reads from a session, and what becomes of them."""
+        """Events per second that one core can process from a session."""
         done = subprocess.run([str(self.build / "benchmark" / "collector_benchmark"), "--benchmark_format=json",
                                "--benchmark_repetitions=3", f"--benchmark_min_time={0.05 if self.quick else 0.5}"],
                               capture_output=True, text=True, check=True)
@@ -205,7 +205,7 @@ class Bench:
                          f"{1e9 / rate:.0f} ns each")
 
     def beside(self):
-        """What the collector takes beside a program that makes so many events a second, evenly spread."""
+        """The CPU time of the collector next to a program with a steady rate of events."""
         for rate in (10_000, 200_000):
             runs = []
             for _ in range(1 if self.quick else 3):
@@ -214,11 +214,11 @@ class Bench:
                                       capture_output=True, text=True, check=True)
                 runs.append(json.loads(done.stdout))
             run = sorted(runs, key=lambda run: run["share"])[len(runs) // 2]
-            self.add(f"collector beside {rate:,} events/s", f"{100 * run['share']:.1f} % of a core",
-                     f"{run['rate']:,.0f} events/s made, {run['memory'] / 2**20:.0f} MiB at most")
+            self.add(f"collector at {rate:,} events/s", f"{100 * run['share']:.1f} % of a core",
+                     f"{run['rate']:,.0f} events/s generated, at most {run['memory'] / 2**20:.0f} MiB")
 
     def recording(self):
-        """Bytes per event of a training loop, and the report on it."""
+        """Bytes per event of a training loop, and the cost of a report on it."""
         events = 200_000 if self.quick else 10_000_000
         path = self.folder / "loop.gmt"
         done = subprocess.run([str(self.build / "benchmark" / "recording_benchmark"), str(events), str(path)],
@@ -240,7 +240,7 @@ class Bench:
             runs.append((time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**10))
         seconds, processor, peak = (statistics.median(column) for column in zip(*runs))
         self.add(f"report on {events:,} events", f"{seconds:.2f} s",
-                 f"{processor:.2f} s of processor time, {peak:.0f} MiB at most")
+                 f"{processor:.2f} s of CPU time, at most {peak:.0f} MiB")
 
     def training(self):
         rig = Rig(os.environ["GMT_TORCH_PYTHON"], self.build, self.quick)
@@ -253,7 +253,7 @@ class Bench:
             traced = rig.record("train", command, seconds=600).last_line()["processor_seconds"]
             if pair > 0:
                 ratios.append(traced / plain)
-        self.add("train_gpt.py, recorded / not: processor time", f"x{statistics.median(ratios):.3f}",
+        self.add("train_gpt.py, recorded / not recorded: CPU time", f"x{statistics.median(ratios):.3f}",
                  f"median of {pairs} pairs, x{min(ratios):.3f} to x{max(ratios):.3f}")
 
     def start_up(self, what, command, times):
@@ -267,12 +267,12 @@ class Bench:
                     sys.exit(f"bench: {command[0]} failed")
                 seconds.append(usage.ru_utime + usage.ru_stime)
             differences.append((seconds[1] - seconds[0], seconds[1] / seconds[0]))
-        self.add(f"{what}, preloaded, no GPU call: processor time",
+        self.add(f"{what}, preloaded, no GPU call: CPU time",
                  f"{statistics.median(d for d, _ in differences) * 1e3:+.2f} ms",
                  f"x{statistics.median(r for _, r in differences):.3f}, median of {len(differences)} pairs")
 
     def count_instructions(self, options, batches):
-        """Instructions of the whole program, or None where valgrind is missing or cannot load it."""
+        """Returns the instructions of the whole program, or None if valgrind is missing or cannot load it."""
         environment = self.environment(options is not None, options or "")
         environment["GPUMEMTRACE_DIR"] = str(self.folder / "sessions")
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
@@ -287,12 +287,12 @@ class Bench:
         except subprocess.TimeoutExpired:
             process.kill()
             return None
-        # What the process starts reports under pids of its own.
+        # Child processes report under pids of their own.
         found = re.search(rf"=={process.pid}== Collected : (\d+)", output)
         return int(found.group(1)) if found and process.returncode == 0 else None
 
     def instructions(self):
-        """What a shared machine cannot blur; the difference of two lengths leaves out the start of the session."""
+        """Instruction counts, which do not vary on a shared machine. The difference of two run lengths excludes start-up."""
         calls = 200 * BATCH * 2  # of cudaMalloc and cudaFree, between the two lengths
         counts = {}
         for name, options in [("direct", None), *VARIANTS]:
@@ -344,7 +344,7 @@ class Bench:
                     break
         lines = [f"`{self.command}`, {datetime.date.today().isoformat()}, {model}, {os.cpu_count()} cores, "
                  f"load {os.getloadavg()[0]:.1f}, Linux {platform.release()}, preset dev.", "",
-                 f"| what | {figure} | against |", "|---|---|---|"]
+                 f"| what | {figure} | compared with |", "|---|---|---|"]
         lines += [f"| {what} | {result} | {yardstick} |" for what, result, yardstick in self.rows]
         return "\n".join(lines)
 

@@ -1,6 +1,6 @@
-"""How long a recording of ten million events takes to load and to answer, and what memory that needs:
-a part of scripts/bench. Beside it PyTorch's own reader of its snapshots, on the largest that it
-finishes."""
+"""Measures time and memory for loading a recording of ten million events and answering questions about it:
+a part of scripts/bench. For comparison, PyTorch's own reader of its snapshots, on the largest snapshot that
+it can process."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EVENTS, MANY_EVENTS = 10_000_000, 100_000_000
 MOST_LOAD_S, MOST_ANSWER_S, MOST_BYTES_PER_EVENT, MOST_BYTES_OF_MANY = 2, 1, 40, 8 << 30
-# What PyTorch's reader is given: a minute and 12 GiB.
+# Limits for PyTorch's reader: a minute and 12 GiB.
 PATIENCE_S, MEMORY = 60, 12 << 30
 SNAPSHOT_BYTES = (20_000_000, 100_000_000, 400_000_000, 1_600_000_000)
 
@@ -24,7 +24,7 @@ def goal(is_met):
 
 
 class AnswersBench:
-    """Measures through `bench`, whose rows it fills: scripts/bench.py."""
+    """Measures and adds rows to `bench` (scripts/bench.py)."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -69,12 +69,12 @@ class AnswersBench:
         cost = self.ask(path, 1)
         path.unlink()
         self.bench.add(f"load {MANY_EVENTS:,} events", f"{cost['load_ns'] / 1e9:.1f} s", "")
-        self.bench.add(f"all answers on {MANY_EVENTS:,} events, memory at most",
+        self.bench.add(f"all answers on {MANY_EVENTS:,} events, maximum memory",
                        f"{cost['bytes_at_most'] / 2**30:.2f} GiB",
                        f"goal: at most 8 GiB, {goal(cost['bytes_at_most'] <= MOST_BYTES_OF_MANY)}")
 
     def timed(self, command):
-        """Seconds, or None where the program does not finish with what it is given."""
+        """Returns seconds, or None if the program does not finish within its limits."""
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         start = time.monotonic()
@@ -86,7 +86,7 @@ class AnswersBench:
         return time.monotonic() - start if done.returncode == 0 else None
 
     def beside_pytorch(self):
-        """The events of a snapshot as text by PyTorch's reader; what held its memory by ours."""
+        """Compares PyTorch's reader, which prints the events as text, with `report` on the same snapshot."""
         python = pathlib.Path(os.environ["GMT_TORCH_PYTHON"])
         reader = next(python.parent.parent.glob("lib/python3*/site-packages/torch/cuda/_memory_viz.py"))
         largest = None
@@ -104,7 +104,7 @@ class AnswersBench:
             self.bench.add("PyTorch's reader of snapshots", "does not finish", f"{SNAPSHOT_BYTES[0]:,} bytes")
             return
         told, theirs, ours = largest
-        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py trace` finishes",
+        self.bench.add(f"snapshot of {told['events']:,} events, the largest that `_memory_viz.py trace` can process",
                        f"{theirs:.1f} s", f"in {PATIENCE_S} s and {MEMORY >> 30} GiB")
         self.bench.add("gpumemtrace report on the same snapshot", f"{ours:.1f} s", f"x{ours / theirs:.2f}")
 

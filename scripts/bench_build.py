@@ -1,8 +1,8 @@
-"""What each way of building faster is worth: processor time of one room, its tests and all that it needs.
+"""Measures the benefit of each build option: CPU time to build the tests of one directory and all their dependencies.
 
 Usage: bench_build.py [VARIANT...]
-Builds the target below in a folder of its own for each variant, without ccache, and prints a table. The variants are
-those of CONTRIBUTING.md, "Build times".
+Builds the target below in a separate directory for each variant, without ccache, and prints a table. The variants are those
+of CONTRIBUTING.md, "Build times".
 """
 
 import os
@@ -36,7 +36,7 @@ def processor_seconds():
 
 
 def build(options, folder):
-    """Seconds of processor time and of the clock that a build takes."""
+    """Returns the seconds of CPU time and of wall-clock time of a build."""
     environment = {**os.environ, "CCACHE_DISABLE": "1"}
     subprocess.run(["cmake", "--preset", "dev", "-B", folder, "--log-level=ERROR"]
                    + [f"-D{name}={value}" for name, value in options.items()],
@@ -54,7 +54,7 @@ def main():
     unknown = [name for name in names if name not in VARIANTS]
     if unknown:
         sys.exit(f"bench_build.py: unknown variant {unknown[0]}; known: {', '.join(VARIANTS)}")
-    print(f"| {TARGET} and what it needs, on {os.cpu_count()} cores | processor time | clock |\n|---|---|---|")
+    print(f"| {TARGET} and its dependencies, on {os.cpu_count()} cores | CPU time | wall-clock time |\n|---|---|---|")
     for name in names:
         text, options = VARIANTS[name]
         with tempfile.TemporaryDirectory(prefix="bench-build-", dir=ROOT / "build") as folder:

@@ -1,9 +1,8 @@
-"""What recording costs a PyTorch program, beside PyTorch's own recorder: a part of scripts/bench.
+"""Measures the cost of recording a PyTorch program, compared with PyTorch's own recorder: a part of scripts/bench.
 
-Every figure is of a process of its own, on the simulated device. Processes of all variants take
-turns, so that a change of the machine meets all of them. Of a variant the least time of all rounds
-counts: what else happens on a machine makes a program slower and never faster, and it is far more
-than what is looked for.
+Every figure comes from a separate process on the simulated device. Processes of all variants alternate, so that
+changes of the machine affect all of them. The minimum over all rounds counts for each variant, because other load
+only makes a program slower, by far more than the differences to be measured.
 """
 
 import json
@@ -17,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "tests" / "programs" / "torch_cost.py"
 BARE, OURS, ALL = "not recorded", "gpumemtrace", "PyTorch's history, stacks=all"
 WITHOUT_ROLES = "gpumemtrace, roles=off"
-# Name -> (options of ours or None, options of torch_cost.py).
+# Name -> (options of gpumemtrace, or None; options of torch_cost.py).
 VARIANTS = {
     BARE: (None, []),
     OURS: ("", []),
@@ -26,13 +25,13 @@ VARIANTS = {
     "PyTorch's history, stacks=python": (None, ["--history", "python"]),
     ALL: (None, ["--history", "all"]),
 }
-MOST_OF_ALL = 0.25  # of what PyTorch's full history adds, ours may add
-MOST_FOR_A_SAVE_NS = 60  # for the hook of a tensor that is saved, and for that of its release
-MOST_FOR_ROLES = 0.04  # of what recording without roles adds, they may add
+MOST_OF_ALL = 0.25  # goal: fraction of the cost that PyTorch's full history adds
+MOST_FOR_A_SAVE_NS = 60  # goal for the hook of a saved tensor, and for that of its release
+MOST_FOR_ROLES = 0.04  # goal for roles: fraction of the cost of recording without roles
 
 
 class TorchBench:
-    """Measures through `bench`, whose rows it fills: scripts/bench.py."""
+    """Measures and adds rows to `bench` (scripts/bench.py)."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -45,7 +44,7 @@ class TorchBench:
         environment["OMP_NUM_THREADS"] = "1"
         command = [*self.command, part, *options, *map(str, more), *(["--quick"] if self.bench.quick else [])]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        # The recording itself is of no use here, and stands in memory.
+        # The recording is not needed and occupies memory.
         for recording in self.bench.folder.glob("*.gmt"):
             recording.unlink()
         if done.returncode != 0:
@@ -53,7 +52,7 @@ class TorchBench:
         return json.loads(done.stdout)
 
     def times(self, part, rounds, variants=VARIANTS):
-        """{figure: ns, the least of the rounds} of each variant."""
+        """Returns {figure: minimum ns over the rounds} for each variant."""
         least = {variant: {} for variant in variants}
         for _ in range(rounds):
             for variant, kept in least.items():
@@ -71,38 +70,38 @@ class TorchBench:
                                f"x{1 + added[variant] / bare:.2f}; {added[variant] / added[ALL]:.2f} of what PyTorch's "
                                "full history adds")
         share = added[OURS] / added[ALL]
-        self.bench.add(f"{what}: what gpumemtrace adds, against stacks=all", f"{share:.2f}",
+        self.bench.add(f"{what}: added by gpumemtrace, relative to stacks=all", f"{share:.2f}",
                        f"goal: at most {MOST_OF_ALL}, {'met' if share <= MOST_OF_ALL else 'MISSED'}")
 
     def compare_roles(self, what, results, figure):
         without, all_of_it = (results[variant][figure] - results[BARE][figure] for variant in (WITHOUT_ROLES, OURS))
         share = all_of_it / without - 1
-        self.bench.add(f"{what}: what roles add, against recording without", f"{100 * share:+.1f} %",
+        self.bench.add(f"{what}: added by roles, relative to recording without", f"{100 * share:+.1f} %",
                        f"goal: at most {100 * MOST_FOR_ROLES:.0f} %, {'met' if share <= MOST_FOR_ROLES else 'MISSED'}")
 
     def saved_tensor(self, results):
-        """What a tensor costs that a node saves and lets go of: a product saves two more than a sum."""
+        """The cost of a tensor that a node saves and releases: a product saves two more than a sum."""
         more = {variant: results[variant]["product"] - results[variant]["sum"] for variant in (OURS, WITHOUT_ROLES)}
         cost = (more[OURS] - more[WITHOUT_ROLES]) / 2
-        self.bench.add("a tensor that a node saves and lets go of: what roles add", f"{cost:.0f} ns",
+        self.bench.add("a tensor that a node saves and releases: added by roles", f"{cost:.0f} ns",
                        f"two hooks; goal: at most {2 * MOST_FOR_A_SAVE_NS} ns, "
                        f"{'met' if cost <= 2 * MOST_FOR_A_SAVE_NS else 'MISSED'}")
 
     def hooks_of_a_saved_tensor(self, rounds):
-        """The same without PyTorch: what it does itself is more than what is looked for, and varies more."""
+        """Like saved_tensor(), without PyTorch, whose own cost is larger and varies more than the measured one."""
         programs, libraries = self.bench.build / "test" / "preload_programs", self.bench.build / "test" / "fake_torch"
         command = [str(programs / "fake_training"), str(libraries / "libtorch_cpu.so"), "cost"]
         parts = {"saved": [], "released": [], "clock": []}
         for _ in range(rounds):
             ours, without = (self.cost(command, variant) for variant in (OURS, WITHOUT_ROLES))
             for part in ("saved", "released"):
-                more = [(kept[part] - kept["plain"]) / 2 for kept in (ours, without)]  # of each of two tensors
+                more = [(kept[part] - kept["plain"]) / 2 for kept in (ours, without)]  # per tensor, of two
                 parts[part].append(more[0] - more[1])
             parts["clock"].append(ours["clock"])
         saved, released, clock = (statistics.median(values) for values in parts.values())
         self.bench.add("the same, the hooks alone", f"{released:.0f} ns",
-                       f"median of {rounds} processes; a reading of the clock: {clock:.0f} ns")
-        self.bench.add("... of it when a node saves the tensor", f"{saved:.0f} ns",
+                       f"median of {rounds} processes; reading the clock: {clock:.0f} ns")
+        self.bench.add("of these, when a node saves the tensor", f"{saved:.0f} ns",
                        f"goal: at most {MOST_FOR_A_SAVE_NS} ns, {'met' if saved <= MOST_FOR_A_SAVE_NS else 'MISSED'}")
 
     def cost(self, command, variant):
@@ -114,7 +113,7 @@ class TorchBench:
         return json.loads(done.stdout.splitlines()[0])
 
     def growth(self):
-        """Ours is bounded, so it is measured over many more events; PyTorch's own would not fit."""
+        """Memory growth. Ours is bounded and therefore measured over many more events; PyTorch's would not fit."""
         quick = self.bench.quick
         ours_events, their_events = (200_000, 50_000) if quick else (10_000_000, 1_000_000)
         plain = self.measure(BARE, "growth", "--events", ours_events)["bytes"]
@@ -132,8 +131,8 @@ class TorchBench:
         for variant, asked in ((BARE, "none"), (OURS, "none"), (OURS, "gpumemtrace"), (ALL, "torch")):
             found = self.measure(variant, "pause", "--events", events, "--snapshot", asked)["milliseconds"]
             whose = "no snapshot" if asked == "none" else "a snapshot"
-            self.bench.add(f"longest stop of an allocating loop after {events:,} events: {variant}, {whose}",
-                           f"{found:.2f} ms", "the best of three loops" if asked != "torch" else "one loop")
+            self.bench.add(f"longest pause of an allocating loop after {events:,} events: {variant}, {whose}",
+                           f"{found:.2f} ms", "best of three loops" if asked != "torch" else "one loop")
 
     def run(self):
         rounds = 2 if self.bench.quick else 7

@@ -1,4 +1,4 @@
-"""What looking at a recording costs, in a browser: the tables of docs/viewer.md. Used by scripts/bench --viewer."""
+"""Measures the cost of viewing a recording in a browser: the tables of docs/viewer.md. Used by scripts/bench --viewer."""
 
 import json
 import os
@@ -9,14 +9,14 @@ import tempfile
 
 PAGE = pathlib.Path("docs/viewer.md")
 BEGIN, END = "<!-- scripts/bench --viewer writes from here -->", "<!-- the viewer's to here -->"
-# Allocations; each is an allocation and a free.
+# Number of allocations; each consists of an allocation and a free.
 SIZES = {"100 k": 100_000, "1 M": 1_000_000, "10 M": 10_000_000, "50 M": 50_000_000}
 QUICK = ("100 k",)
 SKIPPED = 77
 COLUMNS = (
     ("first curves", "first_curves_ms", "s"),
     ("first picture", "first_picture_ms", "s"),
-    ("all there", "ready_ms", "s"),
+    ("all loaded", "ready_ms", "s"),
     ("frame, median", "frame_median_ms", "ms"),
     ("frame, p95", "frame_p95_ms", "ms"),
     ("click to stack, median", "click_median_ms", "ms"),
@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def cell(value, unit):
-    """A figure of the browser's in the table's unit; null is what could not be measured."""
+    """Formats a figure of the browser in the table's unit; null means that it could not be measured."""
     if value is None:
         return "-"
     if unit == "s":
@@ -43,7 +43,7 @@ def table(figures):
 
 
 def make_recordings(build, names, folder):
-    """Name -> path."""
+    """Returns {name: path}."""
     recordings = {}
     for name in names:
         recordings[name] = folder / f"{SIZES[name]}.gmt"
@@ -53,8 +53,8 @@ def make_recordings(build, names, folder):
 
 
 def measure_memory_viz(build, recordings, folder):
-    """What PyTorch's viewer does with the same recordings, from tests/e2e/memory_viz/bench.mjs: all that it can draw, and the
-    first that it cannot, with the reason in `failure`. None where it is not at hand."""
+    """Measures PyTorch's viewer with the same recordings (tests/e2e/memory_viz/bench.mjs): all that it can draw, and the first
+    that it cannot, with the reason in `failure`. Returns None if the viewer is not available."""
     figures = []
     for name, recording in recordings.items():
         snapshot, out = folder / "snapshot.pickle", folder / "memory_viz.json"
@@ -75,7 +75,7 @@ def measure_memory_viz(build, recordings, folder):
 
 
 def memory_viz_table(theirs, ours):
-    """Both viewers on the sizes that PyTorch's got to."""
+    """Compares both viewers on the sizes that PyTorch's viewer reached."""
     lines = ["| allocations | snapshot | MemoryViz.js: first picture | frame, median | p95 | here: first picture | frame, median "
              "| p95 |",
              "|---:|---:|---:|---:|---:|---:|---:|---:|"]
@@ -89,7 +89,7 @@ def memory_viz_table(theirs, ours):
 
 
 def measure(build, recordings, folder):
-    """Figures by recording, from viewer/page/e2e/bench.ts."""
+    """Returns figures by recording, from viewer/page/e2e/bench.ts."""
     out = folder / "figures.json"
     subprocess.run(["node", "e2e/run.js", "e2e/bench.ts", out, *(f"{name}={path}" for name, path in recordings.items())],
                    check=True, cwd="viewer/page",
@@ -106,7 +106,7 @@ def write(text):
 def main():
     build = pathlib.Path(sys.argv[1])
     if "--write" in sys.argv and not (PAGE.exists() and BEGIN in PAGE.read_text(encoding="utf-8")):
-        sys.exit(f"{PAGE} has no line '{BEGIN}' to write behind")
+        sys.exit(f"{PAGE} has no line '{BEGIN}' after which to write")
     with tempfile.TemporaryDirectory(prefix="gmt-bench-") as folder:
         folder = pathlib.Path(folder)
         recordings = make_recordings(build, QUICK if "--quick" in sys.argv else SIZES, folder)

@@ -1,11 +1,11 @@
-# shellcheck shell=bash disable=SC2034
-# What the scripts share; sourced, not run. Sets `root` (the tree) and `cache` (what setup fetched).
+# shellcheck shell=bash disable=SC2034 Functions shared by the scripts; sourced, not run. Sets
+# `root` (the tree) and `cache` (what setup has downloaded).
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/gpumemtrace
 script=scripts/$(basename "$0")
 
-# Headers that setup fetched come first: a toolkit of the system that setup found too old must not win.
+# Prefer headers downloaded by setup over a system toolkit that setup rejected as too old.
 if [[ -z ${CUDAToolkit_ROOT:-} && -e $cache/cuda-headers/include/cuda.h ]]; then
   export CUDAToolkit_ROOT=$cache/cuda-headers
 fi
@@ -17,19 +17,19 @@ fail() {
   exit 1
 }
 
-# retry WHAT COMMAND...: up to three tries, because registries and mirrors have bad minutes.
+# retry WHAT COMMAND...: tries up to three times, because registries and mirrors fail temporarily.
 retry() {
   local what=$1 try
   shift
   for try in 1 2 3; do
     "$@" && return
-    [[ $try == 3 ]] || { say "$what failed; once more in $((try * 5)) s" >&2 && sleep $((try * 5)); }
+    [[ $try == 3 ]] || { say "$what failed; retrying in $((try * 5)) s" >&2 && sleep $((try * 5)); }
   done
   return 1
 }
 
-# cmake_build ARGUMENT...: cmake --build ARGUMENT..., which says how far it is on one line; where there is no terminal, on a line
-# for each tenth. What compilers say is shown whole.
+# cmake_build ARGUMENT...: runs cmake --build ARGUMENT... and shows progress on one line, or
+# without a terminal on one line per 10 %. Compiler output is shown unchanged.
 cmake_build() {
   NINJA_STATUS='@%p %e ' cmake --build "$@" | show_progress
 }
@@ -53,14 +53,16 @@ show_progress() {
   printf '%s' "$clear"
 }
 
-# Prints the seconds of processor time that commands of this script which have ended took (cutime and cstime in proc(5)).
+# Prints the seconds of CPU time of all finished child commands of this script (cutime and cstime
+# in proc(5)).
 processor_seconds() {
   local stat
   read -ra stat <"/proc/$$/stat"
   printf '%d\n' $(((stat[15] + stat[16]) / $(getconf CLK_TCK)))
 }
 
-# step NAME COMMAND...: runs COMMAND and prints what it took; when it fails, says which step it was and how to run it alone.
+# step NAME COMMAND...: runs COMMAND and prints its duration. If it fails, prints the name and how
+# to run it alone.
 step() {
   local name=$1 started=$SECONDS processor code=0
   processor=$(processor_seconds)
@@ -69,7 +71,7 @@ step() {
   "$@" || code=$?
   if ((code)); then
     printf '\n%s: step "%s" failed (exit code %s); its output is above.' "$script" "$name" "$code" >&2
-    # A function of the script cannot be called from outside.
+    # Functions of the script cannot be called from outside.
     [[ $1 == cmake_build ]] && set -- cmake --build "${@:2}"
     if ! declare -F "$1" >/dev/null; then
       printf ' Run it alone with:\n  cd %q &&' "$PWD" >&2
@@ -81,8 +83,8 @@ step() {
   printf -- '-- %s: %d s, %d s of processor time\n' "$name" $((SECONDS - started)) $(($(processor_seconds) - processor))
 }
 
-# Prints the CUDA version that the PyTorch of a Python was built with ("13.0"), without the second that importing it
-# takes; fails if there is no PyTorch or one without CUDA.
+# Prints the CUDA version that the PyTorch of a Python was built with ("13.0"), without importing
+# it, which takes a second. Fails if there is no PyTorch or one without CUDA.
 torch_cuda() {
   "$1" - 2>/dev/null <<'PY'
 import importlib.util, pathlib, re, sys
@@ -92,16 +94,16 @@ print(version.group(1)) if version else sys.exit(1)
 PY
 }
 
-# Whether that PyTorch runs on the simulated device, which has the libraries of CUDA 13.
+# Returns whether that PyTorch runs on the simulated device, which has the libraries of CUDA 13.
 has_torch_for_simcuda() { [[ $(torch_cuda "$1") == 13.* ]]; }
 
-# Prints the Python that tests use: $GMT_TORCH_PYTHON, else the one that setup installed.
+# Prints the Python to use for tests: $GMT_TORCH_PYTHON, otherwise the one installed by setup.
 torch_python() { printf '%s\n' "${GMT_TORCH_PYTHON:-$cache/torch/bin/python}"; }
 
 has_gpu() { [[ -e /dev/nvidiactl || -e /dev/dxg ]]; }
 
-# Whether the Node.js on PATH builds the page: what Vite asks for is 20.19 or a later 20, or 22.12 or later. viewer/html's
-# CMakeLists.txt asks for the same.
+# Returns whether the Node.js on PATH can build the page: Vite requires 20.19 or a later 20, or
+# 22.12 or later. viewer/html/CMakeLists.txt has the same condition.
 has_node() {
   local version
   version=$(node --version 2>/dev/null) && command -v npm >/dev/null && [[ $version =~ ^v([0-9]+)\.([0-9]+) ]] || return 1
@@ -109,7 +111,7 @@ has_node() {
   ((major == 20 && minor >= 19 || major == 22 && minor >= 12 || major > 22))
 }
 
-# Puts it on PATH: the machine's, else the one that setup fetched.
+# Puts a suitable Node.js on PATH: the one of the machine, otherwise the one downloaded by setup.
 use_node() { has_node || PATH=$cache/node/bin:$PATH; }
 
 browser() {
@@ -118,8 +120,9 @@ browser() {
   return 1
 }
 
-# release_apt RELEASE: prints the file for APT_CONFIG that makes apt-get speak of another release of this system, from where
-# it gets its packages anyway, sources too. This machine's packages and lists stay as they are.
+# release_apt RELEASE: prints the file for APT_CONFIG that makes apt-get use another release of
+# this system, from the same package sources, including source packages. Packages and lists of this
+# machine are not changed.
 release_apt() {
   local release=$1 state=$cache/release-$1 here file
   here=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
@@ -137,5 +140,5 @@ END
   printf '%s\n' "$state/apt.conf"
 }
 
-# Prints the comment at the top of the script that runs.
+# Prints the comment at the top of the running script.
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }

@@ -1,8 +1,7 @@
-"""What the dynamic loader sees of an ELF library: which functions it defines, which it calls and how.
+"""Reads from an ELF library what the dynamic loader uses: the functions that it defines, and those that it calls and how.
 
-Reads 64-bit little-endian files, and of them only what the loader would: no section headers, which
-a stripped library may lack. Names are looked up by their beginning, so that a function whose
-signature changed is still found under its new mangled name.
+Reads 64-bit little-endian files without using section headers, which a stripped library may lack. Functions are looked up
+by prefix of the mangled name, so that a function whose signature changed is found under its new name.
 """
 
 import mmap
@@ -13,17 +12,17 @@ PT_LOAD, PT_DYNAMIC = 1, 2
 (DT_NEEDED, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_STRSZ, DT_SONAME, DT_SYMBOLIC, DT_PLTRELSZ,
  DT_JMPREL, DT_FLAGS) = (1, 5, 6, 7, 8, 10, 14, 16, 2, 23, 30)
 DF_SYMBOLIC = 2
-RELOCATIONS = {1: "64", 6: "GLOB_DAT", 7: "JUMP_SLOT"}  # of x86-64, those that name a function
+RELOCATIONS = {1: "64", 6: "GLOB_DAT", 7: "JUMP_SLOT"}  # x86-64 relocations that reference a function
 SYMBOL = struct.Struct("<IBBHQQ")
 RELA = struct.Struct("<QQq")
 
 
 class NotElf(Exception):
-    """The file is no library of x86-64, or is cut."""
+    """The file is not an x86-64 library, or is truncated."""
 
 
 class Library:
-    """One library, mapped. Close it with close(), or use it in a `with`."""
+    """A mapped library. Close it with close() or a `with` statement."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -35,7 +34,7 @@ class Library:
             self._read_headers(path)
         except struct.error as error:
             self.close()
-            raise NotElf(f"{path}: cut: {error}") from error
+            raise NotElf(f"{path}: truncated: {error}") from error
 
     def __enter__(self):
         return self
@@ -85,7 +84,7 @@ class Library:
     def _bytes(self, at, size):
         found = self._data[at:at + size]
         if len(found) != size:
-            raise NotElf(f"cut: {size} bytes at {at} are not all there")
+            raise NotElf(f"truncated: {size} bytes at {at} are incomplete")
         return found
 
     def _name(self, offset):
@@ -101,23 +100,23 @@ class Library:
 
     @property
     def symbolic(self):
-        """Whether it prefers its own functions to those of libraries that come first."""
+        """Whether the library prefers its own functions to those of libraries loaded before it."""
         return DT_SYMBOLIC in self._tags or bool(self._tag(DT_FLAGS) & DF_SYMBOLIC)
 
     def find(self, prefixes):
-        """{mangled name: {"defined": bool, "called": sorted kinds of relocation}} for every symbol
-        whose name begins with one of `prefixes`. An undefined symbol that nothing refers to is
-        there, with no kinds."""
+        """Returns {mangled name: {"defined": bool, "called": sorted kinds of relocation}} for every symbol whose
+        name begins with one of `prefixes`. An undefined symbol without references is included, with no kinds."""
         wanted = {}  # offset of a name -> name
         for prefix in prefixes:
-            # Names may share their ends, so that one begins in the middle of another.
+            # Names may share their ends, so that one begins inside another.
             for match in re.finditer(re.escape(prefix.encode()) + rb"[^\0]*(?=\0)", self._names):
                 wanted[match.start()] = match.group().decode()
         found, numbers = {}, {}
         if not wanted:
             return found
         relocations = self._relocations()
-        # Nothing says how many symbols there are but the names behind them or the last one used.
+        # The number of symbols is not stored; it follows from the hash tables or the highest
+        # number in use.
         for number, (name, info, other, section, _, _) in enumerate(self._symbols(relocations)):
             if name in wanted and info & 15 in (0, 1, 2):  # untyped, data, function
                 entry = found.setdefault(wanted[name], {"defined": False, "called": set()})
@@ -151,6 +150,6 @@ class Library:
         if last < first:
             return max(count, first)
         chain = at + buckets * 4 + (last - first) * 4
-        while not struct.unpack_from("<I", self._data, chain)[0] & 1:  # the end of the last bucket
+        while not struct.unpack_from("<I", self._data, chain)[0] & 1:  # until the end of the last bucket
             chain, last = chain + 4, last + 1
         return max(count, last + 1)

@@ -1,12 +1,12 @@
-"""docs/compatibility.md, made of the facts that scripts/torch-releases has read.
+"""Creates docs/compatibility.md from the data read by scripts/torch-releases.
 
-What is supported is decided here: a release has a layer when every function of that layer has the
-mangled name that the preloaded library knows, is defined where it is expected, and is called by
-relocations that the dynamic loader fills in, so that whoever comes first is called.
+This file decides what is supported. A release has a layer if every function of that layer has a mangled name
+known to the preloaded library, is defined in the expected library, and is called through relocations that the
+dynamic loader resolves, so that the library loaded first is called.
 """
 
-# Layer -> [(function, mangled names that preload/ knows, defined in, called from)]. What we call ourselves
-# needs no caller; what is defined outside of PyTorch has no library here.
+# Layer -> [(function, mangled names known to preload/, defined in, called from)]. A function
+# called by us needs no caller; a function defined outside of PyTorch has no library here.
 C10, C10_CUDA, CPU, CUDA, PYTHON = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so",
                                     "libtorch_python.so")
 LAYERS = {
@@ -53,46 +53,46 @@ LAYERS = {
         ("AccumulateGrad::apply", ["_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE"], CPU, [CPU]),
         ("post_acc_grad_hooks", ["_ZN5torch8autograd4impl19post_acc_grad_hooksERKN2at6TensorE"], CPU, [CPU])],
 }
-# A word of a virtual table with a symbol is filled in by the loader like a call by name.
+# The loader resolves an entry of a virtual table with a symbol like a call by name.
 INTERPOSABLE = {"JUMP_SLOT", "GLOB_DAT"}
 VIRTUAL = {"AccumulateGrad::apply"}
 
-# Releases that tests train models with (tests/e2e/releases); all others are known from their files
-# alone. Of CUDA 12 one whose expandable segments look the driver's functions up themselves.
+# Releases with which tests train models (tests/e2e/releases); all others are only inspected. Of
+# CUDA 12, a release whose expandable segments look up driver functions themselves.
 EVERY_TIME, IN_FULL = "run: `scripts/test`", "run: `scripts/test --full`"
 RUN = {"2.7.1": IN_FULL, "2.11.0": EVERY_TIME, "2.15.0": IN_FULL}
 
-HEADER = """# Which PyTorch releases are seen
+HEADER = """# Which PyTorch releases are supported
 
 Written by `scripts/torch-releases`, which reads the wheel of each minor release (Linux x86-64, CPython 3.11, PyPI) without
-running it; `scripts/test --full` checks that it is current. Of a patch release the newest is taken.
+running it; `scripts/test --full` checks that it is current. For each minor release it takes the newest patch release.
 
-A layer is **yes** where every function that it rests on has the mangled name that the preloaded library knows, is defined
-in the library that is expected to, and is called through a relocation that the dynamic loader fills in (`JUMP_SLOT`), so that
-ours is called first; no library binds its own functions to itself (`DF_SYMBOLIC`). That is what can be known from files.
-**run** says that tests train models with that release and compare what is recorded with what PyTorch says;
-**inspected** says that they do not.
+A layer is **yes** if every function that it depends on has a mangled name known to the preloaded library, is defined in the
+expected library, and is called through a relocation that the dynamic loader resolves (`JUMP_SLOT`), so that the preloaded
+function is called first; no library binds its own functions to itself (`DF_SYMBOLIC`). This can be determined from the files.
+**run** means that tests train models with that release and compare the recording with PyTorch's own data; **inspected** means
+that they do not.
 """
 
 NOTES = """
-- *blocks*: the caching allocator's allocations and frees, with its totals. *out of memory*: the request that failed, told
+- *blocks*: allocations and frees of the caching allocator, with its totals. *out of memory*: the failed request, recorded
   before the exception. *streams*: the stream that a block was allocated on. *pending frees*: when a block that another stream
-  still uses is reused. *forward lines*: the stack of the forward pass for what backward allocates. *phases*: backward
-  passes, optimizer steps, `record_function`. *roles*: what tensors are for, with their types and shapes.
-- *roles* also need the offsets of two pointers, from a tensor to its memory: learnt and confirmed in the process, or that layer
-  is off and says so.
-- *forward lines* also need two fields of a node of the graph, whose offsets no symbol tells: they are found out in the running
-  process by comparing, or that layer is off and says so.
-- *expandable segments*: how the allocator gets the driver functions that they are made of.
-- A release that is not in the table is treated alike: a layer whose functions are not there under a known name is off, and
-  `gpumemtrace info` names the reason under its sources. Driver allocations are recorded whatever PyTorch is used, or none.
+  still uses is reused. *forward lines*: the stack of the forward pass for allocations of the backward pass. *phases*: backward
+  passes, optimizer steps, `record_function`. *roles*: what tensors are used for, with their types and shapes.
+- *roles* also need the offsets of two pointers, from a tensor to its memory. They are determined and verified in the running
+  process; if that fails, the layer is off and the reason is recorded.
+- *forward lines* also need two fields of a graph node, whose offsets are not in any symbol. They are determined in the running
+  process by comparison; if that fails, the layer is off and the reason is recorded.
+- *expandable segments*: how the allocator obtains the driver functions for them.
+- Releases that are not in the table are treated in the same way: a layer whose functions have unknown names is off, and
+  `gpumemtrace info` shows the reason under its sources. Driver allocations are recorded with any PyTorch, or without it.
 - Allocators other than the native one (`backend:cudaMallocAsync`, `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, pluggable ones) report no
   blocks in any release; their allocations are those of the driver.
 """
 
 
 def what_is_wrong(facts, function, known, defined_in, callers):
-    """Why this function cannot be relied on in that release, or None."""
+    """Returns why this function cannot be used in that release, or None."""
     found = {name: facts["functions"].get(function, {})[name]
              for name in facts["functions"].get(function, {}) if name in known}
     if not found:
@@ -107,7 +107,7 @@ def what_is_wrong(facts, function, known, defined_in, callers):
         if not by_name & set(uses["called"].get(caller, [])):
             return f"{caller} does not call {function} by name"
         if caller in facts["symbolic"] and caller == defined_in:
-            return f"{caller} prefers its own {function}"
+            return f"{caller} binds to its own {function}"
     return None
 
 
@@ -117,16 +117,16 @@ def layer(facts, name):
 
 
 def expandable_segments(facts):
-    """How libc10_cuda gets the driver's functions of virtual memory."""
+    """Returns how libc10_cuda obtains the driver functions for virtual memory."""
     functions = facts["functions"]
     entry = [name for name, uses in functions.get("cudaGetDriverEntryPoint", {}).items() if C10_CUDA in uses["called"]]
     if entry:
         return "`" + "`, `".join(sorted(entry, reverse=True)) + "`"
-    return "`dlsym`" if C10_CUDA in functions.get("dlsym", {}).get("dlsym", {}).get("called", {}) else "not known"
+    return "`dlsym`" if C10_CUDA in functions.get("dlsym", {}).get("dlsym", {}).get("called", {}) else "unknown"
 
 
 def releases_of(versions, facts):
-    """`2.1.2 to 2.5.1, 2.8.0`, of versions in order."""
+    """Returns versions as ranges, such as `2.1.2 to 2.5.1, 2.8.0`. The versions are in order."""
     order = [release["version"] for release in facts]
     runs = []
     for place in sorted(order.index(version) for version in versions):
@@ -148,7 +148,7 @@ def release_table(facts):
 
 
 def function_table(facts):
-    """Every mangled name that was found, where, and in which releases."""
+    """Lists every mangled name found, where, and in which releases."""
     groups = {}
     for release in facts:
         for function, names in release["functions"].items():
@@ -167,7 +167,7 @@ def page(facts):
     symbolic = [f"{release['version']}: {', '.join(release['symbolic'])}" for release in facts if release["symbolic"]]
     missing = [f"{release['version']}: {', '.join(release['missing'])}" for release in facts if release["missing"]]
     lines = [HEADER, *release_table(facts), NOTES, "## Every symbol", "",
-             "Libraries without `.so`. `64` is a word of data, such as a virtual table's: not a call by name.", "",
+             "Libraries without `.so`. `64` is a word of data, for example in a virtual table, and not a call by name.", "",
              *function_table(facts), "",
              f"Libraries that bind their own functions to themselves: {'; '.join(symbolic) or 'none'}.",
              f"Libraries that a wheel lacks: {'; '.join(missing) or 'none'}."]

@@ -1,8 +1,8 @@
-"""The body of scripts/torch-releases, which says how to call it.
+"""The implementation of scripts/torch-releases, which documents the usage.
 
-Facts about a release come from its wheel, one wheel for each minor release, in a Python that all of
-them have. A wheel is fetched with pip, read without being installed or run, and thrown away; what
-was read stays in the cache, so that a later call fetches only what is new.
+Data about a release comes from its wheel: one wheel per minor release, for a Python version that all of them support.
+A wheel is downloaded with pip, read without being installed or run, and deleted. The data stays in the cache, so that
+a later call downloads only new releases.
 """
 
 import argparse
@@ -24,10 +24,10 @@ PAGE = ROOT / "docs" / "compatibility.md"
 FIRST = (2, 1)
 PYTHON = "3.11"
 PLATFORMS = ["manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64"]
-READER = 2  # raised when more is read, so that what is in the cache is read again
+READER = 2  # increment when more is read, to invalidate the cache
 
 LIBRARIES = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so", "libtorch_cuda.so", "libtorch_python.so"]
-# What the preloaded library relies on: how we call it -> how its mangled names begin.
+# Functions that the preloaded library depends on: our name -> prefix of the mangled names.
 FUNCTIONS = {
     "reportMemoryUsageToProfiler": "_ZN3c1027reportMemoryUsageToProfilerE",
     "reportOutOfMemoryToProfiler": "_ZN3c1027reportOutOfMemoryToProfilerE",
@@ -68,7 +68,7 @@ def minor(version):
 
 
 class Registry:
-    """PyTorch's releases, through pip."""
+    """Lists and downloads PyTorch releases with pip."""
 
     def __init__(self, pip):
         self._pip = [pip, "--disable-pip-version-check"]
@@ -100,7 +100,7 @@ class Registry:
 
 
 def unpack(wheel, name, folder):
-    """The wheel's file of that name, or None where it has none."""
+    """Extracts the file of that name from the wheel. Returns its path, or None if there is none."""
     path = pathlib.Path(folder) / pathlib.Path(name).name
     try:
         with wheel.open(name) as packed, path.open("wb") as file:
@@ -111,7 +111,7 @@ def unpack(wheel, name, folder):
 
 
 def functions_of(library, facts):
-    """Adds what one library defines and calls."""
+    """Adds the functions that one library defines and calls."""
     for mangled, found in library.find(FUNCTIONS.values()).items():
         name = next(n for n, prefix in FUNCTIONS.items() if mangled.startswith(prefix))
         if name in WHOLE_NAMES and mangled not in (name, f"{name}ByVersion"):
@@ -124,7 +124,7 @@ def functions_of(library, facts):
 
 
 def read_wheel(path, version):
-    """All that the page says about a release, from its wheel."""
+    """Reads everything that the page shows about a release from its wheel."""
     facts = {"version": version, "wheel": path.name, "reader": READER, "symbolic": [], "missing": [], "functions": {}}
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory(prefix="torch-release-") as folder:
         text = wheel.read("torch/version.py").decode()
@@ -160,7 +160,7 @@ def facts_of(version, registry, cache):
 
 def write_data(facts):
     text = json.dumps(facts, indent=1, sort_keys=True)
-    # A list of names takes one line.
+    # Put each list of names on one line.
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: "[" + " ".join(found.group(1).split()) + "]", text)
     DATA.write_text(text + "\n", encoding="utf-8")
 
@@ -189,7 +189,7 @@ def main():
     stale = [path.relative_to(ROOT) for path, same in ((DATA, facts == known), (PAGE, PAGE.exists() and page ==
                                                        PAGE.read_text(encoding="utf-8"))) if not same]
     if stale:
-        sys.exit(f"torch-releases: not current: {', '.join(map(str, stale))}. Write them anew: scripts/torch-releases")
+        sys.exit(f"torch-releases: not current: {', '.join(map(str, stale))}. Update them with: scripts/torch-releases")
 
 
 if __name__ == "__main__":

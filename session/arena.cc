@@ -10,8 +10,8 @@ constexpr uint64_t kGrowthWords = (1 << 20) / sizeof(uint64_t);
 
 }  // namespace
 
-// Puts memory behind the arena's next mebibyte; `backed` is what was seen. Threads that do so at
-// once do the same.
+// Allocates memory for the arena's next mebibyte. `backed` is the value of arena_backed that the
+// caller has seen. Threads that call this at the same time do the same work.
 bool Arena::Grow(uint64_t backed) const {
   if (backed >= size_ || control_->arena_errno.load(std::memory_order_relaxed) != 0) return false;
   const uint64_t left = size_ - backed;
@@ -26,7 +26,7 @@ bool Arena::Grow(uint64_t backed) const {
   return true;
 }
 
-// Compared by differences, so that a counter that was scribbled over cannot wrap around.
+// Compares differences, so that a corrupted counter cannot wrap around.
 bool Arena::Fits(uint64_t from, uint64_t count) const {
   for (uint64_t backed = Backed(); from >= backed || count >= backed - from; backed = Backed()) {
     if (from >= size_ || count >= size_ - from || !Grow(backed)) return false;
@@ -35,7 +35,7 @@ bool Arena::Fits(uint64_t from, uint64_t count) const {
 }
 
 uint64_t Arena::Append(uint64_t count) const {
-  // Looked at before it is raised, so that a full arena does not count up for ever.
+  // Checks before incrementing, so that a full arena does not keep counting up.
   if (!Fits(control_->arena_used.load(std::memory_order_relaxed), count)) return 0;
   const uint64_t used = control_->arena_used.fetch_add(count, std::memory_order_relaxed);
   return Fits(used, count) ? used + 1 : 0;

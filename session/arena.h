@@ -1,17 +1,19 @@
 // session/arena.h
 //
-// Arena: words that are written once and never change, given out one behind the other. Stacks,
-// texts and code objects live here; their ids are their places.
+// Arena: an append-only store of words that are written once and never change. Stacks, texts and
+// code objects are stored here; their ids are their places.
 //
 //   [0 is never used] [entry] [entry] ...
 //
-// An arena may grow: its words lie in the file from the start, but only the first `backed` of them
-// have memory. Who finds no room has the kernel put memory behind the next mebibyte before anybody
-// writes there; a plain write could end the process (SIGBUS) where the file system is full. That may
-// happen in several threads at once, for the same mebibyte: no lock, no descriptor.
+// An arena may grow. The file has space for all its words from the start, but only the first
+// `backed` words have memory. A thread that finds no room asks the kernel for memory for the next
+// mebibyte before any thread writes there, because a plain write would end the process with SIGBUS
+// if the file system is full. Several threads may do so at once for the same mebibyte; this needs
+// no lock and no file descriptor.
 //
-// Thread safety: Append() from any thread and from signal handlers, without a lock. An entry may be
-// read by who got its place from a word that was published after it was written.
+// Thread safety: Append() may be called from any thread and from signal handlers, without a lock. A
+// thread may read an entry if it obtained the place from a word published after the entry was
+// written.
 
 #ifndef GMT_SESSION_ARENA_H_
 #define GMT_SESSION_ARENA_H_
@@ -25,23 +27,23 @@ namespace gmt::session {
 class Arena {
  public:
   constexpr Arena() = default;
-  // `size`: words of file space. The memory behind them is zero at first.
+  // `size`: words of file space. Their memory is initially zero.
   Arena(Control* control, uint64_t* words, uint64_t size)
       : control_(control), words_(words), size_(size) {}
 
-  // Room for `count` words; its place, or 0 where there is none. The words are the caller's to fill
-  // before it publishes the place.
+  // Allocates `count` words. Returns their place, or 0 if there is no room. The caller fills the
+  // words before it publishes the place.
   uint64_t Append(uint64_t count) const;
   uint64_t* at(uint64_t place) const { return words_ + place; }
 
-  // Words [place, place + count), or nullptr where they do not lie in the arena: what stands in
-  // shared memory may have been scribbled over.
+  // Returns words [place, place + count), or nullptr if they are not inside the arena. Places read
+  // from shared memory may be corrupt.
   const uint64_t* Find(uint64_t place, uint64_t count) const {
     const uint64_t backed = Backed();
     return place == 0 || place >= backed || count > backed - place ? nullptr : words_ + place;
   }
 
-  // Words that may be touched.
+  // Returns the number of words that may be accessed.
   uint64_t Backed() const {
     const uint64_t backed = control_->arena_backed.load(std::memory_order_acquire);
     return backed < size_ ? backed : size_;

@@ -1,13 +1,13 @@
 // session/arena_reader.h
 //
-// The reader's side of the arena (session/arena.h) and of the module log: stacks, texts, code objects
-// and modules by value, out of memory that its writer may scribble over at any moment.
+// The reader's side of the arena (session/arena.h) and of the module log. Returns stacks, texts,
+// code objects and modules by value, read from memory that its writer may corrupt at any moment.
 //
-// Every length is read once, into a local, and checked against the section before anything behind
-// it is touched. What does not fit is "not there"; nothing here can fail in another way.
+// Every length is read once into a local variable and checked against the section before the data
+// it describes is accessed. Data that fails a check counts as absent; there is no other error.
 //
-// Thread safety: free functions over memory that changes; an entry that a ring record refers to no
-// longer does.
+// Thread safety: free functions over memory that may change concurrently. Entries referenced by
+// ring records no longer change.
 
 #ifndef GMT_SESSION_ARENA_READER_H_
 #define GMT_SESSION_ARENA_READER_H_
@@ -22,11 +22,11 @@
 namespace gmt::session {
 
 struct StackFrame {
-  enum class Kind { kNative, kExact, kPython };  // kExact: of the instruction, not of a return
+  enum class Kind { kNative, kExact, kPython };  // kExact: address of an instruction, not a return address
   Kind kind = Kind::kNative;
-  uint64_t address = 0;      // native: in memory
-  uint32_t code = 0;         // kPython: id of its code object; 0: not known
-  uint32_t instruction = 0;  // kPython: offset in units of 2 bytes, kMaxInstruction: not known
+  uint64_t address = 0;      // native: address in memory
+  uint32_t code = 0;         // kPython: id of its code object; 0: unknown
+  uint32_t instruction = 0;  // kPython: offset in units of 2 bytes, kMaxInstruction: unknown
 
   bool operator==(const StackFrame&) const = default;
 };
@@ -37,10 +37,10 @@ struct StackFrames {
   uint16_t flags = 0;              // StackFlags
 };
 
-// False, with *stack untouched, for id 0 and for an id behind which no stack can lie.
+// Returns false and leaves *stack unchanged for id 0 and if no valid stack is stored under the id.
 bool ReadStack(const SessionMap& session, uint32_t id, StackFrames* stack);
 
-// Empty for id 0, for an id behind which no text can lie, and for the empty text.
+// Returns "" for id 0, for the empty text, and if no valid text is stored under the id.
 std::string ReadText(const SessionMap& session, uint64_t id);
 
 struct CodeCopy {
@@ -51,7 +51,7 @@ struct CodeCopy {
   std::string line_table;  // raw bytes
 };
 
-// False for id 0 and for an id behind which no code object can lie.
+// Returns false for id 0 and if no valid code object is stored under the id.
 bool ReadCode(const SessionMap& session, uint32_t id, CodeCopy* code);
 
 struct ModuleCopy {
@@ -61,8 +61,8 @@ struct ModuleCopy {
   std::string path;
 };
 
-// Appends the records from number modules->size() on. Records with an empty range stay in place
-// (nothing lies in them), so that numbers are those of the log.
+// Appends the records from number modules->size() on. Records with an empty range are kept (they
+// contain no address) so that indexes equal those of the log.
 void ReadNewModules(const SessionMap& session, std::vector<ModuleCopy>* modules);
 
 }  // namespace gmt::session

@@ -36,7 +36,7 @@ TEST(ArenaTest, WordsOutsideAreNotFound) {
   EXPECT_EQ(arena.Find(2, ~uint64_t{0}), nullptr);
 }
 
-TEST(ArenaTest, ScribbledUseDoesNotLeadTheWriterOutOfIt) {
+TEST(ArenaTest, CorruptUseCountDoesNotMakeTheWriterLeaveTheArena) {
   ScratchSession session;
   const uint64_t words = session.map().count(kArena);
   for (const uint64_t used : {words, words - 1, ~uint64_t{0}, ~uint64_t{0} - 3, ~uint64_t{0} - 9}) {
@@ -45,7 +45,7 @@ TEST(ArenaTest, ScribbledUseDoesNotLeadTheWriterOutOfIt) {
   }
 }
 
-// Adds `count` different stacks of `depth` frames; how many got an id.
+// Adds `count` different stacks of `depth` frames. Returns how many of them got an id.
 uint32_t AddDistinct(const StackTable& stacks, uint64_t first, uint32_t count, uint32_t depth) {
   uint32_t kept = 0;
   for (uint64_t i = first; i < first + count; ++i) {
@@ -63,19 +63,19 @@ SessionSizes GrowingSizes() {
   return sizes;
 }
 
-// That a native stack takes which shares no frames.
+// Returns the words of a native stack that shares no frames.
 constexpr uint64_t WordsOfStack(uint64_t depth) {
   return sizeof(StackHeader) / sizeof(uint64_t) + depth;
 }
 
-// Blocks of memory behind a session's file, in bytes.
+// Returns the bytes of memory allocated to a session's file.
 uint64_t MemoryOf(const ScratchSession& session) {
   struct stat st;
   EXPECT_EQ(fstat(session.fd(), &st), 0);
   return static_cast<uint64_t>(st.st_blocks) * 512;
 }
 
-TEST(ArenaGrowthTest, ArenaTakesMemoryWhenItIsFullAndNotBefore) {
+TEST(ArenaGrowthTest, ArenaAllocatesMemoryOnlyWhenItIsFull) {
   ScratchSession session(GrowingSizes());
   const uint64_t before = MemoryOf(session);
   EXPECT_LT(before, uint64_t{1} << 20);
@@ -89,7 +89,7 @@ TEST(ArenaGrowthTest, ArenaTakesMemoryWhenItIsFullAndNotBefore) {
   EXPECT_EQ(stack.frames[29].address, 10000u * 1000 + 29);
 }
 
-TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndWhatIsThereStays) {
+TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndExistingEntriesStay) {
   ScratchSession session(GrowingSizes());
   const StackTable stacks = session.map().stacks();
   const uint32_t kept = AddDistinct(stacks, 1, 20000, 30);
@@ -100,7 +100,7 @@ TEST(ArenaGrowthTest, GrowthEndsAtTheSectionAndWhatIsThereStays) {
   EXPECT_EQ(AddDistinct(stacks, 1, kept, 30), kept) << "known stacks keep their ids";
 }
 
-TEST(ArenaGrowthTest, ThreadsThatGrowItAtOnceShareOneArena) {
+TEST(ArenaGrowthTest, ThreadsGrowTheArenaConcurrently) {
   ScratchSession session(GrowingSizes());
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
@@ -112,26 +112,27 @@ TEST(ArenaGrowthTest, ThreadsThatGrowItAtOnceShareOneArena) {
   EXPECT_LE(session.control().arena_backed.load(), session.map().count(kArena));
 }
 
-TEST(ArenaGrowthTest, IdsBehindTheMemoryReadAsNothing) {
+TEST(ArenaGrowthTest, IdsBeyondTheMemoryAreNotFound) {
   ScratchSession session(GrowingSizes());
   const uint64_t before = MemoryOf(session);
   StackFrames stack;
   for (uint32_t id = 0; id < session.map().count(kArena); id += 512) {
     EXPECT_FALSE(ReadStack(session.map(), id, &stack)) << id;
   }
-  EXPECT_EQ(MemoryOf(session), before) << "reading took memory";
+  EXPECT_EQ(MemoryOf(session), before) << "reading allocated memory";
 }
 
-TEST(ArenaGrowthTest, RefusedGrowthIsAFullArenaAndLeavesErrnoAlone) {
+TEST(ArenaGrowthTest, FailedGrowthMeansAFullArenaAndPreservesErrno) {
   ScratchSession session(GrowingSizes());
-  session.control().arena_errno.store(EINVAL);  // as a kernel before 5.14 makes it
+  session.control().arena_errno.store(EINVAL);  // as a kernel before 5.14 would set it
   errno = 77;
   EXPECT_LT(AddDistinct(session.map().stacks(), 1, 1000, 30), 1000u);
   EXPECT_EQ(errno, 77);
 }
 
-// The fate of a plain write there would be SIGBUS, which the child's exit code would tell.
-TEST(ArenaGrowthTest, FullFileSystemEndsTheGrowthAndNotTheProcess) {
+// A plain write to the unbacked pages would raise SIGBUS, which would show in the child's exit
+// code.
+TEST(ArenaGrowthTest, FullFileSystemEndsGrowthButNotTheProcess) {
   ScratchDirectory directory;
   const int result = InOwnMounts([&] {
     if (!MountTmpfs(directory.path(), "size=20m,mode=0700")) return 255;

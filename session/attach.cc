@@ -22,7 +22,7 @@ uint64_t BytesOf(const SessionMap& session) {
   return session.header().file_size - session.header().sections[kRing].offset;
 }
 
-// What may be touched of them, which is all that MADV_REMOVE takes before Linux 6.7.
+// Returns the bytes that may be accessed. Before Linux 6.7, MADV_REMOVE accepts no more than these.
 uint64_t BytesOfMemory(const SessionMap& session) {
   const uint64_t further = session.count(kLiveLevel1) == 0
                                ? BytesOf(session)
@@ -47,34 +47,34 @@ uint64_t ReservedBytes(const Section* sections, uint64_t arena_words) {
 }
 
 int ReserveFile(int fd, uint64_t offset, uint64_t bytes) {
-  int failed = EINTR;  // a stop and its continuation interrupt it, for one
+  int failed = EINTR;  // for example, job control (stop and continue) interrupts it
   for (int attempt = 0; attempt < kAttempts && failed == EINTR; ++attempt)
     failed = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   return failed;
 }
 
 int BackSections(const SessionMap& session, uint64_t arena_words, const char* path) {
-  const bool empty = DropSections(session);  // of what a reader that was killed has left
+  const bool empty = DropSections(session);  // a killed reader may have left data
   const Section* sections = session.header().sections;
   const uint64_t offset = sections[kRing].offset;
   const uint64_t bytes = ReservedBytes(sections, arena_words) - offset;
   int error = Populate(SectionsOf(session), bytes);
-  // A kernel that cannot populate, or a sandbox that refuses it.
+  // The kernel cannot populate, or a sandbox forbids it.
   if (error != 0 && error != EFAULT) error = ReserveByName(path, offset, bytes);
   if (error == 0 && !empty) {
     memset(SectionsOf(session), 0, bytes);
     error = session.live().EmptyFurtherLevels();
   }
-  if (error == EFAULT) error = ENOSPC;  // how populating says that the file system is full
+  if (error == EFAULT) error = ENOSPC;  // MADV_POPULATE_WRITE reports a full file system as EFAULT
   if (error != 0) DropSections(session);
   return error;
 }
 
-// A program may have locked all its memory (mlockall); that is not meant for ours.
+// The program may have locked all its memory with mlockall; that lock must not apply to ours.
 bool DropSections(const SessionMap& session) {
   char* const sections = SectionsOf(session);
   const auto remove = [&] {
-    // All where that is possible: the kernel may have backed a little more than was touched.
+    // Prefer the whole range, because the kernel may have backed slightly more than was accessed.
     return madvise(sections, BytesOf(session), MADV_REMOVE) == 0 ||
            madvise(sections, BytesOfMemory(session), MADV_REMOVE) == 0;
   };
@@ -96,7 +96,7 @@ uint32_t AskForAttach(Control* control, std::string_view options) {
   const uint32_t last = control->attach_last.load(std::memory_order_relaxed);
   const uint32_t refused = control->attach_refused.load(std::memory_order_relaxed);
   const uint32_t number = ((last > refused ? last : refused) + 1) | kAttachAsked;
-  // Sequentially consistent: who asks looks at slots_restored next.
+  // Sequentially consistent, because the client reads slots_restored next.
   control->attach_wanted.store(number, std::memory_order_seq_cst);
   return number;
 }

@@ -1,15 +1,16 @@
 // session/attach.h
 //
-// The door of attach: a session whose process is recorded only while somebody wants it
+// The attach gate: a session whose process is recorded only while a client is attached
 // (session/layout.h, Control.attach_*; docs/session.md, "Attach").
 //
-//   memory    header, control page and info section have it always; what lies behind them while the
-//             process is recorded: the process puts it there, and it is taken away again by its
-//             reader, or by the process where there is none
-//   lock      who raises attach_wanted, and who takes memory away from outside, holds the lock of
-//             the session's file (flock), as the collector does
+//   memory    header, control page and info section always have memory. The sections after them
+//             have it only while the process is recorded: the process allocates it, and its reader
+//             releases it again, or the process itself if there is no reader
+//   lock      a client that sets attach_wanted or releases memory from outside holds the lock of
+//             the session file (flock), as the collector does
 //
-// Thread safety: free functions, each from any thread; a session is attached to by one at a time.
+// Thread safety: free functions, each callable from any thread. At most one client is attached to a
+// session at a time.
 
 #ifndef GMT_SESSION_ATTACH_H_
 #define GMT_SESSION_ATTACH_H_
@@ -22,35 +23,36 @@
 
 namespace gmt::session {
 
-// Where the memory ends that a recording begins with, from the file's start: behind it lies what the
-// arena and the live table may grow by.
+// Returns the file offset at which the memory that a recording starts with ends. The space after it
+// is for growth of the arena and the live table.
 uint64_t ReservedBytes(const Section* sections, uint64_t arena_words);
 
-// posix_fallocate, gone on with where a signal interrupts it. 0 or errno.
+// Calls posix_fallocate and resumes it after signals. Returns 0 or an errno value.
 int ReserveFile(int fd, uint64_t offset, uint64_t bytes);
 
 // ---- In the process that is attached to ---------------------------------------------------------
 
-// Puts empty memory behind the sections. `path`: the session's file, for kernels before Linux 5.14.
-// 0, or errno, and there is none.
+// Allocates zeroed memory for the sections. `path` is the session file, needed before Linux 5.14.
+// Returns 0, or an errno value, in which case no memory is allocated.
 int BackSections(const SessionMap& session, uint64_t arena_words, const char* path);
-// False where they stay. REQUIRES: nobody writes to them.
+// Releases the memory of the sections. Returns false if it could not be released. REQUIRES: no
+// thread writes to them.
 bool DropSections(const SessionMap& session);
 
 // ---- Outside ------------------------------------------------------------------------------------
 
-// Asks the process to be recorded from its next GPU call on. Returns the number of this attach; 0
-// where one is under way, the process has not let go of the last one yet, or there is no door or the
-// options are too long. REQUIRES: the lock of the session's file.
+// Requests that the process is recorded from its next GPU call on. Returns the number of this
+// attach, or 0 if another attach is in progress, the process has not finished detaching, the
+// session has no attach gate, or the options are too long. REQUIRES: the session file is locked.
 uint32_t AskForAttach(Control* control, std::string_view options);
 
-// Asks it to stop, if attach `number` is what it is asked for: another one is another's.
+// Requests the end of attach `number`. Does nothing if a different attach is requested by now.
 inline void EndAttach(Control* control, uint32_t number) {
   control->attach_wanted.compare_exchange_strong(number, 0, std::memory_order_release);
 }
 
-// Takes the memory away, unless the process may still write to it. REQUIRES: `fd` is the session's
-// file, open for writing and locked. False where it may.
+// Releases the memory of the sections. Returns false if the process may still write to it.
+// REQUIRES: `fd` is the session file, open for writing and locked.
 bool ReleaseSections(int fd, const SessionMap& session);
 
 }  // namespace gmt::session

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t Number(uint32_t n) { return n | kAttachAsked; }
 
-// A session with a door, as its process and as an attaching side see it.
+// A session with an attach gate, as seen by its process and by an attaching client.
 class AttachTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,14 +46,14 @@ class AttachTest : public testing::Test {
   uint64_t at_first_ = 0;
 };
 
-TEST_F(AttachTest, DormantSessionHasNextToNoMemory) {
+TEST_F(AttachTest, DormantSessionHasAlmostNoMemory) {
   EXPECT_LE(Bytes(), uint64_t{256} << 10);
   EXPECT_GT(session_.size, uint64_t{16} << 20);
   EXPECT_TRUE(session_.map.has_door());
   EXPECT_EQ(CheckHeader(session_.map.header(), session_.size), nullptr);
 }
 
-TEST_F(AttachTest, MemoryComesEmptyAndGoesAgain) {
+TEST_F(AttachTest, MemoryIsZeroedAndReleasedAgain) {
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(Back(), 0);
     EXPECT_GT(Bytes(), uint64_t{16} << 20);
@@ -65,7 +65,7 @@ TEST_F(AttachTest, MemoryComesEmptyAndGoesAgain) {
   }
 }
 
-TEST_F(AttachTest, FurtherLevelsOfTheLiveTableGoWithTheRestAndComeEmpty) {
+TEST_F(AttachTest, FurtherLevelsOfTheLiveTableAreReleasedAndZeroedToo) {
   for (int round = 0; round < 2; ++round) {
     ASSERT_EQ(Back(), 0);
     control().live_levels = 0;
@@ -92,8 +92,8 @@ TEST_F(AttachTest, LevelsThatKeptTheirMemoryAreEmptied) {
   EXPECT_EQ(std::count(words, words + count, 0u), static_cast<int64_t>(count));
 }
 
-// A program may lock all its memory, also before a session is made and between two attaches.
-TEST_F(AttachTest, LockedMemoryComesAndGoesAllTheSame) {
+// A program may lock all its memory, before a session is created and between two attaches.
+TEST_F(AttachTest, LockedMemoryIsReleasedToo) {
   const pid_t child = fork();
   if (child == 0) {
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) _exit(255);
@@ -111,7 +111,7 @@ TEST_F(AttachTest, LockedMemoryComesAndGoesAllTheSame) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AttachTest, WhatAKilledReaderHasLeftIsEmptied) {
+TEST_F(AttachTest, DataLeftByAKilledReaderIsZeroed) {
   ASSERT_EQ(Back(), 0);
   session_.map.section<uint64_t>(kStackIndex)[3] = 42;
   ASSERT_EQ(Back(), 0);
@@ -125,24 +125,24 @@ TEST_F(AttachTest, OneAttachAtATime) {
   control().attach_now = Number(1);
   control().attach_last = Number(1);
   EndAttach(&control(), Number(1));
-  EXPECT_EQ(AskForAttach(&control(), ""), 0u) << "the process has not let go yet";
+  EXPECT_EQ(AskForAttach(&control(), ""), 0u) << "the process has not detached yet";
   control().attach_now = 0;
   EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
 }
 
-TEST_F(AttachTest, RefusedAttachIsNotAskedForAgainUnderItsNumber) {
+TEST_F(AttachTest, NumberOfARefusedAttachIsNotReused) {
   EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
   control().attach_refused = Number(1);
   EndAttach(&control(), Number(1));
   EXPECT_EQ(AskForAttach(&control(), ""), Number(2));
 }
 
-TEST_F(AttachTest, EveryNumberIsSeenByWhoLooksWhetherSomebodyAsks) {
+TEST_F(AttachTest, EveryAttachNumberHasTheRequestBit) {
   control().attach_last = 0xffffffff;  // the largest: counting begins again
   EXPECT_EQ(AskForAttach(&control(), ""), Number(0));
 }
 
-TEST_F(AttachTest, WhoseAttachIsOverDoesNotEndAnothers) {
+TEST_F(AttachTest, EndOfAnOldAttachDoesNotEndTheCurrentOne) {
   EXPECT_EQ(AskForAttach(&control(), ""), Number(1));
   EndAttach(&control(), Number(2));
   EXPECT_EQ(control().attach_wanted, Number(1));
@@ -150,12 +150,12 @@ TEST_F(AttachTest, WhoseAttachIsOverDoesNotEndAnothers) {
   EXPECT_EQ(control().attach_wanted, 0u);
 }
 
-TEST_F(AttachTest, TooLongOptionsAreNotTaken) {
+TEST_F(AttachTest, TooLongOptionsAreRejected) {
   EXPECT_EQ(AskForAttach(&control(), std::string(sizeof(control().attach_options) + 1, 'x')), 0u);
   EXPECT_EQ(control().attach_wanted, 0u);
 }
 
-TEST_F(AttachTest, ReaderTakesMemoryAwayOnlyWhenNobodyWrites) {
+TEST_F(AttachTest, ReaderReleasesMemoryOnlyIfTheProcessDoesNotWrite) {
   ASSERT_EQ(Back(), 0);
   control().attach_now = 1;
   EXPECT_FALSE(ReleaseSections(session_.fd, session_.map));
@@ -165,7 +165,7 @@ TEST_F(AttachTest, ReaderTakesMemoryAwayOnlyWhenNobodyWrites) {
   EXPECT_EQ(Bytes(), at_first_);
 }
 
-TEST_F(AttachTest, ReaderOfALaterAttachBeginsAtItsFirstTicket) {
+TEST_F(AttachTest, ReaderOfALaterAttachStartsAtItsFirstTicket) {
   ASSERT_EQ(Back(), 0);
   control().tail = 1000;
   control().attach_first_ticket = 1000;
@@ -184,7 +184,7 @@ TEST_F(AttachTest, ReaderOfALaterAttachBeginsAtItsFirstTicket) {
   EXPECT_EQ(reader.losses().delivered, 1u);
 }
 
-TEST_F(AttachTest, CountersCountFromTheAttachOn) {
+TEST_F(AttachTest, CountersAreRelativeToTheAttach) {
   control().counters[kStacksFull] = 5;
   control().attach_counters[kStacksFull] = 3;
   EXPECT_EQ(CountOf(control(), kStacksFull), 2u);

@@ -1,8 +1,8 @@
 // session/code_table.h
 //
-// CodeTable: every distinct code object of an interpreter once, by what it is and not by where it
-// lies: a function that is made again keeps its id, and another one at the same address gets its
-// own.
+// CodeTable: stores every distinct code object of an interpreter once. Objects are identified by
+// contents, not by address: a function that is created again keeps its id, and another one at the
+// same address gets its own.
 //
 // Thread safety: as session/intern_index.h.
 
@@ -19,9 +19,9 @@ namespace gmt::session {
 struct CodeObject {
   LineTable format = LineTable::kNone;
   uint32_t first_line = 0;
-  uint32_t function = 0, file = 0;   // ids of texts
-  const void* line_table = nullptr;  // of the caller, read during the call
-  uint64_t line_table_bytes = 0;     // more than kMaxLineTable are cut, and marked so
+  uint32_t function = 0, file = 0;   // text ids
+  const void* line_table = nullptr;  // owned by the caller; read only during the call
+  uint64_t line_table_bytes = 0;     // truncated to kMaxLineTable, with a flag
 };
 
 class CodeTable {
@@ -29,7 +29,7 @@ class CodeTable {
   constexpr CodeTable() = default;
   CodeTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // The id of the code object; 0 where there is no room.
+  // Returns the id of the code object, or 0 if there is no room.
   uint32_t Intern(const CodeObject& code) const;
 
  private:

@@ -29,7 +29,7 @@ class CodeTableTest : public ::testing::Test {
   CodeCopy code_;
 };
 
-TEST_F(CodeTableTest, CodeObjectIsReadBackAsItWas) {
+TEST_F(CodeTableTest, CodeObjectIsReadBackUnchanged) {
   const std::string table("\x80\0\xff\x01table", 9);
   ASSERT_TRUE(ReadCode(session_.map(), Intern("Net.forward", 88, table), &code_));
   EXPECT_EQ(code_.function, "Net.forward");
@@ -40,7 +40,7 @@ TEST_F(CodeTableTest, CodeObjectIsReadBackAsItWas) {
   EXPECT_FALSE(code_.line_table_cut);
 }
 
-TEST_F(CodeTableTest, WhatDiffersInAnythingHasAnIdOfItsOwn) {
+TEST_F(CodeTableTest, AnyDifferenceGivesANewId) {
   const uint32_t id = Intern("f", 1, "abcdefgh");
   EXPECT_EQ(Intern("f", 1, "abcdefgh"), id);
   EXPECT_NE(Intern("g", 1, "abcdefgh"), id);
@@ -50,19 +50,19 @@ TEST_F(CodeTableTest, WhatDiffersInAnythingHasAnIdOfItsOwn) {
   EXPECT_NE(Intern("f", 1, std::string("abcdefgh\0", 9)), id);
 }
 
-TEST_F(CodeTableTest, LongLineTableIsCutAndSaysSo) {
+TEST_F(CodeTableTest, LongLineTableIsTruncatedAndFlagged) {
   ASSERT_TRUE(
       ReadCode(session_.map(), Intern("f", 1, std::string(kMaxLineTable + 1, 'x')), &code_));
   EXPECT_EQ(code_.line_table, std::string(kMaxLineTable, 'x'));
   EXPECT_TRUE(code_.line_table_cut);
 }
 
-TEST_F(CodeTableTest, CodeObjectWithoutALineTableIsOne) {
+TEST_F(CodeTableTest, CodeObjectWithoutALineTableIsValid) {
   ASSERT_TRUE(ReadCode(session_.map(), Intern("f", 1, ""), &code_));
   EXPECT_EQ(code_.line_table, "");
 }
 
-TEST_F(CodeTableTest, IdsThatMeanNothingReadAsNothing) {
+TEST_F(CodeTableTest, InvalidIdsAreNotFound) {
   const uint64_t words = session_.map().count(kArena);
   for (const uint64_t id : {uint64_t{0}, words - 1, words, uint64_t{~0u}})
     EXPECT_FALSE(ReadCode(session_.map(), static_cast<uint32_t>(id), &code_)) << id;

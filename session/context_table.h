@@ -1,9 +1,9 @@
 // session/context_table.h
 //
-// ContextTable: the contexts of the traced process, numbered in the order in which they were seen.
-// Events carry the number.
+// ContextTable: the contexts of the traced process, numbered in the order in which they were first
+// seen. Events carry the number.
 //
-// Thread safety: all methods from any thread, without a lock.
+// Thread safety: all methods may be called from any thread, without a lock.
 
 #ifndef GMT_SESSION_CONTEXT_TABLE_H_
 #define GMT_SESSION_CONTEXT_TABLE_H_
@@ -36,8 +36,8 @@ class ContextTable {
     return {};
   }
 
-  // Enters a context, or what is known now about one that is there. Returns its number, 0 when the
-  // table is full; *is_new says whether it was not there.
+  // Adds a context, or updates the device of a known one. Returns its number, or 0 if the table is
+  // full. Sets *is_new to whether the context was added.
   uint8_t Enter(uint64_t handle, uint8_t device, bool* is_new) const {
     *is_new = false;
     for (uint64_t i = 0; i < count_; ++i) {
@@ -53,14 +53,14 @@ class ContextTable {
     return 0;
   }
 
-  // The context of that number has ended: what comes back under its handle may be on another
+  // Records that context `number` was destroyed: the next context with its handle may be on another
   // device.
   void End(uint8_t number) const {
     entries_[number - 1].device.store(0, std::memory_order_release);
   }
 
  private:
-  static constexpr uint64_t kMaxContexts = 255;  // events have eight bits for the number
+  static constexpr uint64_t kMaxContexts = 255;  // events store the number in eight bits
 
   ContextEntry* entries_ = nullptr;
   uint64_t count_ = 0;

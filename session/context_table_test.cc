@@ -25,7 +25,7 @@ TEST_F(ContextTableTest, ContextsAreNumberedFromOneInTheOrderSeen) {
   EXPECT_EQ(table_.Find(0x90).number, 0);
 }
 
-TEST_F(ContextTableTest, HandleThatComesBackKeepsItsNumberAndMayChangeItsDevice) {
+TEST_F(ContextTableTest, ReusedHandleKeepsItsNumberAndMayChangeItsDevice) {
   table_.Enter(0x70, 0, &is_new_);
   table_.End(1);
   EXPECT_EQ(table_.Find(0x70).device, kNoDevice);
@@ -34,7 +34,7 @@ TEST_F(ContextTableTest, HandleThatComesBackKeepsItsNumberAndMayChangeItsDevice)
   EXPECT_EQ(table_.Find(0x70).device, 1);
 }
 
-TEST_F(ContextTableTest, FullTableAnswersZero) {
+TEST_F(ContextTableTest, FullTableReturnsZero) {
   for (uint64_t handle = 1; handle <= 4; ++handle) table_.Enter(handle, 0, &is_new_);
   EXPECT_EQ(table_.Enter(5, 0, &is_new_), 0);
   EXPECT_EQ(table_.Find(5).number, 0);

@@ -1,5 +1,5 @@
-// A traced process that is killed at a random instruction: what it had committed must be there,
-// whole, and nothing else.
+// Kills a traced process at a random instruction and checks that exactly the committed data is
+// there, complete.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ Record SelfChecking(uint64_t thread, uint64_t n) {
   return record;
 }
 
-// Written by the child, read by the parent: what each thread was told is done.
+// Written by the child, read by the parent: the operations that each thread knows are complete.
 struct Acknowledged {
   std::atomic<uint64_t> tickets[kThreads];  // last ticket + 1
 };
@@ -63,7 +63,7 @@ struct Acknowledged {
   _exit(0);
 }
 
-// How often a process is killed: GMT_TEST_KILLS, else `usual`.
+// Returns how many processes to kill: GMT_TEST_KILLS, or `usual` if it is not set.
 uint32_t Kills(uint32_t usual) {
   const char* text = getenv("GMT_TEST_KILLS");
   return text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 10)) : usual;
@@ -86,7 +86,7 @@ class CrashTest : public ::testing::Test {
     waitpid(child, nullptr, 0);
   }
 
-  // Reads all there is; tickets that were delivered.
+  // Reads everything available. Returns the delivered tickets.
   std::set<uint64_t> ReadAll(const SessionMap& map, RingLosses* losses) {
     std::set<uint64_t> delivered;
     RingReader reader = map.ring_reader();
@@ -109,13 +109,13 @@ class CrashTest : public ::testing::Test {
   Acknowledged* acknowledged_;
 };
 
-TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPerThread) {
+TEST_F(CrashTest, KillLosesNoCommittedRecordAndAtMostOneTicketPerThread) {
   uint64_t kills = 0, acknowledged = 0, torn = 0;
   RingLosses total;
   ForEachSeed(SeedsUpTo(Kills(100)), [&](uint32_t seed) {
     std::mt19937 random(seed);
-    // A short ring is lapped within a time slice; in a longer one, what each thread did last is
-    // still there.
+    // A short ring wraps around within a time slice; a longer one still holds the last records of
+    // each thread.
     SessionSizes sizes = SmallSizes();
     if (seed % 2 != 0) sizes.ring = 1 << 14;
     ScratchSession session(sizes);
@@ -139,15 +139,15 @@ TEST_F(CrashTest, KilledAtAnyMomentItLosesNoCommittedRecordAndAtMostOneTicketPer
     ++kills;
   });
   std::printf(
-      "%llu kills, %llu events, %llu of them read and checked, %llu last ones that had to be "
-      "there; "
+      "%llu kills, %llu events, %llu of them read and checked, %llu final ones that must be "
+      "present; "
       "%llu kills tore a record\n",
       static_cast<unsigned long long>(kills), static_cast<unsigned long long>(total.written),
       static_cast<unsigned long long>(total.delivered),
       static_cast<unsigned long long>(acknowledged), static_cast<unsigned long long>(torn));
 }
 
-TEST_F(CrashTest, TableOfAKilledProcessHoldsWholeEntriesOnly) {
+TEST_F(CrashTest, TableOfAKilledProcessHoldsOnlyCompleteEntries) {
   ForEachSeed(SeedsUpTo(Kills(30)), [&](uint32_t seed) {
     std::mt19937 random(seed);
     ScratchSession session;

@@ -17,13 +17,14 @@
 namespace gmt::session {
 namespace {
 
-// stat and fstat by number: as functions they would ask for glibc 2.33.
+// stat and fstat are called as system calls, because the library functions would require glibc
+// 2.33.
 
 constexpr long kTmpfsMagic = 0x01021994;
 constexpr uint64_t kFilePage = 4096;
 
-// Lays the sections out behind one another, each on a page of its own, and last those that grow.
-// Returns the file's size.
+// Lays out the sections one after another, each starting on its own page, growing sections last.
+// Returns the file size.
 uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   uint64_t offset = kControlOffset + sizeof(Control);
   const auto place = [&](SectionId id, uint64_t stride, uint64_t count) {
@@ -48,7 +49,7 @@ uint64_t LayOut(const SessionSizes& sizes, Section* sections) {
   return offset;
 }
 
-// The first step down is a session that does not grow; each further one halves it.
+// The first step disables growth; each further step halves the session.
 constexpr int kSteps = 5;
 
 SessionSizes Shrink(const SessionSizes& sizes, int steps) {
@@ -61,8 +62,8 @@ SessionSizes Shrink(const SessionSizes& sizes, int steps) {
   return s;
 }
 
-// Has it grow by less: by the largest level of the live table, in the end by nothing. False where it
-// does not grow.
+// Reduces growth: first by the largest level of the live table, finally to none. Returns false if
+// the session does not grow.
 bool GrowLess(SessionSizes* sizes) {
   if (sizes->live_levels == 0 && sizes->arena_growth == 0) return false;
   if (sizes->live_levels != 0) {
@@ -97,22 +98,24 @@ void FillHeader(Header* header, uint64_t file_size) {
   header->monotonic_ns = Now(CLOCK_MONOTONIC);
 }
 
-// What is asked for: the sizes, what the info section says, and whether memory comes with an attach.
+// A request for a session: sizes, contents of the info section, and whether memory comes with an
+// attach.
 struct Wish {
   SessionSizes sizes;
   std::string_view info;
   AttachDoor door;
 };
 
-// A file size limit (ulimit -f) must be looked at before: the kernel signals who steps over it.
+// Checks a file size limit (ulimit -f) in advance, because the kernel sends a signal for exceeding
+// it.
 bool WithinFileSizeLimit(uint64_t size) {
   rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
          size <= limit.rlim_cur;
 }
 
-// Whether a session that may grow to `size` has its place here. What is left of a small file
-// system is the traced program's. One without a limit says 0 blocks.
+// Returns whether there is room for a session that may grow to `size`. The rest of a small file
+// system is left to the traced program. A file system without a limit reports 0 blocks.
 bool MayGrow(int fd, uint64_t size, uint64_t reserved) {
   struct statfs fs;
   if (!WithinFileSizeLimit(size) || fstatfs(fd, &fs) != 0) return false;
@@ -120,9 +123,9 @@ bool MayGrow(int fd, uint64_t size, uint64_t reserved) {
          fs.f_bavail * static_cast<uint64_t>(fs.f_bsize) >= reserved + 4 * (size - reserved);
 }
 
-// Maps `size` bytes of which the first `reserved` have memory, and touches those, so that no writer
-// has to. What lies behind `usable` may not be touched before it gets memory: a program that locks
-// all that it has mapped (mlockall) would fill it.
+// Maps `size` bytes, of which the first `reserved` have memory, and touches those so that no writer
+// takes the page faults. Bytes after `usable` are mapped inaccessible until they get memory;
+// otherwise a program that locks its mappings (mlockall) would allocate them.
 void* MapShared(int fd, uint64_t size, uint64_t usable, uint64_t reserved) {
   void* base = mmap(nullptr, size, PROT_NONE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return base;
@@ -135,14 +138,15 @@ void* MapShared(int fd, uint64_t size, uint64_t usable, uint64_t reserved) {
   return MAP_FAILED;
 }
 
-// Whether an attach would find its memory now. A file system without a limit says 0 blocks.
+// Returns whether an attach would find enough memory now. A file system without a limit reports 0
+// blocks.
 bool HasRoom(int fd, uint64_t bytes) {
   struct statfs fs;
   return fstatfs(fd, &fs) != 0 || fs.f_blocks == 0 ||
          fs.f_bavail * static_cast<uint64_t>(fs.f_bsize) >= bytes;
 }
 
-// Reserves, maps and fills the file behind fd. 0 or errno.
+// Reserves, maps and fills the file `fd`. Returns 0 or an errno value.
 int Fill(int fd, const Wish& wish, CreatedSession* session) {
   Section sections[kSectionCount];
   SessionSizes sizes = wish.sizes;
@@ -177,12 +181,12 @@ int Fill(int fd, const Wish& wish, CreatedSession* session) {
   return 0;
 }
 
-// Whether a smaller session may fit: EAGAIN is locked memory's limit.
+// Returns whether a smaller session may succeed. EAGAIN means the limit of locked memory.
 bool TooBig(int error) {
   return error == ENOSPC || error == ENOMEM || error == EFBIG || error == EDQUOT || error == EAGAIN;
 }
 
-// Fill at the largest size that fits.
+// Calls Fill() with the largest size that fits.
 int FillShrinking(int fd, const Wish& wish, CreatedSession* session) {
   int error = 0;
   for (int steps = 0; steps < kSteps; ++steps) {
@@ -193,8 +197,8 @@ int FillShrinking(int fd, const Wish& wish, CreatedSession* session) {
   return error;
 }
 
-// A directory of this user's own that nobody else can write to; made if missing. -errno or a
-// descriptor.
+// Opens a directory that belongs to this user and is writable only by them; creates it if missing.
+// Returns a descriptor or -errno.
 int OpenDirectory(const char* path, bool must_be_tmpfs) {
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return -errno;
   const int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -214,7 +218,7 @@ int OpenDirectory(const char* path, bool must_be_tmpfs) {
   return -error;
 }
 
-// By the moment it was made: a process that has replaced itself (exec) keeps pid and start time.
+// The name contains the creation time, because a process keeps pid and start time across exec.
 void NameOf(const Header& header, char (&name)[96]) {
   snprintf(name, sizeof(name), "%llu-%llu-%llu.session",
            static_cast<unsigned long long>(header.pid),
@@ -222,8 +226,8 @@ void NameOf(const Header& header, char (&name)[96]) {
            static_cast<unsigned long long>(header.monotonic_ns));
 }
 
-// How the file gets its name once it is whole: from no name at all, or, where the kernel or the
-// file system cannot do that, from a hidden one.
+// How the complete file gets its name: by linking an unnamed file, or, if the kernel or the file
+// system does not support that, by renaming a hidden one.
 enum class Naming { kLink, kRename };
 
 int CreateIn(const char* directory, int dir, Naming naming, const Wish& wish,

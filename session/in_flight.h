@@ -1,11 +1,12 @@
 // session/in_flight.h
 //
-// InFlightTable: what each thread is doing inside the driver right now. A thread holds a slot only
-// during a driver call, so that a process killed, hung or out of memory there tells which call of
-// what size, from which stack, it was in.
+// InFlightTable: the driver call that each thread is executing. A thread holds a slot only during a
+// driver call. If the process is killed, hangs or runs out of memory there, the slot shows the
+// function, size and stack of that call.
 //
-// Thread safety: all methods from any thread, without a lock. A reader sees fields of one call, or
-// of two calls of one thread in passing: it is read post mortem, when nothing moves.
+// Thread safety: all methods may be called from any thread, without a lock. A reader may see a mix
+// of two successive calls of a thread. The table is meant to be read post mortem, when nothing
+// changes.
 
 #ifndef GMT_SESSION_IN_FLIGHT_H_
 #define GMT_SESSION_IN_FLIGHT_H_
@@ -21,8 +22,8 @@ class InFlightTable {
   constexpr InFlightTable() = default;
   InFlightTable(InFlightSlot* slots, uint32_t count) : slots_(slots), count_(count) {}
 
-  // A slot for this thread's call, or nullptr when 16 neighbours are all taken. REQUIRES: thread !=
-  // 0.
+  // Returns a slot for this thread's call, or nullptr if the 16 probed slots are all taken.
+  // REQUIRES: thread != 0.
   InFlightSlot* Begin(uint32_t thread, uint32_t api, uint64_t size, uint64_t now_ns) const {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       InFlightSlot& slot = slots_[(thread + probe) % count_];

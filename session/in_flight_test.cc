@@ -16,7 +16,7 @@ class InFlightTest : public ::testing::Test {
   InFlightTable table_{slots_, kSlots};
 };
 
-TEST_F(InFlightTest, SlotSaysWhatTheThreadDoes) {
+TEST_F(InFlightTest, SlotDescribesTheCurrentCall) {
   InFlightSlot* slot = table_.Begin(1234, 5, 4096, 99);
   ASSERT_NE(slot, nullptr);
   EXPECT_EQ(slot->thread.load(), 1234u);
@@ -32,7 +32,7 @@ TEST_F(InFlightTest, EndedCallFreesItsSlot) {
   EXPECT_EQ(table_.Begin(1234, 6, 1, 100), slot);
 }
 
-TEST_F(InFlightTest, ThreadsWithOneHomeGetDifferentSlots) {
+TEST_F(InFlightTest, ThreadsWithTheSameHomeGetDifferentSlots) {
   std::set<InFlightSlot*> used;
   for (uint32_t i = 1; i <= 16; ++i) used.insert(table_.Begin(i * kSlots, 1, 1, 1));
   EXPECT_EQ(used.size(), 16u);
@@ -40,7 +40,7 @@ TEST_F(InFlightTest, ThreadsWithOneHomeGetDifferentSlots) {
   EXPECT_EQ(table_.Begin(17 * kSlots, 1, 1, 1), nullptr);
 }
 
-TEST_F(InFlightTest, EndOfNothingIsFine) { InFlightTable::End(nullptr); }
+TEST_F(InFlightTest, EndAcceptsNull) { InFlightTable::End(nullptr); }
 
 TEST_F(InFlightTest, ThreadsShareTheTable) {
   std::vector<std::thread> threads;

@@ -1,20 +1,21 @@
 // session/intern_index.h
 //
-// InternIndex: from the hash of an entry's contents to its place in the arena, so that equal
-// contents are kept once.
+// InternIndex: maps the hash of an entry's contents to its place in the arena, so that equal
+// contents are stored once.
 //
 //   index word   tag (24 bits of the hash) << 40 | place in the arena (words)
 //
-// A writer puts its entry into the arena first and then publishes it by one compare-and-swap on an
-// index word. Killed in between, it leaves words that nobody refers to; losing a race, it leaves a
-// second copy and uses the winner's.
+// A writer first puts its entry into the arena and then publishes it with one compare-and-swap on
+// an index word. If it is killed in between, it leaves unreferenced words. If it loses a race, it
+// leaves an unreferenced copy and uses the winner's.
 //
 // Invariants
-//   I1  An index word never changes once it is not 0; an entry never changes once its index word is
+//   I1  A nonzero index word never changes. An entry never changes after its index word is
 //       published.
-//   I2  Equal contents get equal ids (unless the table was full for one of them: then id 0).
+//   I2  Equal contents get equal ids, except that contents get id 0 while the table is full.
 //
-// Thread safety: all functions from any thread and from signal handlers, without a lock.
+// Thread safety: all functions may be called from any thread and from signal handlers, without a
+// lock.
 
 #ifndef GMT_SESSION_INTERN_INDEX_H_
 #define GMT_SESSION_INTERN_INDEX_H_
@@ -27,16 +28,16 @@
 
 namespace gmt::session {
 
-// 128 bits that stand for the contents: one half for the words at even places, one for those at odd
-// ones. Contents that differ in one word differ in 64 bits of chance, so that of a million entries no
-// two are taken for one.
+// A 128-bit hash of the contents: one half covers the words at even places, the other those at odd
+// places. Contents that differ in one word differ in 64 pseudo-random bits, so collisions among a
+// million entries are negligible.
 struct Digest {
   uint64_t a, b;
   bool operator==(const Digest&) const = default;
 };
 
-// Two independent chains of 64 x 64 -> 128 bit multiplications: the words of a stack share most of
-// their bits, and one chain would wait for each multiplication.
+// Two independent chains of 64 x 64 -> 128 bit multiplications. The words of a stack share most of
+// their bits, hence the strong mixing; a single chain would stall on every multiplication.
 class ContentHash {
  public:
   void Add(const uint64_t* words, uint32_t count) {
@@ -55,7 +56,7 @@ class ContentHash {
       Add(&word, 1);
     }
     uint64_t rest = size << 56;
-    if (size > 0) std::memcpy(&rest, at, size);  // of nothing there may be no address
+    if (size > 0) std::memcpy(&rest, at, size);  // `at` may be null if size is 0
     Add(&rest, 1);
   }
   Digest digest() const { return {a_, b_}; }
@@ -74,10 +75,10 @@ class ContentHash {
 class InternIndex {
  public:
   constexpr InternIndex() = default;
-  // REQUIRES: count is a power of two; all words are zero at first.
+  // REQUIRES: count is a power of two; all words are initially zero.
   InternIndex(std::atomic<uint64_t>* words, uint64_t count) : words_(words), mask_(count - 1) {}
 
-  // The id of the entry with this hash for which equal(id) holds; 0 where there is none.
+  // Returns the id of the entry with this hash for which equal(id) holds, or 0 if there is none.
   template <typename Equal>
   uint32_t Find(uint64_t hash, Equal equal) const {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
@@ -88,8 +89,8 @@ class InternIndex {
     return 0;
   }
 
-  // The same; where there is none, append() makes the entry and returns its place (0: no room). 0
-  // when the index or the arena is full.
+  // Like Find(), but if there is no such entry, calls append(), which creates the entry and returns
+  // its place (0: no room). Returns 0 if the index or the arena is full.
   template <typename Equal, typename Append>
   uint32_t Intern(uint64_t hash, Equal equal, Append append) const {
     uint64_t appended = 0;

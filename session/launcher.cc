@@ -13,7 +13,8 @@ struct Names {
   const char* world_size;
 };
 
-// The innermost launcher first. Where a launcher leaves a name to another one, it is that one's.
+// Innermost launcher first. If a launcher reuses names of another one, they are listed for the
+// latter.
 constexpr Names kLaunchers[] = {
     {"GPUMEMTRACE_RANK", "LOCAL_RANK", "WORLD_SIZE"},
     {"RANK", "LOCAL_RANK", "WORLD_SIZE"},  // torchrun, accelerate, deepspeed, Ray Train
@@ -54,7 +55,7 @@ class Environment {
   const char* FirstJob() const {
     for (const char* name : kJobs) {
       const char* value = Text(name);
-      // torchrun's own word for a job that was given no name.
+      // torchrun sets "none" for a job without a name.
       if (*value != '\0' && strcmp(value, "none") != 0) return value;
     }
     return "";
@@ -75,7 +76,7 @@ class Environment {
 Launcher Launcher::Read(LookUp look_up, void* environment) {
   const Environment from(look_up, environment);
   Launcher launcher;
-  // Without a rank, what torchrun's names say is still true.
+  // torchrun's variables are valid even without a rank.
   launcher.local_rank = from.Number("LOCAL_RANK");
   launcher.world_size = from.Number("WORLD_SIZE");
   for (const Names& names : kLaunchers) {

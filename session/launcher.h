@@ -1,18 +1,18 @@
 // session/launcher.h
 //
-// Who this process is among those of a job, from the variables that its launcher set: torchrun and
-// what goes by its names, MPI, Slurm, Flux, Kubernetes.
+// Determines the rank of this process within its job from the environment variables of its
+// launcher: torchrun and tools that use its names, MPI, Slurm, Flux, Kubernetes.
 //
-// Several launchers often speak at once, and only the innermost one knows: eight workers that
-// torchrun starts under one `srun` task share that task's SLURM_PROCID. So the first rank of the
-// list below wins, and what is said about it (local rank, size) must come from whoever said that
-// rank; nothing is better than the rank of one and the size of another.
+// Often several launchers have set variables, and only the innermost one is right: eight workers
+// that torchrun starts under one `srun` task share that task's SLURM_PROCID. The first launcher of
+// the list in launcher.cc that set a rank wins, and local rank and size are taken from the same
+// launcher only. A missing value is better than a rank of one launcher with the size of another.
 //
-// Read when a recording begins, which is at the process's first GPU call: a program that starts its
-// workers itself (torch.multiprocessing.spawn) has set the variables by then, in its own environment. Who
-// attaches reads the environment that the other process was started with.
+// The variables are read when a recording begins, at the first GPU call of the process. By then a
+// program that starts its own workers (torch.multiprocessing.spawn) has set them in its own
+// environment. An attaching client reads the environment that the process was started with.
 //
-// Thread safety: as getenv(), or as the look-up that is given.
+// Thread safety: that of getenv(), or of the given look-up function.
 
 #ifndef GMT_SESSION_LAUNCHER_H_
 #define GMT_SESSION_LAUNCHER_H_
@@ -21,23 +21,23 @@
 
 namespace gmt::session {
 
-// Each is "" where nobody says. Numbers are digits; the texts live in the environment.
+// A field is "" if unknown. Numbers consist of digits. The strings are owned by the environment.
 struct Launcher {
   const char* rank = "";        // among all processes of the job
   const char* local_rank = "";  // among those on this machine
   const char* world_size = "";
   const char* node_rank = "";
-  const char* restart_count = "";  // how often the job was started again
+  const char* restart_count = "";  // number of restarts of the job
   const char* job = "";
 
-  // Of an environment: null where it has no such variable.
+  // Looks up a variable of an environment; returns null if it is not set.
   using LookUp = const char* (*)(void* environment, const char* name);
   static Launcher Read(LookUp look_up, void* environment);
-  // Of this process.
+  // Reads the environment of this process.
   static Launcher Read();
 };
 
-// Whether the environment variable is one of those that Read() looks at.
+// Returns whether Read() looks at the environment variable.
 bool IsLauncherVariable(std::string_view name);
 
 }  // namespace gmt::session

@@ -15,7 +15,7 @@ using Variables = std::initializer_list<std::pair<const char*, const char*>>;
 
 class LauncherTest : public testing::Test {
  protected:
-  // The tests may themselves run under a launcher.
+  // The tests themselves may run under a launcher.
   LauncherTest() { clearenv(); }
 
   static Launcher Under(Variables variables) {
@@ -23,7 +23,7 @@ class LauncherTest : public testing::Test {
     return Launcher::Read();
   }
 
-  // rank, local rank, world size, node rank, restarts, job; "-" for what nobody says.
+  // Returns rank, local rank, world size, node rank, restarts and job; "-" if unknown.
   static std::string All(const Launcher& launcher) {
     std::string text;
     for (const char* field : {launcher.rank, launcher.local_rank, launcher.world_size,
@@ -34,9 +34,9 @@ class LauncherTest : public testing::Test {
   }
 };
 
-TEST_F(LauncherTest, ProcessAloneIsNobody) { EXPECT_EQ(All(Under({})), "- - - - - -"); }
+TEST_F(LauncherTest, ProcessWithoutALauncherHasNoRank) { EXPECT_EQ(All(Under({})), "- - - - - -"); }
 
-TEST_F(LauncherTest, TorchrunSaysEverything) {
+TEST_F(LauncherTest, TorchrunSetsEverything) {
   EXPECT_EQ(All(Under({{"RANK", "9"},
                        {"LOCAL_RANK", "1"},
                        {"WORLD_SIZE", "16"},
@@ -46,11 +46,11 @@ TEST_F(LauncherTest, TorchrunSaysEverything) {
             "9 1 16 1 2 nightly");
 }
 
-TEST_F(LauncherTest, TorchrunsNameForNoJobIsNone) {
+TEST_F(LauncherTest, TorchrunsJobNameNoneMeansNoJob) {
   EXPECT_EQ(All(Under({{"RANK", "0"}, {"TORCHELASTIC_RUN_ID", "none"}})), "0 - - - - -");
 }
 
-TEST_F(LauncherTest, WorkersOfTorchrunUnderSrunShareItsTaskButNotTheirRank) {
+TEST_F(LauncherTest, WorkersOfTorchrunUnderSrunHaveTheirOwnRanks) {
   EXPECT_EQ(All(Under({{"SLURM_PROCID", "1"},
                        {"SLURM_LOCALID", "0"},
                        {"SLURM_NTASKS", "2"},
@@ -62,7 +62,7 @@ TEST_F(LauncherTest, WorkersOfTorchrunUnderSrunShareItsTaskButNotTheirRank) {
             "13 5 16 1 - 4711");
 }
 
-TEST_F(LauncherTest, SrunAloneSaysItInItsOwnWords) {
+TEST_F(LauncherTest, SrunVariablesAreReadWithoutTorchrun) {
   EXPECT_EQ(All(Under({{"SLURM_PROCID", "3"},
                        {"SLURM_LOCALID", "1"},
                        {"SLURM_NTASKS", "4"},
@@ -73,14 +73,14 @@ TEST_F(LauncherTest, SrunAloneSaysItInItsOwnWords) {
 }
 
 TEST_F(LauncherTest, SizeAndLocalRankOfAnotherLauncherAreNotMixedIn) {
-  // A worker that its program started itself, inside one task of Slurm.
+  // A worker started by the program itself inside one Slurm task.
   EXPECT_EQ(
       All(Under(
           {{"RANK", "3"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "1"}})),
       "3 - - - - -");
 }
 
-TEST_F(LauncherTest, OpenMpiComesBeforeTheLayersBelowIt) {
+TEST_F(LauncherTest, OpenMpiTakesPrecedenceOverLowerLayers) {
   EXPECT_EQ(All(Under({{"PMIX_RANK", "8"},
                        {"SLURM_PROCID", "0"},
                        {"OMPI_COMM_WORLD_RANK", "2"},
@@ -89,7 +89,7 @@ TEST_F(LauncherTest, OpenMpiComesBeforeTheLayersBelowIt) {
             "2 0 4 - - -");
 }
 
-TEST_F(LauncherTest, MpichSaysItThroughPmi) {
+TEST_F(LauncherTest, MpichUsesPmi) {
   EXPECT_EQ(All(Under({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}})),
             "1 1 2 - - -");
 }
@@ -98,7 +98,7 @@ TEST_F(LauncherTest, IndexedJobOfKubernetesHasARank) {
   EXPECT_EQ(All(Under({{"JOB_COMPLETION_INDEX", "5"}})), "5 - - - - -");
 }
 
-TEST_F(LauncherTest, UserHasTheLastWord) {
+TEST_F(LauncherTest, VariablesOfTheUserTakePrecedence) {
   EXPECT_EQ(All(Under({{"GPUMEMTRACE_RANK", "77"}, {"RANK", "1"}, {"WORLD_SIZE", "128"}})),
             "77 - 128 - - -");
 }
@@ -107,13 +107,13 @@ TEST_F(LauncherTest, SizeWithoutARankIsKept) {
   EXPECT_EQ(All(Under({{"WORLD_SIZE", "8"}})), "- - 8 - - -");
 }
 
-TEST_F(LauncherTest, WhatIsNoNumberIsNoRank) {
+TEST_F(LauncherTest, NonNumericRankIsIgnored) {
   for (const char* text : {"", "-1", "three", "3.0", "0x3", "1/../2", "99999999999"}) {
     EXPECT_EQ(All(Under({{"RANK", text}, {"SLURM_PROCID", "4"}})), "4 - - - - -") << text;
   }
 }
 
-TEST_F(LauncherTest, AnotherProcessIsReadFromItsOwnEnvironment) {
+TEST_F(LauncherTest, EnvironmentOfAnotherProcessIsRead) {
   setenv("RANK", "1", 1);
   const auto look_up = [](void* asked, const char* name) -> const char* {
     ++*static_cast<int*>(asked);
@@ -124,7 +124,7 @@ TEST_F(LauncherTest, AnotherProcessIsReadFromItsOwnEnvironment) {
   EXPECT_GT(asked, 0);
 }
 
-TEST_F(LauncherTest, ItsVariablesAreKnown) {
+TEST_F(LauncherTest, LauncherVariablesAreRecognized) {
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB_ID", "GROUP_RANK",
                            "TORCHELASTIC_RESTART_COUNT", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
     EXPECT_TRUE(IsLauncherVariable(name)) << name;

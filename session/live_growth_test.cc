@@ -1,5 +1,5 @@
-// The live table beyond its first level: when a level gets memory, who may use it, and what holds
-// where there is none.
+// Tests of the live table beyond its first level: when a level gets memory, which threads may use
+// it, and what still works if there is no memory.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 namespace gmt::session {
 namespace {
 
-// Levels of `live` entries and of four, sixteen and sixty-four times as many.
+// Sizes with a first level of `live` entries and levels of 4, 16 and 64 times as many.
 SessionSizes GrowingSizes(uint64_t live = 64) {
   SessionSizes sizes = SmallSizes();
   sizes.live = live;
@@ -49,7 +49,7 @@ bool Insert(const LiveTable& table, uint64_t n) {
   return table.Insert(Space::kDevice, AddressOf(n), SelfChecking(n)) == LiveTable::Result::kDone;
 }
 
-// Entries by what they were inserted as; each is whole and there once.
+// Returns the size of each entry by ticket. Checks that each entry is complete and occurs once.
 std::map<uint64_t, uint64_t> Contents(const LiveTable& table) {
   std::map<uint64_t, uint64_t> contents;
   table.Scan([&](Space space, uint64_t value, const LiveValue& live) {
@@ -57,7 +57,7 @@ std::map<uint64_t, uint64_t> Contents(const LiveTable& table) {
     EXPECT_EQ(value, AddressOf(live.ticket));
     EXPECT_EQ(live, SelfChecking(live.ticket));
     EXPECT_TRUE(contents.emplace(live.ticket, live.size).second)
-        << live.ticket << " is there twice";
+        << live.ticket << " occurs twice";
   });
   return contents;
 }
@@ -72,7 +72,7 @@ uint32_t LevelsWithMemory(const Control& control) {
   return control.live_levels.load() & ~kLiveGrowthEnded;
 }
 
-TEST(LiveGrowthTest, LevelGetsMemoryWhenAllBeforeItAreFullAndNotBefore) {
+TEST(LiveGrowthTest, LevelGetsMemoryOnlyWhenAllEarlierLevelsAreFull) {
   ScratchSession session(GrowingSizes(1024));
   const LiveTable table = session.map().live();
   const uint64_t before = MemoryOf(session.fd());
@@ -88,21 +88,21 @@ TEST(LiveGrowthTest, LevelGetsMemoryWhenAllBeforeItAreFullAndNotBefore) {
   EXPECT_EQ(session.map().MemoryBytes(), MemoryOf(session.fd()));
 }
 
-TEST(LiveGrowthTest, TableThatIsFullForGoodRefusesAndKeepsWhatItHas) {
+TEST(LiveGrowthTest, FullTableRejectsInsertsAndKeepsItsEntries) {
   ScratchSession session(GrowingSizes());
   const LiveTable table = session.map().live();
   uint64_t n = 0;
   while (Insert(table, n)) ++n;
   EXPECT_GT(n, 64u + 256 + 1024 + 2048);
-  EXPECT_EQ(session.control().live_levels.load(), 3u) << "what failed was no growth";
+  EXPECT_EQ(session.control().live_levels.load(), 3u) << "growth must not have failed";
   EXPECT_EQ(Contents(table).size(), n);
   for (uint64_t i = 0; i < n; ++i) ASSERT_TRUE(table.Erase(Space::kDevice, AddressOf(i))) << i;
   EXPECT_TRUE(Contents(table).empty());
   for (uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(Insert(table, n + i));
 }
 
-// The number of live entries wanders over the edges of all levels, up and down.
-TEST(LiveGrowthTest, AgreesWithAMapOverRandomCallsAcrossTheEdges) {
+// The number of live entries crosses the boundaries of all levels in both directions.
+TEST(LiveGrowthTest, AgreesWithAMapOverRandomCallsAcrossLevels) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937_64 random(seed);
     ScratchSession session(GrowingSizes());
@@ -145,7 +145,7 @@ TEST(LiveGrowthTest, ReferencesAreCountedInEveryLevel) {
   }
 }
 
-TEST(LiveGrowthTest, ThreadsThatGrowItAtOnceShareOneTable) {
+TEST(LiveGrowthTest, ThreadsGrowTheTableConcurrently) {
   constexpr uint64_t kThreads = 4, kEach = 12000;
   ScratchSession session(GrowingSizes(1024));
   std::vector<std::thread> threads;
@@ -161,7 +161,7 @@ TEST(LiveGrowthTest, ThreadsThatGrowItAtOnceShareOneTable) {
   EXPECT_EQ(Contents(session.map().live()).size(), kThreads * kEach / 2);
 }
 
-TEST(LiveGrowthTest, ReaderSeesWholeEntriesWhileItGrows) {
+TEST(LiveGrowthTest, ReaderSeesCompleteEntriesDuringGrowth) {
   ScratchSession session(GrowingSizes(1024));
   OpenedSession opened = OpenSession(session.fd());
   ASSERT_EQ(opened.error, nullptr);
@@ -176,13 +176,13 @@ TEST(LiveGrowthTest, ReaderSeesWholeEntriesWhileItGrows) {
   for (uint64_t before = 0; before < 40000;) {
     before = done.load(std::memory_order_acquire);
     EXPECT_GE(Contents(opened.map.live()).size(), before)
-        << "what was there before a scan is in it";
+        << "a scan contains all entries that existed before it";
   }
   writer.join();
   CloseSession(&opened);
 }
 
-TEST(LiveGrowthTest, ScribbledCountOfLevelsDoesNotLeadAReaderOutOfThem) {
+TEST(LiveGrowthTest, CorruptLevelCountDoesNotMakeAReaderLeaveTheLevels) {
   ScratchSession session(GrowingSizes());
   for (uint64_t n = 0; n < 40; ++n) Insert(session.map().live(), n);
   OpenedSession opened = OpenSession(session.fd());
@@ -193,8 +193,9 @@ TEST(LiveGrowthTest, ScribbledCountOfLevelsDoesNotLeadAReaderOutOfThem) {
   CloseSession(&opened);
 }
 
-// The fate of a plain write there would be SIGBUS, which the child's exit code would tell.
-TEST(LiveGrowthTest, FullFileSystemEndsTheGrowthAndGetsBackWhatWasTaken) {
+// A plain write to the unbacked pages would raise SIGBUS, which would show in the child's exit
+// code.
+TEST(LiveGrowthTest, FullFileSystemEndsGrowthAndGetsItsMemoryBack) {
   ScratchDirectory directory;
   const int result = InOwnMounts([&] {
     if (!MountTmpfs(directory.path(), "size=40m,mode=0700")) return 255;
@@ -227,7 +228,7 @@ TEST(LiveGrowthTest, FullFileSystemEndsTheGrowthAndGetsBackWhatWasTaken) {
     if (control.live_levels.load() != kLiveGrowthEnded || control.live_errno.load() != EFAULT)
       return 5;
     if (after.f_bavail != before.f_bavail) return 6;
-    // Room that comes later is the program's.
+    // Space that becomes free later is left to the program.
     if (ftruncate(fd, 0) != 0 || Contents(session.map.live()).size() != kept) return 7;
     while (Insert(session.map.live(), 10000 + kept)) ++kept;
     return LevelsWithMemory(control) == 0 ? 0 : 8;
@@ -250,8 +251,8 @@ TEST(LiveGrowthTest, SmallFileSystemGetsFewerLevels) {
   EXPECT_EQ(result, 0);
 }
 
-// Locking what is mapped reads it in, which gives memory to what a file has none for.
-TEST(LiveGrowthTest, ProgramThatLocksItsMemoryDoesNotFillTheLevels) {
+// Locking a mapping faults it in, which would allocate memory for the unbacked part of the file.
+TEST(LiveGrowthTest, ProgramThatLocksItsMemoryDoesNotAllocateTheLevels) {
   ScratchSession session(GrowingSizes(4096));
   const uint64_t before = MemoryOf(session.fd());
   const pid_t child = fork();
@@ -278,7 +279,7 @@ TEST(LiveGrowthTest, ProgramThatLocksItsMemoryDoesNotFillTheLevels) {
 
 constexpr uint64_t kWriters = 3, kPerWriter = 20000;
 
-// Written by the child: how many of its entries each writer has put in.
+// Written by the child: the number of entries that each writer has inserted.
 struct Acknowledged {
   std::atomic<uint64_t> entries[kWriters];
 };
@@ -290,7 +291,7 @@ void WriteFrom(const LiveTable& table, uint64_t writer, uint64_t from, Acknowled
   }
 }
 
-// A kill is no race for a sanitizer to find, and the writers that follow are slow under one.
+// A kill is not a race that a sanitizer could find, and the following writers are slow under one.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kUsualKills = 5;
 #else
@@ -305,14 +306,14 @@ constexpr uint32_t kUsualKills = 60;
   while (true) pause();
 }
 
-// As another writer would have it: all of the file may be written to.
+// Maps the session as another writer would: the whole file is writable.
 SessionMap MapAgain(const ScratchSession& session) {
   void* base = mmap(nullptr, session.size(), PROT_READ | PROT_WRITE, MAP_SHARED, session.fd(), 0);
   EXPECT_NE(base, MAP_FAILED);
   return SessionMap(base, reinterpret_cast<Control*>(static_cast<char*>(base) + kControlOffset));
 }
 
-TEST(LiveGrowthTest, KilledAtAnyMomentItHoldsWhatWasPutInAndNextWriterGoesOn) {
+TEST(LiveGrowthTest, KillKeepsInsertedEntriesAndTheNextWriterContinues) {
   const char* wanted = getenv("GMT_TEST_KILLS");
   const uint32_t kills =
       wanted != nullptr ? static_cast<uint32_t>(strtoul(wanted, nullptr, 10)) : kUsualKills;
@@ -325,7 +326,7 @@ TEST(LiveGrowthTest, KilledAtAnyMomentItHoldsWhatWasPutInAndNextWriterGoesOn) {
     auto* acknowledged = new (shared) Acknowledged();
     const pid_t child = fork();
     if (child == 0) WriteUntilKilled(session.map(), acknowledged);
-    const unsigned root = random() % 140;  // early moments more often than late ones
+    const unsigned root = random() % 140;  // early moments are more likely than late ones
     std::this_thread::sleep_for(std::chrono::microseconds(root * root));
     kill(child, SIGKILL);
     int status = 0;

@@ -46,9 +46,9 @@ uint64_t LiveLevel::Claim(uint64_t key) const {
 void LiveLevel::WriteEntry(uint64_t place, const LiveValue& live) const {
   LiveEntry& e = entries_[place];
   const uint64_t version =
-      e.version.load(std::memory_order_relaxed) | 1;  // odd after a killed writer, too
+      e.version.load(std::memory_order_relaxed) | 1;  // already odd if a writer was killed
   e.version.store(version, std::memory_order_relaxed);
-  // Release stores: a reader that sees any of them sees the odd version too.
+  // Release stores: a reader that sees any of them also sees the odd version.
   e.ticket.store(live.ticket, std::memory_order_release);
   const SizeAndStream packed = PackLayout(live.size, live.stream, live.layout);
   e.size.store(packed.size, std::memory_order_release);
@@ -85,7 +85,7 @@ bool LiveLevel::ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const {
   return false;
 }
 
-// A section begins on a page of its own and ends with its last page.
+// A section starts on its own page and extends to the end of its last page.
 uint64_t LiveLevel::Bytes() const { return (count() * kStride + kPage - 1) / kPage * kPage; }
 
 int LiveLevel::Back() const {

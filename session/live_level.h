@@ -1,11 +1,11 @@
 // session/live_level.h
 //
-// LiveLevel: one table of the live table (session/live_table.h). Open addressing in groups of eight
-// keys (one cache line). A probe looks through at most kGroups groups and ends early at a group that
-// still has a never-used key: such a key never comes back, so nothing was placed behind it, neither
-// in this level nor in a further one.
+// LiveLevel: one hash table of the live table (session/live_table.h). It uses open addressing in
+// groups of eight keys (one cache line). A probe examines at most kGroups groups and stops at a
+// group that contains a never-used key. Used keys never become never-used again, so nothing can be
+// stored further along the probe sequence, neither in this level nor in a later one.
 //
-// Thread safety and invariants: as the live table's.
+// Thread safety and invariants: see the live table.
 
 #ifndef GMT_SESSION_LIVE_LEVEL_H_
 #define GMT_SESSION_LIVE_LEVEL_H_
@@ -30,7 +30,7 @@ struct LiveValue {
   uint8_t context = 0;
   uint16_t api = 0;
   uint16_t roles = 0;   // set of Role
-  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: not known
+  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: unknown
 
   bool operator==(const LiveValue&) const = default;
 };
@@ -38,8 +38,8 @@ struct LiveValue {
 class LiveLevel {
  public:
   constexpr LiveLevel() = default;
-  // REQUIRES: count is a power of two, at least kGroupSize; keys and entries have that many elements,
-  // zero at first.
+  // REQUIRES: count is a power of two and at least kGroupSize; keys and entries have that many
+  // elements, initially zero.
   LiveLevel(std::atomic<uint64_t>* keys, LiveEntry* entries, uint64_t count)
       : keys_(keys), entries_(entries), group_mask_(count / kGroupSize - 1) {}
 
@@ -47,10 +47,11 @@ class LiveLevel {
   std::atomic<uint64_t>& key(uint64_t place) const { return keys_[place]; }
   LiveEntry& entry(uint64_t place) const { return entries_[place]; }
 
-  // What is no place: it is nowhere; it may be in a further level.
+  // Results that are not places. kNowhere: the key is in no level. kFurther: it may be in a later
+  // one.
   static constexpr uint64_t kNowhere = ~uint64_t{0}, kFurther = kNowhere - 1;
 
-  // Where the key is; kNowhere or kFurther where it is not here.
+  // Returns the place of the key, or kNowhere or kFurther if it is not in this level.
   uint64_t Locate(uint64_t key) const {
     const uint64_t home = Hash(key);
     for (uint64_t g = 0; g < kGroups; ++g) {
@@ -66,35 +67,37 @@ class LiveLevel {
     return kFurther;
   }
 
-  // A place that is the caller's to fill; kFurther where none is free.
+  // Returns a place for the caller to fill, or kFurther if none is free.
   uint64_t Claim(uint64_t key) const;
   void WriteEntry(uint64_t place, const LiveValue& live) const;
-  // False where it is not the key's any more, or its writer died in the middle of a replacement.
+  // Returns false if the place no longer belongs to the key, or if its writer died while replacing
+  // the entry.
   bool ReadEntry(uint64_t place, uint64_t key, LiveValue* live) const;
 
-  // Has the home of a key brought near.
+  // Prefetches the home group of a key.
   void Prepare(uint64_t key) const {
     const uint64_t first = (Hash(key) & group_mask_) * kGroupSize;
     __builtin_prefetch(&keys_[first], /*for writing*/ 1);
-    __builtin_prefetch(&entries_[first], 1);  // the usual one: few groups have two
+    __builtin_prefetch(&entries_[first], 1);  // the entry most likely used: few groups hold two
   }
 
-  // Puts memory behind it. 0, or errno, and a part of it may have some. REQUIRES: the level is a
-  // section of a session that is mapped shared; as are the following.
+  // Allocates memory for the level. Returns 0, or an errno value, in which case a part of it may
+  // have memory. REQUIRES: the level is a section of a session that is mapped shared; the same
+  // holds for Drop() and Empty().
   int Back() const;
-  // Takes the memory away. REQUIRES: nobody looks at it.
+  // Releases the memory. REQUIRES: no other thread accesses it.
   void Drop() const;
-  // Has it empty, with memory. 0 or errno.
+  // Makes the level empty, with zeroed memory. Returns 0 or an errno value.
   int Empty() const;
 
   static constexpr uint64_t kGroupSize = 8;
-  static constexpr uint64_t kGroups = 16;  // a probe's length at most
+  static constexpr uint64_t kGroups = 16;  // maximum length of a probe
   // Bytes of an entry and its key.
   static constexpr uint64_t kStride = sizeof(uint64_t) + sizeof(LiveEntry);
 
  private:
-  // Addresses differ in their middle bits; the multiplication carries those up, the shift brings them
-  // back down.
+  // Addresses differ in their middle bits. The multiplication moves the differences up, the shift
+  // moves them down again.
   static uint64_t Hash(uint64_t key) {
     key *= 0x9e3779b97f4a7c15;
     return key ^ key >> 32;

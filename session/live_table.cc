@@ -3,7 +3,7 @@
 namespace gmt::session {
 namespace {
 
-// In the word LiveEntry::api.
+// Fields of the word LiveEntry::api.
 constexpr uint64_t kOneReference = 1 << 16;
 constexpr uint64_t kReferences = 0xffffffff * kOneReference;
 constexpr int kRolesShift = 48;
@@ -41,7 +41,8 @@ __attribute__((noinline)) LiveTable::Place LiveTable::LocateFurther(uint64_t key
   return {nullptr, 0};
 }
 
-// Has that level memory? It is taken where all before have it; false where there is none.
+// Returns whether the level has memory, allocating it if necessary. REQUIRES: all levels before it
+// have memory.
 bool LiveTable::Grow(uint32_t level) const {
   if (level > further_) return false;
   uint32_t seen = control_->live_levels.load(std::memory_order_acquire);
@@ -53,9 +54,9 @@ bool LiveTable::Grow(uint32_t level) const {
     if (error == 0) return true;
     control_->live_errno.store(static_cast<uint32_t>(error), std::memory_order_relaxed);
   } else if (LevelsOf(seen) >= level) {
-    return true;  // another thread's it is by now
+    return true;  // another thread has allocated it
   }
-  levels_[level].Drop();  // nobody will ever use it
+  levels_[level].Drop();  // the level will never be used
   return false;
 }
 
@@ -71,7 +72,7 @@ LiveTable::Result LiveTable::Insert(Space space, uint64_t value, const LiveValue
   uint64_t key;
   if (!MakeKey(space, value, &key)) return Result::kUnrepresentable;
   Place place = Locate(key);
-  if (place.level != nullptr) {  // its free was never seen: the new allocation takes over
+  if (place.level != nullptr) {  // its free was missed; the new allocation replaces it
     place.level->WriteEntry(place.index, live);
     return Result::kDone;
   }
@@ -88,7 +89,7 @@ bool LiveTable::Erase(Space space, uint64_t value, LiveValue* live) const {
   const Place place = Locate(key);
   if (place.level == nullptr) return false;
   const bool read = place.level->ReadEntry(place.index, key, live);
-  // Of two threads freeing one address, one wins.
+  // If two threads free the same address, one of them wins.
   return place.level->key(place.index)
              .compare_exchange_strong(key, kKeyErased, std::memory_order_acq_rel) &&
          read;

@@ -1,36 +1,38 @@
 // session/live_table.h
 //
-// LiveTable: what is allocated right now, keyed by (space, value), in shared memory. With it a
-// collector that starts late, restarts or lost events gets an exact live set: it drains the ring to
-// a ticket S, scans the table, and applies the ring's records from S on, each only where its ticket
-// is newer than the entry's.
+// LiveTable: the current allocations, keyed by (space, value), in shared memory. It gives a
+// collector that starts late, restarts or lost events an exact live set. The collector drains the
+// ring up to a ticket S, scans the table, and then applies the records from S on, each only if its
+// ticket is newer than the entry's.
 //
-// The table is a few levels, each four times the one before (session/live_level.h). A key is placed
-// in the first that has room near its home. A level behind the first has no memory, and may not be
-// touched, until all before it had no place for a key. Then the writer that has it at hand takes
-// memory for it:
+// The table has several levels, each four times the size of the previous one
+// (session/live_level.h). A key goes into the first level that has room near its home. A level
+// after the first has no memory and must not be accessed until a key found no place in any level
+// before it. The writer of that key then allocates the level's memory:
 //
 //   level 0   65,536   has memory from the start    .
 //   level 1  262,144   none yet                      | Control::live_levels: 0, 1, 2 ...
 //   level 2    1 Mi    none yet                      .
 //
-// Writers that find the table full at the same time take the same memory; who is first says so. Where
-// there is none the growth ends, for all: who failed, and who would have succeeded a moment later,
-// give back what they took. So nobody waits, and nobody takes memory away that another one uses.
+// Writers that find the table full at the same time all allocate the same memory, and the first one
+// announces it. If the allocation fails, growth ends for all threads: the failing writer, and any
+// writer that would have succeeded a moment later, release what they allocated. So no thread waits,
+// and no thread releases memory that another one uses.
 //
 // Invariants, for each level
-//   T1  A key becomes visible after its entry is whole; an entry that changes under its key has an
-//       odd version meanwhile.
-//   T2  Calls for one (space, value) do not overlap: a driver never hands out an address that is
-//       being freed.
-//       (If a program breaks that, entries may be stale; nothing crashes.)
-//   T3  A writer killed at any instruction leaves at most one claimed key, which holds no entry.
-//       Killed while it takes memory for a level it leaves the level to the next one.
-//   T4  A key is in one level at most, and only if no level before had a never-used key on its way.
+//   T1  A key becomes visible only after its entry is complete. The version of an entry is odd
+//       while the entry changes under its key.
+//   T2  Calls for the same (space, value) do not overlap, because a driver never returns an address
+//       that is still being freed. If a program violates this, entries may be stale, but nothing
+//       crashes.
+//   T3  A writer killed at any instruction leaves at most one claimed key without an entry. A
+//       writer killed while it allocates memory for a level leaves that to the next writer.
+//   T4  A key is in at most one level, and only if its probes of all earlier levels ended without a
+//       never-used key.
 //
-// Thread safety: all methods from any thread, without a lock; Scan() sees each entry whole, not all
-// of one instant.
-// Cost: a further level is looked at only where a probe of all before it ended at no never-used key.
+// Thread safety: all methods may be called from any thread, without a lock. Scan() sees each entry
+// consistently, but not all entries at the same instant.
+// Cost: a further level is accessed only if the probes of all earlier ones found no never-used key.
 
 #ifndef GMT_SESSION_LIVE_TABLE_H_
 #define GMT_SESSION_LIVE_TABLE_H_
@@ -47,46 +49,46 @@ class LiveTable {
   enum class Result { kDone, kFull, kUnrepresentable };
 
   constexpr LiveTable() = default;
-  // One that does not grow. REQUIRES: as LiveLevel.
+  // A table that does not grow. REQUIRES: as for LiveLevel.
   LiveTable(std::atomic<uint64_t>* keys, LiveEntry* entries, uint64_t count)
       : levels_{{keys, entries, count}} {}
-  // The next level of one that grows: `control` says which of them have memory. REQUIRES: `bytes` of
-  // `count` keys and behind them `count` entries; at most kLiveLevels calls.
+  // Adds a level to a table that can grow. `control` holds the number of levels that have memory.
+  // REQUIRES: `bytes` holds `count` keys followed by `count` entries; at most kLiveLevels calls.
   void AddLevel(Control* control, char* bytes, uint64_t count) {
     auto* keys = reinterpret_cast<std::atomic<uint64_t>*>(bytes);
     control_ = control;
     levels_[++further_] = {keys, reinterpret_cast<LiveEntry*>(keys + count), count};
   }
 
-  // Has what a call for this key will touch brought near: a table of all that is live is colder than
-  // the code that frees it.
+  // Prefetches what a call for this key will access. The table covers all live allocations, so it
+  // is colder than the code that frees them.
   void Prepare(Space space, uint64_t value) const;
 
-  // Adds or replaces.
+  // Adds or replaces an entry.
   Result Insert(Space space, uint64_t value, const LiveValue& live) const;
-  // True, with *live set, where it was there.
+  // Removes an entry. Returns true and sets *live if it was present.
   bool Erase(Space space, uint64_t value, LiveValue* live) const;
-  // The same for who knows what it was.
+  // The same for callers that do not need the old value.
   bool Erase(Space space, uint64_t value) const;
   bool Find(Space space, uint64_t value, LiveValue* live) const;
 
-  // Further references to an entry, which begins with none. False: it is not there, or there is
-  // none to drop. A replacement or an erasure forgets them.
+  // Additional references to an entry; a new entry has none. Return false if there is no entry, or
+  // no reference to drop. Replacing or erasing an entry discards its references.
   bool AddReference(Space space, uint64_t value) const;
   bool DropReference(Space space, uint64_t value) const;
 
-  // What an entry is for (session::Role), as it was before and is after a change; and where it lies.
+  // The set of session::Role of an entry before and after a change, and where the entry is.
   struct Roles {
     uint16_t before = 0, after = 0;
     uint8_t device = kNoDevice;
     Memory memory = Memory::kNone;
   };
-  // Adds `role` to what it is for. False: it is not there.
+  // Adds `role` to the roles of an entry. Returns false if there is no entry.
   bool AddRole(Space space, uint64_t value, Role role, Roles* roles) const;
-  // The same for kParameter and what `more` has beside it, unless a node keeps the entry (kSaved).
+  // Like AddRole for kParameter and the roles in `more`, unless a node saves the entry (kSaved).
   bool AddParameter(Space space, uint64_t value, uint32_t more, Roles* roles) const;
-  // The same for kSaved: one more node, or one less, keeps it; the role ends with the last. Nodes are
-  // not counted for an entry that is a parameter. AddSaver is for entries without references.
+  // Like AddRole for kSaved: they count the nodes that save an entry, and the role ends with the
+  // last one. Nodes are not counted for a parameter. AddSaver is for entries without references.
   bool AddSaver(Space space, uint64_t value, Roles* roles) const;
   bool DropSaver(Space space, uint64_t value, Roles* roles) const;
 
@@ -97,14 +99,14 @@ class LiveTable {
     for (uint32_t n = 0; n <= last; ++n) ScanLevel(levels_[n], visit);
   }
 
-  // Of the levels behind the first that have memory.
+  // Returns the bytes of the levels after the first that have memory.
   uint64_t FurtherBytes() const;
-  // Has the levels behind the first empty that have memory, where they kept what stood there. 0 or
-  // errno. REQUIRES: nobody uses the table.
+  // Empties the levels after the first that have memory and may still hold old data. Returns 0 or
+  // an errno value. REQUIRES: no thread uses the table.
   int EmptyFurtherLevels() const;
 
  private:
-  // nullptr: nowhere.
+  // level == nullptr: the key is in no level.
   struct Place {
     const LiveLevel* level;
     uint64_t index;
@@ -112,7 +114,7 @@ class LiveTable {
 
   static bool IsLive(uint64_t key) { return key != kKeyEmpty && key < kKeyClaimed; }
   static bool MakeKey(Space space, uint64_t value, uint64_t* key);
-  // Levels behind the first that may be touched.
+  // Returns the number of levels after the first that may be accessed.
   uint32_t Backed() const;
   Place Locate(uint64_t key) const;
   Place LocateFurther(uint64_t key) const;
@@ -133,7 +135,7 @@ class LiveTable {
 
   LiveLevel levels_[1 + kLiveLevels];
   Control* control_ = nullptr;
-  uint32_t further_ = 0;  // levels behind the first, with memory or without
+  uint32_t further_ = 0;  // number of levels after the first, with or without memory
 };
 
 }  // namespace gmt::session

@@ -94,7 +94,7 @@ TEST_F(LiveTableTest, RolesAddUpAndEndWithTheEntry) {
   EXPECT_EQ(roles.after, kGradient | kParameter);
   Insert(0x1000, 8);
   ASSERT_TRUE(Find(0x1000));
-  EXPECT_EQ(found_.roles, 0u) << "another allocation at the same place";
+  EXPECT_EQ(found_.roles, 0u) << "a new allocation at the same address";
 }
 
 TEST_F(LiveTableTest, SavedEndsWithTheLastNodeThatSavesIt) {
@@ -107,10 +107,10 @@ TEST_F(LiveTableTest, SavedEndsWithTheLastNodeThatSavesIt) {
   ASSERT_TRUE(table_.DropSaver(Space::kDevice, 0x1000, &roles));
   EXPECT_EQ(roles.after, 0u);
   ASSERT_TRUE(table_.DropSaver(Space::kDevice, 0x1000, &roles));
-  EXPECT_EQ(roles.after, 0u) << "one more end than beginnings";
+  EXPECT_EQ(roles.after, 0u) << "one drop more than adds";
 }
 
-TEST_F(LiveTableTest, ParameterIsNotSavedAndWhatIsSavedBecomesNoParameter) {
+TEST_F(LiveTableTest, ParameterIsNotMarkedSavedAndSavedEntryDoesNotBecomeParameter) {
   LiveTable::Roles roles;
   Insert(0x1000, 7);
   Insert(0x2000, 7);
@@ -122,7 +122,7 @@ TEST_F(LiveTableTest, ParameterIsNotSavedAndWhatIsSavedBecomesNoParameter) {
   EXPECT_EQ(roles.after, kSaved);
 }
 
-TEST_F(LiveTableTest, WhoKnowsWhatItWasErasesItUnread) {
+TEST_F(LiveTableTest, EraseWithoutReadingTheValue) {
   Insert(0x1000, 7);
   table_.Prepare(Space::kDevice, 0x1000);
   table_.Prepare(Space::kDevice, ~uint64_t{0});
@@ -132,7 +132,7 @@ TEST_F(LiveTableTest, WhoKnowsWhatItWasErasesItUnread) {
   EXPECT_TRUE(Contents().empty());
 }
 
-TEST_F(LiveTableTest, ErasedEntryIsHandedBackOnce) {
+TEST_F(LiveTableTest, ErasedEntryIsReturnedOnce) {
   Insert(0x1000, 7);
   EXPECT_TRUE(Erase(0x1000));
   EXPECT_EQ(found_.size, 7u);
@@ -140,7 +140,7 @@ TEST_F(LiveTableTest, ErasedEntryIsHandedBackOnce) {
   EXPECT_FALSE(Find(0x1000));
 }
 
-TEST_F(LiveTableTest, OneAddressLivesInSeveralSpaces) {
+TEST_F(LiveTableTest, OneAddressIsLiveInSeveralSpaces) {
   Insert(0x1000, 1, Space::kDevice);
   Insert(0x1000, 2, Space::kBlock);
   EXPECT_TRUE(Erase(0x1000, Space::kBlock));
@@ -156,7 +156,7 @@ TEST_F(LiveTableTest, InsertingAgainReplaces) {
   EXPECT_EQ(Contents().size(), 1u);
 }
 
-TEST_F(LiveTableTest, FullTableRefusesAndKeepsWhatItHas) {
+TEST_F(LiveTableTest, FullTableRejectsInsertsAndKeepsItsEntries) {
   Resize(16);
   for (uint64_t i = 0; i < 16; ++i) EXPECT_EQ(Insert(0x1000 + i, i), LiveTable::Result::kDone);
   EXPECT_EQ(Insert(0x9000, 1), LiveTable::Result::kFull);
@@ -165,7 +165,7 @@ TEST_F(LiveTableTest, FullTableRefusesAndKeepsWhatItHas) {
   EXPECT_EQ(Insert(0x9000, 1), LiveTable::Result::kDone);
 }
 
-TEST_F(LiveTableTest, PlacesOfErasedEntriesAreUsedAgainForEver) {
+TEST_F(LiveTableTest, PlacesOfErasedEntriesAreReusedIndefinitely) {
   Resize(16);
   for (uint64_t i = 0; i < 10000; ++i) {
     ASSERT_EQ(Insert(0x1000 + i * 512, i), LiveTable::Result::kDone);
@@ -173,7 +173,7 @@ TEST_F(LiveTableTest, PlacesOfErasedEntriesAreUsedAgainForEver) {
   }
 }
 
-TEST_F(LiveTableTest, ValueBeyondTheKeyIsRefused) {
+TEST_F(LiveTableTest, ValueTooLargeForTheKeyIsRejected) {
   EXPECT_EQ(Insert(uint64_t{1} << 60, 1), LiveTable::Result::kUnrepresentable);
   EXPECT_FALSE(Erase(uint64_t{1} << 60));
   EXPECT_FALSE(Find(uint64_t{1} << 60));

@@ -1,17 +1,18 @@
 // session/module_log.h
 //
-// ModuleLog: what was mapped where while stacks were recorded, append-only, so that an address in a
-// stack keeps its meaning after the library is gone.
+// ModuleLog: an append-only log of which module was mapped at which addresses while stacks were
+// recorded. It gives the addresses in a stack their meaning even after a library was unloaded.
 //
-// A module enters the log when the first new stack names an address in it. One thread appends at a
-// time; another that finds the log taken leaves it: its stack is complete without, and the module
-// enters with the next new stack.
+// A module enters the log when the first new stack contains an address in it. One thread appends at
+// a time. A thread that finds the log busy skips the append: its stack is valid without it, and the
+// module enters with the next new stack.
 //
-// A record with neither path nor build-id says that the module which was there has gone. Like any
-// record that takes over addresses it raises the generation, so that what is recorded there next
-// (code that no library brings, say) is not taken for the module's.
+// A record with neither path nor build-id means that the previous module was unloaded. Like any
+// record that takes over addresses it increments the generation, so that later frames there (for
+// example in generated code) are not attributed to the old module.
 //
-// Thread safety: Append() from any thread, never waiting. Records below count() never change.
+// Thread safety: Append() may be called from any thread and never waits. Records below count()
+// never change.
 
 #ifndef GMT_SESSION_MODULE_LOG_H_
 #define GMT_SESSION_MODULE_LOG_H_
@@ -28,20 +29,20 @@ class ModuleLog {
   ModuleLog(Control* control, ModuleRecord* records, uint32_t capacity)
       : control_(control), records_(records), capacity_(capacity) {}
 
-  // Never more than there is room for: what stands in shared memory may have been scribbled over,
-  // and must not make the traced process read behind the log.
+  // Returns the number of records, limited to the capacity. Corrupt shared memory must not make the
+  // traced process read past the end of the log.
   uint32_t count() const {
     const uint32_t n = control_->module_count.load(std::memory_order_acquire);
     return n < capacity_ ? n : capacity_;
   }
 
-  // The generation of the youngest record; 0 while the log is empty.
+  // Returns the generation of the newest record, or 0 if the log is empty.
   uint32_t generation() const {
     const uint32_t n = count();
     return n == 0 ? 0 : records_[n - 1].generation;
   }
 
-  // The youngest record that covers `address`, or nullptr.
+  // Returns the newest record that covers `address`, or nullptr.
   const ModuleRecord* Find(uint64_t address) const {
     for (uint32_t i = count(); i > 0; --i) {
       if (address >= records_[i - 1].start && address < records_[i - 1].end)
@@ -50,15 +51,15 @@ class ModuleLog {
     return nullptr;
   }
 
-  // Record number `i`, below count().
+  // Returns record `i`. REQUIRES: i < count().
   const ModuleRecord& record(uint32_t i) const { return records_[i]; }
   bool full() const { return count() == capacity_; }
 
-  // Whether this says that a module has gone.
+  // Returns whether the record marks an unloaded module.
   static bool IsGone(const ModuleRecord& r) { return r.path_size == 0 && r.build_id_size == 0; }
 
-  // Appends a copy of *record with its generation set. False when another thread is appending, or
-  // the log is full (counted).
+  // Appends a copy of the record with its generation set. Returns false if another thread is
+  // appending, or if the log is full (which is counted).
   bool Append(const ModuleRecord& record, uint32_t thread) const;
 
  private:

@@ -51,7 +51,7 @@ TEST_F(ModuleLogTest, ModuleThatTakesOverAddressesRaisesTheGeneration) {
   EXPECT_EQ(log_.generation(), 1u);
 }
 
-TEST_F(ModuleLogTest, ModuleThatHasGoneRaisesTheGenerationAndSoDoesItsReturn) {
+TEST_F(ModuleLogTest, UnloadAndReloadRaiseTheGeneration) {
   Append("/lib/a.so", 0x1000, 0x2000);
   ModuleRecord gone = {};
   gone.start = 0x1000;
@@ -68,14 +68,14 @@ TEST_F(ModuleLogTest, ModuleThatHasGoneRaisesTheGenerationAndSoDoesItsReturn) {
   EXPECT_EQ(modules[1].generation, 1u);
 }
 
-TEST_F(ModuleLogTest, FullLogRefusesAndCounts) {
+TEST_F(ModuleLogTest, FullLogRejectsAndCounts) {
   for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(Append("/x", i * 16, i * 16 + 16));
   EXPECT_FALSE(Append("/y", 0x1000, 0x2000));
   EXPECT_EQ(session_.control().counters[kModulesFull].load(), 1u);
   EXPECT_EQ(log_.count(), 8u);
 }
 
-TEST_F(ModuleLogTest, ThreadThatFindsTheLogTakenLeavesIt) {
+TEST_F(ModuleLogTest, ThreadThatFindsTheLogBusyDoesNotWait) {
   session_.control().module_lock.store(42);
   EXPECT_FALSE(Append("/lib/a.so", 0x1000, 0x2000));
   EXPECT_EQ(log_.count(), 0u);
@@ -83,7 +83,7 @@ TEST_F(ModuleLogTest, ThreadThatFindsTheLogTakenLeavesIt) {
   EXPECT_TRUE(Append("/lib/a.so", 0x1000, 0x2000));
 }
 
-TEST_F(ModuleLogTest, ScribbledCountDoesNotLeadTheWriterOutOfTheLog) {
+TEST_F(ModuleLogTest, CorruptCountDoesNotMakeTheWriterLeaveTheLog) {
   Append("/lib/a.so", 0x1000, 0x2000);
   session_.control().module_count.store(0xffffffff);
   EXPECT_EQ(log_.count(), 8u);
@@ -92,7 +92,7 @@ TEST_F(ModuleLogTest, ScribbledCountDoesNotLeadTheWriterOutOfTheLog) {
   EXPECT_FALSE(Append("/lib/b.so", 0x3000, 0x4000));
 }
 
-TEST_F(ModuleLogTest, ReaderCopiesWhatIsNew) {
+TEST_F(ModuleLogTest, ReaderCopiesNewRecords) {
   Append("/lib/a.so", 0x1000, 0x2000);
   std::vector<ModuleCopy> modules = Read();
   ASSERT_EQ(modules.size(), 1u);
@@ -104,7 +104,7 @@ TEST_F(ModuleLogTest, ReaderCopiesWhatIsNew) {
   EXPECT_EQ(modules[1].path, "/lib/b.so");
 }
 
-TEST_F(ModuleLogTest, ReaderBelievesNoSize) {
+TEST_F(ModuleLogTest, ReaderLimitsCorruptSizes) {
   Append("/lib/a.so", 0x2000, 0x1000);
   auto* record = session_.map().section<ModuleRecord>(kModules);
   record->path_size = record->build_id_size = 0xffffffff;

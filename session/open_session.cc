@@ -39,7 +39,7 @@ uint32_t SectionsOf(const Header& header) {
   return header.section_count < kSectionCount ? header.section_count : kSectionCount;
 }
 
-// The levels of the live table come in their order, up to the first that is not there.
+// Checks the levels of the live table. They are in order and end at the first absent one.
 const char* CheckLevels(const Header& header, uint64_t file_size) {
   bool ended = false;
   for (uint32_t id = kLiveLevel1; id < SectionsOf(header); ++id) {
@@ -48,7 +48,7 @@ const char* CheckLevels(const Header& header, uint64_t file_size) {
       ended = true;
       continue;
     }
-    if (ended || !LiesInside(s, kStrides[id], file_size)) return "a section does not lie inside it";
+    if (ended || !LiesInside(s, kStrides[id], file_size)) return "a section extends beyond the file";
     if (!IsPowerOfTwo(s.count) || s.count < LiveLevel::kGroupSize)
       return "a table's size is not a power of two";
   }
@@ -65,7 +65,7 @@ const char* CheckHeader(const Header& header, uint64_t file_size) {
   if (header.section_count < kFirstSectionCount) return "it lacks sections";
   for (uint32_t id = 0; id < kFirstSectionCount; ++id) {
     if (!LiesInside(header.sections[id], kStrides[id], file_size))
-      return "a section does not lie inside it";
+      return "a section extends beyond the file";
   }
   for (const SectionId id : {kRing, kLiveKeys, kStackIndex, kTextIndex, kCodeIndex}) {
     if (!IsPowerOfTwo(header.sections[id].count)) return "a table's size is not a power of two";
@@ -85,7 +85,7 @@ OpenedSession OpenSession(int fd) {
     session.error = "it is too short to be a session";
     return session;
   }
-  // Checked in a copy: the traced process could change what is mapped between check and use.
+  // Check a copy, because the traced process could change the mapping between check and use.
   Header header;
   if (pread(fd, &header, sizeof(header), 0) != static_cast<ssize_t>(sizeof(header))) {
     session.error = "it cannot be read";
@@ -98,7 +98,7 @@ OpenedSession OpenSession(int fd) {
   session.base = mmap(nullptr, session.size, PROT_READ, MAP_SHARED, fd, 0);
   session.control =
       mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, kControlOffset);
-  // A private page over the header keeps the checked copy in front of what reads it from now on.
+  // Map a private page over the header so that later reads see the checked copy.
   void* page = session.base == MAP_FAILED
                    ? MAP_FAILED
                    : mmap(session.base, sizeof(Header), PROT_READ | PROT_WRITE,
@@ -121,7 +121,7 @@ void CloseSession(OpenedSession* session) {
 
 namespace {
 
-// A file of /proc/PID as text; false where it cannot be read.
+// Reads a file of /proc/PID as text. Returns false if it cannot be read.
 bool ReadOfProcess(const char* pid, const char* file, char (&text)[1024]) {
   char path[64];
   snprintf(path, sizeof(path), "/proc/%s/%s", pid, file);
@@ -133,8 +133,8 @@ bool ReadOfProcess(const char* pid, const char* file, char (&text)[1024]) {
   return n > 0;
 }
 
-// How far the clock that start times are told by is ahead in the time namespace of a process, in
-// ticks. 0 where the kernel has none.
+// Returns by how many ticks the clock of start times is ahead in the time namespace of a process, 0
+// if the kernel has no time namespaces.
 int64_t TicksAhead(const char* pid) {
   char text[1024];
   if (!ReadOfProcess(pid, "timens_offsets", text)) return 0;
@@ -153,7 +153,7 @@ uint64_t StartTicks(uint64_t pid) {
   char number[24], text[1024];
   snprintf(number, sizeof(number), "%llu", static_cast<unsigned long long>(pid));
   if (!ReadOfProcess(number, "stat", text)) return 0;
-  const char* p = strrchr(text, ')');  // the name before it may hold blanks and parentheses
+  const char* p = strrchr(text, ')');  // the name before it may contain blanks and parentheses
   for (int field = 2; p != nullptr && field < 22; ++field) p = strchr(p + 1, ' ');
   if (p == nullptr) return 0;
   const uint64_t ticks = strtoull(p, nullptr, 10);

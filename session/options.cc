@@ -60,10 +60,10 @@ const char* TakeStacks(std::string_view value, Options* o) {
       return "not one of none, native, native:libunwind, native:libgcc, python";
     }
   }
-  // Where a signal has interrupted the thread, libunwind does not tell, and Python's frames must not
-  // be read if that was in the interpreter.
+  // libunwind does not report where a signal interrupted a thread. If that was inside the
+  // interpreter, Python's frames must not be read.
   if (native == Unwinder::kLibunwind && python)
-    return "Python's frames go with native and native:libgcc, not with native:libunwind";
+    return "python cannot be combined with native:libunwind, only with native or native:libgcc";
   o->native_stacks = native;
   o->python_stacks = python;
   return nullptr;
@@ -85,7 +85,7 @@ const char* TakeHeap(std::string_view value, Options* o) {
       return "not one of driver, host, pytorch, nvtx";
     }
   }
-  if (heaps == 0) return "no heap is named";
+  if (heaps == 0) return "no heap is given";
   o->heaps = heaps;
   return nullptr;
 }
@@ -128,10 +128,10 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
       exit = true;
     } else if (what == "every") {
       if (!ParseDuration(item, &every) || every < kLeastEvery)
-        return "every is not a time of a second or more, such as every:10m";
+        return "every is not a time of at least a second, such as every:10m";
     } else if (what == "growth") {
       if (!ParseSize(item, &growth) || growth < kLeastGrowth)
-        return "growth is not a size of a mebibyte or more, such as growth:1GiB";
+        return "growth is not a size of at least 1MiB, such as growth:1GiB";
     } else if (what == "mark") {
       if (item.size() >= sizeof(o->snapshot_mark)) return "the name of the mark is too long";
       at_marks = true;
@@ -150,7 +150,7 @@ const char* TakeSnapshot(std::string_view value, Options* o) {
   return nullptr;
 }
 
-// The collector says what is wrong with an address: it alone tries to listen there.
+// Does not validate the address; the collector does so when it tries to listen on it.
 const char* TakeListen(std::string_view value, Options* o) {
   if (value.empty()) return "no address";
   if (value.size() >= sizeof(o->listen)) return "the address is too long";
@@ -181,9 +181,9 @@ const char* TakeExitWait(std::string_view value, Options* o) {
 }
 
 const char* TakeMaxSize(std::string_view value, Options* o) {
-  constexpr uint64_t kLeast = 16 << 20;  // less does not hold what one part begins with
+  constexpr uint64_t kLeast = 16 << 20;  // less would not hold the initial contents of a part
   uint64_t bytes;
-  if (!ParseSize(value, &bytes) || bytes < kLeast) return "not a size of 16MiB or more";
+  if (!ParseSize(value, &bytes) || bytes < kLeast) return "not a size of at least 16MiB";
   o->max_bytes = bytes;
   return nullptr;
 }
@@ -191,7 +191,7 @@ const char* TakeMaxSize(std::string_view value, Options* o) {
 const char* TakeMaxTime(std::string_view value, Options* o) {
   constexpr uint64_t kLeast = 1000000000;
   uint64_t ns;
-  if (!ParseDuration(value, &ns) || ns < kLeast) return "not a time of 1s or more, such as 24h";
+  if (!ParseDuration(value, &ns) || ns < kLeast) return "not a time of at least 1s, such as 24h";
   o->max_ns = ns;
   return nullptr;
 }
@@ -216,7 +216,7 @@ constexpr Flag kFlags[] = {{"free_stacks", &Options::free_stacks},
 
 struct Key {
   std::string_view key;
-  const char* (*take)(std::string_view value, Options*);  // nullptr, or what is wrong
+  const char* (*take)(std::string_view value, Options*);  // returns nullptr or an error
 };
 constexpr Key kKeys[] = {
     {"output", TakeOutput},      {"stacks", TakeStacks},    {"heap", TakeHeap},

@@ -1,10 +1,10 @@
 // session/options.h
 //
-// Options: how a process is to be recorded. One parser for the environment variable that the
-// preloaded library reads (GPUMEMTRACE="key=value,flag,..."), for the collector, and for the
-// program that composes it.
+// Options: how to record a process. The same parser serves the environment variable that the
+// preloaded library reads (GPUMEMTRACE="key=value,flag,..."), the collector, and the program that
+// composes the variable.
 //
-// In the text commas separate pairs, `+` separates items of a list, `:` separates a sub-value.
+// In the text, commas separate pairs, `+` separates items of a list, and `:` separates a sub-value.
 //
 // Thread safety: plain values.
 
@@ -17,19 +17,19 @@
 
 namespace gmt::session {
 
-// kBest: the library's own where the machine has one, else libgcc's.
+// kBest: the library's own unwinder on machines that have one, otherwise libgcc's.
 enum class Unwinder { kNone, kBest, kLibunwind, kLibgcc };
 
 enum Heaps : uint32_t {
   kDriverHeap = 1,   // device, managed, pools, virtual memory management, arrays
   kHostHeap = 2,     // pinned, registered
   kPytorchHeap = 4,  // blocks of PyTorch's caching allocator
-  kNvtxHeap = 8,     // regions that a program names to NVTX
+  kNvtxHeap = 8,     // regions that a program registers with NVTX
   kAllHeaps = 15,
 };
 
-// What is asked of CUPTI: nothing; who made and ended streams, contexts, modules and graphs, and who
-// waited; that, and records of what the device did.
+// What is requested from CUPTI. kOff: nothing. kAuto: creation and destruction of streams,
+// contexts, modules and graphs, and synchronization. kFull: also records of device activities.
 enum class Cupti { kOff, kAuto, kFull };
 
 struct Options {
@@ -38,39 +38,39 @@ struct Options {
   bool python_stacks = true;
   bool free_stacks = false;
   uint32_t heaps = kAllHeaps;
-  bool roles = true;  // what PyTorch's tensors are for
+  bool roles = true;  // record what PyTorch's tensors are used for
   Cupti cupti = Cupti::kAuto;
   uint64_t ring_bytes = 16 << 20;  // a power of two
   bool snapshot_at_oom = true;
   bool snapshot_at_exit = true;
-  uint64_t snapshot_every_ns = 0;      // 0: not by time
-  uint64_t snapshot_growth_bytes = 0;  // 0: not by growth
+  uint64_t snapshot_every_ns = 0;      // 0: off
+  uint64_t snapshot_growth_bytes = 0;  // 0: off
   bool snapshot_at_marks = false;
-  char snapshot_mark[64] = {};  // those of that name; empty: all
-  char listen[256] = {};               // "127.0.0.1:9400", "unix:PATH"; empty: nowhere
+  char snapshot_mark[64] = {};  // only marks of that name; empty: all
+  char listen[256] = {};               // "127.0.0.1:9400", "unix:PATH"; empty: off
   bool follow_fork = true;
   uint64_t exit_wait_ns = 1000000000;
   bool quiet = false;
-  bool strip_paths = false, strip_args = false;  // of the recording
-  bool dormant = false;                          // only while somebody has attached
-  // Bounds of what stays on disk (docs/long-runs.md); 0: none.
+  bool strip_paths = false, strip_args = false;  // what to remove from the recording
+  bool dormant = false;                          // record only while a client is attached
+  // Limits of the recording on disk (docs/long-runs.md); 0: none.
   uint64_t max_bytes = 0;
-  uint64_t max_ns = 0;  // how old events may become
+  uint64_t max_ns = 0;  // maximum age of events
   uint32_t parts = 0;
 };
 
-// Why one pair of the text was not taken.
+// Why one pair of the text was rejected.
 struct OptionError {
   std::string_view pair;
   const char* why;  // "unknown option", "not a size", ...
 };
 
-// Applies the pairs of `text` to *options in order and calls report(context, error) for each that
-// it cannot take. The others hold all the same.
+// Applies the pairs of `text` to *options in order. Calls report(context, error) for each invalid
+// pair; the valid ones still apply.
 void ParseOptions(std::string_view text, Options* options,
                   void (*report)(void* context, const OptionError& error), void* context);
 
-// Parses "16MiB", "1GiB", "4096"; false if it is something else or does not fit.
+// Parses "16MiB", "1GiB", "4096". Returns false for anything else and for values that do not fit.
 bool ParseSize(std::string_view text, uint64_t* bytes);
 // Parses "1s", "500ms", "10m", "24h".
 bool ParseDuration(std::string_view text, uint64_t* ns);

@@ -62,7 +62,7 @@ TEST_F(OptionsTest, WhatToStripIsAList) {
   EXPECT_THAT(errors_, ElementsAre("strip=host: not one of paths, args"));
 }
 
-TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersHold) {
+TEST_F(OptionsTest, UnknownOptionIsReportedAndTheOthersApply) {
   Parse("colour=red,quiet");
   EXPECT_THAT(errors_, ElementsAre("colour=red: unknown option"));
   EXPECT_TRUE(options_.quiet);
@@ -75,13 +75,13 @@ TEST_F(OptionsTest, HistoryIsBoundedBySizeAgeAndNumberOfFiles) {
   EXPECT_EQ(options_.max_ns, 86400000000000u);
   EXPECT_EQ(options_.parts, 4u);
   Parse("max_size=1MiB,max_time=10ms,rotate=1,rotate=1001");
-  EXPECT_THAT(errors_, ElementsAre("max_size=1MiB: not a size of 16MiB or more",
-                                   "max_time=10ms: not a time of 1s or more, such as 24h",
+  EXPECT_THAT(errors_, ElementsAre("max_size=1MiB: not a size of at least 16MiB",
+                                   "max_time=10ms: not a time of at least 1s, such as 24h",
                                    "rotate=1: not a number from 2 to 1000",
                                    "rotate=1001: not a number from 2 to 1000"));
 }
 
-TEST_F(OptionsTest, SnapshotsComeByTimeAndByGrowth) {
+TEST_F(OptionsTest, SnapshotsAreTakenByTimeAndByGrowth) {
   Parse("snapshot=every:10m+growth:1GiB");
   EXPECT_EQ(options_.snapshot_every_ns, 600'000'000'000u);
   EXPECT_EQ(options_.snapshot_growth_bytes, 1u << 30);
@@ -99,13 +99,13 @@ TEST_F(OptionsTest, SnapshotsComeByTimeAndByGrowth) {
   EXPECT_TRUE(options_.snapshot_at_oom);
 }
 
-TEST_F(OptionsTest, SnapshotThatWouldComeAllTheTimeIsRefused) {
+TEST_F(OptionsTest, TooFrequentSnapshotsAreRejected) {
   Parse("snapshot=every:1ms,snapshot=growth:1KiB,snapshot=oom:1,snapshot=every");
   EXPECT_THAT(errors_, testing::SizeIs(4));
   EXPECT_EQ(options_.snapshot_every_ns, 0u);
 }
 
-TEST_F(OptionsTest, ListenIsTakenAsItStands) {
+TEST_F(OptionsTest, ListenAddressIsNotValidated) {
   Parse("listen=127.0.0.1:9400");
   EXPECT_STREQ(options_.listen, "127.0.0.1:9400");
   Parse("listen=" + std::string(300, 'x'));
@@ -124,7 +124,7 @@ TEST_F(OptionsTest, CuptiIsOneOfThree) {
   EXPECT_THAT(errors_, ElementsAre("cupti=yes: not one of auto, full, off"));
 }
 
-TEST_F(OptionsTest, StacksNameTheUnwinder) {
+TEST_F(OptionsTest, StacksSelectTheUnwinder) {
   Parse("stacks=native:libgcc");
   EXPECT_EQ(options_.native_stacks, Unwinder::kLibgcc);
   EXPECT_FALSE(options_.python_stacks);
@@ -153,7 +153,7 @@ TEST_F(OptionsTest, RingMustBeAPowerOfTwo) {
   EXPECT_EQ(options_.ring_bytes, 16u << 20);
 }
 
-TEST_F(OptionsTest, PathThatDoesNotFitIsRefused) {
+TEST_F(OptionsTest, PathThatDoesNotFitIsRejected) {
   Parse("output=" + std::string(2000, 'x'));
   EXPECT_EQ(errors_.size(), 1u);
 }

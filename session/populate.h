@@ -1,10 +1,10 @@
 // session/populate.h
 //
-// Memory behind pages of the session's file, taken before anybody writes there: a plain write could
-// end the traced process (SIGBUS) where the file system is full.
+// Allocates memory for pages of the session file before any thread writes to them. A plain write
+// would end the traced process with SIGBUS if the file system is full.
 //
-// Thread safety: from any thread and from signal handlers; threads that ask for the same pages at
-// once do the same. errno stays as it was.
+// Thread safety: may be called from any thread and from signal handlers, also concurrently for the
+// same pages. Preserves errno.
 
 #ifndef GMT_SESSION_POPULATE_H_
 #define GMT_SESSION_POPULATE_H_
@@ -15,8 +15,9 @@
 
 namespace gmt::session {
 
-// 0, or errno: EFAULT where the file system is full, EINVAL before Linux 5.14, and then a part of the
-// pages may have memory. REQUIRES: whole pages of a shared mapping that may be written to.
+// Returns 0 or an errno value: EFAULT if the file system is full, EINVAL before Linux 5.14. After
+// an error a part of the pages may have memory. REQUIRES: whole pages of a writable shared
+// mapping.
 inline int Populate(void* pages, uint64_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE; unknown to older headers
   const int saved = errno;

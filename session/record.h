@@ -1,6 +1,6 @@
 // session/record.h
 //
-// Record: one event as the traced process sees it, and its packing into the seven words of a ring
+// Record: one event as seen by the traced process, and its packing into the seven words of a ring
 // slot (session/layout.h, Slot).
 
 #ifndef GMT_SESSION_RECORD_H_
@@ -19,15 +19,15 @@ struct Record {
   Space space = Space::kNone;
   Memory memory = Memory::kNone;
   uint8_t device = kNoDevice;
-  uint8_t context = 0;            // number in the context table; 0: not known
-  uint16_t api = 0;               // 12 bits; names stand in the session's info section
+  uint8_t context = 0;            // number in the context table; 0: unknown
+  uint16_t api = 0;               // 12 bits; the session's info section has the names
   uint16_t result = 0;            // 12 bits: a CUDA error code
   uint32_t thread = 0;            // tid, 24 bits
   uint32_t stack = 0;             // id in the stack table; 0: none
   uint32_t forward_stack = 0;     // blocks only
   Action action = Action::kNone;  // activities only
   uint8_t flags = 0;              // of ActivityFlags; activities only
-  int16_t priority = 0;           // of a stream; of a device 10 x its compute capability
+  int16_t priority = 0;           // of a stream; for a device: 10 x its compute capability
   uint32_t color = 0;             // ARGB; notes only
   uint64_t time_ns = 0;
   uint64_t value = 0;
@@ -36,7 +36,7 @@ struct Record {
   uint64_t duration_ns = 0;      // 40 bits, saturating at 18 minutes; blocks have none
   uint64_t total_allocated = 0;  // blocks only, multiples of 512
   uint64_t total_reserved = 0;
-  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: not known
+  uint32_t layout = 0;  // id of a TensorLayout; blocks only; 0: unknown
 
   bool operator==(const Record&) const = default;
 };
@@ -48,7 +48,7 @@ inline constexpr uint64_t kBlockGranularity = 512;
 inline constexpr uint64_t kNoIndex = ~uint64_t{0};  // of a mark
 inline constexpr uint64_t kHasLayout = 1 << 15;     // in the last word
 
-// Size and stream of a block with the id of its tensor's layout beside them (session/layout.h, Slot).
+// Size and stream of a block, packed with the id of its tensor's layout (session/layout.h, Slot).
 struct SizeAndStream {
   uint64_t size, stream;
   bool has_layout;
@@ -62,7 +62,7 @@ inline SizeAndStream PackLayout(uint64_t size, uint64_t stream, uint32_t layout)
           true};
 }
 
-// The other way round: *size and *stream become what they were. The id.
+// Reverses PackLayout(): restores *size and *stream and returns the id.
 inline uint32_t UnpackLayout(uint64_t* size, uint64_t* stream) {
   const auto layout = static_cast<uint32_t>(*size >> 40 | *stream >> 56 << 24);
   *size = (*size & ((uint64_t{1} << 40) - 1)) * kBlockGranularity;
@@ -70,7 +70,7 @@ inline uint32_t UnpackLayout(uint64_t* size, uint64_t* stream) {
   return layout;
 }
 
-// The words of recordings and event logs for what an activity did.
+// Returns the word that recordings and event logs use for an action.
 inline const char* ActionName(Action action) {
   constexpr const char* kNames[] = {"",
                                     "create",
@@ -103,14 +103,14 @@ inline const char* ActionName(Action action) {
   return kNames[static_cast<size_t>(action)];
 }
 
-// The upper half of the word that begins with the stack.
+// Returns the upper half of the word whose lower half is the stack.
 inline uint32_t BesideStack(const Record& r) {
   if (r.memory == Memory::kBlock) return r.forward_stack;
   if (IsActivity(r.kind)) return r.flags | uint32_t{static_cast<uint16_t>(r.priority)} << 16;
   return IsNote(r.kind) ? r.color : 0;
 }
 
-// Inlined, so that what a kind of record leaves out costs nothing.
+// Inlined so that fields which a kind of record does not use cost nothing.
 [[gnu::always_inline]] inline Words Pack(const Record& r) {
   const bool block = r.memory == Memory::kBlock;
   const uint64_t place =
@@ -131,8 +131,8 @@ inline uint32_t BesideStack(const Record& r) {
               static_cast<uint64_t>(r.memory) << 16 | uint64_t{r.device} << 24 | tail};
 }
 
-// False, leaving *r unspecified, where the words hold a kind, space, action or memory that does not
-// exist: the other side may have scribbled.
+// Returns false, leaving *r unspecified, if the words contain an invalid kind, space, action or
+// memory, which happens if the other side corrupted them.
 [[nodiscard]] inline bool Unpack(const Words& w, Record* r) {
   const uint64_t kind = w[6] & 0xff, memory = w[6] >> 16 & 0xff;
   const bool has_layout = (w[6] & kHasLayout) != 0;

@@ -60,11 +60,11 @@ TEST(RecordTest, BlockCarriesTheLayoutOfItsTensorBesideSizeAndStream) {
   EXPECT_EQ(RoundTrip(record), record);
 }
 
-TEST(RecordTest, LayoutIsLeftOutWhereThereIsNoRoomForIt) {
+TEST(RecordTest, LayoutIsOmittedIfThereIsNoRoomForIt) {
   Record record = Allocation();
   record.memory = Memory::kBlock;
   record.layout = 5;
-  record.size = 513;  // no multiple of a block's granularity
+  record.size = 513;  // not a multiple of the block granularity
   EXPECT_EQ(RoundTrip(record).layout, 0u);
   EXPECT_EQ(RoundTrip(record).size, 513u);
   record.size = 512;
@@ -118,7 +118,7 @@ TEST(RecordTest, LongDurationSaturates) {
 
 TEST(RecordTest, HostMemoryHasNoDevice) { EXPECT_EQ(RoundTrip(Allocation()).device, kNoDevice); }
 
-TEST(RecordTest, ValuesThatDoNotExistAreRefused) {
+TEST(RecordTest, UndefinedEnumValuesAreRejected) {
   Record back;
   const Words good = Pack(Allocation());
   EXPECT_TRUE(Unpack(good, &back));
@@ -129,14 +129,14 @@ TEST(RecordTest, ValuesThatDoNotExistAreRefused) {
   }
 }
 
-TEST(RecordTest, WhateverUnpacksSurvivesPacking) {
+TEST(RecordTest, UnpackedWordsSurvivePacking) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937_64 random(seed);
     int unpacked = 0;
     for (int i = 0; i < 20000; ++i) {
       Words words;
       for (uint64_t& word : words) word = random();
-      words[6] &= ~uint64_t{0xf0e0c0};  // or few would be of kinds that there are
+      words[6] &= ~uint64_t{0xf0e0c0};  // otherwise few words would be of a valid kind
       Record record;
       if (!Unpack(words, &record)) continue;
       ++unpacked;

@@ -1,8 +1,8 @@
-// The argument of docs/session.md, "Resynchronising", against an oracle: threads allocate and free
-// recycled addresses of a fake allocator and record that as the hooks do; a reader starts late,
-// sleeps, is lapped, scans the table while everything goes on, and must end with exactly what is
-// allocated. The same with one rule broken must be noticed: an oracle that nothing can upset proves
-// nothing.
+// Tests the argument of docs/session.md, "Resynchronising", against an oracle. Threads allocate
+// and free recycled addresses of a fake allocator and record this as the hooks do. A reader starts
+// late, sleeps, is lapped and scans the table during all this, and must end with exactly the
+// allocations of the oracle. If one rule is broken, the test must notice; an oracle that accepts
+// everything would prove nothing.
 
 #include <gtest/gtest.h>
 
@@ -23,11 +23,11 @@ using Contents = std::map<uint64_t, uint64_t>;  // address -> size
 
 enum class Broken {
   kNothing,
-  kFreesAreRecordedTooLate,  // after the real free: the address may live again by then
-  kLossesAreNotRepaired,     // the reader goes on without a scan
+  kFreesAreRecordedTooLate,  // after the real free, when the address may already be live again
+  kLossesAreNotRepaired,     // the reader continues without a scan
 };
 
-// Hands out addresses, recycling them soon: the oracle.
+// The oracle: an allocator that recycles addresses quickly.
 class FakeAllocator {
  public:
   FakeAllocator(uint64_t addresses) {
@@ -55,7 +55,7 @@ class FakeAllocator {
   Contents live_;
 };
 
-// What the program holds, for any thread to free.
+// The live allocations of the program, which any thread may free.
 class Held {
  public:
   void Put(uint64_t address) {
@@ -76,7 +76,7 @@ class Held {
   std::vector<uint64_t> addresses_;
 };
 
-// One traced thread.
+// A traced thread.
 class Tracee {
  public:
   Tracee(const SessionMap& map, FakeAllocator* allocator, Held* held, Broken broken)
@@ -137,13 +137,13 @@ class Tracee {
   Broken broken_;
 };
 
-// The slow, obvious reader of docs/session.md.
+// The simple, slow reader described in docs/session.md.
 class Reader {
  public:
   Reader(const SessionMap& map, Broken broken)
       : map_(map), ring_(map.ring_reader()), broken_(broken) {}
 
-  // Reads until there is nothing more, then repairs what was lost.
+  // Reads until the ring is empty, then repairs losses.
   void CatchUp() {
     while (Step()) {
     }
@@ -232,7 +232,7 @@ class Reader {
   int scans_ = 0;
 };
 
-// What one or more processes came to.
+// Totals over one or more processes.
 struct Tally {
   uint64_t processes = 0, events = 0, read = 0, scans = 0;
   uint64_t missing = 0, phantom = 0, wrong_size = 0;
@@ -248,7 +248,7 @@ struct Tally {
   }
 };
 
-// One process, from its first allocation to its last, under one seed.
+// Simulates one process from its first to its last allocation.
 void Live(uint32_t seed, Broken broken, Tally* tally) {
   std::mt19937_64 random(seed);
   SessionSizes sizes = SmallSizes();
@@ -278,7 +278,7 @@ void Live(uint32_t seed, Broken broken, Tally* tally) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
   while (std::chrono::steady_clock::now() < end) {
     reader.CatchUp();
-    if (random() % 4 == 0) pause(1000);  // and lapped
+    if (random() % 4 == 0) pause(1000);  // and is lapped
   }
   stop.store(true);
   for (std::thread& thread : threads) thread.join();
@@ -291,7 +291,7 @@ void Live(uint32_t seed, Broken broken, Tally* tally) {
   tally->Compare(allocator.live(), reader.live());
 }
 
-TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
+TEST(ResyncTest, LateAndLappedReaderEndsWithTheExactLiveSet) {
   Tally tally;
   ForEachSeed(SeedsUpTo(36), [&](uint32_t seed) {
     Live(seed, Broken::kNothing, &tally);
@@ -309,7 +309,7 @@ TEST(ResyncTest, LateAndLappedReaderEndsWithExactlyWhatIsAllocated) {
       static_cast<unsigned long long>(tally.wrong_size));
 }
 
-// Something is wrong in one of some processes.
+// Expects an error in at least one of several processes.
 void ExpectWrong(Broken broken) {
   constexpr uint32_t kMost = 400;
   Tally tally;
@@ -317,11 +317,11 @@ void ExpectWrong(Broken broken) {
   EXPECT_NE(tally.wrong(), 0u) << "in " << kMost << " processes";
 }
 
-TEST(ResyncTest, TheOracleNoticesAFreeRecordedTooLate) {
+TEST(ResyncTest, OracleDetectsAFreeRecordedTooLate) {
   ExpectWrong(Broken::kFreesAreRecordedTooLate);
 }
 
-TEST(ResyncTest, TheOracleNoticesAReaderThatDoesNotScanAgain) {
+TEST(ResyncTest, OracleDetectsAReaderThatDoesNotRescan) {
   ExpectWrong(Broken::kLossesAreNotRepaired);
 }
 

@@ -10,7 +10,7 @@ RingReader::Outcome RingReader::Lose(uint64_t last, Loss why, Lost* lost) {
   return Outcome::kLost;
 }
 
-// The record at next_ is gone, and with it all that lie a whole lap behind the tail by now.
+// Reports the loss of the record at next_ and of all others a whole lap behind the current tail.
 RingReader::Outcome RingReader::LoseOverrun(Lost* lost) {
   known_tail_ = tail();
   const uint64_t first_there = known_tail_ > capacity_ ? known_tail_ - capacity_ : 0;
@@ -33,7 +33,7 @@ RingReader::Outcome RingReader::Next(Record* record, uint64_t* ticket, Lost* los
   const Slot& slot = slots_[next_ & (capacity_ - 1)];
   const uint64_t before = slot.commit.load(std::memory_order_acquire);
   if (before != next_ + 1) {
-    // A slot never goes back: a later lap's mark means that ours is gone.
+    // Commit words never go back: a mark of a later lap means that our record was overwritten.
     if ((before & ~kBusy) > next_ + (before & kBusy ? 0 : 1)) return LoseOverrun(lost);
     if (WasAbandoned(next_)) return Lose(next_, Loss::kAbandoned, lost);
     return Outcome::kPending;
@@ -57,7 +57,7 @@ RingReader::Lost RingReader::SkipPending() {
 RingLosses RingReader::losses() const {
   RingLosses losses;
   const uint64_t written = tail();
-  // A tail that went back was scribbled over.
+  // A tail that moved back is corrupt.
   losses.written = (written < next_ ? next_ : written) - first_;
   losses.delivered = delivered_;
   losses.overrun = overrun_;

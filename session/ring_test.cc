@@ -68,7 +68,7 @@ TEST_F(RingTest, RecordsArriveInTicketOrder) {
   EXPECT_EQ(Read(), Outcome::kEmpty);
 }
 
-TEST_F(RingTest, RecordThatIsBeingWrittenIsPending) {
+TEST_F(RingTest, RecordBeingWrittenIsPending) {
   const auto reservation = writer_.Reserve();
   EXPECT_EQ(Read(), Outcome::kPending);
   writer_.Commit(reservation, Pack(Numbered(7)));
@@ -76,7 +76,7 @@ TEST_F(RingTest, RecordThatIsBeingWrittenIsPending) {
   EXPECT_EQ(record_.value, 7u);
 }
 
-TEST_F(RingTest, LappedReaderReportsOverrunAndGoesOnWithTheOldestWholeRecord) {
+TEST_F(RingTest, LappedReaderReportsOverrunAndContinuesWithTheOldestRecord) {
   WriteMany(kCapacity + 3);
   ExpectLost(0, 2, Loss::kOverrun);
   ASSERT_EQ(Read(), Outcome::kRecord);
@@ -84,7 +84,7 @@ TEST_F(RingTest, LappedReaderReportsOverrunAndGoesOnWithTheOldestWholeRecord) {
   EXPECT_EQ(reader_.losses().overrun, 3u);
 }
 
-TEST_F(RingTest, ReaderThatIsManyLapsBehindLosesThemInOneStep) {
+TEST_F(RingTest, ReaderManyLapsBehindReportsOneLoss) {
   WriteMany(100 * kCapacity);
   ExpectLost(0, 99 * kCapacity - 1, Loss::kOverrun);
 }
@@ -104,7 +104,7 @@ TEST_F(RingTest, WriterKilledBeforeCommitLeavesOneHole) {
   EXPECT_EQ(reader_.losses().holes, 1u);
 }
 
-TEST_F(RingTest, WriterALapBehindMakesTheNextOneGiveUp) {
+TEST_F(RingTest, WriterOneLapBehindMakesTheNextOneAbandonItsTicket) {
   const auto slow = writer_.Reserve();
   WriteMany(kCapacity - 1);
   const auto blocked = writer_.Reserve();
@@ -112,13 +112,13 @@ TEST_F(RingTest, WriterALapBehindMakesTheNextOneGiveUp) {
   writer_.Commit(blocked, Pack(Numbered(99)));
   EXPECT_EQ(control_.counters[kAbandoned].load(), 1u);
   writer_.Commit(slow, Pack(Numbered(0)));
-  ExpectLost(0, 0, Loss::kOverrun);  // by arithmetic: a whole lap was taken
+  ExpectLost(0, 0, Loss::kOverrun);  // the tail is a whole lap ahead
   for (uint64_t n = 1; n < kCapacity; ++n) ASSERT_EQ(Read(), Outcome::kRecord);
   ExpectLost(kCapacity, kCapacity, Loss::kAbandoned);
   EXPECT_EQ(Read(), Outcome::kEmpty);
 }
 
-TEST_F(RingTest, SlotThatWasGivenUpServesTheNextLap) {
+TEST_F(RingTest, AbandonedSlotIsUsedInTheNextLap) {
   const auto slow = writer_.Reserve();
   WriteMany(kCapacity - 1);
   writer_.Commit(writer_.Reserve(), Pack(Numbered(99)));
@@ -130,7 +130,7 @@ TEST_F(RingTest, SlotThatWasGivenUpServesTheNextLap) {
   EXPECT_EQ(control_.counters[kAbandoned].load(), 1u);
 }
 
-TEST_F(RingTest, WriterThatWasOvertakenGivesUp) {
+TEST_F(RingTest, OvertakenWriterAbandonsItsTicket) {
   writer_.Reserve();
   slots_[1].commit.store(1 + kCapacity +
                          1);  // ticket 9 was written while the writer of ticket 1 slept
@@ -139,14 +139,14 @@ TEST_F(RingTest, WriterThatWasOvertakenGivesUp) {
   EXPECT_FALSE(overtaken.claimed);
 }
 
-TEST_F(RingTest, CommitWordTellsALateWriterThatGotThrough) {
+TEST_F(RingTest, CommitWordShowsThatALateWriterFinished) {
   const auto late = writer_.Reserve();
   const uint64_t before = reader_.CommitWord(0);
   writer_.Commit(late, Pack(Numbered(0)));
   EXPECT_NE(reader_.CommitWord(0), before);
 }
 
-TEST_F(RingTest, ScribbledCommitWordNeverYieldsARecord) {
+TEST_F(RingTest, CorruptCommitWordNeverYieldsARecord) {
   Write(1);
   for (const uint64_t word : {uint64_t{0}, uint64_t{17}, kBusy | 3, ~uint64_t{0}}) {
     slots_[0].commit.store(word);
@@ -155,14 +155,14 @@ TEST_F(RingTest, ScribbledCommitWordNeverYieldsARecord) {
   }
 }
 
-TEST_F(RingTest, ScribbledPayloadIsDamage) {
+TEST_F(RingTest, CorruptPayloadIsReported) {
   Write(1);
   slots_[0].words[6].store(0xff);
   ExpectLost(0, 0, Loss::kScribbled);
   EXPECT_EQ(reader_.losses().holes, 1u);
 }
 
-TEST_F(RingTest, TailThatWentBackIsNotReadBackwards) {
+TEST_F(RingTest, TailThatMovedBackIsNotReadBackwards) {
   WriteMany(5);
   while (Read() == Outcome::kRecord) {
   }
@@ -177,7 +177,7 @@ TEST_F(RingTest, TailThatJumpedIsAnOverrun) {
   EXPECT_EQ(lost_.last, ~uint64_t{0} - kCapacity - 1);
 }
 
-// What every record of this test's writers says of itself, so that a torn one would be seen.
+// Returns a record whose fields all depend on `n`, so that a torn one is detected.
 Record SelfChecking(uint64_t n) {
   Record record;
   record.kind = Kind::kAlloc;
@@ -191,7 +191,7 @@ Record SelfChecking(uint64_t n) {
   return record;
 }
 
-TEST(RingThreadsTest, RecordsAreNeverTornAndTheIdentityAlwaysHolds) {
+TEST(RingThreadsTest, RecordsAreNeverTornAndAccountingAlwaysHolds) {
   ForEachSeed(SeedsUpTo(10), [](uint32_t seed) {
     SessionSizes sizes = SmallSizes();
     sizes.ring = uint64_t{64} << seed % 5;

@@ -1,6 +1,6 @@
-// A traced process that overwrites its own session: whatever it holds, reading it must neither
-// crash nor read outside it nor go on for ever. Meant for AddressSanitizer; the mapping's end is a
-// fence of its own.
+// A traced process overwrites its own session with random data. Reading the session must not crash,
+// access memory outside it or loop forever. Intended for AddressSanitizer; the end of the mapping
+// also catches overruns.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ void Scribble(const ScratchSession& session, uint64_t from, std::mt19937_64& ran
   }
 }
 
-// Reads everything a collector reads. Returns the records delivered.
+// Reads everything that a collector reads. Returns the number of delivered records.
 uint64_t ReadAll(const SessionMap& map) {
   RingReader ring = map.ring_reader();
   Record record;
@@ -83,7 +83,7 @@ uint64_t ReadAll(const SessionMap& map) {
 
 class ScribbleTest : public ::testing::TestWithParam<uint64_t> {};
 
-TEST_P(ScribbleTest, NothingInASessionCanHurtItsReader) {
+TEST_P(ScribbleTest, CorruptSessionDoesNotHarmItsReader) {
   ForEachSeed(SeedsUpTo(20), [](uint32_t seed) {
     std::mt19937_64 random(seed);
     uint64_t opened_sessions = 0;
@@ -105,7 +105,7 @@ TEST_P(ScribbleTest, NothingInASessionCanHurtItsReader) {
 INSTANTIATE_TEST_SUITE_P(FromTheHeaderOn, ScribbleTest, ::testing::Values(0));
 INSTANTIATE_TEST_SUITE_P(BehindTheHeader, ScribbleTest, ::testing::Values(sizeof(Header)));
 
-TEST(UntouchedSessionTest, DeliversWhatTheRingHolds) {
+TEST(UntouchedSessionTest, DeliversAllRecordsOfTheRing) {
   std::mt19937_64 random(1);
   ScratchSession session;
   Fill(session, random);

@@ -1,5 +1,6 @@
-// What one event costs the traced process in the session. Compare within one run: machines and
-// neighbours differ, so the clock call that every event makes as well is measured beside it.
+// Measures what one event costs the traced process in the session. Compare numbers only within one
+// run, because machines and their load differ. The clock call that every event makes is measured as
+// a reference.
 
 #include <benchmark/benchmark.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 namespace gmt::session {
 namespace {
 
-// One session for all benchmarks, of the size that programs get.
+// One session for all benchmarks, of the default size.
 const ScratchSession& Session() {
   static const auto& session = *new ScratchSession(SessionSizes());
   return session;
@@ -43,7 +44,7 @@ void BM_RingWrite(benchmark::State& state) {
 }
 BENCHMARK(BM_RingWrite)->ThreadRange(1, 4)->UseRealTime();
 
-// `range` allocations are live meanwhile: how full the table is, and how cold.
+// Meanwhile `range` allocations are live, which determines how full and how cold the table is.
 void BM_LiveInsertErase(benchmark::State& state) {
   const LiveTable table = Session().map().live();
   const auto live = static_cast<uint64_t>(state.range(0));
@@ -65,7 +66,7 @@ uint64_t NowNs() {
   return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// An allocation and its free, as hooks record them: time, table and ring of two events.
+// An allocation and its free, as recorded by hooks: times, live table and ring for two events.
 void BM_AllocateAndFree(benchmark::State& state) {
   const RingWriter ring = Session().map().ring_writer();
   const LiveTable table = Session().map().live();
@@ -89,7 +90,8 @@ void BM_AllocateAndFree(benchmark::State& state) {
 }
 BENCHMARK(BM_AllocateAndFree)->ThreadRange(1, 4)->UseRealTime();
 
-// A stack of one in three interpreter frames, and one that shares all but its first ten with it.
+// Returns a stack with an interpreter frame in every three. Stacks share all but the first ten
+// frames.
 StackTable::Buffer SampleStack(uint64_t leaf, uint32_t depth) {
   StackTable::Buffer stack;
   stack.fingerprint = depth;
@@ -112,8 +114,8 @@ void BM_StackHit(benchmark::State& state) {
 }
 BENCHMARK(BM_StackHit)->Arg(10)->Arg(30)->Arg(70);
 
-// 100,000 stacks of 70 frames in a session of its own; each differs from the one before in its
-// innermost ten.
+// Adds 100,000 stacks of 70 frames to a session; each differs from the previous one in its
+// innermost ten frames.
 void BM_NewStack(benchmark::State& state) {
   constexpr uint32_t kDepth = 70, kStacks = 100000;
   const std::vector<uint32_t> codes(kDepth, 1);
@@ -158,7 +160,7 @@ void BM_CreateSession(benchmark::State& state) {
 }
 BENCHMARK(BM_CreateSession)->Unit(benchmark::kMillisecond)->Iterations(20);
 
-// More than the first level holds. The last one, for the table is another one from then on.
+// More than the first level holds. This must run last, because the table remains grown afterwards.
 BENCHMARK(BM_LiveInsertErase)->Arg(300000);
 
 }  // namespace

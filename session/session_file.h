@@ -2,21 +2,21 @@
 //
 // Creating a session (the traced process) and opening one (its collector).
 //
-// A session is created whole before it gets its name, in the first directory that works:
+// A session is created completely before it gets its name, in the first directory that works:
 //   $GPUMEMTRACE_DIR · $XDG_RUNTIME_DIR/gpumemtrace · /dev/shm/gpumemtrace-UID · a memfd, which has
 //   no name
-// The directory must be the user's own; the two defaults must be in memory (tmpfs): a file on a
-// disk would stall writers on write-back. Space is reserved when it is created (posix_fallocate),
-// because a tmpfs that fills up later would end the traced process with SIGBUS; where there is too
-// little, the session is made smaller, down to an eighth.
+// The directory must belong to the user. The two defaults must be on a tmpfs, because writes to a
+// file on disk can stall on write-back. Space is reserved at creation (posix_fallocate), because a
+// tmpfs that fills up later would end the traced process with SIGBUS. If there is too little space,
+// the session is made smaller, down to an eighth.
 //
-// A session with a door (session/attach.h) is made with memory behind its first three sections alone.
-// It must have a name, for it is found by that.
+// A session with an attach gate (session/attach.h) is created with memory for its first three
+// sections only. It must have a name, because clients find it by name.
 //
-// Arena and live table may grow (session/arena.h, session/live_table.h), and only in a directory with
-// room to spare: what is left of a small one is the traced program's.
+// Arena and live table may grow (session/arena.h, session/live_table.h), but only in a directory
+// with room to spare: the rest of a small one is left to the traced program.
 //
-// Thread safety: free functions; each may be called from any thread. None allocates from the heap.
+// Thread safety: free functions, each callable from any thread. None allocates from the heap.
 
 #ifndef GMT_SESSION_SESSION_FILE_H_
 #define GMT_SESSION_SESSION_FILE_H_
@@ -32,26 +32,26 @@
 
 namespace gmt::session {
 
-// Entries per section. Powers of two, but for info, arena, modules and in-flight.
+// Entries per section. Powers of two, except for info, arena, modules and in-flight.
 struct SessionSizes {
   uint64_t info_bytes = 64 << 10;
   uint64_t ring = 262144;  // 16 MiB
   uint64_t live = 65536;   // 4.5 MiB
-  // Further levels of the live table, each four times the one before: 18, 72 and 288 MiB. No memory
-  // until then.
+  // Further levels of the live table, each four times the size of the previous one: 18, 72 and 288
+  // MiB. Their memory is allocated on demand.
   uint64_t live_levels = kLiveLevels;
   uint64_t stack_index = 262144;  // 2 MiB
   uint64_t text_index = 32768;    // 256 KiB
   uint64_t code_index = 65536;    // 512 KiB
   uint64_t arena = 15 << 16;      // words; 7.5 MiB
-  // Words by which the arena may grow; no memory until then.
+  // Words by which the arena may grow. Their memory is allocated on demand.
   uint64_t arena_growth = 4 << 20;  // 32 MiB
   uint64_t modules = 1024;          // 1 MiB
   uint64_t in_flight = 256;
   uint64_t contexts = 256;
 };
 
-// Composes the info section: "name\0value\0" pairs. What does not fit is left out whole.
+// Composes the info section: "name\0value\0" pairs. A pair that does not fit is left out.
 class InfoWriter {
  public:
   InfoWriter(char* buffer, size_t size) : buffer_(buffer), size_(size) {}
@@ -64,8 +64,7 @@ class InfoWriter {
   size_t used_ = 0;
 };
 
-// Calls visit(name, value) for each pair of an info section; stops at the first pair that is not
-// whole.
+// Calls visit(name, value) for each pair of an info section. Stops at the first incomplete pair.
 template <typename Visit>
 void ForEachInfo(std::string_view text, Visit visit) {
   while (!text.empty() && text.front() != '\0') {
@@ -80,21 +79,22 @@ struct CreatedSession {
   SessionMap map;
   void* base = nullptr;
   size_t size = 0;
-  uint64_t arena_words = 0;        // that the arena begins with
+  uint64_t arena_words = 0;        // that have memory at the start
   int fd = -1;                     // open, close-on-exec; the caller closes it
   char path[PATH_MAX + 100] = {};  // empty for a memfd
 };
 
-// 0, or the errno of the last directory tried, with nothing left behind.
+// Creates a session. Returns 0, or the errno value of the last directory tried; no files remain
+// then.
 int CreateSession(const SessionSizes& sizes, std::string_view info, CreatedSession* session,
                   AttachDoor door = AttachDoor::kNone);
 
-// Finds the directories that sessions live in, in order; writes the n-th (from 0) into `path`.
-// False past the last.
+// Writes the n-th directory (from 0) in which sessions may be stored to `path`. Returns false after
+// the last.
 bool SessionDirectory(int n, char (&path)[PATH_MAX]);
 
-// The name of the session behind `fd`: the kernel forgets it where a file got its name only later.
-// False for a memfd, and where the name is gone.
+// Finds the name of the session file `fd`. The kernel does not report it for files that were named
+// only after they were opened. Returns false for a memfd and if the name was removed.
 bool FindSessionName(int fd, const Header& header, char (&path)[PATH_MAX + 100]);
 
 struct OpenedSession {
@@ -102,24 +102,24 @@ struct OpenedSession {
   void* base = nullptr;
   void* control = nullptr;
   size_t size = 0;
-  const char* error = nullptr;  // what is wrong with it, where map is empty
+  const char* error = nullptr;  // why the session is unusable, if map is empty
 };
 
-// Maps the session behind `fd`, which stays open and the caller's. The mapping lives until
+// Maps the session file `fd`, which stays open and is owned by the caller. The mapping lives until
 // CloseSession().
 OpenedSession OpenSession(int fd);
 void CloseSession(OpenedSession* session);
 
-// What is wrong with a header that claims to describe a session file of this size; nullptr if
-// nothing.
+// Returns the error in a header that claims to describe a session file of this size, or nullptr if
+// it is valid.
 const char* CheckHeader(const Header& header, uint64_t file_size);
 
-// Identity of a process: field 22 of /proc/PID/stat, as that process sees it, whose clocks may stand
-// elsewhere than ours (time_namespaces(7)); 0 where it cannot be read.
+// Returns field 22 of /proc/PID/stat, which identifies a process, as that process sees it: its
+// clocks may differ from ours (time_namespaces(7)). Returns 0 if it cannot be read.
 uint64_t StartTicks(uint64_t pid);
-// The kernel's boot id; false where it cannot be read.
+// Reads the kernel's boot id. Returns false if it cannot be read.
 bool ReadBootId(uint8_t (&boot_id)[16]);
-// Whether the session was created since the machine last started.
+// Returns whether the session was created since the last boot of the machine.
 bool IsThisBoot(const Header& header);
 
 }  // namespace gmt::session

@@ -37,7 +37,7 @@ TEST(SessionInfoTest, PairsAreReadBackInOrder) {
                                     {"arg", "python"}, {"arg", ""}, {"cwd", "/a b"}}));
 }
 
-TEST(SessionInfoTest, PairThatDoesNotFitIsLeftOutWhole) {
+TEST(SessionInfoTest, PairThatDoesNotFitIsOmitted) {
   char buffer[16];
   InfoWriter info(buffer, sizeof(buffer));
   info.Add("a", "1234567890");
@@ -46,7 +46,7 @@ TEST(SessionInfoTest, PairThatDoesNotFitIsLeftOutWhole) {
   EXPECT_EQ(Pairs(info.text()).size(), 2u);
 }
 
-TEST(SessionInfoTest, CutTextEndsAtTheLastWholePair) {
+TEST(SessionInfoTest, TruncatedTextEndsAtTheLastCompletePair) {
   const std::string text("a\0001\0b\0002", 7);
   EXPECT_EQ(Pairs(text).size(), 1u);
   EXPECT_TRUE(Pairs("").empty());
@@ -64,7 +64,7 @@ TEST(SessionFileTest, CreatedSessionOpensWithTheSameSectionsAndIdentity) {
   CloseSession(&opened);
 }
 
-TEST(SessionFileTest, ReaderSeesWhatTheWriterWrites) {
+TEST(SessionFileTest, ReaderSeesWrites) {
   ScratchSession session;
   OpenedSession opened = OpenSession(session.fd());
   Record record, read;
@@ -80,7 +80,7 @@ TEST(SessionFileTest, ReaderSeesWhatTheWriterWrites) {
   CloseSession(&opened);
 }
 
-TEST(SessionFileTest, FileIsTheUsersAloneAndNamedByProcess) {
+TEST(SessionFileTest, FileIsPrivateToTheUserAndNamedAfterTheProcess) {
   ScratchSession session;
   struct stat st;
   ASSERT_EQ(stat(session.path().c_str(), &st), 0);
@@ -88,7 +88,7 @@ TEST(SessionFileTest, FileIsTheUsersAloneAndNamedByProcess) {
   EXPECT_NE(session.path().find("/" + std::to_string(getpid()) + "-"), std::string::npos);
 }
 
-TEST(SessionFileTest, ControlPageIsTheOnlyOneAReaderCanWrite) {
+TEST(SessionFileTest, ReaderCanWriteOnlyTheControlPage) {
   ScratchSession session;
   OpenedSession opened = OpenSession(session.fd());
   opened.map.control().finished.store(Handshake::kDone);
@@ -105,7 +105,7 @@ TEST(SessionFileTest, HeaderThatChangesAfterTheCheckIsNotSeen) {
   CloseSession(&opened);
 }
 
-// Opens a session whose header was changed.
+// Opens a session with a modified header. Returns the error.
 std::string ErrorAfter(const std::function<void(Header*)>& change,
                        const SessionSizes& sizes = SmallSizes()) {
   ScratchSession session(sizes);
@@ -117,7 +117,7 @@ std::string ErrorAfter(const std::function<void(Header*)>& change,
   return error;
 }
 
-TEST(SessionFileTest, HeaderThatPromisesTooMuchIsRefused) {
+TEST(SessionFileTest, InvalidHeaderIsRejected) {
   EXPECT_EQ(ErrorAfter([](Header*) {}), "");
   EXPECT_EQ(ErrorAfter([](Header* h) { h->magic[0] = 'X'; }), "it is not a gpumemtrace session");
   EXPECT_EQ(ErrorAfter([](Header* h) { h->abi_major += 1; }),
@@ -132,7 +132,7 @@ TEST(SessionFileTest, HeaderThatPromisesTooMuchIsRefused) {
   EXPECT_NE(ErrorAfter([](Header* h) { h->sections[kLiveKeys].count /= 2; }), "");
 }
 
-// The session of this test has levels of 256, 1,024 and 4,096 entries.
+// The session of this test has further levels of 256, 1,024 and 4,096 entries.
 std::string ErrorOfLevelsAfter(const std::function<void(Header*)>& change) {
   SessionSizes sizes = SmallSizes();
   sizes.live = 64;
@@ -140,7 +140,7 @@ std::string ErrorOfLevelsAfter(const std::function<void(Header*)>& change) {
   return ErrorAfter(change, sizes);
 }
 
-TEST(SessionFileTest, HeaderWithLevelsThatCannotBeIsRefused) {
+TEST(SessionFileTest, HeaderWithInvalidLevelsIsRejected) {
   EXPECT_EQ(ErrorOfLevelsAfter([](Header*) {}), "");
   EXPECT_EQ(ErrorOfLevelsAfter([](Header* h) { h->sections[kLiveLevel3].count = 0; }), "");
   for (const uint32_t id : {kLiveLevel1, kLiveLevel2, kLiveLevel3}) {
@@ -157,10 +157,10 @@ TEST(SessionFileTest, HeaderWithLevelsThatCannotBeIsRefused) {
     EXPECT_NE(ErrorOfLevelsAfter([&](Header* h) { section(h).offset = h->file_size + 4096; }), "");
   }
   EXPECT_NE(ErrorOfLevelsAfter([](Header* h) { h->sections[kLiveLevel1].count = 0; }), "")
-      << "a level without the one before";
+      << "a level without the previous one";
 }
 
-// Of minor version 1: eleven sections, and what lies behind them in the header is nobody's.
+// Minor version 1 has eleven sections; the header words after them are undefined.
 TEST(SessionFileTest, SessionFromBeforeTheTableGrewIsRead) {
   ScratchSession session;
   LiveValue live;
@@ -183,7 +183,7 @@ TEST(SessionFileTest, SessionFromBeforeTheTableGrewIsRead) {
   CloseSession(&opened);
 }
 
-TEST(SessionFileTest, FileThatIsNoSessionIsRefused) {
+TEST(SessionFileTest, FileThatIsNotASessionIsRejected) {
   const int empty = memfd_create("empty", 0);
   EXPECT_NE(OpenSession(empty).error, nullptr);
   EXPECT_EQ(ftruncate(empty, 1 << 20), 0);
@@ -192,7 +192,7 @@ TEST(SessionFileTest, FileThatIsNoSessionIsRefused) {
   close(empty);
 }
 
-TEST(SessionFileTest, DirectoryOfSomebodyElseIsPassedOver) {
+TEST(SessionFileTest, DirectoryOfAnotherUserIsSkipped) {
   ScratchDirectory directory;
   ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
   CreatedSession session;
@@ -203,7 +203,7 @@ TEST(SessionFileTest, DirectoryOfSomebodyElseIsPassedOver) {
   close(session.fd);
 }
 
-// Sizes of about 35, 18, 9 and 5 MiB, as the ladder halves them.
+// The session has about 35 MiB and is halved to 18, 9 and 5 MiB.
 TEST(SessionFileTest, SmallTmpfsGetsASmallerSession) {
   ScratchDirectory directory;
   const int halvings = InOwnMounts([&] {
@@ -220,7 +220,7 @@ TEST(SessionFileTest, SmallTmpfsGetsASmallerSession) {
   EXPECT_LE(halvings, 3);
 }
 
-TEST(SessionFileTest, FullDirectoriesEndInAMemfdAndLeaveNothingBehind) {
+TEST(SessionFileTest, FullDirectoriesLeadToAMemfdAndNoFiles) {
   ScratchDirectory directory;
   const int result = InOwnMounts([&] {
     unsetenv("XDG_RUNTIME_DIR");
@@ -236,12 +236,12 @@ TEST(SessionFileTest, FullDirectoriesEndInAMemfdAndLeaveNothingBehind) {
   EXPECT_EQ(result, 0);
 }
 
-TEST(SessionFileTest, NewSessionTakesNoMoreMemoryThanPromised) {
+TEST(SessionFileTest, NewSessionUsesNoMoreMemoryThanDocumented) {
   ScratchSession session{SessionSizes()};
   struct stat st;
   ASSERT_EQ(fstat(session.fd(), &st), 0);
   EXPECT_LE(st.st_blocks * 512, 32 << 20);
-  EXPECT_GE(st.st_blocks * 512, 16 << 20) << "nothing is reserved";
+  EXPECT_GE(st.st_blocks * 512, 16 << 20) << "no memory is reserved";
 }
 
 TEST(SessionFileTest, SessionOnASmallFileSystemLeavesTheRestToTheProgram) {
@@ -257,7 +257,7 @@ TEST(SessionFileTest, SessionOnASmallFileSystemLeavesTheRestToTheProgram) {
   EXPECT_EQ(result, 0);
 }
 
-// The kernel sends SIGXFSZ, which ends a process, to who makes a file bigger than its limit.
+// A process that makes a file larger than its limit gets SIGXFSZ, which ends it by default.
 TEST(SessionFileTest, FileSizeLimitMakesTheSessionSmallerOrNone) {
   const auto ring_at_limit = [](rlim_t limit) {
     ScratchDirectory directory;
@@ -278,13 +278,13 @@ TEST(SessionFileTest, FileSizeLimitMakesTheSessionSmallerOrNone) {
   EXPECT_EQ(ring_at_limit(4096), EFBIG);
 }
 
-TEST(SessionFileTest, StartTicksTellProcessesApart) {
+TEST(SessionFileTest, StartTicksIdentifyProcesses) {
   EXPECT_NE(StartTicks(static_cast<uint64_t>(getpid())), 0u);
   EXPECT_EQ(StartTicks(0), 0u);
   EXPECT_EQ(StartTicks(~uint64_t{0}), 0u);
 }
 
-TEST(SessionFileTest, StartTicksAreWhatAProcessOfAnotherTimeNamespaceSees) {
+TEST(SessionFileTest, StartTicksAreThoseOfTheOtherTimeNamespace) {
   int answer[2];
   ASSERT_EQ(pipe(answer), 0);
   const pid_t outer = fork();

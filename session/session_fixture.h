@@ -1,7 +1,6 @@
 // session/session_fixture.h
 //
-// For tests: a session in memory of this process, without a file, and directories that sessions are
-// created in.
+// For tests: a session mapped into this process, and directories for session files.
 
 #ifndef GMT_SESSION_SESSION_FIXTURE_H_
 #define GMT_SESSION_SESSION_FIXTURE_H_
@@ -23,7 +22,7 @@
 
 namespace gmt::session {
 
-// Small enough to be made a hundred times a second.
+// Small enough to create a hundred sessions per second.
 inline SessionSizes SmallSizes() {
   SessionSizes sizes;
   sizes.info_bytes = 4096;
@@ -41,7 +40,7 @@ inline SessionSizes SmallSizes() {
   return sizes;
 }
 
-// A stack by its words; its id, 0 where there is no room.
+// Adds a stack with the given words. Returns its id, or 0 if there is no room.
 inline uint32_t AddStack(const StackTable& stacks, const std::vector<uint64_t>& frames,
                          uint16_t flags = 0, uint32_t generation = 0,
                          const std::vector<uint32_t>& codes = {}, uint32_t like = 0,
@@ -53,8 +52,8 @@ inline uint32_t AddStack(const StackTable& stacks, const std::vector<uint64_t>& 
                     like);
 }
 
-// A directory that the sessions of this test go to (GPUMEMTRACE_DIR), removed with everything in it
-// at the end.
+// A directory for the sessions of this test (GPUMEMTRACE_DIR). The destructor removes it with its
+// contents.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -73,7 +72,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// A session as its traced process has it.
+// A session as its traced process sees it.
 class ScratchSession {
  public:
   explicit ScratchSession(const SessionSizes& sizes = SmallSizes(), std::string_view info = "") {
@@ -98,7 +97,7 @@ class ScratchSession {
   CreatedSession created_;
 };
 
-// Runs `test` in a child with its own mounts; its result, or -1 where that is not permitted.
+// Runs `test` in a child with its own mount namespace. Returns its result, or -1 if not permitted.
 inline int InOwnMounts(const std::function<int()>& test) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,10 +1,10 @@
 // session/session_map.h
 //
-// SessionMap: typed access to a session that is mapped into this process. The same for the writer,
-// which has laid it out, and for a reader, which has validated it (session/session_file.h).
+// SessionMap: typed access to a session that is mapped into this process. Used by the writer, which
+// laid it out, and by a reader, which validated it (session/session_file.h).
 //
-// Thread safety: the pointers never change; see the tables for theirs. Ownership: none, the mapping
-// must outlive it.
+// Thread safety: the pointers never change; for the tables see their headers. Ownership: none; the
+// mapping must outlive the SessionMap.
 
 #ifndef GMT_SESSION_SESSION_MAP_H_
 #define GMT_SESSION_SESSION_MAP_H_
@@ -24,7 +24,7 @@
 
 namespace gmt::session {
 
-// A counter since the recording began.
+// Returns the value of a counter relative to the start of the recording.
 inline uint64_t CountOf(const Control& control, Counter counter) {
   const uint64_t now = control.counters[counter].load(std::memory_order_acquire);
   const uint64_t before = control.attach_counters[counter].load(std::memory_order_acquire);
@@ -55,11 +55,11 @@ class SessionMap {
   bool has_door() const {
     return control_->attach_door.load(std::memory_order_relaxed) != AttachDoor::kNone;
   }
-  // Where the history begins that is being recorded, or was last.
+  // Returns the ticket at which the history of the current, or else the last, recording begins.
   uint64_t first_ticket() const {
     return has_door() ? control_->attach_first_ticket.load(std::memory_order_acquire) : 0;
   }
-  // Of the file's bytes those that have memory while it is recorded.
+  // Returns how many bytes of the file have memory while the process is recorded.
   uint64_t MemoryBytes() const {
     const Section& last = header().sections[kArena];
     return last.offset + arena().Backed() * last.stride + live().FurtherBytes();

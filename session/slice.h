@@ -1,7 +1,7 @@
 // session/slice.h
 //
-// Slice: std::string_view::substr for code that may not throw. The exception that substr can throw
-// would bring the C++ runtime, with its own unwinder, into every traced process.
+// Slice: std::string_view::substr for code that must not throw. The exception that substr can throw
+// would link the C++ runtime, with its own unwinder, into every traced process.
 
 #ifndef GMT_SESSION_SLICE_H_
 #define GMT_SESSION_SLICE_H_
@@ -12,7 +12,7 @@
 
 namespace gmt::session {
 
-// Up to `count` bytes of `text` from `from` on; empty where `from` lies behind its end.
+// Returns up to `count` bytes of `text` from offset `from`, or "" if `from` is past its end.
 constexpr std::string_view Slice(std::string_view text, size_t from,
                                  size_t count = std::string_view::npos) {
   if (from >= text.size()) return {};
@@ -20,8 +20,8 @@ constexpr std::string_view Slice(std::string_view text, size_t from,
   return {text.data() + from, count < rest ? count : rest};
 }
 
-// What stands before the first `separator`, which *rest loses with it; all of *rest where there is
-// none.
+// Returns the part of *rest before the first `separator` and removes both from *rest. Returns all
+// of *rest if there is no separator.
 constexpr std::string_view Cut(std::string_view* rest, char separator) {
   const size_t end = rest->find(separator);
   const std::string_view part = Slice(*rest, 0, end);

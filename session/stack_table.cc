@@ -16,7 +16,7 @@ uint32_t CountInterpreter(const uint64_t* frames, uint32_t count) {
   return n;
 }
 
-// Words of an entry behind its header.
+// Words of an entry after its header.
 uint64_t WordsOf(const StackHeader& header) {
   return header.own + (uint64_t{header.codes} + 1) / 2;
 }
@@ -45,7 +45,7 @@ StackPieces::StackPieces(const Arena& arena, uint32_t id) : arena_(arena) {
   generation_ = header_.generation;
 }
 
-// Reads the header at `id` once and checks that all that it tells of lies in the arena.
+// Reads the header at `id` once and checks that everything it refers to is in the arena.
 bool StackPieces::Enter(uint32_t id) {
   const uint64_t* header = arena_.Find(id, kHeaderWords);
   if (header == nullptr) return false;
@@ -59,7 +59,7 @@ bool StackPieces::Enter(uint32_t id) {
 bool StackPieces::Next(Piece* piece) {
   while (left_ > 0) {
     if (left_ > header_.depth) return false;
-    const uint32_t skipped = header_.depth - left_;  // further in than what is asked for
+    const uint32_t skipped = header_.depth - left_;  // frames further in than those requested
     if (skipped < header_.own) {
       const uint32_t before = CountInterpreter(entry_, skipped);
       const auto* codes = reinterpret_cast<const uint32_t*>(entry_ + header_.own);
@@ -71,7 +71,7 @@ bool StackPieces::Next(Piece* piece) {
       left_ -= piece->count;
       return true;
     }
-    // `outer` stands before: scribbled words cannot lead in a circle.
+    // `outer` must precede this entry, so that corrupted words cannot form a cycle.
     if (header_.outer >= id_ || !Enter(header_.outer)) return false;
   }
   return false;
@@ -83,13 +83,14 @@ bool StackTable::Equal(uint64_t place, const Digest& digest) const {
   return header != nullptr && Digest{header[kDigest], header[kDigest + 1]} == digest;
 }
 
-// How many of the outermost frames of `like` are this stack's, and the stack that those stand in.
+// Returns how many of the outermost frames of `like` are also this stack's, and the stack whose
+// entry holds them.
 StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
                                           const uint32_t* codes, uint32_t like) const {
   StackPieces pieces(arena_, like);
   if (!pieces) return {};
   const uint32_t other = pieces.depth();
-  // Counted from the outside, frame 1 of both is the outermost.
+  // Counted from the outside; frame 1 of both stacks is the outermost.
   uint32_t from_outside = other;
   const uint32_t further_in = depth > other ? depth - other : 0;
   codes += CountInterpreter(stack.frames, further_in);
@@ -119,8 +120,7 @@ StackTable::Shared StackTable::FindShared(const Buffer& stack, uint32_t depth,
     }
   }
   if (pieces.left() != 0 || shared < kWorthSharing || links >= kMaxPieces) return {};
-  // A stack is always the frames of a call and its callers: one that is all in another is as good
-  // whole.
+  // Every entry stores at least its innermost frame, even if another stack has all of its frames.
   result.frames = shared == depth ? depth - 1 : shared;
   return result;
 }

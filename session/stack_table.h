@@ -1,20 +1,20 @@
 // session/stack_table.h
 //
-// StackTable: every distinct stack once. A new stack shares the outer frames of an earlier one
-// (session/layout.h, StackHeader): most of what a program does begins the same way, so that a
-// stack of seventy frames costs the few that are new.
+// StackTable: stores every distinct stack once. A new stack shares the outer frames of an earlier
+// one (session/layout.h, StackHeader). Most stacks of a program start with the same outer frames,
+// so a stack of seventy frames needs space only for the few new ones.
 //
 //   1st   [malloc] [linear] [forward] [step] [train] [main]
-//   2nd   [malloc] [gelu]   -> the 1st's outermost four
-//   3rd   [malloc] [add]    -> the 1st's outermost four, not by way of the 2nd
+//   2nd   [malloc] [gelu]   -> the outermost four of the 1st
+//   3rd   [malloc] [add]    -> the outermost four of the 1st, not by way of the 2nd
 //
 // Invariants
-//   T1  A stack shares only with one that stands before it in the arena; following `outer` ends.
-//   T2  It takes at most kMaxPieces pieces.
-//   T3  Shared frames have the same words and, where they are an interpreter's, the same code
-//       objects.
-//   T4  Two stacks with one digest are one stack: what is looked for is compared by its digest, which
-//       lies in one cache line, not frame by frame.
+//   T1  A stack shares only frames of stacks that precede it in the arena, so following `outer`
+//       terminates.
+//   T2  A stack consists of at most kMaxPieces pieces.
+//   T3  Shared frames have the same words and, for interpreter frames, the same code objects.
+//   T4  Two stacks with the same digest are the same stack. A lookup compares digests, which are in
+//       one cache line, and not frames.
 //
 // Thread safety: as session/intern_index.h.
 
@@ -28,15 +28,15 @@
 
 namespace gmt::session {
 
-// The frames of an interned stack piece by piece, innermost first. For writers and readers: whatever
-// stands in the arena, it ends and stays inside.
+// Iterates over the pieces of an interned stack, innermost first. Used by writers and readers. It
+// terminates and stays inside the arena even if the arena is corrupt.
 class StackPieces {
  public:
   StackPieces(const Arena& arena, uint32_t id);
 
-  // Whether a stack lies there at all.
+  // Whether a valid stack is stored under the id.
   explicit operator bool() const { return header_.depth != 0; }
-  // Of the stack itself.
+  // Properties of the stack itself.
   uint32_t depth() const { return depth_; }
   uint16_t flags() const { return flags_; }
   uint32_t generation() const { return generation_; }
@@ -46,9 +46,10 @@ class StackPieces {
     uint32_t count;
     const uint32_t* codes;  // of its interpreter frames, in order
     uint32_t code_count;
-    uint32_t stack;  // id of the stack that it stands in
+    uint32_t stack;  // id of the stack that holds the piece
   };
-  // False after the last one; `left()` is then what a damaged entry lacks.
+  // Returns false after the last piece. `left()` is then the number of frames missing in a corrupt
+  // entry.
   bool Next(Piece* piece);
   uint32_t left() const { return left_; }
 
@@ -65,22 +66,22 @@ class StackPieces {
 
 class StackTable {
  public:
-  // A stack being composed; hashed in one piece.
+  // A stack being composed. It is contiguous so that it is hashed at once.
   struct Buffer {
     uint64_t head;         // depth, flags, generation: filled in by Find() and Add()
-    uint64_t fingerprint;  // of the code objects of its interpreter frames; 0 where it has none
+    uint64_t fingerprint;  // of the code objects of its interpreter frames; 0 if it has none
     uint64_t frames[kMaxStackDepth];
   };
 
   constexpr StackTable() = default;
   StackTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // The stack's id; 0 where it is not there.
+  // Returns the id of the stack, or 0 if it is not in the table.
   uint32_t Find(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation) const;
 
-  // The same, and puts it there; 0 where there is no room. `codes`: the code objects of its
-  // interpreter frames in order, 0 for one without a name. `like`: a stack that it may share outer
-  // frames with; 0 or any id.
+  // Like Find(), but adds the stack if it is missing. Returns 0 if there is no room. `codes`: the
+  // ids of the code objects of its interpreter frames in order, 0 for one without a name. `like`:
+  // a stack that may share its outer frames; 0 or any id.
   uint32_t Add(Buffer* stack, uint32_t depth, uint16_t flags, uint32_t generation,
                const uint32_t* codes, uint32_t like) const;
 

@@ -17,7 +17,7 @@
 namespace gmt::session {
 namespace {
 
-// A stack as its writer has it.
+// A stack as written.
 struct Written {
   std::vector<uint64_t> frames;  // words
   std::vector<uint32_t> codes;   // of its interpreter frames
@@ -65,8 +65,8 @@ class StackTableTest : public ::testing::Test {
   std::optional<ScratchSession> session_{std::in_place, LargeSizes()};
 };
 
-// Of two stacks with one place in the index and one tag, only what they say tells which is which.
-TEST(StackTableCollisionTest, StacksOfOneHashAreToldApart) {
+// For two stacks with the same index place and tag, only their contents distinguish them.
+TEST(StackTableCollisionTest, StacksWithTheSameHashAreDistinguished) {
   ScratchSession session{LargeSizes()};
   std::atomic<uint64_t> index[1] = {};
   const StackTable table(InternIndex(index, 1), session.map().arena());
@@ -102,8 +102,8 @@ TEST(StackTableCollisionTest, StacksOfOneHashAreToldApart) {
   EXPECT_EQ(table.Find(&stack, 2, kStackPython, 3), id);
 }
 
-// Each is the one before with four more frames further in.
-TEST_F(StackTableTest, StackHasFewPiecesHoweverOftenItIsSharedOn) {
+// Each stack is the previous one plus four inner frames.
+TEST_F(StackTableTest, StackHasFewPiecesAfterRepeatedSharing) {
   std::vector<uint64_t> frames = {1, 2, 3, 4, 5, 6, 7, 8};
   const Arena arena = session_->map().arena();
   uint32_t most = 0, id = 0;
@@ -118,7 +118,7 @@ TEST_F(StackTableTest, StackHasFewPiecesHoweverOftenItIsSharedOn) {
   EXPECT_EQ(most, 8u);
 }
 
-TEST_F(StackTableTest, StackIsReadBackAsItWas) {
+TEST_F(StackTableTest, StackIsReadBackUnchanged) {
   const uint32_t id = AddStack(session_->map().stacks(), {10, 20 | kExactFrame, 30},
                                kStackTruncated | kStackUnmerged, 5);
   StackFrames stack;
@@ -141,7 +141,7 @@ TEST_F(StackTableTest, EqualStacksShareAnIdAndOthersDoNot) {
   EXPECT_NE(AddStack(stacks, {1, 2, 3}, 0, 1), id);
 }
 
-TEST_F(StackTableTest, FindsWhatIsThereAndAddsNothing) {
+TEST_F(StackTableTest, FindReturnsExistingStacksAndAddsNone) {
   StackTable::Buffer stack = {0, 0, {7, 8, 9}};
   EXPECT_EQ(session_->map().stacks().Find(&stack, 3, 0, 0), 0u);
   EXPECT_EQ(Used(), 0u);
@@ -166,7 +166,7 @@ TEST_F(StackTableTest, AnotherCodeObjectAtTheSameAddressIsAnotherStack) {
   EXPECT_EQ(Read(before)[1].code, 50u);
 }
 
-TEST_F(StackTableTest, OuterFramesAreKeptOnce) {
+TEST_F(StackTableTest, OuterFramesAreStoredOnce) {
   std::vector<uint64_t> frames(70);
   for (size_t i = 0; i < frames.size(); ++i) frames[i] = 1000 + i;
   uint32_t like = Add(frames);
@@ -180,7 +180,7 @@ TEST_F(StackTableTest, OuterFramesAreKeptOnce) {
   EXPECT_LT(Used(), first + 100 * 6);
 }
 
-TEST_F(StackTableTest, SharedFramesAreThoseWithTheSameCodeObjects) {
+TEST_F(StackTableTest, OnlyFramesWithTheSameCodeObjectsAreShared) {
   Written stack = {{}, {}, 1};
   for (uint32_t i = 0; i < 40; ++i) {
     stack.frames.push_back(InterpreterFrame(0x1000 + i * 64, i));
@@ -188,7 +188,7 @@ TEST_F(StackTableTest, SharedFramesAreThoseWithTheSameCodeObjects) {
   }
   const uint32_t before = Add(stack);
   stack.frames[0] = InterpreterFrame(0x9000, 1);
-  stack.codes[20] = 7;  // made again in the middle of the stack
+  stack.codes[20] = 7;  // recreated in the middle of the stack
   stack.fingerprint = 2;
   EXPECT_EQ(Read(Add(stack, before)), AsRead(stack));
 }
@@ -199,7 +199,7 @@ TEST_F(StackTableTest, DeepestStackFits) {
   EXPECT_EQ(Read(Add(frames)), AsRead({frames, {}, 0}));
 }
 
-TEST_F(StackTableTest, StackThatIsTheOuterPartOfAnotherIsItsOwn) {
+TEST_F(StackTableTest, StackThatIsTheOuterPartOfAnotherGetsItsOwnId) {
   const std::vector<uint64_t> deep = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<uint64_t> shallow = {3, 4, 5, 6, 7, 8};
   const uint32_t id = Add(deep);
@@ -217,8 +217,8 @@ TEST_F(StackTableTest, LikeMayBeAnyNumber) {
   }
 }
 
-// The oracle is a map of whole stacks. Stacks grow and shrink as those of a program do.
-TEST_F(StackTableTest, RandomStacksReadBackAsWhatWasWritten) {
+// The oracle is a map of complete stacks. Stacks grow and shrink like those of a program.
+TEST_F(StackTableTest, RandomStacksAreReadBackUnchanged) {
   ForEachSeed({1}, [&](uint32_t seed) {
     std::mt19937_64 random(seed);
     session_.emplace(LargeSizes());
@@ -254,7 +254,7 @@ TEST_F(StackTableTest, RandomStacksReadBackAsWhatWasWritten) {
   });
 }
 
-TEST_F(StackTableTest, IdsThatMeanNothingReadAsNothing) {
+TEST_F(StackTableTest, InvalidIdsAreNotFound) {
   const uint64_t words = session_->map().count(kArena);
   StackFrames stack;
   for (const uint64_t id :
@@ -262,7 +262,7 @@ TEST_F(StackTableTest, IdsThatMeanNothingReadAsNothing) {
     EXPECT_FALSE(ReadStack(session_->map(), static_cast<uint32_t>(id), &stack)) << id;
 }
 
-TEST_F(StackTableTest, LengthThatReachesBeyondTheArenaIsRefused) {
+TEST_F(StackTableTest, LengthBeyondTheArenaIsRejected) {
   const uint64_t last = session_->map().count(kArena) - sizeof(StackHeader) / sizeof(uint64_t);
   StackHeader header = {};
   header.depth = header.own = 100;
@@ -271,7 +271,7 @@ TEST_F(StackTableTest, LengthThatReachesBeyondTheArenaIsRefused) {
   EXPECT_FALSE(ReadStack(session_->map(), static_cast<uint32_t>(last), &stack));
 }
 
-TEST_F(StackTableTest, StackThatLeadsInACircleIsRefused) {
+TEST_F(StackTableTest, CyclicStackIsRejected) {
   const uint32_t id = Add({1, 2, 3, 4, 5, 6, 7, 8});
   auto* header = reinterpret_cast<StackHeader*>(session_->map().section<uint64_t>(kArena) + id);
   header->own = 2;
@@ -280,7 +280,7 @@ TEST_F(StackTableTest, StackThatLeadsInACircleIsRefused) {
   EXPECT_FALSE(ReadStack(session_->map(), id, &stack));
 }
 
-TEST(FullStackTableTest, FullArenaGivesIdZeroAndKeepsWhatIsThere) {
+TEST(FullStackTableTest, FullArenaGivesIdZeroAndKeepsExistingStacks) {
   ScratchSession session;
   const StackTable stacks = session.map().stacks();
   const uint32_t first = AddStack(stacks, {1});

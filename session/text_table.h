@@ -1,6 +1,6 @@
 // session/text_table.h
 //
-// TextTable: every distinct name once.
+// TextTable: stores every distinct name once.
 //
 // Thread safety: as session/intern_index.h.
 
@@ -20,9 +20,9 @@ class TextTable {
   constexpr TextTable() = default;
   TextTable(const InternIndex& index, const Arena& arena) : index_(index), arena_(arena) {}
 
-  // The id of the text; 0 where there is no room. Texts longer than kMaxTextLength are cut.
+  // Returns the id of the text, or 0 if there is no room. Truncates texts to kMaxTextLength.
   uint32_t Intern(std::string_view text) const;
-  // The same where it is there already; else 0.
+  // Returns the id of the text if it is already in the table, otherwise 0.
   uint32_t Find(std::string_view text) const;
 
  private:

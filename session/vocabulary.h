@@ -1,8 +1,8 @@
 // session/vocabulary.h
 //
-// What events of a session can be: their kinds, what an activity did, which memory, in which name
-// space. Numbers are part of the session's layout (session/layout.h); most are those of
-// proto/gmt.proto too, as each says.
+// The vocabulary of session events: event kinds, actions of activities, kinds of memory and name
+// spaces of addresses. The numeric values are part of the session layout (session/layout.h). Most
+// of them equal values in proto/gmt.proto; the comment of each enum says so.
 
 #ifndef GMT_SESSION_VOCABULARY_H_
 #define GMT_SESSION_VOCABULARY_H_
@@ -39,18 +39,18 @@ enum class Kind : uint8_t {
   kRangeEnd = 23,
   kThread = 24,
   kSample = 25,
-  kSnapshot = 26,  // the process asks for one
+  kSnapshot = 26,  // a snapshot requested by the process
   kPool = 29,
   kGraph = 30,
   kModule = 31,
   kCopy = 35,
-  kSource = 36,   // how one of the ways to know things is
-  kDevice = 37,   // what a device is, or is called
-  kWitness = 38,  // what CUPTI says of memory; changes nothing that is live
-  kRole = 39,     // what a live allocation is for has changed; its size is the set of Roles
+  kSource = 36,   // the status of an event source
+  kDevice = 37,   // properties or name of a device
+  kWitness = 38,  // a memory event reported by CUPTI; does not change the live set
+  kRole = 39,     // the roles of a live allocation changed; its size is the set of Role
   kLast = kRole,
 };
-// 27, 28, 32 to 34 are not events of a process.
+// 27, 28 and 32 to 34 occur only in recordings, never as events of a process.
 constexpr bool IsKind(uint64_t kind) {
   return (kind > 0 && kind <= static_cast<uint64_t>(Kind::kSnapshot)) ||
          (kind >= static_cast<uint64_t>(Kind::kPool) &&
@@ -58,7 +58,7 @@ constexpr bool IsKind(uint64_t kind) {
          (kind >= static_cast<uint64_t>(Kind::kCopy) && kind <= static_cast<uint64_t>(Kind::kLast));
 }
 
-// Kinds as a set, a bit each: whether one is among them is asked several times for each event.
+// Sets of kinds as bit masks, because membership is tested several times per event.
 constexpr uint64_t KindsFrom(Kind first, Kind last) {
   return (uint64_t{2} << static_cast<uint64_t>(last)) -
          (uint64_t{1} << static_cast<uint64_t>(first));
@@ -68,7 +68,7 @@ constexpr bool IsOneOf(uint64_t kinds, Kind kind) {
   return (kinds >> (static_cast<uint64_t>(kind) & 63) & 1) != 0;
 }
 
-// Events that tell of something and change nothing that is live. They have an action and flags.
+// Events that report an activity and do not change the live set. They have an action and flags.
 constexpr bool IsActivity(Kind kind) {
   return IsOneOf(KindsFrom(Kind::kContextCreate, Kind::kSync) |
                      KindsFrom(Kind::kPool, Kind::kModule) | KindsFrom(Kind::kCopy, Kind::kCopy) |
@@ -81,7 +81,7 @@ constexpr bool IsNote(Kind kind) {
                  kind);
 }
 
-// What an activity did. The words are in ActionName (session/record.h).
+// What an activity did. ActionName() (session/record.h) returns the words used in recordings.
 enum class Action : uint8_t {
   kNone = 0,
   kCreate,
@@ -89,7 +89,7 @@ enum class Action : uint8_t {
   kName,
   kImport,
   kTrim,
-  kStream,  // what was waited for
+  kStream,  // of a wait: the thing waited for, like the next two
   kEvent,
   kDevice,
   kInstantiate,
@@ -114,20 +114,20 @@ enum class Action : uint8_t {
 };
 
 enum ActivityFlags : uint8_t {
-  kCalledByAllocator = 1,  // a caching allocator did, to learn when streams are done with a block
+  kCalledByAllocator = 1,  // a caching allocator made the call to learn when streams finish with a block
   kSeenByCupti = 2,
-  kInsideCall = 4,  // of a call that has an event of its own, which it made longer
+  kInsideCall = 4,  // made inside a call that has its own event and includes this call's duration
   kStreamUnknown = 8,
-  kNonBlocking = 16,  // of a stream that is made: it does not wait for the legacy default stream
+  kNonBlocking = 16,  // of a new stream: it does not synchronize with the legacy default stream
 };
 
-// What a live allocation is for, as PyTorch's own calls show it; a set of bits. The values are those
-// of gmt.Roles in proto/gmt.proto.
+// What a live allocation is used for, observed through PyTorch's own calls. A set of bits with the
+// values of gmt.Roles in proto/gmt.proto.
 enum Role : uint32_t {
   kParameter = 1,  // a leaf of the autograd graph that requires a gradient
-  kGradient = 2,   // what AccumulateGrad has left as a leaf's gradient
-  kSaved = 4,      // some node of the graph keeps it for its backward pass
-  kExpectsGradient = 8,  // a parameter that a graph leads to: a backward pass gives it a gradient
+  kGradient = 2,   // the gradient that AccumulateGrad stored for a leaf
+  kSaved = 4,      // saved by at least one graph node for its backward pass
+  kExpectsGradient = 8,  // a parameter reachable from a graph: a backward pass computes its gradient
 };
 inline constexpr uint32_t kAllRoles = kParameter | kGradient | kSaved | kExpectsGradient;
 
@@ -152,8 +152,8 @@ enum class Memory : uint8_t {
   kLast = kRegion,
 };
 
-// Name spaces of addresses and handles. One number can be live in several: a reservation and its
-// first mapping share an address, and so do a segment and its first block.
+// Name spaces of addresses and handles. The same number can be live in several of them: a
+// reservation and its first mapping share an address, and so do a segment and its first block.
 enum class Space : uint8_t {
   kNone = 0,
   kDevice = 1,
@@ -169,7 +169,7 @@ enum class Space : uint8_t {
   kLast = kRegion,
 };
 
-inline constexpr uint8_t kNoDevice = 0xff;  // host memory, or the device is not known
+inline constexpr uint8_t kNoDevice = 0xff;  // host memory, or the device is unknown
 
 }  // namespace gmt::session
 

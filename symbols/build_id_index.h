@@ -1,15 +1,15 @@
 // symbols/build_id_index.h
 //
-// BuildIdIndex: which file below some directories has which build-id, whatever the directories are
-// laid out like: an unpacked -dbgsym package, a folder of *.debug files, another machine's system
-// tree.
+// BuildIdIndex: maps build-ids to files below given directories. The layout of the directories
+// does not matter: an unpacked -dbgsym package, a directory of *.debug files, another machine's
+// file system.
 //
-// Where several files have one build-id (a stripped library and its debug file) the one that says
-// most wins: with DWARF, then with a symbol table.
+// If several files have the same build-id (a stripped library and its debug file), the one with the
+// most information wins: with DWARF, then with a symbol table.
 //
-// Bounds: kMaxFiles files, links to directories are not followed. Cost: every file is opened once
-// and, where it is an ELF file, its section headers are read.
-// Thread safety: const methods from any thread.
+// Limits: kMaxFiles files; links to directories are not followed. Cost: every file is opened once,
+// and the section headers of ELF files are read. Thread safety: const methods may be called from
+// any thread.
 
 #ifndef GMT_SYMBOLS_BUILD_ID_INDEX_H_
 #define GMT_SYMBOLS_BUILD_ID_INDEX_H_
@@ -28,11 +28,11 @@ class BuildIdIndex {
 
   explicit BuildIdIndex(const std::vector<std::string>& directories);
 
-  // A path; empty where no file has that build-id (raw bytes).
+  // Returns the path of the file with this build-id (raw bytes), or "" if there is none.
   std::string Find(const std::string& build_id) const;
 
   size_t size() const { return files_.size(); }
-  bool cut() const { return seen_ >= kMaxFiles; }  // there were more files
+  bool cut() const { return seen_ >= kMaxFiles; }  // there are more files
 
  private:
   struct File {

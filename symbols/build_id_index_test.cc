@@ -34,19 +34,19 @@ class BuildIdIndexTest : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(BuildIdIndexTest, FindsAFileHoweverDeepAndWhateverItsName) {
+TEST_F(BuildIdIndexTest, FindsAFileAtAnyDepthWithAnyName) {
   Put("stripped/sample.so", "a/b/c/d.bin");
   EXPECT_EQ(Find(BuildIdIndex({dir_})), "a/b/c/d.bin");
 }
 
-TEST_F(BuildIdIndexTest, FileThatSaysMostWins) {
+TEST_F(BuildIdIndexTest, FileWithMostInformationWins) {
   Put("stripped/sample.so", "1.so");
   Put("linked/.debug/sample.debug", "2.debug");
   Put("linked/sample.so", "3.so");
   EXPECT_EQ(Find(BuildIdIndex({dir_})), "2.debug");
 }
 
-TEST_F(BuildIdIndexTest, WhatIsNoElfFileOrCannotBeReadIsPassedOver) {
+TEST_F(BuildIdIndexTest, UnreadableAndNonElfFilesAreSkipped) {
   std::ofstream(dir_ / "text") << "not an ELF file";
   fs::create_symlink(dir_, dir_ / "loop");
   ASSERT_EQ(mkfifo((dir_ / "fifo").c_str(), 0600), 0);

@@ -1,7 +1,7 @@
 // symbols/builtin_frame_rules.h
 //
-// The texts of symbols/frame_rules.txt and symbols/library_rules.txt, as they were when the program
-// was built (symbols/builtin_frame_rules.cc.in).
+// The texts of symbols/frame_rules.txt and symbols/library_rules.txt, embedded when the program was
+// built (symbols/builtin_frame_rules.cc.in).
 
 #ifndef GMT_SYMBOLS_BUILTIN_FRAME_RULES_H_
 #define GMT_SYMBOLS_BUILTIN_FRAME_RULES_H_

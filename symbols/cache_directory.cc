@@ -15,7 +15,7 @@
 namespace gmt::symbols {
 namespace {
 
-// linux/magic.h has no names for these.
+// linux/magic.h does not define these.
 constexpr uint32_t kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kXfs = 0x58465342;
 
 constexpr uint32_t kLocal[] = {
@@ -39,13 +39,13 @@ absl::Status MakePrivateDirectory(const std::string& directory) {
   if (!made.ok()) return made;
   struct stat info;
   if (lstat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(directory, ": is no directory"));
+    return absl::FailedPreconditionError(absl::StrCat(directory, ": is not a directory"));
   }
   if (info.st_uid != geteuid()) {
     return absl::FailedPreconditionError(absl::StrCat(directory, ": belongs to another user"));
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(directory, ": others may write to it"));
+    return absl::FailedPreconditionError(absl::StrCat(directory, ": is writable by other users"));
   }
   return absl::OkStatus();
 }

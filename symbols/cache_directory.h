@@ -1,7 +1,7 @@
 // symbols/cache_directory.h
 //
-// Where a cache may lie: a directory of this user's own that nobody else can write to, on a disk of
-// this machine.
+// Checks for directories that may hold a cache: they must belong to this user, be writable by this
+// user only, and be on a local disk.
 //
 // Thread safety: pure functions of the file system.
 
@@ -14,11 +14,12 @@
 
 namespace gmt::symbols {
 
-// Makes `directory` and those above it where they are not there (for this user alone). An error
-// says what is wrong with it.
+// Creates `directory` and missing parents, accessible by this user only. The error message contains
+// the reason.
 absl::Status MakePrivateDirectory(const std::string& directory);
 
-// What `directory` lies on is no network file system. Unknown kinds count as one.
+// Returns whether `directory` is not on a network file system. Unknown file systems count as
+// network.
 bool IsLocal(const std::string& directory);
 
 }  // namespace gmt::symbols

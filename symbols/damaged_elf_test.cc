@@ -1,6 +1,6 @@
-// Files on a user's disk may be truncated or scribbled over while we read their names. Nothing here
-// may crash or hang; what comes out is free to be wrong, because a file that kept its build-id and
-// lost its contents cannot be told from a good one.
+// Files on a user's disk may be truncated or overwritten while we read their symbols. Nothing here
+// may crash or hang. The result may be wrong, because a file that kept its build-id but lost its
+// contents cannot be distinguished from a good one.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@
 #include "symbols/symbolizer.h"
 #include "tests/seeds/seeds.h"
 
-// libdw forgets a few bytes for every line table that it gives up on; ours would still be seen.
+// libdw leaks a few bytes for every line table that it rejects; leaks of our own are still
+// reported.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libdw.so\n"; }
 
 namespace gmt::symbols {
@@ -35,7 +36,7 @@ class DamagedElfTest : public ::testing::Test {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
     Symbolizer symbolizer({});
     auto file = ElfFile::Open(path_);
-    // With whatever build-id is left, so that damage does not hide behind the check.
+    // Use the remaining build-id, so that the build-id check does not hide the damage.
     const ModuleKey key{path_, file.ok() ? (*file)->BuildId() : build_id_};
     for (uint64_t address : {uint64_t{0}, probe_, probe_ + 1, probe_ + 4096, UINT64_MAX}) {
       symbolizer.Resolve(key, address, AddressKind::kReturn);
@@ -46,19 +47,19 @@ class DamagedElfTest : public ::testing::Test {
   uint64_t probe_ = 0;
 };
 
-TEST_F(DamagedElfTest, EveryKindOfTruncationIsSurvived) {
+TEST_F(DamagedElfTest, TruncatedFilesAreHandled) {
   for (size_t size = 0; size < good_.size(); size += 1 + good_.size() / 400) {
     SCOPED_TRACE("cut at " + std::to_string(size));
     ResolveAll(good_.substr(0, size));
   }
 }
 
-TEST_F(DamagedElfTest, FlippedBytesInHeadersAndTablesAreSurvived) {
+TEST_F(DamagedElfTest, FlippedBytesInHeadersAndTablesAreHandled) {
   ForEachSeed(SeedsUpTo(600), [&](uint32_t seed) {
     std::mt19937 random(seed);
     std::string bytes = good_;
-    // Half of the damage in the file header and in the section headers at the end, where it does
-    // most harm.
+    // Put half of the damage into the file header and the section headers at the end, where it has
+    // the largest effect.
     for (int i = 0; i < 8; ++i) {
       const size_t range = seed % 2 == 0 ? bytes.size() : 2600;
       const size_t at = random() % range;

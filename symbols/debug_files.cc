@@ -9,7 +9,7 @@
 namespace gmt::symbols {
 namespace {
 
-// Below each of `dirs`, in another process's files and in ours.
+// Adds the paths below each of `dirs`, in another process's file system and in ours.
 void AddBelow(const std::string& root, const std::vector<std::string>& dirs,
               const std::string& rest, std::vector<std::string>* paths) {
   for (const std::string& dir : dirs) {

@@ -1,13 +1,13 @@
 // symbols/debug_files.h
 //
-// Where the debug information of a stripped file lies, by the two conventions distributions use:
+// Finds the debug information of a stripped file by the two conventions that distributions use:
 //
 //   build-id      DIR/.build-id/ab/cdef....debug           for each debug directory
-//   debug link    beside the file, in .debug/ beside it, and DIR/<directory of the file>/
+//   debug link    next to the file, in .debug/ next to it, and DIR/<directory of the file>/
 //
-// The directories are looked for below the root of the recorded process first, then here.
-// A file counts only if its build-id is that of the stripped file (or neither has one): names from
-// another build are worse than none.
+// Directories are searched below the root of the recorded process first, then on this system. A
+// file is accepted only if its build-id equals that of the stripped file (or neither has one),
+// because names from another build are worse than none.
 //
 // Thread safety: pure function; opens files.
 
@@ -22,9 +22,9 @@
 
 namespace gmt::symbols {
 
-// The separate debug file of a file with this build-id (raw bytes, may be empty); null where there
-// is none. `file`: the stripped file, null where it is not here. `root`: what its path begins with
-// where that is another process's root.
+// Returns the separate debug file of a file with this build-id (raw bytes, may be empty), or null
+// if there is none. `file`: the stripped file, or null if it does not exist here. `root`: prefix
+// of its path if that belongs to another process's root.
 std::unique_ptr<ElfFile> FindDebugFile(const std::string& build_id, const ElfFile* file,
                                        const std::string& root,
                                        const std::vector<std::string>& debug_dirs);

@@ -22,7 +22,7 @@ class DebugFilesTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(dir_); }
 
   static fs::path Built(const std::string& name) { return fs::path(GMT_SYMBOLS_TESTDATA) / name; }
-  // A copy of the stripped library, which has no debug link, in this test's own directory.
+  // Opens a copy of the stripped library, which has no debug link, in the directory of this test.
   std::unique_ptr<ElfFile> Stripped() { return OpenCopy(Built("stripped/sample.so"), "sample.so"); }
   std::unique_ptr<ElfFile> OpenCopy(const fs::path& from, const std::string& to) {
     Put(from, to);
@@ -53,7 +53,7 @@ TEST_F(DebugFilesTest, BuildIdTreeOfAnyDebugDirectory) {
   EXPECT_EQ(Find(*file), ByBuildId(*file));
 }
 
-TEST_F(DebugFilesTest, LinkBesideTheFileAndInItsDebugFolder) {
+TEST_F(DebugFilesTest, LinkNextToTheFileAndInItsDebugDirectory) {
   auto file = OpenCopy(Built("linked/sample.so"), "lib/sample.so");
   EXPECT_EQ(file->DebugLink(), "sample.debug");
   Put(debug_, "lib/.debug/sample.debug");
@@ -69,7 +69,7 @@ TEST_F(DebugFilesTest, LinkUnderTheDebugDirectory) {
   EXPECT_EQ(Find(*file), mirrored);
 }
 
-TEST_F(DebugFilesTest, BuildIdIsEnoughWhereTheFileIsNotHere) {
+TEST_F(DebugFilesTest, BuildIdIsSufficientWithoutTheFile) {
   auto file = Stripped();
   Put(debug_, ByBuildId(*file));
   auto found = FindDebugFile(file->BuildId(), nullptr, "", {dir_});
@@ -89,13 +89,13 @@ TEST_F(DebugFilesTest, DebugDirectoriesOfAnotherRootComeFirst) {
   EXPECT_EQ(Find(*file), inside);
 }
 
-TEST_F(DebugFilesTest, DebugFileOfAnotherBuildIsNotTaken) {
+TEST_F(DebugFilesTest, DebugFileOfAnotherBuildIsRejected) {
   auto file = OpenCopy(Built("linked/sample.so"), "lib/sample.so");
   Put(Built("plain/sample.so"), "lib/sample.debug");
   EXPECT_EQ(Find(*file), "");
 }
 
-TEST_F(DebugFilesTest, GarbageInThePlaceOfADebugFileIsPassedOver) {
+TEST_F(DebugFilesTest, InvalidDebugFileIsSkipped) {
   auto file = Stripped();
   fs::create_directories((dir_ / ByBuildId(*file)).parent_path());
   std::ofstream(dir_ / ByBuildId(*file)) << "not an ELF file";

@@ -10,8 +10,8 @@
 
 namespace gmt::symbols {
 
-// The client's C interface (elfutils 0.178 and later, debuginfod.h): stable, so that it can be used
-// without its header.
+// The client's C interface (debuginfod.h, elfutils 0.178 and later). It is stable, so it can be
+// used without its header.
 struct Debuginfod::Library {
   void* handle = nullptr;
   void* client = nullptr;
@@ -41,12 +41,12 @@ absl::StatusOr<std::unique_ptr<Debuginfod>> Debuginfod::Open() {
   const char* servers = getenv("DEBUGINFOD_URLS");
   if (servers == nullptr || *servers == '\0') {
     return absl::FailedPreconditionError(
-        "no server is named; set DEBUGINFOD_URLS, for example to https://debuginfod.elfutils.org");
+        "no server is configured; set DEBUGINFOD_URLS, for example to https://debuginfod.elfutils.org");
   }
   auto library = std::make_unique<Library>();
   if (!library->Open()) {
     return absl::FailedPreconditionError(
-        "libdebuginfod.so.1 is not on this machine; Debian and Ubuntu have it in the package "
+        "libdebuginfod.so.1 is not installed; on Debian and Ubuntu it is in the package "
         "libdebuginfod1");
   }
   return std::unique_ptr<Debuginfod>(new Debuginfod(std::move(library), servers));

@@ -1,11 +1,11 @@
 // symbols/debuginfod.h
 //
-// Debuginfod: debug files from the servers in DEBUGINFOD_URLS, through the system's own client
-// library, which keeps what it fetched (~/.cache/debuginfod_client). The library is opened when it
-// is asked for; the program does not need it.
+// Debuginfod: fetches debug files from the servers in DEBUGINFOD_URLS through the system's client
+// library, which caches them (~/.cache/debuginfod_client). The library is loaded on demand; the
+// program does not depend on it.
 //
-// Nothing here is used unless the user says so: asking tells a server which files this program was
-// made of.
+// Used only at the user's request, because a query reveals to the server which files the recorded
+// program consists of.
 //
 // Thread safety: one thread at a time.
 
@@ -21,8 +21,8 @@ namespace gmt::symbols {
 
 class Debuginfod {
  public:
-  // FAILED_PRECONDITION, with the way out, where no server is named or the client library is not on
-  // this machine.
+  // Returns FAILED_PRECONDITION, with instructions, if no server is configured or the client
+  // library is not installed.
   static absl::StatusOr<std::unique_ptr<Debuginfod>> Open();
   ~Debuginfod();
   Debuginfod(const Debuginfod&) = delete;
@@ -31,8 +31,8 @@ class Debuginfod {
   // As in DEBUGINFOD_URLS.
   const std::string& servers() const { return servers_; }
 
-  // The path of the debug file with that build-id (raw bytes), fetched if need be; empty where no
-  // server has it.
+  // Returns the path of the debug file with that build-id (raw bytes), fetching it if necessary,
+  // or "" if no server has it.
   std::string Find(const std::string& build_id);
 
  private:

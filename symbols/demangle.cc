@@ -18,8 +18,8 @@ bool StartsWithOperator(std::string_view text, size_t at) {
   return own_word && (next == '<' || next == '>' || next == '(' || next == '-');
 }
 
-// The bytes of an operator's own name that look like brackets: "operator<<", "operator()",
-// "operator->".
+// Returns the end of an operator's name, some characters of which look like brackets: "operator<<",
+// "operator()", "operator->".
 size_t OperatorEnd(std::string_view text, size_t at) {
   size_t end = at + std::string_view("operator").size();
   if (text.substr(end, 2) == "()") return end + 2;
@@ -28,7 +28,7 @@ size_t OperatorEnd(std::string_view text, size_t at) {
   return end;
 }
 
-// Without what stands in `open`...`close` pairs, whatever they nest. "(anonymous namespace)" is a
+// Removes all text in `open`...`close` pairs, including nested ones. "(anonymous namespace)" is a
 // name, not an argument list.
 std::string WithoutBrackets(std::string_view text, char open, char close) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
@@ -58,7 +58,7 @@ std::string WithoutBrackets(std::string_view text, char open, char close) {
   return out;
 }
 
-// "at::native::add" -> "native::add" -> "add": leading names go, one by one, until it fits.
+// "at::native::add" -> "native::add" -> "add": removes leading names one by one until it fits.
 std::string WithoutNamespaces(std::string_view text, size_t width) {
   int depth = 0;
   size_t begin = 0;
@@ -91,8 +91,8 @@ std::string_view WithoutCloneSuffix(std::string_view function) {
   return function;
 }
 
-// Cuts at the last space outside brackets; what follows an operator's name ("operator new") belongs
-// to it.
+// Cuts at the last space outside brackets. The part after an operator's name ("operator new")
+// belongs to the name.
 std::string_view WithoutReturnType(std::string_view function) {
   size_t name = 0;
   int depth = 0;
@@ -125,7 +125,7 @@ std::string ShortName(std::string_view function, size_t width) {
   if (name.size() > width) name = WithoutNamespaces(name, width);
   if (name.size() <= width) return name;
   if (width <= kEllipsis.size()) return name.substr(0, width);
-  // The end of a qualified name says more than its namespaces.
+  // The end of a qualified name is more informative than its namespaces.
   return std::string(kEllipsis) + name.substr(name.size() - (width - kEllipsis.size()));
 }
 

@@ -19,18 +19,18 @@ TEST(Demangle, CxxNamesAreReadable) {
   EXPECT_EQ(Demangle("_Znwm@GLIBCXX_3.4"), "operator new(unsigned long)");
 }
 
-TEST(Demangle, OtherNamesStayAsTheyAre) {
+TEST(Demangle, OtherNamesAreUnchanged) {
   for (const char* name : {"cudaMalloc", "", "_", "_Z", "_ZN", "_Z\xff\xfe", "main.c"}) {
     EXPECT_EQ(Demangle(name), name);
   }
 }
 
-TEST(Demangle, NameOfMegabytesIsNotFedToTheDemangler) {
+TEST(Demangle, HugeNameIsNotDemangled) {
   const std::string name = "_Z" + std::string(4 << 20, 'P');
   EXPECT_EQ(Demangle(name), name);
 }
 
-TEST(WithoutCloneSuffix, CopiesOfACompilerBearTheNameOfTheFunction) {
+TEST(WithoutCloneSuffix, CompilerClonesHaveTheNameOfTheFunction) {
   EXPECT_EQ(WithoutCloneSuffix("at::sum(at::Tensor const&) [clone .constprop.0]"),
             "at::sum(at::Tensor const&)");
   EXPECT_EQ(WithoutCloneSuffix("f(int) [clone .isra.0] [clone .cold]"), "f(int)");
@@ -39,7 +39,7 @@ TEST(WithoutCloneSuffix, CopiesOfACompilerBearTheNameOfTheFunction) {
   EXPECT_EQ(WithoutCloneSuffix("f(int)"), "f(int)");
 }
 
-TEST(WithoutReturnType, TemplateFunctionsNamesBeginWithIt) {
+TEST(WithoutReturnType, IsRemovedFromTemplateFunctions) {
   EXPECT_EQ(WithoutReturnType("std::tuple<at::Tensor, long> at::empty<long>(int, long)"),
             "at::empty<long>(int, long)");
   EXPECT_EQ(WithoutReturnType("void (anonymous namespace)::f<int>(int)"),
@@ -50,23 +50,23 @@ TEST(WithoutReturnType, TemplateFunctionsNamesBeginWithIt) {
   }
 }
 
-TEST(ShortName, FittingNameStaysWhole) {
+TEST(ShortName, FittingNameIsUnchanged) {
   EXPECT_EQ(ShortName("at::empty(int)", 14), "at::empty(int)");
 }
 
-TEST(ShortName, ArgumentsGoFirstThenTemplateArgumentsAndReturnType) {
+TEST(ShortName, ArgumentsAreRemovedFirstThenTemplateArgumentsAndReturnType) {
   EXPECT_EQ(ShortName("at::native::empty(long, std::vector<int>)", 20), "at::native::empty");
   EXPECT_EQ(ShortName(kLong, 60), "at::native::gpu_kernel_impl");
 }
 
-TEST(ShortName, ThenLeadingNamespaces) {
+TEST(ShortName, LeadingNamespacesAreRemovedNext) {
   EXPECT_EQ(ShortName(kLong, 24), "native::gpu_kernel_impl");
   EXPECT_EQ(ShortName(kLong, 20), "gpu_kernel_impl");
   EXPECT_EQ(ShortName("a::(anonymous namespace)::grow_the_pool", 20), "grow_the_pool");
   EXPECT_EQ(ShortName("one::two::Call::operator()", 17), "Call::operator()");
 }
 
-TEST(ShortName, WhatIsStillTooLongKeepsItsEnd) {
+TEST(ShortName, NameThatIsStillTooLongKeepsItsEnd) {
   EXPECT_EQ(ShortName(kLong, 12), "...rnel_impl");
   EXPECT_EQ(ShortName("abcdef", 2), "ab");
   EXPECT_EQ(ShortName("abcdef", 0), "");

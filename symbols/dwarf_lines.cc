@@ -13,9 +13,9 @@
 namespace gmt::symbols {
 namespace {
 
-// Lines and abbreviations of one unit, roughly: libdw does not tell.
+// Estimated size of lines and abbreviations of a unit; libdw does not report it.
 constexpr uint64_t kBytesOfUnit = 256 * 1024;
-constexpr int kMaxScopes = 256;  // deeper nesting than any compiler makes: damage
+constexpr int kMaxScopes = 256;  // no compiler nests deeper; more means damage
 
 struct Scopes {
   Dwarf_Die* dies = nullptr;
@@ -42,7 +42,7 @@ std::string FunctionName(Dwarf_Die* die) {
   return "";
 }
 
-// The compiler's name for a file is relative to the directory it ran in.
+// File names in DWARF are relative to the compiler's working directory.
 std::string AbsoluteFile(Dwarf_Die* unit, const char* file) {
   if (file == nullptr) return "";
   if (file[0] == '/') return file;
@@ -58,7 +58,7 @@ void SetLine(Dwarf_Die* unit, uint64_t address, DwarfFrame& frame) {
   frame.file = AbsoluteFile(unit, dwarf_linesrc(line, nullptr, nullptr));
 }
 
-// Where the inlined function `die` was called.
+// Sets the location at which the inlined function `die` was called.
 void SetCallSite(Dwarf_Die* unit, Dwarf_Die* die, DwarfFrame& caller) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
@@ -85,8 +85,8 @@ class LibdwLines : public DwarfLines {
     std::vector<DwarfFrame> frames(1);
     SetLine(&unit, address, frames[0]);
 
-    // getscopes follows an inlined function to where it was written; its parents in the tree are
-    // where it was called.
+    // getscopes follows an inlined function to its definition; its parents in the tree are the
+    // callers.
     Scopes lexical, physical;
     lexical.count = dwarf_getscopes(&unit, address, &lexical.dies);
     if (lexical.count > 0) {
@@ -110,7 +110,7 @@ class LibdwLines : public DwarfLines {
   }
 
  private:
-  // A chain that never reached the function around it has a last frame without a name.
+  // If a chain did not reach the enclosing function, its last frame has no name.
   static std::vector<DwarfFrame> Usable(std::vector<DwarfFrame> frames) {
     if (frames.back().function.empty() && frames.back().line == 0) frames.pop_back();
     return frames;
@@ -118,7 +118,7 @@ class LibdwLines : public DwarfLines {
 
   bool FindUnit(uint64_t address, Dwarf_Die* unit) {
     if (dwarf_addrdie(dwarf_, address, unit) != nullptr) return true;
-    // clang writes no .debug_aranges: read the units' own ranges, once.
+    // clang writes no .debug_aranges: read the ranges of the units once.
     if (!units_) ReadUnits();
     auto after = std::upper_bound(units_->begin(), units_->end(), address,
                                   [](uint64_t a, const UnitRange& r) { return a < r.start; });

@@ -1,6 +1,6 @@
 // symbols/dwarf_lines.h
 //
-// DwarfLines: functions, inlined calls and source lines of one ELF file that has DWARF.
+// DwarfLines: functions, inlined calls and source lines of an ELF file with DWARF.
 //
 // Ownership: refers to the ElfFile, which must outlive it.
 // Thread safety: one thread at a time (libdw).
@@ -17,25 +17,25 @@
 
 namespace gmt::symbols {
 
-// A function and the place in it where the address, or the call of the function before it in the
-// list, stands.
+// A function and the source location in it: of the address, or of the call of the previous
+// function in the list.
 struct DwarfFrame {
-  std::string function;  // linkage name (mangled) where there is one; empty where DWARF names none
-  std::string file;      // absolute where the compiler recorded its directory
-  int line = 0;          // 0: not known
+  std::string function;  // linkage name (mangled) if there is one; empty if DWARF has no name
+  std::string file;      // absolute if the compiler recorded its directory
+  int line = 0;          // 0: unknown
 };
 
 class DwarfLines {
  public:
-  // Null where the file has no DWARF, or none that libdw can read.
+  // Returns null if the file has no DWARF that libdw can read.
   static std::unique_ptr<DwarfLines> Open(const ElfFile& file);
   virtual ~DwarfLines() = default;
 
-  // Innermost inlined function first, the function that holds the machine code last. Empty where
-  // DWARF does not cover the address.
+  // Returns the innermost inlined function first and the function that contains the machine code
+  // last. Returns an empty list if DWARF does not cover the address.
   virtual std::vector<DwarfFrame> Find(uint64_t address) = 0;
 
-  // About as many as libdw holds of what it has read.
+  // Returns the approximate memory that libdw uses for what it has read.
   virtual uint64_t bytes() const = 0;
 };
 

@@ -18,8 +18,8 @@
 namespace gmt::symbols {
 namespace {
 
-// The vdso is a handful of pages; its section headers end it, so this bounds what a damaged e_shoff
-// could make us read.
+// The vdso is a few pages that end with its section headers. This limits how far a damaged e_shoff
+// can make us read.
 constexpr size_t kMaxVdsoBytes = 64 * 1024;
 
 absl::Status NotElf(const std::string& path) {
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::Open(const std::string& path) 
 absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::OpenVdso() {
   elf_version(EV_CURRENT);
   auto* image = reinterpret_cast<char*>(getauxval(AT_SYSINFO_EHDR));
-  if (image == nullptr) return absl::NotFoundError("[vdso]: this kernel gives none");
+  if (image == nullptr) return absl::NotFoundError("[vdso]: the kernel provides none");
   Elf64_Ehdr header;
   memcpy(&header, image, sizeof(header));
   const size_t size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
@@ -83,7 +83,7 @@ std::string ElfFile::BuildId() const {
 std::string ElfFile::DebugLink() const {
   GElf_Word crc;
   const char* name = dwelf_elf_gnu_debuglink(elf_, &crc);
-  // A name with a directory in it is not one that objcopy wrote; it could lead anywhere.
+  // objcopy writes names without a directory; others could refer to any file.
   if (name == nullptr || std::string_view(name).find('/') != std::string_view::npos) return "";
   return name;
 }

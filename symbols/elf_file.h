@@ -1,13 +1,13 @@
 // symbols/elf_file.h
 //
-// ElfFile: one ELF file opened for reading its symbols, from a path, or the vdso from this
-// process's own memory.
+// ElfFile: an ELF file opened for reading its symbols, from a path, or the vdso from this process's
+// memory.
 //
-// The file is mapped, never read whole: a library of 450 MB costs the pages of its symbol table
-// that a lookup touches.
+// The file is mapped and not read completely: a library of 450 MB costs only the pages of its
+// symbol table that a lookup touches.
 //
-// Ownership: owns the descriptor and libelf's handle; what handle() gives lives as long as the
-// ElfFile. Thread safety: one thread at a time (libelf).
+// Ownership: owns the file descriptor and libelf's handle; the result of handle() lives as long as
+// the ElfFile. Thread safety: one thread at a time (libelf).
 
 #ifndef GMT_SYMBOLS_ELF_FILE_H_
 #define GMT_SYMBOLS_ELF_FILE_H_
@@ -23,11 +23,11 @@ namespace gmt::symbols {
 
 class ElfFile {
  public:
-  // NOT_FOUND where there is no such file, FAILED_PRECONDITION where it is no ELF file (or not a
-  // regular file: a FIFO or a device that the traced process had mapped must not make us wait).
+  // Returns NOT_FOUND if there is no such file, and FAILED_PRECONDITION if it is not an ELF file
+  // or not a regular file (a FIFO or device mapped by the traced process must not block us).
   static absl::StatusOr<std::unique_ptr<ElfFile>> Open(const std::string& path);
-  // The kernel's vdso as mapped here. Right for another process of this machine; its build-id
-  // tells.
+  // Opens the kernel's vdso as mapped in this process. It may be used for another process of this
+  // machine if the build-id is the same.
   static absl::StatusOr<std::unique_ptr<ElfFile>> OpenVdso();
   ~ElfFile();
   ElfFile(const ElfFile&) = delete;
@@ -36,14 +36,15 @@ class ElfFile {
   Elf* handle() const { return elf_; }
   const std::string& path() const { return path_; }
 
-  // Size and time of change, which another version of the file does not share; empty for the vdso.
+  // Returns size and modification time, which differ for other versions of the file; "" for the
+  // vdso.
   std::string Stamp() const;
-  // Raw bytes; empty where the file has none.
+  // Returns raw bytes, or "" if the file has no build-id.
   std::string BuildId() const;
-  // The file name in .gnu_debuglink, without a directory; empty where there is none.
+  // Returns the file name in .gnu_debuglink, without a directory, or "" if there is none.
   std::string DebugLink() const;
-  // Whether a section of that name holds data in this very file (a stripped file keeps no
-  // .debug_info; a separate debug file keeps .text as a name without bytes).
+  // Returns whether a section of that name has data in this file. A stripped file has no
+  // .debug_info; in a separate debug file, .text has a header but no data.
   bool HasSection(const char* name) const;
 
  private:

@@ -23,15 +23,15 @@ std::string_view BaseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// The text up to the first of `ends` goes out of *rest.
+// Removes the text up to the first of `ends` from *rest and returns it.
 std::string_view TakeUntil(const char* ends, std::string_view* rest) {
   const std::string_view word = rest->substr(0, rest->find_first_of(ends));
   rest->remove_prefix(word.size());
   return word;
 }
 
-// Takes a pattern out of *rest, cut at its stars: "a*b" gives "a", "b". Nothing where a quote is
-// not closed.
+// Removes a pattern from *rest and returns it split at its stars: "a*b" gives "a", "b". Returns
+// nothing if a quote is not closed.
 std::optional<std::vector<std::string>> TakePattern(std::string_view* rest) {
   std::vector<std::string> parts(1);
   const bool quoted = !rest->empty() && rest->front() == '"';
@@ -56,8 +56,8 @@ std::optional<std::vector<std::string>> TakePattern(std::string_view* rest) {
   return parts;
 }
 
-// Whether `text` is `parts` with anything in between: first and last at its ends, each other at the
-// first place behind the one before.
+// Returns whether `text` consists of `parts` with any text in between: the first and last at its
+// ends, each other at its first occurrence after the previous one.
 bool FitsPattern(const std::vector<std::string>& parts, std::string_view text) {
   const std::string &first = parts.front(), &last = parts.back();
   if (!text.starts_with(first)) return false;
@@ -89,7 +89,7 @@ absl::StatusOr<FramePattern::Condition> FramePattern::ParseCondition(std::string
     const bool is_quoted = !pattern.empty() && pattern.front() == '"';
     if (parts->size() == 1 && parts->front().empty() && !is_quoted) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, "= has no pattern; * stands for any text, \"\" for none"));
+          absl::StrCat(name, "= has no pattern; * matches any text, \"\" an empty one"));
     }
     const bool is_path =
         pattern.substr(0, pattern.size() - rest->size()).find('/') != std::string_view::npos;
@@ -98,7 +98,7 @@ absl::StatusOr<FramePattern::Condition> FramePattern::ParseCondition(std::string
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", std::string(word),
-      "' where function=, file=, module= or language= must stand, each with a pattern"));
+      "' instead of function=, file=, module= or language= with a pattern"));
 }
 
 absl::StatusOr<FramePattern> FramePattern::Parse(std::string_view line, const std::string& name) {
@@ -108,13 +108,13 @@ absl::StatusOr<FramePattern> FramePattern::Parse(std::string_view line, const st
     if (!condition.ok()) return condition.status();
     if (!line.empty() && kBlank.find(line.front()) == kBlank.npos) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", std::string(line), "' behind a closing \"; a blank must stand between patterns"));
+          "'", std::string(line), "' after a closing \"; patterns must be separated by a blank"));
     }
     pattern.conditions_.push_back(*std::move(condition));
   }
   if (pattern.conditions_.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("which frames are '", name, "'? Say so behind it: ", name, " file=*/mine/*"));
+        absl::StrCat("which frames are '", name, "'? Add a pattern, for example: ", name, " file=*/mine/*"));
   }
   return pattern;
 }

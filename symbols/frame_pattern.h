@@ -1,9 +1,9 @@
 // symbols/frame_pattern.h
 //
-// FramePattern: which frames a rule means, as text: "module=libnccl*", "file=*/torch/optim/* function=step".
-// symbols/frame_rules.txt states the format.
+// FramePattern: the frames to which a rule applies, as text: "module=libnccl*",
+// "file=*/torch/optim/* function=step". symbols/frame_rules.txt documents the format.
 //
-// Thread safety: const methods from any thread.
+// Thread safety: const methods may be called from any thread.
 
 #ifndef GMT_SYMBOLS_FRAME_PATTERN_H_
 #define GMT_SYMBOLS_FRAME_PATTERN_H_
@@ -18,18 +18,18 @@
 
 namespace gmt::symbols {
 
-// Any of these may be empty: not known.
+// Fields may be empty, which means unknown.
 struct FrameView {
   std::string_view function = {};  // demangled
-  std::string_view module = {};    // path, or a named frame's module
+  std::string_view module = {};    // path, or the module of a named frame
   std::string_view file = {};      // source file
   std::string_view language = "c++";
 };
 
 class FramePattern {
  public:
-  // What stands behind the first word of a rule. INVALID_ARGUMENT says what is wrong; `name`: the
-  // first word, for messages.
+  // Parses the part of a rule after its first word. Returns INVALID_ARGUMENT with the reason.
+  // `name`: the first word, for messages.
   static absl::StatusOr<FramePattern> Parse(std::string_view text, const std::string& name);
 
   bool Fits(const FrameView& frame) const;
@@ -38,7 +38,7 @@ class FramePattern {
   enum class Field { kFunction, kModuleName, kModulePath, kFile, kLanguage };
   struct Condition {
     Field field;
-    std::vector<std::string> parts;  // of the pattern, between its stars
+    std::vector<std::string> parts;  // parts of the pattern between its stars
   };
 
   static absl::StatusOr<Condition> ParseCondition(std::string_view* rest);
@@ -46,14 +46,15 @@ class FramePattern {
   std::vector<Condition> conditions_;
 };
 
-// A file of rules, whole. NOT_FOUND with the file's name where it cannot be read.
+// Reads a file of rules. Returns NOT_FOUND with the file name if it cannot be read.
 absl::StatusOr<std::string> ReadRules(const std::string& path);
 
-// Calls `take` with each line that is no comment; an error of it gets `name` and the line's number.
+// Calls `take` for each line that is not a comment. Prefixes its errors with `name` and line
+// number.
 absl::Status ForEachRule(std::string_view text, const std::string& name,
                          const std::function<absl::Status(std::string_view line)>& take);
 
-// The first word of *line, in double quotes where it has blanks, goes out of it.
+// Removes the first word from *line and returns it. A word with blanks is in double quotes.
 std::string TakeRuleName(std::string_view* line);
 
 }  // namespace gmt::symbols

@@ -50,7 +50,7 @@ absl::StatusOr<FrameRules::Rule> FrameRules::ParseRule(std::string_view line) {
   const std::optional<FrameRole> role = RoleNamed(word);
   if (!role) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no role is called '", word, "'; there are: ", AllRoles()));
+        absl::StrCat("unknown role '", word, "'; known roles: ", AllRoles()));
   }
   auto pattern = FramePattern::Parse(line, word);
   if (!pattern.ok()) return pattern.status();
@@ -69,7 +69,8 @@ absl::StatusOr<FrameRules> FrameRules::Parse(std::string_view text, const std::s
 }
 
 const FrameRules& FrameRules::BuiltIn() {
-  // A test reads the same text; were it wrong, nothing would be folded.
+  // A test parses the same text, so an error here, which would disable folding, cannot go
+  // unnoticed.
   static const FrameRules* const rules =
       new FrameRules(Parse(BuiltInFrameRules(), "frame_rules.txt").value_or(FrameRules()));
   return *rules;

@@ -1,12 +1,12 @@
 // symbols/frame_rules.h
 //
-// FrameRules: what each frame of a stack is to somebody who looks for the line that allocated: the
-// program's own code, a library's, or noise - the profiler's own hooks, the inside of allocators
-// and of the CUDA runtime, the Python interpreter's machinery, thread start. Noise is folded.
+// FrameRules: the role of each frame of a stack for a reader who looks for the allocating line: the
+// program's own code, a library, or noise (the profiler's hooks, internals of allocators and of the
+// CUDA runtime, the Python interpreter's call machinery, thread start). Noise is folded.
 //
-// Folding hides, it never deletes: a stack whose every frame is noise shows its innermost frame.
+// Folding only hides frames: if all frames of a stack are noise, its innermost frame is shown.
 //
-//   caught                                    role          shown
+//   recorded                                   role          shown
 //   cudaMalloc                                cuda
 //   CUDACachingAllocator::malloc              allocator
 //   at::native::linear                        library       ... > at::native::linear
@@ -15,10 +15,10 @@
 //   _call_impl     .../torch/nn/module.py     dispatcher
 //   Net.forward    model.py:88                own           Net.forward (model.py:88) > ...
 //
-// The rules are text: symbols/frame_rules.txt, which is built in and states the format, with a
-// user's own in front of it.
+// The rules are text: symbols/frame_rules.txt, which is built in and documents the format,
+// preceded by the user's own rules.
 //
-// Thread safety: const methods from any thread.
+// Thread safety: const methods may be called from any thread.
 
 #ifndef GMT_SYMBOLS_FRAME_RULES_H_
 #define GMT_SYMBOLS_FRAME_RULES_H_
@@ -35,33 +35,33 @@ namespace gmt::symbols {
 
 enum class FrameRole {
   kOwn,          // the program's code
-  kLibrary,      // other people's code
-  kOperator,     // folded, but says what was called where nothing better does
+  kLibrary,      // code of a library
+  kOperator,     // folded, but names the called operation if nothing better does
   kProfiler,     // libgpumemtrace.so
   kCuda,         // CUDA runtime and driver
   kAllocator,    // inside an allocator: a framework's, the C++ library's
-  kDispatcher,   // a framework's way from one operator or module to the next
+  kDispatcher,   // a framework's dispatch from one operator or module to the next
   kInterpreter,  // CPython's evaluation loop and call machinery
-  kStart,        // what calls main or a thread's first function
+  kStart,        // code that calls main or the first function of a thread
 };
 
 inline bool IsNoise(FrameRole role) {
   return role != FrameRole::kOwn && role != FrameRole::kLibrary;
 }
 
-// "own", "library", ...: as in the rules.
+// Returns the word used in rules: "own", "library", ...
 std::string_view RoleName(FrameRole role);
 
 class FrameRules {
  public:
-  // The rules that are built in.
+  // Returns the built-in rules.
   static const FrameRules& BuiltIn();
-  // Folds nothing: every frame is the program's own.
+  // Returns rules that fold nothing: every frame is the program's own.
   static const FrameRules& None();
-  // Those of the file at `path`, then the built-in ones. An error names file and line, and what may
-  // stand there.
+  // Returns the rules of the file at `path` followed by the built-in ones. An error contains file,
+  // line and the allowed words.
   static absl::StatusOr<FrameRules> WithFile(const std::string& path);
-  // `name`: what errors call the text.
+  // `name`: name of the text in errors.
   static absl::StatusOr<FrameRules> Parse(std::string_view text, const std::string& name);
 
   FrameRole RoleOf(const FrameView& frame) const;

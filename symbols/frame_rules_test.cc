@@ -22,14 +22,14 @@ FrameRole Python(std::string_view function, std::string_view file) {
 
 constexpr char kTorch[] = "/usr/lib/python3/dist-packages/torch/lib/libtorch_cuda.so";
 
-TEST(BuiltInRules, AreWithoutMistakes) {
+TEST(BuiltInRules, HaveNoErrors) {
   const auto rules = FrameRules::Parse(BuiltInFrameRules(), "frame_rules.txt");
   ASSERT_TRUE(rules.ok()) << rules.status();
   EXPECT_GT(rules->size(), 100u);
   EXPECT_EQ(FrameRules::BuiltIn().size(), rules->size());
 }
 
-TEST(BuiltInRules, CodeOfTheProgramIsItsOwn) {
+TEST(BuiltInRules, CodeOfTheProgramIsOwn) {
   EXPECT_EQ(Python("Net.forward", "/home/me/model.py"), FrameRole::kOwn);
   EXPECT_EQ(Python("<module>", "train.py"), FrameRole::kOwn);
   EXPECT_EQ(Python("<module>", "<stdin>"), FrameRole::kOwn);
@@ -38,7 +38,7 @@ TEST(BuiltInRules, CodeOfTheProgramIsItsOwn) {
   EXPECT_EQ(RoleOf(""), FrameRole::kOwn);
 }
 
-TEST(BuiltInRules, CodeOfOthersIsALibrary) {
+TEST(BuiltInRules, CodeOfLibrariesIsLibrary) {
   EXPECT_EQ(RoleOf("at::native::linear(at::Tensor const&)", kTorch), FrameRole::kLibrary);
   EXPECT_EQ(RoleOf("cublasCreate_v2", "/opt/lib/libcublas.so.13"), FrameRole::kLibrary);
   EXPECT_EQ(RoleOf("", "/usr/lib/x86_64-linux-gnu/libfftw3.so.3"), FrameRole::kLibrary);
@@ -70,7 +70,7 @@ TEST(BuiltInRules, InterpreterIsNoiseWithAndWithoutNames) {
             FrameRole::kInterpreter);
 }
 
-TEST(BuiltInRules, ReturnTypeHidesNoFunction) {
+TEST(BuiltInRules, ReturnTypeIsIgnored) {
   EXPECT_EQ(RoleOf("std::tuple<at::Tensor, long> at::detail::_empty_generic<long>(long)"),
             FrameRole::kAllocator);
   EXPECT_EQ(RoleOf("_object* torch::autograd::TypeError_to_NotImplemented_<&f>(_object*)"),
@@ -79,7 +79,8 @@ TEST(BuiltInRules, ReturnTypeHidesNoFunction) {
   EXPECT_EQ(RoleOf("void at::cuda::blas::gemm<float>(char, char)"), FrameRole::kLibrary);
 }
 
-// Their native frames have no module, and what has no symbol of its own has a neighbour's name.
+// Native frames in snapshots have no module, and code without a symbol has the preceding symbol's
+// name.
 TEST(BuiltInRules, InterpreterAndCLibraryOfSnapshotsAreNoise) {
   for (const char* function : {"PyMethod_New", "run_mod", "pyrun_file", "PyNumber_Multiply",
                                "_PyType_GetTextSignatureFromInternalDoc", "slot_nb_multiply",
@@ -108,14 +109,14 @@ TEST(BuiltInRules, PythonOnWindowsIsALibraryToo) {
             FrameRole::kLibrary);
 }
 
-TEST(FrameRulesTest, EmptyPatternFitsWhatIsNotKnown) {
+TEST(FrameRulesTest, EmptyPatternMatchesUnknownFields) {
   const auto rules = FrameRules::Parse("start function=run module=\"\"\n", "mine.txt");
   ASSERT_TRUE(rules.ok()) << rules.status();
   EXPECT_EQ(rules->RoleOf({"run", "", "", "c++"}), FrameRole::kStart);
   EXPECT_EQ(rules->RoleOf({"run", "/opt/a.out", "", "c++"}), FrameRole::kOwn);
 }
 
-TEST(BuiltInRules, OperatorIsShownAndTheWayToItsMemoryIsNot) {
+TEST(BuiltInRules, OperatorIsShownAndItsDispatchIsFolded) {
   for (const char* function :
        {"at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)",
         "at::native::empty_strided_cuda(c10::ArrayRef<long>)",
@@ -152,7 +153,7 @@ TEST(BuiltInRules, CallsOfModulesInPythonAreNoise) {
             FrameRole::kLibrary);
 }
 
-TEST(BuiltInRules, OnlyWholeNamesCount) {
+TEST(BuiltInRules, OnlyWholeNamesMatch) {
   EXPECT_EQ(RoleOf("_start_worker"), FrameRole::kOwn);
   EXPECT_EQ(RoleOf("f", "/opt/libcuda.so.tests/libmodel.so"), FrameRole::kOwn);
   EXPECT_EQ(RoleOf("f", "/opt/python3/bin/server"), FrameRole::kOwn);
@@ -164,7 +165,7 @@ std::string Mistake(std::string_view text) {
   return std::string(FrameRules::Parse(text, "mine.txt").status().message());
 }
 
-TEST(FrameRules, StarStandsForAnyTextAndNothingElseDoes) {
+TEST(FrameRules, OnlyStarMatchesAnyText) {
   const FrameRules rules = Rules("cuda function=a*b.c*d");
   for (const char* fits : {"ab.cd", "a--b.c--d", "a b.cb.cd"}) {
     EXPECT_EQ(rules.RoleOf({.function = fits}), FrameRole::kCuda) << fits;
@@ -175,7 +176,7 @@ TEST(FrameRules, StarStandsForAnyTextAndNothingElseDoes) {
   EXPECT_EQ(Rules("cuda function=a*a").RoleOf({.function = "a"}), FrameRole::kOwn);
 }
 
-TEST(FrameRules, BackslashAndQuotesTakeSignsAsTheyAre) {
+TEST(FrameRules, BackslashAndQuotesEscape) {
   EXPECT_EQ(Rules(R"(cuda function=operator\*)").RoleOf({.function = "operator*"}),
             FrameRole::kCuda);
   EXPECT_EQ(Rules(R"(cuda function=operator\*)").RoleOf({.function = "operator+"}),
@@ -184,7 +185,7 @@ TEST(FrameRules, BackslashAndQuotesTakeSignsAsTheyAre) {
             FrameRole::kCuda);
 }
 
-TEST(FrameRules, AllPatternsOfARuleMustFitAndTheFirstRuleDecides) {
+TEST(FrameRules, AllPatternsOfARuleMustMatchAndTheFirstRuleDecides) {
   const FrameRules rules = Rules(
       "# mine\n\n"
       "own  file=*/vendored/* function=keep\n"
@@ -195,25 +196,25 @@ TEST(FrameRules, AllPatternsOfARuleMustFitAndTheFirstRuleDecides) {
   EXPECT_EQ(rules.RoleOf({.function = "keep", .file = "/x/a.py"}), FrameRole::kStart);
 }
 
-TEST(FrameRules, PatternWithASlashIsAboutTheModulesWholePath) {
+TEST(FrameRules, PatternWithASlashMatchesTheWholePathOfTheModule) {
   const FrameRules rules = Rules("cuda module=/opt/*\nstart module=lib*");
   EXPECT_EQ(rules.RoleOf({.module = "/opt/a/libx.so"}), FrameRole::kCuda);
   EXPECT_EQ(rules.RoleOf({.module = "/srv/libx.so"}), FrameRole::kStart);
 }
 
-TEST(FrameRules, MistakeSaysWhereAndWhatMayStandThere) {
+TEST(FrameRules, ErrorHasItsPlaceAndTheAllowedWords) {
   EXPECT_THAT(
       Mistake("own file=a\nfold file=b"),
-      HasSubstr("mine.txt:2: no role is called 'fold'; there are: own, library, operator,"));
+      HasSubstr("mine.txt:2: unknown role 'fold'; known roles: own, library, operator,"));
   EXPECT_THAT(Mistake("own"), HasSubstr("mine.txt:1: which frames are 'own'?"));
-  EXPECT_THAT(Mistake("own path=/x"), HasSubstr("mine.txt:1: 'path' where function=, file=,"));
-  EXPECT_THAT(Mistake("own function"), HasSubstr("'function' where function="));
+  EXPECT_THAT(Mistake("own path=/x"), HasSubstr("mine.txt:1: 'path' instead of function=, file=,"));
+  EXPECT_THAT(Mistake("own function"), HasSubstr("'function' instead of function="));
   EXPECT_THAT(Mistake("own file="), HasSubstr("mine.txt:1: file= has no pattern"));
   EXPECT_THAT(Mistake("own file=\"a b"), HasSubstr("no closing \" in \"a b"));
-  EXPECT_THAT(Mistake("own file=\"a\"b"), HasSubstr("'b' behind a closing \""));
+  EXPECT_THAT(Mistake("own file=\"a\"b"), HasSubstr("'b' after a closing \""));
 }
 
-TEST(FrameRules, UsersRulesStandBeforeTheBuiltInOnes) {
+TEST(FrameRules, UserRulesPrecedeTheBuiltInOnes) {
   const std::string path = testing::TempDir() + "/user_rules.txt";
   std::ofstream(path) << "own file=*/site-packages/mypackage/*\n";
   const auto rules = FrameRules::WithFile(path);
@@ -224,7 +225,7 @@ TEST(FrameRules, UsersRulesStandBeforeTheBuiltInOnes) {
   EXPECT_EQ(rules->size(), FrameRules::BuiltIn().size() + 1);
 }
 
-TEST(FrameRules, FileThatCannotBeReadIsAnErrorAndAnEmptyOneIsNot) {
+TEST(FrameRules, UnreadableFileIsAnErrorAndAnEmptyOneIsNot) {
   EXPECT_THAT(std::string(FrameRules::WithFile("/nowhere/rules").status().message()),
               HasSubstr("/nowhere/rules: No such file"));
   EXPECT_THAT(std::string(FrameRules::WithFile("/").status().message()), HasSubstr("directory"));

@@ -5,7 +5,8 @@
 namespace gmt::symbols {
 
 const LibraryRules& LibraryRules::BuiltIn() {
-  // A test reads the same text; were it wrong, no library would be named.
+  // A test parses the same text, so an error here, which would hide all libraries, cannot go
+  // unnoticed.
   static const LibraryRules* const rules =
       new LibraryRules(Parse(BuiltInLibraryRules(), "library_rules.txt").value_or(LibraryRules()));
   return *rules;

@@ -1,10 +1,10 @@
 // symbols/library_rules.h
 //
-// LibraryRules: whose frame it is, of the libraries that take device memory of their own: NCCL, cuBLAS,
-// PyTorch's caching allocator, ... The rules are text: symbols/library_rules.txt, which is built in and
-// states the format.
+// LibraryRules: identifies frames of libraries that allocate device memory of their own: NCCL,
+// cuBLAS, PyTorch's caching allocator, ... The rules are text: symbols/library_rules.txt, which is
+// built in and documents the format.
 //
-// Thread safety: const methods from any thread.
+// Thread safety: const methods may be called from any thread.
 
 #ifndef GMT_SYMBOLS_LIBRARY_RULES_H_
 #define GMT_SYMBOLS_LIBRARY_RULES_H_
@@ -21,12 +21,12 @@ namespace gmt::symbols {
 
 class LibraryRules {
  public:
-  // The rules that are built in.
+  // Returns the built-in rules.
   static const LibraryRules& BuiltIn();
-  // `name`: what errors call the text.
+  // `name`: name of the text in errors.
   static absl::StatusOr<LibraryRules> Parse(std::string_view text, const std::string& name);
 
-  // "" for a frame that no rule fits.
+  // Returns "" for a frame that matches no rule.
   std::string_view LibraryOf(const FrameView& frame) const;
   size_t size() const { return rules_.size(); }
 

@@ -12,7 +12,7 @@ std::string_view Library(const char* module, const char* function = "f") {
   return LibraryRules::BuiltIn().LibraryOf({.function = function, .module = module});
 }
 
-TEST(LibraryRulesTest, TheBuiltInRulesAreThoseOfTheFile) {
+TEST(LibraryRulesTest, BuiltInRulesAreThoseOfTheFile) {
   std::ifstream file(std::string(GMT_SYMBOLS_SOURCE) + "/library_rules.txt");
   std::stringstream text;
   text << file.rdbuf();
@@ -22,7 +22,7 @@ TEST(LibraryRulesTest, TheBuiltInRulesAreThoseOfTheFile) {
   EXPECT_EQ(LibraryRules::BuiltIn().size(), parsed->size());
 }
 
-TEST(LibraryRulesTest, LibrariesAreKnownByTheFilesOfTheirReleases) {
+TEST(LibraryRulesTest, LibrariesAreRecognizedByFileName) {
   EXPECT_EQ(Library("/x/site-packages/nvidia/nccl/lib/libnccl.so.2"), "NCCL");
   EXPECT_EQ(Library("/usr/lib/libcublas.so.12"), "cuBLAS");
   EXPECT_EQ(Library("/usr/lib/libcublasLt.so.13"), "cuBLASLt");
@@ -32,7 +32,7 @@ TEST(LibraryRulesTest, LibrariesAreKnownByTheFilesOfTheirReleases) {
   EXPECT_EQ(Library("/x/torch/lib/libc10_cuda.so"), "PyTorch's caching allocator");
 }
 
-TEST(LibraryRulesTest, AllocatorInsideAnotherFileIsKnownByItsFunctions) {
+TEST(LibraryRulesTest, AllocatorInsideAnotherFileIsRecognizedByItsFunctions) {
   EXPECT_EQ(Library("/x/all-in-one", "c10::cuda::CUDACachingAllocator::Native::malloc(void**)"),
             "PyTorch's caching allocator");
   EXPECT_EQ(Library("/x/libtorch_cuda.so",
@@ -40,20 +40,20 @@ TEST(LibraryRulesTest, AllocatorInsideAnotherFileIsKnownByItsFunctions) {
             "PyTorch's pluggable allocator");
 }
 
-TEST(LibraryRulesTest, RuntimeDriverAndProgramAreNoLibrary) {
+TEST(LibraryRulesTest, RuntimeDriverAndProgramAreNotLibraries) {
   EXPECT_EQ(Library("/x/libcudart.so.12", "cudaMalloc"), "");
   EXPECT_EQ(Library("/x/libcuda.so.1", "cuMemCreate"), "");
   EXPECT_EQ(Library("/home/me/train"), "");
 }
 
-TEST(LibraryRulesTest, NameWithBlanksStandsInQuotes) {
+TEST(LibraryRulesTest, NameWithBlanksIsInQuotes) {
   const auto rules = LibraryRules::Parse("\"my pool\" module=libmine*\nother function=g\n", "mine");
   ASSERT_TRUE(rules.ok()) << rules.status();
   EXPECT_EQ(rules->LibraryOf({.module = "/x/libmine.so"}), "my pool");
   EXPECT_EQ(rules->LibraryOf({.function = "g"}), "other");
 }
 
-TEST(LibraryRulesTest, WrongLineIsNamedWithItsNumber) {
+TEST(LibraryRulesTest, InvalidLineIsReportedWithItsNumber) {
   const auto rules = LibraryRules::Parse("# mine\nNCCL modul=libnccl*\n", "mine");
   ASSERT_FALSE(rules.ok());
   EXPECT_NE(rules.status().message().find("mine:2: 'modul'"), absl::string_view::npos)

@@ -24,8 +24,8 @@ bool IsVdso(std::string_view path) {
   return path == "[vdso]" || path == "linux-vdso.so.1" || path == "linux-gate.so.1";
 }
 
-// What the kernel still has of a deleted file that a process runs or has mapped; empty where it has
-// nothing. Only root may open what is merely mapped.
+// Returns the kernel's path to a deleted file that a process executes or has mapped, or "" if
+// there is none. Only root may open a file that is merely mapped.
 std::string DeletedFile(const std::string& process, const std::string& path) {
   char target[PATH_MAX];
   const std::string executable = process + "/exe";
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ElfFile>> OpenModule(const ModuleKey& module,
     auto file = ElfFile::Open(DeletedFile(options.process, module.path));
     if (file.ok()) return file;
   }
-  // A deleted file's name may have a new owner; the build-id decides.
+  // Another file may have the name of the deleted one; the build-id decides.
   return ElfFile::Open(options.root + std::string(absl::StripSuffix(module.path, kDeleted)));
 }
 

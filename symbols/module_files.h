@@ -1,13 +1,13 @@
 // symbols/module_files.h
 //
-// The files that speak of a recorded module: the module itself, if it is here and still is the one
-// that was recorded, and its debug information.
+// Finds the files for a recorded module: the module itself, if it still exists in the recorded
+// version, and its debug information.
 //
-//   the module     ROOT/path; of a deleted file what the living process has of it; the vdso
-//   debug          by build-id or link (symbols/debug_files.h), then what the finders give
+//   the module     ROOT/path; for a deleted file, the living process's copy of it; the vdso
+//   debug          by build-id or link (symbols/debug_files.h), then from the finders
 //
-// Where the module is gone or another one stands in its place, its debug file alone will do: it has
-// the same build-id, the same addresses and all names.
+// If the module is missing or was replaced by another version, its debug file is sufficient: it
+// has the same build-id, the same addresses and all names.
 //
 // Thread safety: pure function; opens files.
 
@@ -23,13 +23,13 @@
 namespace gmt::symbols {
 
 struct ModuleFiles {
-  ModuleState state = ModuleState::kUsable;  // else there are no files, and this is why
-  std::unique_ptr<ElfFile> file;             // the module, or what stands for it
+  ModuleState state = ModuleState::kUsable;  // otherwise there are no files, and this is the reason
+  std::unique_ptr<ElfFile> file;             // the module or its replacement
   std::unique_ptr<ElfFile> debug;            // may be null
 };
 
-// What names depend on, as a text: build-id and stamps of the files. Empty where they cannot be told
-// from others.
+// Returns a text that identifies the source of the names: build-id and stamps of the files.
+// Returns "" if the files cannot be identified.
 std::string IdentityOf(const ModuleKey& module, const ModuleFiles& files);
 
 ModuleFiles OpenModuleFiles(const ModuleKey& module, const SymbolizerOptions& options);

@@ -44,7 +44,7 @@ TEST_F(ModuleFilesTest, StrippedModuleComesWithItsDebugFile) {
   ASSERT_NE(files.debug, nullptr);
 }
 
-TEST_F(ModuleFilesTest, FindersAreAskedOnlyWhereThereIsNoDwarf) {
+TEST_F(ModuleFilesTest, FindersAreUsedOnlyWithoutDwarf) {
   int asked = 0;
   options_.finders.push_back([&](const std::string& build_id) {
     ++asked;
@@ -57,13 +57,13 @@ TEST_F(ModuleFilesTest, FindersAreAskedOnlyWhereThereIsNoDwarf) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST_F(ModuleFilesTest, FinderThatGivesAnotherBuildIsNotBelieved) {
+TEST_F(ModuleFilesTest, FileOfAnotherBuildFromAFinderIsRejected) {
   options_.finders.push_back([&](const std::string&) { return Built("plain/sample.so").string(); });
   EXPECT_EQ(Open(Put("stripped/sample.so", "sample.so")).debug, nullptr);
   EXPECT_EQ(Open("/nowhere/sample.so").state, ModuleState::kMissing);
 }
 
-TEST_F(ModuleFilesTest, GoneOrReplacedModuleIsStoodForByItsDebugFile) {
+TEST_F(ModuleFilesTest, MissingOrReplacedModuleIsReplacedByItsDebugFile) {
   EXPECT_EQ(Open("/nowhere/sample.so").state, ModuleState::kMissing);
   EXPECT_EQ(Open(Put("plain/sample.so", "sample.so")).state, ModuleState::kChanged);
   options_.finders.push_back(
@@ -76,7 +76,7 @@ TEST_F(ModuleFilesTest, GoneOrReplacedModuleIsStoodForByItsDebugFile) {
   }
 }
 
-// A process that waits to be killed.
+// A child process that waits to be killed.
 class Child {
  public:
   explicit Child(const std::string& program) : pid_(fork()) {
@@ -89,7 +89,7 @@ class Child {
     waitpid(pid_, nullptr, 0);
   }
   std::string proc() const { return "/proc/" + std::to_string(pid_); }
-  // Waits until it runs what it was given.
+  // Waits until the process executes `program`.
   void WaitFor(const std::string& program) const {
     std::error_code error;
     while (fs::read_symlink(proc() + "/exe", error) != program) usleep(1000);
@@ -123,12 +123,12 @@ TEST_F(ModuleFilesTest, DeletedLibraryIsReadThroughTheMapping) {
   const ModuleFiles files = Open(library.string() + " (deleted)");
   dlclose(handle);
   if (files.state == ModuleState::kMissing || files.state == ModuleState::kUnreadable) {
-    GTEST_SKIP() << "this user may not open what is mapped (/proc/PID/map_files)";
+    GTEST_SKIP() << "this user may not open mapped files (/proc/PID/map_files)";
   }
   EXPECT_EQ(files.state, ModuleState::kUsable);
 }
 
-TEST_F(ModuleFilesTest, NewOwnerOfADeletedName) {
+TEST_F(ModuleFilesTest, AnotherFileHasTheNameOfTheDeletedOne) {
   const fs::path library = Put("plain/sample.so", "sample.so");
   EXPECT_EQ(Open(library.string() + " (deleted)").state, ModuleState::kChanged);
   Put("full/sample.so", "sample.so");

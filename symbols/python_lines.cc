@@ -10,13 +10,13 @@ namespace {
 constexpr uint64_t kUnitBytes = 2;
 constexpr int kNoLineDelta = -128;  // 3.10
 
-// Kinds of 3.11's entries. 0 to 9 stay on the line; 10 to 12 go 0 to 2 lines on.
+// Kinds of entries in 3.11. 0 to 9 stay on the line; 10 to 12 advance by 0 to 2 lines.
 constexpr unsigned kOneLine0 = 10, kOneLine2 = 12, kLineOnly = 13, kLong = 14, kNoLocation = 15;
 
 uint8_t ByteAt(std::string_view table, size_t at) { return static_cast<uint8_t>(table[at]); }
 int SignedAt(std::string_view table, size_t at) { return static_cast<int8_t>(ByteAt(table, at)); }
 
-// A sum of deltas as a line; damage can take it anywhere.
+// Converts a sum of deltas to a line. In a damaged table the sum can have any value.
 uint32_t LineOf(int64_t line) {
   return line < 0 || line > std::numeric_limits<uint32_t>::max() ? 0 : static_cast<uint32_t>(line);
 }
@@ -45,13 +45,14 @@ uint32_t FromLineTable(uint32_t first_line, std::string_view table, uint64_t wan
   return 0;
 }
 
-// Six bits a byte, lowest first; 0x40: another byte follows; then the sign in the lowest bit.
+// Six bits per byte, lowest first; 0x40: another byte follows; the sign is in the lowest bit of
+// the result.
 std::optional<int64_t> SignedVarint(std::string_view table, size_t at) {
-  constexpr unsigned kMaxBits = 36;  // more than any int needs
+  constexpr unsigned kMaxBits = 36;  // sufficient for any int
   uint64_t value = 0;
   for (unsigned shift = 0; shift < kMaxBits && at < table.size(); shift += 6, ++at) {
     const uint8_t byte = ByteAt(table, at);
-    if (byte >= 0x80) return std::nullopt;  // the next entry: this one was cut
+    if (byte >= 0x80) return std::nullopt;  // start of the next entry: this one is truncated
     value |= static_cast<uint64_t>(byte & 0x3f) << shift;
     if ((byte & 0x40) != 0) continue;
     const auto magnitude = static_cast<int64_t>(value >> 1);
@@ -78,7 +79,7 @@ uint32_t FromLocations(uint32_t first_line, std::string_view table, uint64_t wan
     line += *delta;
     end += ((head & 7) + 1) * kUnitBytes;
     if (wanted < end) return kind == kNoLocation ? 0 : LineOf(line);
-    // Columns are not needed, and only the first byte of an entry has its highest bit set.
+    // Skip the columns: only the first byte of an entry has its highest bit set.
     do ++at;
     while (at < table.size() && ByteAt(table, at) < 0x80);
   }

@@ -1,5 +1,5 @@
-// A fuzzer (preset fuzz): whatever bytes a line table holds, every offset has an answer, no byte
-// outside is read, and a table that is cut never gives a line that the whole one does not have.
+// Fuzzer (preset fuzz): for any line table, every offset must have a result, no byte outside may
+// be read, and a truncated table must never give a line that the complete one does not give.
 //
 // Run: build/fuzz/fuzz/python_lines_fuzz -max_len=4096 -timeout=10 CORPUS
 
@@ -17,7 +17,7 @@ namespace {
 using gmt::symbols::PythonLine;
 using gmt::symbols::PythonLineTable;
 
-// In memory of exactly its size, so that AddressSanitizer sees one byte too many.
+// Looks up in a buffer of exactly the table's size, so that AddressSanitizer detects any overrun.
 uint32_t LineInCopy(PythonLineTable format, uint32_t first, std::string_view table,
                     uint32_t offset) {
   const auto copy = std::make_unique<char[]>(table.size());

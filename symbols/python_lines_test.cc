@@ -14,7 +14,7 @@ namespace {
 
 using enum PythonLineTable;
 
-// Bytes, as the interpreter would have written them.
+// Returns bytes as written by the interpreter.
 std::string Table(std::initializer_list<int> bytes) {
   return std::string(bytes.begin(), bytes.end());
 }
@@ -30,13 +30,13 @@ std::vector<uint32_t> Lines(PythonLineTable format, uint32_t first, const std::s
 
 using Expected = std::vector<uint32_t>;
 
-TEST(PythonLines, LnotabGoesOnAfterTheCodeOfALine) {
+TEST(PythonLines, LnotabAdvancesAfterTheCodeOfALine) {
   // 4 bytes of line 10, 2 of line 11, then line 8 to the end.
   const std::string table = Table({0, 0, 4, 1, 2, -3});
   EXPECT_EQ(Lines(kLnotab39, 10, table, 5), (Expected{10, 10, 11, 8, 8}));
 }
 
-TEST(PythonLines, LnotabAddsUpStepsThatOnePairCannotHold) {
+TEST(PythonLines, LnotabAddsUpStepsTooLargeForOnePair) {
   const std::string table = Table({255, 0, 1, 127, 0, 73, 2, 1});
   EXPECT_EQ(PythonLine(kLnotab39, 1, table, 127), 1u);
   EXPECT_EQ(PythonLine(kLnotab39, 1, table, 128), 201u);
@@ -58,8 +58,8 @@ TEST(PythonLines, LineTablePairsWithoutCodeOnlyMoveTheLine) {
 TEST(PythonLines, LocationsOfEveryKind) {
   const std::string table = Table({
       0x80 | (0 << 3) | 1,  0x12,                 // short form: line 20, 2 units
-      0x80 | (11 << 3) | 0, 0x05, 0x09,           // one line on
-      0x80 | (12 << 3) | 0, 0x05, 0x09,           // two lines on
+      0x80 | (11 << 3) | 0, 0x05, 0x09,           // one line further
+      0x80 | (12 << 3) | 0, 0x05, 0x09,           // two lines further
       0x80 | (13 << 3) | 1, 0x07,                 // line only: -3, 2 units
       0x80 | (15 << 3) | 0,                       // no location
       0x80 | (14 << 3) | 0, 0x48, 0x03, 1, 3, 4,  // long form: 200 in two bytes, +100
@@ -69,7 +69,7 @@ TEST(PythonLines, LocationsOfEveryKind) {
             (Expected{20, 20, 21, 23, 20, 20, 0, 120, 120, 0}));
 }
 
-TEST(PythonLines, CutTableGivesNoLineForWhatIsMissing) {
+TEST(PythonLines, TruncatedTableGivesNoLineForTheMissingPart) {
   const std::string pairs = Table({4, 1, 2});
   EXPECT_EQ(Lines(kLineTable310, 10, pairs, 3), (Expected{11, 11, 0}));
   EXPECT_EQ(PythonLine(kLnotab39, 10, pairs, 0), 0u);
@@ -79,7 +79,7 @@ TEST(PythonLines, CutTableGivesNoLineForWhatIsMissing) {
 
 TEST(PythonLines, DamagedTableGivesNoLine) {
   EXPECT_EQ(PythonLine(kLocations311, 10, Table({0x12, 0x80}), 0), 0u);
-  // A number that the next entry cuts, and one that never ends.
+  // A number truncated by the next entry, and one that never ends.
   EXPECT_EQ(PythonLine(kLocations311, 10, Table({0xe8, 0x7f, 0x80, 1}), 0), 0u);
   EXPECT_EQ(PythonLine(kLocations311, 10, '\xe8' + std::string(30, '\x7f'), 0), 0u);
   EXPECT_EQ(PythonLine(kLnotab39, 10, Table({0, -11}), 0), 0u);  // a line before the file
@@ -90,7 +90,7 @@ TEST(PythonLines, DamagedTableGivesNoLine) {
   }
 }
 
-// Interpreters of this machine that are 3.8 or newer.
+// Returns the interpreters of this machine with version 3.8 or later.
 std::vector<std::string> Interpreters() {
   std::vector<std::string> found = {"/usr/bin/python3"};
   const char* home = getenv("HOME");
@@ -144,8 +144,8 @@ Answers Compare(const std::string& python, const std::string& step) {
 
 TEST(PythonLines, EveryInterpreterHereAgreesAboutItsStandardLibrary) {
   const std::vector<std::string> pythons = Interpreters();
-  if (pythons.empty()) GTEST_SKIP() << "no Python from 3.8 on is here";
-  const char* longer = getenv("GMT_TEST_SECONDS");  // then the whole library
+  if (pythons.empty()) GTEST_SKIP() << "there is no Python 3.8 or later";
+  const char* longer = getenv("GMT_TEST_SECONDS");  // if set, the whole library
   for (const std::string& python : pythons) {
     const Answers answers = Compare(python, longer == nullptr ? "80" : "1");
     std::printf("%s: %lu code objects, %lu instructions\n", python.c_str(), answers.code_objects,

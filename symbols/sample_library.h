@@ -1,6 +1,6 @@
 // symbols/sample_library.h
 //
-// For tests: one build of testdata/sample.cc, loaded, so that probes give real addresses.
+// For tests: loads a build of testdata/sample.cc, so that probes return real addresses.
 
 #ifndef GMT_SYMBOLS_SAMPLE_LIBRARY_H_
 #define GMT_SYMBOLS_SAMPLE_LIBRARY_H_
@@ -29,7 +29,7 @@ class SampleLibrary {
   ModuleKey key() const { return {path_, ElfFile::Open(path_).value()->BuildId()}; }
   const std::string& path() const { return path_; }
 
-  // Addresses in the ELF file.
+  // Return addresses in the ELF file.
   uint64_t Probe(const char* function) const {
     return InFile(reinterpret_cast<void* (*)()>(Find(function))());
   }

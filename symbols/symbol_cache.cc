@@ -15,10 +15,10 @@
 namespace gmt::symbols {
 namespace {
 
-// Another meaning of what is stored is another file.
+// Change the name if the meaning of the stored data changes.
 constexpr char kFileName[] = "names-1.sqlite";
 constexpr size_t kEntriesOfWrite = 256;
-constexpr size_t kMaxWaiting = 8192;  // while somebody else writes
+constexpr size_t kMaxWaiting = 8192;  // while another process is writing
 constexpr int kPatienceMs = 100;
 constexpr int kTriesToBegin = 20;
 constexpr useconds_t kPauseUs = 10'000;
@@ -35,7 +35,8 @@ constexpr char kSchema[] =
 
 int64_t Today() { return time(nullptr) / 86400; }
 
-// FNV-1a: against rot and torn writes, not against people, who cannot write here.
+// FNV-1a: protects against corruption and torn writes, not against attackers, who cannot write
+// here.
 uint64_t Checksum(int64_t module, uint64_t address, std::string_view value) {
   uint64_t sum = 0xcbf29ce484222325;
   const auto add = [&](const void* bytes, size_t size) {
@@ -137,7 +138,7 @@ std::string SymbolCache::DefaultDirectory() {
   const std::string asked = variable("GPUMEMTRACE_SYMBOL_CACHE");
   if (asked == "off") return "";
   if (!asked.empty()) return asked;
-  // As the specification has it, a path that is not absolute does not count.
+  // According to the specification, a relative path is ignored.
   const std::string caches = variable("XDG_CACHE_HOME");
   if (!caches.empty() && caches.front() == '/') return caches + "/gpumemtrace/symbols";
   const std::string home = variable("HOME");
@@ -146,12 +147,12 @@ std::string SymbolCache::DefaultDirectory() {
 
 absl::StatusOr<std::unique_ptr<SymbolCache>> SymbolCache::Open(const std::string& directory,
                                                                uint64_t max_bytes) {
-  if (directory.empty()) return absl::FailedPreconditionError("the cache of names is off");
+  if (directory.empty()) return absl::FailedPreconditionError("the symbol cache is off");
   absl::Status status = MakePrivateDirectory(directory);
   if (!status.ok()) return status;
   if (!IsLocal(directory)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(directory, ": is no local disk; name one with GPUMEMTRACE_SYMBOL_CACHE"));
+        absl::StrCat(directory, ": is not on a local disk; set GPUMEMTRACE_SYMBOL_CACHE to a directory on one"));
   }
   std::unique_ptr<SymbolCache> cache(
       new SymbolCache(absl::StrCat(directory, "/", kFileName), max_bytes));
@@ -176,7 +177,7 @@ bool SymbolCache::Prepare() {
       {"UPDATE modules SET used=?2 WHERE id=?1", &touch_module_},
       {"INSERT OR REPLACE INTO names VALUES(?1, ?2, ?3, ?4)", &add_},
   };
-  // Many processes of one run begin at the same time, and only one can make the tables.
+  // Many processes of a run start at the same time, and only one can create the tables.
   bool good = false;
   for (int i = 0; i < kTriesToBegin && !good && database_ != nullptr; ++i) {
     if (i > 0) usleep(kPauseUs);
@@ -208,7 +209,7 @@ bool SymbolCache::Worked(int result) {
   if (kind == SQLITE_OK || kind == SQLITE_DONE || kind == SQLITE_ROW) return true;
   if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) return false;
   Close();
-  // The log first: a new database must not be given the old one's.
+  // Delete the log first: a new database must not be combined with the log of the old one.
   if (kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB) {
     for (const char* tail : {"-wal", "-shm", ""}) unlink((path_ + tail).c_str());
   }
@@ -268,7 +269,7 @@ void SymbolCache::Add(const std::string& files, uint64_t address,
   if (waiting_.size() % kEntriesOfWrite == 0) Flush();
 }
 
-// Another process may make the same one at the same time: then it is found.
+// Another process may create the same module concurrently; it is then found.
 std::optional<int64_t> SymbolCache::MakeModule(const std::string& files) {
   if (database_ == nullptr) return std::nullopt;
   {
@@ -283,7 +284,7 @@ void SymbolCache::Flush() {
   if (!Write()) {
     if (database_ != nullptr) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
     if (database_ == nullptr) lost_ += std::exchange(waiting_, {}).size();
-    return;  // somebody else writes: with the next ones
+    return;  // another process is writing: retry with the next entries
   }
   waiting_.clear();
   if (BytesUsed() > max_bytes_ && !MakeRoom() && database_ != nullptr) {
@@ -306,8 +307,8 @@ bool SymbolCache::Write() {
   return Execute("COMMIT");
 }
 
-// The oldest modules go, half of the room at least. Before them what was added to one that another
-// process had removed meanwhile.
+// Removes the oldest modules until at least half of the space is free. First removes names whose
+// module another process has removed in the meantime.
 bool SymbolCache::MakeRoom() {
   if (!Execute("DELETE FROM names WHERE module NOT IN (SELECT id FROM modules)")) return false;
   while (database_ != nullptr && BytesUsed() > max_bytes_ / 2) {
@@ -320,7 +321,7 @@ bool SymbolCache::MakeRoom() {
       return false;
     }
     modules_.clear();
-    if (sqlite3_changes(database_) == 0) return true;  // none is left
+    if (sqlite3_changes(database_) == 0) return true;  // no module is left
   }
   return true;
 }

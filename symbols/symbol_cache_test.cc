@@ -34,7 +34,7 @@ class SymbolCacheTest : public ::testing::Test {
     dir_ = base / ("symbol_cache." + std::to_string(getpid()));
     fs::remove_all(dir_);
     ASSERT_TRUE(MakePrivateDirectory(dir_).ok());
-    if (!IsLocal(dir_)) GTEST_SKIP() << "no local disk here";
+    if (!IsLocal(dir_)) GTEST_SKIP() << "there is no local disk";
   }
   void TearDown() override { fs::remove_all(dir_); }
 
@@ -61,7 +61,7 @@ TEST_F(SymbolCacheTest, NextProcessFindsWhatThisOneAdded) {
   EXPECT_EQ(cache->hits(), 1u);
 }
 
-TEST_F(SymbolCacheTest, NoNameIsAnAnswerToo) {
+TEST_F(SymbolCacheTest, AddressWithoutANameIsCachedToo) {
   Open()->Add("libc", UINT64_MAX, {});
   EXPECT_THAT(Open()->Find("libc", UINT64_MAX), Optional(IsEmpty()));
 }
@@ -85,7 +85,7 @@ TEST_F(SymbolCacheTest, TwoProcessesSeeEachOthersEntries) {
   EXPECT_THAT(one->Find("libc", 2), Optional(inlined_));
 }
 
-TEST_F(SymbolCacheTest, OldestModulesGoWhereThereIsTooMuch) {
+TEST_F(SymbolCacheTest, OldestModulesAreRemovedAboveTheLimit) {
   constexpr uint64_t kLimit = 1 << 20;
   const SymbolList big = {{std::string(1000, 'f'), "", 1}};
   auto cache = Open(kLimit);
@@ -99,34 +99,34 @@ TEST_F(SymbolCacheTest, OldestModulesGoWhereThereIsTooMuch) {
   EXPECT_THAT(cache->Find("module39", 1), Optional(big));
   EXPECT_EQ(cache->lost(), 0u);
   cache.reset();
-  // What is free in the file is used again; a flush may stand on top.
+  // Free pages in the file are reused; one flush may exceed the limit.
   EXPECT_LT(fs::file_size(Database()), 2 * kLimit);
 }
 
-TEST_F(SymbolCacheTest, PlaceThatOthersMayWriteToIsRefused) {
+TEST_F(SymbolCacheTest, DirectoryWritableByOthersIsRejected) {
   ASSERT_EQ(mkdir(Cache().c_str(), 0700), 0);
   ASSERT_EQ(chmod(Cache().c_str(), 0777), 0);
-  EXPECT_THAT(WhyNot(Cache()), HasSubstr("others may write to it"));
+  EXPECT_THAT(WhyNot(Cache()), HasSubstr("is writable by other users"));
   ASSERT_EQ(chmod(Cache().c_str(), 0770), 0);
-  EXPECT_THAT(WhyNot(Cache()), HasSubstr("others may write to it"));
+  EXPECT_THAT(WhyNot(Cache()), HasSubstr("is writable by other users"));
   fs::remove(Cache());
   fs::create_symlink(dir_, Cache());
-  EXPECT_THAT(WhyNot(Cache()), HasSubstr("is no directory"));
+  EXPECT_THAT(WhyNot(Cache()), HasSubstr("is not a directory"));
   std::ofstream(dir_ / "file") << "x";
-  EXPECT_THAT(WhyNot(dir_ / "file"), HasSubstr("is no directory"));
+  EXPECT_THAT(WhyNot(dir_ / "file"), HasSubstr("is not a directory"));
   EXPECT_THAT(WhyNot(dir_ / "file/below"), HasSubstr("Not a directory"));
   EXPECT_THAT(WhyNot("/proc/cache"), HasSubstr("/proc/cache"));
   EXPECT_THAT(WhyNot(""), HasSubstr("off"));
 }
 
-TEST_F(SymbolCacheTest, NewDirectoriesAreForThisUserAlone) {
+TEST_F(SymbolCacheTest, NewDirectoriesArePrivateToThisUser) {
   ASSERT_TRUE(SymbolCache::Open(dir_ / "a/b/c").ok());
   struct stat info;
   ASSERT_EQ(stat((dir_ / "a/b/c").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-TEST_F(SymbolCacheTest, DamagedFileIsRemovedAndTheNextProcessBeginsAnew) {
+TEST_F(SymbolCacheTest, DamagedFileIsRemovedAndRecreatedByTheNextProcess) {
   Open()->Add("libc", 1, inlined_);
   std::ofstream(Database(), std::ios::trunc) << std::string(100000, 'x');
   EXPECT_THAT(WhyNot(Cache()), HasSubstr("cannot be used"));
@@ -137,8 +137,8 @@ TEST_F(SymbolCacheTest, DamagedFileIsRemovedAndTheNextProcessBeginsAnew) {
   EXPECT_THAT(cache->Find("libc", 1), Optional(inlined_));
 }
 
-// Damage in the middle, under a cache that is open: names may be missing, none is another.
-TEST_F(SymbolCacheTest, ScribbledBytesNeverGiveAnotherName) {
+// Damage in the middle of an open cache: names may be missing, but none may be wrong.
+TEST_F(SymbolCacheTest, CorruptBytesNeverGiveAWrongName) {
   ForEachSeed(SeedsUpTo(20), [&](uint32_t seed) {
     fs::remove_all(Cache());
     {
@@ -164,9 +164,9 @@ TEST_F(SymbolCacheTest, ScribbledBytesNeverGiveAnotherName) {
   });
 }
 
-// Eight processes that write and read the same modules, some of them killed: nobody fails, and every
-// name that is found is right.
-TEST_F(SymbolCacheTest, ManyProcessesOfWhichSomeAreKilled) {
+// Eight processes write and read the same modules, and some of them are killed. No process fails,
+// and every name found is correct.
+TEST_F(SymbolCacheTest, SurvivesKilledProcesses) {
   constexpr int kProcesses = 8;
   const auto names = [](int module, uint64_t address) {
     return SymbolList{
@@ -215,7 +215,7 @@ TEST_F(SymbolCacheTest, ManyProcessesOfWhichSomeAreKilled) {
   EXPECT_GT(found, 1000);
 }
 
-TEST_F(SymbolCacheTest, EnvironmentSaysWhereAndWhether) {
+TEST_F(SymbolCacheTest, EnvironmentSelectsTheDirectory) {
   setenv("GPUMEMTRACE_SYMBOL_CACHE", "off", 1);
   EXPECT_EQ(SymbolCache::DefaultDirectory(), "");
   setenv("GPUMEMTRACE_SYMBOL_CACHE", "/fast/names", 1);
@@ -251,7 +251,7 @@ class CachedSymbolizerTest : public SymbolCacheTest {
   static fs::path Built(const std::string& name) { return fs::path(GMT_SYMBOLS_TESTDATA) / name; }
 };
 
-TEST_F(CachedSymbolizerTest, SecondProcessGetsTheSameAnswerWithoutLooking) {
+TEST_F(CachedSymbolizerTest, SecondProcessGetsTheSameResultFromTheCache) {
   uint64_t hits = 0;
   const SymbolList first = Resolve(Built("full/sample.so"), &hits);
   ASSERT_EQ(first.size(), 3u);
@@ -271,7 +271,7 @@ TEST_F(CachedSymbolizerTest, BetterDebugInformationReplacesWorse) {
   EXPECT_EQ(hits, 0u);
 }
 
-TEST_F(CachedSymbolizerTest, FileThatChangedOrIsGoneIsNotAnsweredFromTheCache) {
+TEST_F(CachedSymbolizerTest, ChangedOrMissingFileIsNotServedFromTheCache) {
   fs::copy_file(Built("full/sample.so"), dir_ / "sample.so");
   EXPECT_EQ(Resolve(dir_ / "sample.so").size(), 3u);
   fs::copy_file(Built("plain/sample.so"), dir_ / "sample.so", fs::copy_options::overwrite_existing);

@@ -13,7 +13,7 @@ struct CodeSection {
   uint64_t start = 0, end = 0;
 };
 
-// By section index; empty ranges for sections without code.
+// Returns code sections by section index, with empty ranges for sections without code.
 std::vector<CodeSection> CodeSections(Elf* elf) {
   std::vector<CodeSection> sections;
   size_t count = 0;
@@ -37,8 +37,8 @@ bool NamesCode(const GElf_Sym& symbol) {
   return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size == 0);
 }
 
-// Several names for one address: what a linker exports is what people know; a weak alias, then a
-// local one, are next best.
+// Order of several names for one address: the exported name is the best known; a weak alias and
+// then a local name are next best.
 uint32_t NameOrder(const GElf_Sym& symbol) {
   switch (GELF_ST_BIND(symbol.st_info)) {
     case STB_GLOBAL:
@@ -50,16 +50,16 @@ uint32_t NameOrder(const GElf_Sym& symbol) {
   }
 }
 
-// The longer of two that start together comes first, and of two names for one range the worse: what
-// comes later lies on top.
+// Of two ranges with the same start the longer one comes first, and of two names for the same
+// range the worse one: later ranges cover earlier ones.
 bool Before(const SymbolRange& a, const SymbolRange& b) {
   return std::tie(a.start, b.end, b.order, b.name) < std::tie(b.start, a.end, a.order, a.name);
 }
 
 bool StartsBelow(const SymbolRange& a, const SymbolRange& b) { return a.start < b.start; }
 
-// Adds symbols without a size in the gaps between those that have one. A label inside a function is
-// part of it.
+// Adds symbols without a size in the gaps between sized ones. A label inside a function belongs to
+// that function.
 void AddUnsized(std::vector<SymbolRange> unsized, std::vector<SymbolRange>& ranges) {
   std::sort(unsized.begin(), unsized.end(), Before);
   const size_t sized = ranges.size();
@@ -84,7 +84,7 @@ std::vector<SymbolRange> MakeDisjoint(std::vector<SymbolRange> ranges) {
   std::sort(ranges.begin(), ranges.end(), Before);
   std::vector<SymbolRange> out;
   std::vector<SymbolRange> open;  // enclosing ranges, innermost last
-  uint64_t reached = 0;           // everything below is written
+  uint64_t reached = 0;           // everything below is done
   const auto emit = [&](const SymbolRange& range, uint64_t end) {
     const uint64_t start = std::max(range.start, reached);
     if (start >= end) return;

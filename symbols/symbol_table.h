@@ -1,21 +1,21 @@
 // symbols/symbol_table.h
 //
-// SymbolTable: which function of an ELF file an address lies in, by the file's own symbols
-// (.symtab, else .dynsym).
+// SymbolTable: finds the function of an ELF file that contains an address, using the file's own
+// symbols (.symtab, otherwise .dynsym).
 //
-// The table never guesses: an address beyond the size of the symbol before it belongs to nobody,
-// because the nearest name in a stripped library is usually the wrong one and sends its reader
-// hunting. Assembler symbols have no size; they reach to the next symbol or the end of their
-// section, but no further than kMaxUnsizedBytes.
+// The table never guesses: an address beyond the size of the preceding symbol belongs to no
+// function, because the nearest name in a stripped library is usually wrong and misleading.
+// Assembler symbols have no size; they extend to the next symbol or the end of their section, but
+// at most kMaxUnsizedBytes.
 //
 //   symbols        outer ............................  [0x100, 0x180)
-//                        inner ......                  [0x120, 0x130)     (a cold part, an alias
-//                        inside)
+//                        inner ......                  [0x120, 0x130)     (a cold part, or an alias
+//                                                                         inside)
 //   table        |outer |inner |outer              |   disjoint ranges, innermost symbol wins
 //
-// Cost: 24 bytes per function; names stay in the mapped file. Measured in symbols_benchmark on
-// libtorch. Ownership: refers to the ElfFile, which must outlive it. Thread safety: Find() from one
-// thread at a time (libelf).
+// Cost: 24 bytes per function; names stay in the mapped file. symbols_benchmark measures it on
+// libtorch. Ownership: refers to the ElfFile, which must outlive it. Thread safety: Find() must be
+// called by one thread at a time (libelf).
 
 #ifndef GMT_SYMBOLS_SYMBOL_TABLE_H_
 #define GMT_SYMBOLS_SYMBOL_TABLE_H_
@@ -31,23 +31,23 @@ namespace gmt::symbols {
 
 inline constexpr uint64_t kMaxUnsizedBytes = 4096;
 
-// A named range of addresses, before ranges are made disjoint.
+// A named range of addresses, before the ranges are made disjoint.
 struct SymbolRange {
   uint64_t start = 0, end = 0;
   uint32_t name = 0;   // offset in the string section
-  uint32_t order = 0;  // where two symbols name one range: the lower is the better name
+  uint32_t order = 0;  // for two symbols with the same range, the lower one has the better name
 };
 
-// Cuts ranges so that none overlaps another: at every address the range that starts last (and,
-// among those, ends first) wins. The result is sorted.
+// Cuts ranges so that none overlaps another. At every address the range that starts last wins, and
+// among those the one that ends first. The result is sorted.
 std::vector<SymbolRange> MakeDisjoint(std::vector<SymbolRange> ranges);
 
 class SymbolTable {
  public:
   explicit SymbolTable(const ElfFile& file);
 
-  // The mangled name of the function that `address` (in the ELF file) lies in; empty where none is
-  // known.
+  // Returns the mangled name of the function that contains `address` (in the ELF file), or "" if
+  // unknown.
   std::string_view Find(uint64_t address) const;
 
   size_t size() const { return ranges_.size(); }

@@ -11,8 +11,8 @@
 namespace gmt::symbols {
 namespace {
 
-// The slow obvious answer: the range over `address` that starts last, then ends first, then has the
-// better name.
+// Simple reference search: among ranges that contain `address`, the one that starts last, then
+// ends first, then has the better name.
 const SymbolRange* Innermost(const std::vector<SymbolRange>& ranges, uint64_t address) {
   const SymbolRange* best = nullptr;
   for (const SymbolRange& r : ranges) {
@@ -32,7 +32,7 @@ uint32_t NameAt(const std::vector<SymbolRange>& disjoint, uint64_t address) {
   return 0;
 }
 
-TEST(SymbolTable, RandomRangesAgreeWithTheObviousSearch) {
+TEST(SymbolTable, RandomRangesAgreeWithTheReferenceSearch) {
   ForEachSeed(SeedsUpTo(300), [](uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<SymbolRange> ranges;

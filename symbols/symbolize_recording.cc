@@ -38,10 +38,10 @@ bool SaysMore(const std::vector<ResolvedSymbol>& found, const std::vector<format
   return std::pair(lines(found), found.size()) > std::pair(lines(known), known.size());
 }
 
-// Rows of symbols with their texts, in bodies of bounded size.
+// Collects rows of symbols and their texts in chunks of bounded size.
 class BodyWriter {
  public:
-  // Ids of new texts follow those of `definitions` in its last segment.
+  // Ids of new texts follow those in the last segment of `definitions`.
   explicit BodyWriter(const format::Definitions& definitions)
       : base_(definitions.base()), strings_(definitions.string_count() - base_.string) {}
 
@@ -148,7 +148,8 @@ SymbolizeResult Symbolize(const std::vector<FrameRequest>& requests, Symbolizer&
 
 absl::StatusOr<uint64_t> SymbolizeInPlace(format::Definitions& definitions,
                                           Symbolizer& symbolizer) {
-  // What is added is read as ids of the last file segment; counting modulo 2^32 reaches the others.
+  // Added ids are relative to the last file segment; arithmetic modulo 2^32 reaches earlier
+  // segments.
   const format::Definitions::Base base = definitions.base();
   const uint32_t known = definitions.string_count() - base.string;
   gmt::Definitions added;

@@ -15,8 +15,8 @@ using ::testing::SizeIs;
 
 class SymbolizeRecordingTest : public ::testing::Test {
  protected:
-  // A recording with three frames: in the sample library, in a module that is gone, and a Python
-  // one.
+  // Creates a recording with three frames: in the sample library, in a missing module, and a Python
+  // frame.
   void SetUp() override {
     const ModuleKey key = library_.key();
     format::ModuleInfo module;
@@ -56,7 +56,7 @@ class SymbolizeRecordingTest : public ::testing::Test {
   uint32_t native_ = 0, lost_ = 0;
 };
 
-TEST_F(SymbolizeRecordingTest, OnlyNativeFramesWithoutANameAreAskedFor) {
+TEST_F(SymbolizeRecordingTest, OnlyNativeFramesWithoutANameAreRequested) {
   const auto requests = UnnamedFrames(definitions_);
   ASSERT_THAT(requests, SizeIs(2));
   EXPECT_EQ(requests[0].frame, native_);
@@ -74,7 +74,7 @@ TEST_F(SymbolizeRecordingTest, InlinedFunctionsGiveOneRowEachAndLossesAreCounted
   EXPECT_THAT(result.symbols->line(), ElementsAre(15, 20, 26));
 }
 
-TEST_F(SymbolizeRecordingTest, ReaderNamesFramesInPlaceOnce) {
+TEST_F(SymbolizeRecordingTest, SymbolizeInPlaceNamesFramesOnce) {
   EXPECT_EQ(SymbolizeInPlace(definitions_, symbolizer_).value(), 1u);
   EXPECT_THAT(Functions(native_),
               ElementsAre("sample::Innermost()", "sample::Middle()",

@@ -11,8 +11,8 @@
 #include "symbols/symbol_table.h"
 
 namespace gmt::symbols {
-// What is open of one module. A module that cannot be used is kept too, so that it is looked for
-// once.
+// The open files of a module. A module that cannot be used is kept too, so that it is searched for
+// only once.
 class Symbolizer::Module {
  public:
   Module(const ModuleKey& key, const SymbolizerOptions& options)
@@ -22,7 +22,7 @@ class Symbolizer::Module {
         state_(files_.state) {}
 
   const ModuleKey& key() const { return key_; }
-  // Of the files: cached names are those of the same files.
+  // Identity of the files: cached names must come from the same files.
   const std::string& identity() const { return identity_; }
 
   ModuleState state() {
@@ -30,12 +30,12 @@ class Symbolizer::Module {
     return state_;
   }
 
-  // Of tables: what is mapped belongs to the page cache.
+  // Bytes of tables. Mapped files belong to the page cache.
   uint64_t bytes() const {
     return (symbols_ ? symbols_->bytes() : 0) + (lines_ == nullptr ? 0 : lines_->bytes());
   }
 
-  // What libdw has read so far; it reads again what is asked for again.
+  // Frees what libdw has read so far; libdw reads it again on demand.
   void CloseLines() { lines_ = lines_ == nullptr ? nullptr : OpenLines(); }
 
   std::vector<ResolvedSymbol> Resolve(uint64_t address) {
@@ -48,8 +48,8 @@ class Symbolizer::Module {
       if (symbol.empty()) return {};
       return {{Demangle(symbol), "", 0}};
     }
-    // The symbol names the machine code, so it belongs to the outermost function; DWARF may know
-    // only its bare name.
+    // The symbol names the machine code, so it belongs to the outermost function, for which DWARF
+    // may have only the bare name.
     if (!symbol.empty()) frames.back().function = std::string(symbol);
     std::vector<ResolvedSymbol> out;
     for (DwarfFrame& frame : frames) {
@@ -59,8 +59,8 @@ class Symbolizer::Module {
   }
 
  private:
-  // At the first address that is not in the cache: a table of a large library takes most of the
-  // time.
+  // Called for the first address that is not in the cache, because building the table of a large
+  // library takes most of the time.
   void LoadSymbols() {
     if (state_ != ModuleState::kUsable || symbols_) return;
     symbols_.emplace(*files_.file);
@@ -145,7 +145,7 @@ std::vector<ResolvedSymbol> Symbolizer::Resolve(const ModuleKey& key, uint64_t a
   return symbols;
 }
 
-// libdw keeps every unit that it has read, so a module grows while it is open.
+// libdw keeps every unit that it has read, so an open module grows.
 void Symbolizer::StayWithin(uint64_t bytes) {
   while (recent_.size() > 1 && open_bytes() > bytes) CloseOldest();
   if (open_bytes() > bytes) recent_.front()->CloseLines();

@@ -1,25 +1,23 @@
 // symbols/symbolizer.h
 //
-// Symbolizer: what an address in a module means: the functions, inlined ones first, with file and
-// line.
+// Symbolizer: resolves an address in a module to functions, inlined ones first, with file and line.
 //
 // Rules
-//   S1  A file counts only if it still is the one that was recorded (same build-id). Rebuilt,
-//   replaced
-//       or upgraded since then, it names nothing; the report says module + offset.
-//   S2  No name is guessed: see symbols/symbol_table.h.
-//   S3  Lines and inlined functions come from DWARF, in the file or its separate debug file;
-//   without it
-//       the result is one function and no line.
+//   S1  A file is used only if it is still the recorded one (same build-id). If it was rebuilt,
+//       replaced or upgraded since then, it yields no names; the report shows module + offset.
+//   S2  Names are never guessed: see symbols/symbol_table.h.
+//   S3  Lines and inlined functions come from DWARF in the file or its separate debug file. Without
+//       DWARF the result is one function and no line.
 //
 // Example
 //   Symbolizer symbolizer({});
-//   for (const ResolvedSymbol& s : symbolizer.Resolve({path, build_id}, address,
-//   AddressKind::kReturn)) ...
+//   for (const ResolvedSymbol& s :
+//        symbolizer.Resolve({path, build_id}, address, AddressKind::kReturn)) ...
 //
-// Cost: a module is opened at its first address, its tables are read at the first that is not in
-// the cache, and stays open (mapped, not read) until max_open_modules others were used since. docs: symbols_benchmark measures time and memory on
-// large libraries. Thread safety: one thread at a time.
+// Cost: a module is opened when its first address is resolved, and its tables are read at the first
+// address that is not in the cache. It stays open (mapped, not read) until max_open_modules other
+// modules were used more recently. symbols_benchmark measures time and memory on large libraries.
+// Thread safety: one thread at a time.
 
 #ifndef GMT_SYMBOLS_SYMBOLIZER_H_
 #define GMT_SYMBOLS_SYMBOLIZER_H_
@@ -49,46 +47,46 @@ struct ModuleKey {
 
 enum class AddressKind {
   kExact,   // of the instruction itself
-  kReturn,  // of the instruction after a call: the call is what was meant
+  kReturn,  // of the instruction after a call; the call itself is meant
 };
 
 struct ResolvedSymbol {
-  std::string function;  // demangled; empty where only the line is known
-  std::string file;      // empty: not known
-  int line = 0;          // 0: not known
+  std::string function;  // demangled; empty if only the line is known
+  std::string file;      // empty: unknown
+  int line = 0;          // 0: unknown
 
   bool operator==(const ResolvedSymbol&) const = default;
 };
 
 enum class ModuleState {
   kUsable,
-  kMissing,     // no such file (any more)
+  kMissing,     // the file does not exist (any more)
   kChanged,     // the file on disk has another build-id
   kUnreadable,  // not an ELF file, or a damaged one
-  kNoSymbols,   // it is the right file and names no function
+  kNoSymbols,   // the file matches but has no function names
 };
 
-// A sentence part for people: "is not on this machine any more", ...
+// Returns the rest of a sentence about a module: "is not on this machine", ...
 const char* Describe(ModuleState state);
 
 class SymbolCache;
 
-// Gives the path of a file with a build-id (raw bytes), or "".
+// Returns the path of a file with a build-id (raw bytes), or "".
 using FindByBuildId = std::function<std::string(const std::string& build_id)>;
 
 struct SymbolizerOptions {
-  // Where modules' paths begin: "/proc/PID/root" sees the files of a process in a container.
+  // Prefix of module paths: "/proc/PID/root" shows the files of a process in a container.
   std::string root;
-  // "/proc/PID" of the process while it lives: files that it has mapped and that were deleted.
+  // "/proc/PID" of the process while it lives, for deleted files that it has mapped.
   std::string process;
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
-  // Asked in order where neither the module nor the debug directories have DWARF.
+  // Called in order if neither the module nor the debug directories have DWARF.
   std::vector<FindByBuildId> finders;
-  // What stays open: so many modules, with so many bytes of tables of ours and of libdw's. The one
-  // that is in use stays in any case.
+  // Limits of what stays open: the number of modules, and the bytes of our and libdw's tables. The
+  // module in use stays open in any case.
   size_t max_open_modules = 64;
   uint64_t max_bytes = 512u << 20;
-  // Names found before (symbols/symbol_cache.h); may be null, and must outlive the symbolizer.
+  // Names found before (symbols/symbol_cache.h). May be null; must outlive the symbolizer.
   SymbolCache* cache = nullptr;
 };
 
@@ -99,8 +97,8 @@ class Symbolizer {
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
 
-  // `address` is that in the module's ELF file. Innermost function first; empty where nothing is
-  // known.
+  // `address` is the address in the module's ELF file. Returns the innermost function first, or an
+  // empty list if nothing is known.
   std::vector<ResolvedSymbol> Resolve(const ModuleKey& module, uint64_t address, AddressKind kind);
 
   // Opens the module if it is not open yet.

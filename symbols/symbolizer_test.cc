@@ -18,7 +18,7 @@ constexpr char kProbe[] = "sample::Holder<char const*, 7ul>::Probe(char const* c
 
 class SymbolizerTest : public ::testing::Test {
  protected:
-  // One line per function: "NAME FILE:LINE", without directories.
+  // Returns one line per function: "NAME FILE:LINE", without directories.
   std::vector<std::string> Lines(const ModuleKey& module, uint64_t address) {
     std::vector<std::string> lines;
     for (const ResolvedSymbol& s : symbolizer_.Resolve(module, address, AddressKind::kReturn)) {
@@ -34,7 +34,7 @@ class SymbolizerTest : public ::testing::Test {
   Symbolizer symbolizer_{SymbolizerOptions{}};
 };
 
-TEST_F(SymbolizerTest, InlinedFunctionsComeInnermostFirstEachWithItsCallSite) {
+TEST_F(SymbolizerTest, InlinedFunctionsAreListedInnermostFirstWithCallSites) {
   EXPECT_THAT(InlineProbe("full"),
               ElementsAre("sample::Innermost() sample.cc:15", "sample::Middle() sample.cc:20",
                           std::string(kProbe) + " sample.cc:26"));
@@ -46,11 +46,11 @@ TEST_F(SymbolizerTest, UnitsWithoutArangesAreFoundByTheirOwnRanges) {
                           std::string(kProbe) + " sample.cc:26"));
 }
 
-TEST_F(SymbolizerTest, WithoutDwarfTheFunctionAroundTheMachineCodeIsNamedWithoutALine) {
+TEST_F(SymbolizerTest, WithoutDwarfTheEnclosingFunctionIsNamedWithoutALine) {
   EXPECT_THAT(InlineProbe("plain"), ElementsAre(kProbe));
 }
 
-TEST_F(SymbolizerTest, StrippedLibraryNamesWhatItExports) {
+TEST_F(SymbolizerTest, StrippedLibraryHasNamesOfExportedFunctions) {
   const SampleLibrary library("stripped");
   EXPECT_THAT(Lines(library.key(), library.Probe("sample_plain_probe")),
               ElementsAre("sample_plain_probe"));
@@ -62,7 +62,7 @@ TEST_F(SymbolizerTest, DebugFileIsFoundByItsLink) {
                           std::string(kProbe) + " sample.cc:26"));
 }
 
-TEST_F(SymbolizerTest, NoNameReachesBeyondItsSymbolsSize) {
+TEST_F(SymbolizerTest, NameDoesNotExtendBeyondItsSymbol) {
   const SampleLibrary library("full");
   const uint64_t sized = library.Symbol("sample_sized");
   EXPECT_THAT(symbolizer_.Resolve(library.key(), sized, AddressKind::kExact),
@@ -71,7 +71,7 @@ TEST_F(SymbolizerTest, NoNameReachesBeyondItsSymbolsSize) {
   EXPECT_THAT(symbolizer_.Resolve(library.key(), sized + 40, AddressKind::kExact), IsEmpty());
 }
 
-TEST_F(SymbolizerTest, UnsizedAssemblerSymbolReachesToTheNextSymbol) {
+TEST_F(SymbolizerTest, UnsizedAssemblerSymbolExtendsToTheNextSymbol) {
   const SampleLibrary library("stripped");
   const uint64_t unsized = library.Symbol("sample_unsized");
   EXPECT_THAT(symbolizer_.Resolve(library.key(), unsized + 8, AddressKind::kExact),
@@ -87,7 +87,7 @@ TEST_F(SymbolizerTest, ReturnAddressNamesTheCallerAlthoughTheNextFunctionBeginsT
               ElementsAre(ResolvedSymbol{"sample_unsized", "", 0}));
 }
 
-TEST_F(SymbolizerTest, RebuiltFileNamesNothing) {
+TEST_F(SymbolizerTest, RebuiltFileHasNoNames) {
   const SampleLibrary library("full");
   ModuleKey key = library.key();
   key.build_id[0] = static_cast<char>(key.build_id[0] + 1);
@@ -103,7 +103,7 @@ TEST_F(SymbolizerTest, DeletedMarkIsNotPartOfTheName) {
               ElementsAre("sample_plain_probe sample.cc:38"));
 }
 
-TEST_F(SymbolizerTest, MissingUnreadableAndOddFilesAreToldApart) {
+TEST_F(SymbolizerTest, MissingUnreadableAndOddFilesAreDistinguished) {
   EXPECT_EQ(symbolizer_.StateOf({"/nowhere/lib.so", "x"}), ModuleState::kMissing);
   EXPECT_EQ(symbolizer_.StateOf({"/etc/passwd", "x"}), ModuleState::kUnreadable);
   EXPECT_EQ(symbolizer_.StateOf({"/dev/zero", "x"}), ModuleState::kUnreadable);
@@ -118,7 +118,7 @@ TEST_F(SymbolizerTest, VdsoIsReadFromMemory) {
   EXPECT_EQ(symbolizer_.StateOf({"[vdso]", "another kernel"}), ModuleState::kChanged);
 }
 
-TEST_F(SymbolizerTest, RootIsPutBeforeEveryPath) {
+TEST_F(SymbolizerTest, RootPrecedesEveryPath) {
   SymbolizerOptions options;
   options.root = "/proc/self/root";
   Symbolizer symbolizer(options);
@@ -126,7 +126,7 @@ TEST_F(SymbolizerTest, RootIsPutBeforeEveryPath) {
   EXPECT_EQ(symbolizer.StateOf(library.key()), ModuleState::kUsable);
 }
 
-TEST_F(SymbolizerTest, OnlyTheModulesUsedLastStayOpen) {
+TEST_F(SymbolizerTest, OnlyTheMostRecentlyUsedModulesStayOpen) {
   SymbolizerOptions options;
   options.max_open_modules = 2;
   Symbolizer symbolizer(options);
@@ -142,7 +142,7 @@ TEST_F(SymbolizerTest, OnlyTheModulesUsedLastStayOpen) {
   }
 }
 
-TEST_F(SymbolizerTest, AnswersAreTheSameWhereNothingMayStayOpen) {
+TEST_F(SymbolizerTest, ResultsAreTheSameIfNothingMayStayOpen) {
   SymbolizerOptions options;
   options.max_bytes = 1;
   Symbolizer symbolizer(options);

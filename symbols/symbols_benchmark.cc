@@ -1,6 +1,6 @@
-// What symbols cost on the libraries that matter: GMT_BENCHMARK_ELF names files (colon-separated;
-// PyTorch's libtorch_cpu.so and libtorch_cuda.so are the ones in mind), else this program and its C
-// library are used.
+// Measures the cost of symbols on large libraries. GMT_BENCHMARK_ELF names the files, separated by
+// colons (intended for PyTorch's libtorch_cpu.so and libtorch_cuda.so). Without it, this program
+// and its C library are used.
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -57,8 +57,8 @@ void ResolveWarm(benchmark::State& state, const std::string& path) {
       benchmark::Counter(static_cast<double>(found), benchmark::Counter::kAvgIterations);
 }
 
-// What a collector does with a module: opens it and names some hundred addresses; from the cache,
-// when another collector has asked before.
+// Does what a collector does with a module: opens it and names a few hundred addresses; from the
+// cache if another collector has looked them up before.
 void NameHundreds(benchmark::State& state, const std::string& path, bool is_cached) {
   constexpr int kAddresses = 300;
   const ModuleKey key{path, ElfFile::Open(path).value()->BuildId()};

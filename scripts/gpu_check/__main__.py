@@ -1,11 +1,12 @@
-"""Called by scripts/gpu-check, which says how."""
+"""Called by scripts/gpu-check, which documents the usage."""
 
 import argparse
 import os
 import pathlib
 import sys
 
-# As a package, whatever folder it is called from: its modules have names that others have, too.
+# Import as a package from any working directory, because other packages have modules of the same
+# names.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 from gpu_check import machine_checks  # noqa: E402
 from gpu_check.checks import all_checks  # noqa: E402
@@ -30,7 +31,7 @@ def parse():
 
 
 def place_of(output, simulated):
-    """The page; None where none is to be written."""
+    """Returns the path of the page, or None if none should be written."""
     if output is None:
         return None if simulated else ROOT / "docs" / "gpu.md"
     return output / "gpu.md" if output.is_dir() or output.suffix == "" else output
@@ -58,7 +59,7 @@ def main():
     rig.find_cuda()
     rig.machine = machine_checks.ask_torch(rig)
     if arguments.simulated:
-        print("ON THE SIMULATED DEVICE: this tries the checks and the events, not a GPU.\n")
+        print("ON THE SIMULATED DEVICE: this tests the checks and the events, not a GPU.\n")
     table = Table(echo=lambda line: print(line, flush=True))
     output = place_of(arguments.output and arguments.output.resolve(), arguments.simulated)
     if output:

@@ -1,7 +1,7 @@
-"""Which checks there are, in which order, and how much time each may take.
+"""The list of checks, their order and time limits.
 
-The order is that of what is lost least gladly: a run that is cut short has the first of them. Seconds
-are a limit, not an estimate; together they are more than the budget, because few take all of theirs.
+The most important checks come first, so that an interrupted run has their results. Seconds are limits, not estimates;
+their sum exceeds the budget, because few checks use all of their time.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ CUPTI = "CUPTI"
 @dataclasses.dataclass(frozen=True)
 class Check:
     name: str
-    title: str  # the group that its rows stand in
+    title: str  # the group of its rows
     seconds: int
     function: Callable
-    quick: bool = True  # also where all of it is to take a minute
+    quick: bool = True  # included in --quick, which takes a minute in total
 
 
 def all_checks(facts, pairs):
-    """`facts` is filled by the first; `pairs` of training turns are measured."""
+    """`facts` is filled by the first check; `pairs` is the number of training pairs to measure."""
     return (
         Check("versions", DRIVER, 90, lambda rig, table: machine_checks.versions(rig, table, facts)),
         Check("kernel", DRIVER, 10, machine_checks.kernel),

@@ -1,4 +1,4 @@
-"""CUPTI: its records arrive, agree with what interposition saw, and leave room for torch.profiler."""
+"""CUPTI: its records arrive, agree with the hooks, and torch.profiler keeps working."""
 
 import collections
 import json
@@ -13,11 +13,11 @@ MODES = ("auto", "full")
 
 
 def _source(run):
-    return run.info()["sources"].get("cupti") or "not said"
+    return run.info()["sources"].get("cupti") or "not recorded"
 
 
 def _is_on(rig, table, run, what):
-    """Whether CUPTI was used. The simulated device may lack it; a real one may not."""
+    """Returns whether CUPTI was used. The simulated device may lack it; a real one must not."""
     source = _source(run)
     if source.startswith("on"):
         table.tell(f"{what}: source", source)
@@ -30,7 +30,7 @@ def _is_on(rig, table, run, what):
 
 
 def streams(rig, table):
-    """`auto`: lifetimes of streams, graphs and modules. The calls themselves are seen either way."""
+    """`auto`: lifetimes of streams, graphs and modules. The calls themselves are recorded in all modes."""
     program = rig.built("stream_calls")
     if program is None:
         table.absent("calls of streams", "stream_calls is not built")
@@ -42,10 +42,10 @@ def streams(rig, table):
         kinds = ("stream", "event_record", "event_wait", "sync", "graph")
         seen = [e for e in run.of_kind(*kinds) if "api" in e and not e.get("flags", 0) & OTHERWISE]
         difference = recording.first_difference(want, [e["api"] for e in seen])
-        table.expect(f"--cupti {mode}: each call of streams is one event", difference or f"{len(seen)} calls",
+        table.expect(f"--cupti {mode}: each stream call is one event", difference or f"{len(seen)} calls",
                      f"{len(want)} calls", ok=difference is None)
         waits = [e["duration_ns"] for e in seen if e["kind"] == "sync" and "duration_ns" in e]
-        table.tell(f"--cupti {mode}: synchronisation", f"{len(waits)} waits, {max(waits, default=0)} ns at most")
+        table.tell(f"--cupti {mode}: synchronisation", f"{len(waits)} waits, at most {max(waits, default=0)} ns")
         if mode == "off" or not _is_on(rig, table, run, f"--cupti {mode}"):
             continue
         graphs = collections.Counter(e.get("action") for e in run.of_kind("graph"))
@@ -58,7 +58,7 @@ def streams(rig, table):
 
 
 def copies(rig, table):
-    """`full`: what the device copied and filled, to the byte."""
+    """`full`: the bytes that the device copied and filled."""
     run = rig.record("copies", [rig.python, COPIES], "--cupti", "full", seconds=60)
     if not _is_on(rig, table, run, "copies"):
         return
@@ -69,15 +69,15 @@ def copies(rig, table):
     for action, sizes in said.items():
         table.expect(f"records of {action}", sorted(seen[action]), sorted(sizes))
     times = [e.get("duration_ns", 0) for e in run.of_kind("copy")]
-    table.expect("copies take time", f"{min(times, default=0)} to {max(times, default=0)} ns", "more than 0",
+    table.expect("durations of copies", f"{min(times, default=0)} to {max(times, default=0)} ns", "more than 0",
                  ok=rig.simulated or (times and min(times) > 0))
     begun = next((e["t_ns"] for e in run.events() if e["kind"] == "stream" and e.get("action") == "create"), 0)
     late = [e for e in run.of_kind("copy") if e["t_ns"] < begun or e["t_ns"] > run.info()["duration_ns"]]
-    table.expect("copies lie between their stream's creation and the end", len(late), 0)
+    table.expect("copies before their stream's creation or after the end", len(late), 0)
 
 
 def witnesses(rig, table):
-    """`full`: memory as CUPTI reports it against memory as interposition saw it, by kind."""
+    """`full`: compares memory reported by CUPTI with memory seen by the hooks, by kind."""
     program = rig.built("every_call")
     if program is None:
         table.absent("memory seen by both", "every_call is not built")
@@ -102,23 +102,23 @@ def witnesses(rig, table):
         by_kind[kind_of[key]][1] += min(count, theirs[key])
     for kind, (count, both) in sorted(by_kind.items()):
         if kind in ("device", "managed", "pinned"):
-            table.expect(f"memory {kind}: seen by CUPTI, too", both, count)
+            table.expect(f"memory {kind}: also seen by CUPTI", both, count)
         else:
-            table.tell(f"memory {kind}: seen by CUPTI, too", f"{both} of {count}")
+            table.tell(f"memory {kind}: also seen by CUPTI", f"{both} of {count}")
     only = theirs - ours
     table.keep("only CUPTI", [list(key) for key in only])
-    table.tell("allocations that CUPTI alone saw", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
+    table.tell("allocations seen only by CUPTI", f"{sum(only.values())}, {sum(size or 0 for _, size in only)} B")
     said = run.info().get("cross_check")
     table.keep("the product's own comparison", said)
-    if said:  # it leaves out what is known not to be covered
+    if said:  # excludes memory that is known not to be covered
         wrong = [said[key] for key in ("only_cupti", "only_recording", "sizes_differ")]
-        table.expect("info: only CUPTI's, only ours, of another size", wrong, [0, 0, 0])
+        table.expect("info: only CUPTI, only recording, different size", wrong, [0, 0, 0])
         table.expect("info: allocations compared", said["allocations"], "some", ok=said["allocations"] > 0)
-    table.tell("records of frees that have a size", f"{sizes[True]} of {sum(sizes.values())}")
+    table.tell("free records with a size", f"{sizes[True]} of {sum(sizes.values())}")
 
 
 def own_memory(rig, table):
-    """What CUPTI takes of the device for itself."""
+    """The device memory that CUPTI uses itself."""
     program = rig.built("memory_steps")
     if program is None:
         table.absent("CUPTI's own memory", "memory_steps is not built")
@@ -132,26 +132,26 @@ def own_memory(rig, table):
         free[mode] = {what: next(s["free"] for s in steps if s["what"] == what) for what in ("context", "end")}
     for mode in MODES:
         taken = {what: free["off"][what] - free[mode][what] for what in ("context", "end")}
-        table.tell(f"device memory that --cupti {mode} takes", f"{taken['context']} B with the context, "
+        table.tell(f"device memory used by --cupti {mode}", f"{taken['context']} B with the context, "
                    f"{taken['end']} B at the end")
 
 
 def profiler(rig, table):
-    """torch.profiler sees the same kernels with us as without, twice in one process."""
+    """torch.profiler sees the same kernels with recording as without, twice in one process."""
     command = [rig.python, PROFILED]
     alone = json.loads(rig.plain(command, seconds=60).stdout.strip().splitlines()[-1])
     if not min(alone["kernels"]):
-        table.absent("torch.profiler beside us", f"without us it sees {alone['kernels']} kernels")
+        table.absent("torch.profiler during recording", f"without recording it sees {alone['kernels']} kernels")
         return
     for mode in MODES:
         try:
             run = rig.record(f"profiled-{mode}", command, "--cupti", mode, seconds=60)
         except Failed as failed:
-            table.fail(f"torch.profiler beside --cupti {mode}", str(failed))
+            table.fail(f"torch.profiler with --cupti {mode}", str(failed))
             continue
         said = run.last_line()
-        table.expect(f"torch.profiler beside --cupti {mode}: kernels, copies", (said["kernels"], said["copies"]),
+        table.expect(f"torch.profiler with --cupti {mode}: kernels, copies", (said["kernels"], said["copies"]),
                      (alone["kernels"], alone["copies"]))
         changes = [e for e in run.of_kind("source") if "cupti" in json.dumps(e)]
         table.keep(f"sources, {mode}", changes)
-        table.tell(f"--cupti {mode}: who holds CUPTI changed", f"{len(changes)} times; at the end: {_source(run)}")
+        table.tell(f"--cupti {mode}: owner of CUPTI changed", f"{len(changes)} times; at the end: {_source(run)}")

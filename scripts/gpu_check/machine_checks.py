@@ -1,4 +1,4 @@
-"""What the machine is: driver, toolkit, kernel, and what doctor says of them."""
+"""Properties of the machine: driver, toolkit, kernel, and the output of doctor."""
 
 import ctypes
 import json
@@ -33,7 +33,7 @@ said["libraries"] = sorted(path for path in loaded if any(word in path for word 
 print(json.dumps(said))
 """
 
-# The difference between what dlsym finds and what the driver hands out, name by name.
+# Compares, name by name, the results of dlsym with the function pointers that the driver returns.
 ASK_POINTERS = r"""
 import ctypes, json
 driver = ctypes.CDLL("libcuda.so.1")
@@ -56,13 +56,13 @@ print(json.dumps({"same": same, "other": other}))
 
 
 def ask_torch(rig):
-    """What PyTorch says of the machine, or ends the script: without it there is nothing to check."""
+    """Returns PyTorch's description of the machine. Ends the script if there is none: nothing could be checked then."""
     done = rig.run(rig.on_device([rig.python, "-c", ASK_TORCH]), seconds=120, fails=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.code != 0 or not lines:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         sys.exit(f"gpu-check: {rig.python} has no PyTorch that can use a GPU here ({reason}).\n"
-                 "Name one with --python, or try this script with --simulated BUILD_DIR.")
+                 "Select another with --python, or test this script with --simulated BUILD_DIR.")
     return json.loads(lines[-1])
 
 
@@ -92,7 +92,7 @@ def versions(rig, table, facts):
                   + f" (API {said['driver API']})",
                   "PyTorch": said["PyTorch"], "Python": said["Python"], "kernel": kernel})
     if rig.simulated:
-        facts["device"] += " - SIMULATED: this tries the checks, not a GPU"
+        facts["device"] += " - SIMULATED: this tests the checks, not a GPU"
 
 
 def _is_gvisor():
@@ -104,11 +104,11 @@ def _is_gvisor():
 
 
 def devices(rig, table):
-    """What the recording says of the device is what PyTorch and NVML say; NVML is read while it runs."""
+    """The device data in the recording equals that of PyTorch and NVML; NVML is read during the run."""
     run = rig.record("devices", [rig.python, PROGRAMS / "on_gpu" / "copies.py"], seconds=60,
                      SIMCUDA_SHARED=str(rig.folder / "shared"))
     info = run.info()
-    table.tell("source of the device's use", info["sources"].get("nvml") or "not said")
+    table.tell("source of device usage", info["sources"].get("nvml") or "not recorded")
     if not info["devices"]:
         table.fail("devices of the recording", "none", "one")
         return
@@ -118,7 +118,7 @@ def devices(rig, table):
     table.expect_bytes("its memory", device.get("total_bytes"), torch["memory"], within=1 << 20)
     table.expect("its UUID", device.get("uuid"), f"GPU-{torch['uuid']}",
                  ok=torch["uuid"] and torch["uuid"] in str(device.get("uuid")))
-    table.tell("its place in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
+    table.tell("its index in NVML", f"{device.get('physical_index')}, {device.get('pci_bus_id')}, "
                f"compute capability {device.get('compute_capability')}")
     samples = [e for e in run.of_kind("sample") if e.get("source") == "nvml"]
     table.keep("samples", samples[:5])
@@ -126,11 +126,11 @@ def devices(rig, table):
         table.absent("samples of NVML", info["sources"].get("nvml"))
         return
     at_most = max((e["used_bytes"] for e in samples), default=0)
-    table.expect("the device's use by NVML covers what is recorded", f"{at_most} B at most, {len(samples)} samples",
+    table.expect("device usage by NVML covers the recorded memory", f"at most {at_most} B, {len(samples)} samples",
                  f"at least {32 << 20} B", ok=at_most >= 32 << 20)
     listed = [e for e in samples if "processes" in e]
-    table.tell("processes that NVML lists", f"{max((len(e['processes']) for e in listed), default=0)} at most"
-               if listed else "not told here")
+    table.tell("processes listed by NVML", f"at most {max((len(e['processes']) for e in listed), default=0)}"
+               if listed else "not available")
 
 
 def doctor(rig, table):
@@ -143,13 +143,13 @@ def doctor(rig, table):
 
 
 def driver_pointers(rig, table):
-    """Not recorded: ours are other pointers on purpose."""
+    """Runs without recording, because that replaces function pointers on purpose."""
     said = json.loads(rig.plain([rig.python, "-c", ASK_POINTERS]).stdout.strip().splitlines()[-1])
-    table.tell("cuGetProcAddress gives the exported function", f"{len(said['same'])} of "
+    table.tell("cuGetProcAddress returns the exported function", f"{len(said['same'])} of "
                f"{len(said['same']) + len(said['other'])}; others: {', '.join(said['other']) or 'none'}")
 
 
-# ---- The kernel's ways that the product uses where they are there ---------------------------------
+# ---- Kernel features that the product uses if available ------------------------------------------
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -203,7 +203,7 @@ def _read_other_process():
 
 
 def _detached_clone():
-    """With the flags with which the collector is started: no wait() of the target sees the child."""
+    """Uses the flags with which the collector is started: no wait() of the target sees the child."""
     stack = ctypes.create_string_buffer(1 << 16)
     entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
     done = ctypes.cast(_libc._exit, ctypes.c_void_p)
@@ -218,7 +218,7 @@ def kernel(rig, table):
     for what, probe in (
         ("memfd_create", _memfd), ("O_TMPFILE and linkat", _tmpfile), ("MADV_WIPEONFORK", _wipe_on_fork),
         ("pidfd_open", _pidfd), ("process_vm_readv of a child", _read_other_process),
-        ("clone that no wait() sees", _detached_clone),
+        ("clone invisible to wait()", _detached_clone),
     ):  # fmt: skip
         try:
             table.tell(what, probe() or "works")

@@ -1,4 +1,4 @@
-"""Libraries and frameworks that take memory beside PyTorch's allocator, and ranges of NVTX."""
+"""Libraries and frameworks that allocate memory outside PyTorch's allocator, and NVTX ranges."""
 
 import json
 
@@ -11,7 +11,7 @@ ON_GPU = PROGRAMS / "on_gpu"
 def ranges(rig, table):
     run = rig.record("ranges", [rig.python, ON_GPU / "ranges.py"], seconds=60)
     said = run.last_line()
-    table.tell("source", run.info()["sources"].get("nvtx") or "not said")
+    table.tell("source", run.info()["sources"].get("nvtx") or "not recorded")
     begun = [e["name"] for e in run.of_kind("range_begin")]
     marks = [e["name"] for e in run.of_kind("mark") if e.get("name") in said["marks"]]
     table.expect("ranges of NVTX, in order", begun, said["ranges"])
@@ -20,7 +20,7 @@ def ranges(rig, table):
 
 
 def libraries(rig, table):
-    """What cuBLAS, cuDNN and NCCL take for themselves stands under their names."""
+    """Memory allocated by cuBLAS, cuDNN and NCCL is listed under their names."""
     run = rig.record("libraries", [rig.python, ON_GPU / "library_memory.py"], seconds=90, SIMCUDA_HANDLE="640K")
     used = run.last_line()
     report = run.report("--by", "library")
@@ -32,18 +32,18 @@ def libraries(rig, table):
     table.keep("by library", by_library)
     for library, version in used.items():
         held = sum(bytes_ for name, bytes_ in by_library.items() if name.startswith(library))
-        if library == "NCCL":  # of the others it depends on the release whether they take any themselves
+        if library == "NCCL":  # whether the others allocate memory depends on the release
             table.expect(f"memory of {library} {version}", f"{held} B", "some", ok=held > 0)
         else:
             table.tell(f"memory of {library} {version}", f"{held} B")
     known = [bytes_ for name, bytes_ in by_library.items() if name != "unknown"]
     driver = sum(by_library.values())
-    table.expect("driver memory with a known taker", f"{sum(known)} of {driver} B", f"{driver} B",
+    table.expect("driver memory with a known library", f"{sum(known)} of {driver} B", f"{driver} B",
                  ok=driver > 0 and sum(known) == driver and report["unknown_bytes"] == 0)
 
 
 def frameworks(rig, table):
-    """CuPy and JAX, of which the driver's events are all that is known."""
+    """CuPy and JAX, of which only driver events are recorded."""
     for name in ("cupy", "jax"):
         program = [rig.python, ON_GPU / "other_frameworks.py", name]
         ask = f"import importlib.util as u, sys; sys.exit(u.find_spec('{name}') is None)"
@@ -66,7 +66,7 @@ def frameworks(rig, table):
                 peak = max(peak, sum(live.values()))
             else:
                 live.pop(event["address"], None)
-        table.expect(f"{name} {said['version']}: the driver's memory holds its pool", f"{peak} B at the peak",
+        table.expect(f"{name} {said['version']}: driver memory covers its pool", f"{peak} B at the peak",
                      f"at least {said['held']} B", ok=peak > 0 and peak >= said["held"])
         lost, written = run.losses()
         table.expect(f"{name}: events lost", f"{lost} of {written}", f"0 of {written}")

@@ -1,5 +1,5 @@
-"""PyTorch's own allocator as the oracle, with real kernels: its blocks, segments and counters at every
-moment, and the order and the stacks of everything, as tests/e2e/torch compares them."""
+"""Compares with PyTorch's own allocator, with real kernels: its blocks, segments and counters at every moment, and order and
+stacks of all events, using the comparison of tests/e2e/torch."""
 
 import concurrent.futures
 import contextlib
@@ -11,7 +11,7 @@ import sys
 
 from .rig import PROGRAMS, Failed
 
-# Scenario, what it is here for. Those of one group share the device at the same time.
+# (scenario, title). The scenarios of a group share the device at the same time.
 TOGETHER = (
     ("gpt_foreach", "GPT-like steps"),
     ("gpt_expandable", "GPT-like steps, expandable segments"),
@@ -24,20 +24,20 @@ TOGETHER = (
     ("compiled_graphs", "torch.compile, reduce-overhead"),
     ("recurrent", "recurrent networks"),
     ("threads", "threads"),
-    ("empty_cache", "the cache given back"),
+    ("empty_cache", "emptying the cache"),
 )
 OOM = (
-    ("oom_recover", "out of memory, lived through"),
+    ("oom_recover", "out of memory, recovered"),
     ("oom_recover_expandable", "out of memory, expandable segments"),
 )
 QUICK = ("streams",)
 COUNTED = "moments", "events", "blocks", "segments", "order", "stacks", "exported"
-LEAST = 5  # seconds below which no scenario is begun
-LEFT_FOR_OOM = 5 << 30  # a context takes its part of it
+LEAST = 5  # minimum of seconds left to start a scenario
+LEFT_FOR_OOM = 5 << 30  # a context uses a part of it
 
 
 def _environment(rig, scenario):
-    """What the scenario asks for; of a real device nothing of the simulated one's."""
+    """Returns the environment that the scenario needs, without settings of the simulated device on a real one."""
     environment = {k: v for k, v in scenario.environment.items() if rig.simulated or not k.startswith("SIMCUDA_")}
     if scenario.compiles:
         caches = rig.folder / "compiled"
@@ -57,10 +57,10 @@ def _scenario(name):
 
 
 def _run(rig, name):
-    """{"row"}, {"differs"}, {"missing"} or {"no_time"}."""
+    """Returns {"row"}, {"differs"}, {"missing"} or {"no_time"}."""
     scenario = _scenario(name)
     if rig.left() < LEAST:
-        return {"no_time": "those before it took it"}
+        return {"no_time": "used up by earlier scenarios"}
     if scenario.missing():
         return {"missing": scenario.missing()}
     folder = rig.folder / name
@@ -74,7 +74,7 @@ def _run(rig, name):
     if done.code != 0 or not done.stdout.strip():
         return {"differs": str(Failed(done))}
     answer = json.loads(done.stdout.strip().splitlines()[-1])
-    if "row" in answer:  # what failed is evidence
+    if "row" in answer:  # keep the files of failed scenarios
         shutil.rmtree(folder, ignore_errors=True)
     return answer
 
@@ -109,7 +109,7 @@ def scenarios(rig, table):
 
 @contextlib.contextmanager
 def _little_memory(rig, table):
-    """Another process holds all but a little of a real device; the simulated one is made small."""
+    """Runs on nearly full memory: another process holds most of a real device; the simulated one is made small."""
     if rig.simulated:
         yield True
         return
@@ -117,7 +117,7 @@ def _little_memory(rig, table):
     try:
         said = process.stdout.readline()
         if not said.startswith("held"):
-            table.absent("out of memory", f"nobody could hold the rest of the device: {said}")
+            table.absent("out of memory", f"the rest of the device could not be allocated: {said}")
             yield False
             return
         table.tell("held by another process", said.split(None, 1)[1].strip())
@@ -155,13 +155,13 @@ def out_of_memory(rig, table):
             for name, what in chosen:
                 answer = _run(rig, name)
                 _tell(table, name, what, answer)
-                if "row" in answer:  # that it ran out at all is part of the story
+                if "row" in answer:  # check that it did run out of memory
                     table.expect(f"{name}: errors and retries of the allocator", answer["ran_out"], "some of both",
                                  ok=min(answer["ran_out"]) > 0)
 
 
 def async_backend(rig, table):
-    """backend:cudaMallocAsync keeps no blocks: what is live of the driver's pool is what PyTorch counts."""
+    """backend:cudaMallocAsync has no blocks: the live memory of the driver's pool equals PyTorch's counters."""
     backend = dict.fromkeys(("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"), "backend:cudaMallocAsync")
     recording = rig.record("async", [rig.python, "-c", ASYNC], seconds=90, **backend)
     said = recording.last_line()
@@ -176,8 +176,8 @@ def async_backend(rig, table):
         elif event["kind"] == "mark" and event.get("name") == "counted":
             at_mark = live
     table.expect("backend", said["backend"], "cudaMallocAsync")
-    table.expect_bytes("cudaMallocAsync: live, as memory_allocated()", at_mark, said["allocated"])
-    table.expect_bytes("cudaMallocAsync: peak, as max_memory_allocated()", peak, said["peak"])
+    table.expect_bytes("cudaMallocAsync: live, compared with memory_allocated()", at_mark, said["allocated"])
+    table.expect_bytes("cudaMallocAsync: peak, compared with max_memory_allocated()", peak, said["peak"])
 
 
 ASYNC = r"""

@@ -1,11 +1,11 @@
-"""One scenario of tests/programs/torch, recorded, compared with what PyTorch says at every moment: the
-comparison of tests/e2e/torch, on whatever device there is. A process of its own, so that a scenario
-that hangs or breaks ends alone.
+"""Records one scenario of tests/programs/torch and compares it with PyTorch's data at every moment, using the comparison
+of tests/e2e/torch on the available device. Runs in a separate process, so that a scenario that hangs or crashes affects no
+other.
 
 Usage: oracle_scene.py JSON
-JSON: {"name", "program", "python", "folder", "device": [command in front], "environment"}. Prints one
-JSON line: {"row", "ran_out": [errors, retries]} with how much was compared and what the allocator
-counted, or {"differs"} with the first difference in words.
+JSON: {"name", "program", "python", "folder", "device": [command prefix], "environment"}. Prints one JSON line:
+{"row", "ran_out": [errors, retries]} with the amount of compared data and the allocator's counters, or {"differs"} with a
+description of the first difference.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from rig import Recording  # noqa: E402
 
 
 class Rig(types.SimpleNamespace):
-    """As oracle_check needs it, on a device that may be real."""
+    """The rig that oracle_check needs, on a device that may be real."""
 
     build = None
 
@@ -38,7 +38,7 @@ class Rig(types.SimpleNamespace):
 
 
 def ran_out(scene):
-    """How often PyTorch had no memory, and how often it tried again."""
+    """Returns how often PyTorch ran out of memory and how often it retried."""
     last = [device for moments in scene.said.values() for device in moments[-1].statistics.values()]
     return [sum(device[name] for device in last) for name in ("num_ooms", "num_alloc_retries")]
 
@@ -49,7 +49,7 @@ def main():
     folder = pathlib.Path(given["folder"])
     rig = Rig(program=given["program"], python=given["python"], device=given["device"],
               environment={**given["environment"], "GPUMEMTRACE_DIR": str(folder / "sessions")})
-    # Of what is compiled the places are given by the caller.
+    # The caller has set the directories for compiled code.
     scenario = dataclasses.replace(scenario, compiles=False)
     with contextlib.redirect_stdout(sys.stderr):
         try:

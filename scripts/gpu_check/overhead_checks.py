@@ -1,7 +1,7 @@
-"""What recording costs: a training step, pair by pair, and a call of cudaMalloc.
+"""The cost of recording: of a training step, compared in pairs, and of a cudaMalloc call.
 
-Every variant is a process of its own that has trained a while and then takes its turn with the others,
-some steps at a time: what the machine does meanwhile meets all of them.
+Every variant is a separate process that has trained for a while and then takes turns with the others, a few steps at a
+time, so that changes of the machine affect all of them.
 """
 
 import json
@@ -14,7 +14,7 @@ from .statistic import median_interval, ratio_in_words
 TRAINER = pathlib.Path(__file__).with_name("trainer.py")
 PLAIN = "not recorded"
 OURS = "gpumemtrace"
-# Name -> (options of `gpumemtrace run`, or None; words of trainer.py).
+# Name -> (options of `gpumemtrace run`, or None; arguments of trainer.py).
 VARIANTS = {
     PLAIN: (None, []),
     OURS: ([], []),
@@ -29,7 +29,7 @@ CALLS = ((OURS, ""), ("stacks=none", "stacks=none"), ("cupti=off", "cupti=off"),
 
 
 class Trainer:
-    """A process that trains when it is told to."""
+    """A process that trains on request."""
 
     def __init__(self, rig, name, number, folder, size):
         options, words = VARIANTS[name]
@@ -41,7 +41,7 @@ class Trainer:
         self.process = rig.start(command)
 
     def step(self):
-        """Seconds of one turn."""
+        """Returns the seconds per step of one turn."""
         return self._ask("step")["seconds"]
 
     def ready(self):
@@ -65,7 +65,7 @@ def _size(rig):
 
 
 def _rounds(rig, table, names, rounds, number):
-    """Name -> seconds of each round; a variant that does not start is said and left out."""
+    """Returns {name: seconds of each round}. A variant that does not start is reported and skipped."""
     trainers = []
     try:
         for place, name in enumerate(names):
@@ -81,7 +81,7 @@ def _rounds(rig, table, names, rounds, number):
         for turn in range(rounds):
             if rig.left() < 5:
                 break
-            # Each begins a round as often as the others.
+            # Rotate, so that each variant begins a round equally often.
             order = ready[turn % len(ready):] + ready[: turn % len(ready)]
             for trainer in order:
                 times[trainer.name].append(trainer.step())
@@ -94,7 +94,7 @@ def _rounds(rig, table, names, rounds, number):
 def training(rig, table, pairs):
     names = [n for n in VARIANTS if not rig.quick or n in QUICK]
     sets, times = (1, {}) if rig.quick else (2, {})
-    for number in range(sets):  # fresh processes: what one happens to have is not what a variant costs
+    for number in range(sets):  # use several processes, so that properties of one process do not bias the result
         for name, seconds in _rounds(rig, table, names, -(-pairs // sets), number).items():
             times.setdefault(name, []).extend(seconds)
     if PLAIN not in times:
@@ -150,7 +150,7 @@ def _calls(rig, table, program, first, second, what, *words):
 def calls(rig, table):
     program = rig.built("call_cost")
     if program is None:
-        table.absent("what a call costs", "call_cost is not built")
+        table.absent("cost of a call", "call_cost is not built")
         return
     _calls(rig, table, program, "allocate", "free", "a pair of cudaMalloc and cudaFree of 4 KiB")
     waits = "a pair of cudaEventRecord and cudaStreamSynchronize"

@@ -1,4 +1,4 @@
-"""The results as a page of docs/ and as JSON."""
+"""Writes the results as a page of docs/ and as JSON."""
 
 import dataclasses
 import datetime
@@ -8,12 +8,12 @@ from .table import short
 
 HEAD = """# On a real GPU
 
-What only a machine with a GPU can show. Made by:
+Results that only a machine with a GPU can show. Created by:
 
     scripts/bundle /tmp/gpumemtrace
     /tmp/gpumemtrace/scripts/gpu-check --output gpu.md
 
-"yes" and "NO": what was seen is, or is not, what was expected. "-": nothing was expected, it is told. "not here": this
+"yes" and "NO": the result is, or is not, the expected one. "-": for information, without an expected result. "not here": this
 machine lacks what the check needs.
 """
 
@@ -54,7 +54,7 @@ def as_json(table, facts, runs, finished):
 
 
 def write(place, table, facts, runs, finished):
-    """Both files whole, or as they were: a run may be killed at any time."""
+    """Writes both files atomically, because a run may be killed at any time."""
     for path, text in (
         (place, markdown(table, facts, finished)),
         (place.with_suffix(".json"), as_json(table, facts, runs, finished)),

@@ -1,5 +1,5 @@
-"""Small programs in every way in which programs reach CUDA: the events of a recording are the calls
-that the program says it made, in order, and nothing is live at the end."""
+"""Small programs that reach CUDA in all possible ways. The events of a recording must be the calls that the program reports,
+in order, and nothing may be live at the end."""
 
 import concurrent.futures
 import pathlib
@@ -7,27 +7,29 @@ import pathlib
 from . import recording
 from .rig import PROGRAMS, ROOT, Failed
 
-# Name, what it runs, whether the runtime's calls can be seen (else the driver's that they become).
+# Name, command, whether the runtime's calls can be seen (otherwise the driver calls that they
+# make).
 WAYS = (
     ("runtime, shared", ("linked",), True),
     ("runtime, static", ("linked_static",), False),
     ("runtime, opened by name", ("looked_up",), True),
-    ("runtime, opened by a plugin for itself", ("plugin_host", "--local", "libplugin_13.so"), True),
+    ("runtime, opened with local scope by a plugin", ("plugin_host", "--local", "libplugin_13.so"), True),
     ("driver, dlsym", ("driver_only", "dlsym"), True),
     ("driver, cuGetProcAddress of CUDA 12", ("driver_only", "five"), True),
     ("driver, cuGetProcAddress of CUDA 11", ("driver_only", "four"), True),
     ("driver, as the runtime finds it", ("driver_only", "runtime"), True),
     ("driver, per-thread default stream", ("driver_only", "per_thread"), True),
-    ("driver, asked of the runtime", ("entry_point",), True),
+    ("driver, entry points from the runtime", ("entry_point",), True),
 )
 PARTS = ("linear", "host", "arrays", "pools", "graph", "vmm", "ipc")
 NEED_DRIVER = ("every_call.cc",)
-# Sharing with oneself is not promised by any document, so a refusal is told and no failure.
+# Sharing with the same process is not guaranteed by any documentation, so a refusal is reported
+# and not a failure.
 DOUBTFUL_PARTS = ("pool_sharing", "vmm_sharing")
 
 
 def _command(rig, words):
-    """Its program and its plugins as paths; None where one is missing."""
+    """Returns the command with paths of the program and its plugins, or None if one is missing."""
     paths = [rig.built(words[0]), *(rig.built(w) if w.endswith(".so") else w for w in words[1:])]
     return None if None in paths else paths
 
@@ -46,7 +48,7 @@ def _check(rig, table, name, words, runtime=True):
 def ways(rig, table):
     for name, words, runtime in WAYS:
         if words[0] == "linked_static" and not rig.simulated:
-            continue  # made by the compiler of that machine
+            continue  # built by the compiler of that machine in compiled()
         _check(rig, table, name, words, runtime)
 
 
@@ -63,7 +65,7 @@ def calls(rig, table):
     for part in PARTS + DOUBTFUL_PARTS:
         alone = rig.plain([program, part], fails=True, seconds=40)
         if alone.code != 0 and part in DOUBTFUL_PARTS:
-            table.absent(f"calls of {part}", f"refused without us, too: {' '.join(alone.stderr.splitlines()[:2])}")
+            table.absent(f"calls of {part}", f"also refused without recording: {' '.join(alone.stderr.splitlines()[:2])}")
             continue
         if alone.code != 0:
             table.fail(f"calls of {part}, not recorded", f"{alone.code}: {alone.stderr[-300:]}", "0")
@@ -87,10 +89,10 @@ def threads(rig, table):
                      (told["allocated"], told["bytes"]))
         table.expect(f"eight threads, {name}: live at the end", len(live), told["allocated"] - told["freed"])
         unequal = [e for e in events if e["kind"] == "free" and not e.get("size")]
-        table.expect(f"eight threads, {name}: frees that know their size", len(unequal), 0)
+        table.expect(f"eight threads, {name}: frees without a size", len(unequal), 0)
 
 
-# ---- What the machine's own compiler makes -------------------------------------------------------
+# ---- Programs built by the machine's own compiler ------------------------------------------------
 
 
 def _compile(rig, source, target, *options):
@@ -102,9 +104,9 @@ def _compile(rig, source, target, *options):
 
 
 def compiled(rig, table):
-    """With the toolkit there, kernels and the real static runtime included."""
+    """Programs built with the installed toolkit, including kernels and the real static runtime."""
     if rig.nvcc() is None or rig.simulated:
-        table.absent("programs made by nvcc", "no nvcc" if rig.nvcc() is None else "on the simulated device")
+        table.absent("programs built by nvcc", "no nvcc" if rig.nvcc() is None else "on the simulated device")
         return
     rig.compiled = rig.folder / "compiled"
     rig.compiled.mkdir()

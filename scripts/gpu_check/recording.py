@@ -1,4 +1,4 @@
-"""What a recorded run left, and the questions that checks ask of it."""
+"""The recording of a run, and queries on it."""
 
 import collections
 import json
@@ -36,28 +36,28 @@ class Recording:
         return [event for event in self.events() if event["kind"] in kinds]
 
     def losses(self):
-        """Events that are not in the file, of all that were written."""
+        """Returns the number of events missing in the file, and the number of events written."""
         losses = self.info()["losses"]
         return sum(losses[k] for k in ("overrun", "holes", "abandoned", "backlog")), losses["written"]
 
     def told(self):
-        """The calls that the program says it made (tests/programs/told.h)."""
+        """Returns the calls that the program reported."""
         for line in reversed(self.done.stdout.splitlines()):
             if line.startswith('{"calls"'):
                 return json.loads(line)["calls"]
-        raise ValueError(f"the program told nothing: {self.done.stderr[-300:]}")
+        raise ValueError(f"the program printed no calls: {self.done.stderr[-300:]}")
 
     def last_line(self):
-        """The JSON object that the program printed last."""
+        """Returns the JSON object that the program printed last."""
         lines = [line for line in self.done.stdout.splitlines() if line.startswith("{")]
         if not lines:
-            raise ValueError(f"the program told nothing: {self.done.stderr[-300:]}")
+            raise ValueError(f"the program printed no JSON object: {self.done.stderr[-300:]}")
         return json.loads(lines[-1])
 
 
 def live_at_the_end(events):
-    """What the events leave allocated: (kind of memory, address) -> size. Blocks of a framework lie
-    in memory that counts already."""
+    """Returns what remains allocated after the events: {(kind of memory, address): size}. Excludes blocks of a framework,
+    because they are inside memory that is already counted."""
     live, freeing = {}, {}
     for event in events:
         if event.get("heap") == "pytorch":
@@ -75,7 +75,7 @@ def live_at_the_end(events):
 
 
 def first_difference(want, have):
-    """In words, or None."""
+    """Returns a description of the first difference, or None."""
     for number, pair in enumerate(zip(want, have)):
         if pair[0] != pair[1]:
             return f"call {number}: called {pair[0]}, recorded {pair[1]}"
@@ -87,7 +87,7 @@ def first_difference(want, have):
 
 
 def compare_calls(table, what, recording, runtime=True, leaves_nothing=True):
-    """Each call of the program is one event under its own name, and all is given back."""
+    """Checks that each call of the program is one event under its own name, and that all memory is freed."""
     calls = recording.told()
     events = recording.events()
     want, have = truth.told(calls, runtime), truth.named(events)

@@ -1,4 +1,4 @@
-"""The product, the programs that it is tried on, and how commands run on the device."""
+"""The product, the test programs, and how to run commands on the device."""
 
 import dataclasses
 import itertools
@@ -14,13 +14,13 @@ from .recording import Recording
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
-TAIL = 3000  # characters of an output that are kept
-# Nothing of the caller's may decide what is checked.
+TAIL = 3000  # number of characters of an output to keep
+# Environment variables of the caller that must not influence the checks.
 OURS = ("GPUMEMTRACE", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "SIMCUDA_", "PYTORCH_")
 
 
 class Failed(Exception):
-    """A command that did not end as it should."""
+    """A command that failed or timed out."""
 
     def __init__(self, done):
         self.done = done
@@ -31,7 +31,7 @@ class Failed(Exception):
 
 @dataclasses.dataclass
 class Done:
-    """A command that has run."""
+    """A finished command."""
 
     command: list
     code: int
@@ -41,7 +41,7 @@ class Done:
     timed_out: bool
 
     def told(self):
-        """For the JSON."""
+        """Returns it as JSON data."""
         return {
             "command": [str(word)[:300] for word in self.command],
             "code": self.code,
@@ -52,28 +52,28 @@ class Done:
 
 
 class Rig:
-    """`simulated` is the build folder whose simulated device is used; None: the machine's own GPU."""
+    """`simulated`: build directory of the simulated device, or None to use the machine's own GPU."""
 
     def __init__(self, python, simulated=None, quick=False):
         self.python, self.simulated, self.quick = python, simulated, quick
         places = [ROOT, simulated] if simulated else [ROOT, ROOT / "build/release", ROOT / "build/dev"]
         self.product = next((f for f in places if (f / "bin/gpumemtrace").exists()), None)
         if self.product is None:
-            sys.exit("gpu-check: no bin/gpumemtrace beside this script. Make a bundle with: scripts/bundle DIR")
+            sys.exit("gpu-check: no bin/gpumemtrace next to this script. Create a bundle with: scripts/bundle DIR")
         self.program = str(self.product / "bin" / "gpumemtrace")
         self.library = str(self.product / "lib" / "libgpumemtrace.so")
         self.built_folders = [ROOT / "tests/programs/built", (simulated or ROOT / "build/dev") / "tests/programs"]
-        self.folder = None  # where the running check may write
-        self.runs = []  # of the running check
+        self.folder = None  # directory of the running check
+        self.runs = []  # commands of the running check
         self.deadline = float("inf")
-        self.library_folders = []  # of CUDA, for programs that find it by name alone
-        self.compiled = None  # folder of what the machine's own compiler made
-        self.machine = {}  # what PyTorch says of it
+        self.library_folders = []  # CUDA libraries, for programs that find them by name only
+        self.compiled = None  # directory of programs built by the machine's own compiler
+        self.machine = {}  # PyTorch's description of it
 
     # ---- Programs -------------------------------------------------------------------------------
 
     def built(self, name, compiled=False):
-        """The path of a compiled program or plugin, or None."""
+        """Returns the path of a compiled program or plugin, or None."""
         folders = [self.compiled] if compiled else self.built_folders
         return next((f / name for f in folders if f and (f / name).exists()), None)
 
@@ -102,7 +102,7 @@ class Rig:
         return folder
 
     def start(self, command, **more):
-        """A process with pipes, in a group of its own: stop() ends it and what it started."""
+        """Starts a process with pipes in its own process group; stop() ends it and its children."""
         return subprocess.Popen(
             [str(word) for word in command], env=self.environment(more), cwd=self.folder, text=True,
             errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -110,8 +110,8 @@ class Rig:
         )  # fmt: skip
 
     def run(self, command, seconds=120, fails=False, **more):
-        """Runs a command to its end, or to the end of its time, and returns a Done. Where it fails
-        that is an error, unless it may."""
+        """Runs a command until it ends or times out, and returns a Done. Raises Failed if it fails, unless `fails`
+        is set."""
         began = time.monotonic()
         process = self.start(command, **more)
         timed_out = False
@@ -127,23 +127,23 @@ class Rig:
         return done
 
     def plain(self, command, **more):
-        """On the device, not recorded."""
+        """Runs on the device without recording."""
         return self.run(self.on_device(command), **more)
 
     def record(self, name, command, *options, fails=False, seconds=120, **more):
-        """On the device under `gpumemtrace run`. A Recording."""
+        """Runs on the device under `gpumemtrace run`. Returns a Recording."""
         path = self.new_path(name)
         ours = [self.program, "run", "--quiet", "--exit-wait", "30s", "-o", path, *options, "--"]
         done = self.run([*ours, *self.on_device(command)], fails=fails, seconds=seconds, **more)
         return Recording(self, path, done)
 
     def new_path(self, name):
-        """Of a recording: the product overwrites none, and writes another file instead."""
+        """Returns a new path for a recording, because the product does not overwrite files but chooses another name."""
         number = next(n for n in itertools.count() if not (self.folder / f"{name}-{n}.gmt").exists())
         return self.folder / f"{name}-{number}.gmt"
 
     def wait_for(self, path, seconds=30):
-        """Until the collector of an injected process has completed this recording."""
+        """Waits until the collector of an injected process has completed this recording."""
         until = time.monotonic() + min(seconds, self.left())
         while time.monotonic() < until:
             if path.exists() and not list(self.sessions().glob("*.session")):
@@ -154,8 +154,8 @@ class Rig:
     # ---- CUDA of this machine -------------------------------------------------------------------
 
     def find_cuda(self):
-        """Fills library_folders: where the runtime's libraries lie that programs link by name."""
-        if self.simulated:  # what a program starts without anything preloaded finds them so
+        """Sets library_folders to the directory of the runtime libraries that programs link by name."""
+        if self.simulated:  # for child processes without the preloaded libraries
             self.library_folders = [self.simulated / "simcuda"]
             return
         places = [pathlib.Path(p) for p in ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")]
@@ -171,12 +171,12 @@ class Rig:
 
 
 def stop(process):
-    """Ends a process and its group. What it wrote."""
+    """Kills a process and its group. Returns its output."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
     try:
         return process.communicate(timeout=10)
-    except subprocess.TimeoutExpired:  # somebody outside the group holds the pipe
+    except subprocess.TimeoutExpired:  # a process outside the group holds the pipe
         return "", ""

@@ -1,11 +1,11 @@
-"""Ways into a process other than `gpumemtrace run`: LD_PRELOAD, CUDA_INJECTION64_PATH, start()."""
+"""Ways to record a process other than `gpumemtrace run`: LD_PRELOAD, CUDA_INJECTION64_PATH, start()."""
 
 from . import recording
 from .rig import ROOT
 
 
 def _injected(rig, name, command, **environment):
-    """A recording made without `gpumemtrace run`."""
+    """Makes a recording without `gpumemtrace run`."""
     path = rig.new_path(name)
     done = rig.plain(command, seconds=60, GPUMEMTRACE=f"output={path}", **environment)
     there = rig.wait_for(path)
@@ -25,8 +25,8 @@ def preload(rig, table):
 
 
 def injection(rig, table):
-    """The driver opens the library in cuInit: a linked program's first call is under way by then, and
-    who looked the driver's functions up before is not seen (docs/routes.md)."""
+    """The driver loads the library in cuInit. At that time the first call of a linked program is already in progress, and
+    programs that looked up driver functions earlier are not seen (docs/routes.md)."""
     program = rig.built("linked")
     if program is None:
         table.absent("CUDA_INJECTION64_PATH", "linked is not built")
@@ -60,7 +60,7 @@ print(json.dumps({"said": said, "reserved": torch.cuda.memory_reserved() - known
 
 
 def _torch(rig, table, name, when, **environment):
-    """PyTorch by that way in: its segments and its blocks, to the byte."""
+    """Records PyTorch in that way: compares the bytes of its segments and blocks."""
     package = next((f for f in PACKAGES if (f / "gpumemtrace").is_dir()), None)
     run = _injected(rig, f"torch-{when}", [rig.python, "-c", TORCH, when, package], **environment)
     if run is None:
@@ -68,7 +68,7 @@ def _torch(rig, table, name, when, **environment):
         return
     said = run.last_line()
     if when != "never":
-        table.tell(f"{name}: start() says", said["said"])
+        table.tell(f"{name}: start() returned", said["said"])
     device = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "driver" and e.get("memory") == "device"]
     blocks = [e["size"] for e in run.of_kind("alloc") if e.get("heap") == "pytorch"]
     table.expect_bytes(f"{name}: PyTorch's segments", sum(device), said["reserved"])
@@ -79,10 +79,10 @@ PACKAGES = (ROOT / "python", ROOT / "share" / "gpumemtrace" / "python")
 
 
 def start(rig, table):
-    """gpumemtrace.start() before anything else, and in a process that has a context and memory already."""
+    """Calls gpumemtrace.start() first, and in a process that already has a context and memory."""
     package = next((f for f in PACKAGES if (f / "gpumemtrace").is_dir()), None)
     if package is None or "def start(" not in (package / "gpumemtrace" / "__init__.py").read_text():
-        table.absent("gpumemtrace.start()", "the package has no start()" if package else "the package is not here")
+        table.absent("gpumemtrace.start()", "the package has no start()" if package else "the package is missing")
         return
     for when in ("first", "late"):
         _torch(rig, table, f"start() {when}", when, GPUMEMTRACE_LIBRARY=rig.library)

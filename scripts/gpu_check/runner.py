@@ -1,5 +1,4 @@
-"""Runs checks one by one: each has its time, none ends the run, and what is known is on disk after
-each of them."""
+"""Runs checks one by one. Each has a time limit, no failure ends the run, and all results are on disk after each check."""
 
 import pathlib
 import tempfile
@@ -10,7 +9,7 @@ import zipfile
 from . import page
 from .rig import Failed
 
-LEAST = 3  # seconds below which a check is not begun
+LEAST = 3  # minimum of seconds left to start a check
 EVIDENCE_FILE, EVIDENCE_ALL = 4 << 20, 12 << 20
 
 
@@ -33,7 +32,7 @@ class Runner:
         table.begin(check.title, check.name)
         left = self.end - began
         if left < min(LEAST, check.seconds):
-            table.no_time(check.name, f"{check.seconds} s are its share")
+            table.no_time(check.name, f"{check.seconds} s are its limit")
             return
         self.rig.deadline = began + min(check.seconds, left)
         self.rig.runs = []
@@ -44,15 +43,16 @@ class Runner:
             try:
                 check.function(self.rig, table)
             except Failed as failed:
-                # One that hangs has had all of its share; one that began late may have needed more.
+                # A check that hangs has used its whole limit; one that began late may have needed
+                # more time.
                 cut_short = failed.done.timed_out and left < check.seconds
                 (table.no_time if cut_short else table.fail)(check.name, str(failed))
                 table.keep("failed", failed.done.told())
-            except Exception as error:  # a check that breaks is a result, too
+            except Exception as error:  # an exception is a result too
                 table.fail(check.name, f"{type(error).__name__}: {error}")
                 table.keep("traceback", traceback.format_exc())
             if len(table.rows) == first:
-                table.fail(check.name, "it found nothing", "a result")
+                table.fail(check.name, "it added no rows", "a result")
             if table.failed(first):
                 self.keep_evidence(check.name)
         self.rig.folder = None
@@ -62,7 +62,7 @@ class Runner:
         self.runs[check.name] = {"seconds": round(seconds, 1), "commands": self.rig.runs[-60:]}
 
     def keep_evidence(self, name):
-        """Small files of a check that failed, beside the results."""
+        """Saves small files of a failed check next to the results."""
         if self.output is None:
             return
         path = self.output.with_name(self.output.stem + "-evidence.zip")
@@ -81,6 +81,6 @@ class Runner:
 
 
 def clear(output):
-    """What an earlier run left beside its page."""
+    """Deletes files that an earlier run left next to its page."""
     for path in (output.with_suffix(".json"), output.with_name(output.stem + "-evidence.zip")):
         path.unlink(missing_ok=True)

@@ -1,18 +1,18 @@
-"""Medians of pairs, with intervals that assume nothing of how the figures are distributed."""
+"""Medians of pairs, with intervals that make no assumption about the distribution."""
 
 import math
 import statistics
 
 
 def median_interval(values, confidence=0.95):
-    """(low, median, high): between two of the sorted values the true median lies with at least
-    that confidence, whatever the distribution (the interval of the sign test). Needs six values or
-    more for 95 %; with fewer it is the whole range."""
+    """Returns (low, median, high). The true median is between low and high with at least that confidence, for any
+    distribution (the interval of the sign test). 95 % needs at least six values; with fewer the interval is the whole
+    range."""
     ordered = sorted(values)
     count = len(ordered)
     if count == 0:
         raise ValueError("no values")
-    # The largest `rank` values may be cut off on both sides while the binomial tail stays small.
+    # The `rank` extreme values on each side may be cut off while the binomial tail is small enough.
     tail, rank = 0.0, 0
     for below in range(count // 2):
         tail += math.comb(count, below) / 2**count

@@ -3,7 +3,7 @@
 import dataclasses
 
 YES, NO, TOLD, ABSENT, NO_TIME = "yes", "NO", "-", "not here", "no time"
-LONGEST = 200  # characters of a column; the JSON has the whole
+LONGEST = 200  # characters of a column; the JSON has the complete text
 
 
 @dataclasses.dataclass
@@ -30,11 +30,11 @@ def short(text):
 
 
 class Table:
-    """What all checks found. Rows are printed as they come."""
+    """The results of all checks. Rows are printed immediately."""
 
     def __init__(self, echo=print):
         self.rows = []
-        self.details = {}  # check -> whatever is worth keeping of it, as JSON has it
+        self.details = {}  # check -> additional data for the JSON
         self.group = self.name = ""
         self._echo = echo
 
@@ -42,7 +42,7 @@ class Table:
         self.group, self.name = group, name
 
     def expect(self, check, seen, expected, ok=None):
-        """`ok` where it is more than both being the same."""
+        """`ok`: the result, if it is not just whether both are equal."""
         holds = seen == expected if ok is None else bool(ok)
         self._add(check, seen, expected, YES if holds else NO)
         return holds
@@ -54,7 +54,7 @@ class Table:
         return holds
 
     def tell(self, check, seen):
-        """What is worth knowing and cannot be wrong."""
+        """Adds information without an expected result."""
         self._add(check, seen, "-", TOLD)
 
     def fail(self, check, seen, expected="no failure"):

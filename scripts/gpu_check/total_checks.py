@@ -1,4 +1,4 @@
-"""Sums of ours against what the driver and NVML say is used, to the page of 2 MiB."""
+"""Compares sums of the recording with memory usage reported by the driver and NVML, in pages of 2 MiB."""
 
 import json
 
@@ -7,13 +7,13 @@ LINEAR = ("cudaMalloc", "cudaFree")
 
 
 def rounded(size):
-    """Up to whole pages; of what is given back, down."""
+    """Rounds up to whole pages; freed sizes, which are negative, are rounded in the same way."""
     pages = -(-abs(size) // PAGE)
     return pages * PAGE if size >= 0 else -pages * PAGE
 
 
 def _deltas(steps, key):
-    """(what, asked, bytes that the device has less of) of each step that has both sides."""
+    """Returns (what, requested, decrease of free device memory) for each step with data before and after it."""
     found = []
     for before, after in zip(steps, steps[1:]):
         if key == "free" and before["free"] and after["free"]:
@@ -24,18 +24,18 @@ def _deltas(steps, key):
 
 
 def _compare_steps(table, source, deltas):
-    """Each large allocation alone; the small ones share pages, so all of them together."""
+    """Compares each large allocation separately, and small ones together, because they share pages."""
     linear = [d for d in deltas if d[0] in LINEAR and abs(d[1]) > PAGE // 2]
     exact = [d for d in linear if d[2] == rounded(d[1])]
     wrong = [f"{what} of {asked}: {delta}" for what, asked, delta in linear if delta != rounded(asked)]
-    table.expect(f"{source}: cudaMalloc takes whole pages of 2 MiB", "; ".join(wrong[:6]) or f"{len(exact)} steps",
+    table.expect(f"{source}: cudaMalloc uses whole pages of 2 MiB", "; ".join(wrong[:6]) or f"{len(exact)} steps",
                  f"{len(linear)} steps, each rounded up", ok=linear and not wrong)
     for what in ("small cudaMalloc", "small cudaFree", "cuMemCreate", "cuMemMap", "cuMemRelease"):
         for _, asked, delta in [d for d in deltas if d[0] == what]:
             table.expect_bytes(f"{source}: {what} of {asked} B", delta, rounded(asked), within=PAGE)
     for what, asked, delta in deltas:
         if "Async" in what or what in ("cudaHostAlloc", "cudaMallocManaged", "cudaFree and cudaFreeHost"):
-            table.tell(f"{source}: {what} of {asked} B takes of the device", delta)
+            table.tell(f"{source}: {what} of {asked} B uses of the device", delta)
 
 
 def known_sizes(rig, table):
@@ -43,7 +43,7 @@ def known_sizes(rig, table):
     if program is None:
         table.absent("memory step by step", "memory_steps is not built")
         return
-    # A context takes memory on a real device; the simulated one is told to.
+    # A context uses memory on a real device; configure the simulated one accordingly.
     shared = {"SIMCUDA_CONTEXT": "300M", "SIMCUDA_SHARED": str(rig.folder / "shared")}
     plain = json.loads(rig.plain([program], **shared).stdout)
     recording = rig.record("steps", [program], **shared)
@@ -57,11 +57,11 @@ def known_sizes(rig, table):
     if len(nvml) > 3:
         _compare_steps(table, "NVML", [d for d in nvml if d[0] != "context"])
         context = [delta for what, _, delta in nvml if what == "context"]
-        table.tell("a context takes, by NVML", f"{context[0] if context else 'unknown'} B")
+        table.tell("memory of a context by NVML", f"{context[0] if context else 'unknown'} B")
     else:
-        table.absent("NVML", "it is not here or does not say what is used")
+        table.absent("NVML", "it is not available or does not report usage")
     mine = [s["process"] for s in steps if s["process"] >= 0]
-    table.tell("NVML knows what this process holds", f"{max(mine)} B at most" if mine else "no")
+    table.tell("NVML reports the memory of this process", f"at most {max(mine)} B" if mine else "no")
 
     peak = max(s["total"] - s["free"] for s in [{**s, "total": said["total"]} for s in steps] if s["free"])
     base = next(said["total"] - s["free"] for s in steps if s["what"] == "context")
@@ -75,18 +75,18 @@ def known_sizes(rig, table):
         ours += sign * event["size"]
     asked = sum(s["asked"] for s in steps if s["what"] in ("cudaMalloc", "small cudaMalloc", "cuMemCreate"))
     table.expect("recorded: bytes of device memory", at.get("alloc", 0) + at.get("create", 0), asked)
-    table.expect("recorded: given back at the end", ours, 0)
-    table.expect_bytes("device memory back where it began", steps[-1]["free"],
+    table.expect("recorded: live at the end", ours, 0)
+    table.expect_bytes("free device memory at the end, compared with the start", steps[-1]["free"],
                        next(s["free"] for s in steps if s["what"] == "context"), within=16 * PAGE)
     same = [(a["what"], a["asked"]) for a in plain["steps"]] == [(b["what"], b["asked"]) for b in steps]
     differ = sum(a[2] != b[2] for a, b in zip(_deltas(plain["steps"], "free"), _deltas(steps, "free")))
-    table.expect("what the device has less of, recorded and not", f"{differ} steps differ", "0 steps differ",
+    table.expect("memory usage with and without recording", f"{differ} steps differ", "0 steps differ",
                  ok=same and differ == 0)
-    table.tell("the most that was used over the context", f"{peak - base} B")
+    table.tell("maximum used beyond the context", f"{peak - base} B")
 
 
 def remainder(rig, table):
-    """What the device has used that no event knows: contexts, code, and what libraries took before."""
+    """Device memory in use that is not in any event: contexts, code, and earlier allocations of libraries."""
     recording = rig.record("train", [rig.python, "-c", REMAINDER], seconds=100, SIMCUDA_CONTEXT="300M")
     said = recording.last_line()
     mark = next(i for i, e in enumerate(recording.events()) if e["kind"] == "mark" and e.get("name") == "ledger")
@@ -102,12 +102,12 @@ def remainder(rig, table):
     used = said["total"] - said["free"]
     context = said["total"] - said["free_at_start"]
     table.tell("device memory in use", f"{used} B, of which {ours} B are recorded ({len(live)} allocations)")
-    table.tell("context and whoever else is there", f"{context} B")
+    table.tell("context and other processes", f"{context} B")
     rest = used - ours - context
-    table.tell("remainder: code of kernels, rounding, what is not known", f"{rest} B, {100 * rest / used:.1f} % of use")
-    table.expect("recorded and context are no more than is used", ours + context, f"at most {used + PAGE}",
+    table.tell("remainder: kernel code, rounding, unknown", f"{rest} B, {100 * rest / used:.1f} % of use")
+    table.expect("recorded memory and context do not exceed usage", ours + context, f"at most {used + PAGE}",
                  ok=ours + context <= used + PAGE)
-    table.expect("recorded and PyTorch's reserved", said["reserved"], f"at most {ours}",
+    table.expect("PyTorch's reserved memory is recorded", said["reserved"], f"at most {ours}",
                  ok=0 < said["reserved"] <= ours)
 
 

@@ -1,7 +1,7 @@
-"""Trains a GPT a few steps at a time, whenever a line says so, and says how long that took.
+"""Trains a GPT a few steps at a time on request, and reports the time.
 
 Usage: trainer.py [--quick] [--history python|all]
-Prints one JSON line when it is ready, and one for each line that it reads: {"seconds": of a step}.
+Prints one JSON line when it is ready, and one for each line of input: {"seconds": per step}.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4)
 
     def run(self):
-        """Seconds of a step, to the end of what the GPU does."""
+        """Returns the seconds per step, including all GPU work."""
         torch.cuda.synchronize()
         started = time.perf_counter()
         for _ in range(self.steps):

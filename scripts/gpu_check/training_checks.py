@@ -1,4 +1,4 @@
-"""A training run of the size that GPUs are bought for, against PyTorch's own history and counters."""
+"""A training run of realistic size, compared with PyTorch's own history and counters."""
 
 import json
 
@@ -9,7 +9,7 @@ SIZE = ["--layers", "12", "--hidden", "768", "--heads", "12", "--batch", "8", "-
 QUICK_SIZE = ["--layers", "2", "--hidden", "256", "--heads", "4", "--batch", "4", "--seq", "128"]
 EXPANDABLE = {name: "expandable_segments:True" for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")}
 
-# Runs in the traced process: trains, then tells what PyTorch and the driver know about it.
+# Runs in the traced process: trains, then prints the data of PyTorch and the driver.
 PROBE = r"""
 import contextlib, gc, io, json, runpy, sys, time
 import torch
@@ -46,7 +46,7 @@ def command(rig, history, steps):
 
 
 def device_calls(events):
-    """Recorded allocations and frees of device memory, as PyTorch names them."""
+    """Returns recorded allocations and frees of device memory, with PyTorch's names."""
     names = {"alloc": "segment_alloc", "free": "segment_free"}
     sizes, calls = {}, []
     for event in events:
@@ -82,19 +82,19 @@ def segments(rig, table):
     ours = [c for c in calls if c[1] in known]
     others = [c for c in calls if c[1] not in known]
     agree = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), min(len(ours), len(theirs)))
-    table.expect("sequence of segments, as PyTorch's history", f"{len(ours)} events, the first {agree} agree",
+    table.expect("sequence of segments, compared with PyTorch's history", f"{len(ours)} events, the first {agree} agree",
                  f"{len(theirs)} events", ok=theirs and len(ours) == len(theirs) == agree)
     ours_peak, ours_end = peak(ours)
-    table.expect_bytes("peak, as max_memory_reserved()", ours_peak, said["max_reserved"])
-    table.expect_bytes("after empty_cache(), as memory_reserved()", ours_end, said["reserved"])
+    table.expect_bytes("peak, compared with max_memory_reserved()", ours_peak, said["max_reserved"])
+    table.expect_bytes("after empty_cache(), compared with memory_reserved()", ours_end, said["reserved"])
     table.tell("device memory of other libraries", f"{peak(others)[0]} B at its peak, {len(others)} calls")
     report = recording.report()
     heap = next(h for d in report["devices"] if d["index"] is not None for h in d["heaps"] if h["heap"] == "driver")
-    table.expect_bytes("the report's peak, as the sum of the events", heap["peak_live_bytes"], peak(calls)[0])
+    table.expect_bytes("peak of the report, compared with the sum of the events", heap["peak_live_bytes"], peak(calls)[0])
     lost, written = recording.losses()
     table.expect("events lost", f"{lost} of {written}", f"0 of {written}")
     table.tell("cuMemGetInfo over the run",
-               f"{said['used_by_run']} B more used, {peak(calls)[0]} B recorded at the peak")
+               f"{said['used_by_run']} B additional usage, {peak(calls)[0]} B recorded at the peak")
 
 
 def expandable(rig, table):
@@ -110,7 +110,7 @@ def expandable(rig, table):
             mapped[event["address"]] = event["size"]
         if event["kind"] in names:
             calls.append([names[event["kind"]], event["address"], event.get("size") or mapped[event["address"]]])
-    table.expect_bytes("expandable segments: peak, as max_memory_reserved()", peak(calls)[0], said["max_reserved"])
+    table.expect_bytes("expandable segments: peak, compared with max_memory_reserved()", peak(calls)[0], said["max_reserved"])
     for action in names.values():
         table.expect_bytes(f"expandable segments: sum of {action}", sum(c[2] for c in calls if c[0] == action),
                            sum(s[2] for s in said["segments"] if s[0] == action))

@@ -1,9 +1,9 @@
-"""What this interpreter says about the lines of its own code objects, for python_lines_test.
+"""Prints the lines that this interpreter reports for its own code objects, for python_lines_test.
 
 Usage: python_lines.py STEP
-Compiles every STEP-th file of the standard library, and some code with unusual lines. Per code object on stdout:
+Compiles every STEP-th file of the standard library and some code with unusual lines. Per code object, prints to stdout:
 u32 format (0 to 2), first line, bytes of the line table, instructions (units of 2 bytes); the table; an i32 line per
-instruction, 0 where the interpreter knows none.
+instruction, 0 if the interpreter knows none.
 """
 
 import array
@@ -33,7 +33,7 @@ def dump(code):
 
 
 def unusual():
-    """Lines that go far ahead, far back, stay for long, and code that no line made."""
+    """Yields code with large jumps forward and back, very long lines, and code without a line."""
     yield compile("\n" * 70000 + "x = 1\n" + "\n" * 300 + "y = [\n" + "1,\n" * 5000 + "]\n", "far", "exec")
     yield compile("x = [" + "f(1), " * 3000 + "]\n", "one_line", "exec")
     yield compile("", "empty", "exec")
@@ -55,7 +55,7 @@ def library(step):
         try:
             with open(name, "rb") as source:
                 yield compile(source.read(), name, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, OSError):  # the library has files that test what cannot be compiled
+        except (SyntaxError, ValueError, OSError):  # some test files of the library do not compile
             pass
 
 

@@ -1,8 +1,8 @@
-// A library whose every name, line and inlined call the tests know. Built several ways: see
+// A library whose names, lines and inlined calls are known to the tests. Built in several ways: see
 // CMakeLists.txt.
 //
-// A probe returns the address right behind an instruction in the function that it is about, as a
-// return address is.
+// A probe returns the address just after an instruction of the probed function, like a return
+// address.
 
 #include <cstddef>
 
@@ -39,8 +39,8 @@ void* sample_plain_probe() {
   return pc;
 }
 
-// Assembler: a symbol without a size with a sized one 16 bytes on, and bytes behind that belong to
-// nobody.
+// Assembler: a symbol without a size, a sized one 16 bytes after it, and bytes after that which
+// belong to no symbol.
 asm(R"(
     .text
     .balign 64

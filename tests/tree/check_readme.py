@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md and compares what they print with what stands there.
+"""Runs the commands of README.md and compares their output with the output shown there.
 
-A block ```console holds commands behind "$ " and below each its output, shortened by lines "..." at will; the blocks run
-in order, in one folder, with gpumemtrace on PATH, `python` with PyTorch on the simulated device and train.py. Numbers may
-differ, words may not. A command without output below it must succeed; its output is not compared.
+A ```console block contains commands after "$ " and below each its output, which lines "..." may shorten. The blocks are
+executed in order in one directory, with gpumemtrace on PATH, `python` with PyTorch on the simulated device, and train.py.
+Numbers may differ, words may not. A command without output below it must succeed; its output is not compared.
 
 Usage: check_readme.py --build DIR --python PYTHON [--print]
-  --print  show what the commands print, to write the page from it
+  --print  prints the commands and their output, for updating the page
 """
 
 import argparse
@@ -23,7 +23,7 @@ NUMBER = re.compile(r"\d[\d.,]*( [KMGT]?i?B\b| [mµn]?s\b)?")
 
 
 def commands(page):
-    """(line number, command, expected lines) of every console block."""
+    """Returns (line number, command, expected lines) of every command in a console block."""
     found, inside = [], False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):
@@ -40,7 +40,7 @@ def shape(line):
 
 
 def matches(expected, printed):
-    """Whether the printed lines are the expected ones, "..." standing for any lines."""
+    """Returns whether the printed lines are the expected ones; "..." matches any number of lines."""
     if not expected:
         return not printed
     if expected[0].strip() == "...":
@@ -49,7 +49,7 @@ def matches(expected, printed):
 
 
 def prepare(folder, build, python):
-    """What a reader of the page has: gpumemtrace and a python on PATH, and a train.py."""
+    """Prepares what the page assumes: gpumemtrace and a python on PATH, and a train.py."""
     tools = folder / "bin"
     tools.mkdir()
     wrapper = tools / "python"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what a compiler does not: which room includes which, and what must not stand in the tree.
+"""Checks rules that a compiler does not: includes between directories, and forbidden contents of the tree.
 
-The rules of inclusion are those of docs/architecture.md ("Rooms"). Prints one line for each violation,
-`file:line: what is wrong`, and exits 1 if there is one.
+The rules for includes are those of docs/architecture.md ("Rooms"). Prints one line per violation,
+`file:line: problem`, and exits with 1 if there is one.
 
 Usage: check_tree.py [ROOT]
 """
@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-# Which rooms a room includes beside itself.
+# Directories that each directory may include in addition to itself.
 ROOMS = {
     "proto": set(),
     "session": set(),
@@ -27,11 +27,12 @@ ROOMS = {
     "cli": {"proto", "session", "format", "symbols", "analysis", "interop", "collector", "answers", "viewer"},
 }
 
-# Files that know more than the rest of their room: the bridge from recordings to the symbol tables.
+# Files with more dependencies than the rest of their directory: the bridge from recordings to
+# symbol tables.
 BRIDGES = {"symbols/symbolize_recording": {"proto", "format"}}
 
-# Rooms that live in other people's processes take nothing but libc, the C++ headers that need no
-# library, and the headers of CUDA.
+# Code that runs inside other processes uses only libc, C++ headers that need no library, and the
+# headers of CUDA.
 LIBC_ONLY = {"session", "preload"}
 # The collector's side of the session, which the preloaded library does not compile.
 NOT_PRELOADED = "session/arena_reader"
@@ -48,20 +49,21 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CODE = (".h", ".cc", ".inc", ".c", ".cpp")
 TEST_FILE = re.compile(r"(_test|_benchmark|_fuzz|_fixture)\.(cc|h)$|/testdata/|/testing/")
 
-# A random test whose seed is not listed fails for somebody else first: tests/seeds/ draws new ones.
+# A random test with an unlisted seed would first fail for another user; tests/seeds/ draws new
+# seeds.
 TEST_CODE = re.compile(r"_test\.(cc|py|tsx?)$|_(fixture\.h|check\.py)$|/testing/|/e2e/|^tests/(?!seeds/)")
 FRESH_SEED = re.compile(
     r"\brandom_device\b|\brandom_seed\(|\bsrand\(|\bSystemRandom\b|\bMath\.random\b"
     r"|(?<![\w.])random\.(Random\(\)|seed\(\)|(random|rand\w+|choices?|sample|shuffle|uniform)\()"
     r"|\b(mt19937(_64)?|minstd_rand0?|Random)\b.*\b(time|now|getpid)\(")
 
-# Spelt in halves, so that the rules do not find themselves.
+# Split, so that the rules do not match themselves.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 ONE_MACHINE = re.compile(r"(?<![\w.$}/])/(ro" r"ot|wo" r"rk|Use" r"rs)/")
 
 
 def tracked_files(root):
-    """Files of the tree that are, or are about to be, under version control."""
+    """Returns the files of the tree that are, or are about to be, under version control."""
     git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
                           "--exclude-standard"], capture_output=True)
     if git.returncode == 0:
@@ -74,18 +76,18 @@ def tracked_files(root):
     return sorted({n for n in names if n and os.path.isfile(os.path.join(root, n))})
 
 
-# Tests that sleep, and why they may (CONTRIBUTING.md: no test depends on how fast the machine is).
+# Tests that may sleep, and why (CONTRIBUTING.md: no test depends on the speed of the machine).
 MAY_SLEEP = {
-    "tests/e2e/recording/waiting.py": "what all others wait with",
-    "tests/e2e/cupti/cupti_check.py": "a program that gives Kineto's thread time, of which any is enough",
-    "tests/e2e/memory_viz/own_history_check.py": "two moments have to be apart",
-    "tests/e2e/streams/streams_check.py": "one of the calls of a random program",
-    "collector/control/server_test.cc": "so that a client waits, as a rule; it is let in in any case",
+    "tests/e2e/recording/waiting.py": "implements waiting for all others",
+    "tests/e2e/cupti/cupti_check.py": "a program that gives Kineto's thread time; any amount is sufficient",
+    "tests/e2e/memory_viz/own_history_check.py": "two moments must differ",
+    "tests/e2e/streams/streams_check.py": "a call of a random program",
+    "collector/control/server_test.cc": "so that a client usually has to wait; it is accepted in any case",
     "session/crash_test.cc": "until a random instant",
     "symbols/symbol_cache_test.cc": "until instants at which processes are killed",
-    "viewer/index/together_test.cc": "tasks that last longer than an exception is on its way",
-    "viewer/page/e2e/doors_test.ts": "an answer that comes late",
-    "viewer/page/e2e/live_test.ts": "until instants between two looks of the collector",
+    "viewer/index/together_test.cc": "tasks that take longer than the propagation of an exception",
+    "viewer/page/e2e/doors_test.ts": "a late answer",
+    "viewer/page/e2e/live_test.ts": "until instants between two polls of the collector",
 }
 TIMED_TEST = re.compile(r"(?<!/check_tree)(_test\.(cc|py|tsx?)|_fixture\.h)$|^tests/(?!programs/|tree/check_tree|simcuda/[^/]*\.cc).*\.py$")
 SLEEP = re.compile(r"\b(time\.sleep|u?sleep|nanosleep|sleep_for|waitForTimeout)\(|\bsetTimeout\(\w+, *[1-9A-Z]")
@@ -99,27 +101,27 @@ SOON = re.compile(r"\bassert(Less\w*\(| ).*(monotonic|perf_counter)\(\).*(<|,)|"
 
 
 def lines_around(lines, index):
-    """The line, and that which begins the block that it stands in."""
+    """Returns the line together with the first line of the enclosing block."""
     indent = len(lines[index]) - len(lines[index].lstrip())
     outer = next((line for line in reversed(lines[:index]) if line.strip() and len(line) - len(line.lstrip()) < indent), "")
     return f"{outer} {lines[index]}"
 
 
 def check_times(name, text):
-    """What passes or fails with the speed of the machine, as far as it can be seen."""
+    """Finds tests that depend on the speed of the machine, as far as this can be detected."""
     if name.endswith("CMakeLists.txt") or TIMED_TEST.search(name):
         in_ms = name.endswith((".ts", ".tsx"))
         for number, line in enumerate(text.splitlines(), 1):
             for guard in SHORT_GUARD.finditer(line):
                 seconds = float(guard.group(2).replace("_", "")) / (1000 if in_ms else 1)
                 if 0 < seconds < LEAST_GUARD_S and name not in MAY_SLEEP and "# not a guard" not in line:
-                    yield number, f"a guard against hanging takes {LEAST_GUARD_S} s or more"
+                    yield number, f"a timeout against hanging must be at least {LEAST_GUARD_S} s"
     if not TIMED_TEST.search(name):
         return
     lines = text.splitlines()
     for index, line in enumerate(lines):
         if SOON.search(line) and name not in MAY_SLEEP:
-            yield index + 1, "compares a time with a limit: compare orders or counts, or print it"
+            yield index + 1, "compares a time with a limit: compare order or counts, or print it"
         if not SLEEP.search(line) or name in MAY_SLEEP or re.search("random|chance", "".join(lines[max(0, index - 1) : index + 1])):
             continue
         around = lines_around(lines, index)
@@ -128,13 +130,13 @@ def check_times(name, text):
 
 
 def check_include(name, quote, included):
-    """What is wrong with `name` including `included`, or None."""
+    """Returns what is wrong with `name` including `included`, or None."""
     room = name.split("/")[0]
     target = included.split("/")[0] if "/" in included else None
     is_test = TEST_FILE.search(name)
     if room not in ROOMS:
         if room == "tests" and target in ROOMS and name.startswith("tests/simcuda/"):
-            return f"tests/simcuda/ stands in for NVIDIA's libraries and must not include {target}/"
+            return f"tests/simcuda/ replaces NVIDIA's libraries and must not include {target}/"
         return None
     if target == "tests" and not is_test:
         return f"{room}/ must not include tests/"
@@ -149,20 +151,20 @@ def check_include(name, quote, included):
             return f"{room}/ must not include {target}/"
     if room in LIBC_ONLY and not is_test and not name.startswith(NOT_PRELOADED):
         if FOREIGN_LIBRARY.match(included) or included in FOREIGN_STANDARD:
-            return f"{room}/ lives in other people's processes and must not need <{included}>"
+            return f"{room}/ runs inside other processes and must not need <{included}>"
     return None
 
 
 def check_text(name, text):
     for number, line in enumerate(text.splitlines(), 1):
         if UNFINISHED.search(line):
-            yield number, "unfinished work belongs into an issue, not into the tree"
+            yield number, "unfinished work belongs in an issue, not in the tree"
         if ONE_MACHINE.search(line):
             yield number, "a path that exists on one machine only"
         if TEST_CODE.search(name) and FRESH_SEED.search(line):
-            yield number, "draws a seed of its own; tests/seeds/ says how seeds are listed and drawn"
+            yield number, "draws a seed of its own; list seeds or draw them with tests/seeds/"
         if name.endswith("package-lock.json") and '"resolved": "http' in line:
-            yield number, "names a registry's host; npm config set omit-lockfile-registry-resolved"
+            yield number, "contains the host of a registry; npm config set omit-lockfile-registry-resolved"
         if name.endswith(CODE):
             include = INCLUDE.match(line)
             problem = include and check_include(name, include.group(1), include.group(2))
@@ -182,13 +184,13 @@ BUILT_TEST = re.compile(r"_(test|benchmark|fuzz)\.cc$")
 
 
 def check_is_built(names, root):
-    """A test that no CMakeLists.txt names passes for ever."""
+    """Finds tests that no CMakeLists.txt lists; they would never run."""
     for name in filter(BUILT_TEST.search, names):
         folder, base = os.path.split(name)
         lists = [os.path.join(root, f, "CMakeLists.txt") for f in (folder, os.path.dirname(folder))]
         texts = [open(path, encoding="utf-8").read() for path in lists if os.path.exists(path)]
         if not any(base in text for text in texts):
-            yield f"{name}:1: stands in no CMakeLists.txt, so that it is never built"
+            yield f"{name}:1: is not in any CMakeLists.txt, so it is never built"
 
 
 def violations(root):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants one violation of each rule in a small tree and expects check_tree.py to name it."""
+"""Puts one violation of each rule into a small tree and expects check_tree.py to report it."""
 
 import os
 import stat
@@ -40,13 +40,13 @@ class CheckTreeTest(unittest.TestCase):
         self.assertIn(f"{name}:1: ", output)
         self.assertIn(words, output)
 
-    def test_a_room_may_include_those_before_it(self):
+    def test_a_directory_may_include_those_before_it(self):
         self.expect_allowed("analysis/peak.cc", '#include "format/event.h"\n#include "absl/strings/str_cat.h"\n')
 
-    def test_no_room_includes_one_after_it(self):
+    def test_a_directory_must_not_include_one_after_it(self):
         self.expect_refused("format/event.cc", '#include "analysis/peak.h"\n', "must not include analysis/")
 
-    def test_nobody_includes_the_preloaded_library(self):
+    def test_no_directory_includes_the_preloaded_library(self):
         self.expect_refused("cli/record/run.cc", '#include "preload/lifecycle/start.h"\n', "must not include preload/")
 
     def test_symbols_know_recordings_in_one_file_only(self):
@@ -74,10 +74,10 @@ class CheckTreeTest(unittest.TestCase):
     def test_includes_are_written_from_the_root(self):
         self.expect_refused("cli/record/run.cc", '#include "run.h"\n', "from the root")
 
-    def test_unfinished_work_is_refused(self):
+    def test_unfinished_work_is_rejected(self):
         self.expect_refused("docs/format.md", "TO" "DO: describe\n", "unfinished")
 
-    def test_paths_of_one_machine_are_refused(self):
+    def test_paths_of_one_machine_are_rejected(self):
         self.expect_refused("docs/format.md", "see /wo" "rk/tree/build\n", "one machine")
 
     def test_tests_draw_no_seeds_of_their_own(self):
@@ -103,16 +103,16 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_allowed("tests/seeds/seeds.h", "std::random" "_device draw;\n")
         self.expect_allowed("collector/thread_search.cc", "std::random" "_device draw;\n")
 
-    def test_lock_files_name_no_host(self):
+    def test_lock_files_contain_no_host(self):
         self.expect_refused("viewer/package-lock.json", '"resolved": "http://example.invalid/x.tgz"\n', "host")
 
     def test_scripts_are_executable(self):
         self.expect_refused("scripts/test", "#!/usr/bin/env bash\n", "not executable")
 
-    def test_a_test_that_is_never_built_is_refused(self):
+    def test_a_test_that_is_never_built_is_rejected(self):
         self.expect_refused("session/ring_test.cc", "\n", "never built")
 
-    def test_a_folder_above_may_build_a_test(self):
+    def test_a_parent_directory_may_build_a_test(self):
         self.write("preload/CMakeLists.txt", "gmt_test(walk SRCS unwind/walk_test.cc)\n")
         self.expect_allowed("preload/unwind/walk_test.cc", "\n")
 
@@ -122,20 +122,20 @@ class CheckTreeTest(unittest.TestCase):
         self.expect_refused("viewer/page/e2e/run_test.ts", "new Promise((resolve) => setTimeout(resolve, 50));\n", "sleeps")
         self.expect_refused("cli/run_fixture.h", "std::this_thread::sleep_for(milliseconds(5));\n", "sleeps")
 
-    def test_a_poll_of_so_many_turns_is_refused(self):
+    def test_a_poll_with_a_fixed_count_is_rejected(self):
         self.expect_refused("cli/run_fixture.h", "for (int i = 0; i < 500 && !done; ++i) usleep(1000);\n", "sleeps")
 
-    def test_a_poll_without_end_is_allowed(self):
+    def test_an_unlimited_poll_is_allowed(self):
         self.expect_allowed("cli/run_fixture.h", "while (!done) usleep(1000);\n")
         self.expect_allowed("cli/other_fixture.h", "while (!done) {\n  Look();\n  usleep(1000);\n}\n")
 
-    def test_an_instant_that_is_chosen_at_random_is_slept_until(self):
+    def test_sleeping_until_a_random_instant_is_allowed(self):
         self.expect_allowed("cli/run_fixture.h", "usleep(random() % 1000);\n")
 
     def test_programs_that_are_recorded_may_sleep(self):
         self.expect_allowed("tests/programs/growing.py", "time.sleep(0.02)\n")
 
-    def test_guards_against_hanging_are_long(self):
+    def test_timeouts_against_hanging_are_long(self):
         for guard in ("process.wait(timeout=60)", "process.wait(timeout=HANG_S)", "selector.select(timeout=0)"):
             self.expect_allowed("tests/e2e/run_check.py", f"{guard}\n")
         self.expect_refused("tests/e2e/run_check.py", "process.wait(timeout=20)\n", "60 s")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the parts of scripts/gpu-check that need no device: rows, statistics, the clock, the files."""
+"""Tests the parts of scripts/gpu-check that need no device: rows, statistics, time limits, files."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ from gpu_check.table import Table  # noqa: E402
 
 
 class BareRig(Rig):
-    """Runs commands, and has no product."""
+    """Runs commands without a product."""
 
     def __init__(self):  # pylint: disable=super-init-not-called
         self.simulated, self.folder, self.runs = None, None, []
@@ -29,7 +29,7 @@ def quiet():
 
 
 def is_running(pid):
-    """It may stay as a zombie, where nobody waits for orphans."""
+    """Returns whether the process runs. It may remain as a zombie if no process reaps orphans."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -41,7 +41,7 @@ def states(table):
 
 
 class RowsTest(unittest.TestCase):
-    def test_what_differs_from_what_is_expected_is_not_ok(self):
+    def test_unexpected_results_are_not_ok(self):
         table = quiet()
         table.expect("same", 1, 1)
         table.expect("other", 1, 2)
@@ -51,7 +51,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(states(table), ["yes", "NO", "yes", "NO", "NO"])
         self.assertTrue(table.failed())
 
-    def test_what_is_told_cannot_fail(self):
+    def test_information_cannot_fail(self):
         table = quiet()
         table.tell("a figure", 7)
         table.absent("CuPy", "not installed")
@@ -67,7 +67,7 @@ class RunnerTest(unittest.TestCase):
             runner.run([Check(f.__name__, "Group", seconds, f) for f in functions])
             return table, output.read_text(), json.loads(output.with_suffix(".json").read_text())
 
-    def test_a_check_that_breaks_is_not_ok_and_the_next_one_runs(self):
+    def test_after_an_exception_the_next_check_runs(self):
         def breaks(rig, table):
             raise KeyError("size")
 
@@ -80,13 +80,13 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("raise KeyError", details["details"]["breaks"]["traceback"])
         self.assertTrue(details["finished"])
 
-    def test_a_check_that_finds_nothing_is_not_ok(self):
+    def test_a_check_without_rows_is_not_ok(self):
         def silent(rig, table):
             pass
 
         self.assertEqual(states(self.run_checks(silent)[0]), ["NO"])
 
-    def test_a_command_that_fails_is_told_with_the_end_of_its_stderr(self):
+    def test_a_failed_command_is_reported_with_the_end_of_its_stderr(self):
         def fails(rig, table):
             rig.run([sys.executable, "-c", "import sys; sys.exit('no such device')"])
 
@@ -95,7 +95,7 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("no such device", table.rows[0].seen)
         self.assertEqual(details["details"]["fails"]["failed"]["code"], 1)
 
-    def test_a_command_that_hangs_is_stopped_with_what_it_started(self):
+    def test_a_command_that_hangs_is_stopped_with_its_children(self):
         started = []
 
         def hangs(rig, table):
@@ -110,7 +110,7 @@ class RunnerTest(unittest.TestCase):
         while is_running(started[0]):
             time.sleep(0.01)
 
-    def test_what_does_not_fit_into_the_budget_is_said(self):
+    def test_checks_beyond_the_budget_are_reported(self):
         def late(rig, table):
             table.expect("late", 1, 1)
 
@@ -118,7 +118,7 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(states(table), ["no time"])
         self.assertIn("1 without time", page)
 
-    def test_a_check_that_the_end_of_the_budget_stops_is_no_failure(self):
+    def test_a_check_stopped_by_the_end_of_the_budget_is_not_a_failure(self):
         def slow(rig, table):
             rig.run(["sleep", "3600"])
 
@@ -126,7 +126,7 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(states(table), ["no time"])
         self.assertIn("was stopped", table.rows[0].seen)
 
-    def test_a_run_that_is_killed_keeps_what_it_has(self):
+    def test_a_killed_run_keeps_its_results(self):
         with tempfile.TemporaryDirectory() as folder:
             output = pathlib.Path(folder) / "gpu.md"
             runner = Runner(BareRig(), quiet(), 100, output)
@@ -160,7 +160,7 @@ class RunnerTest(unittest.TestCase):
 
 
 class CommandTest(unittest.TestCase):
-    def test_nothing_of_the_callers_profiler_reaches_a_command(self):
+    def test_settings_of_the_callers_profiler_do_not_reach_a_command(self):
         rig = BareRig()
         try:
             import os
@@ -181,12 +181,12 @@ class CommandTest(unittest.TestCase):
 
 class StatisticTest(unittest.TestCase):
     def test_interval_of_the_sign_test(self):
-        # Tables of the sign test: of 20 values the 6th and 15th, of 6 the least and the greatest.
+        # From tables of the sign test: the 6th and 15th of 20 values, the minimum and maximum of 6.
         self.assertEqual(statistic.median_interval(range(1, 21)), (6, 10.5, 15))
         self.assertEqual(statistic.median_interval([6, 5, 4, 3, 2, 1]), (1, 3.5, 6))
         self.assertEqual(statistic.median_interval(range(1, 37)), (12, 18.5, 25))
 
-    def test_few_values_have_their_range(self):
+    def test_interval_of_few_values_is_their_range(self):
         self.assertEqual(statistic.median_interval([2.0]), (2.0, 2.0, 2.0))
         self.assertEqual(statistic.median_interval([3, 1]), (1, 2, 3))
 
@@ -197,7 +197,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("call 1", recording.first_difference(["a", "b"], ["a", "c"]))
         self.assertIn("missing {'b': 1}", recording.first_difference(["a", "b"], ["a"]))
 
-    def test_memory_whose_free_failed_is_live(self):
+    def test_memory_is_live_after_a_failed_free(self):
         alloc = {"kind": "alloc", "memory": "device", "address": 16, "size": 8}
         free = {"kind": "free", "memory": "device", "address": 16, "thread": 1}
         refused = {**free, "kind": "free_done", "result": 700}

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How many lines a compiler parses for each source, and whether public headers keep them few.
+"""Counts the lines that a compiler parses for each source, and checks that public headers keep them few.
 
-Nearly all of the time of a build goes into parsing headers. A public header, one that another room
-includes, is parsed again for each source of that room and of the rooms behind it. So it must not bring
-in protobuf's generated code, nor more than MOST_LINES lines, but for EXCEPTIONS.
+Parsing headers takes nearly all of the build time. A public header, which is one that another directory
+includes, is parsed again for each source of that directory and of those that depend on it. So it must not
+include protobuf's generated code or more than MOST_LINES lines, with EXCEPTIONS.
 
-Prints the sources with the most lines and the median, then a line for each violation, and exits 1 if
-there is one. Lines are those of all files that are included, each counted once; what an include of a
-library brings in is asked of the compiler.
+Prints the sources with the most lines and the median, then one line per violation, and exits with 1 if
+there is one. Counts the lines of all included files, each file once; the compiler lists the files that
+a library header includes.
 
 Usage: parsed_lines.py [--all] [--compiler CXX] BUILD
-  BUILD  a build folder in which the generated headers are, such as build/dev
+  BUILD  a build directory that contains the generated headers, such as build/dev
 """
 
 import argparse
@@ -26,39 +26,40 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check_tree import INCLUDE, ROOMS, TEST_FILE, tracked_files  # noqa: E402
 
-# <absl/status/statusor.h>, by which functions report errors everywhere, is 170,000 lines with the
-# standard headers that it includes; a member that is an absl hash map, which many classes have, makes
-# it 206,000. <nlohmann/json.hpp> or <spdlog/spdlog.h> beside these, or the header of a contract, is more.
+# <absl/status/statusor.h>, with which functions report errors everywhere, has 170,000 lines
+# including its standard headers; with an absl hash map as a member, which many classes have, it is
+# 206,000. Adding <nlohmann/json.hpp>, <spdlog/spdlog.h> or the header of a .proto file exceeds the
+# limit.
 MOST_LINES = 220_000
 
-# Headers that may be more, and why.
+# Headers that may exceed the limit, and why.
 EXCEPTIONS = {
-    "collector/control/client.h": "hands out messages of proto/control.proto, which its room owns",
-    "viewer/html/mailed_file.h": "is the JSON documents that a page carries",
+    "collector/control/client.h": "returns messages of proto/control.proto, which its directory owns",
+    "viewer/html/mailed_file.h": "defines the JSON documents embedded in a page",
 }
 
-# What tests write recordings with, and include as others do.
+# Used by tests to write recordings; not counted as public.
 FIXTURES = {"analysis/testing/event_script.h"}
 
 
 def includes_of(text):
-    """What a source includes, in order, without the brackets."""
+    """Returns the includes of a source in order, without brackets."""
     return [match.group(2) for match in map(INCLUDE.match, text.splitlines()) if match]
 
 
 class Tree:
-    """The sources of a tree and what each of them includes."""
+    """The sources of a tree and the includes of each."""
 
     def __init__(self, texts):
         self.includes = {name: includes_of(text) for name, text in texts.items()}
         self.lines = {name: text.count("\n") for name, text in texts.items()}
 
     def libraries(self):
-        """Everything that is included and is no file of the tree."""
+        """Returns all included files that are not in the tree."""
         return {i for included in self.includes.values() for i in included if i not in self.includes}
 
     def public_headers(self):
-        """Header -> the rooms that include it, beside its own and not for tests alone."""
+        """Returns {header: directories that include it}, without its own directory and without tests."""
         public = collections.defaultdict(set)
         for name, included in self.includes.items():
             room = name.split("/")[0]
@@ -71,7 +72,7 @@ class Tree:
         return public
 
     def closure(self, name, libraries):
-        """All files that are parsed for `name`, and how it gets to each library: {file: includer}."""
+        """Returns all files that are parsed for `name`, and how each is reached: {file: (includer, include)}."""
         found, waiting = {name: None}, [name]
         while waiting:
             at = waiting.pop()
@@ -86,7 +87,7 @@ class Tree:
 
 
 def files_of_library(compiler, folders, header):
-    """The files that `#include <header>` brings in; none if it is not installed."""
+    """Returns the files that `#include <header>` includes; none if it is not installed."""
     with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
         source.write(f"#include <{header}>\n")
         source.flush()
@@ -97,7 +98,7 @@ def files_of_library(compiler, folders, header):
 
 
 def violations(tree, libraries, count):
-    """Lines of text: public headers that bring in too much. `count`: lines of a library's file."""
+    """Returns a line for each public header that includes too much. `count`: returns the lines of a library file."""
     found = []
     for header in sorted(set(tree.public_headers()) - FIXTURES - set(EXCEPTIONS)):
         files = tree.closure(header, libraries)
@@ -105,11 +106,11 @@ def violations(tree, libraries, count):
         generated = [f for f in files if f.endswith(".pb.h")]
         if generated:
             includer, what = files[generated[0]]
-            found.append(f"{header}: a public header brings in protobuf: {includer} includes {what}. "
+            found.append(f"{header}: a public header includes protobuf: {includer} includes {what}. "
                          "Declare the message (format/messages_fwd.h) and include its header in sources")
         elif lines > MOST_LINES:
-            found.append(f"{header}: a public header is {lines:,} lines with all that it includes, more than "
-                         f"{MOST_LINES:,}. Declare what it names, or keep it in the source")
+            found.append(f"{header}: a public header is {lines:,} lines including all its includes, more than "
+                         f"{MOST_LINES:,}. Use forward declarations, or move the include to the source")
     return found
 
 
@@ -151,7 +152,7 @@ def main():
     for name, lines in shown if options.all else shown[:10]:
         print(f"{lines:9,}  {name}")
     print(f"{len(units)} sources; lines parsed for each: median {int(statistics.median(units.values())):,}, "
-          f"all together {sum(units.values()) / 1e6:.1f} million")
+          f"total {sum(units.values()) / 1e6:.1f} million")
     wrong = violations(tree, libraries, count)
     print("\n".join(wrong))
     sys.exit(1 if wrong else 0)

@@ -13,7 +13,7 @@ def wrong(texts, libraries, lines=10):
 class ParsedLinesTest(unittest.TestCase):
     USER = {"cli/use.cc": '#include "format/header.h"\n'}
 
-    def test_protobuf_in_a_public_header_is_found_through_another_header(self):
+    def test_protobuf_in_a_public_header_is_found_through_other_headers(self):
         texts = {"format/header.h": '#include "format/inner.h"\n',
                  "format/inner.h": '#include "proto/gmt.pb.h"\n', **self.USER}
         found = wrong(texts, {"proto/gmt.pb.h": ["/generated/proto/gmt.pb.h"]})
@@ -21,18 +21,18 @@ class ParsedLinesTest(unittest.TestCase):
         self.assertIn("format/header.h", found[0])
         self.assertIn("format/inner.h includes proto/gmt.pb.h", found[0])
 
-    def test_protobuf_in_a_header_of_the_room_alone_or_in_a_source_is_no_violation(self):
+    def test_protobuf_in_a_private_header_or_a_source_is_allowed(self):
         texts = {"format/inner.h": '#include "proto/gmt.pb.h"\n',
                  "format/inner.cc": '#include "format/inner.h"\n',
                  "format/header.h": "#include <string>\n", **self.USER}
         self.assertEqual(wrong(texts, {"proto/gmt.pb.h": ["/generated/proto/gmt.pb.h"]}), [])
 
-    def test_tests_make_no_header_public(self):
+    def test_includes_in_tests_do_not_make_a_header_public(self):
         texts = {"format/inner.h": '#include "proto/gmt.pb.h"\n',
                  "cli/use_test.cc": '#include "format/inner.h"\n'}
         self.assertEqual(wrong(texts, {"proto/gmt.pb.h": ["/generated/proto/gmt.pb.h"]}), [])
 
-    def test_too_many_lines_are_found_and_a_file_counts_once(self):
+    def test_too_many_lines_are_found_and_each_file_counts_once(self):
         texts = {"format/header.h": "#include <a>\n#include <b>\n", **self.USER}
         libraries = {"a": ["/usr/a", "/usr/common"], "b": ["/usr/b", "/usr/common"]}
         third = parsed_lines.MOST_LINES // 3 - 10

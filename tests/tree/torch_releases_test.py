@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of PyTorch releases: what reads their files, what is concluded, and that the page is current.
+"""Tests the table of PyTorch releases: reading files, conclusions, and that the page is current.
 
 Usage: torch_releases_test.py [unittest's arguments]
 """
@@ -36,7 +36,7 @@ def build(folder, *options):
 
 
 def told_by_readelf(path):
-    """{name: (defined, kinds of relocation)}, of the dynamic symbols that are no sections or files."""
+    """Returns {name: (defined, kinds of relocation)} of the dynamic symbols except sections and files."""
     symbols, kinds = {}, {}
     for line in subprocess.run(["readelf", "-W", "--dyn-syms", str(path)], capture_output=True, text=True,
                                check=True).stdout.splitlines():
@@ -57,7 +57,7 @@ class ElfCalls(unittest.TestCase):
         with elf_calls.Library(path) as library:
             return library.find(prefixes)
 
-    def test_calls_data_and_definitions_are_told_apart(self):
+    def test_calls_data_and_definitions_are_distinguished(self):
         for style in ("gnu", "sysv"):
             with tempfile.TemporaryDirectory() as folder, self.subTest(style=style):
                 found = self.find(build(folder, f"-Wl,--hash-style={style}"), "outside", "inside", "hidden", "absent")
@@ -65,7 +65,7 @@ class ElfCalls(unittest.TestCase):
                                      "outside_too": {"defined": False, "called": ["64"]},
                                      "inside": {"defined": True, "called": ["JUMP_SLOT"]}})
 
-    def test_library_that_prefers_its_own_functions_is_recognised(self):
+    def test_library_that_binds_to_its_own_functions_is_recognised(self):
         with tempfile.TemporaryDirectory() as folder:
             path = build(folder, "-Wl,-Bsymbolic", "-Wl,-soname,libits.so.3", "-Wl,--no-as-needed")
             with elf_calls.Library(path) as library:
@@ -74,7 +74,7 @@ class ElfCalls(unittest.TestCase):
                 self.assertIn("libc.so.6", library.needed)
             self.assertEqual(self.find(path, "inside")["inside"]["called"], [])
 
-    def test_libraries_of_the_system_read_as_readelf_reads_them(self):
+    def test_system_libraries_are_read_like_readelf_does(self):
         checked = 0
         for name in ("stdc++", "z", "m"):
             listed = subprocess.run(["cc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True).stdout
@@ -89,7 +89,7 @@ class ElfCalls(unittest.TestCase):
                 checked += 1
         self.assertGreater(checked, 100)
 
-    def test_files_that_are_no_libraries_or_are_cut_are_refused(self):
+    def test_truncated_files_and_other_files_are_rejected(self):
         with tempfile.TemporaryDirectory() as folder:
             whole = build(folder).read_bytes()
             for size in (0, 10, 40, 100, 4200):
@@ -104,11 +104,11 @@ class Conclusions(unittest.TestCase):
         self.facts = json.loads((ROOT / "docs" / "compatibility.json").read_text(encoding="utf-8"))
         self.release = copy.deepcopy(self.facts[-1])
 
-    def test_page_is_made_of_the_facts_that_are_there(self):
+    def test_page_is_current(self):
         page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
-        self.assertEqual(page, torch_compatibility.page(self.facts), "write it anew: scripts/torch-releases --offline")
+        self.assertEqual(page, torch_compatibility.page(self.facts), "update it with: scripts/torch-releases --offline")
 
-    def test_releases_are_in_order_without_a_minor_one_left_out(self):
+    def test_releases_are_in_order_without_a_missing_minor_release(self):
         minors = [int(release["version"].split(".")[1]) for release in self.facts]
         self.assertEqual(minors, list(range(1, len(minors) + 1)))
 
@@ -119,28 +119,28 @@ class Conclusions(unittest.TestCase):
                          "no: reportMemoryUsageToProfiler has another signature")
         self.assertEqual(torch_compatibility.layer(self.release, "streams"), "yes")
 
-    def test_function_that_is_gone_turns_its_layer_off(self):
+    def test_missing_function_turns_its_layer_off(self):
         del self.release["functions"]["Engine::evaluate_function"]
         self.assertEqual(torch_compatibility.layer(self.release, "forward lines"), "no: no Engine::evaluate_function")
 
-    def test_call_that_the_linker_has_bound_turns_its_layer_off(self):
+    def test_call_bound_by_the_linker_turns_its_layer_off(self):
         uses = next(iter(self.release["functions"]["Engine::evaluate_function"].values()))
         del uses["called"]["libtorch_cpu.so"]
         self.assertEqual(torch_compatibility.layer(self.release, "forward lines"),
                          "no: libtorch_cpu.so does not call Engine::evaluate_function by name")
 
-    def test_word_of_data_is_no_call(self):
+    def test_word_of_data_is_not_a_call(self):
         uses = next(iter(self.release["functions"]["Engine::execute"].values()))
         uses["called"]["libtorch_python.so"] = ["64"]
         self.assertEqual(torch_compatibility.layer(self.release, "phases"),
                          "no: libtorch_python.so does not call Engine::execute by name")
 
-    def test_symbolic_library_turns_off_what_it_calls_of_its_own(self):
+    def test_symbolic_library_turns_off_layers_with_calls_of_its_own_functions(self):
         self.release["symbolic"] = ["libtorch_cpu.so"]
-        self.assertIn("libtorch_cpu.so prefers its own", torch_compatibility.layer(self.release, "forward lines"))
+        self.assertIn("libtorch_cpu.so binds to its own", torch_compatibility.layer(self.release, "forward lines"))
         self.assertEqual(torch_compatibility.layer(self.release, "blocks"), "yes")
 
-    def test_runs_are_named_for_releases_that_are_there(self):
+    def test_runs_exist_for_listed_releases_only(self):
         self.assertLessEqual(set(torch_compatibility.RUN), {release["version"] for release in self.facts})
 
     def test_newest_release_and_one_of_each_runtime_are_run(self):

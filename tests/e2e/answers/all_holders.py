@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Holds device memory in every way that a ledger tells apart, says how much in each, and ends in it.
+"""Holds device memory in every way that a ledger distinguishes, reports the amounts, and ends in that state.
 
-Blocks that are live, a cached segment, a hole, communicators of NCCL, handles of cuBLAS, memory of
-cudaMalloc that this program asks for itself. Prints one JSON object, waits until its input ends, and ends
-without giving anything back.
+It holds live blocks, a cached segment, a hole, NCCL communicators, cuBLAS handles, and memory from its own cudaMalloc call.
+Prints one JSON object, waits until its input ends, and ends without freeing anything.
 """
 
 import ctypes
@@ -23,14 +22,14 @@ def used():
 
 
 def own_memory(cudart, mib):
-    """As an extension would take it."""
+    """Allocates memory like an extension would."""
     pointer = ctypes.c_void_p()
     assert cudart.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(mib * MIB)) == 0
     return pointer
 
 
 def outside():
-    """What the device has in use beside PyTorch's segments."""
+    """Returns the device memory in use outside PyTorch's segments."""
     return used() - torch.cuda.memory_reserved()
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`gpumemtrace diff` on two versions of a PyTorch program, of which the second has one more line.
+"""`gpumemtrace diff` on two versions of a PyTorch program; the second one has an additional line.
 
-The program says at each step how much PyTorch's allocator had allocated at most. The new version lies in
-another folder, and a comment has moved its lines.
+The program reports the peak of PyTorch's allocated memory for each step. The new version is in another directory, and a
+comment has shifted its lines.
 
 Usage: diff_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -89,7 +89,7 @@ def added_line_is_the_row(rig, folder):
     lines = [(f["function"], f["line"]) for f in first["frames"] if (f["file"] or "").endswith("train.py")]
     moved = 1 + (PROGRAM[: PROGRAM.index(LINE)] + MORE).split("\n").index(MORE.split("\n")[1])
     assert lines[0] == ("Net.forward", moved), (lines, moved)
-    # What did not change is matched, though its lines have moved and its folder is another.
+    # Unchanged stacks are matched, although their lines have moved and the directory differs.
     assert found["moved_stacks"] > 0 and found["gone_stacks"] == 0, found
 
 
@@ -115,7 +115,7 @@ def same_program_twice_is_the_same(rig, folder):
 
 
 def recording_of_another_kind_is_compared(rig, folder):
-    """The event log of a recording, and PyTorch's snapshot of it, hold the same blocks."""
+    """The event log of a recording and PyTorch's snapshot of it contain the same blocks."""
     base, _ = record(rig, folder, "base", PROGRAM)
     (folder / "base.jsonl").write_text(base.verb("cat", "--json", base.path))
     code, out, err = diff(rig, base.path, folder / "base.jsonl", "--json")

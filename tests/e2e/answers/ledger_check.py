@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpumemtrace ledger` on programs that say themselves who has which bytes.
+"""`gpumemtrace ledger` on programs that report themselves who holds which bytes.
 
 Usage: ledger_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -17,7 +17,7 @@ from waiting import wait_for  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 CONTEXT = 300 * MIB
 PAGE = 2 * MIB
-FOR_LONG = 2_000_000  # ms, of a process that is killed before
+FOR_LONG = 2_000_000  # ms, for a process that is killed before
 
 
 def environment(folder, **more):
@@ -43,14 +43,14 @@ def check_sum(ledger):
 
 
 def wait_for_use(recording, used_bytes):
-    """Until the driver was asked when that much was in use."""
-    wait_for(f"a reading of {used_bytes}", lambda: any(
+    """Waits until the driver was queried while that much was in use."""
+    wait_for(f"a sample of {used_bytes}", lambda: any(
         event["kind"] == "sample" and event["source"] == "nvml" and event["used_bytes"] == used_bytes
         for event in recording.events_so_far()), pause_s=0.1)
 
 
 def check_all_holders(ledger, said):
-    """Every row against what the program measured around its own calls."""
+    """Compares every row with the program's measurements around its own calls."""
     check_sum(ledger)
     rows = rows_of(ledger)
     assert rows["live blocks"] == said["allocated"], (rows, said)
@@ -59,7 +59,7 @@ def check_all_holders(ledger, said):
     assert rows["cached"] >= 64 * MIB and rows["holes"] >= 5 * MIB, rows
     assert rows["cuBLAS"] == said["cublas"] > 0, (rows, said)
     assert rows["other allocations"] == said["own"], (rows, said)
-    # The driver gives out pages of 2 MiB; what of them nobody asked for is part of what stands.
+    # The driver allocates pages of 2 MiB; the unrequested part of them counts as context.
     assert said["nccl"] - 4 * PAGE < rows["NCCL"] <= said["nccl"], (rows, said)
     rounding = said["nccl"] - rows["NCCL"]
     assert rows["contexts and modules"] - rounding == said["context"] == CONTEXT, (rows, said)
@@ -67,7 +67,7 @@ def check_all_holders(ledger, said):
 
 def rows_are_what_the_program_measured(rig, folder):
     with rig.running(folder, [rig.python, HERE / "all_holders.py"], **environment(folder)) as recording:
-        said = recording.said  # and it ends in all of it, at once: the driver has to have been asked before
+        said = recording.said  # it ends in this state, so the driver must be queried before
         wait_for_use(recording, said["used"])
     ledger = json.loads(recording.verb("ledger", "--json", "--at", "end", recording.path))
     assert ledger["source"] == "nvml" and ledger["unexplained_bytes"] == 0, ledger
@@ -141,7 +141,7 @@ def without_any_reading_it_is_at_least_what_is_recorded(rig, folder):
 
 
 def memory_that_no_call_of_ours_takes_is_unexplained(rig, folder):
-    """What NVML says rises from its fifth answer on, and nobody allocated."""
+    """Memory usage reported by NVML increases from the fifth query on, without an allocation."""
     (folder / "script").write_text("device 0 used=1G\ndevice 0 from=5 used=3G\n")
     with rig.running(folder, hold(rig, "input", "0:100"),
                      **environment(folder, SIMCUDA_NVML=str(folder / "script"))) as recording:

@@ -1,4 +1,4 @@
-"""What was allocated before an attach: PyTorch is asked, and what it tells is exact from then on."""
+"""Memory allocated before an attach: PyTorch reports it, and the live set is exact from then on."""
 
 import json
 import pathlib
@@ -41,8 +41,8 @@ class Training:
 
 
 def record(rig, folder, training, words, options=""):
-    """Attaches for these steps; returns the recording's events, its facts, and what was held before the
-    first step and after the last one."""
+    """Attaches for these steps. Returns the recording's events and info, and the memory held before the first step and
+    after the last one."""
     door = doors.find_door(folder / "sessions")
     before = training.step()
     number = door.raise_wish(options)
@@ -89,19 +89,19 @@ def as_pytorch_says(rig, folder):
         assert live(events, "driver") == dict(after["segments"])
         blocks, segments = seeds(events, "pytorch"), seeds(events, "driver")
         assert sum(e["size"] for e in segments) >= before["reserved"] > 0
-        # Parameters and optimizer states are there in any case.
+        # Parameters and optimizer states exist in any case.
         assert sum(e["size"] for e in blocks) >= 3 * 2 * 512 * 512 * 4
         assert all(e["t_ns"] == 0 and e.get("stack", 0) == 0 for e in blocks + segments)
         assert f"{sum(e['size'] for e in blocks)} bytes in {len(blocks)} blocks" in told, told
         samples = [e for e in events if e["kind"] == "sample" and e["source"] == "cudaMemGetInfo"]
         assert samples and samples[0]["used_bytes"] > 0, samples
         frees = {e["address"] for e in events if e["kind"] == "free" and e.get("size", 0) == 0}
-        assert not frees, "frees of seeded memory know its size"
+        assert not frees, "frees of memory from before the attach must have a size"
     training.end()
 
 
 def other_allocator(rig, folder):
-    """One that does not tell: said, and the recording is right from the attach on."""
+    """An allocator that does not report its blocks: this is recorded, and the recording is correct from the attach on."""
     training = Training(rig, folder, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
     events, info, _, _ = record(rig, folder, training, ["step"])
     assert not seeds(events, "pytorch"), info["sources"]

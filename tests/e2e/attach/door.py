@@ -1,5 +1,5 @@
-"""The attaching side of a session, played by hand (session/attach.h): the words of its control page,
-and the collector that records what they begin.
+"""Simulates the attaching client of a session (session/attach.h): sets the words of its control page, and runs the
+collector that records.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ CONTROL = 4096
 DOOR, WANTED, NOW, ERRNO, REFUSED, LAST = 2432, 2436, 2440, 2444, 2448, 2452
 COLLECTOR_PID = 256
 BEGIN_NS, OPTIONS_SIZE, OPTIONS = 2464, 2600, 2604
-ASKED = 1 << 31  # in every number of an attach
+ASKED = 1 << 31  # set in every attach number
 
 
 class Door:
@@ -43,7 +43,7 @@ class Door:
         struct.pack_into("<I", self.page, offset, value)
 
     def raise_wish(self, options=""):
-        """Under the lock, as who attaches does; returns the attach's number."""
+        """Requests an attach while holding the lock, like an attaching client. Returns the number of the attach."""
         fcntl.flock(self.fd, fcntl.LOCK_EX)
         assert self.word(WANTED) == 0 and self.word(NOW) == 0
         text = options.encode()
@@ -68,7 +68,7 @@ class Door:
 
 
 def find_door(folder, pid=None):
-    """The session with a door in that folder of sessions, once it is there."""
+    """Waits for the session with an attach gate in that directory and returns it."""
     found = []
 
     def look():
@@ -106,7 +106,7 @@ class Collector:
 
 
 class Load:
-    """tests/programs/attach_load, obeying."""
+    """Runs tests/programs/attach_load and sends it commands."""
 
     def __init__(self, rig, folder, *options, **environment):
         self.folder = folder
@@ -132,7 +132,7 @@ class Load:
         return self.expect(answer)
 
     def pause(self):
-        """What is held: (address, size, ns before, ns after the call)."""
+        """Stops all threads. Returns the held memory: (address, size, ns before, ns after the call)."""
         count = int(self.tell("pause", "live").split()[1])
         return [tuple(map(int, self.process.stdout.readline().split())) for _ in range(count)]
 
@@ -143,7 +143,7 @@ class Load:
 
 
 def resources(pid):
-    """What must not grow: (descriptors, mappings, resident KiB, threads)."""
+    """Returns resources that must not grow: (descriptors, mappings, resident KiB, threads)."""
     proc = pathlib.Path(f"/proc/{pid}")
     descriptors = len(list((proc / "fd").iterdir()))
     mappings = len((proc / "maps").read_text().splitlines())

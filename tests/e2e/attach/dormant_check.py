@@ -1,7 +1,7 @@
-"""A dormant process is attached to and detached from, again and again, under load: each recording must
-hold exactly what was taken since, and nothing must be left in the process.
+"""Attaches to and detaches from a dormant process repeatedly under load. Each recording must contain exactly the memory
+allocated since the attach, and nothing may remain in the process.
 
-The attaching side is played by hand, so that nothing but the process and the collector is tried.
+The attaching client is simulated, so that only the process and the collector are tested.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def attach(rig, load, door, output, options=""):
 
 
 def held_since(load, begin_ns):
-    """What is held by threads that now stand still; None where nothing of it was taken since then: they go on."""
+    """Returns the memory held by the stopped threads; None if nothing of it was allocated since then (the threads resume)."""
     held = load.pause()
     if any(before > begin_ns for _, _, before, _ in held):
         return held
@@ -37,7 +37,7 @@ def held_since(load, begin_ns):
 
 
 def recorded_live(rig, path):
-    """What the snapshot at the detach holds: {address: size}, of the driver's heap."""
+    """Returns the snapshot taken at the detach: {address: size} of the driver's heap."""
     recording = rigs.Recording(rig, path.parent, None)
     live = {}
     for event in recording.events(path):
@@ -59,7 +59,7 @@ def check_live(rig, path, held, begin_ns):
         assert live.get(address) == size, f"{address:#x}: {size} bytes held, {live.get(address)}"
     for address, size in live.items():
         assert held_at.get(address) == size, f"{address:#x}: {size} bytes recorded, not held"
-        assert address not in may_not, f"{address:#x} was taken before the attach"
+        assert address not in may_not, f"{address:#x} was allocated before the attach"
     return len(must)
 
 
@@ -79,7 +79,7 @@ def check_complete(rig, path, whole=True):
 
 
 def leaves_next_to_nothing(rig, folder, seed):
-    """Before an attach: a file with a few pages, no output, no word, no collector."""
+    """Before an attach there is only a file with a few pages: no output, no message, no collector."""
     load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
     door = doors.find_door(folder / "sessions", load.pid)
     assert doors.state_of(rig, folder, door.path) == "dormant"
@@ -91,7 +91,7 @@ def leaves_next_to_nothing(rig, folder, seed):
     door.close()
     code, errors = load.end()
     assert code == 0 and errors == "", (code, errors)
-    assert not path.exists(), "the session of a process that ended is still there"
+    assert not path.exists(), "the session of an ended process still exists"
     assert not list(folder.glob("*.gmt"))
 
 
@@ -106,7 +106,7 @@ def children_have_their_own(rig, folder, seed):
     load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
     own = doors.find_door(folder / "sessions", load.pid)
     load.pause()
-    # Of a process that has used CUDA, so that the child's call fails; but it is one.
+    # A child of a process that has used CUDA: its calls fail, but they are calls.
     assert load.tell("fork", "child").split()[1] == "1"
     sessions = sorted(p.name for p in (folder / "sessions").glob("*.session"))
     assert len(sessions) == 2, sessions
@@ -114,7 +114,7 @@ def children_have_their_own(rig, folder, seed):
     number = own.raise_wish()
     load.tell("poke", "poked")
     own.wait_begun(number)
-    assert load.tell("fork", "child").split()[1] == "1", "a child of a process that is recorded"
+    assert load.tell("fork", "child").split()[1] == "1", "a child of a recorded process"
     collector = doors.Collector(rig.build, own.path, folder / "parent.gmt")
     collector.wait_until_at_work(own)
     own.lower()
@@ -145,7 +145,7 @@ def options_hold_for_an_attach(rig, folder, seed):
 
 
 def idle_process_is_let_go(rig, folder, seed):
-    """Detached while it makes no call: the recording ends all the same, the memory goes at the next."""
+    """Detaches while the process makes no call: the recording ends anyway, the memory is released at the next call."""
     load = doors.Load(rig, folder, "--seed", seed, LD_PRELOAD=rig.library(), GPUMEMTRACE="dormant")
     door = doors.find_door(folder / "sessions", load.pid)
     collector = attach(rig, load, door, folder / "run.gmt")
@@ -157,12 +157,12 @@ def idle_process_is_let_go(rig, folder, seed):
     check_live(rig, folder / "run.gmt", held, begin_ns)
     load.tell("poke", "poked")
     door.wait_ended()
-    wait_for("the memory to be given back", lambda: door.blocks() * 512 <= 256 << 10)
+    wait_for("the release of the memory", lambda: door.blocks() * 512 <= 256 << 10)
     assert load.end()[0] == 0
 
 
 def brought_in_later(rig, folder, seed):
-    """Without the library from the start: calls are caught at an attach, and let be at a detach."""
+    """Without the library from the start: calls are intercepted at an attach and restored at a detach."""
     load = doors.Load(rig, folder, "--seed", seed)
     load.tell("slow 300", "slow")
     assert load.tell("slot", "slot").split()[1].startswith("libcudart")
@@ -177,7 +177,7 @@ def brought_in_later(rig, folder, seed):
         assert answer[2] == str(door.path) and door.word(doors.DOOR) == 2
         collector = attach(rig, load, door, folder / f"{n}.gmt")
         begin_ns = door.quad(doors.BEGIN_NS)
-        held = wait_for("an allocation since", lambda: held_since(load, begin_ns))
+        held = wait_for("an allocation since the attach", lambda: held_since(load, begin_ns))
         door.lower()
         load.tell("poke", "poked")
         assert collector.wait() == 0, collector.errors
@@ -196,7 +196,7 @@ def brought_in_later(rig, folder, seed):
 
 
 def no_memory_is_said(rig, folder, seed):
-    """A session whose memory cannot be had: the process goes on, who attached is told."""
+    """A session whose memory cannot be allocated: the process continues, and the attaching client gets an error."""
     load = doors.Load(
         rig, folder, "--seed", seed, LD_PRELOAD=rig.library(),
         GPUMEMTRACE="dormant,ring=4GiB",
@@ -250,20 +250,21 @@ def rounds_leave_no_growth(rig, folder, seed):
         output.unlink(missing_ok=True)
         door.wait_ended()
         if kind != "killed":
-            wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+            wait_for("the release of the memory", lambda: door.blocks() <= empty_blocks)
         if n == min(10, rounds // 2):
             before = doors.resources(load.pid)
-    # One that is not killed, so that what the last killed one has left is gone, too.
+    # End with a round without a kill, so that remains of the last killed collector are released
+    # too.
     collector = attach(rig, load, door, folder / "last.gmt")
     door.lower()
     load.tell("poke", "poked")
     assert collector.wait() == 0, collector.errors
     after = doors.resources(load.pid)
-    wait_for("the memory to go", lambda: door.blocks() <= empty_blocks)
+    wait_for("the release of the memory", lambda: door.blocks() <= empty_blocks)
     print(f"{rounds} rounds: {exact} compared ({compared} blocks), {killed} with a killed collector;"
           f" before {before}, after {after}, {empty_blocks * 512} bytes of session")  # fmt: skip
     assert after[0] <= before[0], ("descriptors", before, after)
-    assert after[1] <= before[1] + 2, ("mappings", before, after)  # a heap of malloc's may come
+    assert after[1] <= before[1] + 2, ("mappings", before, after)  # malloc may add a heap
     assert after[2] <= before[2] + 2048, ("resident memory", before, after)
     assert after[3] == before[3], ("threads", before, after)
     code, errors = load.end()

@@ -1,11 +1,10 @@
-"""A training loop with Adam that keeps a tensor of every step, and a few that are nothing of the kind.
-For each line of standard input it takes that many steps, and then says what PyTorch's blocks are, as it
-knows itself: one line of JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}, with the
-parameters among the state too.
+"""A training loop with Adam that keeps a tensor of every step, and a few tensors that are not leaks.
+For each line of standard input it takes that many steps, and then prints its own data on PyTorch's blocks: one line of
+JSON {"parameters": {address: size}, "state": ..., "leak": ..., "other": ...}; the parameters are included in the state.
 
 Usage: leaking_training.py OPTIMIZER [like-a-parameter]
   OPTIMIZER         Adam, SGD, Momentum
-  like-a-parameter  what is kept has the size of a parameter
+  like-a-parameter  the kept tensors have the size of a parameter
 """
 
 import json
@@ -18,7 +17,7 @@ SIDES = (512, 768, 640, 512)
 
 
 def sizes():
-    """Of all blocks that are in use, by address."""
+    """Returns the sizes of all blocks in use, by address."""
     found = {}
     for segment in torch.cuda.memory_snapshot():
         at = segment["address"]

@@ -1,5 +1,5 @@
-"""Training that is attached to: what memory from before is taken for, against what the program itself says that
-it is, and how a verdict comes while it is watched.
+"""Attaches to a training program. Compares the classification of memory from before the attach with the program's own
+data, and checks that a verdict appears during watching.
 
 Usage: matches_check.py --build BUILD [--python PYTHON] [NAME...]
 """
@@ -55,12 +55,12 @@ def verb(rig, folder, *words):
 
 
 def rows_of_before(rig, folder, *words):
-    """What is held at the end of a recording that was attached for in mid-training: the rows of what was
-    there before, by id, and what the program says of the same blocks, in bytes by kind."""
+    """Attaches in mid-training and returns what is held at the end of the recording: the rows of memory from before the
+    attach, by id, and the program's own data on the same blocks, in bytes by kind."""
     training = Training(rig, folder, *words)
     training.begin(BEFORE_STEPS)
     before = training.said()
-    # The first call of the GPU begins the recording: some of these steps are before it, in part.
+    # The first GPU call starts the recording: some of these steps are partly before it.
     attach = subprocess.Popen([rig.program, "attach", str(training.process.pid), "-o", "run.gmt"],
                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env={**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")})
@@ -77,17 +77,17 @@ def rows_of_before(rig, folder, *words):
     events = [e for e in map(json.loads, verb(rig, folder, "cat", "--json", "run.gmt").splitlines())
               if e.get("heap") == "pytorch"]
     told = [e["address"] for e in events if e["kind"] == "alloc" and e.get("api") == "(before attach)"]
-    # A gradient that was told of may have been freed before the program spoke, and a block that is kept
-    # may have taken its place.
+    # A reported gradient may have been freed before the program printed its data, and a kept block
+    # may have reused its address.
     freed = {e["address"] for e in events if e["kind"] == "free"}
     truth = {kind: sum(blocks.get(str(address), 0) for address in told if address not in freed)
              for kind, blocks in between.items()}
-    assert truth["state"] == sum(before["state"].values()), (truth, "all of the state was told")
+    assert truth["state"] == sum(before["state"].values()), (truth, "all of the state was reported")
     assert truth["leak"] >= sum(before["leak"].values()) > 50 << 20, truth
     report = json.loads(verb(rig, folder, "report", "--json", "--at", "end", "run.gmt"))
     rows = {row["id"]: row for row in report["rows"] if row["before"] and row["heap"] == "pytorch"}
     print(f"       {truth} -> " + ", ".join(f"{name} {row['bytes']} in {row['count']}" for name, row in rows.items()))
-    # Each byte that was told of and is held is in one of the rows.
+    # Each reported byte that is still held is in one of the rows.
     heap = next(h for d in report["devices"] for h in d["heaps"] if h["heap"] == "pytorch")
     assert sum(row["bytes"] for row in rows.values()) == heap["before"]["bytes"] - heap["before"]["freed_bytes"]
     for row in rows.values():
@@ -103,14 +103,14 @@ def amount(rows, name):
 def adam_and_a_leak(rig, folder):
     rows, truth = rows_of_before(rig, folder, "Adam")
     state, leak = amount(rows, "before/state"), amount(rows, "before/leak/1")
-    # Sizes of the kinds differ here: nothing is taken for what it is not. A few blocks that the
-    # allocator did not split have sizes that are seen once, and stay unknown.
+    # The kinds have different sizes here, so nothing is classified wrongly. A few blocks that the
+    # allocator did not split have unique sizes and remain unknown.
     assert 0.97 * truth["state"] <= state <= truth["state"], (state, truth)
     assert 0.9 * truth["leak"] <= leak <= truth["leak"], (leak, truth)
     assert amount(rows, "before/unknown") >= truth["other"], rows
     row = rows["before/leak/1"]
     assert "leaking_training.py:" in row["label"] and row["before"]["suspect"] == "leak/1", row
-    # Their gradients are accumulated after the attach too: PyTorch says which blocks are parameters.
+    # Gradients are also accumulated after the attach: PyTorch reports which blocks are parameters.
     by_category = json.loads(verb(rig, folder, "report", "--json", "--at", "end", "--by", "category", "run.gmt"))
     parameters = next(row for row in by_category["rows"] if row["id"] == "category/parameters")
     assert parameters["bytes"] == truth["parameters"], (parameters, truth)
@@ -129,7 +129,7 @@ def momentum_has_one_tensor(rig, folder):
 
 
 def leak_of_a_parameters_size(rig, folder):
-    """An optimizer without state: what is kept is not taken for state, though sizes are the same."""
+    """An optimizer without state: kept tensors are not classified as state, although the sizes are equal."""
     rows, truth = rows_of_before(rig, folder, "SGD", "like-a-parameter")
     state, leak = amount(rows, "before/state"), amount(rows, "before/leak/1")
     assert 0.97 * truth["state"] <= state <= truth["state"], (state, truth)
@@ -137,7 +137,7 @@ def leak_of_a_parameters_size(rig, folder):
 
 
 def verdict_comes_with_the_steps(rig, folder):
-    """Beside the running program, in tiers; what is kept of days of that is bounded."""
+    """Verdicts appear in tiers while the program runs, and the size of the recording is bounded."""
     training = Training(rig, folder, "Adam")
     training.begin(BEFORE_STEPS)
     training.said()
@@ -153,14 +153,14 @@ def verdict_comes_with_the_steps(rig, folder):
                 updates.append(said)
 
     def has_seen(updates_before, steps_before):
-        """An update of what came since: with most of these steps, once steps are found at all."""
+        """Returns whether there is an update for newer data: with most of these steps, if steps have been found."""
         assert watch.poll() is None, (updates[-1:], watch.stderr.read())
         counted = updates[-1]["cycles"]["count"] if updates else 0
         return len(updates) >= updates_before + 2 and (not steps_before or counted > steps_before + STEPS_OF_A_LOOK // 2)
 
     reader = threading.Thread(target=read)
     reader.start()
-    while not updates:  # the recording begins at a call
+    while not updates:  # the recording starts at a call
         assert watch.poll() is None, watch.stderr.read()
         training.begin(1)
         training.said()
@@ -168,9 +168,9 @@ def verdict_comes_with_the_steps(rig, folder):
         before = len(updates), updates[-1]["cycles"]["count"]
         training.begin(STEPS_OF_A_LOOK)
         training.said()
-        wait_for(lambda: f"an update behind {before}: {updates[-1]}", lambda: has_seen(*before))
+        wait_for(lambda: f"an update after {before}: {updates[-1]}", lambda: has_seen(*before))
     (session,) = (folder / "sessions").glob("*.session")
-    assert b"max_size=64MiB" in session.read_bytes()[CONTROL], "what it may grow to"
+    assert b"max_size=64MiB" in session.read_bytes()[CONTROL], "the size limit is missing"
     watch.send_signal(signal.SIGINT)
     assert watch.wait(timeout=HANG_S) == 0, watch.stderr.read()
     reader.join()

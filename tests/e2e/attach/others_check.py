@@ -1,5 +1,5 @@
-"""Several who attach at once, or one after the other, to dormant programs: none takes, ends or spoils what
-is another's, and nothing is left behind.
+"""Several clients attach to dormant programs, concurrently or one after the other. None takes, ends or damages another
+client's recording, and nothing is left behind.
 
 Usage: others_check.py --build BUILD [NAME...]
 """
@@ -17,7 +17,7 @@ import door as doors  # noqa: E402
 
 
 class Place:
-    """Programs under load, and the command line beside them."""
+    """Programs under load, and a command line to use with them."""
 
     def __init__(self, rig, folder):
         self.rig, self.folder = rig, folder
@@ -44,7 +44,7 @@ class Place:
 
 
 def read_to(process, words):
-    """Until it has said that."""
+    """Reads output until it contains the words."""
     said = ""
     for line in process.stdout:
         said += line
@@ -59,12 +59,12 @@ def end(load):
 
 
 def one_name_for_three(place):
-    """Each gets a name of its own at once, and who gives up takes nobody's file with it."""
+    """Each client gets its own file name at once, and a client that gives up deletes only its own file."""
     loads = [place.load(0, 0)[0] for _ in range(3)]
     attaches = []
     for load in loads:
         attaches.append(place.start("attach", load.pid, "-o", "run.gmt"))
-        wait_for("its name", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
+        wait_for("the output file", lambda: len(list(place.folder.glob("*.gmt"))) == len(attaches))
     for n in (1, 2):
         loads[n].tell("poke", "poked")
         text, _ = attaches[n].communicate(timeout=HANG_S)
@@ -76,7 +76,7 @@ def one_name_for_three(place):
     for n in (1, 2):
         loads[n].tell("poke", "poked")
         detach = place.start("detach", loads[n].pid)
-        wait_for("the wish to go", lambda: doors.find_door(
+        wait_for("the end of the attach request", lambda: doors.find_door(
             place.folder / "sessions", loads[n].pid).word(doors.WANTED) == 0)  # fmt: skip
         loads[n].tell("poke", "poked")
         text, _ = detach.communicate(timeout=HANG_S)
@@ -88,12 +88,12 @@ def one_name_for_three(place):
 
 
 def watch_that_is_over_ends_nobody_elses(place):
-    """A watch that was stopped meanwhile (^Z) finds its recording detached and another one begun."""
+    """A watch that was stopped (^Z) in the meantime finds its recording detached and another one started."""
     load, door = place.load(1, 1000)
     watch = place.start("attach", load.pid, "--watch", "1h", "-o", "first.gmt")
     read_to(watch, f"recording {load.pid} to ")
     watch.send_signal(signal.SIGSTOP)
-    wait_for("its stop", lambda: pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    wait_for("the stop of the process", lambda: pathlib.Path(f"/proc/{watch.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     place.say("detach", load.pid)
     place.say("attach", load.pid, "-o", "second.gmt")
     second = door.word(doors.NOW)
@@ -113,12 +113,12 @@ def memory_goes_where_the_collector_was_killed(place):
     kill_and_wait(door.word(doors.COLLECTOR_PID))
     text = place.say("detach", load.pid)
     assert "its collector was gone already" in text, text
-    wait_for("the memory to go", lambda: door.blocks() <= empty)
+    wait_for("the release of the memory", lambda: door.blocks() <= empty)
     end(load)
 
 
 def nothing_is_written_behind_the_end(place):
-    """The thread that begins a recording tells first what is known; others end it meanwhile."""
+    """The thread that starts a recording writes initial events; another client ends the recording meanwhile."""
     load, door = place.load(4, 20)
     empty = door.blocks()
     for round in range(50):
@@ -128,15 +128,15 @@ def nothing_is_written_behind_the_end(place):
         door.lower()
         while door.word(doors.NOW) != 0:
             pass
-        wait_for("the memory to go", lambda: door.blocks() <= empty)
-        load.pause()  # all threads are through with the calls that they were in
+        wait_for("the release of the memory", lambda: door.blocks() <= empty)
+        load.pause()  # all threads have finished their current calls
         assert door.blocks() <= empty, f"{(door.blocks() - empty) * 512} bytes in round {round}"
         load.tell("go", "going")
     end(load)
 
 
 def who_attaches_is_killed_before_anything_is_recorded(place):
-    """The file that it made holds nothing: detach says so, and takes it away."""
+    """The file that it created is empty: detach reports this and deletes it."""
     load, door = place.load(0, 0)
     attach = place.start("attach", load.pid, "-o", "run.gmt")
     wait_for("a collector", lambda: door.word(doors.COLLECTOR_PID) != 0)

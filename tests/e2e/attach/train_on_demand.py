@@ -1,5 +1,5 @@
-"""A training loop that takes a step for each line of standard input, and says after each what PyTorch's
-allocator holds: one line of JSON {"allocated", "reserved", "blocks": [[address, size]],
+"""A training loop that takes a step for each line of standard input, and prints after each step the memory held by
+PyTorch's allocator: one line of JSON {"allocated", "reserved", "blocks": [[address, size]],
 "segments": [[address, size]]}.
 """
 
@@ -42,7 +42,7 @@ def main():
             kept.clear()
             torch.cuda.empty_cache()
         if line.startswith("raise"):
-            # An exception that is under way while Python is asked stays what it is.
+            # Querying Python must not affect an exception in progress.
             try:
                 raise KeyError(torch.empty(1000, device="cuda").numel())
             except KeyError as error:

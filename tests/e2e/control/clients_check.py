@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Clients of a running collector that are somebody else, idle, half, or dead: neither the recording nor
-the other clients notice, and the collector is afterwards as it was.
+"""Clients of a running collector that belong to another user, are idle, send partial messages, or die. Neither the recording
+nor other clients are affected, and the collector releases all their resources.
 
 Usage: clients_check.py --build DIR [--kills N] [NAME...]
 """
@@ -28,7 +28,7 @@ BOUNDED = "max_size=16MiB"  # parts, and a search for leaks
 LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
 kills = 60
 
-# subscribe(argv[2]), then read for ever (argv[3] == "reads") or never.
+# subscribe(argv[2]), then read forever (argv[3] == "reads") or never.
 CLIENT = """
 import signal, socket, sys
 client = socket.socket(socket.AF_UNIX)
@@ -41,7 +41,7 @@ while client.recv(65536) if sys.argv[3] == "reads" else not signal.pause():
 
 
 def request(body):
-    """A Request of version 1 with the id 1."""
+    """Returns a Request of version 1 with id 1."""
     message = bytes([0x08, 1, 0x10, 1]) + body
     return len(message).to_bytes(4, "little") + message
 
@@ -55,13 +55,13 @@ def subscription(what):
 
 def connect(run):
     client = socket.socket(socket.AF_UNIX)
-    client.connect(f"{run.session}.sock")  # waits where the kernel's queue is full
+    client.connect(f"{run.session}.sock")  # waits if the kernel's queue is full
     client.settimeout(HANG_S)
     return client
 
 
 def receive(client):
-    """The next message; empty where the other side has closed."""
+    """Returns the next message, or empty bytes if the other side has closed the connection."""
     wanted, piece = b"", b"?"
     while len(wanted) < 4 and piece:
         piece = client.recv(4 - len(wanted))
@@ -74,7 +74,7 @@ def receive(client):
 
 
 def resources(run):
-    """Descriptors, threads and resident KiB of the collector."""
+    """Returns descriptors, threads and resident KiB of the collector."""
     proc = pathlib.Path(f"/proc/{run.status()['collector']['pid']}")
     status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
     return len(os.listdir(proc / "fd")), int(status["Threads"]), int(status["VmRSS"].split()[0])
@@ -91,9 +91,9 @@ def check_at_its_end(run):
 
 
 def client_of_another_user_is_refused(rig, folder):
-    """By the modes of folder and socket; and where those were opened, by the kernel's word of who it is."""
+    """Refused by the modes of directory and socket, and, if those permit access, by the kernel's peer credentials."""
     if os.geteuid() != 0:
-        print("       (not root: nobody else can be played)")
+        print("       (not root: cannot act as another user)")
         return
     with running(rig, folder, BOUNDED) as run:
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
@@ -106,7 +106,7 @@ def client_of_another_user_is_refused(rig, folder):
         words[2] = CLIENT.replace("client.sendall", "print(b''.join(iter(lambda: client.recv(4096), b''))); client.sendall")
         done = subprocess.run(words, capture_output=True, text=True, check=False, **as_nobody)
         assert "belongs to another user" in done.stdout, done
-        assert str(run.path) not in done.stdout, "it was told something all the same"
+        assert str(run.path) not in done.stdout, "it received data nevertheless"
         goes_on(run)
         check_at_its_end(run)
 
@@ -121,12 +121,12 @@ def two_hundred_idle_clients_keep_nobody_out(rig, folder):
         assert during[0] <= before[0] + 20 and during[1] == before[1], (before, during)
         for client in crowd:
             client.close()
-        wait_for("their descriptors to go", lambda: resources(run)[0] <= before[0])
+        wait_for("the closing of their descriptors", lambda: resources(run)[0] <= before[0])
         check_at_its_end(run)
 
 
 def flood_that_nobody_reads_is_not_taken_in(rig, folder):
-    """Questions for the status as fast as they go, and not one answer read."""
+    """Sends status requests as fast as possible without reading any reply."""
     with running(rig, folder, BOUNDED) as run:
         goes_on(run)
         before, most = resources(run), 64 << 20
@@ -135,7 +135,7 @@ def flood_that_nobody_reads_is_not_taken_in(rig, folder):
         taken, flood = 0, STATUS * 6000
 
         def takes_no_more():
-            """Nothing, though it has answered others since it took nothing before; or it has closed."""
+            """Returns whether the collector no longer reads although it has answered others since, or has closed."""
             nonlocal taken
             sent = 0
             with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -145,13 +145,13 @@ def flood_that_nobody_reads_is_not_taken_in(rig, folder):
             goes_on(run)
             return sent == 0
 
-        wait_for("the end of what it takes", takes_no_more)
+        wait_for("the collector to stop reading", takes_no_more)
         during = resources(run)
         assert taken < 4 << 20, f"it took {taken} bytes"
         assert during[2] <= before[2] + (8 << 10), (before, during)
         goes_on(run)
         client.close()
-        wait_for("its descriptor to go", lambda: resources(run)[0] <= before[0])
+        wait_for("the closing of its descriptor", lambda: resources(run)[0] <= before[0])
         print(f"       {taken} bytes taken; descriptors, threads, KiB before {before}, then {during}")
         check_at_its_end(run)
 
@@ -167,7 +167,7 @@ def half_a_message_waits_for_its_other_half(rig, folder):
             client.sendall(STATUS[cut:])
             assert receive(client), f"{cut} bytes, then the rest"
             client.close()
-        halves = [connect(run) for _ in range(30)]  # more than there are places
+        halves = [connect(run) for _ in range(30)]  # more than the maximum number of clients
         for client in halves:
             with contextlib.suppress(OSError):
                 client.sendall(STATUS[:5])
@@ -178,7 +178,7 @@ def half_a_message_waits_for_its_other_half(rig, folder):
 
 
 def killed_clients_leave_nothing(rig, folder):
-    """kill -9 of clients at random instants: of those that read, of those that never do, of verbs."""
+    """kill -9 of clients at random instants: readers, clients that never read, and commands."""
     for seed in seeds(1):
         place = folder / str(seed)
         (place / "sessions").mkdir(parents=True, mode=0o700)
@@ -204,7 +204,7 @@ def kill_clients(rig, folder, chance):
                 client.wait()
             killed += len(clients)
         goes_on(run)
-        wait_for("their descriptors to go", lambda: resources(run)[0] <= before[0])
+        wait_for("the closing of their descriptors", lambda: resources(run)[0] <= before[0])
         after = resources(run)
         assert after[1] == before[1] and after[2] <= before[2] + (16 << 10), (before, after)
         print(f"       {killed} killed; descriptors, threads, KiB before {before}, after {after}")

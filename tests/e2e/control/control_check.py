@@ -1,5 +1,4 @@
-"""A running collector, as those see it who ask it: the verbs status, snapshot and mark, Prometheus,
-and go's pprof.
+"""A running collector as seen by its clients: the commands status, snapshot and mark, Prometheus, and Go's pprof.
 """
 
 import argparse
@@ -22,13 +21,13 @@ from control_socket import ask  # noqa: E402
 from rig import MIB, PROGRAMS, ROOT, Recording, Rig, run_cases  # noqa: E402
 from waiting import HANG_S, kill_and_wait, let_pass, wait_for  # noqa: E402
 
-LIVES_S = 3600  # longer than any check: the program is killed at its end
-PARTS = "max_size=64MiB,max_time=120s,rotate=600"  # of 0.2 s, of which none goes
+LIVES_S = 3600  # longer than any check; the program is killed at the end
+PARTS = "max_size=64MiB,max_time=120s,rotate=600"  # parts of 0.2 s, none of which is deleted
 TOKEN = "0123456789abcdef0123456789"
 
 
 def check_schema(answer):
-    """Where the package is there that does so."""
+    """Validates an answer if jsonschema is installed."""
     with contextlib.suppress(ImportError):
         import jsonschema
 
@@ -37,7 +36,7 @@ def check_schema(answer):
 
 
 class Run:
-    """growing.py, recorded by preloading, while it runs."""
+    """Runs growing.py and records it by preloading."""
 
     def __init__(self, rig, folder, options="", name="run", **environment):
         self.rig, self.folder, self.path = rig, folder, folder / f"{name}.gmt"
@@ -54,11 +53,11 @@ class Run:
         self.session = wait_for("a session", lambda: next(
             (s for s in (folder / "sessions").glob(f"{self.process.pid}-*.session")), None))
         wait_for("a control socket", pathlib.Path(f"{self.session}.sock").exists)
-        if "listen=" in options:  # which is listened to by the time that the control socket is answered
+        if "listen=" in options:  # the metrics server listens when the control socket answers
             self.verb("status", self.process.pid)
 
     def made(self):
-        """Allocations so far, as the program counts them."""
+        """Returns the number of allocations so far, as counted by the program."""
         return len((self.folder / self.out.name).read_text().splitlines())
 
     def verb(self, *words, code=0):
@@ -89,7 +88,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(*args, **kwargs):
-    """Ended with its collector, which else would write into a folder that is being removed."""
+    """Ends the run together with its collector, which otherwise would write into a directory that is being removed."""
     run = Run(*args, **kwargs)
     try:
         yield run
@@ -98,7 +97,7 @@ def running(*args, **kwargs):
 
 
 def free_port():
-    """One that with the next is nobody's, and that the kernel gives to no connection meanwhile."""
+    """Returns a port that is unused together with the next one, and that the kernel does not assign to connections."""
     for port in itertools.count(20000 + os.getpid() % 10000):
         with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as next_one:
             one.bind(("0.0.0.0", port))
@@ -129,7 +128,7 @@ def refusal_or_none(url):
 
 
 def samples(text):
-    """{name: {labels as text: value}} of the text format."""
+    """Parses the text format: {name: {labels as text: value}}."""
     found = {}
     for line in text.splitlines():
         if not line or line[0] == "#":
@@ -140,7 +139,7 @@ def samples(text):
     return found
 
 
-# ---- The verbs ---------------------------------------------------------------------------------
+# ---- Commands ----------------------------------------------------------------------------------
 
 
 def status_counts_what_the_program_made(rig, folder):
@@ -220,7 +219,7 @@ def refusals_say_what_to_do(rig, folder):
         run.process.kill()
         run.process.wait()
         assert second.wait(timeout=HANG_S) == 0, (folder / "collect.out").read_text()
-        assert not list((folder / "sessions").iterdir()), "something is left"
+        assert not list((folder / "sessions").iterdir()), "files are left"
 
 
 def snapshots_come_by_time_and_growth(rig, folder):
@@ -239,7 +238,7 @@ def snapshots_come_at_marks(rig, folder):
         for name, snapshots in (("epoch", 1), ("step", 1), ("epoch", 2), ("epoch", 3)):
             run.verb("mark", run.process.pid, name)
             wait_for("a snapshot", lambda n=snapshots: run.status()["snapshots"] == n)
-            let_pass(0.15)  # ten a second at most
+            let_pass(0.15)  # at most ten per second
         taken = [(s["name"], s["reason"]) for s in run.stop().info()["snapshots"] if s["reason"] == "mark"]
         assert [reason for _, reason in taken] == ["mark"] * 3 and len(set(taken)) == 3, taken
         assert all(name.startswith("epoch") for name, _ in taken), taken
@@ -255,7 +254,7 @@ def options_are_changed_while_it_runs(rig, folder):
         reply = ask(run.session, "detach {}")
         assert "error" in reply and "only what was attached to can be detached from" in reply, reply
         reasons = [s["reason"] for s in run.stop().info()["snapshots"]]
-        assert reasons == ["mark"], reasons  # and none at the end, as was asked for
+        assert reasons == ["mark"], reasons  # and none at the end, as requested
 
 
 # ---- HTTP --------------------------------------------------------------------------------------
@@ -314,7 +313,7 @@ def health_is_bad_while_nothing_can_be_written(rig, folder):
 
 
 def leaks_are_told_where_they_are_looked_for(rig, folder):
-    """Beside a bounded recording: eight series, whatever is found."""
+    """Eight series next to a bounded recording, whatever is found."""
     port = free_port()
     with running(rig, folder, f"listen=127.0.0.1:{port},max_size=64MiB") as run:
         wait_for("some allocations", lambda: run.made() > 20)
@@ -382,9 +381,9 @@ def unix_socket_serves_its_user(rig, folder):
 
 def pprof_shows_who_holds_it(rig, folder):
     if shutil.which("go") is None:
-        print("       (no go: its pprof was not asked)")
+        print("       (no Go: pprof was not run)")
         return
-    # Newer versions of go build the tool when it is asked for first, which takes a minute.
+    # Newer versions of Go build the tool on first use, which takes a minute.
     pprof = subprocess.run(["go", "tool", "-n", "pprof"], capture_output=True, text=True, check=True).stdout.strip()
 
     def top(profile, *options):
@@ -403,7 +402,7 @@ def pprof_shows_who_holds_it(rig, folder):
             text = top(folder / "now", "-unit=B")
             return text if row_of_grow(text) else None
 
-        # Names are looked up while nothing else is to be done.
+        # Names are looked up while the collector is idle.
         text = wait_for("names of functions", named_now)
         assert "Type: inuse_space" in text, text
         assert int(row_of_grow(text)[3].rstrip("B")) >= 20 * MIB, text
@@ -412,11 +411,11 @@ def pprof_shows_who_holds_it(rig, folder):
             (folder / "change").write_bytes(get(url + "?seconds=1"))
             return row_of_grow(top(folder / "change", "-sample_index=alloc_objects"))
 
-        wait_for("allocations between two moments", grew_in_a_second)
+        wait_for("allocations between two instants", grew_in_a_second)
         assert refusal(url + "?seconds=x") == 400
         made = run.made()
         recording = run.stop()
-    # Of the recording, at its end: the same tool, the same lines.
+    # Export the recording at its end: the same tool shows the same lines.
     profile = folder / "run.pb.gz"
     done = subprocess.run([rig.program, "export", "--format", "pprof", "--at", "end", run.path, "-o", profile],
                           capture_output=True, text=True, timeout=HANG_S)
@@ -426,7 +425,7 @@ def pprof_shows_who_holds_it(rig, folder):
     grow = row_of_grow(text)
     live = recording.report("--at", "end", "--heap", "driver")["devices"][0]["bytes"]
     assert made * MIB <= int(grow[3].rstrip("B")) <= live, (made, live, text)
-    # The program has no framework: its blocks are the driver's.
+    # The program uses no framework, so its blocks are those of the driver.
     done = subprocess.run([rig.program, "export", "--format", "pprof", "--at", "end", "--heap", "driver", "--force", run.path,
                            "-o", profile], capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
@@ -443,7 +442,7 @@ def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
         crowd = []
         for n in range(400):
             client = socket.socket()
-            client.settimeout(1)  # not a guard: what is not let in by then waits in the kernel's queue
+            client.settimeout(1)  # not a guard: connections not accepted by then wait in the kernel's queue
             crowd.append(client)
             try:
                 client.connect(("127.0.0.1", port))
@@ -456,13 +455,13 @@ def hundreds_of_http_connections_leave_the_recording_alone(rig, folder):
         wait_for("more allocations", lambda: run.driver()["allocations"] > made + 5)
         for client in crowd:
             client.close()
-        wait_for("room again", lambda: b"gpumemtrace" in get(f"http://127.0.0.1:{port}/metrics"))
+        wait_for("free connections", lambda: b"gpumemtrace" in get(f"http://127.0.0.1:{port}/metrics"))
         run.stop().check_whole()
 
 
 def prometheus_scrapes_it(rig, folder):
     if shutil.which("prometheus") is None:
-        print("       (no prometheus: nothing was scraped)")
+        print("       (no Prometheus: nothing was scraped)")
         return
     port, own = free_port(), free_port()
     rules = pathlib.Path(__file__).resolve().parents[3] / "share/prometheus/gpumemtrace.rules.yml"

@@ -1,4 +1,4 @@
-"""Requests on the control socket of a collector (docs/control.md), in protobuf's text format, by protoc."""
+"""Sends requests to the control socket of a collector (docs/control.md) in protobuf's text format, using protoc."""
 
 import pathlib
 import socket
@@ -29,7 +29,7 @@ def read_message(connection):
 
 
 def ask(session, what):
-    """The reply to `what`, such as 'options { text: "snapshot=oom" }', as text."""
+    """Returns the reply to `what`, such as 'options { text: "snapshot=oom" }', as text."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(HANG_S)
         connection.connect(f"{session}.sock")

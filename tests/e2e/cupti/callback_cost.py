@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Prints what a callback of CUPTI's costs us: a wait that no hook sees, as docs/cupti.md has it.
+"""Prints the cost of a CUPTI callback for a wait that no hook sees, as described in docs/cupti.md.
 
 Usage: callback_cost.py --build DIR
-The difference of two runs leaves out the simulated device: one with a subscriber that does nothing,
-one with ours. Nanoseconds are the best of nine rounds, instructions by valgrind --tool=callgrind.
+The difference of two runs excludes the simulated device: one with a subscriber that does nothing, one with ours.
+Nanoseconds are the best of nine rounds; instructions are from valgrind --tool=callgrind.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 
 WAITS = 20000
 RUNS = (
-    ("nobody has subscribed", None, ()),
+    ("no subscriber", None, ()),
     ("an empty subscriber", None, ("--empty",)),
     ("ours, no stacks", "stacks=none", ()),
     ("ours, native stacks", "stacks=native", ()),
@@ -38,7 +38,7 @@ def nanoseconds(program, env, arguments):
 
 
 def instructions(program, env, arguments):
-    """Of one wait: the difference of two lengths leaves out the start."""
+    """Returns instructions per wait; the difference of two run lengths excludes start-up."""
     counts = []
     for waits in (1000, 3000):
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program]
@@ -50,7 +50,7 @@ def instructions(program, env, arguments):
             text=True,
         )
         output = process.communicate()[1]
-        # What the process starts reports under pids of its own.
+        # Child processes report under pids of their own.
         counts.append(int(re.search(rf"=={process.pid}== Collected : (\d+)", output).group(1)))
     return (counts[1] - counts[0]) / (9 * 2000)
 

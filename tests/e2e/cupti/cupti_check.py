@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""CUPTI beside us: what it tells is recorded, and others that use it are told what they would be.
+"""CUPTI: its data is recorded, and other users of CUPTI get the same data as without recording.
 
 Usage: cupti_check.py --build DIR [--part told|shared|torch] [--python PYTHON] [NAME...]
 
-Runs on the simulated device's libcupti, which has NVIDIA's rules: one subscriber, and buffers that
-come late. NAMEs select cases. The last line of the output is "N passed, N failed".
+Runs on the simulated device's libcupti, which follows NVIDIA's rules: one subscriber, and delayed buffers. NAMEs select
+cases. The last line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -20,7 +20,7 @@ from rig import PROGRAMS, Rig, find_python, run_cases  # noqa: E402
 STREAM_UNKNOWN, INSIDE_CALL, BY_CUPTI = 8, 4, 2
 AUTO = "on: streams, contexts, modules, graphs, synchronisation"
 FULL = AUTO + ", copies, memory"
-COPIES = 10  # of cupti/tool.cc, each time
+COPIES = 10  # per round of cupti/tool.cc
 
 
 def source(recording):
@@ -28,7 +28,7 @@ def source(recording):
 
 
 def changes(lines):
-    """Who had CUPTI, in turn."""
+    """Returns the owners of CUPTI in order."""
     return [line["text"] for line in lines if line["kind"] == "source" and line["name"] == "cupti"]
 
 
@@ -45,7 +45,7 @@ def program(rig, folder, *command, mode="auto", **environment):
     return recording
 
 
-# ---- What is told --------------------------------------------------------------------------------
+# ---- Recorded data -------------------------------------------------------------------------------
 
 
 def of(lines, kind, **fields):
@@ -72,7 +72,7 @@ def check_graphs(lines, told):
 
 
 def check_syncs(lines, told):
-    """Each wait is there once: three of the stream that hooks saw, one of the other."""
+    """Each wait is recorded once: three on the stream seen by hooks, one on the other."""
     hooked = of(lines, "sync", stream=told["hooked"])
     assert len(hooked) == 3 and not any(flags(s) & BY_CUPTI for s in hooked), hooked
     unseen = of(lines, "sync", stream=told["unseen"])
@@ -94,7 +94,7 @@ def told_auto(rig, folder):
 
 
 def told_full(rig, folder):
-    """With a device that takes its time, so that waits have a length."""
+    """With a slow device, so that waits have a duration."""
     recording = program(
         rig, folder, "seen_by_cupti", mode="full", SIMCUDA_KERNEL_TIME="2ms", SIMCUDA_BANDWIDTH="1G"
     )
@@ -117,7 +117,7 @@ def check_copies(lines, told):
         ("device_to_host", 1024, told["hooked"]),
     ]
     assert sorted(have) == sorted(want), (have, want)
-    # By CUPTI's clock no copy lies outside the calls around it.
+    # By CUPTI's clock, each copy is between the calls around it.
     witnesses = of(lines, "witness")
     first = min(w["t_ns"] for w in witnesses if w["action"] == "alloc")
     last = max(w["t_ns"] for w in witnesses if w["action"] == "free")
@@ -126,7 +126,7 @@ def check_copies(lines, told):
 
 
 def check_witnesses(lines, told):
-    """What CUPTI says of memory is what hooks saw of it, in the same order."""
+    """Memory events of CUPTI equal those of the hooks, in the same order."""
     ours = {
         (line["kind"], line["address"]): line for line in lines if line["kind"] in ("alloc", "free")
     }
@@ -150,18 +150,18 @@ def told_off_by_option(rig, folder):
 
 
 def told_refused(rig, folder):
-    """Without a driver, and with one that is too old."""
+    """Without a driver, and with a driver that is too old."""
     for how, says in (("refuse", "999"), ("off", "15")):
         place = folder / how
         (place / "sessions").mkdir(parents=True, mode=0o700)
         recording = program(rig, place, "seen_by_cupti", mode="full", SIMCUDA_CUPTI=how)
         text = source(recording)
         assert text.startswith("off: libcupti.so.13 refused") and says in text, text
-        assert len(of(recording.events(), "sync")) == 4, "interposition goes on"
+        assert len(of(recording.events(), "sync")) == 4, "the hooks keep working"
 
 
 def told_waits_inside_a_free(rig, folder):
-    """A free that waits is one event of ours, and the wait inside it another, which says so."""
+    """A free that waits is one event, and the wait inside it is another event with a flag."""
     preload = ":".join((rig.library(), str(rig.build / "tests/programs/libwaiting_preload.so")))
     recording = rig.preload(folder, rig.built("seen_by_cupti"), simulated=False, LD_PRELOAD=preload)
     assert recording.done.returncode == 0, recording.done
@@ -182,18 +182,18 @@ def told_more_than_a_buffer_holds(rig, folder):
 
 
 def told_what_had_no_room(rig, folder):
-    """More threads than there are buffers: what is missing is counted."""
+    """More threads than buffers: missing records are counted."""
     recording = program(rig, folder, "cupti_many_copies", 300, 4, mode="full")
     lines = recording.events()
     copies = len(of(lines, "copy", action="host_to_device", value=64))
     dropped = [line for line in lines if "losses" in line][-1]["losses"]["activities_dropped"]
-    assert copies < 300 * 4, "there were buffers for all"
+    assert copies < 300 * 4, "there were enough buffers for all"
     missing = 300 * 4 - copies
-    assert missing <= dropped <= missing + 2, (copies, dropped)  # of the one allocation, too
+    assert missing <= dropped <= missing + 2, (copies, dropped)  # including those of the allocation
 
 
 def told_beside_children(rig, folder):
-    """A fork takes nothing from the parent, and gives the child nothing that it could hang on."""
+    """A fork does not affect the parent, and the child does not hang."""
     for mode in ("auto", "full"):
         place = folder / mode
         (place / "sessions").mkdir(parents=True, mode=0o700)
@@ -206,7 +206,7 @@ def told_beside_children(rig, folder):
 
 
 def told_of_the_runtimes_own_version(rig, folder):
-    """Linked to the runtime of CUDA 12: its libcupti, though that of 13 lies beside it."""
+    """Linked to the runtime of CUDA 12: uses its libcupti, although that of CUDA 13 is next to it."""
     recording = rig.run(folder, rig.built("linked_12"), simulated=False)
     assert recording.done.returncode == 0, recording.done
     assert source(recording) == AUTO, source(recording)
@@ -218,7 +218,7 @@ def told_of_the_runtimes_own_version(rig, folder):
 
 
 def tool(rig, folder, when, how, mode):
-    """What the tool is told alone, and beside us; and our recording."""
+    """Runs the tool alone and with recording. Returns the tool's data and our recording."""
     alone = subprocess.run(
         list(map(str, rig.built("cupti_tool", when, how))), capture_output=True, text=True
     )
@@ -226,7 +226,7 @@ def tool(rig, folder, when, how, mode):
     recording = program(rig, folder, "cupti_tool", when, how, mode=mode)
     without = json.loads(alone.stdout.splitlines()[-1])["rounds"]
     beside = recording.result()["rounds"]
-    assert beside == without, f"beside us {beside}, alone {without}"
+    assert beside == without, f"recorded {beside}, alone {without}"
     assert all(r["subscribe"] == 0 for r in beside), beside
     return beside, recording
 
@@ -269,13 +269,13 @@ def shared_twice(rig, folder):
 
 
 def shared_while_others_are_at_the_device(rig, folder):
-    """Ten changes of hands with four threads in calls and callbacks of all kinds."""
+    """Ten changes of the owner of CUPTI with four threads in all kinds of calls and callbacks."""
     for mode in ("auto", "full"):
         place = folder / mode
         (place / "sessions").mkdir(parents=True, mode=0o700)
         recording = program(rig, place, "cupti_tool", "later", "beside", mode=mode)
         for r in recording.result()["rounds"]:
-            # A thread that was in the middle of a record of ours may end it in the tool's buffer.
+            # A thread in the middle of one of our records may complete it in the tool's buffer.
             assert r["subscribe"] == 0 and r["strange"] <= 4, r
             assert r["records"] >= COPIES and r["calls"] >= COPIES, r
         said = changes(recording.events())
@@ -285,7 +285,7 @@ def shared_while_others_are_at_the_device(rig, folder):
 
 
 def shared_with_a_tool_that_nobody_can_see(rig, folder):
-    """It has subscribed before us: an error is all that we get, and the tool notices nothing."""
+    """It subscribed before us: we get an error, and the tool notices nothing."""
     for mode in ("auto", "full"):
         place = folder / mode
         (place / "sessions").mkdir(parents=True, mode=0o700)
@@ -296,7 +296,8 @@ def shared_with_a_tool_that_nobody_can_see(rig, folder):
 
 # ---- Kineto --------------------------------------------------------------------------------------
 
-# Kineto ends CUPTI, where it does, from inside the first call after the profile: so two of them, apart.
+# Some versions of Kineto shut down CUPTI from inside the first call after the profile, so make two
+# separate calls.
 PROFILED = """
 import json, sys, time, torch
 from torch.profiler import profile, ProfilerActivity
@@ -333,8 +334,8 @@ def kineto(rig, folder, rounds, mode, turns, **environment):
     assert recording.done.returncode == 0, recording.done
     outputs = (alone.stdout, recording.done.stdout)
     want, have = (json.loads(out.strip().splitlines()[-1]) for out in outputs)
-    assert want["rounds"][0]["device"], f"the profiler saw nothing even alone: {want}"
-    assert have == want, f"beside us {have}, alone {want}"
+    assert want["rounds"][0]["device"], f"the profiler sees nothing even without recording: {want}"
+    assert have == want, f"recorded {have}, alone {want}"
     on = AUTO if mode == "auto" else FULL
     wanted = [on if t == "on" else f"off: {t} by libtorch_cpu.so" for t in turns]
     assert changes(recording.events()) == wanted, changes(recording.events())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a device is and who holds its memory, as recordings tell it: compared with what CUDA told the
-program, and with what NVML of the simulated machine was made to say.
+"""Device properties and memory by process in recordings, compared with what CUDA reported to the program and with the
+configured answers of the simulated machine's NVML.
 
 Usage: devices_check.py [--build DIR] [--python PYTHON] [NAME...]
 """
@@ -20,7 +20,7 @@ GIB = 1 << 30
 
 
 def clean(environment):
-    """Without what this check itself may run under."""
+    """Removes variables under which this check itself may run."""
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "GPUMEMTRACE_NVML"):
         os.environ.pop(name, None)
     return environment
@@ -131,7 +131,7 @@ def process_that_comes_and_goes_is_a_sample_each_time(rig, folder):
     seen = [other_pid in holds_of(s) for s in readings]
     changes = [b for a, b in zip([None] + seen, seen) if a != b]
     assert changes in ([False, True, False], [True, False]), seen
-    # Readings that tell nothing new are not in the file, but for that at the end.
+    # Samples without changes are not in the file, except at the end.
     told = [(s["used_bytes"], holds_of(s)) for s in readings]
     assert sum(a == b for a, b in zip(told, told[1:])) <= 1, told
 
@@ -156,7 +156,7 @@ def nvml_may_be_switched_off(rig, folder):
 
 
 def machine_that_nvml_does_not_know_is_said(rig, folder):
-    """Each process has a simulated device to itself: NVML of another one finds no driver."""
+    """Each process has its own simulated device: NVML of another one finds no driver."""
     recording = record(rig, folder, 100, "0:100")
     assert recording.info()["sources"]["nvml"] == "off: NVML says: Driver Not Loaded", recording.info()["sources"]
 
@@ -172,8 +172,8 @@ def nvml_is_found_beside_the_driver_or_where_the_variable_says(rig, folder):
 
 
 def slow_nvml_delays_neither_program_nor_recording(rig, folder):
-    """While one answer is waited for, more calls are made than a small ring holds; slowly enough for any reader that
-    does not wait for it as well."""
+    """During one slow query, more calls are made than a small ring holds, but slowly enough for a reader that does not
+    wait for the query."""
     environment = scripted(folder, "latency * 20s", GPUMEMTRACE="ring=1MiB")
     command = rig.driver_alloc("--threads", "2", "--count", "6000", "--pause", "200")
     recording = rig.run(folder, command, **clean(environment))
@@ -213,7 +213,7 @@ def process_whose_memory_is_not_told_keeps_it_unknown(rig, folder):
 
 
 def instance_of_a_device_has_its_own_memory(rig, folder):
-    """The device that CUDA shows is, to NVML, an instance of the machine's device 2 (MIG)."""
+    """To NVML, the device that CUDA shows is an instance of the machine's device 2 (MIG)."""
     digits = "302d7369-6d75-6c61-7465-642d67707500"
     environment = scripted(folder, f"device 2/1 uuid=MIG-{digits} total=10G used=1G",
                            "error nvmlDeviceGetHandleByUUID 6 times=1")
@@ -235,7 +235,7 @@ def refused_allocation_has_a_sample_of_that_moment(rig, folder):
 
 
 def report_compares_what_is_recorded_with_what_the_device_says(rig, folder):
-    """200 MiB are recorded of a process that holds 300 MiB more in its context, beside another with 2 GiB."""
+    """200 MiB of a process are recorded, which holds 300 MiB more in its context; another process holds 2 GiB."""
     recording = record(rig, folder, 100, "0:200",
                        **scripted(folder, "device 0 reserved=512M process=4000001:2G", SIMCUDA_CONTEXT="300M"))
     use, = recording.report()["devices"][0]["device_use"]
@@ -253,7 +253,7 @@ def report_knows_size_and_name_of_the_device(rig, folder):
     device = recording.report()["devices"][0]
     assert device["name"] == "Simulated CUDA device" and device["total_bytes"] == GIB, device
     for limit, code in (("80%", 0), ("60%", 3)):
-        # 700 MiB and a second allocation of the same size, which finds no room
+        # 700 MiB and a second allocation of the same size, which fails
         done = subprocess.run([rig.program, "report", "--fail-above", limit, recording.path],
                               capture_output=True, text=True)
         assert done.returncode == code, (limit, done.returncode, done.stderr)
@@ -279,7 +279,7 @@ print(json.dumps(devices))
 
 
 def module_of_nvidia_reads_the_simulated_machine(rig, folder):
-    """nvidia-ml-py, by its own structures and error codes."""
+    """nvidia-ml-py, with its own structures and error codes."""
     environment = scripted(folder, "device 1 reserved=1G process=12:2G process=13:-",
                            SIMCUDA_DEVICES="2", CUDA_VISIBLE_DEVICES="1")
     done = subprocess.run(rig.simulated([rig.python, "-c", ASK_NVML]), capture_output=True, text=True,
@@ -322,13 +322,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--python", help="has nvidia-ml-py; without one that case is left out")
+    parser.add_argument("--python", help="a Python with nvidia-ml-py; without it that case is skipped")
     args = parser.parse_args()
     python = find_python(args.python)
     if has_module(python):
         CASES.append(module_of_nvidia_reads_the_simulated_machine)
     else:
-        print("left out: no Python with nvidia-ml-py; scripts/setup --test fetches it")
+        print("skipped: no Python with nvidia-ml-py; scripts/setup --test installs it")
     cases = [(case.__name__, case) for case in CASES if not args.names or case.__name__ in args.names]
     return run_cases(Rig(args.build.resolve(), python), cases)
 

@@ -1,10 +1,10 @@
-// Holds memory on some devices for a while, and says what CUDA calls them.
+// Holds memory on some devices for a while, and prints CUDA's identification of them.
 //
 // Usage: hold MILLISECONDS|input DEVICE:MIB...     each device by its number in this process
-//        hold --ask MILLISECONDS DEVICE:MIB...   asks how much memory is free, too
+//        hold --ask MILLISECONDS DEVICE:MIB...   also queries free memory
 // Prints {"pid":..,"devices":[{"index":..,"uuid":"..","pci_bus_id":".."}]} when all of it is held.
-// Takes a second allocation of the same size half way, or when its input ends, which it frees at
-// once. Exit code 1 when a call of CUDA failed.
+// Half way, or when its input ends, makes a second allocation of the same size and frees it at
+// once. Exit code 1 if a CUDA call failed.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 

@@ -1,10 +1,9 @@
-"""Programs that are attached to while what is to happen to them happens.
+"""Attaches to programs while faults occur in them.
 
-The second way in which the checks of this folder run (fault_check.py --mode attached): a program begins
-dormant, or without our library, which `attach` then brings into it. When it asks to be attached to
-(use_gpu.h) `gpumemtrace attach --watch` comes, the recording gets parts of 0.2 s, and two clients
-subscribe at its control socket, of which one never reads. With --mode reattached it is moreover detached
-from and attached to again until it ends.
+The second mode of the checks in this directory (fault_check.py --mode attached). A program starts dormant, or without our
+library, which `attach` then injects. When it requests an attach (use_gpu.h), `gpumemtrace attach --watch` attaches, the
+recording is split into parts of 0.2 s, and two clients subscribe at its control socket, one of which never reads. With
+--mode reattached, it is also detached from and attached to again until it ends.
 """
 
 import contextlib
@@ -22,11 +21,11 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from waiting import wait_for  # noqa: E402
 
-CHURN = 600  # allocations that a process makes as soon as it is attached to, all freed (use_gpu.h)
-# Parts of 0.2 s, of which none is old enough to go: what they count must add up.
+CHURN = 600  # allocations that a process makes immediately after an attach, all freed (use_gpu.h)
+# Parts of 0.2 s, none of which is old enough to be deleted: their counts must add up.
 LIMITS = ["--max-size", "64MiB", "--max-time", "120s", "--rotate", "600"]
 LEAKS, TOP = 2, 1  # control.proto, Subscribe.What
-STAYS = 0.05  # seconds from the beginning of a recording to its end, where there are to be several
+STAYS = 0.05  # duration of a recording in seconds, in modes with several recordings
 TO_THE_END = 600
 
 
@@ -35,13 +34,13 @@ def frame(message):
 
 
 def subscription(what):
-    """A Request of version 1: subscribe to `what`, every 100 ms."""
+    """Returns a Request of version 1 that subscribes to `what` every 100 ms."""
     subscribe = bytes([0x08, what, 0x10, 100])
     return frame(bytes([0x08, 1, 0x10, 1, 0x3A, len(subscribe)]) + subscribe)
 
 
 class Clients:
-    """Two for each collector: one that reads what it gets, and one that never does."""
+    """Two clients per collector: one that reads its data, and one that never does."""
 
     def __init__(self):
         self.selector, self.deaf = selectors.DefaultSelector(), []
@@ -81,7 +80,7 @@ class Clients:
 
 
 class Attach:
-    """One `gpumemtrace attach`, and what it says."""
+    """A `gpumemtrace attach` process and its output."""
 
     def __init__(self, place, pid, inner, is_first=True):
         self.place, self.pid, self.inner, self.is_first = place, pid, inner, is_first
@@ -104,8 +103,8 @@ class Attach:
         return "".join(pathlib.Path(file.name).read_text() for file in (self.out, self.err))
 
     def look(self):
-        """Whether it has just begun, or has given up."""
-        has_ended = self.process.poll() is not None  # first: it may say so and end between two looks
+        """Returns whether the recording has started, or the process has given up."""
+        has_ended = self.process.poll() is not None  # check this first: it may print and end between two polls
         self.has_begun = self.has_begun or "recording " in pathlib.Path(self.out.name).read_text()
         return self.has_begun or has_ended
 
@@ -118,7 +117,7 @@ class Attach:
 
 
 def process_of(place, inner):
-    """The pid out here of the process of this place that calls itself `inner`."""
+    """Returns the pid, in our namespace, of the process of this place that has the pid `inner` in its own."""
     for proc in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, StopIteration):
             lines = (proc / "status").read_text().splitlines()
@@ -130,7 +129,7 @@ def process_of(place, inner):
 
 
 class Attacher:
-    """Attaches to every process of a place that asks for it, in a thread of its own."""
+    """Attaches to every process of a place that requests it, on a separate thread."""
 
     def __init__(self, place, again):
         self.place, self.again = place, again
@@ -146,7 +145,7 @@ class Attacher:
             while not self.stopped.is_set():
                 self.look()
                 self.stopped.wait(0.005)
-        except Exception as error:  # noqa: BLE001  told by who asks for the result
+        except Exception as error:  # noqa: BLE001  raised again in wait()
             self.problem = error
 
     def look(self):
@@ -169,7 +168,7 @@ class Attacher:
             for path in self.sockets(attach):
                 self.clients.connect(path)
         elif attach.is_first and "is attached to already" not in attach.said():
-            self.refusals.append(attach.said())  # of a runtime that was loaded again it is no refusal
+            self.refusals.append(attach.said())  # not a refusal if a runtime was loaded again
         (self.place.wants / str(attach.inner)).unlink(missing_ok=True)
 
     def sockets(self, attach):
@@ -181,7 +180,7 @@ class Attacher:
         return found
 
     def ends(self, attach):
-        # Who waits for the end of all attaches then asks for their last words.
+        # A caller that waits for the end of all attaches then reads last_words.
         said = attach.said()
         self.last_words.append(said)
         self.attaches.remove(attach)
@@ -193,11 +192,11 @@ class Attacher:
             self.attaches.append(Attach(self.place, attach.pid, attach.inner, is_first=False))
 
     def stays(self):
-        """Whether one has begun that nobody ends before the process does."""
+        """Returns whether there is an attach that lasts until the process ends."""
         return any(attach.has_begun and attach.stays == TO_THE_END for attach in list(self.attaches))
 
     def wait(self):
-        """Until every attach has come to its end, as its process has."""
+        """Waits until every attach has ended, as its process has."""
 
         def has_ended():
             if self.problem is not None:

@@ -1,4 +1,4 @@
-"""Other tools in the same process, or around it: each works as it does without us, and so do we.
+"""Other tools in the same process or around it: each works as without recording, and so does the recording.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 
 
 def beside(rig, folder, library, order, program="processes", more=()):
-    """Both preloaded; `order` is what LD_PRELOAD names, {ours} being left out of the run alone."""
+    """Preloads both libraries. `order` is the value of LD_PRELOAD; {ours} is left out of the run without recording."""
 
     def prepare(place):
         place.preload = order.format(ours="{ours}", other=library)
@@ -39,7 +39,7 @@ def beside_tcmalloc(rig, folder):
 
 
 def beside_address_sanitizer(rig, folder):
-    """It looks libc's functions up while it starts, and has to come first."""
+    """It looks up libc functions during its start and must come first."""
     found = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=False
     ).stdout.strip()
@@ -53,7 +53,7 @@ def beside_address_sanitizer(rig, folder):
 
 
 def around(rig, folder, refusal, *tool):
-    """`refusal`: what who attaches says that would have to bring the library in."""
+    """`refusal`: the message of an attaching client that would have to inject the library."""
     if shutil.which(tool[0]) is None:
         raise Skipped(f"there is no {tool[0]}")
     _, place = both(rig, folder, "processes", "use", wrap=tool)

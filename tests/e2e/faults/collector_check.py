@@ -1,4 +1,4 @@
-"""The fate of the collector, of the session's file, and of whoever reads what is said.
+"""Faults of the collector, of the session file, and of readers of the program's output.
 """
 
 import json
@@ -15,7 +15,7 @@ import attached
 from place import Place, Skipped, collectors_of, whole
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
-import truth  # noqa: E402  (what the device was asked)
+import truth  # noqa: E402  (calls that reached the device)
 from waiting import HANG_S, kill_and_wait, let_pass, wait_for  # noqa: E402
 
 TAIL = 4096  # session/layout.h, Control
@@ -33,10 +33,10 @@ def live_set(events):
 
 
 def with_a_program_that_stops(place, wrap, meanwhile):
-    """Runs a program that stops itself between two thousand calls, with its collector reading;
-    calls meanwhile(pid of the collector) and lets it go on. Its exit code and stderr."""
+    """Runs a program that stops itself between two thousand calls while its collector reads. Calls meanwhile(pid of the
+    collector) and resumes the program. Returns its exit code and stderr."""
     if place.rig.mode == "reattached":
-        raise Skipped("an attach begins at a call, and a program that is stopped makes none")
+        raise Skipped("an attach starts at a call, and a stopped program makes none")
     command = [*wrap, *place.command("processes", "stopped")]
     environment = {**os.environ, **place.preloaded()}
     environment |= place.traced_environment("stacks=none")
@@ -45,11 +45,11 @@ def with_a_program_that_stops(place, wrap, meanwhile):
     ) as process:
         stat = pathlib.Path(f"/proc/{process.pid}/stat")
         try:
-            wait_for("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+            wait_for("the stop of the program", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
             wait_for("a recording", lambda: [p for p in place.recordings() if p.stat().st_size])
             (collector,) = collectors_of(place)
             meanwhile(collector)
-        finally:  # nobody waits for one that stands still
+        finally:  # resume it in any case, otherwise the test hangs
             os.kill(process.pid, signal.SIGCONT)
         _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 5, (process.returncode, err)
@@ -57,7 +57,7 @@ def with_a_program_that_stops(place, wrap, meanwhile):
 
 
 def tail_of(place):
-    """How many events its program has written; 0 where the session has gone."""
+    """Returns the number of events written by its program; 0 if the session is gone."""
     try:
         (session,) = place.session_files()
         with open(session, "rb") as file:
@@ -68,9 +68,9 @@ def tail_of(place):
 
 
 def collector_that_is_stopped_again_and_again(rig, folder):
-    """History is overwritten meanwhile; what is live at the end is right all the same."""
+    """History is overwritten meanwhile, but the live set at the end is correct."""
     if rig.mode == "reattached":
-        raise Skipped("there is one recording in the other modes, whose live set can be compared")
+        raise Skipped("only the other modes have a single recording whose live set can be compared")
     choose = random.Random(rig.seed)
     place = Place(rig, folder, "traced")
     command = [str(rig.build / "simcuda" / "with-simcuda")]
@@ -117,12 +117,12 @@ def collector_that_is_stopped_again_and_again(rig, folder):
         f"{len(missing)} missing, {len(phantom)} phantom or of wrong size"
     )
     assert len(want) == 120 and not missing and not phantom, said
-    assert losses["overrun"] > 0, "nothing was overwritten, so nothing was tested"
+    assert losses["overrun"] > 0, "no events were overwritten, so the test is void"
     return said
 
 
 def session_that_is_deleted(rig, folder):
-    """Its collector and its program have it open: only others cannot find it any more."""
+    """Its collector and its program have it open; only other processes cannot find it any more."""
     place = Place(rig, folder, "traced")
     command = place.command("processes", "long")
     environment = {**os.environ, **place.preloaded()}
@@ -133,12 +133,12 @@ def session_that_is_deleted(rig, folder):
         wait_for("a session", place.session_files)
         if rig.attaches:
             wait_for("an attach", lambda: place.attacher.begun)
-        if rig.mode == "reattached":  # lest it is deleted between two recordings
+        if rig.mode == "reattached":  # so that it is not deleted between two recordings
             place.stays = attached.TO_THE_END
-            wait_for("one that stays", place.attacher.stays)
+            wait_for("an attach that lasts", place.attacher.stays)
         place.session_files()[0].unlink()
         assert process.wait(timeout=HANG_S) == 5
-    # A part that ends is whole, too, for the moment until the next one has its name.
+    # A part that has ended is complete too, until the next one has its name.
     ends = wait_for("the snapshot at the end", lambda: [
         s for p in place.recordings() if whole(place, p) for s in place.info(p)["snapshots"] if s["name"] == "exit"])
     assert [s["allocations"] for s in ends] == [1], ends
@@ -159,7 +159,7 @@ def collector_of_a_real_time_program_is_not(rig, folder):
 
 
 def check_what_a_watch_left(place, err):
-    """Of a process that it let go, the beginning; of one that had ended before, all that there was."""
+    """Checks the recording of a watch: the beginning if it detached from the process, everything if the process ended before."""
     place.attacher.wait()
     said = place.attacher.last_words[-1]
     assert not err and (place.rig.mode == "reattached" or "is not complete" in said), said
@@ -175,8 +175,8 @@ def check_what_a_watch_left(place, err):
 
 
 def collector_that_is_killed(rig, folder):
-    """The program says so at its end, and the session has everything. Who watches says so at once, lets
-    the program go, and leaves the beginning."""
+    """The program reports it at its end, and the session has all data. A watching client reports it at once, detaches, and
+    leaves the beginning of the recording."""
     place = Place(rig, folder, "traced")
     place.attach_codes = (1,)
     err = with_a_program_that_stops(place, [], kill_and_wait)

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Lets happen to traced processes what can happen, and checks that nothing came of it.
+"""Causes all kinds of faults in traced processes, and checks that they have no effect.
 
 Usage: fault_check.py --build DIR [--mode MODE] [--brought SHARE] [--repeat N] [NAME...]
 
-Each case runs a program of this folder on the simulated device, alone and preloaded: output and
-exit code must be the same, stderr too but for our lines; then each recording must be complete, hold
-what the program did, and account for every event; or one line must say why there is none. Cases
-that need rights which this machine does not give are skipped, with the reason. --repeat N runs all
-of them with the seeds 1 to N. The last line of the output is "N passed, N failed, N skipped".
+Each case runs a program of this directory on the simulated device, alone and preloaded. Output and exit code must be the
+same, and stderr except for our lines. Each recording must be complete, contain what the program did, and account for every
+event; or one line must give the reason why there is none. Cases that need rights which this machine does not grant are
+skipped with the reason. --repeat N runs all of them with the seeds 1 to N. The last line of the output is "N passed,
+N failed, N skipped".
 
---mode attached: the program begins dormant, or (in --brought of the cases, half by default, chosen by
-the seed) without our library, which is brought into it then. It is attached to when it
-asks for it, its recording has parts, and two clients listen. --mode reattached: again and again, until
-it ends (attached.py).
+--mode attached: the program starts dormant, or (in a share of --brought cases, half by default, chosen by the seed)
+without our library, which is then injected. It is attached to when it requests that, its recording has parts, and two
+clients listen. --mode reattached: attaches repeatedly until it ends (attached.py).
 """
 
 import argparse
@@ -38,11 +37,11 @@ MOMENTS = (
     "timer", "forks",
 )
 
-# Way -> allocations per recording.
+# Name -> allocations per recording.
 WAYS = {
     "use": [2],
     "fork-before": [2],
-    "fork-after": [0, 4],  # a child cannot use the GPU of its parent: its failure is recorded
+    "fork-after": [0, 4],  # a child cannot use the GPU of its parent; its failure is recorded
     "raw-clone": [2, 4],
     "vfork-exec": [2, 4],
     "spawn": [2, 4],
@@ -59,7 +58,7 @@ WAYS = {
     "deny-pidfd": [3],
 }
 
-# Way -> what the one line says instead.
+# Name -> the message that is printed instead.
 REASONS = {
     "drop-rights": "cannot be written: Permission denied",
     "chroot": "cannot be written: No such file or directory",
@@ -69,7 +68,7 @@ REASONS = {
     "limit-file-size-0": "not recording: no shared memory for the session: File too large",
 }
 
-# Way -> what the one line says where nobody can attach to it then; "" where nobody is asked to.
+# Name -> the message if the process cannot be attached to; "" if it does not request an attach.
 REASONS_ATTACHED = {
     "drop-rights": "",
     "chroot": "no shared memory for its session: No such file or directory",
@@ -79,14 +78,14 @@ REASONS_ATTACHED = {
     "limit-file-size-0": "no shared memory for its session: File too large",
 }
 
-# The same where the library has to be brought in: it says nothing where it cannot be.
+# The same if the library has to be injected; nothing is printed if that is impossible.
 REASONS_BROUGHT = REASONS_ATTACHED | {
     "chroot": "",
     "limit-nofile": "",
     "limit-no-memory": "not recording: no memory to start with",
 }
 
-# Way -> what who attaches says, where the way leaves the process a place to ask for that.
+# Name -> error of the attaching client, if the process can still request an attach.
 REFUSED = {
     "limit-nofile": "could not load .*: Too many open files",
     "limit-no-memory": "it has no session",
@@ -94,16 +93,17 @@ REFUSED = {
     "limit-file-size-0": "it has no session: there is no shared memory for it",
 }
 
-# Moment -> why the library cannot be brought in then: a lock is held that loading it takes.
+# Moment -> why the library cannot be injected then: a lock is held that loading it takes.
 WITHOUT_A_SAFE_MOMENT = {
     "destructor": "no safe moment in 5 s .* called by the loader",
     "atexit": "no safe moment in 5 s .* inside of exit",
 }
 
-# Cases that ask for what who attaches cannot: a ring so small that it is overwritten.
+# Cases that need an option which an attaching client does not have: a ring so small that it is
+# overwritten.
 NEVER_BROUGHT = ("collector_that_is_stopped_again_and_again",)
 
-# Way -> why there is no collector; the session holds three allocations.
+# Name -> why there is no collector; the session holds three allocations.
 WITHOUT_COLLECTOR = {
     "deny-clone": "no collector (Operation not permitted)",
     "deny-exec": "no collector (Operation not permitted)",
@@ -147,7 +147,7 @@ def check_reason(rig, folder, way):
 def check_without_collector(rig, folder, way):
     done, place = both(rig, folder, "processes", way)
     lines = own_lines(done)
-    if rig.attaches:  # who attaches starts the collector, which no sandbox of the process hinders
+    if rig.attaches:  # the attaching client starts the collector outside the sandbox of the process
         assert lines == [], lines
         place.wait_for_collectors()
         place.check_recordings([3])
@@ -174,7 +174,7 @@ def cases():
 
 
 def run_case(rig, name, case):
-    """(outcome, what to print)."""
+    """Returns (outcome, text to print)."""
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="gmt-faults.") as folder:
         started, outcome, more = time.monotonic(), "ok", ""
         try:
@@ -186,7 +186,7 @@ def run_case(rig, name, case):
             outcome, more = "FAILED", f"\n{traceback.format_exc(limit=-2)}"
         finally:
             more += "".join(f"\n  refused: {r}" for a in rig.attachers_of(folder) for r in a.refusals)
-    name += ", brought in" if rig.brings_in else ""
+    name += ", injected" if rig.brings_in else ""
     return outcome, f"{outcome:6} {name} ({time.monotonic() - started:.1f} s){more}"
 
 
@@ -208,7 +208,7 @@ def main():
             chance = random.Random(f"{seed}/{name}").random()
             is_brought = rig.attaches and name not in NEVER_BROUGHT and chance < args.brought
             chosen.append((rig.of_case(is_brought, seed), name, case))
-        # Most of a case is waiting for processes.
+        # Most of the time of a case is waiting for processes.
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             for outcome, text in pool.map(lambda c: run_case(*c), chosen):
                 counts[outcome] += 1

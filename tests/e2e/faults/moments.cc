@@ -1,5 +1,5 @@
-// A first GPU call at a moment that suits a profiler least: before main, after it, in a signal
-// handler, in a thread that is about to end or has hardly any stack.
+// Makes the first GPU call at an inconvenient moment: before main, after it, in a signal handler,
+// in a thread that is about to end or has a tiny stack.
 //
 // Usage: moments MOMENT    prints one line; exit code 5
 #include <pthread.h>
@@ -65,7 +65,8 @@ void OnASmallStack() {
   pthread_join(thread, nullptr);
 }
 
-// The request is pending when the thread makes its call, and is granted where the thread allows it.
+// The request is pending when the thread makes its call, and takes effect where the thread permits
+// it.
 void WhileBeingCancelled() {
   pthread_t thread;
   const auto run = [](void*) -> void* {
@@ -82,7 +83,7 @@ void WhileBeingCancelled() {
   std::printf("cancelled %d; ", result == PTHREAD_CANCELED);
 }
 
-// Interrupts every system call that takes longer than 0.2 ms.
+// A timer interrupts every system call that takes longer than 0.2 ms.
 void UnderATimer() {
   struct sigaction action = {};
   action.sa_handler = DoNothing;
@@ -94,7 +95,7 @@ void UnderATimer() {
   setitimer(ITIMER_REAL, &never, nullptr);
 }
 
-// Another thread forks all the while.
+// Another thread forks continuously.
 void WhileAnotherThreadForks() {
   std::thread first(UseGpu, 1);
   int failed = 0;

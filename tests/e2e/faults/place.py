@@ -1,5 +1,4 @@
-"""What the checks of faults share: a place where a program runs, alone or preloaded, and what it
-left there.
+"""Shared by the checks of faults: a place in which a program runs, alone or preloaded, and the files that it leaves.
 """
 
 import collections
@@ -22,11 +21,11 @@ class Skipped(Exception):
 
 
 class Place:
-    """A folder of one case: where it runs, its sessions, its recordings."""
+    """The directory of one case: its working directory, sessions and recordings."""
 
     def __init__(self, rig, root, name):
         self.rig, self.root = rig, root / name
-        self.is_brought = rig.brings_in  # the library, by who attaches: the program begins without it
+        self.is_brought = rig.brings_in  # the attaching client injects the library; the program starts without it
         self.work, self.out, self.sessions, self.wants = (
             self.root / d for d in ("work", "out", "sessions", "wants")
         )
@@ -35,23 +34,23 @@ class Place:
         self.wants.chmod(0o777)
         self.options = "dormant" if rig.attaches else f"output={self.out}/%p.gmt"
         self.environment = {"GPUMEMTRACE_DIR": str(self.sessions)}
-        self.more_environment = {}  # of both runs
+        self.more_environment = {}  # for both runs
         self.preload = "{ours}"  # LD_PRELOAD; {ours} is empty in a run alone
         self.attacher = None
-        self.attach_wrap, self.attach_environment = (), {}  # of who attaches
-        self.stays = attached.STAYS  # how long whoever attaches again and again lets the next recording go on
-        self.attach_codes = (0,)  # with which an attach may end that had begun
+        self.attach_wrap, self.attach_environment = (), {}  # for the attaching client
+        self.stays = attached.STAYS  # duration of each recording in mode reattached
+        self.attach_codes = (0,)  # allowed exit codes of an attach that had started
 
     def command(self, program, *arguments):
         path = self.rig.build / "tests" / "faults" / program
         return [str(self.rig.build / "simcuda" / "with-simcuda"), str(path), *arguments]
 
     def preloaded(self):
-        """What has our library loaded with a program that is traced."""
+        """Returns the environment that loads our library into a traced program."""
         return {} if self.is_brought else {"LD_PRELOAD": self.rig.library}
 
     def traced_environment(self, options=""):
-        """Of a traced process, but for LD_PRELOAD; from now on somebody attaches to those that ask."""
+        """Returns the environment of a traced process without LD_PRELOAD. From now on, attaches to processes on request."""
         options = ",".join(filter(None, (options, self.options)))
         environment = {"GPUMEMTRACE": options, **self.environment}
         if self.rig.attaches:
@@ -87,11 +86,11 @@ class Place:
         if self.rig.mode == "reattached":
             self.sweep()
         wait_for(lambda: f"the end of every collector: {self.states()}", lambda: not self.session_files())
-        # The name of a session goes before that of its socket.
+        # The file of a session is removed before its socket.
         wait_for("an empty directory of sessions", lambda: not list(self.sessions.iterdir()))
 
     def states(self):
-        """{session: state}"""
+        """Returns {session: state}."""
         done = subprocess.run(
             [self.rig.program, "list", "--json"], env=self.environment_of_verbs(),
             capture_output=True, text=True, check=True,
@@ -100,8 +99,8 @@ class Place:
         return {path: listed[str(path)] for path in self.session_files() if str(path) in listed}
 
     def sweep(self):
-        """A program that becomes another one by exec leaves a session: an empty one to the next
-        collector that starts here, one that was let go at that very moment to `collect`."""
+        """Cleans up sessions left by programs that exec: an empty one is removed by the next collector, one that was
+        detached at that very moment is passed to `collect`."""
         wait_for("the end of collectors", lambda: "recording" not in self.states().values())
         for number, (path, state) in enumerate(self.states().items()):
             if state == "orphaned":
@@ -113,7 +112,7 @@ class Place:
         subprocess.run(self.command("processes", "use"), env=environment, cwd=self.work, check=False)
 
     def recordings(self):
-        """Without their older parts, which are read with them."""
+        """Returns the recordings without their older parts, which are read together with them."""
         return [p for p in sorted(self.out.glob("*.gmt")) if ".part-" not in p.name]
 
     def info(self, path):
@@ -125,7 +124,7 @@ class Place:
         return json.loads(done.stdout)
 
     def check_recordings(self, allocations, left=None):
-        """One complete recording for each number, with so many allocations, `left` of them live."""
+        """Checks that there is one complete recording for each number, with that many allocations, `left` of them live."""
         found = []
         for path in self.recordings():
             info = self.info(path)
@@ -137,7 +136,7 @@ class Place:
             events = info["events"]
             found.append((events["alloc"], events["free"]))
             if self.rig.mode == "reattached":
-                continue  # what was taken before is freed in a recording that does not know of it
+                continue  # earlier allocations are freed in a recording that does not contain them
             live = [s["allocations"] for s in info["snapshots"] if s["name"] in ("exit", "detach")]
             assert live == [events["alloc"] - events["free"]], (live, events)
             assert left is None or live == [left], live
@@ -151,7 +150,7 @@ class Place:
         return found
 
     def check_that_it_was_refused(self, words):
-        """Every attach was, for that reason, and nothing came of it."""
+        """Checks that every attach was refused for that reason, and left nothing."""
         self.attacher.wait()
         refusals = self.attacher.refusals
         assert refusals and all(re.search(words, said) for said in refusals), refusals
@@ -160,7 +159,7 @@ class Place:
         self.check_recordings([])
 
     def collect(self, session=None, name="collected.gmt"):
-        """What `gpumemtrace collect` makes of a session, or of the only one."""
+        """Runs `gpumemtrace collect` on a session, or on the only one, and returns the recording."""
         if session is None:
             (session,) = self.session_files()
         done = subprocess.run(
@@ -171,11 +170,11 @@ class Place:
 
 
 class Rig:
-    """`mode`: "preloaded", or that of attached.py."""
+    """`mode`: "preloaded", or a mode of attached.py."""
 
     def __init__(self, build, mode="preloaded"):
         self.build, self.mode, self.attaches = build, mode, mode != "preloaded"
-        self.attachers = []  # of all places
+        self.attachers = []  # for all places
         self.brings_in = False
         self.seed = 1
         self.tally = collections.Counter()
@@ -185,18 +184,18 @@ class Rig:
         ).stdout.strip()
 
     def of_case(self, brings_in, seed):
-        """This rig, for one case; `brings_in`: who attaches brings the library into the program."""
+        """Returns a copy of this rig for one case. `brings_in`: the attaching client injects the library."""
         own = copy.copy(self)
         own.brings_in, own.seed = brings_in, seed
         return own
 
     def attachers_of(self, folder):
-        """Those of the case in that folder, which are at their end."""
+        """Returns the attachers of the case in that directory, after closing them."""
         own = [a for a in self.attachers if str(a.place.root).startswith(folder + "/")]
         for attacher in own:
             attacher.close()
             self.attachers.remove(attacher)
-            way = "with the library brought in" if attacher.place.is_brought else "of dormant programs"
+            way = "with injection" if attacher.place.is_brought else "of dormant programs"
             self.tally[f"attaches {way}"] += attacher.begun
             self.tally["clients"] += attacher.clients.connected
             self.tally["bytes read by clients"] += attacher.clients.read
@@ -221,7 +220,7 @@ def check_undisturbed(alone, traced):
 
 
 def both(rig, folder, program, *arguments, wrap=(), prepare=None):
-    """Runs it alone and traced; returns the traced run and its place."""
+    """Runs a program alone and traced. Returns the traced run and its place."""
     outcomes = []
     for name, traced in (("alone", False), ("traced", True)):
         place = Place(rig, folder, name)
@@ -233,7 +232,7 @@ def both(rig, folder, program, *arguments, wrap=(), prepare=None):
 
 
 def in_own_mounts(*mounts):
-    """The words that run a command where `mounts`, shell commands, have been carried out."""
+    """Returns a command prefix that runs a command after `mounts`, shell commands, in a separate mount namespace."""
     script = " && ".join(["mount --make-rprivate /", *mounts, 'exec "$@"'])
     wrap = ("unshare", "--mount", "sh", "-c", script, "sh")
     if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
@@ -246,7 +245,7 @@ def whole(place, path):
 
 
 def link_of(fd):
-    """Where a descriptor of /proc leads; empty where it is closed meanwhile."""
+    """Returns the target of a descriptor in /proc, or "" if it has been closed."""
     try:
         return os.readlink(fd)
     except FileNotFoundError:
@@ -254,7 +253,7 @@ def link_of(fd):
 
 
 def collectors_of(place):
-    """Processes that hold a session of this place open."""
+    """Returns the processes that have a session of this place open."""
     found = []
     for proc in pathlib.Path("/proc").glob("[0-9]*"):
         try:

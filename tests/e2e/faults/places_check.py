@@ -1,4 +1,4 @@
-"""Places that are full, missing or not for writing.
+"""Directories that are full, missing or read-only.
 """
 
 from place import Place, Skipped, check_undisturbed, collectors_of, in_own_mounts, whole
@@ -6,8 +6,8 @@ from waiting import kill_and_wait, wait_for
 
 
 def shared_memory(rig, folder, mount, has_room=False):
-    """With /dev/shm as mounted; no directory for sessions is named. Where it has no room the session is
-    in unnamed memory, through which nobody can attach."""
+    """With /dev/shm as mounted and no session directory configured. If it has no room, the session is in unnamed memory,
+    which does not permit attaching."""
     outcomes = []
     for name, traced in (("alone", False), ("traced", True)):
         place = Place(rig, folder, name)
@@ -53,7 +53,7 @@ def session_directory_that_nobody_may_write_to(rig, folder):
 
 
 def check_that_attach_refuses(place, words):
-    """The program goes on as if nobody had asked, and its session goes with it."""
+    """Checks that the program and its session are not affected by the refused attach."""
     done = place.run("processes", "use")
     assert done.returncode == 5 and not done.stderr, done
     assert [said for said in place.attacher.refusals if words in said], place.attacher.refusals
@@ -92,9 +92,9 @@ def output_directory_that_has_been_deleted(rig, folder):
 
 
 def output_directory_that_is_full(rig, folder):
-    """The program goes on; the session keeps what the file had no room for."""
+    """The program continues; the session keeps the data that did not fit into the file."""
     if rig.mode == "reattached":
-        raise Skipped("who detaches has the session emptied once its collector is gone")
+        raise Skipped("detaching empties the session if its collector is gone")
     place = Place(rig, folder, "traced")
     mount = f"mount -t tmpfs -o size=64k tmpfs {place.out}"
     fill = f"(cat /dev/zero >{place.out}/fill 2>/dev/null || true)"

@@ -1,4 +1,4 @@
-// A module with a CUDA runtime of its own, which goes with it.
+// A module with its own CUDA runtime, which is unloaded with it.
 #include "use_gpu.h"
 
 extern "C" void UseGpuFromPlugin() { UseGpu(2); }

@@ -1,6 +1,6 @@
-// A GPU program and the ways in which processes come, change and go.
+// A GPU program that starts, replaces and ends processes in many ways.
 //
-// Usage: processes WAY    prints what became of its children; exit code 5
+// Usage: processes WAY    prints the results of its children; exit code 5
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -34,7 +34,7 @@ void Wait(pid_t child) {
   std::printf("child %s %d\n", ended == child ? "ended" : "lost", status);
 }
 
-// The child's side of a fork: allocates twice.
+// The child side of a fork: allocates twice.
 void Child(pid_t child) {
   if (child != 0) return Wait(child);
   UseGpu(2);
@@ -82,13 +82,13 @@ void CloseFrom(int first) {
   for (int fd = first; fd <= 1024; ++fd) close(fd);
 }
 
-// The file tells that the daemon has done its work.
+// The file shows that the daemon has finished its work.
 [[noreturn]] void WorkAsADaemon() {
   UseGpu(2);
   std::exit(open("done", O_CREAT | O_WRONLY, 0600) < 0);
 }
 
-// As daemons do it. One that was started late must become a new program to use the GPU.
+// Becomes a daemon in the usual way. A late daemon must exec a new program to use the GPU.
 void Daemonise(bool late) {
   if (late) UseGpu(1);
   std::fflush(stdout);
@@ -108,7 +108,7 @@ std::string Contents(const char* path) {
   return text;
 }
 
-// Closes everything and opens files of its own: nobody else may write to those numbers.
+// Closes everything and opens its own files: no other code may write to those descriptors.
 void FilesBehindOldNumbers(int first) {
   const int out = fcntl(STDOUT_FILENO, F_DUPFD, 1500);
   CloseFrom(first);
@@ -171,7 +171,7 @@ void Limit(__rlimit_resource resource, rlim_t value) {
 }
 
 void Limited(const std::string& what) {
-  cudaFree(nullptr);  // the runtime's own needs first
+  cudaFree(nullptr);  // let the runtime allocate its own resources first
   if (what == "nofile") Limit(RLIMIT_NOFILE, 3);
   if (what == "memory") Limit(RLIMIT_AS, static_cast<rlim_t>(VmSize()) + (14 << 20));
   if (what == "no-memory") Limit(RLIMIT_AS, static_cast<rlim_t>(VmSize()) + (3 << 20));
@@ -185,7 +185,7 @@ void Limited(const std::string& what) {
   UseGpu(3);
 }
 
-// From here on the system call has `action` as its result.
+// From here on the system call returns `action`.
 void Deny(unsigned call, unsigned action) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -208,7 +208,7 @@ void InASandbox(const std::string& way) {
   UseGpu(3);
 }
 
-// 120 that stay, far apart in time.
+// 120 allocations that are kept, made at long intervals.
 void Hold() {
   for (int i = 0; i < 120; ++i) UseGpu(400);
 }

@@ -1,4 +1,4 @@
-"""Processes that need a story of their own.
+"""Cases of processes that need special preparation.
 """
 
 import os
@@ -21,9 +21,9 @@ def daemon_whose_parents_have_gone(rig, folder):
 
 
 def for_nobody(place):
-    """Lets the user of no rights record here."""
+    """Lets an unprivileged user record here."""
     if os.geteuid() != 0:
-        raise Skipped("needs root to become somebody else")
+        raise Skipped("needs root to change the user")
     for made in (place.root.parent, place.root, place.out, place.work):
         os.chmod(made, 0o777)
     os.chown(place.sessions, 65534, 65534)
@@ -31,7 +31,7 @@ def for_nobody(place):
 
 def process_limit_leaves_the_session(rig, folder):
     done, place = both(rig, folder, "processes", "limit-nproc", prepare=for_nobody)
-    if rig.attaches:  # who attaches starts the collector
+    if rig.attaches:  # the attaching client starts the collector
         place.wait_for_collectors()
         place.check_recordings([3])
         return
@@ -51,16 +51,16 @@ def first_process_of_a_pid_namespace(rig, folder):
     if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
         raise Skipped("a PID namespace is not permitted here")
     _, place = both(rig, folder, "processes", "use", wrap=wrap)
-    # Everything in the namespace has ended with its first process, the collector perhaps between
-    # finishing the recording and removing the session, which the next one to start then does. One that
-    # was started by who attaches is not in it, and ends a moment later.
+    # Everything in the namespace ended with its first process, possibly including the collector
+    # between finishing the recording and removing the session; the next collector then removes it.
+    # A collector started by an attaching client is outside the namespace and ends a moment later.
     if rig.attaches:
         wait_for("a whole recording", lambda: [p for p in place.recordings() if whole(place, p)])
     place.check_recordings([2])
 
 
 def clocks_of_a_time_namespace(rig, folder):
-    """They stand elsewhere than those of the machine, and so does the start time of a process."""
+    """Its clocks differ from those of the machine, and so does the start time of a process."""
     wrap = ("unshare", "--time", "--fork", "--monotonic", "100000", "--boottime", "200000")
     if subprocess.run([*wrap, "true"], capture_output=True, check=False).returncode != 0:
         raise Skipped("a time namespace is not permitted here")
@@ -117,14 +117,14 @@ def runtime_that_is_unloaded(rig, folder):
     check_undisturbed(*outcomes)
     assert outcomes[0].returncode == 5, outcomes
     place.wait_for_collectors()
-    # Each module that is loaded asks to be attached to, with an allocation of its own, and churns.
+    # Each loaded module requests an attach, with an additional allocation, and churns.
     again = 4 * (attached.CHURN + 1) if rig.attaches else 0
     place.check_recordings([10 + again], left=None if rig.mode == "reattached" else 5)
 
 
 def child_that_a_subreaper_gets(rig, folder):
-    """The one thing that cannot be hidden: a process that adopts orphans adopts the collector. That of
-    an attach is nobody's orphan."""
+    """The only visible difference: a process that adopts orphans adopts the collector. The collector of an attach is not
+    an orphan."""
     done = [
         Place(rig, folder, name).run("processes", "subreaper-waits", traced=traced).stdout
         for name, traced in (("alone", False), ("traced", True))

@@ -1,5 +1,5 @@
-// Loads a module that brings the CUDA runtime, uses it, unloads it, and does so again: what was found
-// in the first runtime must not be called in the second.
+// Repeatedly loads a module that contains the CUDA runtime, uses it and unloads it. Functions
+// found in the first runtime must not be called in the second.
 //
 // Usage: unload MODULE TIMES    exit code 5
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     if (module == nullptr) return std::printf("%s\n", dlerror()), 98;
     reinterpret_cast<void (*)()>(dlsym(module, "UseGpuFromPlugin"))();
     dlclose(module);
-    // Something else where it was.
+    // Load something else at its address.
     if (dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr) return 97;
   }
   std::printf("done\n");

@@ -1,11 +1,11 @@
-// What every program here does with the GPU: something that can be counted in a recording.
+// The GPU calls of all programs here, which can be counted in a recording.
 //
-// Where GMT_FAULT_ATTACH names a folder the process is one that somebody attaches to while it runs
-// (attached.py): before its first allocation it leaves a link with its pid there, and makes calls that
-// hold no memory until that is gone. Then it allocates and frees for a while, so that what is to
-// happen to it happens in the middle of a recording that has several parts.
+// If GMT_FAULT_ATTACH is set to a directory, a client attaches to the process while it runs
+// (attached.py). Before its first allocation the process creates a link there, named after its
+// pid, and makes calls that hold no memory until the link is removed. Then it allocates and frees
+// for a while, so that the fault occurs in the middle of a recording with several parts.
 //
-// All of it is static: a variable of an inline function would keep a module loaded for ever.
+// Everything is static: a variable of an inline function would keep a module loaded forever.
 #ifndef TESTS_E2E_FAULTS_USE_GPU_H_
 #define TESTS_E2E_FAULTS_USE_GPU_H_
 
@@ -18,7 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// `count` allocations, all but the last of them freed. Ends the process (99) where one fails.
+// Makes `count` allocations and frees all but the last. Exits with 99 if a call fails.
 static inline void Allocate(int count) {
   for (int i = 0; i < count; ++i) {
     void* memory = nullptr;
@@ -27,17 +27,17 @@ static inline void Allocate(int count) {
   }
 }
 
-// Not a place where a thread is cancelled.
+// Not a cancellation point.
 static inline void Rest() {
   const timespec moment = {0, 10000000};
   syscall(SYS_nanosleep, &moment, nullptr);
 }
 
-// Nothing where nobody can see the folder: then nobody attaches.
+// Returns false if the process cannot access the directory; no client attaches then.
 static inline bool AwaitAttach(const char* folder) {
   char path[256];
   std::snprintf(path, sizeof path, "%s/%d", folder, getpid());
-  void* memory = nullptr;  // the session is there before who attaches is asked
+  void* memory = nullptr;  // creates the session before the attach is requested
   if (cudaMalloc(&memory, 4096) == cudaSuccess && cudaFree(memory) != cudaSuccess) std::_Exit(99);
   if (symlink("wanted", path) != 0) return false;
   size_t unused_bytes, all_bytes;
@@ -49,7 +49,7 @@ static inline bool AwaitAttach(const char* folder) {
   return true;
 }
 
-// 600 allocations, all freed (attached.py: CHURN).
+// Makes 600 allocations, all freed (attached.py: CHURN).
 static inline void Churn() {
   for (int i = 0; i < 30; ++i) {
     for (int k = 0; k < 20; ++k) {
@@ -62,7 +62,7 @@ static inline void Churn() {
 }
 
 static inline void UseGpu(int count) {
-  static pid_t asked = 0;  // a child asks for itself
+  static pid_t asked = 0;  // a child makes its own request
   const char* folder = std::getenv("GMT_FAULT_ATTACH");
   if (folder != nullptr && asked != getpid()) {
     asked = getpid();

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records JAX on the simulated device with each of its allocators. The recording must hold the
-calls that the device logged, and at every moment of the program the bytes that JAX says it holds.
+"""Records JAX on the simulated device with each of its allocators. The recording must contain the calls that the device
+logged, and at every moment the amount of memory that JAX reports.
 
 Usage: jax_check.py --build DIR [--print] [NAME...]
 
-Needs the JAX that scripts/setup --test installs, or GMT_JAX_PYTHON; else the exit code is 77. NAMEs
-select allocators. --print: the table of docs/frameworks.md.
+Needs the JAX that scripts/setup --test installs, or GMT_JAX_PYTHON; otherwise exits with 77. NAMEs select allocators.
+--print prints the table of docs/frameworks.md.
 """
 
 import argparse
@@ -25,8 +25,9 @@ PROGRAM = PROGRAMS / "frameworks" / "jax_train.py"
 TAKES = ("alloc", "create")
 GIVES_BACK = ("free", "release")
 
-# Name -> JAX's settings, the counter of JAX that says what it has from the driver, the call that
-# takes it. The pool of cuda_async is the driver's, so the arrays themselves are driver memory.
+# Name -> JAX's settings; JAX's counter of the memory obtained from the driver; the call that
+# allocates it. The pool of cuda_async belongs to the driver, so the arrays themselves are driver
+# memory.
 ALLOCATORS = {
     "preallocated": ({}, "pool_bytes", "cuMemCreate"),
     "growing": ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, "pool_bytes", "cuMemCreate"),
@@ -49,7 +50,7 @@ def find_jax():
 
 
 def held_over_time(lines):
-    """[(name of a mark or None, bytes of the driver's memory that are held there)]."""
+    """Returns [(name of a mark or None, bytes of driver memory held at that moment)]."""
     live, held, found = {}, 0, []
     for line in lines:
         kind, key = line["kind"], (line.get("memory"), line.get("address"))
@@ -66,7 +67,7 @@ def held_over_time(lines):
 
 
 def logged_over_time(path):
-    """The bytes that are held after each of the device's own lines, of the same kinds of memory."""
+    """Returns the bytes held after each line of the device log, for the same kinds of memory."""
     live, held, found = {}, 0, [0]
     takes = {call for _, _, call in ALLOCATORS.values()}
     for text in open(path, encoding="utf-8"):
@@ -85,7 +86,7 @@ def logged_over_time(path):
 
 
 def compare_calls(recording, lines):
-    """Each call that takes or gives back memory is there as often as the device saw it."""
+    """Checks that each call that allocates or frees memory is recorded as often as the device logged it."""
     logged = collections.Counter(
         json.loads(text)["call"] for text in open(recording.folder / "log", encoding="utf-8")
     )
@@ -103,7 +104,7 @@ def compare_calls(recording, lines):
 
 
 def compare(name, recording):
-    """The row of the table."""
+    """Returns the row of the table."""
     _, counter, takes = ALLOCATORS[name]
     said = recording.result()["moments"]
     recording.check_whole()
@@ -114,16 +115,16 @@ def compare(name, recording):
 
     over_time = held_over_time(lines)
     at_marks = [(mark, held) for mark, held in over_time if mark]
-    # A recording begins with the first call for memory, which may come after the first moment.
+    # A recording starts with the first memory call, which may be after the first moment.
     of_jax = [(moment["name"], moment["stats"][counter]) for moment in said]
     begun = len(of_jax) - len(at_marks)
     assert begun in (0, 1) and all(held == 0 for _, held in of_jax[:begun]), (of_jax, at_marks)
-    assert at_marks == of_jax[begun:], f"recorded {at_marks}, JAX says {of_jax}"
+    assert at_marks == of_jax[begun:], f"recorded {at_marks}, JAX reports {of_jax}"
 
     logged = logged_over_time(recording.folder / "log")
     peak, end = max(held for _, held in over_time), over_time[-1][1]
     assert (peak, end) == (max(logged), logged[-1]), f"{peak}, {end}; {max(logged)}, {logged[-1]}"
-    assert recording.peak() == peak, f"report says {recording.peak()}, not {peak}"
+    assert recording.peak() == peak, f"the report shows {recording.peak()}, not {peak}"
     if counter == "pool_bytes":
         assert said[-1]["stats"]["peak_pool_bytes"] == peak, said[-1]
     return {
@@ -141,9 +142,10 @@ def record(rig, folder, name, cache):
     settings, _, _ = ALLOCATORS[name]
     environment = {
         **settings,
-        # JAX compares versions of libraries at its start, of those too that the program never uses.
+        # JAX checks versions of libraries at its start, including those that the program never
+        # uses.
         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
-        # Kernels do nothing, so none is faster than another; the other runs compile nothing.
+        # Kernels do nothing, so autotuning is pointless; the other runs compile nothing.
         "XLA_FLAGS": "--xla_gpu_autotune_level=0",
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tries the checks of scripts/gpu-check with recordings that are not what the program did: each must say
-so, or it would say nothing on a GPU either.
+"""Runs the checks of scripts/gpu-check on recordings that differ from what the program did. Each check must detect that;
+otherwise it would not detect errors on a GPU either.
 
 Usage: damages_check.py --build DIR [--python PYTHON] [NAME...]
 
-Each check runs on the simulated device as it is, which must give no failure, and then on the same
-recordings with one event lost, changed or twice. The last line is "N passed, N failed".
+Each check runs on the simulated device with the original recordings, which must pass, and then with one event lost,
+changed or duplicated. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -31,7 +31,7 @@ from gpu_check.table import Table  # noqa: E402
 
 
 class DamagedRig(rig.Rig):
-    """Records each command once; what a check is given of it has the damage."""
+    """Records each command once and applies the damage to the recording that a check receives."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -54,16 +54,16 @@ class DamagedRig(rig.Rig):
         return given
 
 
-# ---- Damages: each changes a list of events and returns whether it could ----------------------------
+# ---- Damages: each changes a list of events and returns whether it was possible ------------------
 
 
 def find(events, **fields):
-    """Indices of the events that have these fields."""
+    """Returns the indices of the events with these fields."""
     return [i for i, e in enumerate(events) if all(e.get(k) == v for k, v in fields.items())]
 
 
 def lost(place=-1, **fields):
-    """The last one, unless another is meant."""
+    """Deletes the last matching event, or the one at `place`."""
 
     def damage(events):
         found = find(events, **fields)
@@ -99,20 +99,20 @@ ALLOC, FREE = {"kind": "alloc", "heap": "driver"}, {"kind": "free", "heap": "dri
 CALLS = {
     "an allocation is lost": lost(**ALLOC),
     "a free is lost": lost(**FREE),
-    "an allocation is there twice": twice(**ALLOC),
+    "an allocation is duplicated": twice(**ALLOC),
     "a call has another name": changed("api", "cudaMallocElsewhere", **ALLOC),
 }
 DAMAGES = {
     "ways": (program_checks.ways, CALLS),
     "calls": (
         program_checks.calls,
-        {**CALLS, "memory is of another kind": changed("memory", "managed", kind="alloc", memory="device")},
+        {**CALLS, "the kind of memory differs": changed("memory", "managed", kind="alloc", memory="device")},
     ),
     "threads": (
         program_checks.threads,
         {
             "an allocation is lost": lost(kind="alloc"),
-            "a size is another": changed("size", 1, kind="alloc"),
+            "a size differs": changed("size", 1, kind="alloc"),
             "a free is lost": lost(kind="free"),
             "a free has no size": changed("size", "", kind="free"),
         },
@@ -121,7 +121,7 @@ DAMAGES = {
         total_checks.known_sizes,
         {
             "an allocation is lost": lost(kind="alloc", memory="device"),
-            "a size is another": changed("size", 1, kind="alloc", memory="device"),
+            "a size differs": changed("size", 1, kind="alloc", memory="device"),
             "a free is lost": lost(kind="free", memory="device"),
             "physical memory is lost": lost(kind="create"),
         },
@@ -130,7 +130,7 @@ DAMAGES = {
         training_checks.segments,
         {
             "a segment is lost": lost(kind="alloc", heap="driver", memory="device"),
-            "its size is another": changed("size", 2 << 20, kind="alloc", heap="driver", memory="device"),
+            "its size differs": changed("size", 2 << 20, kind="alloc", heap="driver", memory="device"),
             "its free is lost": lost(kind="free", heap="driver", memory="device"),
         },
     ),
@@ -141,7 +141,7 @@ DAMAGES = {
     "cudaMallocAsync": (
         oracle_checks.async_backend,
         {
-            "a size is another": changed("size", 512, kind="alloc", memory="pool"),
+            "a size differs": changed("size", 512, kind="alloc", memory="pool"),
             "a free is lost": lost(0, kind="free", memory="pool"),
         },
     ),
@@ -149,7 +149,7 @@ DAMAGES = {
         neighbour_checks.ranges,
         {
             "a range is lost": lost(kind="range_begin"),
-            "a range has another name": changed("name", "nobody", kind="range_begin"),
+            "a range has another name": changed("name", "unknown", kind="range_begin"),
             "an end is lost": lost(kind="range_end"),
             "a mark is lost": lost(kind="mark", name="loss is known"),
         },
@@ -167,14 +167,14 @@ DAMAGES = {
         {
             "a copy is lost": lost(kind="copy", action="host_to_device"),
             "a copy is larger": changed("value", 1, kind="copy", action="memset"),
-            "a copy is of another time": changed("t_ns", 1 << 40, kind="copy"),
+            "a copy has another time": changed("t_ns", 1 << 40, kind="copy"),
         },
     ),
     "cupti witnesses": (
         cupti_checks.witnesses,
         {
             "a witness is lost": lost(kind="witness", memory="device", action="alloc"),
-            "its size is another": changed("value", 1, kind="witness", memory="pinned", action="alloc"),
+            "its size differs": changed("value", 1, kind="witness", memory="pinned", action="alloc"),
         },
     ),
 }
@@ -192,11 +192,11 @@ def failures(table):
 
 
 def check(damaged_rig, name, function, damages):
-    """Pairs of a name and what is wrong, None where nothing is."""
+    """Yields pairs of a name and a description of the problem, or None."""
     damaged_rig.damage = None
     table = run(damaged_rig, function)
     wrong = failures(table)
-    yield f"{name}, as it is", "; ".join(wrong) or None
+    yield f"{name}, undamaged", "; ".join(wrong) or None
     if wrong or all(row.ok == "not here" for row in table.rows):
         return
     for what, damage in damages.items():
@@ -206,8 +206,8 @@ def check(damaged_rig, name, function, damages):
         if not damaged_rig.damaged:
             problem = "there was nothing to damage"
         elif not failures(table):
-            problem = "nothing was found"
-        yield f"{name}, where {what}", problem
+            problem = "the damage was not detected"
+        yield f"{name}: {what}", problem
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`attach` and `detach` as people use them, on programs that run on the simulated device.
+"""`attach` and `detach` as used by people, on programs that run on the simulated device.
 
 Usage: attach_check.py --build BUILD [NAME...]
 """
@@ -21,8 +21,8 @@ from waiting import HANG_S, goes_on_waiting, kill_and_wait, wait_for
 
 
 def ways_to_us(pid):
-    """How many words of the data of modules lead to our library: slots of their tables of functions, but
-    of libc's and the loader's, which keep what every library gives them."""
+    """Returns how many words in the data of modules point into our library. These are slots of their function tables.
+    Excludes libc and the loader, which store pointers into every library."""
     ours, data = [], []
     for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
         place, rights, _, _, _, *name = line.split(None, 5)
@@ -65,12 +65,12 @@ def brought_in(rig, loop=""):
 
 
 def brought_into_bound_at_once(rig):
-    """Its slots are read-only since its start (full RELRO)."""
+    """Its slots are read-only from the start (full RELRO)."""
     brought_in(rig, "_now")
 
 
 def what_it_has(pid):
-    """Descriptors, mappings, threads; and KiB of memory of its own."""
+    """Returns the numbers of descriptors, threads and mappings, and the KiB of private memory."""
     folder = pathlib.Path(f"/proc/{pid}")
     count = [len(list((folder / of).iterdir())) for of in ("fd", "task")]
     count.append(len((folder / "maps").read_text().splitlines()))
@@ -78,7 +78,7 @@ def what_it_has(pid):
 
 
 def rounds_leave_no_growth(rig):
-    """The library is brought in and let go again and again, while the program allocates. GMT_TEST_ROUNDS: how often."""
+    """Injects the library and detaches repeatedly while the program allocates. GMT_TEST_ROUNDS: number of rounds."""
     rounds = int(os.environ.get("GMT_TEST_ROUNDS", "20"))
     process = rig.loops("passing")
     for n in range(rounds):
@@ -86,7 +86,7 @@ def rounds_leave_no_growth(rig):
         rig.verb("detach", process.pid)
         assert rig.info(f"run{n}.gmt")["complete"], n
         assert ways_to_us(process.pid) == 0, n
-        if n == 2:  # what stays of the first ones is there
+        if n == 2:  # measure after the first rounds, which leave some resources
             counts, memory = what_it_has(process.pid)
     counts_now, memory_now = what_it_has(process.pid)
     assert counts_now == counts, (counts, counts_now)
@@ -96,7 +96,7 @@ def rounds_leave_no_growth(rig):
 
 
 def word(rig, offset):
-    """Of the only session (session/layout.h, Control)."""
+    """Returns a word of the only session (session/layout.h, Control)."""
     (session,) = (rig.folder / "sessions").glob("*.session")
     with open(session, "rb") as file:
         file.seek(4096 + offset)
@@ -107,7 +107,7 @@ COLLECTOR_PID, ATTACH_WANTED, ATTACH_NOW, SLOTS_RESTORED = 256, 2436, 2440, 3632
 
 
 class Held:
-    """An attach that stands still where it says what it has brought in: nobody reads its stderr, which is full."""
+    """An attach that is blocked while it prints a message: its stderr is full and is not read."""
 
     def __init__(self, rig, pid, *options):
         self.read, write = os.pipe()
@@ -122,28 +122,28 @@ class Held:
             stdout=subprocess.PIPE, stderr=write, text=True)
         os.close(write)
         stat = pathlib.Path(f"/proc/{self.process.pid}/syscall")
-        wait_for("its words", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
+        wait_for("its blocked write", lambda: stat.read_text().split()[:2] == ["1", "0x2"])
 
     def let_go(self):
-        """What it says on stdout and on stderr."""
+        """Unblocks it. Returns its stdout and stderr."""
         with open(self.read, "rb") as pipe:
-            said = pipe.read().strip(b"\0").decode()  # to its end: so it goes on
+            said = pipe.read().strip(b"\0").decode()  # reading to the end unblocks it
         try:
             out, _ = self.process.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise AssertionError(f"it waits for ever: {said}") from None
+            raise AssertionError(f"it waits forever: {said}") from None
         return out, said
 
 
 def slower_than_another(rig):
-    """Between the library's coming and the wish another one attaches and detaches, at which the calls of the
-    process are let go: they are caught again."""
+    """Between the injection and the attach request of one client, another one attaches and detaches, which restores the
+    calls of the process. They must be intercepted again."""
     process = rig.loops()
     slow = Held(rig, process.pid, "-o", "slow.gmt")
     rig.attach(process.pid, "-o", "quick.gmt")
     rig.verb("detach", process.pid)
-    wait_for("the calls to be let go", lambda: word(rig, SLOTS_RESTORED) == 1)
+    wait_for("the calls to be restored", lambda: word(rig, SLOTS_RESTORED) == 1)
     assert ways_to_us(process.pid) == 0
     out, said = slow.let_go()
     assert slow.process.returncode == 0 and "recording " in out, (out, said)
@@ -155,22 +155,22 @@ def slower_than_another(rig):
 
 
 def detach_whose_collector_dies(rig):
-    """What it leaves is not called complete, and the process can be attached to again."""
+    """The recording is reported as incomplete, and the process can be attached to again."""
     process = rig.loops()
     rig.attach(process.pid, "-o", "run.gmt")
-    wait_for("a beginning", lambda: (rig.folder / "run.gmt").stat().st_size > 0)
+    wait_for("the beginning of the recording", lambda: (rig.folder / "run.gmt").stat().st_size > 0)
     collector = word(rig, COLLECTOR_PID)
     os.kill(collector, signal.SIGSTOP)
     detach = subprocess.Popen([rig.program, "detach", str(process.pid)], cwd=rig.folder, env=rig.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for("the wish to be taken back", lambda: word(rig, ATTACH_WANTED) == 0)
+    wait_for("the attach request to be withdrawn", lambda: word(rig, ATTACH_WANTED) == 0)
     goes_on_waiting(detach)
     kill_and_wait(collector)
     out, err = detach.communicate(timeout=HANG_S)
     assert detach.returncode == 1 and not out, (detach.returncode, out, err)
     assert "run.gmt is not complete: its collector has died" in err, err
     assert not rig.info("run.gmt")["complete"]
-    wait_for("the process to let go", lambda: word(rig, ATTACH_NOW) == 0)
+    wait_for("the process to detach", lambda: word(rig, ATTACH_NOW) == 0)
     rig.attach(process.pid, "-o", "again.gmt")
     rig.wait_recorded("again.gmt")
     rig.verb("detach", process.pid)
@@ -179,11 +179,11 @@ def detach_whose_collector_dies(rig):
 
 
 def child_of_a_recorded_process(rig):
-    """Forked while its parent is recorded by a thread of ours: it has none of that, and gets one of its own. No
-    call of its would begin the recording, for its runtime has kept the driver's functions."""
+    """Forked while one of our threads records the parent. The child has no such thread and gets one of its own. None of its
+    calls would start the recording, because its runtime has stored the driver's function pointers."""
     process = start_static(rig, "forks", GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
     rig.attach(process.pid, "-o", "parent.gmt")
-    assert threads(process.pid) == 2, "no thread of ours records the parent"
+    assert threads(process.pid) == 2, "there is no recording thread in the parent"
     process.send_signal(signal.SIGUSR1)
     child = int(process.stdout.readline().removeprefix("child "))
     assert threads(child) == 1
@@ -215,7 +215,7 @@ def recorded_to_its_end(rig):
     rig.attach(process.pid, "-o", "run.gmt")
     rig.wait_recorded("run.gmt")
     ends_well(process)
-    wait_for("the end of its collector", lambda: rig.info("run.gmt")["complete"])
+    wait_for("its collector to end", lambda: rig.info("run.gmt")["complete"])
     info = rig.check_recording("run.gmt")
     assert info["target"]["exit"]["kind"] == "exited", info["target"]
 
@@ -240,7 +240,7 @@ def preloaded(rig):
 
 
 def waits_for_a_call(rig):
-    """An idle process: attach waits, says so, and leaves nothing when it is interrupted."""
+    """An idle process: attach waits, reports this, and leaves nothing if it is interrupted."""
     process = rig.loops("idle")
     attach = subprocess.Popen([rig.program, "attach", str(process.pid), "-o", "run.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -250,18 +250,18 @@ def waits_for_a_call(rig):
     attach.send_signal(signal.SIGINT)
     _, err = attach.communicate(timeout=HANG_S)
     assert attach.returncode == 1 and said and "interrupted" in err, (said, err)
-    assert not list(rig.folder.glob("*.gmt")), "a file was left"
-    assert ways_to_us(process.pid) == 0, "its calls are still caught"
+    assert not list(rig.folder.glob("*.gmt")), "a file remains"
+    assert ways_to_us(process.pid) == 0, "its calls are still intercepted"
     ends_well(process)
 
 
 def start_static(rig, *words, **environment):
-    """Its runtime is linked in and has kept the addresses of the driver's functions."""
+    """Starts a program with a statically linked runtime that has stored the addresses of the driver's functions."""
     return rig.loops(*words, loop="_static", LD_LIBRARY_PATH=rig.simcuda,
                      SIMCUDA_LOG=str(rig.folder / "log"), **environment)
 
 
-# What gives memory or addresses, and what takes them away.
+# Calls that provide memory or addresses, and calls that release them.
 OF_MEMORY = {"cuMemAlloc_v2", "cuMemFree_v2"}
 OF_OTHER_KINDS = {"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
                   "cuArrayCreate_v2", "cuArrayDestroy", "cuMipmappedArrayCreate", "cuMipmappedArrayDestroy",
@@ -270,20 +270,20 @@ OF_OTHER_KINDS = {"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuM
 
 
 def calls_of_device(rig):
-    """What the device was asked, in its order: (call, address or handle, size)."""
+    """Returns the calls that reached the device, in order: (call, address or handle, size)."""
     lines = map(json.loads, (rig.folder / "log").read_text().splitlines())
     return [(line["call"], line["address"] or line["handle"], line["size"]) for line in lines
             if line["call"] in OF_MEMORY | OF_OTHER_KINDS and line["result"] == 0]
 
 
 def check_equals_device(rig, path, least, calls=frozenset(OF_MEMORY)):
-    """Between attach and detach each call of the device's is there once, in its order."""
+    """Checks that between attach and detach each call of the device is recorded once, in order."""
     events = [json.loads(line) for line in rig.verb("cat", "--json", path).stdout.splitlines()]
     recorded = [(e["api"], e["address"], e.get("size")) for e in events
                 if "address" in e and e["kind"] not in ("free_done", "context_create")]
     assert {call for call, _, _ in recorded} == calls, recorded[:20]
     assert len(recorded) >= least, len(recorded)
-    # What was taken before the attach has no size when it goes.
+    # Memory allocated before the attach has no size in its free.
     for i, (call, address, size) in enumerate(recorded):
         assert size is not None or all(address != before for _, before, _ in recorded[:i]), (call, i)
     truth = calls_of_device(rig)
@@ -293,7 +293,7 @@ def check_equals_device(rig, path, least, calls=frozenset(OF_MEMORY)):
 
     begins = [i for i in range(len(truth)) if same(truth[i], recorded[0])]
     assert any(len(truth) - i >= len(recorded) and all(map(same, truth[i:], recorded)) for i in begins), (
-        "the recording is no piece of what the device was asked", recorded[:6], len(recorded), len(truth))
+        "the recording is not a part of the device's calls", recorded[:6], len(recorded), len(truth))
 
 
 def static_runtime(rig):
@@ -307,12 +307,12 @@ def static_runtime(rig):
         assert info["complete"], info
         sources = json.dumps(info["sources"])
         assert "past the hooks" in sources and "from before: the program" in sources, sources
-    wait_for("the end of our threads", lambda: threads(process.pid) == 1)
+    wait_for("our threads to end", lambda: threads(process.pid) == 1)
     ends_well(process)
 
 
 def static_runtime_of_all_kinds(rig):
-    """Virtual memory, arrays, pinned and managed memory, a pool's, a graph's, another process's."""
+    """Virtual memory, arrays, pinned and managed memory, memory of a pool, of a graph and of another process."""
     process = start_static(rig, "kinds")
     rig.attach(process.pid, "-o", "run.gmt")
     rig.wait_recorded("run.gmt", 100)
@@ -322,13 +322,13 @@ def static_runtime_of_all_kinds(rig):
 
 
 def static_runtime_without_cupti(rig):
-    """Nothing of it can be seen: both halves of that are said, and the program goes on."""
+    """None of its calls can be seen: both reasons are recorded, and the program continues."""
     process = start_static(rig, GPUMEMTRACE_CUPTI="/nowhere/libcupti.so.13")
     rig.attach(process.pid, "-o", "run.gmt")
     log = rig.folder / "log"
     size = log.stat().st_size
     wait_for("calls", lambda: log.stat().st_size > size + 10_000)
-    rig.verb("detach", process.pid)  # which no call of the program's would notice
+    rig.verb("detach", process.pid)  # which no call of the program would notice
     info = rig.info("run.gmt")
     assert info["complete"] and info["events"].get("alloc", 0) == 0, info
     sources = json.dumps(info["sources"])
@@ -337,7 +337,7 @@ def static_runtime_without_cupti(rig):
 
 
 def locked(rig):
-    """A program that has locked all its memory: what a detach gives back goes all the same."""
+    """A program that has locked all its memory: a detach releases memory anyway."""
     process = rig.loops("locked")
     for round in range(2):
         rig.attach(process.pid, "-o", f"run{round}.gmt")
@@ -345,12 +345,12 @@ def locked(rig):
         rig.verb("detach", process.pid)
         rig.check_recording(f"run{round}.gmt")
         (session,) = (rig.folder / "sessions").glob("*.session")
-        wait_for("the session's memory to go", lambda: session.stat().st_blocks * 512 < 1 << 20)
+        wait_for("the release of the session's memory", lambda: session.stat().st_blocks * 512 < 1 << 20)
     ends_well(process)
 
 
 def full_directory(rig):
-    """No shared memory is left, when the library comes and at a later attach: said, and the program goes on."""
+    """There is no shared memory left at the injection and at a later attach: this is reported, and the program continues."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs -o size=48m,mode=0755 none /dev/shm; exec "$@"'

@@ -1,4 +1,4 @@
-"""What checks of `attach` work with: gpu_loop on the simulated device, and the program's verbs on it."""
+"""Shared by the checks of `attach`: gpu_loop on the simulated device, and commands of the program on it."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class Rig(cases.Rig):
         self.environment = {**os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}
 
     def loops(self, *words, before=(), children=0, loop="", **environment):
-        """gpu_loop, or another way of it, until ends_well(); `pids` are those of the processes that use the GPU."""
+        """Starts gpu_loop or a variant of it, until ends_well(). `pids` are the processes that use the GPU."""
         process = self.start(*before, self.loop + loop, *words, env={**self.environment, **environment},
                              stdin=subprocess.PIPE)
         lines = [process.said] + [process.stdout.readline() for _ in range(1, children)]
@@ -42,7 +42,7 @@ class Rig(cases.Rig):
         return json.loads(self.verb("info", "--json", path).stdout)
 
     def wait_recorded(self, path, least=20):
-        """Until that many allocations are in the file."""
+        """Waits until that many allocations are in the file."""
 
         def is_there():
             done = subprocess.run([self.program, "info", "--json", path], capture_output=True, text=True,
@@ -52,7 +52,7 @@ class Rig(cases.Rig):
         wait_for(f"{least} allocations", is_there, pause_s=0.1)
 
     def watch(self, pid, *options, until):
-        """`attach --watch`, which is interrupted once what it has said on stdout by then, line by line, is so."""
+        """Runs `attach --watch` and interrupts it when `until` accepts the lines printed to stdout so far."""
         process = subprocess.Popen([self.program, "attach", str(pid), *options, "--watch", "1h"], cwd=self.folder,
                                    env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines = []
@@ -66,7 +66,7 @@ class Rig(cases.Rig):
         return lines + out.splitlines(), err
 
     def check_recording(self, path, least=5):
-        """It is complete, has events and has lost none; the blocks that were kept are what is held."""
+        """Checks that the recording is complete, has events and no losses, and that the kept blocks are live."""
         info = self.info(path)
         assert info["complete"], info
         assert info["events"].get("alloc", 0) >= least, info["events"]
@@ -79,7 +79,7 @@ class Rig(cases.Rig):
 
 
 def ends_well(process):
-    """Its input ends, and so does it."""
+    """Closes the input of the process and checks that it ends successfully."""
     out, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0 and out.rstrip().endswith("ok"), (process.returncode, out)
 

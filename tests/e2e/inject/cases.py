@@ -1,4 +1,4 @@
-"""What the checks of attach share: a rig that ends what it has started, and how cases are run.
+"""Shared by the checks of attach: a rig that ends the processes it has started, and a runner for cases.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import traceback
 
 
 class Skipped(Exception):
-    """This machine, or its user, cannot have such a process."""
+    """This machine or user cannot create such a process."""
 
 
 class Rig:
@@ -21,7 +21,7 @@ class Rig:
         self.started = []
 
     def start(self, *command, **more):
-        """A process in a group of its own, whose first line is in `said`."""
+        """Starts a process in its own process group. Its first line of output is in `said`."""
         process = subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, text=True, start_new_session=True, **more
         )
@@ -40,7 +40,7 @@ class Rig:
 
 
 def run_case(rig, case):
-    """(outcome, what is more to say)"""
+    """Returns (outcome, additional text)."""
     try:
         case(rig)
         return "ok", ""
@@ -53,7 +53,7 @@ def run_case(rig, case):
 
 
 def main(description, cases, make_rig, place):
-    """Runs those that are named, or all, each with a rig of its own in a new folder below `place`."""
+    """Runs the named cases, or all, each with its own rig in a new directory below `place`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("names", nargs="*")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`attach` and `detach` on a program in namespaces of its own, from outside and from a container beside it.
+"""`attach` and `detach` on a program in its own namespaces, from outside and from a sidecar container.
 
 Usage: containers_check.py --build BUILD [NAME...]
 """
@@ -19,8 +19,8 @@ from waiting import HANG_S
 
 
 def contained(rig, hides=None):
-    """gpu_loop in other mount and PID namespaces, with sessions of its own, and without what a folder has; the process,
-    and its pid out here."""
+    """Starts gpu_loop in other mount and PID namespaces, with its own sessions, and with the directory `hides` hidden.
+    Returns the process and its pid outside."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     script = 'mount --make-rprivate /; mount -t tmpfs none /dev/shm; exec "$@"'
@@ -35,14 +35,15 @@ def contained(rig, hides=None):
     return unshare, pid
 
 
-# What Docker and Kubernetes leave root in a container by default, and what `kubectl debug` adds by some profiles.
+# Default capabilities of root in a container of Docker and Kubernetes, and those that profiles of
+# `kubectl debug` add.
 CAPABILITIES = ["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
                 "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"]
 
 
 def beside(rig, pid, *words, more=(), code=0):
-    """A verb in a container beside that of `pid`: its PID namespace, mounts and rights of its own. What it has at
-    /dev/shm is not what the other has there."""
+    """Runs a command in a container next to that of `pid`: in its PID namespace, with separate mounts and capabilities. Its
+    /dev/shm differs from that of the other container."""
     rights = ",".join(f"+{name}" for name in [*CAPABILITIES, *more])
     command = ["nsenter", "--target", pid, "--pid", "unshare", "--mount-proc", f"--wd={rig.folder}", "setpriv", f"--bounding-set=-all,{rights}", f"--inh-caps=-all,{rights}", rig.program, *words]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=HANG_S, env=rig.environment,
@@ -52,7 +53,7 @@ def beside(rig, pid, *words, more=(), code=0):
 
 
 def beside_a_container(rig):
-    """As `kubectl debug --target` starts one: it takes CAP_SYS_PTRACE, and nothing more than others have."""
+    """As started by `kubectl debug --target`: needs CAP_SYS_PTRACE in addition to the default capabilities."""
     unshare, pid = contained(rig)
     said = beside(rig, pid, "attach", 1, "-o", "run.gmt", code=1)
     assert "--cap-add=SYS_PTRACE" in said.stderr, said
@@ -69,7 +70,7 @@ def beside_a_container(rig):
 
 
 def container(rig):
-    """From the machine itself."""
+    """From the host."""
     unshare, pid = contained(rig)
     rig.attach(pid, "-o", "run.gmt")
     rig.wait_recorded("run.gmt")
@@ -79,7 +80,7 @@ def container(rig):
 
 
 def again_by_a_copy(rig):
-    """The library is not to be seen in there: the copy that the first attach brought in is called again by the next."""
+    """The library is not visible in the container: the copy injected by the first attach is used again by the next."""
     unshare, pid = contained(rig, hides=rig.build / "lib")
     for name in ("first.gmt", "second.gmt", "third.gmt"):
         rig.attach(pid, "-o", name)
@@ -92,12 +93,12 @@ def again_by_a_copy(rig):
 
 
 def listed(rig, pid):
-    """The process's sessions; those in unnamed memory, which are listed wherever they are, may be of other programs."""
+    """Returns the sessions of the process. Other sessions in unnamed memory may be listed too."""
     return [row for row in json.loads(rig.verb("list", "--json").stdout)["sessions"] if row["pid"] == pid]
 
 
 def followed_from_outside(rig):
-    """Whatever asks a collector finds that of a process in there, by the process's number out here."""
+    """All commands that contact a collector work for a process in a container, by its pid outside."""
     unshare, pid = contained(rig, hides=rig.build / "lib")
     rig.attach(pid, "-o", "run.gmt")
     rig.wait_recorded("run.gmt")
@@ -110,7 +111,7 @@ def followed_from_outside(rig):
     info = rig.check_recording("run.gmt")
     assert "cuda_runtime" in json.dumps(info["libraries"]), info["libraries"]
     assert not listed(rig, pid), listed(rig, pid)
-    assert not list((rig.folder / "sessions").iterdir()), "a socket was left"
+    assert not list((rig.folder / "sessions").iterdir()), "a socket remains"
 
     lines, err = rig.watch(pid, "-o", "watched.gmt", until=lambda lines: lines[-1].startswith("["))
     assert any("watched; " in line for line in lines) and "No such file" not in err, (lines, err)
@@ -118,9 +119,9 @@ def followed_from_outside(rig):
 
 
 def copy_that_was_left(rig):
-    """By who was killed while a copy of the library lay in the container: it goes with the next, another's stays."""
+    """A client was killed while a copy of the library was in the container: the next attach deletes it, but no other copy."""
     for attempt in range(20):
-        unshare, pid = contained(rig, hides=rig.build / "lib")  # which an attach that is not killed has been in
+        unshare, pid = contained(rig, hides=rig.build / "lib")  # a new one per try, because a completed attach changes it
         folder = pathlib.Path(f"/proc/{pid}/root/tmp")
         killed = subprocess.Popen([rig.program, "attach", str(pid), "-o", f"killed{attempt}.gmt"], cwd=rig.folder, env=rig.environment,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

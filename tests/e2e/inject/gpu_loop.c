@@ -1,10 +1,10 @@
-/* Allocates and frees until its input ends: every tenth block is kept. With a number of children, they do
- * and it waits for them, as a launcher does. With "idle" it makes no call after the first; with "locked" all
- * its memory is locked, now and in future; with "kinds" it takes memory of every kind: arrays, pinned,
- * managed, from a pool, mapped by hand, of a graph, and of another process.
- * With "workers" it forks two processes that use no GPU, as loaders of data do, once it has used it. With
- * "passing" it keeps no block. With "forks" it forks at SIGUSR1 one that goes on with the same calls,
- * whatever they return.
+/* Allocates and frees until its input ends, and keeps every tenth block. With a number of children,
+ * these do so and it waits for them, like a launcher. With "idle" it makes no call after the first;
+ * with "locked" all its present and future memory is locked; with "kinds" it allocates memory of
+ * every kind: arrays, pinned, managed, from a pool, mapped explicitly, from a graph, from another
+ * process. With "workers" it forks two processes that use no GPU, like data loaders, after it has
+ * used the GPU. With "passing" it keeps no block. With "forks" it forks a process at SIGUSR1 that
+ * continues with the same calls, whatever they return.
  *
  *   gpu_loop [CHILDREN|idle|locked|kinds|workers|passing|forks]
  */
@@ -20,13 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Nothing is ever written to the input: all that can come is its end. */
+/* Nothing is ever written to the input; it can only end. */
 static int has_ended(int patience_ms) {
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
   return poll(&input, 1, patience_ms) > 0;
 }
 
-/* By addresses that were asked for at the start. */
+/* Driver functions, called through addresses looked up at the start. */
 static struct {
   CUresult (*reserve)(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
   CUresult (*unreserve)(CUdeviceptr, size_t);
@@ -67,7 +67,7 @@ static int of_runtimes_kinds(void) {
          cudaFreeAsync(pooled, 0) == cudaSuccess;
 }
 
-/* A graph that is never launched: its nodes say what they would take. */
+/* A graph that is never launched: its nodes contain the addresses that they would use. */
 static int of_graphs(void) {
   struct cudaMemAllocNodeParams memory = {
       .poolProps = {.allocType = cudaMemAllocationTypePinned,
@@ -83,7 +83,7 @@ static int of_graphs(void) {
 
 static cudaIpcMemHandle_t of_other;
 
-/* Another process, that has memory to share for as long as this one is there. */
+/* Another process, which shares memory until this one ends. */
 static int start_other(void) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) return 0;
@@ -158,7 +158,7 @@ static int work(int idle, int kinds, int workers, int passing) {
   for (long n = 0; !has_ended(2); ++n) {
     if (is_to_fork) fork_one();
     if (idle) continue;
-    // libc has every thread follow, those that others began too.
+    // libc executes this on every thread, including those that others started.
     if (n % 50 == 0 && setuid(getuid()) != 0) return 1;
     if (kinds && !(of_drivers_kinds() && of_runtimes_kinds() && of_graphs() && of_others())) return 1;
     if (cudaMalloc(&block, 4096) != cudaSuccess) return 1;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Brings a library into processes that do one thing, and looks whether they do it as if nothing had been.
+"""Injects a library into processes and checks that their behaviour does not change.
 
-Each injection: a process of collector/inject/testing/target.c (or Python in C code) that checks its own results,
-an injector that is let finish or is killed, at one of its stages or at any moment. Afterwards the
-process must end by itself with the right results; no thread of it may be traced or stopped; where the
-injector was let finish, the library must be there, and the code of libc be that of its file.
+Each injection involves a process of collector/inject/testing/target.c (or Python in C code) that checks its own results,
+and an injector that either finishes or is killed, at one of its stages or at any moment. Afterwards the process must end by
+itself with correct results, and none of its threads may be traced or stopped. If the injector finished, the library must be
+loaded, and the code of libc must equal that of its file.
 
 Usage: inject_check.py --build BUILD [--count N] [--only KIND]
 """
@@ -52,7 +52,7 @@ def read(path):
 
 
 def check_code_of_libc(pid):
-    """What an injector that finished leaves in libc: nothing."""
+    """Checks that an injector that finished has left libc unmodified."""
     for line in read(f"/proc/{pid}/maps").splitlines():
         found = re.match(r"(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S+libc[.-]\S+)$", line)
         if not found:
@@ -62,7 +62,7 @@ def check_code_of_libc(pid):
             memory.seek(start)
             file.seek(offset)
             if memory.read(end - start) != file.read(end - start):
-                raise Failure("libc's code is not as it was")
+                raise Failure("the code of libc was modified")
         return
     raise Failure("no libc is mapped")
 
@@ -84,7 +84,8 @@ class Injection:
         self.kind = kind
         self.tries = 0
         self.loaded = False
-        # Half of each kind are let finish; the others are killed, at each stage in turn, some at any moment.
+        # Half of each kind may finish; the others are killed, at each stage in turn, some at a
+        # random moment.
         is_killed = (number + number // len(KINDS)) % 2 == 0
         self.end_at = 1 + number // 2 % STAGES if is_killed else 0
         self.was_reached = False
@@ -113,7 +114,7 @@ class Injection:
         tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.kill_after is not None:
             let_pass(self.kill_after)
-            subprocess.run(["pkill", "-KILL", "-P", str(tool.pid)], check=False)  # the child that works
+            subprocess.run(["pkill", "-KILL", "-P", str(tool.pid)], check=False)  # the child that does the work
         out, err = tool.communicate(timeout=HANG_S)
         self.was_reached = f"ended at stage {self.end_at}\n" in err
         return tool.returncode, out, err
@@ -128,7 +129,7 @@ class Injection:
             self.stop.write(b"\1")
             self.stop.flush()
             target.wait(timeout=HANG_S)
-            # Not communicate(), which loses what readline() has read ahead.
+            # Not communicate(), which loses data that readline() has buffered.
             out, err = target.stdout.read(), target.stderr.read()
         except subprocess.TimeoutExpired:
             raise Failure("it hangs: " + read(f"/proc/{target.pid}/status").split("\n")[2]) from None
@@ -152,7 +153,7 @@ class Injection:
         check_untouched(pid)
         if whole:
             if "probe.so" not in read(f"/proc/{pid}/maps"):
-                raise Failure("the library is not there")
+                raise Failure("the library is not loaded")
             check_code_of_libc(pid)
 
 
@@ -181,11 +182,11 @@ def main():
         for kind in kinds:
             of_kind = [i for i, _ in done if i.kind == kind]
             print(f"{kind:<11} {len(of_kind):4} injections, {sum(i.loaded for i in of_kind):4} finished, "
-                  f"most looks {max((i.tries for i in of_kind), default=0)}")
+                  f"at most {max((i.tries for i in of_kind), default=0)}")
         reached = [sum(i.was_reached for i, _ in done if i.end_at == stage) for stage in range(1, STAGES + 1)]
         print(f"killed at stages 1 to {STAGES}: {' '.join(map(str, reached))}")
         if not args.only and args.count >= 60 and 0 in reached:
-            failures.append(f"at stage {reached.index(0) + 1} nobody was killed")
+            failures.append(f"at stage {reached.index(0) + 1} no injector was killed")
         for failure in failures:
             print(f"FAILED {failure}")
         print(f"{args.count - len(failures)} passed, {len(failures)} failed")

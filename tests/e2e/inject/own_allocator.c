@@ -1,7 +1,7 @@
-/* A program with an allocator of its own linked in, as jemalloc and tcmalloc are linked into servers: nearly always
- * inside of malloc, with its lock. With "sleeper" a second thread waits for nothing. Prints "ready", and then a
- * dot for every thousand allocations.
- * Built with -DALIASED, malloc is another name of the allocator's own functions.
+/* A program with its own allocator linked in, as jemalloc and tcmalloc are linked into servers. It is
+ * nearly always inside malloc and holds its lock. With "sleeper" a second thread waits forever.
+ * Prints "ready", and then a dot for every thousand allocations.
+ * With -DALIASED, malloc is an alias of the allocator's own functions.
  *
  *   own_allocator [sleeper]
  */

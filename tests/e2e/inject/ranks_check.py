@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`attach --all-ranks`, on launchers whose processes use the simulated device.
+"""`attach --all-ranks` on launchers whose processes use the simulated device.
 
 Usage: ranks_check.py --build BUILD [NAME...]
 """
@@ -17,7 +17,7 @@ import jsonschema
 from attach_rig import Rig
 from waiting import HANG_S, wait_for
 
-IDLE_BESIDE = 'exec 3<&0; "$0" "$@" <&3 & exec {} 3<&-'  # a shell takes the input from what it leaves behind
+IDLE_BESIDE = 'exec 3<&0; "$0" "$@" <&3 & exec {} 3<&-'  # a shell removes the input from background processes
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 
 
@@ -38,7 +38,7 @@ def all_ranks(rig):
 
 
 def workers_of_a_rank(rig):
-    """Forks that have no more than their parent's driver are no ranks, and nobody waits for them."""
+    """Forks that only inherited the driver from their parent are not ranks, and attach does not wait for them."""
     process = rig.loops("workers", before=("timeout", "1h"))
     said = rig.attach(process.pid, "--all-ranks", "-o", "run.%p.gmt", "--watch", "1s")
     assert [path.name for path in rig.folder.glob("*.gmt")] == [f"run.{process.pids[0]}.gmt"], said
@@ -47,7 +47,7 @@ def workers_of_a_rank(rig):
 
 
 def rank_that_does_nothing(rig):
-    """The others do not wait for it for ever."""
+    """The others do not wait for it forever."""
     process = rig.loops("idle", before=("sh", "-c", IDLE_BESIDE.format(rig.loop)), children=2)
     active = process.pid
     idle = next(pid for pid in process.pids if pid != active)
@@ -61,14 +61,14 @@ def rank_that_does_nothing(rig):
 
 
 def rank_that_is_left(rig):
-    """Of two that are asked for one is refused, so that the other is the only one: why that one is not recorded
-    is told, too."""
+    """One of two requested processes is refused, so that the other is the only one: the reason why that one is not recorded
+    is reported too."""
     process = rig.loops("idle", before=("sh", "-c", IDLE_BESIDE.format(rig.loop)), children=2)
     refused = process.pid
     left = next(pid for pid in process.pids if pid != refused)
     os.kill(refused, signal.SIGSTOP)
     stat = pathlib.Path(f"/proc/{refused}/stat")
-    wait_for("its stop", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+    wait_for("the stop of the process", lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
     attach = subprocess.Popen([rig.program, "attach", str(refused), "--all-ranks", "-o", "run.%p.gmt"], cwd=rig.folder,
                               env=rig.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = ""
@@ -80,15 +80,15 @@ def rank_that_is_left(rig):
     os.kill(left, signal.SIGKILL)
     out, said = attach.communicate(timeout=HANG_S)
     assert attach.returncode == 1 and not out, (attach.returncode, out, said)
-    # By whoever noticed first: its collector, or who attaches.
+    # Reported by whichever notices first: its collector or the attaching client.
     assert re.search(f"process {left} ended before it called|the process ended before its next GPU call", said), said
-    assert not list(rig.folder.glob("*.gmt")), "a file was left"
+    assert not list(rig.folder.glob("*.gmt")), "a file remains"
     process.kill()
     process.wait()
 
 
 def watched_ranks(rig):
-    """Verdicts of several processes while they run: each line says whose it is."""
+    """Verdicts on several running processes: each line contains its process."""
     process = rig.loops(2, children=2)
     wanted = {f"{pid} rank {rank}: [" for rank, pid in enumerate(sorted(process.pids))}
     lines, said = rig.watch(process.pid, "--all-ranks", "-o", "run.%r.gmt", until=lambda lines: all(

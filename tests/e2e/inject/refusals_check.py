@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Real processes that cannot be attached to: `attach` says why and what mends it, and harms none of them.
+"""Real processes that cannot be attached to: `attach` reports the reason and the remedy, and harms none of them.
 
-Each case starts one, asks `gpumemtrace attach` and `attach --check`, looks for the words that its heading in
-docs/troubleshooting.md has, and that the process still does what it did. Other roots and PID
-namespaces are real ones (unshare), which takes root; without it those cases are counted as skipped, and said.
+Each case starts a process, runs `gpumemtrace attach` and `attach --check`, looks for the words of the heading in
+docs/troubleshooting.md, and checks that the process still works. Other roots and PID namespaces are real ones (unshare),
+which needs root; without root those cases are reported as skipped.
 
 Usage: refusals_check.py --build BUILD [NAME...]
 """
@@ -36,7 +36,7 @@ class Rig(cases.Rig):
         self.probe = str(build / "tests" / "inject" / "probe.so")
 
     def compiled(self, *command):
-        """refuser.c, by this compiler and these flags."""
+        """Returns refuser.c, built with this compiler and these flags."""
         binary = self.folder / ("refuser" + "".join(command).replace("/", ""))
         if not binary.exists():
             subprocess.run([*command, "-O1", "-w", HERE / "refuser.c", "-o", binary, "-lpthread"], check=True)
@@ -63,10 +63,10 @@ class Rig(cases.Rig):
         checked = self.check(pid, **more)
         assert checked.returncode == 1 and "cannot be attached to" in checked.stdout, checked
         assert re.search(words, checked.stdout), f"'{words}' is not in: {checked.stdout}"
-        assert not (self.folder / "run.gmt").exists(), "a file was left"
+        assert not (self.folder / "run.gmt").exists(), "a file remains"
 
     def waits_for_a_call(self, pid, **more):
-        """The library is brought into a process that makes no call, which has a session then; ^C ends that."""
+        """Injects the library into a process that makes no call, which then has a session; ^C ends the attach."""
         attach = subprocess.Popen([self.program, "attach", str(pid), "-o", str(self.folder / "run.gmt")],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
         said = ""
@@ -88,7 +88,7 @@ def state_of(pid):
 
 
 def is_alive(process, state="S"):
-    """It has come to wait again, as before, or stands."""
+    """Waits until the process is in that state again, for example waiting or stopped."""
 
     def is_in_it():
         assert process.poll() is None, f"it has ended: {process.returncode}"
@@ -120,14 +120,14 @@ def no_number(rig):
 
 def a_thread(rig):
     process = rig.refuser("leaderless")
-    wait_for("its first thread's end", lambda: state_of(process.pid) == "Z")
+    wait_for("the end of its first thread", lambda: state_of(process.pid) == "Z")
     tasks = [int(t) for t in os.listdir(f"/proc/{process.pid}/task") if int(t) != process.pid]
     rig.refused(tasks[0], f"(?s)thread of process {process.pid}.*gpumemtrace attach {process.pid}")
 
 
 def first_thread_gone(rig):
     process = rig.refuser("leaderless")
-    wait_for("its first thread's end", lambda: state_of(process.pid) == "Z")
+    wait_for("the end of its first thread", lambda: state_of(process.pid) == "Z")
     rig.refused(process.pid, "first thread has ended")
     assert process.poll() is None
 
@@ -139,7 +139,7 @@ def zombie(rig):
 
 def kernel_thread(rig):
     if pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n":
-        raise Skipped("no kernel threads are seen here")
+        raise Skipped("kernel threads are not visible here")
     rig.refused(2, "thread of the kernel")
 
 
@@ -184,7 +184,7 @@ def root_may(rig):
 
 
 def set_user_id(rig):
-    """Who started it has fewer rights than it, and nobody records it: root cannot either."""
+    """A process with more rights than the user who started it is not recorded, not even by root."""
     nobody = as_nobody()
     program = rig.folder / "set-user-id"
     shutil.copy(rig.compiled("cc"), program)
@@ -192,16 +192,16 @@ def set_user_id(rig):
     process = rig.start(program, "plain", **nobody)
     uids = re.search(r"^Uid:\t(\d+)\t(\d+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
     if uids.groups() != (str(NOBODY), "0"):
-        raise Skipped("set-user-ID files are not heeded here")
+        raise Skipped("set-user-ID files have no effect here")
     words = r"(?s)rights of user 0 and was started by user 65534 .*copy of it without set-user-ID"
     rig.refused(process.pid, words, **nobody)
     is_alive(process)
     done = rig.attach(process.pid)
     assert done.returncode == 1, done
     assert re.search("runs with more rights than who started it. A copy of it without set-user-ID", done.stderr), done
-    assert not (rig.folder / "run.gmt").exists(), "a file was left"
+    assert not (rig.folder / "run.gmt").exists(), "a file remains"
     is_alive(process)
-    # The way out that is named: the copy.
+    # The suggested remedy: a copy.
     program.chmod(0o755)
     copy = rig.start(program, "plain", **nobody)
     rig.waits_for_a_call(copy.pid, **nobody)
@@ -211,7 +211,7 @@ def set_user_id(rig):
 def undumpable(rig):
     process = rig.refuser("undumpable", **as_nobody())
     rig.refused(process.pid, "forbids being looked at", **as_nobody())
-    done = rig.inject(process.pid)  # root may all the same
+    done = rig.inject(process.pid)  # root may nevertheless
     assert done.returncode == 0, done.stderr
     is_alive(process)
 
@@ -232,7 +232,7 @@ def musl_static(rig):
 
 
 def under_valgrind(rig):
-    """Its libc is there, but valgrind is what runs: a call that a thread of it was given would end both."""
+    """Its libc is loaded, but valgrind is what runs: an injected call would end both."""
     if shutil.which("valgrind") is None:
         raise Skipped("there is no valgrind")
     process = rig.start("valgrind", "--tool=none", "-q", rig.compiled("cc"), "plain")
@@ -241,7 +241,7 @@ def under_valgrind(rig):
 
 
 def started_by_its_loader(rig):
-    """The loader is its file, which is as static as valgrind's."""
+    """Its executable is the loader, which is as static as that of valgrind."""
     process = rig.start("/lib64/ld-linux-x86-64.so.2", rig.compiled("cc"), "plain")
     rig.waits_for_a_call(process.pid)
     is_alive(process)
@@ -251,21 +251,21 @@ def started_by_its_loader(rig):
 
 
 def start_allocator(rig, *words, flags=()):
-    binary = rig.folder / "server"  # a name that tells nothing
+    binary = rig.folder / "server"  # a neutral name
     subprocess.run(["cc", "-O1", "-fno-builtin", "-w", *flags, HERE / "own_allocator.c", "-o", binary, "-lpthread"],
                    check=True)
     return rig.start(binary, *words)
 
 
 def goes_on(process):
-    """It allocates still: what lies in the pipe is taken, and then more comes."""
+    """Checks that it still allocates: empties the pipe, and waits for more output."""
     for _ in range(3):
-        assert select.select([process.stdout], [], [], HANG_S)[0], "it allocates no more"
+        assert select.select([process.stdout], [], [], HANG_S)[0], "it no longer allocates"
         os.read(process.stdout.fileno(), 1 << 20)
 
 
 def allocator_of_its_own(rig, flags=()):
-    """Linked in, where no file's name tells: its lock is the loader's, too."""
+    """Linked in, so that no file name reveals it: its lock is also taken by the loader."""
     process = start_allocator(rig, flags=flags)
     done = rig.inject(process.pid)
     if done.returncode != 0:
@@ -274,7 +274,7 @@ def allocator_of_its_own(rig, flags=()):
 
 
 def allocator_whose_malloc_has_other_names(rig):
-    """As those of tcmalloc, mimalloc and AddressSanitizer have: any of them may come first."""
+    """Aliases like those of tcmalloc, mimalloc and AddressSanitizer: any of them may come first in the symbol table."""
     allocator_of_its_own(rig, flags=("-DALIASED", "-rdynamic"))
 
 
@@ -309,14 +309,14 @@ def harmless_filter(rig):
 
 
 def filter_that_allows_loading_alone(rig):
-    """What the library does once it is loaded would end the process."""
+    """What the library does after loading would end the process."""
     process = rig.refuser("seccomp-few")
     rig.refused(process.pid, "would end it")
     is_alive(process)
 
 
 def filter_that_allows_what_is_asked_about(rig):
-    """No call is made but those that the check asks about."""
+    """The library makes only the system calls that the check tests."""
     process = rig.refuser("seccomp-enough")
     done = rig.check(process.pid)
     assert done.returncode == 0 and "its filters allow" in done.stdout, done
@@ -344,14 +344,14 @@ def strict_seccomp(rig):
 def unloadable(rig):
     process = rig.refuser("plain")
     bad = rig.folder / "bad.so"
-    bad.write_text("this is no library")
+    bad.write_text("this is not a library")
     done = rig.inject(process.pid, "--library", str(bad))
     assert done.returncode == 1 and "could not load" in done.stderr, done
     assert re.search("file too short|invalid ELF header", done.stderr), done.stderr
     is_alive(process)
 
 
-# Its stdin says when to close the last small library again.
+# Closes the last small library when a line arrives on stdin.
 CROWDED = """
 import _ctypes, ctypes, shutil, sys
 folder, last = sys.argv[1], None
@@ -372,16 +372,16 @@ for line in sys.stdin:
 
 
 def static_thread_locals_used_up(rig):
-    """The library's few bytes for each thread come from a reserve that is the loader's: used up, it says so and
-    nothing has happened; with as much as one small library has given back, it is enough."""
+    """The library's few bytes of thread-local storage come from a reserve of the loader. If it is used up, the error says so
+    and nothing has changed. The space returned by one small library is sufficient."""
     blocks = sorted((rig.build / "tests" / "programs").glob("libthread_locals_*.so"),
-                    key=lambda path: -int(path.stem.rpartition("_")[2]))  # the big one first
+                    key=lambda path: -int(path.stem.rpartition("_")[2]))  # the large one first
     assert len(blocks) == 2, blocks
     process = rig.start("/usr/bin/python3", "-c", CROWDED, rig.folder, *blocks, stdin=subprocess.PIPE)
     done = rig.attach(process.pid)
     assert done.returncode == 1, done
     assert re.search("could not load .*static TLS block.*LD_PRELOAD=.*preload-path", done.stderr), done.stderr
-    assert not (rig.folder / "run.gmt").exists(), "a file was left"
+    assert not (rig.folder / "run.gmt").exists(), "a file remains"
     assert "libgpumemtrace" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text()
     is_alive(process)
     process.stdin.write("close\n")
@@ -392,7 +392,7 @@ def static_thread_locals_used_up(rig):
 
 
 class LongCall:
-    """A call of the library that goes on until end()."""
+    """A call of the library that continues until end()."""
 
     def __init__(self, rig):
         self.fifo = rig.folder / "fifo"
@@ -415,7 +415,7 @@ class LongCall:
 
 
 def slow_call(rig):
-    for patience_ms in (300, 3000, 30000):  # in which the call has to begin
+    for patience_ms in (300, 3000, 30000):  # the call must start within this time
         process, call = rig.refuser("plain"), LongCall(rig)
         done = rig.inject(process.pid, *call.options, "--call", str(patience_ms))
         assert done.returncode == 1 and "goes on by itself" in done.stderr, done
@@ -461,7 +461,7 @@ while True:
 
 
 def contained(rig, *options, noexec=""):
-    """A process in namespaces of its own, which does not see the build folder; its pid out here."""
+    """Starts a process in its own namespaces, which does not see the build directory. Returns its pid outside."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     unshare = rig.start("unshare", *options, "--kill-child", "--mount", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
@@ -479,7 +479,7 @@ def container(rig):
     assert done.returncode == 0 and "pid 1" in done.stdout, done
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
     assert re.search(r"libgpumemtrace\.1\.\d+\.so \(deleted\)", maps), maps
-    assert not list(pathlib.Path("/tmp").glob("libgpumemtrace.1.*.so")), "the copy was left"
+    assert not list(pathlib.Path("/tmp").glob("libgpumemtrace.1.*.so")), "the copy remains"
 
 
 def user_namespace(rig):
@@ -495,7 +495,7 @@ def container_without_a_place(rig):
 
 
 def link_out_of_a_container(rig):
-    """The container's /tmp is a link to a folder whose name exists outside, too: nothing may be written there."""
+    """The container's /tmp is a link to a directory whose name also exists outside: nothing may be written there."""
     if os.geteuid() != 0:
         raise Skipped("takes root")
     root = rig.folder / "root"
@@ -510,7 +510,7 @@ def link_out_of_a_container(rig):
     process = rig.start("unshare", "--mount", "sh", "-c", script)
     done = rig.inject(process.pid, "--place", "copy")
     assert not list(outside.iterdir()), "a file was written outside of the container"
-    assert done.returncode == 0, done  # there is /var/tmp or /run
+    assert done.returncode == 0, done  # because there is /var/tmp or /run
 
 
 def launcher(rig):

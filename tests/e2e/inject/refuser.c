@@ -1,4 +1,4 @@
-/* Processes that cannot be attached to, each for a reason of its own. Prints "ready" and waits to be killed.
+/* Processes that cannot be attached to, each for a different reason. Prints "ready" and waits to be killed.
  *
  *   refuser plain|undumpable|seccomp-kill|seccomp-errno|seccomp-harmless|seccomp-few|seccomp-enough|strict|leaderless|
  *           vfork|zombie
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__GLIBC__) /* the kernel's headers are not found by musl-gcc */
+#if defined(__GLIBC__) /* musl-gcc does not find the kernel headers */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #endif
@@ -38,8 +38,8 @@ static void filter(unsigned number, unsigned action) {
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(4);
 }
 
-/* All but these calls end the process: those that loading the library takes; and, where there is `enough`,
- * those that the library makes then. */
+/* Allows only the system calls for loading the library, and if `enough` those that the library makes
+ * afterwards. All others end the process. */
 static void allow_only(int enough) {
   static const unsigned kLoading[] = {
       SYS_openat, SYS_read, SYS_fstat, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_close, SYS_rt_sigprocmask,
@@ -69,7 +69,7 @@ static void allow_only(int enough) {
 #endif
 
 static void* live_on(void* arg) {
-  pthread_join(*(pthread_t*)arg, NULL); /* the first thread's end */
+  pthread_join(*(pthread_t*)arg, NULL); /* wait for the end of the first thread */
   ready();
   for (;;) pause();
   return arg;

@@ -1,9 +1,9 @@
-"""Kills around a process that is attached to: of the process, of its collector, of who attaches, of who
-listens at the control socket, each at any instant, beside rounds of attach and detach. Recordings
-rotate by size, leaks are watched, and two clients subscribe, of which one never reads.
+"""Kills around a process that is attached to: of the process, its collector, attaching clients, or clients of the control
+socket, each at a random instant, during rounds of attach and detach. Recordings rotate by size, leaks are watched, and two
+clients subscribe, one of which never reads.
 
-What must hold: the process goes on, can be attached to again, and every recording that was begun can be
-read and holds what happened while it was made (windows.py).
+The process must continue and must be attachable again, and every recording that was started must be readable and contain
+what happened while it was made (windows.py).
 """
 
 import json
@@ -19,7 +19,7 @@ LIMITS = ("--max-size", "16MiB", "--rotate", "128", "--max-time", "60s")  # part
 THREADS = 2
 ATTACH_WANTED, ATTACH_NOW = 4096 + 2436, 4096 + 2440  # session/layout.h, Control
 
-# subscribe(TOP or LEAKS, every 100 ms), then read for ever, or never.
+# subscribe(TOP or LEAKS, every 100 ms), then read forever or never.
 CLIENT = """
 import signal, socket, sys
 path, what, reads = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "reads"
@@ -35,15 +35,15 @@ while client.recv(65536) if reads else not signal.pause():
 
 
 class Scene:
-    """A process that is attached to, and everybody around it."""
+    """A process that is attached to, and all clients around it."""
 
     def __init__(self, trial, chance):
         self.trial, self.chance = trial, chance
         self.attacher, self.clients, self.count = None, [], 0
-        self.whole = []  # recordings that a detach said are complete
-        self.is_brought = chance.random() < 0.5  # the library, each time: the program was started without it
+        self.whole = []  # recordings reported as complete by a detach
+        self.is_brought = chance.random() < 0.5  # each attach injects the library into a program started without it
         trial.environment["GPUMEMTRACE"] = "dormant"
-        # What is inside of the driver all the time gives nobody a moment to bring something in.
+        # A process that is always inside the driver leaves no moment for an injection.
         pause = ("--pause", 100) if self.is_brought else ()
         trial.start("--count", 100000000, "--live", 200, *pause, preload=not self.is_brought)
         log = trial.folder / "log"
@@ -54,7 +54,7 @@ class Scene:
         return self.trial.target.pid
 
     def begin(self, watches):
-        """Starts an attach; returns at once."""
+        """Starts an attach and returns at once."""
         self.count += 1
         words = [self.trial.program, "attach", str(self.pid), *LIMITS]
         words += [] if self.is_brought else ["--method", "dormant"]
@@ -69,13 +69,13 @@ class Scene:
             os.setpriority(os.PRIO_PROCESS, int(task), 19)
 
     def await_wish(self):
-        """Until the process is asked for a recording and has not begun it, or who attaches has given up."""
+        """Waits until an attach is requested and not yet started, or until the attaching client has given up."""
         while self.attacher.poll() is None:
             if self.trial.word(ATTACH_WANTED, "=I") != 0 and self.trial.word(ATTACH_NOW, "=I") == 0:
                 return
 
     def listen(self):
-        """The clients, where there is a socket already."""
+        """Starts the clients, if there is a socket already."""
         for path in self.trial.sessions.glob("*.sock"):
             for what, how in (("2", "reads"), ("1", "never")):
                 self.clients.append(subprocess.Popen(
@@ -99,13 +99,13 @@ class Scene:
         return [pid for pid in self.trial.collectors() if pid not in others]
 
     def detach(self):
-        """Whether there was something to detach from. What it names is complete."""
+        """Returns whether there was an attach to end. The recording that it names is complete."""
         done = self.trial.verb("detach", self.pid)
         self.whole += [pathlib.Path(line).name for line in done.stdout.splitlines()]
         return done.returncode == 0
 
     def attach_and_detach(self):
-        """It works again, whatever was killed: as soon as the process has made its next call."""
+        """Attaching works again, whatever was killed, as soon as the process has made its next call."""
         said = ""
 
         def is_attached():
@@ -119,7 +119,7 @@ class Scene:
         assert self.detach() and self.whole[-1] == f"run{self.count}.gmt", self.whole
 
 
-# ---- Who is killed ------------------------------------------------------------------------------
+# ---- Victims ------------------------------------------------------------------------------------
 
 
 def the_target(scene):
@@ -138,8 +138,8 @@ def who_attaches(scene):
 
 
 def who_attaches_while_it_begins(scene):
-    """That takes a process long that has little of the processor: the next attach may come before it has let go
-    of this one."""
+    """With little CPU time the process needs long for this: the next attach may come before it has detached from this
+    one."""
     who_attaches(scene)
     scene.slow_down()
     scene.begin(watches=False)
@@ -180,22 +180,23 @@ WAYS = (
 
 
 def collect_what_waits(trial):
-    """What is orphaned is collected; what else a dead process left goes with the next collector."""
+    """Collects orphaned sessions; other files of a dead process are removed by the next collector."""
     wait_for("the end of the collectors", lambda: not trial.processes())
 
     def sessions():
         listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
         return [session for session in listed if session["path"].startswith(str(trial.sessions))]
 
-    # Who was killed shows no environment to be known by, and has its locks until it is quite dead.
-    wait_for("locks to go", lambda: all(session["state"] != "recording" for session in sessions()))
+    # A killed process has no environment to identify it by, and keeps its locks until it is
+    # completely dead.
+    wait_for("the release of locks", lambda: all(session["state"] != "recording" for session in sessions()))
     for session in sessions():
         if session["state"] == "orphaned":
             done = trial.verb("collect", session["path"], "-o", "collected.gmt")
             assert done.returncode == 0, done.stderr
     last = trial.start_another("--count", "1")
     assert last.wait(timeout=HANG_S) == 0
-    wait_for("its collector", lambda: not trial.processes())
+    wait_for("the end of its collector", lambda: not trial.processes())
     left = list(trial.sessions.iterdir())
     assert left == [], left
 
@@ -207,7 +208,7 @@ def check_recordings(trial, tally, whole):
             continue
         found = trial.read(path)
         if found is None:
-            assert path.name not in whole, f"{path.name} holds nothing"
+            assert path.name not in whole, f"{path.name} is empty"
             tally["killed before their first chunk"] += 1
             continue
         info, lines = found
@@ -236,5 +237,5 @@ def attached(trial, chance, tally):
     collect_what_waits(trial)
     check_recordings(trial, tally, scene.whole)
     tally[f"killed {way.__name__}"] += 1
-    tally["library brought in" if scene.is_brought else "dormant"] += 1
+    tally["library injected" if scene.is_brought else "dormant"] += 1
     tally["clients"] += trial.clients

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Kills traced processes and their collectors at random instants, and checks what is left.
+"""Kills traced processes and their collectors at random instants, and checks the results.
 
 Usage: kill_check.py --build DIR [--count N] [--stops N] [--attaches N] [--keep]
 
-Each of --count trials (default 20) starts a program on the simulated device, waits for a random
-time (from before its first GPU call to amid its work) and sends SIGKILL to the target, to its
-collector, or to both; or kills the collector and lets `gpumemtrace collect` take over while the
-target lives. --stops trials (default 2) stop the collector until the ring has gone round several
-times. Afterwards every recording must be readable and true to the device's log (verdict.py), an
-orphaned session must be collectable, and nothing may be left: no process, no session, no other file.
---attaches trials (default 6) attach to the program and kill whoever has a part in that (attached.py).
+Each of --count trials (default 20) starts a program on the simulated device, waits for a random time (from before its first
+GPU call until the middle of its work) and sends SIGKILL to the target, to its collector, or to both; or kills the collector
+and lets `gpumemtrace collect` take over while the target lives. --stops trials (default 2) stop the collector until the ring
+has wrapped around several times. Afterwards every recording must be readable and agree with the device's log (verdict.py),
+an orphaned session must be collectable, and nothing may be left: no process, no session, no other file. --attaches trials
+(default 6) attach to the program and kill one of the processes involved (attached.py).
 
-The trials of one seed (tests/seeds/seeds.py) are those that the options count. --keep leaves the
-folder of a failed trial. The last line of the output is "N passed, N failed".
+The options give the number of trials per seed (tests/seeds/seeds.py). --keep leaves the directory of a failed trial. The
+last line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -42,7 +41,7 @@ SMALL_RING = 2048  # slots
 
 
 class Trial:
-    """One traced process in a folder of its own."""
+    """A traced process in its own directory."""
 
     def __init__(self, build, folder, options=""):
         self.build, self.folder = build, folder
@@ -63,7 +62,7 @@ class Trial:
         self.target = self.launch(self.environment, *options, preload=preload)
 
     def start_another(self, *options):
-        """Recorded to last.gmt; its collector looks after what others left."""
+        """Starts a program recorded to last.gmt; its collector cleans up after the others."""
         more = {"GPUMEMTRACE": f"output={self.folder}/last.gmt,quiet", "SIMCUDA_LOG": "/dev/null"}
         return self.launch({**self.environment, **more}, *options)
 
@@ -90,7 +89,7 @@ class Trial:
             return 0
 
     def processes(self):
-        """Everything that runs with this trial's mark in its environment."""
+        """Returns all processes with this trial's mark in their environment."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             try:
@@ -122,7 +121,7 @@ class Trial:
         )
 
     def read(self, path):
-        """(info, lines); None where the file ended before its first whole chunk."""
+        """Returns (info, lines), or None if the file ended before its first complete chunk."""
         info = self.verb("info", "--json", path)
         if info.returncode != 0:
             assert "nothing was recorded" in info.stderr, info.stderr
@@ -135,13 +134,13 @@ class Trial:
         log = self.folder / "log"
         if not log.exists():
             return []
-        # A write that crosses a page can be cut by the kill: the call was still in progress.
+        # A write across a page boundary can be cut by the kill: the call was still in progress.
         whole = log.read_bytes().rpartition(b"\n")[0]
         log.write_bytes(whole + b"\n" if whole else b"")
         return verdict.truth.expected(log, self.target.pid)
 
 
-# ---- What happens to the processes --------------------------------------------------------------
+# ---- Faults -------------------------------------------------------------------------------------
 
 
 def kill_the_target(trial, _):
@@ -162,12 +161,12 @@ def kill_both(trial, chance):
 
 
 def take_over(trial, chance):
-    """The collector dies, another takes over, then the target dies."""
+    """The collector dies, another one takes over, then the target dies."""
     victims = trial.collectors()
     trial.kill(victims)
     wait_for("the collector's death", lambda: not set(victims) & set(trial.processes()))
     session = trial.session()
-    if session is None:  # before the session, or its process had ended already
+    if session is None:  # there is no session yet, or its process has already ended
         trial.kill_target()
         return
     collecting = subprocess.Popen(
@@ -177,8 +176,8 @@ def take_over(trial, chance):
     let_pass(chance.uniform(0, 0.15))
     trial.kill_target()
     _, said = collecting.communicate(timeout=HANG_S)
-    # One that was only about to start when its like were killed may have been there first, or have
-    # done it all.
+    # A collector that was just starting when the others were killed may have come first, or may
+    # have finished everything.
     first = ("at work", "another collector", "No such file")
     assert collecting.returncode == 0 or any(words in said for words in first), said
 
@@ -187,33 +186,34 @@ WAYS = (kill_the_target, kill_the_collector, kill_both, take_over)
 
 
 def wait_for_the_instant(trial, chance):
-    if chance.random() < 0.3:  # while it starts
+    if chance.random() < 0.3:  # during its start
         let_pass(chance.uniform(0, 0.08))
         return
     wait_for("a session", trial.session)
     let_pass(chance.uniform(0, 0.12))
 
 
-# ---- What must hold afterwards ------------------------------------------------------------------
+# ---- Requirements -------------------------------------------------------------------------------
 
 
 def collect_what_waits(trial):
-    """Lets a collector that is at work come to its end, and collects what is orphaned."""
+    """Waits for active collectors to finish, and collects orphaned sessions."""
     here = []
 
     def nothing_is_recording():
-        if trial.processes():  # looked at first: what is listed while one ends may be gone after
+        if trial.processes():  # check this first: sessions listed while a collector ends may disappear
             return False
         listed = json.loads(trial.verb("list", "--json").stdout)["sessions"]
         here[:] = [s for s in listed if s["path"].startswith(str(trial.sessions))]
-        # One that was just becoming a collector had no environment to be known by: it has now, or is done.
+        # A process that was just becoming a collector had no environment to identify it by; it has
+        # now, or has ended.
         if trial.processes() or not all(pathlib.Path(s["path"]).exists() for s in here):
             return False
         return all(s["state"] != "recording" for s in here)
 
     wait_for("the end of the collector", nothing_is_recording)
     for session in here:
-        # Collected: it was killed between the end of the file and that of the session.
+        # "collected": the collector was killed between finishing the file and removing the session.
         assert session["state"] in ("orphaned", "collected"), session
         done = trial.verb("collect", session["pid"], "-o", "collected.gmt")
         assert done.returncode == 0, done.stderr
@@ -229,8 +229,7 @@ def check_nothing_is_left(trial):
 
 
 def check_recordings(trial, tally):
-    """Complete recordings hold everything, others a beginning. Returns how many events were
-    checked."""
+    """Complete recordings contain everything, others a beginning. Returns the number of checked events."""
     want, complete = trial.truth(), 0
     for name in ("run.gmt", "taken.gmt", "collected.gmt"):
         path = trial.folder / name
@@ -238,7 +237,7 @@ def check_recordings(trial, tally):
             continue
         found = trial.read(path)
         if found is None:
-            assert name == "run.gmt", f"{name} holds nothing"
+            assert name == "run.gmt", f"{name} is empty"
             continue
         info, lines = found
         if info["complete"]:
@@ -247,7 +246,7 @@ def check_recordings(trial, tally):
         else:
             assert name == "run.gmt", f"{name} is not complete"
             verdict.check_cut(want, lines, THREADS)
-    # Before its session is made a process has not been recorded; it is in its first call then.
+    # A process is not recorded before its session exists; it is then in its first call.
     assert complete >= 1 or len(want) <= THREADS, f"{len(want)} calls, {complete} recordings"
     tally["events"] += len(want)
     tally["recordings"] += complete
@@ -266,11 +265,11 @@ def killed(trial, chance, tally):
 
 
 def stopped(trial, chance, tally):
-    """A collector that stands still for several laps of the ring, while its process works."""
+    """A collector is stopped for several laps of the ring while its process works."""
     trial.start("--count", 20000, "--leak", 5)
     wait_for("a collector", lambda: trial.word(COLLECTOR_PID, "=I") != 0)
     let_pass(chance.uniform(0, 0.02))
-    trial.kill([trial.target.pid], signal.SIGSTOP)  # lest it ends before its collector is stopped
+    trial.kill([trial.target.pid], signal.SIGSTOP)  # so that it does not end before its collector is stopped
     collectors = trial.collectors()
     trial.kill(collectors, signal.SIGSTOP)
     trial.kill([trial.target.pid], signal.SIGCONT)
@@ -282,7 +281,7 @@ def stopped(trial, chance, tally):
     check_nothing_is_left(trial)
     info, lines = trial.read(trial.folder / "run.gmt")
     lost = verdict.check_complete(trial.truth(), lines, info, 0)
-    assert lost >= SMALL_RING, f"only {lost} events lost: the collector did not stand still"
+    assert lost >= SMALL_RING, f"only {lost} events lost: the collector was not stopped"
     exits = [s for s in info["snapshots"] if s["name"] == "exit"]
     assert exits[0]["exact"] and exits[0]["allocations"] == 5 * THREADS, exits
     tally["events"] += len(trial.truth())

@@ -1,8 +1,8 @@
-"""Whether a recording tells the truth about a process that was killed, or whose collector was.
+"""Checks that a recording agrees with the truth, for a process that was killed or whose collector was.
 
-The truth is the simulated device's log (tests/e2e/recording/truth.py). A hook records a free before
-the device carries it out and an allocation after: so each thread may be in one call that only one
-side knows of. What the collector lost it must have said.
+The truth is the simulated device's log (tests/e2e/recording/truth.py). A hook records a free before the device executes it,
+and an allocation after: so each thread may be in one call that only one side knows. Losses of the collector must be
+reported.
 """
 
 import collections
@@ -20,14 +20,14 @@ def check_identity(losses):
 
 
 def _is_pieced_together(line):
-    """What the live table told about a gap: a free without an API, an allocation without duration."""
+    """Returns whether the event was derived from the live table in a gap: a free without API, an allocation without duration."""
     if line["kind"] == "alloc":
         return "duration_ns" not in line
     return line.get("api") == "(lost)"
 
 
 def seen(lines):
-    """The events of a recording that its process reported itself."""
+    """Returns the events of a recording that the process reported itself."""
     return truth.recorded([line for line in lines if not _is_pieced_together(line)])
 
 
@@ -36,17 +36,17 @@ def _step(event):
 
 
 def check_pieced_together(want, lines):
-    """Where in a gap it was, the live table does not know: but it did happen. Returns how many."""
+    """The live table does not know at which point of a gap an event happened, but it did happen. Returns the number."""
     found = [line for line in lines if line["kind"] == "alloc" and _is_pieced_together(line)]
     invented = collections.Counter(map(_step, truth.recorded(found)))
     invented -= collections.Counter(map(_step, want))
-    assert not invented, f"never happened: {list(invented)[:5]}"
+    assert not invented, f"not in the truth: {list(invented)[:5]}"
     return len(found)
 
 
 def _skipped(want, have):
-    """How many of `want` were passed over to find all of `have` in it, in order; then what of
-    `have` was not found."""
+    """Finds all of `have` in `want`, in order. Returns how many of `want` were skipped, and the part of `have` that was not
+    found."""
     position, skipped = 0, 0
     for index, event in enumerate(have):
         at = position
@@ -60,8 +60,8 @@ def _skipped(want, have):
 
 
 def check_nothing_invented(want, have, threads):
-    """Every event of the recording happened, in the order in which it is told, but for one call in
-    progress per thread. Returns how many events of the truth are missing before the last one told."""
+    """Every event of the recording happened, in the same order, except for one call in progress per thread. Returns how many
+    events of the truth are missing before the last recorded one."""
     missing, in_progress = 0, 0
     by_thread = collections.defaultdict(lambda: ([], []))
     by_address = collections.defaultdict(lambda: ([], []))
@@ -72,13 +72,13 @@ def check_nothing_invented(want, have, threads):
     for thread, (true, told) in by_thread.items():
         skipped, unknown = _skipped(true, told)
         missing += skipped
-        assert len(unknown) <= 1, f"thread {thread}: never happened: {unknown[:5]} of {len(unknown)}"
+        assert len(unknown) <= 1, f"thread {thread}: not in the truth: {unknown[:5]} of {len(unknown)}"
         assert not unknown or unknown[0][0] == "free", f"thread {thread}: invented {unknown}"
         in_progress += len(unknown)
     for address, (true, told) in by_address.items():
         _, unknown = _skipped(true, told)
         assert len(unknown) <= 1, f"address {address}: out of order: {unknown[:5]}"
-    assert in_progress <= threads, f"{in_progress} events of {threads} threads never happened"
+    assert in_progress <= threads, f"{in_progress} events of {threads} threads are not in the truth"
     return missing
 
 
@@ -93,8 +93,8 @@ def live(events):
 
 
 def check_complete(want, lines, info, threads):
-    """A recording of everything up to the end: nothing is missing that is not counted as lost, and
-    what was live at the end is right."""
+    """A recording of everything up to the end: all missing events are counted as lost, and the live set at the end is
+    correct."""
     assert info["complete"], info
     losses = info["losses"]
     check_identity(losses)
@@ -103,8 +103,8 @@ def check_complete(want, lines, info, threads):
     assert check_pieced_together(want, lines) <= lost, losses
     missing = check_nothing_invented(want, have, threads)
     unseen = len(want) - len(have)
-    assert missing <= lost, f"{missing} events are missing in the middle, {lost} said to be lost"
-    assert unseen <= lost + threads, f"{unseen} events are missing, {lost} said to be lost"
+    assert missing <= lost, f"{missing} events are missing in the middle, {lost} reported as lost"
+    assert unseen <= lost + threads, f"{unseen} events are missing, {lost} reported as lost"
     all_told = truth.recorded(lines)
     differs = set(live(want).items()) ^ set(live(all_told).items())
     assert len(differs) <= 2 * threads, f"live at the end: {len(differs)} differ: {list(differs)[:5]}"
@@ -112,5 +112,5 @@ def check_complete(want, lines, info, threads):
 
 
 def check_cut(want, lines, threads):
-    """What a collector that was killed had written: a beginning of the truth, no more."""
+    """What a killed collector had written is a beginning of the truth."""
     check_nothing_invented(want, seen(lines), threads)

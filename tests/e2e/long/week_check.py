@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Records a long training run, compressed, with a bounded history, and asks the verbs about it.
+"""Records a long training run, accelerated, with bounded history, and runs the commands on the recording.
 
 Usage: week_check.py --build DIR [--events N] [--max-size SIZE] [--keep]
 
-build/dev/benchmark/long_run makes the run, drains it with the collector's own code, and checks
-memory, disk, live set and sums against what it did. Here the recording that it leaves is read: by
-its one name, with and without its older parts, info and report must know the whole time, and leaks
-must name the line that leaks, and no other. --keep leaves the folder.
+build/dev/benchmark/long_run simulates the run, drains it with the collector's code, and checks memory, disk, live set and
+totals. This check reads the recording: by its single name, with and without its older parts, info and report must cover the
+whole time, and leaks must report the leaking line and no other. --keep keeps the directory.
 """
 
 import argparse
@@ -19,7 +18,7 @@ import sys
 import tempfile
 
 LEAK = 0x7EAD00 - 0x400000  # collector/testing/long_training.h: kLeakAddress in its module
-PARTS = 2  # at least, else nothing was bounded
+PARTS = 2  # minimum; otherwise the history was not bounded
 
 
 class Week:
@@ -35,7 +34,7 @@ class Week:
                               stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, end="")
         if done.returncode != 0:
-            sys.exit("week_check: the recording is not what was recorded")
+            sys.exit("week_check: the recording differs from the run")
         for name, number in re.findall(r"^(.{44}) +(\d+)", done.stdout, re.MULTILINE):
             self.said[name.strip()] = int(number)
 
@@ -53,7 +52,7 @@ def check(holds, what):
 
 
 def check_reading(week, parts):
-    """What the verbs say of the recording, of which so many files are there."""
+    """Checks the output of the commands for a recording with that many files."""
     info, report = week.ask("info", week.file), week.ask("report", week.file)
     history, sums = info["history"], report["all_time"]
     wrong = check(info["complete"], "info: complete")

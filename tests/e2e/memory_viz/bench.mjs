@@ -1,8 +1,10 @@
-// node bench.mjs OUT.json NAME=SNAPSHOT...: how long PyTorch's memory viewer (MemoryViz.js) takes to draw snapshots, in Chromium.
+// node bench.mjs OUT.json NAME=SNAPSHOT...: measures how long PyTorch's memory viewer
+// (MemoryViz.js) takes to draw snapshots in Chromium.
 //
-// A snapshot is in the page as base64, as torch.cuda._memory_viz writes its pages. First picture: from the request for the
-// page to its first polygons on the screen. Frames: of turns of the wheel over the plot, in and out. What takes longer
-// than LIMIT_MS, or what the browser does not survive, is told in words: `failure`.
+// A snapshot is embedded in the page as base64, like in pages written by torch.cuda._memory_viz.
+// First picture: from the request for the page until its first polygons are on the screen. Frames:
+// while the wheel turns over the plot, in and out. If it takes longer than LIMIT_MS, or the
+// browser crashes, `failure` contains a description.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -27,7 +29,7 @@ function quantile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-// In the page: durations of frames while the wheel turns over the plot, one turn a frame.
+// In the page: durations of frames while the wheel turns over the plot, one step per frame.
 async function turnWheel(count) {
   const plot = document.querySelector('svg');
   const box = plot.getBoundingClientRect();
@@ -58,12 +60,12 @@ async function measure(chromium, name, file) {
   const browser = await chromium.launch({executablePath: CHROMIUM, headless: true, args: CHROMIUM_FLAGS});
   let server = null;
   try {
-    // A string of JavaScript has its limits, too.
+    // JavaScript strings have a maximum length.
     const html = page(importMap(), fs.readFileSync(file).toString('base64'), VIEW);
     server = await serve({'/snapshot': html});
     const tab = await browser.newPage({viewport: {width: 1600, height: 900}});
     const died = new Promise((_, reject) => tab.on('crash', () => reject(new Error('the page crashed'))));
-    died.catch(() => undefined); // awaited below, but for a crash after the last look
+    died.catch(() => undefined); // awaited below, except for a crash after the last check
     const begin = performance.now();
     const drawn = (async () => {
       await tab.goto(`http://127.0.0.1:${server.address().port}/snapshot`, {timeout: LIMIT_MS});

@@ -1,7 +1,7 @@
 // node browser.mjs GPUMEMTRACE BUILD_DIR: exported snapshots in PyTorch's memory viewer (MemoryViz.js), in Chromium.
 //
-// Nothing leaves the machine (hosted_viewer.mjs): any request to elsewhere is refused and counted as a failure. Screenshots
-// stay in BUILD_DIR.
+// Nothing leaves the machine (hosted_viewer.mjs): any other request is refused and counted as a
+// failure. Screenshots stay in BUILD_DIR.
 
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
@@ -23,7 +23,7 @@ function skip(why) {
 const reason = whyNot();
 if (reason !== '') skip(reason);
 
-// Name -> {base64, drawn: what rules.py says is drawn, by device}.
+// Returns name -> {base64, drawn: the expected shapes according to rules.py, by device}.
 function exportSnapshots(folder) {
   const python = process.env.GMT_TORCH_PYTHON || 'python3';
   execFileSync(python, [path.join(here, 'write_events.py'), folder]);
@@ -56,15 +56,15 @@ const VIEWS = {
   [HISTORY]: 'svg rect',
   [SETTINGS]: '',
 };
-// Of a timeline: the overview below it is a polygon too.
+// In a timeline, the overview below it is also a polygon.
 const OVERVIEW = 1;
 
 function expectCount(problems, what, count, expected) {
   if (count !== expected) problems.push(`${count} ${what}, expected ${expected}`);
 }
 
-// In the page: what a view shows, after the pointer was on things (the viewer then shows their stacks) and events were
-// clicked (it rebuilds that moment).
+// In the page: returns what a view shows after hovering over shapes (the viewer then shows their
+// stacks) and clicking events (it then rebuilds that moment).
 function look(shapes) {
   const shown = [...document.querySelectorAll('body > div')].find((div) => !/display: none/.test(div.getAttribute('style')));
   const found = shapes === '' ? [] : [...shown.querySelectorAll(shapes)].filter((e) => !e.closest('clipPath'));
@@ -90,14 +90,14 @@ async function checkView(tab, view, drawn) {
   if (view !== SETTINGS) expectCount(problems, 'shapes', count, drawn[view] + overview);
   if (view === HISTORY) expectCount(problems, 'events', events, drawn.events);
   if (view === SETTINGS && !text.includes('{')) problems.push('no settings');
-  const ofSegments = view === 'Active Cached Segment Timeline';  // none has frames that was there before
+  const ofSegments = view === 'Active Cached Segment Timeline';  // segments from before have no frames
   if (drawn.events > 0 && !ofSegments && view !== SETTINGS && !text.includes('/src/')) problems.push('shows no stacks');
   const odd = /.*(NaN|undefined).*/.exec(text);
   if (odd) problems.push(`shows ${JSON.stringify(odd[0])}`);
   return problems;
 }
 
-// View -> problems.
+// Returns view -> problems.
 async function checkScenario(browser, base, name, drawn) {
   let problems = [];
   const tab = await browser.newPage({viewport: {width: 1400, height: 900}});
@@ -105,7 +105,7 @@ async function checkScenario(browser, base, name, drawn) {
   tab.on('pageerror', (error) => problems.push(`page: ${error.message}`));
   await tab.route('**', (route) => {
     if (route.request().url().startsWith(base)) return route.continue();
-    problems.push(`asks for ${route.request().url()}`);
+    problems.push(`requests ${route.request().url()}`);
     return route.abort();
   });
   await tab.goto(`${base}/${name}`);

@@ -1,5 +1,6 @@
-// PyTorch's memory viewer (MemoryViz.js) as a page from this machine: its CDN imports are mapped to the npm packages they
-// name. Used by browser.mjs, which checks what it shows, and bench.mjs, which times it.
+// Serves PyTorch's memory viewer (MemoryViz.js) from this machine: its CDN imports are mapped to
+// the corresponding npm packages. Used by browser.mjs, which checks what it shows, and bench.mjs,
+// which measures it.
 
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
@@ -12,7 +13,8 @@ export const CHROMIUM_FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic'
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 export const modules = path.join(path.dirname(fileURLToPath(import.meta.url)), 'node_modules');
 
-// The viewer: where it is named, else in the wheel, which some versions of torch have it in.
+// The directory of the viewer: as configured, otherwise in the wheel, which contains it in some
+// versions of torch.
 function viewerFolder() {
   if (process.env.GMT_MEMORY_VIZ_JS) return path.dirname(process.env.GMT_MEMORY_VIZ_JS);
   try {
@@ -26,17 +28,17 @@ function viewerFolder() {
 
 export const viewer = viewerFolder();
 
-// Why it cannot be shown here; '': it can.
+// Returns why the viewer cannot be used here, or '' if it can.
 export function whyNot() {
   if (!fs.existsSync(path.join(viewer, 'MemoryViz.js'))) {
-    return 'no MemoryViz.js: run scripts/setup --test, or name one in GMT_MEMORY_VIZ_JS';
+    return 'no MemoryViz.js: run scripts/setup --test, or set GMT_MEMORY_VIZ_JS';
   }
   if (!fs.existsSync(CHROMIUM)) return `no ${CHROMIUM}`;
-  return fs.existsSync(modules) ? '' : 'its npm packages are not here: run scripts/setup --test';
+  return fs.existsSync(modules) ? '' : 'its npm packages are not installed: run scripts/setup --test';
 }
 
-// What the viewer and d3's own modules import -> files that this test serves. The viewer names its modules by the address
-// of a CDN: .../NAME@MAJOR.
+// Maps the imports of the viewer and of d3's own modules to files served here. The viewer imports
+// modules by the address of a CDN: .../NAME@MAJOR.
 export function importMap() {
   const imports = {};
   const places = {};
@@ -71,7 +73,7 @@ export function serve(pages) {
     for (const [prefix, root] of Object.entries(roots)) {
       const file = path.join(root, url.slice(prefix.length));
       if (!url.startsWith(prefix) || !file.startsWith(root)) continue;
-      // The older modules of d3 import each other without the extension.
+      // Older modules of d3 import each other without the extension.
       const found = [file, `${file}.js`].find((f) => fs.existsSync(f) && fs.statSync(f).isFile());
       if (found) return response.setHeader('content-type', 'text/javascript').end(fs.readFileSync(found));
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's own snapshot and our export of the same process, on the simulated device: the same events in the same order,
-the same segments and blocks, the same settings. Sizes are those requested where a block is a tensor's, else rounded.
+"""Compares PyTorch's own snapshot with our export of the same process, on the simulated device: the same events in the same
+order, the same segments and blocks, the same settings. Sizes are the requested ones for blocks of tensors, otherwise rounded.
 
 Usage: own_history_check.py --build DIR [--python PYTHON]
 """
@@ -60,7 +60,7 @@ ROUNDING = 512
 
 
 def told(snapshot):
-    """Events but for the taking of snapshots, which each recorder notes at times of its own."""
+    """Returns the events except the taking of snapshots, whose times differ between the recorders."""
     events = [e for e in snapshot["device_traces"][0] if e["action"] != "snapshot"]
     of_block = ("alloc", "free_requested", "free_completed")
     return [(e["action"], e.get("addr"), None if e["action"] in of_block else e["size"], e["stream"]) for e in events]
@@ -76,12 +76,12 @@ def state(snapshot):
 def first_difference(what, theirs, ours):
     for i, pair in enumerate(zip(theirs, ours)):
         if pair[0] != pair[1]:
-            return [f"{what} {i}: PyTorch has {pair[0]}, we have {pair[1]}"]
-    return [] if len(theirs) == len(ours) else [f"{len(theirs)} {what}s in PyTorch's, {len(ours)} in ours"]
+            return [f"{what} {i}: PyTorch has {pair[0]}, the export {pair[1]}"]
+    return [] if len(theirs) == len(ours) else [f"{len(theirs)} {what}s in PyTorch's snapshot, {len(ours)} in the export"]
 
 
 def sizes_differ(theirs, ours):
-    """A block of a tensor has what was asked for, another one at least that."""
+    """The block of a tensor has the requested size, any other block at least that."""
     pairs = list(zip(*([e for e in s["device_traces"][0] if e["action"] == "alloc"] for s in (theirs, ours))))
     tensors = [(a, b) for a, b in pairs if "user_metadata" in b]
     others = [(a, b) for a, b in pairs if "user_metadata" not in b]
@@ -124,7 +124,7 @@ def main():
     arguments = parser.parse_args()
     python = rigs.find_python(arguments.python)
     if python is None:
-        print("skipped: no Python with PyTorch is here; run scripts/setup, or name one in GMT_TORCH_PYTHON")
+        print("skipped: no Python with PyTorch; run scripts/setup, or set GMT_TORCH_PYTHON")
         sys.exit(SKIPPED)
     rig = rigs.Rig(arguments.build.resolve(), python)
     results = [check(rig, name, setting) for name, setting in SETTINGS.items()]

@@ -1,6 +1,6 @@
 """python_readers.py GPUMEMTRACE: exported snapshots in `torch.cuda._memory_viz` of the installed torch.
 
-The module is loaded from its file: it needs nothing of torch, and importing torch takes seconds.
+The module is loaded from its file: it does not depend on torch, and importing torch takes seconds.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ MIB = write_events.MIB
 def load_memory_viz():
     torch = importlib.util.find_spec("torch")
     if torch is None:
-        print(f"skipped: {sys.executable} has no torch; name a python that has it in GMT_TORCH_PYTHON")
+        print(f"skipped: {sys.executable} has no torch; set GMT_TORCH_PYTHON to a Python with torch")
         sys.exit(SKIPPED)
     path = pathlib.Path(torch.origin).parent / "cuda" / "_memory_viz.py"
     spec = importlib.util.spec_from_file_location("_memory_viz", path)
@@ -51,10 +51,10 @@ def export(log, out, *options):
 
 
 class Readers:
-    """One scenario, exported and reported. Mixed into a TestCase for each."""
+    """One scenario, exported and reported. A mixin for a TestCase per scenario."""
 
     scenario = ""
-    stacks = 5  # more would mean that equal frame lists are written again
+    stacks = 5  # more would mean that equal frame lists are duplicated
 
     @classmethod
     def setUpClass(cls):
@@ -72,7 +72,7 @@ class Readers:
     def actions(self, device=0):
         return [e["action"] for e in self.snapshot["device_traces"][device]]
 
-    def test_only_opcodes_that_the_viewers_unpickler_knows(self):
+    def test_only_opcodes_known_to_the_viewers_unpickler(self):
         used = {opcode.name for opcode, _, _ in pickletools.genops(self.bytes)}
         self.assertLessEqual(used, READABLE_OPCODES)
 
@@ -95,7 +95,7 @@ class Readers:
             self.assertEqual("stream_" in text, bool(self.snapshot["segments"]))
 
     def test_compare_finds_no_difference_to_itself(self):
-        # It takes the lists of segments; its own command line hands it the dicts.
+        # It takes the lists of segments; its own command line passes the dicts.
         segments = self.snapshot["segments"]
         self.assertEqual(MEMORY_VIZ.compare(segments, segments, format_flamegraph=lambda lines: lines), "")
         text = MEMORY_VIZ.compare([], segments, format_flamegraph=lambda lines: lines)
@@ -184,7 +184,7 @@ class Pending(Readers, unittest.TestCase):
         self.assertEqual(self.actions()[5:], ["free_requested", "alloc", "free_requested", "free_completed", "alloc",
                                               "free_requested", "free_completed"])
 
-    def test_what_still_waits_is_active_and_not_allocated(self):
+    def test_pending_blocks_are_active_and_not_allocated(self):
         segment = self.snapshot["segments"][0]
         self.assertEqual([b["size"] for b in segment["blocks"] if b["state"] == "active_pending_free"], [MIB])
         self.assertEqual(segment["active_size"] - segment["allocated_size"], MIB)
@@ -193,7 +193,7 @@ class Pending(Readers, unittest.TestCase):
 class OutOfMemory(Readers, unittest.TestCase):
     scenario = "out_of_memory"
 
-    def test_one_oom_with_what_the_device_had_free(self):
+    def test_one_oom_with_the_free_memory_of_the_device(self):
         oom = [e for e in self.snapshot["device_traces"][0] if e["action"] == "oom"]
         self.assertEqual([(e["size"], e["device_free"]) for e in oom], [(1 << 30, 64 * MIB)])
 
@@ -240,7 +240,7 @@ class Empty(Readers, unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    """--from, --to, --max-events, --keep: a part is as true as the whole."""
+    """--from, --to, --max-events, --keep: a part is consistent with the whole."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -273,7 +273,7 @@ class Parts(unittest.TestCase):
         inside = [t for t in times if first + 50_000 <= t <= first + 90_000]
         self.assertEqual([e["time_us"] for e in snapshot["device_traces"][0]], inside)
 
-    def test_newest_events_are_kept_and_the_rest_is_said(self):
+    def test_newest_events_are_kept_and_the_rest_is_reported(self):
         whole, _ = self.export()
         snapshot, notes = self.export("--max-events", "30")
         kept = snapshot["device_traces"][0]

@@ -1,8 +1,8 @@
-"""What PyTorch's viewer takes for granted of a snapshot, and what it draws of one.
+"""Assumptions of PyTorch's viewer about a snapshot, and the number of shapes that it draws.
 
-Both follow torch/utils/viz/MemoryViz.js of PyTorch 2.6: `annotate_snapshot` (a free_completed right behind its
-free_requested is one event), `process_alloc_data` (Active Memory Timeline, Active Cached Segment Timeline) and
-`MemoryView` (Allocator State History, which goes back from the end).
+Both follow torch/utils/viz/MemoryViz.js of PyTorch 2.6: `annotate_snapshot` (a free_completed directly after its
+free_requested is one event), `process_alloc_data` (Active Memory Timeline, Active Cached Segment Timeline) and `MemoryView`
+(Allocator State History, which goes backwards from the end).
 """
 
 
@@ -11,7 +11,7 @@ def live_blocks(segment):
 
 
 class Memory:
-    """The state of one device, moved backwards."""
+    """The state of one device, moving backwards in time."""
 
     def __init__(self, snapshot, device):
         self.problems = []
@@ -99,7 +99,7 @@ def problems(snapshot):
 
 
 def merged_events(trace):
-    """As the list of events shows them."""
+    """Returns the events as shown in the list of events."""
     events = []
     for event in trace:
         last = events[-1] if events else {}
@@ -112,7 +112,7 @@ def merged_events(trace):
 
 
 def timeline_elements(snapshot, device, begin, ends, held):
-    """How many things a timeline draws; `held`: (address, size) of what is there at the end."""
+    """Returns the number of shapes in a timeline; `held`: (address, size) of what exists at the end."""
     elements, open_at = 0, set()
     for event in merged_events(snapshot["device_traces"][device]):
         if event["action"] == begin:
@@ -125,7 +125,7 @@ def timeline_elements(snapshot, device, begin, ends, held):
 
 
 def drawn(snapshot, device):
-    """What each view shows of a device, in numbers of shapes and lines."""
+    """Returns what each view shows of a device, as numbers of shapes and lines."""
     segments = [s for s in snapshot["segments"] if s["device"] == device]
     blocks = [b for s in segments for b in live_blocks(s)]
     active = {b["address"] for b in blocks if b["state"] == "active_allocated"}
@@ -135,7 +135,7 @@ def drawn(snapshot, device):
             snapshot, device, "alloc", ("free", "free_completed"), active),
         "Active Cached Segment Timeline": summary + timeline_elements(
             snapshot, device, "segment_alloc", ("segment_free",), {s["address"] for s in segments}),
-        # A block has two: itself and what rounding took.
+        # A block has two shapes: itself and its rounding.
         "Allocator State History": len(segments) + 2 * len(blocks),
         "events": len(merged_events(snapshot["device_traces"][device])),
     }

@@ -1,4 +1,4 @@
-"""The recordings that the readers are tried with, as event logs: what memory_viz can show, one scenario for each."""
+"""The recordings for testing the readers, as event logs: everything that memory_viz can show, one scenario each."""
 
 import json
 
@@ -116,7 +116,7 @@ def expandable():
 
 
 def pending():
-    """Frees that wait for a side stream: one was seen done, one still waits at the end."""
+    """Frees that wait for a side stream: one has completed, one is still pending at the end."""
     log = torch_log()
     log.segment(BASE, 20 * MIB)
 
@@ -136,7 +136,7 @@ def pending():
 
 
 def out_of_memory():
-    """The driver refuses twice, the allocator gives up; then the program goes on with less."""
+    """The driver refuses twice, the allocator gives up; then the program continues with less memory."""
     log = torch_log()
     log.segment(BASE, 20 * MIB)
     log.block(BASE, 12 * MIB, stack=2)
@@ -162,7 +162,7 @@ def two_devices():
 
 
 def training():
-    """Steps, a range, a backward pass whose memory has the forward call that it belongs to."""
+    """Steps, a range, and a backward pass whose memory has the corresponding forward call."""
     log = torch_log()
     log.stack(4, "linear", "model", "main")
     log.segment(BASE, 20 * MIB)

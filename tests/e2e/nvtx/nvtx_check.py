@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""What programs tell NVTX, in recordings of the simulated device.
+"""NVTX calls of programs, in recordings of the simulated device.
 
 Usage: nvtx_check.py --build DIR [--part plain|python] [--python PYTHON] [NAME...]
 
-The programs are compiled with NVTX's own headers, each with a copy of NVTX in itself. Cases of the
-part `python` need a Python with PyTorch and the package `nvtx`. NAMEs select cases. The last line of
-the output is "N passed, N failed".
+The programs are compiled with NVTX's own headers, each containing a copy of NVTX. Cases of the part `python` need a Python
+with PyTorch and the package `nvtx`. NAMEs select cases. The last line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -30,7 +29,7 @@ def texts(events):
 
 
 def nesting(recording):
-    """Ranges as (name, domain), each with what was begun and not ended when it began."""
+    """Returns ranges as (name, domain), each with the ranges that were open when it began."""
     open_ranges, found = {}, []
     for e in notes(recording, "range_begin", "range_end"):
         if e["kind"] == "range_begin":
@@ -38,7 +37,7 @@ def nesting(recording):
             found.append((label, [known for known in open_ranges.values()]))
             open_ranges[e["range"]] = label
         else:
-            del open_ranges[e["range"]]  # no end without a beginning, and none twice
+            del open_ranges[e["range"]]  # every end has a beginning and is unique
     assert not open_ranges, open_ranges
     return found
 
@@ -280,7 +279,7 @@ def plain_c_interface(rig, folder):
 
 
 def counted(path):
-    """What the other tool was called with: text -> times."""
+    """Returns the calls of the other tool: {text: count}."""
     lines = path.read_text().splitlines()
     return {text: int(count) for count, text in (line.split(" ", 1) for line in lines)}
 
@@ -326,7 +325,8 @@ def plain_another_tools_heaps_and_regions(rig, folder):
     assert not [text for text in both if "strange" in text], both
     assert both["RegionsRegister"] == both["RegionsUnregister"] == both["HeapUnregister"] == 1, both
     regions = [e["kind"] for e in recording.events() if e.get("heap") == "nvtx" and "address" in e]
-    # The other tool's handle of a heap is no address; the heap's end is known by it all the same.
+    # The other tool's handle of a heap is not an address; the end of the heap is recognized by it
+    # nevertheless.
     assert regions == ["alloc", "alloc", "free", "free"], regions
 
 
@@ -394,7 +394,7 @@ def plain_regions_in_reports_add_up_with_what_they_lie_in(rig, folder):
     heaps = {h["heap"]: h["live_bytes"] for h in device["heaps"]}
     assert heaps["driver"] == 4 * MIB, heaps
     assert heaps["nvtx"] == 2 * MIB + 3 * MIB // 2, heaps
-    # The last region overlaps the one before by half a MiB.
+    # The last region overlaps the previous one by half a MiB.
     assert sum(row["bytes"] for row in report["rows"]) == 4 * MIB, report["rows"]
 
 
@@ -487,7 +487,7 @@ def plain_costs_are_printed(rig, folder):
     recording = rig.run(folder, calls(rig, "cost", 1000))
     assert recording.done.returncode == 0, recording.done.stderr
     recording.check_whole()
-    assert len(notes(recording, "range_begin")) == 2000, "of the second half"
+    assert len(notes(recording, "range_begin")) == 2000, "those of the second half"
 
 
 def cases_of(part):

@@ -1,4 +1,4 @@
-"""Ranges by the package nvtx."""
+"""Ranges made with the package nvtx."""
 
 import nvtx
 import torch

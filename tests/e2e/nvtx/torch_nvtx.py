@@ -1,5 +1,5 @@
-"""A training loop that names its steps by torch.cuda.nvtx, which has a copy of NVTX in PyTorch's own
-libraries. Prints the levels that it gets back.
+"""A training loop that names its steps with torch.cuda.nvtx, which has a copy of NVTX in PyTorch's own libraries. Prints
+the levels that it returns.
 """
 
 import torch

@@ -1,5 +1,5 @@
-"""A cache that manages one big tensor itself and tells NVTX of its pieces; then a line whose operators
-PyTorch names by NVTX.  usage: torch_regions.py LIBRARY
+"""A cache that manages one big tensor itself and registers its pieces with NVTX; then a line whose operators PyTorch
+annotates with NVTX.  usage: torch_regions.py LIBRARY
 """
 
 import ctypes

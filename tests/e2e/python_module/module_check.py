@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that use the Python package, under the profiler on the simulated device: what they say is
-in their recordings, in order, among their allocations.
+"""Programs that use the Python package, under the profiler on the simulated device. Their calls must be in the recordings,
+in order among their allocations.
 
 Usage: module_check.py [--build DIR] [NAME...]
 """
@@ -15,7 +15,7 @@ import textwrap
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from rig import ROOT, Rig, run_cases  # noqa: E402
 
-# Takes and releases memory without PyTorch.
+# Allocates and frees memory without PyTorch.
 GPU = """
 import ctypes, os, threading, gpumemtrace
 cuda = ctypes.CDLL("libcudart.so.13")
@@ -37,14 +37,14 @@ def run(rig, folder, program, output="run.gmt"):
 
 
 def told(recording, path=None):
-    """[(kind, name or size, index or range)] of what the program said and allocated, in order."""
+    """Returns [(kind, name or size, index or range)] of the program's calls and allocations, in order."""
     found, ranges = [], {}
     for event in recording.events(path):
         kind = event["kind"]
         if kind == "mark":
             found.append((kind, event["name"], event.get("index")))
         elif kind in ("range_begin", "range_end"):
-            # Numbered as they come, whatever the numbers are.
+            # Numbered in order of appearance.
             found.append((kind, event["name"], ranges.setdefault(event["range"], len(ranges))))
         elif kind == "alloc":
             found.append((kind, event["size"], None))
@@ -131,7 +131,7 @@ def snapshot_has_its_name_and_what_lives(rig, folder):
         """)
     snapshots = {s["name"]: s for s in recording.info()["snapshots"]}
     assert snapshots["warmed up"]["reason"] == "request", snapshots
-    # It is taken by another process, a moment later.
+    # It is taken by another process a moment later.
     assert snapshots["warmed up"]["allocations"] in (4, 5), snapshots
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One recording for each rank of a job, which says whose it is; none for processes that use no GPU.
+"""One recording for each rank of a job, which contains the rank, and none for processes that use no GPU.
 
 Usage: ranks_check.py [--build DIR] [--python PYTHON] [NAME...]
-  --build DIR      the build folder (build/dev)
-  --python PYTHON  has a CUDA build of PyTorch; without one the cases that need it are left out
+  --build DIR      the build directory (build/dev)
+  --python PYTHON  a Python with a CUDA build of PyTorch; without it the cases that need it are skipped
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from rig import PROGRAMS, ROOT, Recording, Rig, find_python, run_cases  # noqa: E402
 
-# What this check itself may run under.
+# Variables of launchers under which this check itself may run.
 LAUNCHERS = ("GPUMEMTRACE_", "OMPI_", "PMI", "MV2_", "FLUX_", "PALS_", "SLURM_", "PBS_", "LSB_", "RAY_",
              "TORCHELASTIC_", "HOROVOD_", "MPI_")
 SINGLE = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "JOB_COMPLETION_INDEX")
@@ -28,7 +28,7 @@ def identity(info):
 
 
 def recordings(rig, recording, folder):
-    """{pid: what info says of it} of all recordings of the folder, each of which must be whole."""
+    """Returns {pid: identity from info} of all recordings of the directory, each of which must be complete."""
     found = {}
     for path in sorted(folder.glob("**/*.gmt")):
         info = recording.info(path)
@@ -39,9 +39,9 @@ def recordings(rig, recording, folder):
 
 
 def check_ranks(rig, recording, folder, world, **expected):
-    """Each rank that printed a line has one recording, which says that rank; nobody else has one."""
+    """Each rank that printed a line has one recording with that rank; no other process has one."""
     assert recording.done.returncode == 0, recording.done.stderr[-3000:]
-    # The ranks write to one pipe, so that lines may share a line.
+    # The ranks write to one pipe, so their output may be on the same line.
     printed, rest = [], recording.done.stdout
     while "{" in rest:
         value, end = json.JSONDecoder().raw_decode(rest[rest.index("{"):])
@@ -94,7 +94,7 @@ def rank_that_nobody_says_is_not_made_up(rig, folder):
 
 
 def alone(rig, folder, output="run.gmt", **environment):
-    """What a compiled program's recording says under these variables, and its path."""
+    """Returns the identity in a compiled program's recording under these variables, and its path."""
     recording = rig.run(folder, rig.driver_alloc("--count", "2"), output=output, **environment)
     assert recording.done.returncode == 0, recording.done.stderr
     found = recordings(rig, recording, folder)
@@ -141,7 +141,7 @@ TORCH = [torchrun_gives_a_file_for_each_rank_and_none_for_data_loaders, ranks_th
 
 
 class JobRig(Rig):
-    """Names the recordings by a pattern; hides what a launcher of this check says."""
+    """Names the recordings by a pattern; hides variables of a launcher of this check."""
 
     def run(self, folder, command, output="run.gmt", simulated=True, **environment):
         done = subprocess.run(
@@ -164,7 +164,7 @@ def main():
     rig = JobRig(arguments.build.resolve(), find_python(arguments.python))
     cases = PLAIN + (TORCH if rig.python else [])
     if not rig.python:
-        print("Left out, there is no PyTorch here: " + ", ".join(case.__name__ for case in TORCH))
+        print("Skipped, because there is no PyTorch: " + ", ".join(case.__name__ for case in TORCH))
     chosen = [(case.__name__, case) for case in cases if not arguments.names or case.__name__ in arguments.names]
     if not chosen:
         sys.exit(f"ranks_check: no such case: {' '.join(arguments.names)}")

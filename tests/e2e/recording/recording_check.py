@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Records real programs on the simulated device and checks what the recordings say.
+"""Records real programs on the simulated device and checks the recordings.
 
 Usage: recording_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
 
-DIR is the build folder. PYTHON (default: $GMT_TORCH_PYTHON, else the one that scripts/setup
-installed) has a CUDA build of PyTorch. NAMEs select cases. The last line of the output is
-"N passed, N failed".
+DIR is the build directory. PYTHON (default: $GMT_TORCH_PYTHON, otherwise the one installed by scripts/setup) has a CUDA
+build of PyTorch. NAMEs select cases. The last line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -56,7 +55,7 @@ def plain_more_stacks_than_there_is_room_for_lose_no_event(rig, folder):
     info = recording.check_whole()
     assert info["events"]["alloc"] == count, info["events"]
     assert 0 < info["losses"]["stacks_full"] < count, info["losses"]
-    assert "the stack table was full" in recording.verb("report", recording.path), "nothing is said"
+    assert "the stack table was full" in recording.verb("report", recording.path), "the loss is not reported"
 
 
 def plain_what_leaks_is_in_the_exit_snapshot(rig, folder):
@@ -77,7 +76,7 @@ def plain_failed_free_is_undone(rig, folder):
     recording.check_whole()
     recording.check_against_the_device()
     assert recording.info()["events"]["free_failed"] == 1
-    assert recording.done.returncode == 1, "the program sees the failure as without us"
+    assert recording.done.returncode == 1, "the program sees the same failure as without recording"
 
 
 def plain_last_error_of_the_runtime_is_left_alone(rig, folder):
@@ -109,12 +108,13 @@ def plain_killed_process_leaves_a_complete_recording(rig, folder):
         info = recording.info()
         assert info["complete"], info
         exit = info["target"]["exit"]
-        # The shell is its parent: only a kernel that tells (Linux 6.15) lets us know how it ended.
+        # The shell is its parent, so only a kernel that reports it (Linux 6.15) lets us know how
+        # it ended.
         assert exit["kind"] == "lost" or (exit["kind"], exit["code"]) == ("signalled", 9), exit
         want = truth.expected(place / "log", info["target"]["pid"])
         have = truth.recorded(recording.events())
         lost = info["losses"]["written"] - info["losses"]["delivered"]
-        # Each thread was in one call at most, which one side has seen and the other has not.
+        # Each thread was in at most one call, which only one side has seen.
         assert lost > 0 or abs(len(want) - len(have)) <= threads, (len(want), len(have))
 
 

@@ -1,5 +1,5 @@
-"""What checks of recordings share: programs run under the profiler on the simulated device, and
-what such a run left.
+"""Shared by the checks of recordings: runs programs under the profiler on the simulated device, and gives access to the
+results.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import schemas  # noqa: E402
-import truth  # noqa: E402  the checks of other folders find it beside this file
+import truth  # noqa: E402  imported by checks in other directories
 from waiting import HANG_S, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 
 class Recording:
-    """What one traced run left: its exit code and output, the device's log, the recording."""
+    """The results of one traced run: its exit code and output, the device's log, the recording."""
 
     def __init__(self, rig, folder, done):
         self.rig, self.folder, self.done = rig, folder, done
@@ -49,7 +49,7 @@ class Recording:
         return [json.loads(line) for line in text.splitlines()]
 
     def events_so_far(self):
-        """Of a recording that is being written."""
+        """Returns the events of a recording that is being written."""
         done = subprocess.run([self.rig.program, "cat", "--json", str(self.path)], capture_output=True, text=True,
                               check=False)
         return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
@@ -101,7 +101,7 @@ class Rig:
         }
 
     def run(self, folder, command, options=(), simulated=True, **environment):
-        """Through `gpumemtrace run`. Not simulated: the program finds a device itself, or none."""
+        """Runs it with `gpumemtrace run`. Not simulated: the program finds a device itself, or none."""
         done = subprocess.run(
             [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--"]
             + (self.simulated(command) if simulated else list(map(str, command))),
@@ -115,8 +115,8 @@ class Rig:
 
     @contextlib.contextmanager
     def running(self, folder, command, options=(), **environment):
-        """Through `gpumemtrace run`, until the block ends, and with it the program's input. The recording's `said`
-        is what the program says first; its `done` is there afterwards."""
+        """Runs it with `gpumemtrace run` until the block ends, which also ends the program's input. `said` of the recording
+        is the program's first line of output; its `done` is available afterwards."""
         process = subprocess.Popen(
             [self.program, "run", "-o", str(folder / "run.gmt"), *options, "--", *self.simulated(command)],
             env=self.environment(folder, environment), cwd=folder, text=True,
@@ -132,13 +132,13 @@ class Rig:
             process.kill()
 
     def library(self):
-        """What LD_PRELOAD takes."""
+        """Returns the value for LD_PRELOAD."""
         return subprocess.run(
             [self.program, "preload-path"], capture_output=True, text=True, check=True
         ).stdout.strip()
 
     def preload(self, folder, command, simulated=True, **environment):
-        """Through LD_PRELOAD alone; returns when the collector has finished."""
+        """Runs it with LD_PRELOAD only; returns when the collector has finished."""
         more = {
             "LD_PRELOAD": self.library(),
             "GPUMEMTRACE": f"output={folder}/run.gmt",
@@ -152,11 +152,11 @@ class Rig:
             text=True,
             timeout=300,
         )
-        wait_for("the end of the collector", lambda: not list((folder / "sessions").glob("*.session")))
+        wait_for("the collector to end", lambda: not list((folder / "sessions").glob("*.session")))
         return Recording(self, folder, done)
 
     def built(self, name, *options):
-        """A program of tests/programs that was compiled."""
+        """Returns the command of a compiled program of tests/programs."""
         return [self.build / "tests" / "programs" / name, *options]
 
     def driver_alloc(self, *options):
@@ -177,7 +177,7 @@ def find_python(given):
 
 @contextlib.contextmanager
 def folder_of_a_case():
-    """Removed at the end, if need be again: a process that a failed case left may write into it meanwhile."""
+    """Removed at the end, repeatedly if necessary: a process left by a failed case may write into it meanwhile."""
     folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gmt-e2e."))
     try:
         yield folder
@@ -188,14 +188,14 @@ def folder_of_a_case():
 
 
 def check_schemas(rig, folder):
-    """What the verbs say about the recordings that a case has left in its folder must fit docs/schemas/."""
+    """The output of the commands for the recordings in the directory of a case must conform to docs/schemas/."""
     for path in sorted(folder.rglob("*.gmt")):
         problems = list(schemas.problems_of_file(rig.program, path))
         assert not problems, "\n".join(problems)
 
 
 def run_cases(rig, cases):
-    """Runs each (name, case) in a folder of its own. The exit code: 1 when one failed."""
+    """Runs each (name, case) in its own directory. Returns the exit code: 1 if a case failed."""
     failed = 0
     for name, case in cases:
         with folder_of_a_case() as folder:
@@ -213,7 +213,7 @@ def run_cases(rig, cases):
 
 
 def main_of_cases(cases, description, torch=True):
-    """What a check does when it is called: (name, case) in turn, or those that are named. `torch`: of PyTorch."""
+    """The main function of a check: runs each (name, case), or the named ones. `torch`: whether they need PyTorch."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     if torch:

@@ -1,4 +1,4 @@
-"""Compares what the verbs print with --json with docs/schemas/."""
+"""Validates the --json output of the commands with docs/schemas/."""
 
 import functools
 import json
@@ -13,8 +13,8 @@ except ImportError:
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "docs" / "schemas"
 TIMEOUT_S = 300
-LARGEST = 1 << 20  # bytes of a recording whose answers are compared: those of larger ones take too long
-# Words after the file, for each verb that answers from a recording.
+LARGEST = 1 << 20  # maximum size of a recording to validate; larger ones take too long
+# Command lines, to be followed by the file, that answer from a recording.
 VERBS = (
     ("info",),
     ("report",),
@@ -39,13 +39,13 @@ def validator(verb):
 
 
 def output(program, words, folder=None):
-    """What a command prints with --json; nothing if its answer is an error."""
+    """Returns the --json output of a command; empty if it fails."""
     return subprocess.run([program, *map(str, words), "--json"], cwd=folder, capture_output=True, text=True,
                           timeout=TIMEOUT_S).stdout
 
 
 def undescribed(schema, value, where):
-    """Keys of an output that its schema does not list. Objects whose keys are names are skipped."""
+    """Yields the keys of an output that its schema does not list. Objects whose keys are names are skipped."""
     if isinstance(value, list):
         for item in value:
             yield from undescribed(schema.get("items", {}), item, f"{where}[]")
@@ -58,7 +58,7 @@ def undescribed(schema, value, where):
 
 
 def problems(words, text):
-    """Where the output of a command does not fit its schema."""
+    """Yields the violations of the schema in the output of a command."""
     command = " ".join(map(str, words))
     for line in text.splitlines() if words[0] == "cat" else [text]:
         value = json.loads(line)
@@ -71,7 +71,7 @@ def problems(words, text):
 
 
 def problems_of_file(program, path):
-    """The same for all answers about one file, and about one row of its report."""
+    """Yields the violations for all commands on one file and on one row of its report."""
     if path.stat().st_size > LARGEST:
         return
     text = output(program, ["report", path])

@@ -1,16 +1,15 @@
-"""What the simulated device was asked, in the words of the event log.
+"""The calls that reached the simulated device, as events of the event log.
 
-The device logs each memory call that reached it, under its own lock (tests/simcuda/README.md). A
-recording must hold the same events: in the same order per address and per thread, and the same
-ones overall.
+The device logs each memory call while holding its own lock (tests/simcuda/README.md). A recording
+must contain the same events, in the same order per address and per thread.
 """
 
 import collections
 import itertools
 import json
 
-# Driver call -> (kind of event, space of its value, kind of memory). A space is where values are
-# unique: memory is found by (space, value) when it is given back.
+# Driver call -> (kind of event, space of its value, kind of memory). Values are unique within a
+# space: a free finds memory by (space, value).
 ACQUIRES = {
     "cuMemAlloc_v2": ("alloc", "device", "device"),
     "cuMemAllocPitch_v2": ("alloc", "device", "device"),
@@ -58,13 +57,13 @@ RETURNS = {
     "cuGraphicsUnmapResources_ptsz": ("unmap", "graphics"),
     "cuGraphAddMemFreeNode": ("free", "device"),
 }
-# A call that adds any node to a graph: the log tells memory nodes only, and which of the two by
-# whether the address is live.
+# Calls that add any node to a graph: the log contains only memory nodes. Whether it is an
+# allocation or a free follows from whether the address is live.
 ADDS_NODE = {
     "cuGraphAddNode": "cuGraphAddMemAllocNode",
     "cuGraphAddNode_v2": "cuGraphAddMemAllocNode",
 }
-# Calls that end a context: one line for each allocation in it, then one for the call.
+# Calls that end a context: the log has one line for each allocation in it, then one for the call.
 ENDS = {
     "cuCtxDestroy", "cuCtxDestroy_v2", "cuCtxDetach",
     "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2",
@@ -72,7 +71,7 @@ ENDS = {
 }  # fmt: skip
 RETURN_OF = {"alloc": "free", "register": "unregister", "import": "unimport", "map": "free"}
 
-# Runtime call -> the driver call that it makes of it.
+# Runtime call -> the driver call that it makes.
 RUNTIME = {
     "cudaMalloc": "cuMemAlloc_v2",
     "cudaMallocPitch": "cuMemAllocPitch_v2",
@@ -116,7 +115,7 @@ Event = collections.namedtuple("Event", "kind address size thread result")
 
 
 class _Device:
-    """Turns the lines of the log into events, with the sizes of what is live."""
+    """Converts the lines of the log to events, and tracks the sizes of live memory."""
 
     def __init__(self):
         self.live = {}  # (space, value) -> (kind, size)
@@ -150,7 +149,7 @@ class _Device:
         if (space, memory) == ("ipc", "ipc") and (space, value) in self.live:  # opened again
             self.references[space, value] += 1
             return
-        # How big imported physical memory is, its handle does not say.
+        # The handle of imported physical memory does not reveal its size.
         size = 0 if (space, memory) == ("physical", "ipc") else line["size"]
         self.live[space, value] = (kind, size)
         self.add(Event(kind, value, size, line["thread"], 0))
@@ -162,11 +161,11 @@ class _Device:
             self.references[space, value] -= line["result"] == 0
             return
         if line["result"] != 0:
-            # The device does not say how big what it did not free is.
+            # The device does not log the size of memory that it did not free.
             self.add(Event(kind, value, None, line["thread"], line["result"]))
             return
         _, size = self.live.pop((space, value), (None, line["size"]))
-        if space == "mapping":  # one unmap may end several mappings, or part of what is mapped
+        if space == "mapping":  # one unmap may end several mappings, or a part of one
             size = line["size"]
         self.add(Event(kind, value, size, line["thread"], 0))
 
@@ -179,12 +178,12 @@ class _Device:
                 event = Event(RETURN_OF[kind], line["address"], size, line["thread"], 0)
                 self.add(event, (line["call"], line["thread"]))
                 return
-        raise AssertionError(f"the device frees what it never gave: {line}")
+        raise AssertionError(f"the device frees memory that it never allocated: {line}")
 
 
 def _in_order(pairs):
-    """What one end of a context freed has no order among itself: by address. Other threads may have
-    had their say in between."""
+    """Sorts the events of one end of a context by address, because their order is undefined. Events
+    of other threads may be in between."""
     events = [event for event, _ in pairs]
     places = collections.defaultdict(list)
     for place, event in enumerate(events):
@@ -200,7 +199,7 @@ def _in_order(pairs):
 
 
 def expected(log_path, pid=None):
-    """The events that the log of the device says there were, in order."""
+    """Returns the events in the device's log, in order."""
     device = _Device()
     for text in open(log_path):
         line = json.loads(text)
@@ -223,9 +222,10 @@ def _ends_context(line):
 
 
 def recorded(lines):
-    """The same from the lines of `gpumemtrace cat --json`. A failed return carries its result."""
+    """Returns the events in the output of `gpumemtrace cat --json`. A failed free contains its
+    result."""
     events = []
-    pending = {}  # (address, thread) -> index of the return whose result is not known yet
+    pending = {}  # (address, thread) -> index of the return whose result is not yet known
     for line in lines:
         kind = line["kind"]
         address = line.get("address", 0)
@@ -236,7 +236,7 @@ def recorded(lines):
                 event, end = events[index]
                 events[index] = (event._replace(result=line["result"], size=None), end)
             continue
-        if kind not in MEMORY_KINDS or line.get("heap") == "pytorch":  # the driver knows no blocks
+        if kind not in MEMORY_KINDS or line.get("heap") == "pytorch":  # the driver does not know blocks
             continue
         event = Event(kind, address, line.get("size", 0), thread, line.get("result", 0))
         if kind == "alloc_failed":
@@ -245,7 +245,7 @@ def recorded(lines):
             pending[(address, thread)] = len(events)
         end = _ends_context(line)
         events.append((event, (end, thread) if end else None))
-    # A context that the driver would not end: what was freed with it is live again.
+    # If the driver refused to end a context, the memory freed with it is live again.
     events = [(event, end) for event, end in events if not (end and event.result)]
     return _in_order(events)
 
@@ -258,7 +258,7 @@ def _by(events, key):
 
 
 def compare(want, have):
-    """Nothing, or the first difference in words."""
+    """Returns None, or a description of the first difference."""
     missing = collections.Counter(want) - collections.Counter(have)
     extra = collections.Counter(have) - collections.Counter(want)
     if missing or extra:
@@ -266,14 +266,14 @@ def compare(want, have):
     for name in ("address", "thread"):
         for value, events in _by(want, lambda e: getattr(e, name)).items():
             if name == "address" and value == 0:
-                continue  # failed calls have no address: their order is their thread's
+                continue  # failed calls have no address; only the order per thread counts
             other = [e for e in have if getattr(e, name) == value]
             if events != other:
                 return f"order of the events of {name} {value} differs"
     return None
 
 
-# ---- What a program says that it called (tests/programs/told.h) ----------------------------------
+# ---- Calls reported by a program of tests/programs -----------------------------------------------
 
 
 def _makes_an_event(api):
@@ -282,15 +282,15 @@ def _makes_an_event(api):
 
 
 def told(calls, runtime=True):
-    """The names under which the calls of a program are to be recorded, in order. Without `runtime`,
-    its calls of the runtime are seen as the driver's calls that they become."""
+    """Returns the names under which the reported calls of a program must be recorded, in order.
+    Without `runtime`, runtime calls are recorded as the driver calls that they make."""
     names = [call["api"] for call in calls if _makes_an_event(call["api"])]
     return names if runtime else [RUNTIME.get(name, name) for name in names]
 
 
 def named(lines):
-    """The names of the calls that were recorded, in order; what the end of a context freed is not
-    among them, and one call that gave several things back is one."""
+    """Returns the names of the recorded calls, in order. Excludes frees by the end of a context; a
+    call that freed several resources counts once."""
     names = []
     last = None
     for line in lines:
@@ -305,7 +305,7 @@ def named(lines):
 
 
 def wrong_memory(lines):
-    """The first acquisition whose kind of memory is not what its call makes, or nothing."""
+    """Returns the first acquisition whose kind of memory does not match its call, or None."""
     for line in lines:
         call = RUNTIME.get(line.get("api"), line.get("api"))
         call = ADDS_NODE.get(call, call)

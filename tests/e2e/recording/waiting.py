@@ -1,4 +1,4 @@
-"""How checks wait: for the event itself. A check that waits for a time instead passes or fails with the machine's speed.
+"""Waiting in checks: always for the event itself. A check that waits for a time depends on the speed of the machine.
 """
 
 import os
@@ -8,38 +8,38 @@ import select
 import signal
 import time
 
-HANG_S = 120  # ends a check that hangs; no machine is so slow that what must come comes later
+HANG_S = 120  # ends a check that hangs; long enough for any machine
 
 
 def wait_for(what, condition, pause_s=0.01):
-    """The first true value of `condition()`. `what`: a text, or a function that says what is seen instead."""
+    """Waits for the first true value of `condition()` and returns it. `what`: a text, or a function that describes the state."""
     deadline = time.monotonic() + HANG_S
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"never: {what() if callable(what) else what}"
+        assert time.monotonic() < deadline, f"timed out waiting for {what() if callable(what) else what}"
         time.sleep(pause_s)
     return value
 
 
 def let_pass(seconds):
-    """Only for what holds however much longer this takes: an instant that is chosen at random, the shortest time
-    between two events, a chance for something to go wrong in. Never for something to have happened."""
+    """Sleeps. Use it only if the duration does not matter for correctness: for a random instant, a minimum time between two
+    events, or a chance for an error to occur. Never use it to wait for an event."""
     time.sleep(seconds)
 
 
 def goes_on_waiting(process):
-    """That it still waits for something: from now on it has slept and woken some times, and has not ended."""
+    """Checks that a process keeps waiting: it sleeps and wakes several more times and does not end."""
     status = pathlib.Path(f"/proc/{process.pid}/status")
 
     def naps():
-        assert process.poll() is None, "it did not wait"
+        assert process.poll() is None, "it has ended"
         return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1])
 
     before = naps()
-    wait_for("its looking again", lambda: naps() >= before + 5)
+    wait_for("it to poll again", lambda: naps() >= before + 5)
 
 
 def kill_and_wait(pid):
-    """Until all its threads have ended, and with them its locks. Of any process, not only of a child."""
+    """Kills any process and waits until all its threads have ended and released their locks."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Trains models with one release of PyTorch under the profiler, and compares what is recorded with what
-that PyTorch says of itself.
+"""Trains models with one release of PyTorch under the profiler, and compares the recording with PyTorch's own data.
 
 Usage: release_check.py --python PYTHON [--build DIR] [NAME...]
 PYTHON has a build of PyTorch for CUDA 12 or 13.
@@ -16,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "recording"))
 from rig import PROGRAMS, ROOT, Rig, run_cases  # noqa: E402
 
-# Trains, then says what PyTorch knows, with a mark in the recording at that moment.
+# Trains, then prints PyTorch's data and sets a mark in the recording at that moment.
 PROBE = """
 import contextlib, ctypes, gc, io, json, runpy, sys
 import torch
@@ -34,7 +33,7 @@ print(json.dumps({"version": torch.__version__, "stats": stats, "blocks": blocks
 
 
 class Run:
-    """A training run, its recording up to the mark, and PyTorch's word on it."""
+    """A training run, its recording up to the mark, and PyTorch's data."""
 
     def __init__(self, rig, folder, *command, **environment):
         recording = rig.run(folder, [rig.python, "-c", PROBE, *command], OMP_NUM_THREADS="1", **environment)
@@ -61,7 +60,7 @@ class Run:
         assert torch is None or self.truth["version"].startswith(torch.split("+")[0]), (torch, self.truth["version"])
 
     def check_blocks(self):
-        """Every allocation and release, and every byte at every moment, is PyTorch's own."""
+        """Every allocation and free, and the total at every moment, equals PyTorch's."""
         live, peak, now, frees = {}, 0, 0, 0
         for event in self.events:
             if event.get("heap") != "pytorch":
@@ -84,11 +83,11 @@ class Run:
         wanted = (stats["allocation.all.allocated"], stats["allocation.all.freed"], stats["allocated_bytes.all.current"],
                   self.truth["allocated"])
         assert counted == wanted, f"allocations, frees, bytes, peak: {counted}, not {wanted}"
-        assert sorted(live.items()) == sorted(map(tuple, self.truth["blocks"])), "other blocks live than in _snapshot()"
+        assert sorted(live.items()) == sorted(map(tuple, self.truth["blocks"])), "the live blocks differ from _snapshot()"
         assert max(e["total_reserved"] for e in self.allocations) == self.truth["reserved"], "peak of reserved"
 
     def check_stacks(self):
-        """Every block has a stack, and those of the main thread one with lines of the program."""
+        """Every block has a stack, and stacks of the main thread contain lines of the program."""
         missing = [event for event in self.allocations if not event.get("stack")]
         assert not missing, f"{len(missing)} of {len(self.allocations)} blocks have no stack: {missing[0]}"
         main = self.allocations[0]["thread"]
@@ -98,7 +97,7 @@ class Run:
             f"{self.functions(lost[0]['stack'])}"
 
     def check_forward_stacks(self, part):
-        """Of the blocks that backward threads allocate, so many show which forward line made their node."""
+        """At least a share of the blocks allocated by backward threads has the forward line that created their node."""
         main = self.allocations[0]["thread"]
         backward = [event for event in self.allocations if event["thread"] != main]
         known = [event for event in backward if event.get("forward_stack")]
@@ -147,7 +146,7 @@ def gpt_that_recomputes(rig, folder):
 
 
 def roles(rig, folder):
-    """What tensors are for, by address, against what the programs say (../torch/roles_check.py)."""
+    """Compares what tensors are used for, by address, with the programs' own data (../torch/roles_check.py)."""
     check = [sys.executable, ROOT / "tests" / "e2e" / "torch" / "roles_check.py", "--build", rig.build, "--python", rig.python,
              "gpt", "gpt_bf16", "convnet", "inference_to"]
     done = subprocess.run(check, env=rig.environment(folder, {}), capture_output=True, text=True, timeout=600)
@@ -158,13 +157,13 @@ CASES = [mlp, gpt, gpt_with_expandable_segments, gpt_that_recomputes, roles]
 
 
 class ReleaseRig(Rig):
-    """Takes the libraries of the CUDA version that PyTorch was built for."""
+    """Uses the libraries of the CUDA version that PyTorch was built for."""
 
     def __init__(self, build, python):
         super().__init__(build, python)
         found = subprocess.run([python, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"],
                                capture_output=True, text=True, check=True).stdout.strip()
-        # Read and not imported, which takes seconds.
+        # Read instead of imported, because importing takes seconds.
         version = pathlib.Path(found).with_name("version.py").read_text(encoding="utf-8")
         self.major = re.search(r"^cuda.*= '(\d+)", version, re.M).group(1)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What else may be in a process, or make it another kind of process, for each route in.
+"""Other libraries in the process and unusual kinds of processes, for each way of loading the
+library.
 
 Usage: beside_check.py --build DIR [--part copies|loader|neighbours|foreign] [NAME...]
 
-  copies      the library twice: one copy records, the other steps back
-  loader      how a program is linked, how full it is, and what its threads do meanwhile
-  neighbours  libraries that people preload beside this one: both work as each does alone
-  foreign     programs that it cannot be in, or must not be: nothing happens to them
+  copies      the library is loaded twice: one copy records, the other steps back
+  loader      how the program is linked, how many libraries it has, what its threads do meanwhile
+  neighbours  libraries that people preload together with this one: both work as each does alone
+  foreign     programs that the library cannot or must not be loaded into: they are not affected
 
-What a case needs and the machine lacks (scripts/setup --all installs it) skips that case. The last
+A case whose requirements are not installed (scripts/setup --all installs them) is skipped. The last
 line of the output is "N passed, N failed".
 """
 
@@ -41,7 +42,7 @@ def place(folder, name):
 
 
 def check_all(recording, first=0):
-    """One recording, of all calls but the first ones."""
+    """Checks that there is one recording with all calls except the first ones."""
     calls = recording.result()["calls"]
     recordings = list(recording.folder.glob("*.gmt"))
     assert recordings == [recording.path], (recordings, recording.done.stderr)
@@ -58,7 +59,7 @@ def check_all(recording, first=0):
 
 
 def another_copy(rig, folder):
-    """A second file of the library, and the variable that leads it to its collector."""
+    """Returns a second copy of the library, and the variable that points it to its collector."""
     copy = folder / "copy" / "libgpumemtrace.so"
     copy.parent.mkdir()
     shutil.copy(rig.library(), copy)
@@ -75,7 +76,8 @@ def copies_preloaded(rig, folder):
 
 
 def copies_that_hand_out_functions(rig, folder):
-    """Each wraps what the driver gives out; what the program gets still ends at the driver."""
+    """Each copy wraps the functions that the driver returns; the program's calls still reach the
+    driver."""
     copy, collector = another_copy(rig, folder)
     for command in (["entry_point"], ["driver_only", "five"], ["looked_up"], ["looked_up", "--default"]):
         for first, second in ((copy, rig.library()), (rig.library(), copy)):
@@ -119,9 +121,9 @@ def copies_injected_and_started(rig, folder):
 
 
 def loader_of_every_kind(rig, folder):
-    """Bound at each first call, at once, by LD_BIND_NOW, and at fixed addresses; and a plugin that
-    takes addresses of functions, which in such a program are its own entries. (Where it is not, who
-    has taken an address before calls it unseen.)"""
+    """Programs with lazy binding, with immediate binding, with LD_BIND_NOW, and at fixed addresses;
+    and a plugin that takes addresses of functions. In such a program these are the program's own
+    PLT entries. (If they are not, calls through an address that was taken earlier are not seen.)"""
     programs = {
         "linked_lazy": rig.built("linked_lazy"),
         "linked_now": rig.built("linked_now"),
@@ -149,9 +151,9 @@ def loader_of_a_driver_that_answers_through_its_got(rig, folder):
 
 
 def loader_in_a_crowd(rig, folder):
-    """Threads open, use and close libraries while the library comes and afterwards: nothing breaks, also
-    where a library is long in the middle of being loaded to where another was, and each thread's calls
-    are seen from the round on that follows."""
+    """Threads open, use and close libraries while the library is loaded and afterwards. Nothing may
+    break, not even if a library takes long to load at an address where another one was, and each
+    thread's calls are seen from its next round on."""
     plugins = []
     for i in range(4):
         plugins.append(folder / f"plugin{i}.so")
@@ -170,13 +172,14 @@ def loader_in_a_crowd(rig, folder):
             seen = [(e.kind, e.address) for e in have if e.thread == thread]
             missed = len(asked) - len(seen)
             assert seen and asked[missed:] == seen, f"{route}: a gap in thread {thread}"
-            # How long the library takes to come is the machine's affair; that it comes is ours.
+            # How long loading the library takes depends on the machine; but it has to succeed in
+            # time.
             assert missed <= len(asked) / 2, (route, missed, len(asked))
 
 
 def loader_with_little_room_for_thread_locals(rig, folder):
-    """What is opened late takes its few bytes per thread from a small reserve. With the reserve all but
-    used up it still works; used up, the error says so."""
+    """A library that is opened late takes its few bytes per thread from a small reserve. If the
+    reserve is almost used up, it still works; if it is used up, the error says so."""
     blocks = sorted((rig.build / "tests" / "programs").glob("libthread_locals_*.so"))
     assert len(blocks) == 2, blocks
     program = HERE / "crowded_thread_locals.py"
@@ -234,15 +237,17 @@ def saver_run(rig, folder, order, **more):
 
 
 def neighbours_memory_saver_first(rig, folder):
-    """What it asks of the driver is seen: paused memory is given back in the recording as well."""
+    """Its driver calls are seen: paused memory is given back in the recording as well."""
     recording = saver_run(rig, folder, lambda saver, ours: (saver, ours))
     recording.check_against_the_device()
-    kinds = [e["kind"] for e in recording.events()]  # taken, given back when paused, taken again
+    # Allocated, released when paused, allocated again.
+    kinds = [e["kind"] for e in recording.events()]
     assert kinds.count("create") == kinds.count("map") == kinds.count("release") == 2, kinds
 
 
 def neighbours_memory_saver_behind(rig, folder):
-    """What PyTorch asks of it is seen: one allocation for each, whatever becomes of it meanwhile."""
+    """PyTorch's calls of it are seen: one allocation for each, whatever it does with the memory
+    meanwhile."""
     recording = saver_run(rig, folder, lambda saver, ours: (ours, saver))
     segments = [e for e in recording.events() if e["kind"] == "alloc" and e.get("heap") == "driver"]
     assert [e["size"] for e in segments] == [20 << 20, 40 << 20], segments
@@ -268,8 +273,8 @@ def sanitized(rig):
 
 
 def neighbours_address_sanitizer(rig, folder):
-    """It must be first in a program that was built with it, and says so itself. What comes in later is
-    none of its business."""
+    """AddressSanitizer must be first in a program that was built with it, and itself reports if it
+    is not. It does not mind libraries that are loaded later."""
     command, runtime = sanitized(rig)
     leaks = {"ASAN_OPTIONS": "detect_leaks=0", "LD_LIBRARY_PATH": str(rig.build / "simcuda")}
     alone = rig.preload(place(folder, "alone"), command, False, LD_PRELOAD="", **leaks).done
@@ -292,7 +297,7 @@ HELLO = '#include <stdio.h>\n#include <dlfcn.h>\nint main(void) { printf("%d\\n"
 
 
 def foreign(folder, compiler, *options):
-    """A program built with that compiler."""
+    """Builds a program with that compiler."""
     source, program = folder / "hello.c", folder / "hello"
     source.write_text(HELLO)
     if shutil.which(compiler) is None:
@@ -327,7 +332,7 @@ def foreign_static(rig, folder):
 
 
 def foreign_32_bits(rig, folder):
-    """The loader itself says a line for each such program."""
+    """The loader itself prints a line for each such program."""
     program = foreign(folder, "gcc", "-m32")
     said = (
         f"ERROR: ld.so: object '{rig.library()}' from LD_PRELOAD cannot be preloaded "
@@ -337,12 +342,12 @@ def foreign_32_bits(rig, folder):
 
 
 def foreign_set_user_id(rig, folder):
-    """It runs with more rights than who starts it: the loader drops what is preloaded, and the library
-    that is injected does nothing."""
+    """The program has more rights than the user who starts it: the loader ignores what is
+    preloaded, and the injected library does nothing."""
     if os.geteuid() != 0:
         raise Skipped("only root makes such a program for another user")
     if os.statvfs(folder).f_flag & os.ST_NOSUID:
-        raise Skipped("programs in /dev/shm get no more rights than who starts them")
+        raise Skipped("/dev/shm is mounted nosuid")
     program = folder / "linked"
     shutil.copy(rig.build / "tests" / "programs" / "linked", program)
     program.chmod(0o4755)

@@ -1,4 +1,5 @@
-"""What it costs to begin late, in a process that has PyTorch: prints the table of docs/routes.md.
+"""Measures the cost of starting late, in a process with PyTorch: prints the table of
+docs/routes.md.
 
 Usage: GPUMEMTRACE_LIBRARY=... with-simcuda python cost_of_start.py
 """

@@ -1,9 +1,9 @@
-"""A program that uses up the reserve of thread-local memory, all but LEFT times what this library
+"""A program that uses up the reserve of thread-local memory except for LEFT times what this library
 takes, and then starts recording.
 
 Usage: crowded_thread_locals.py LIBRARY_OF_64_BYTES LIBRARY_OF_512_BYTES LEFT FOLDER
-Prints "started", or the error. What it takes to know when the reserve is used up it finds out first,
-in a process of its own.
+Prints "started", or the error. It first finds out, in a process of its own, how much it has to
+allocate to use up the reserve.
 """
 
 import ctypes
@@ -15,7 +15,8 @@ import sys
 
 
 def fill(small, big, folder, most):
-    """Opens copies of the libraries until none fits, or `most` small ones are there. How many were."""
+    """Opens copies of the libraries until none fits, or until `most` small ones are open. Returns
+    their number."""
     counts = []
     for library, limit in ((big, 1000), (small, most)):
         count = 0
@@ -36,7 +37,7 @@ def main():
     libraries = sorted(map(pathlib.Path, sys.argv[1:3]), key=lambda path: int(path.stem.split("_")[-1]))
     left, folder = int(sys.argv[3]), pathlib.Path(sys.argv[4])
     if len(sys.argv) == 5:
-        import gpumemtrace  # noqa: F401  what it needs is opened in both processes
+        import gpumemtrace  # noqa: F401  opens its dependencies in both processes
 
         most = subprocess.run(
             [sys.executable, *sys.argv, "probe"], capture_output=True, text=True, check=True

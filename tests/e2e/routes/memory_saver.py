@@ -1,5 +1,5 @@
-"""A program that uses torch_memory_saver: memory that is paused is given back to the GPU, and taken
-again when it is resumed, at the same addresses.
+"""A program that uses torch_memory_saver: paused memory is given back to the GPU, and allocated
+again at the same addresses when it is resumed.
 
 Usage: memory_saver.py   (torch_memory_saver's library is preloaded)
 Prints the address before and after.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Records every kind of program by every route in, and compares what was seen with docs/routes.md.
+"""Records every kind of program with every way of loading the library, and compares the result with
+docs/routes.md.
 
 Usage: routes_check.py --build DIR [--python PYTHON] [--part table|torch|docs] [NAME...]
 
-TABLE is what is claimed: a row per kind of program, a column per route. Each cell is a run on the
-simulated device, whose recording must hold exactly what the cell's word says. The table of the page
-must be this one. NAMEs select cases. The last line of the output is "N passed, N failed".
+TABLE holds the claims: a row per kind of program, a column per route. Each cell is a run on the
+simulated device, whose recording must hold exactly what the cell's text says. The table in
+docs/routes.md must be the same. NAMEs select cases. The last line of the output is "N passed, N
+failed".
 """
 
 import argparse
@@ -28,7 +30,7 @@ ROUTES = {
     "late": "`start()` when the GPU is in use",
 }
 
-# What a cell says, and which of the calls that a program makes are then in the recording.
+# The text of a cell, and which of the program's calls are then in the recording.
 WORDS = {
     "seen": lambda calls: truth.told(calls),
     "seen, as calls of the driver": lambda calls: truth.told(calls, runtime=False),
@@ -55,12 +57,12 @@ TABLE = {
     "plugin opened `RTLD_DEEPBIND`": ("plugin_host --deepbind {plugin}", (NOT, THEN, SEEN, THEN)),
     "Python's `ctypes`": ("{python} {ctypes}", (SEEN, LOOKED_UP, SEEN, LOOKED_UP)),
 }
-# PyTorch takes its memory by way of its own libraries: claimed in full, and compared with the device.
+# PyTorch allocates through its own libraries: all calls must be seen, and agree with the device.
 TORCH = ("PyTorch: segments and blocks", (SEEN, SEEN, SEEN, "seen from then on"))
 
 
 def page_table():
-    """The table as docs/routes.md has it."""
+    """Returns the table in the form that docs/routes.md has."""
     rows = [("the program", *ROUTES.values()), ("---",) * (1 + len(ROUTES))]
     rows += [(kind, *words) for kind, (_, words) in TABLE.items()]
     rows.append((TORCH[0], *TORCH[1]))
@@ -68,7 +70,7 @@ def page_table():
 
 
 def by_route(rig, folder, route):
-    """The environment that takes the library in by that route."""
+    """Returns the environment that loads the library by that route."""
     library = rig.library()
     starter = str(rig.build / "tests" / "programs" / "libstarter.so")
     started = {
@@ -93,7 +95,7 @@ def check_cell(rig, folder, kind, route, word):
     ).split()
     python = words[0] == sys.executable
     environment = by_route(rig, folder, route)
-    # A plugin that prefers its own runtime is not to find one in the process.
+    # A plugin that prefers its own runtime must not find one in the process.
     recording = rig.preload(
         folder, words if python else rig.built(*words), simulated=python, **environment
     )
@@ -104,10 +106,11 @@ def check_cell(rig, folder, kind, route, word):
         said = recording.done.stderr
         if route == "late" and "static" in kind:
             assert "the program" in (folder / "said").read_text() and "the program" in said
-        # Some of its calls were seen, those that ask for functions: nobody can tell what they are for.
+        # Some of its calls were seen, namely those that look up functions; their purpose is
+        # unknown.
         if "EntryPoint" in kind:
             return
-        assert "none of its calls could be seen" in said, f"it is not said: {said!r}"
+        assert "none of its calls could be seen" in said, f"the warning is missing: {said!r}"
         return
     recording.check_whole()
     have = truth.named(recording.events())
@@ -172,7 +175,7 @@ def torch_run(rig, folder, command, **environment):
 
 
 def check_torch(rig, recording, other):
-    """All segments, and the same blocks as when it was preloaded."""
+    """Checks all segments, and that the blocks are the same as in the preloaded run."""
     assert recording.done.returncode == 0, recording.done.stderr
     recording.check_whole()
     recording.check_against_the_device()
@@ -231,7 +234,7 @@ def torch_when_the_gpu_is_in_use(rig, folder):
     blocks = [e for e in lines if e.get("heap") == "pytorch" and e["kind"] == "alloc"]
     assert [b["size"] for b in blocks] == [50 << 20], blocks
     assert any(e["kind"] == "mark" and e.get("name") == "step" for e in lines)
-    # What was allocated before is freed by an address that nobody knows.
+    # Memory allocated before the start is freed at an address that is unknown.
     frees = [e for e in lines if e["kind"] == "free"]
     assert any("size" not in e for e in frees) and any("size" in e for e in frees), frees
     assert "what was allocated before is not known" in recording.info()["sources"]["calls"]
@@ -248,7 +251,8 @@ print(sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profi
 
 
 def torch_profiler_beside_a_library_that_came_late(rig, folder):
-    """It gets CUPTI when it asks for it, through a slot of its library, and sees the kernel."""
+    """The profiler gets CUPTI when it asks for it, through a slot of its library, and sees the
+    kernel."""
     program = folder / "profiler.py"
     program.write_text(PROFILER)
     for name, command, more in (

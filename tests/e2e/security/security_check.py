@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What docs/security.md promises and only a whole run shows: who can read what is left, whose folders are
-used, and what a recording tells of the machine it was made on.
+"""What docs/security.md promises and only a complete run can show: who can read the remaining
+files, whose folders are used, and what a recording reveals about the machine it was made on.
 
 Usage: security_check.py --build build/dev [NAME...]
 """
@@ -25,16 +25,16 @@ def mode_of(path):
 
 
 def everything_in(recording, path=None):
-    """All that a recording says, in words and in its bytes."""
+    """Returns all content of a recording, as text and as bytes."""
     path = path or recording.path
     plain = pathlib.Path(path).read_bytes()
     return recording.verb("cat", "--json", path).encode() + recording.verb("info", "--json", path).encode() + plain
 
 
 def session_is_its_users_own(rig, folder):
-    """The session and its folder are for nobody else, whatever the umask."""
+    """No other user can access the session and its folder, whatever the umask."""
     shutil.rmtree(folder / "sessions")
-    # Without a collector the session stays.
+    # Without a collector the session is not deleted.
     more = {
         "LD_PRELOAD": rig.library(),
         "GPUMEMTRACE": f"output={folder}/run.gmt",
@@ -68,7 +68,7 @@ def recording_has_the_mode_that_the_umask_says(rig, folder):
 
 
 def folder_of_somebody_else_is_not_used(rig, folder):
-    """A folder for sessions that another user has made for us is passed over."""
+    """A session folder that another user has created for this user is not used."""
     theirs = folder / "theirs"
     theirs.mkdir(mode=0o777)
     os.chown(theirs, NOBODY, NOBODY)
@@ -87,7 +87,7 @@ def linked_folder_is_not_used(rig, folder):
 
 
 def recording_does_not_follow_a_link(rig, folder):
-    """Who puts a link where the recording is to be gets nothing written behind it."""
+    """If a link is at the path of the recording, nothing is written through it."""
     victim = folder / "victim"
     victim.write_text("precious")
     (folder / "run.gmt").symlink_to(victim)
@@ -107,7 +107,7 @@ def stripped_recording_names_no_folder_of_the_user(rig, folder):
     program = home / "driver_alloc"
     shutil.copy(rig.driver_alloc()[0], program)
     plain = rig.run(folder, [program])
-    assert b"home-of-ann" in everything_in(plain), "the check can see what it looks for"
+    assert b"home-of-ann" in everything_in(plain), "the check cannot see what it looks for"
     (folder / "second").mkdir()
     stripped = rig.run(folder / "second", [program], options=["--strip-paths", "--strip-args"])
     text = everything_in(stripped)
@@ -118,7 +118,7 @@ def stripped_recording_names_no_folder_of_the_user(rig, folder):
 
 
 def parts_of_a_stripped_recording_name_no_folder_either(rig, folder):
-    """Each of them, while they are written and in a copy that is made of them afterwards."""
+    """Checks each part, both while it is written and in a copy that is exported afterwards."""
     runtime = next((rig.build / "simcuda").glob("libcudart.so.1*"))
     home = folder / "home-of-ann"
     home.mkdir()
@@ -138,7 +138,7 @@ def parts_of_a_stripped_recording_name_no_folder_either(rig, folder):
     given = folder / "given.gmt"
     plain.verb("export", "--format", "gmt", "--strip-paths", "--strip-args", plain.path, "-o", given)
     assert secret not in everything_in(plain, given)
-    assert plain.info(given)["events"] == plain.info()["events"], "all parts are in the copy"
+    assert plain.info(given)["events"] == plain.info()["events"], "not all parts are in the copy"
 
 
 def exported_files_can_be_stripped_too(rig, folder):
@@ -158,7 +158,8 @@ def exported_files_can_be_stripped_too(rig, folder):
 
 
 def set_user_id_program_is_left_alone(rig, folder):
-    """Injected into a process that has more rights than who started it, the library does nothing."""
+    """Injected into a process with more rights than the user who started it, the library does
+    nothing."""
     program = folder / "driver_alloc"
     shutil.copy(rig.driver_alloc()[0], program)
     os.chmod(folder, 0o755)
@@ -192,7 +193,7 @@ def main():
     cases = [case for case in CASES if not args.names or case.__name__ in args.names]
     if os.geteuid() != 0:
         for case in NEED_ROOT.intersection(cases):
-            print(f"skipped {case.__name__}: only root can give a folder to another user")
+            print(f"skipped {case.__name__}: only root can change the owner of a folder")
         cases = [case for case in cases if case not in NEED_ROOT]
     rig = recording_rig.Rig(args.build.resolve(), None)
     return recording_rig.run_cases(rig, [(case.__name__, case) for case in cases])

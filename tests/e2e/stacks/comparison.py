@@ -1,5 +1,5 @@
-"""Is the recorded stack of a site the right one? Three witnesses have to agree: the recording, the
-comment in the source, and what the interpreter said about itself at that moment.
+"""Is the recorded stack of a site the right one? Three sources have to agree: the recording, the
+comment in the source, and what the interpreter reported about itself at that moment.
 """
 
 import os
@@ -7,12 +7,12 @@ import re
 
 from expectations import ANY_LINE, ANYTHING, CUT, LIBRARY, NO_PYTHON, Frame
 
-# A cut stack keeps its innermost frames. Before 3.11 native ones stand between Python's.
+# A cut stack keeps its innermost frames. Before 3.11 native frames are between Python's.
 FEWEST_OF_A_CUT_STACK = 40
 
 
 def plain_name(function):
-    """`int sites::F<int>(long) [clone .cold]` is sites::F<int>: neither result nor arguments."""
+    """Reduces `int sites::F<int>(long) [clone .cold]` to sites::F<int>: no result, no arguments."""
     name = re.sub(r" \[clone [^]]*\]|\.(cold|constprop|isra|part)(\.\d+)*", "", function)
     name = re.sub(r"\)( const| volatile| &+)+$", ")", name)
     if name.endswith(")") and not name.endswith("operator()"):
@@ -31,16 +31,16 @@ def plain_name(function):
 
 
 def is_interpreter(frame):
-    """Whether a native frame may have run Python code."""
+    """Returns whether a native frame may have run Python code."""
     module = os.path.basename(frame.get("module") or "")
     return bool(re.match(r"(lib)?python3", module)) or "PyEval" in (frame.get("function") or "")
 
 
 class Comparison:
-    """Of the stacks of one run, by a Python of that version.
+    """Compares the stacks of one run with what was written and noted, for a version of Python.
 
-    Where the notes are taken further out than the allocation, as around a function of a library,
-    the frames further in are for the comment alone to state.
+    If the notes are taken further out than the allocation, for instance around a function of a
+    library, only the comment states the frames further in.
     """
 
     def __init__(self, expectations, noted_further_out=False):
@@ -48,7 +48,7 @@ class Comparison:
         self.take_line = expectations.marks["take"][1] if "take" in expectations.marks else 0
 
     def differences_of_note(self, site, note):
-        """Between the comment and the interpreter's own words."""
+        """Returns the differences between the comment and what the interpreter noted."""
         have = self._reduced(self._noted(note)[self._takes(note) :])
         want = [f for f in self._written(site) if not f.native]
         if want == [NO_PYTHON]:
@@ -60,7 +60,7 @@ class Comparison:
         return [] if want == have else [difference("the interpreter", want, have)]
 
     def differences(self, site, note, stack):
-        """Between those and a recorded stack, an event of the event log."""
+        """Returns the differences between those and a recorded stack, an event of the event log."""
         frames = stack["frames"]
         python = [
             (f["function"], f["file"], f["line"]) for f in frames if f.get("language") == "python"
@@ -69,7 +69,7 @@ class Comparison:
         want = self._written(site)
         if want == [NO_PYTHON]:
             good = not python and stack.get("no_python")
-            return [] if good else ["Python's frames are neither right nor said to be missing"]
+            return [] if good else ["Python's frames are neither right nor marked as missing"]
         cut = bool(want) and want[-1] == CUT
         found = []
         if bool(stack.get("truncated")) != cut:
@@ -85,12 +85,12 @@ class Comparison:
         return found + misplaced_runs(frames)
 
     def _takes(self, note):
-        """Whether the innermost frame is that of the function that all sites call."""
+        """Returns whether the innermost frame is that of the function that all sites call."""
         return bool(note["frames"]) and note["frames"][0][0] == "take"
 
     def _noted(self, note):
         frames = [tuple(frame) for frame in note["frames"]]
-        if self._takes(note):  # it was still on its way to the line of the call
+        if self._takes(note):  # it had not yet reached the line of the call
             frames[0] = (*frames[0][:2], self.take_line)
         return frames
 
@@ -106,7 +106,7 @@ class Comparison:
         ]
 
     def _reduced(self, python):
-        """(function, file, line) to frames; those of other people's files become one."""
+        """Converts (function, file, line) to frames; adjacent frames of other files become one."""
         reduced = []
         for function, file, line in python:
             if os.path.basename(file) in self.expectations.files:
@@ -116,7 +116,8 @@ class Comparison:
         return reduced
 
     def _against_the_comment(self, want, frames, note, cut):
-        """Python frames one by one; the native ones that the comment names, between them."""
+        """Compares the Python frames one by one, and the native ones between them that the comment
+        names."""
         have = []
         for frame in frames:
             if frame.get("language") == "python":
@@ -135,7 +136,7 @@ class Comparison:
 
 
 class NativeComparison:
-    """Of the stacks of a program without Python, all of whose own frames are stated."""
+    """Compares the stacks of a program without Python, all of whose own frames are stated."""
 
     def __init__(self, expectations, helper):
         self.expectations, self.helper = expectations, helper
@@ -151,7 +152,7 @@ class NativeComparison:
                 have.append(Frame(name, file, frame.get("line") or 0, native=True))
             elif have[-1:] != [LIBRARY]:
                 have.append(LIBRARY)
-        # What all sites call, and what that calls.
+        # Drops the function that all sites call, and what it calls.
         have = have[next((n + 1 for n, f in enumerate(have) if f.function == self.helper), 0) :]
         want = self.expectations.frames(site)
         cut = want[-1] == CUT
@@ -164,7 +165,7 @@ class NativeComparison:
 
 
 def first_missing(want, have, cut):
-    """The first of `want` that is not in its place, as text; "" if all are."""
+    """Returns the first of `want` that is not in its place, as text; "" if all are."""
     at = 0
     for frame in want:
         while at < len(have) and have[at].native and not matches(frame, have[at]):
@@ -185,13 +186,13 @@ def matches(want, have):
 
 
 def misplaced_runs(frames):
-    """Python frames stand behind the interpreter's frame that ran them."""
+    """Finds Python frames that do not directly follow the interpreter's frame that ran them."""
     for before, frame in zip([None, *frames], frames):
         if frame.get("language") != "python" or (before and before.get("language") == "python"):
             continue
         if before is None or not is_interpreter(before):
             place = "innermost" if before is None else f"behind {before.get('function')}"
-            return [f"{frame['function']} stands {place}, which does not run Python"]
+            return [f"{frame['function']} is {place}, which does not run Python"]
     return []
 
 
@@ -199,4 +200,4 @@ def difference(whose, want, have):
     def lines(frames):
         return "\n".join(f"      {str(frame)[:90]}" for frame in frames) or "      (nothing)"
 
-    return f"{whose} has another stack\n    expected:\n{lines(want)}\n    there:\n{lines(have)}"
+    return f"{whose} has another stack\n    expected:\n{lines(want)}\n    actual:\n{lines(have)}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A comparison that finds nothing wrong is worth what it would have found: wrong stacks, made of
-right ones in every way that a walk or a merge can fail.
+"""Checks the comparison itself: it must find wrong stacks, which are made from right ones in every
+way in which unwinding or merging can fail.
 
 Usage: comparison_check.py --build DIR
 """
@@ -24,7 +24,8 @@ INTERPRETER = {"function": "_PyEval_EvalFrameDefault", "module": "/usr/bin/pytho
 
 
 def right_stack(comparison, site, note):
-    """What a recording should hold: the noted frames, with the native ones of the comment."""
+    """Returns what a recording should hold: the noted frames, with the native ones of the
+    comment."""
     noted = comparison._noted(note)
     want = comparison._written(site)
     frames = [{"function": "ffi_call", "module": "libffi.so.8"}]
@@ -59,8 +60,8 @@ def right_stack(comparison, site, note):
     return {"frames": frames, "truncated": want[-1] == CUT}
 
 
-# Each takes a stack, the places of its Python frames and those of its stated native ones, and a
-# source of chance; returns whether it could make something wrong of it.
+# Each takes a stack, the indexes of its Python frames and of its stated native ones, and a random
+# number generator; returns whether it could make the stack wrong.
 
 
 def loses_a_python_frame(stack, python, native, chance):
@@ -118,7 +119,7 @@ def loses_a_native_frame(stack, python, native, chance):
 
 
 def puts_python_under_native(stack, python, native, chance):
-    """The order of the two kinds is lost: all native frames first."""
+    """Loses the order of the two kinds: all native frames come first."""
     before = [f for f in stack["frames"] if f.get("language") == "python"]
     behind = [f for f in stack["frames"] if f.get("language") != "python"]
     changed = any(place < python[-1] for place in native) if python else False
@@ -167,7 +168,8 @@ FAULTS = [
 
 
 def harmless(fault, stack):
-    """What nobody can see: a cut stack may end anywhere, and equal frames stand for each other."""
+    """Returns whether the damage cannot be seen: a cut stack may end anywhere, and equal frames
+    look alike."""
     return stack["truncated"] and fault in (
         loses_a_python_frame,
         repeats_a_python_frame,
@@ -205,7 +207,7 @@ def main():
                     passed += 1
                 else:
                     failed += 1
-                    print(f"FAILED {site.name}: a stack that {fault.__name__} passes")
+                    print(f"FAILED {site.name}: the comparison accepts one that {fault.__name__}")
         if failed:
             break
     print(f"{passed} passed, {failed} failed")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Records a C++ program that embeds Python, twice one after the other, and compares every stack.
+"""Records a C++ program that embeds Python twice in succession, and compares every stack.
 
 Usage: embedded_check.py --build DIR [--all] [--python PATH]... [--notes-only]
 
-Interpreters as in sites_check.py, those with a shared library. It is opened for the program's own
-use and for everybody's (RTLD_LOCAL, RTLD_GLOBAL).
+Uses the interpreters of sites_check.py that have a shared library. It is opened both with
+RTLD_LOCAL and with RTLD_GLOBAL.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ FIND_LIBRARY = """
 import glob, os, sys, sysconfig
 version = sysconfig.get_config_var("LDVERSION")
 real = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
-# A launcher of three lines is not where its library is.
+# A launcher script is not in the folder of its library.
 folders = [f"{p}/{sub}" for p in (real, sys.base_prefix) for sub in ("lib", ".")]
 folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
 for folder in folders:
@@ -32,7 +32,7 @@ for folder in folders:
 
 
 def libraries(arguments):
-    """(name, version, library, its home), each library once."""
+    """Yields (name, version, library, its home) of each library once."""
     seen = set()
     for python in sites_check.interpreters(arguments):
         done = subprocess.run(
@@ -58,7 +58,7 @@ def check(rig, name, version, library, home, scope, record):
             PYTHONDONTWRITEBYTECODE="1",
         )
         for site in expectations.sites.values():
-            if site.suffix == ".cc":  # where there is no Python to ask
+            if site.suffix == ".cc":  # no Python can be asked there
                 run.notes.append({"site": site.name, "size": size_of(site.name), "frames": []})
         title = f"{name}, RTLD_{scope.upper()}"
         return sites_check.report(title, Comparison(expectations), run, record)

@@ -1,6 +1,7 @@
 """The stacks that the programs of tests/programs/stack_sites state in their comments.
 
-sites.py there has the notation. A mark is a line that a comment names, in any file of the folder.
+sites.py there describes the notation. A mark is a line that a comment names, in any file of the
+folder.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ import re
 import tokenize
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "programs" / "stack_sites"
-# What `main` is in programs of Python and of C++.
+# What `main` is in Python and in C++ programs.
 MAIN = {".py": "run@run < <module>@start", ".cc": "main@cc_main < ~"}
 
 MARK = re.compile(r"(?:^|\s)@(\w+)(?:\{([^}]*)\})?(?=\s|$)")
@@ -19,7 +20,7 @@ CONDITION = re.compile(r"^(.*)\{([^{}]*)\}$")
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """One that must be there. A native one may have no line."""
+    """A frame that must be there. A native one may have no line."""
 
     function: str
     file: str = ""
@@ -55,7 +56,7 @@ class Site:
 
 
 def size_of(site):
-    """What a site allocates, as the programs compute it."""
+    """Returns the size that a site allocates, as the programs compute it."""
     value = 0
     for letter in site:
         value = (value * 131 + ord(letter)) % 65521
@@ -63,7 +64,8 @@ def size_of(site):
 
 
 def holds(condition, version, settings):
-    """Of "<3.12", ">=3.11", words that are settings of the run; with commas: of all of them."""
+    """Evaluates a condition: "<3.12", ">=3.11", a setting of the run, or several of them with
+    commas."""
     for part in filter(None, (condition or "").split(",")):
         bound = re.fullmatch(r"(<|>=)3\.(\d+)", part)
         if bound is None and part not in settings:
@@ -74,7 +76,7 @@ def holds(condition, version, settings):
 
 
 def comments(path):
-    """(line, text, whether nothing stands before it) of each."""
+    """Yields (line, text, whether the line has nothing else) of each comment."""
     if path.suffix == ".py":
         with tokenize.open(path) as file:
             for token in tokenize.generate_tokens(file.readline):
@@ -89,8 +91,8 @@ def comments(path):
 
 
 class Expectations:
-    """What files of the folder state, for a version of Python, a pair such as (3, 11), and words
-    that are the settings of a run.
+    """What files of the folder state, for a version of Python (a pair such as (3, 11)) and for the
+    settings of a run (words).
     """
 
     def __init__(self, files, version=(3, 99), settings=()):
@@ -99,7 +101,7 @@ class Expectations:
         for path in files:
             self._read(pathlib.Path(path))
         for site in self.sites.values():
-            self.frames(site)  # notes the files that only their text names
+            self.frames(site)  # adds the files that only their text names
 
     def _read(self, path):
         self.files.add(path.name)
@@ -113,18 +115,18 @@ class Expectations:
             stated = SITE.search(text)
             for name, condition in MARK.findall(text[: stated.start()] if stated else text):
                 if self._holds(condition):
-                    assert name not in self.marks, f"{path.name}:{number}: @{name} is there twice"
+                    assert name not in self.marks, f"{path.name}:{number}: @{name} is defined twice"
                     self.marks[name] = (path.name, number)
             if stated:
                 name = stated[1]
                 unfinished, last = Site(name, path.name, number, stated[3]), number
                 if not self._holds(stated[2]):
                     continue
-                assert name not in self.sites, f"{path.name}:{number}: site {name} is there twice"
+                assert name not in self.sites, f"{path.name}:{number}: site {name} is defined twice"
                 self.sites[name] = unfinished
 
     def frames(self, site):
-        """The frames of a site, innermost first."""
+        """Returns the frames of a site, innermost first."""
         frames = []
         text = re.sub(r"< main$", "< " + MAIN[site.suffix], site.text)
         for item in re.split(r"\s+<\s+", text):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Allocates in greenlets that are resumed from other parts of the stack than they began on.
+"""Allocates in greenlets that are resumed from other parts of the stack than those they began on.
 
 Usage: greenlet_check.py --build DIR [--all] [--python PATH]...
 
-Interpreters as in sites_check.py and that of PyTorch, those that have the package greenlet; 77 where
-none has.
-What lies behind a greenlet's first frame is not its own: its stacks end there, and say so.
+Uses those interpreters of sites_check.py, and that of PyTorch, which have the package greenlet.
+Exits with 77 if none has it. What is behind a greenlet's first frame does not belong to it: its
+stacks end there and are marked truncated.
 """
 
 import json
@@ -25,7 +25,7 @@ NOTHING_TO_CHECK = 77
 
 
 def fault(stack, functions):
-    """What is wrong, or None."""
+    """Returns what is wrong with a stack, or None."""
     have = [
         (f.get("function") or "").rpartition(".")[2] for f in stack["frames"] if f.get("language") == "python"
     ]
@@ -34,9 +34,9 @@ def fault(stack, functions):
     module = pathlib.Path(stack["frames"][-1].get("module") or "").name
     is_cut = stack.get("truncated", False)
     if functions[-1] == "<module>":
-        return "it says that it is truncated" if is_cut else None
+        return "it is marked truncated" if is_cut else None
     if not is_cut:
-        return f"it goes on to {stack['frames'][-1]} and does not say that it is truncated"
+        return f"it goes on to {stack['frames'][-1]} and is not marked truncated"
     return None if module.startswith("_greenlet.") else f"it ends in {module}"
 
 
@@ -71,7 +71,7 @@ def main():
     arguments = options.parse_args()
     rig = sites_check.rigs.Rig(arguments.build.resolve(), sys.executable)
     pythons = list(sites_check.interpreters(arguments))
-    # scripts/setup puts it beside PyTorch.
+    # scripts/setup installs it for the same Python as PyTorch.
     torch = sites_check.rigs.find_python(None)
     if torch and not arguments.python:
         pythons.append(sites_check.Interpreter("torch", torch, None))

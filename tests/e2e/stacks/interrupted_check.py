@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Allocates out of a signal handler while Python runs: at any moment, also in the middle of a call.
+"""Allocates in a signal handler while Python runs: at any moment, also in the middle of a call.
 
 Usage: interrupted_check.py --build DIR [--all] [--python PATH]... [--count N]
 
-A recorded stack may say that Python's frames are missing or not placed. If it does not, each frame
-was called by the next one, on a line where that calls it, out to the main module.
+A recorded stack may be marked as having missing or unmerged Python frames. If it is not, each frame
+was called by the next one, at a line that calls it, out to the main module.
 """
 
 import collections
@@ -22,7 +22,7 @@ CALLED = re.compile(r"called ([\w.<>]+): (.*)$")
 
 
 def callers(version):
-    """Function -> the (function, line) that may stand behind it."""
+    """Returns function -> the (function, line) pairs that may call it."""
     marks = Expectations([PROGRAM]).marks
     found, unfinished = {}, None
     for _, text, alone in comments(PROGRAM):
@@ -48,10 +48,10 @@ def callers(version):
 
 
 def fault(stack, allowed):
-    """What is wrong, or None."""
+    """Returns what is wrong with a stack, or None."""
     python = [f for f in stack["frames"] if f.get("language") == "python"]
     if not python:
-        return "it has no Python frames and does not say so"
+        return "it has no Python frames and is not marked so"
     if python[-1]["function"] != "<module>":
         return f"it ends with {python[-1]['function']}"
     for frame, caller in zip(python, python[1:]):

@@ -1,13 +1,14 @@
-"""The stacks of a recording, by what tells the sites apart: the size that each allocates."""
+"""The stacks of a recording by allocation size; each site allocates a size of its own."""
 
 import collections
 
-# Of `gpumemtrace run`: all names are there when the program has ended, however busy the machine is.
+# Options of `gpumemtrace run`: all names are there when the program has ended, however busy the
+# machine is.
 WITH_ALL_NAMES = ("--quiet", "--exit-wait", "100s")
 
 
 def stacks_by_size(recording, *files):
-    """Size -> the stack events of all allocations of that size, in order."""
+    """Returns size -> the stack events of all allocations of that size, in order."""
     found = collections.defaultdict(list)
     for file in files or (recording.path,):
         stacks = {}

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Addresses that mean one thing now and another one later: no stack may have a name of before.
+"""Reused addresses: no stack may have a name that belonged to the address before.
 
 Usage: reuse_check.py --build DIR [--all] [--python PATH]... [--count N]
 
-Code objects of Python that come and go (churn.py), on the interpreters of sites_check.py, and
-libraries that are unloaded and replaced (replaced.cc).
-"""
+Creates and destroys Python code objects (churn.py) on the interpreters of sites_check.py, and
+unloads and replaces libraries (replaced.cc). """
 
 import json
 import pathlib
@@ -17,7 +16,7 @@ from expectations import PROGRAMS
 from recorded import WITH_ALL_NAMES, stacks_by_size
 
 
-# That a session holds for certain.
+# Code objects that a session is certain to have room for.
 MOST_CODE_OBJECTS = 10000
 
 
@@ -31,7 +30,7 @@ def record(rig, folder, command):
 
 
 def check_churn(rig, python, count, names):
-    """Where a table of the session is full, something may be missing; nothing may be wrong."""
+    """If a table of the session is full, something may be missing; nothing may be wrong."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         command = [python.path, "-B", PROGRAMS / "churn.py", count, names]
         told, stacks = record(rig, pathlib.Path(folder), command)
@@ -41,7 +40,7 @@ def check_churn(rig, python, count, names):
         want = (f"made_{n % names}", f"<churn {n % (names - 1)}>", 2 + n % names % 7)
         (stack,) = stacks[4096 + 16 * n]
         frames = [f for f in stack["frames"] if f.get("language") == "python"]
-        # The innermost is the one that they all call.
+        # The innermost frame is the function that all of them call.
         have = [frames[1].get(key) for key in ("function", "file", "line")] if len(frames) > 1 else []
         if have == list(want):
             right += 1
@@ -57,7 +56,7 @@ def check_churn(rig, python, count, names):
         flush=True,
     )
     may_be_incomplete = names * (names - 1) > MOST_CODE_OBJECTS
-    # Where no address came again nothing was tested.
+    # If no address was reused, nothing was tested.
     reused = told["addresses"] < count / 2
     return not wrong and right > 0 and (incomplete == 0 or may_be_incomplete) and reused
 
@@ -79,7 +78,7 @@ def check_replaced(rig):
             if not good or stack.get("truncated"):
                 wrong.append(f"  allocation {number}, in {function}: {have}")
     print(f"replaced library: {len(stacks)} stacks, {len(wrong)} wrong", *wrong[:5], sep="\n")
-    assert told["addresses"] == 1, "the libraries did not take the same place"
+    assert told["addresses"] == 1, "the libraries were not loaded at the same address"
     return len(stacks) == 20 and not wrong
 
 

@@ -3,10 +3,10 @@
 
 Usage: sites_check.py --build DIR [--all] [--python PATH]... [--notes-only]
 
-Each site says in the program's source what its stack is (tests/programs/stack_sites/sites.py). The
-program runs twice, its calls with and without the GIL. Interpreters: those that scripts/pythons
+Each site states its stack in the program's source (tests/programs/stack_sites/sites.py). The
+program runs twice: its calls keep or release the GIL. Interpreters: those that scripts/pythons
 has fetched; with --all, those of scripts/pythons --all; with --python, only the given ones.
---notes-only compares the comments with what the interpreters say, and records nothing.
+--notes-only compares the comments with what the interpreters report, and records nothing.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Interpreter = collections.namedtuple("Interpreter", "name path version")
 
 
 def interpreters(arguments):
-    """Those asked for; the ones that do not start are an error of whoever named them."""
+    """Yields the requested interpreters; one that does not start is an error."""
     if arguments.python:
         named = [(pathlib.Path(p).name, p) for p in arguments.python]
     else:
@@ -43,7 +43,7 @@ def interpreters(arguments):
 
 
 class Run:
-    """What a run of the program noted, and what was recorded of it, by the size allocated."""
+    """What a run of the program noted, and the stacks recorded of it, by the size allocated."""
 
     def __init__(self, rig, folder, command, record, **environment):
         (folder / "sessions").mkdir(mode=0o700)
@@ -65,14 +65,14 @@ class Run:
 
 
 def wrong_sites(comparison, run, record):
-    """(site, its differences) of each that is not right."""
+    """Yields (site, its differences) of each site that is not right."""
     expectations, notes = comparison.expectations, {}
     for note in run.notes:
         assert note["site"] not in notes, f"{note['site']} was reached twice"
         notes[note["site"]] = note
-    assert len({note["size"] for note in run.notes}) == len(notes), "two sites have one size"
+    assert len({note["size"] for note in run.notes}) == len(notes), "two sites have the same size"
     for name in notes:
-        assert name in expectations.sites, f"no comment says what the stack of {name} is"
+        assert name in expectations.sites, f"no comment states the stack of {name}"
     for site in expectations.sites.values():
         note = notes.get(site.name)
         if note is None:
@@ -90,7 +90,7 @@ def wrong_sites(comparison, run, record):
 
 
 def files():
-    """Whose comments say what is right."""
+    """Returns the files whose comments state the stacks."""
     programs = [p for p in PROGRAMS.glob("*.py") if p.name not in OTHER_PROGRAMS]
     return [*sorted(programs), PROGRAMS / "extension.cc"]
 
@@ -107,7 +107,8 @@ def run_sites(rig, folder, python, gil, record):
 
 
 def report(name, comparison, run, record):
-    """Prints how many sites are right, and what is wrong about the others; whether all are."""
+    """Prints how many sites are right, and what is wrong with the others. Returns whether all are
+    right."""
     sites, wrong = len(comparison.expectations.sites), list(wrong_sites(comparison, run, record))
     print(f"{name}: {sites} sites, {sites - len(wrong)} right", flush=True)
     for site, differences in wrong:
@@ -117,7 +118,7 @@ def report(name, comparison, run, record):
 
 
 def check(rig, python, gil, record):
-    """Whether all is right with one interpreter."""
+    """Returns whether all sites are right with one interpreter."""
     expectations = Expectations(files(), python.version, [gil])
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-stacks.") as folder:
         run = run_sites(rig, pathlib.Path(folder), python.path, gil, record)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records PyTorch on the simulated device and compares the stacks of known tensors: the lines of the
-model, the operators that were called.
+"""Records PyTorch on the simulated device and compares the stacks of known tensors: lines of the
+model, and the operators that were called.
 
 Usage: torch_check.py --build DIR [--python PYTHON]
 
@@ -21,7 +21,7 @@ from recorded import WITH_ALL_NAMES
 
 
 def check_model(rig, version, folder):
-    """A tensor is an allocation, the first of its size."""
+    """Each tensor is the first allocation of its size."""
     expectations = Expectations([PROGRAMS / "torch_sites.py"], version)
     command = [rig.python, "-B", PROGRAMS / "torch_sites.py"]
     run = sites_check.Run(rig, folder, command, True, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
@@ -31,8 +31,8 @@ def check_model(rig, version, folder):
 
 
 def check_training(rig, version, folder):
-    """PyTorch's own allocator, a whole program: each stack of the main thread goes out to its main
-    module, each of a thread of the autograd engine has no Python frame, and none is unsure.
+    """Trains a model with PyTorch's own allocator. Each stack of the main thread ends in its main
+    module; each of an autograd thread has no Python frame; none is marked uncertain.
     """
     (folder / "sessions").mkdir(mode=0o700)
     program = sites_check.rigs.PROGRAMS / "train_gpt.py"
@@ -67,7 +67,7 @@ def main():
     arguments = parser.parse_args()
     python = sites_check.rigs.find_python(arguments.python)
     if python is None:
-        sys.exit("No Python with PyTorch is here. Run scripts/setup, or name one with --python.")
+        sys.exit("No Python with PyTorch found. Run scripts/setup, or name one with --python.")
     rig = sites_check.rigs.Rig(arguments.build.resolve(), python)
     ask = "import sys; print(*sys.version_info[:2])"
     words = subprocess.run([python, "-c", ask], stdout=subprocess.PIPE, text=True, check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records programs with several streams and checks what the report says of freed memory: it is held
-from its free to the call that proves its stream to be done, as the program itself saw the time.
+"""Records programs with several streams and checks what is reported about freed memory: it is held
+from its free until the call that proves its stream done, by the program's own timestamps.
 
 Usage: streams_check.py --build DIR [NAME...]
 """
@@ -17,7 +17,7 @@ from rig import PROGRAMS, Rig, run_cases  # noqa: E402
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
 
-LATENCY = "sync=3ms,free=2ms"  # calls that take their time can be told from each other
+LATENCY = "sync=3ms,free=2ms"  # distinguishes the calls that block
 
 
 def run(rig, folder):
@@ -86,7 +86,7 @@ DEVICE_TIME = {"SIMCUDA_BANDWIDTH": "20M", "SIMCUDA_LOG_STREAMS": "1"}  # a piec
 
 
 def random_program(seed):
-    """One call a line, so that each piece has a stack of its own."""
+    """Makes one call per line, so that each piece has a stack of its own."""
     rng = random.Random(seed)
     lines = []
     for _ in range(250):
@@ -108,7 +108,7 @@ def random_program(seed):
 
 
 def device_done(folder):
-    """When the device was done with each free, in their order."""
+    """Returns when the device was done with each free, in the order of the frees."""
     lines = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
     return [line["done_ns"] for line in lines if line["call"].startswith("cuMemFreeAsync")]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`gpumemtrace top` as somebody at a terminal uses it: in tmux at 80x24, beside programs on the simulated
-device. Every key, a resize, programs that begin and end, and the terminal as it was afterwards.
+"""Tests `gpumemtrace top` as used at a terminal: in tmux at 80x24, together with programs on the
+simulated device. Every key, a resize, programs that begin and end, and the state of the terminal
+afterwards.
 
 Usage: top_check.py --build build/dev [NAME...]
 """
@@ -24,12 +25,12 @@ HOLD_MIB = 96
 
 
 class Tmux:
-    """A terminal that can be read."""
+    """A terminal whose screen can be read."""
 
     def __init__(self, folder, command, environment, columns=80, rows=24):
         self.socket = str(folder / "tmux")
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", environment=environment)
-        # Else tmux shrinks a window to what a client of another size shows.
+        # Otherwise tmux shrinks a window to the size that a client of another size shows.
         self.tmux("set-option", "-g", "window-size", "manual", check=False)
         self.type(command, "Enter")
 
@@ -52,7 +53,7 @@ class Tmux:
         return self.tmux("capture-pane", "-p")
 
     def until(self, wanted, absent=False):
-        """Waits for a text on the screen, or until it is gone; returns the screen."""
+        """Waits until a text is on the screen, or until it is gone; returns the screen."""
         text = ""
 
         def is_so():
@@ -69,7 +70,7 @@ class Tmux:
 
 @contextlib.contextmanager
 def held(rig, folder, name="one", mib=HOLD_MIB):
-    """A recorded program that holds memory until the block ends."""
+    """Runs a recorded program that holds memory until the block ends."""
     program = rig.build / "tests" / "devices" / "hold"
     environment = rig.environment(
         folder,
@@ -99,7 +100,7 @@ def terminal(rig, folder, words="", **size):
 
 
 def listed(rig, folder):
-    """Sessions that are being recorded."""
+    """Returns the sessions that are being recorded."""
     done = subprocess.run([rig.program, "list", "--json"], env=rig.environment(folder, {}), capture_output=True, check=True)
     return [session for session in json.loads(done.stdout)["sessions"] if session["state"] == "recording"]
 
@@ -162,9 +163,9 @@ def what_is_frozen_stays(rig, folder):
         screen.until("FROZEN")
         with held(rig, folder, "two", 32):
             wait_for("both collectors", lambda: len(listed(rig, folder)) == 2)
-            let_pass(1)  # five of its intervals
+            let_pass(1)  # five refresh intervals
             screen.type("?")
-            screen.until("choose a stack")  # it is at work
+            screen.until("choose a stack")  # it still reacts to keys
             screen.type("x")
             assert "64.0 MiB in 1 process" in screen.until("choose a stack", absent=True)
             screen.type("f")
@@ -196,7 +197,7 @@ def processes_come_and_go(rig, folder):
                 screen.until("96.0 MiB in 2 processes")
                 screen.type("Tab")
                 screen.until(f"STACK of {max(one.pid, two.pid)}")
-            screen.until("two.gmt")  # what became of it
+            screen.until("two.gmt")  # the path of its recording
             assert "64.0 MiB" in screen.text()
 
 

@@ -1,10 +1,10 @@
-"""Things that lie at addresses and do not overlap: which of them are in the way of others."""
+"""A map of address ranges that do not overlap, with queries for the ranges that overlap others."""
 
 import bisect
 
 
 class AddressMap:
-    """Things with `address` and `size`, by address."""
+    """Objects with `address` and `size`, by address."""
 
     def __init__(self):
         self.things = {}
@@ -14,7 +14,7 @@ class AddressMap:
         return len(self.things)
 
     def __iter__(self):
-        """In the order of addresses; things may be taken out meanwhile."""
+        """Iterates in the order of addresses; objects may be removed meanwhile."""
         return (self.things[address] for address in list(self._addresses))
 
     def add(self, thing):
@@ -23,14 +23,14 @@ class AddressMap:
         bisect.insort(self._addresses, thing.address)
 
     def pop(self, address):
-        """What begins there, or None."""
+        """Removes and returns what begins at the address, or returns None."""
         thing = self.things.pop(address, None)
         if thing is not None:
             del self._addresses[bisect.bisect_left(self._addresses, address)]
         return thing
 
     def at(self, address):
-        """What covers the address, or None."""
+        """Returns what covers the address, or None."""
         place = bisect.bisect_right(self._addresses, address) - 1
         thing = self.things[self._addresses[place]] if place >= 0 else None
         return thing if thing and address < thing.address + thing.size else None

@@ -1,20 +1,20 @@
-"""Compares a replayed recording with what PyTorch said: at each moment its blocks, segments and
-counters; at the end the order of everything, where PyTorch's own history was on.
+"""Compares a replayed recording with PyTorch's snapshots: at each moment its blocks, segments and
+counters; at the end the order of all events, if PyTorch's own history was on.
 
-A function here returns how much it has compared and raises Difference at the first thing that is
-not the same.
+A function here returns how much it has compared and raises Difference at the first thing that
+differs.
 """
 
 from driver_memory import Difference
 
-# What PyTorch does that a recording has an event for. Its other actions are counted, not compared.
+# PyTorch's actions for which a recording has an event. Its other actions are counted, not compared.
 ACTIONS = "alloc free_requested free_completed oom snapshot".split() + [
     f"segment_{what}" for what in ("alloc", "free", "map", "unmap")
 ]
 
 
 def same_lists(what, theirs, ours, show=str):
-    """Two sorted lists of tuples, without anything twice."""
+    """Compares two sorted lists of tuples without duplicates."""
     missing, extra = sorted(set(theirs) - set(ours)), sorted(set(ours) - set(theirs))
     if missing or extra:
         side, first = ("not", missing[0]) if missing else ("only", extra[0])
@@ -53,8 +53,9 @@ def _compare_blocks(said, moment):
 
 
 def _whole_segments(said, moment):
-    """PyTorch's segments. It ends one where a block's neighbour is not its own, we end one where
-    memory does: those that touch in one reservation are one here."""
+    """Returns PyTorch's segments and ours. PyTorch ends a segment where a block's neighbour is not
+    its own, a recording ends it where memory ends: adjacent segments of one reservation are merged
+    here."""
     theirs, ours = said.ranges(), sorted(moment.segments)
     starts = {address for _, address, _ in ours}
     whole = []
@@ -67,7 +68,7 @@ def _whole_segments(said, moment):
 
 
 def compare_moment(said, moment):
-    """The number of blocks and segments compared."""
+    """Returns the number of blocks and segments compared."""
     blocks = _compare_blocks(said, moment)
     theirs, ours = _whole_segments(said, moment)
     same_lists("segments", theirs, ours, _range)
@@ -79,12 +80,12 @@ def compare_moment(said, moment):
                     f"{name} of device {device}: PyTorch {theirs_of[name]}, recorded {value}"
                 )
         if not ours_of and theirs_of["reserved_bytes.all.peak"]:
-            raise Difference(f"device {device} held memory, and nothing of it is recorded")
+            raise Difference(f"device {device} held memory, but none is recorded")
     return blocks, len(theirs)
 
 
 def compare_moments(said, replay):
-    """All moments: (blocks, segments) compared."""
+    """Compares all moments and returns (blocks, segments) compared."""
     numbers = [moment.index for moment in said]
     if numbers != sorted(set(numbers) & set(replay.moments)):
         raise Difference(f"moments {numbers} were written, {sorted(replay.moments)} are recorded")
@@ -102,7 +103,7 @@ def compare_moments(said, replay):
 
 
 def _merged(events):
-    """Mappings side by side that follow each other are one: PyTorch notes ranges, the driver maps
+    """Merges successive mappings of adjacent ranges: PyTorch records ranges, the driver maps
     pages."""
     merged = []
     for event in events:
@@ -117,7 +118,7 @@ def _merged(events):
 
 
 def _without_unknown_ends(theirs, ours):
-    """Of blocks of which we cannot say when they were reused, what PyTorch says of that."""
+    """Drops PyTorch's events about the reuse of blocks whose reuse is unknown to the recording."""
     known = {}  # address -> whether the end of each free is known, in order
     for _, action, address, _, _ in ours:
         if action == "free_requested":
@@ -146,13 +147,13 @@ def _fits(theirs, ours):
     if action == "snapshot":
         return True
     if action in ("alloc", "free_requested", "free_completed"):
-        # PyTorch notes what was asked for; blocks are larger.
+        # PyTorch records the requested size; blocks are larger.
         return address == our_address and our_size >= size and stream == our_stream
     return address == our_address and our_size == size
 
 
 def of_traces(trace):
-    """Events of a history in PyTorch's format, to be compared by same_order()."""
+    """Returns the events of a history in PyTorch's format, to be compared by same_order()."""
     known = [e for e in trace if e["action"] in ACTIONS]
     return _merged(
         [
@@ -178,11 +179,13 @@ def same_order(what, theirs, ours):
 
 
 def compare_order(said, replay):
-    """PyTorch's history of each device, event for event. The number of events compared."""
+    """Compares PyTorch's history of each device event by event. Returns the number of events
+    compared."""
     compared = 0
     for device, trace in enumerate(said[-1].traces or []):
         ours = _merged(replay.in_order(device))
-        # The last snapshot is not yet in the traces that it holds; what follows is ours alone.
+        # The last snapshot is not yet in the traces that it holds; the events after it are only
+        # ours.
         last = max(i for i, e in enumerate(ours) if e[1] == "snapshot")
         ours = ours[:last]
         theirs = _without_unknown_ends(of_traces(trace), ours)

@@ -1,5 +1,5 @@
-"""What a replay keeps of PyTorch's caching allocator: blocks, counters, and both as they were at a
-moment.
+"""The state of PyTorch's caching allocator in a replay: blocks, counters, and both as they were at
+a moment.
 """
 
 import collections
@@ -12,20 +12,20 @@ class Block:
         self.index, self.line = index, line
         self.address, self.size = line["address"], line["size"]
         self.device, self.stream = line["device"], line.get("stream")
-        self.waits_for = set()  # events that were recorded for it and not seen done
-        self.may_wait = False  # events were recorded, and nobody was ever seen asking for such
+        self.waits_for = set()  # events recorded for it that are not known to be done
+        self.may_wait = False  # events were recorded, but no query of them was ever seen
 
     def __str__(self):
         return f"block {self.address:#x} of {self.size} bytes, made by line {self.index}"
 
 
 class Counters:
-    """Of one device, as memory_stats() has them."""
+    """Counters of one device, as in memory_stats()."""
 
     def __init__(self):
         self.now = collections.Counter()
         self.peak = collections.Counter()
-        self.total = collections.Counter()  # of what only grows
+        self.total = collections.Counter()  # counters that only grow
 
     def add(self, name, amount):
         self.now[name] += amount
@@ -33,7 +33,7 @@ class Counters:
         self.peak[name] = max(self.peak[name], self.now[name])
 
     def statistics(self, active_is_known=True):
-        """Under the names of memory_stats()."""
+        """Returns the counters under their names in memory_stats()."""
         said = {}
         known = ("active", "active_bytes") if active_is_known else ()
         for name in ("allocated_bytes", "reserved_bytes", "allocation", *known):
@@ -47,7 +47,7 @@ class Counters:
 
 
 class Moment:
-    """What there is at a mark."""
+    """The state at a mark."""
 
     def __init__(self, index, number, replay):
         self.index, self.number = index, number

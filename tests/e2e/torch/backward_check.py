@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records backward passes of every kind and asks from which line of the forward pass each of their
-blocks is said to come. PyTorch knows that itself where its detection of anomalies is on; the
-program runs with it and without, and both recordings are to say the same.
+"""Records backward passes of every kind and checks which line of the forward pass each of their
+blocks is attributed to. PyTorch knows that itself if its anomaly detection is on; the program runs
+with and without it, and both recordings must agree.
 
 Usage: backward_check.py --build DIR [--python PYTHON] [NAME...]
 
-NAMEs select scenarios; all of them train, so any can be asked.
+NAMEs select scenarios; all of them train, so any can be named.
 """
 
 import argparse
@@ -26,11 +26,11 @@ from rig import Rig, find_python
 
 SAME_IN_BOTH = 0.95
 WITH_FORWARD_LINE = 0.999
-BLOCKS_OF_LEARNING = 16  # of the first eight nodes of a process
+BLOCKS_OF_LEARNING = 16  # from the first eight nodes of a process
 
 
 def record(rig, folder, scenario, **environment):
-    """What PyTorch said, and the recording replayed."""
+    """Returns what PyTorch reported, and the replayed recording."""
     folder.mkdir()
     more = dataclasses.replace(scenario, environment={**scenario.environment, **environment})
     scene = oracle_check.Scene(rig, folder, more)
@@ -46,8 +46,8 @@ def by_device(replay, device):
 
 
 def same_allocations(told, quiet):
-    """Pairs of places in two lists of allocations that are the same ones: a run may make a few that
-    the other does not, such as the workspace of another thread's handle."""
+    """Pairs the indexes of equal allocations in two lists: a run may make a few that the other does
+    not make, for instance the workspace of another thread's handle."""
     sizes = [[line["size"] for _, line in run] for run in (told, quiet)]
     matcher = difflib.SequenceMatcher(None, *sizes, autojunk=False)
     pairs = [
@@ -59,7 +59,7 @@ def same_allocations(told, quiet):
 
 
 def compare_device(device, trace, told, quiet):
-    """(name of the run, agreement) of both runs."""
+    """Returns (name of the run, agreement) of both runs."""
     events = [event for event in trace if event["action"] == "alloc"]
     of_told, of_quiet = by_device(told, device), by_device(quiet, device)
     if len(of_told) != len(events):
@@ -73,7 +73,7 @@ def compare_device(device, trace, told, quiet):
 
 
 def check(rig, folder, scenario):
-    """Prints rows; raises Difference."""
+    """Prints rows; raises Difference if the recordings disagree."""
     said, told = record(rig, folder / "told", scenario, GMT_ANOMALY="1")
     _, quiet = record(rig, folder / "quiet", scenario)
     own = frames.compare_stacks(said, told)
@@ -86,13 +86,13 @@ def check(rig, folder, scenario):
         print(f"  {name} anomalies: {agreed.compared} of backward, {agreed.differing} differ")
         print(*agreed.in_words(), sep="\n", end="\n" if agreed.examples else "")
     if not any(agreed.compared for _, agreed in results):
-        raise Difference("no block was born in a backward pass")
+        raise Difference("no block was allocated in a backward pass")
     own.require(oracle_check.STACKS_THAT_AGREE)
     for _, agreed in results:
         agreed.require(WITH_FORWARD_LINE)
         learning = agreed.kinds[frames.LEARNING]
         if learning > BLOCKS_OF_LEARNING:
-            raise Difference(f"{learning} blocks were born before the layout of nodes was known")
+            raise Difference(f"{learning} blocks were allocated before the layout of nodes was known")
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a recording cannot know of PyTorch's allocator, and how it errs there: each of these is to
-differ from what PyTorch says in just this way, and in no other.
+"""What a recording cannot know about PyTorch's allocator: each blind spot must differ from
+PyTorch's report in exactly one way.
 
 Usage: blind_spots_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -15,27 +15,27 @@ from replay import Replay
 from rig import main_of_cases
 from scenarios import Scenario
 
-# Part of the program -> (moment, what differs there)
+# Part of the program -> (moment, the difference there)
 BLIND_SPOTS = {
-    # The block is said to be of the current stream: nobody tells which one was asked for.
+    # The block is attributed to the current stream: the requested one is not known.
     "by_stream": (
         "taken",
         r"live blocks: not recorded: .* \(not recorded 1, only recorded 1 of 1\)",
     ),
-    # Freed in a capture, with its events put off to the end of it: said to be free at once.
+    # Freed in a capture, with its events postponed to the end of it: recorded as free at once.
     "in_capture": ("captured", r"blocks that wait for a stream: not recorded: .* of 1\)"),
-    # An event that looks like one of the allocator's: said to wait for it.
+    # An event that looks like one of the allocator's: the block is recorded as waiting for it.
     "foreign_event": (
         "freed behind the event",
         r"blocks that wait for a stream: only recorded: .* of 0\)",
     ),
-    # Nothing fails that could be seen.
+    # No call fails that could be seen.
     "silent_retry": ("tried again", r"num_alloc_retries of device 0: PyTorch 1, recorded 0$"),
 }
 
 
 def differences(said, replay):
-    """Name of each moment that differs -> how."""
+    """Returns name of each moment that differs -> how."""
     found = {}
     for moment in said:
         try:
@@ -53,7 +53,7 @@ def check(rig, folder, name):
     scene = oracle_check.Scene(rig, folder, scenario)
     scene.recording.check_whole()
     (said,) = scene.said.values()
-    replay = Replay(scene.recording.events())  # the totals agree, whatever is not known
+    replay = Replay(scene.recording.events())  # the totals agree in spite of what is not known
     found = differences(said, replay)
     assert re.match(how, found.get(where, "nothing differs")), found
     others = {n: d for n, d in found.items() if n != where and not ends_as(name, d)}
@@ -61,7 +61,7 @@ def check(rig, folder, name):
 
 
 def ends_as(name, difference):
-    """What is not known once stays so in the counters."""
+    """Returns whether this is a later effect of the blind spot: counters never recover from it."""
     return name == "silent_retry" and "num_alloc_retries" in difference or (
         name in ("in_capture", "foreign_event") and "active" in difference
     )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Asks the oracle whether it would notice: recordings that agree with PyTorch are damaged in every
-way that the profiler could get them wrong, and each must be found out.
+"""Tests the oracle: recordings that agree with PyTorch are damaged in every way that the profiler
+could get them wrong, and each damage must be found.
 
 Usage: damages_check.py --build DIR [--python PYTHON] [--times N]
 """
@@ -36,7 +36,7 @@ def judge(said, lines):
     return replay
 
 
-# ---- What can go wrong. Each takes the lines of a recording and a place in them. -----------------
+# ---- Kinds of damage. Each takes the lines of a recording and an index. --------------------------
 
 
 def dropped(lines, place):
@@ -48,7 +48,7 @@ def doubled(lines, place):
 
 
 def late(lines, place):
-    """Behind the next event of the same device's blocks."""
+    """Moves the line behind the next event of the same device's blocks."""
     line = lines.pop(place)
     for later in range(place, len(lines)):
         device = lines[later].get("device")
@@ -130,7 +130,8 @@ WRONGS = {
 
 
 def concerns_blocks(line, replay):
-    """Whether the allocator shows an effect of it: other libraries call the driver too."""
+    """Returns whether the line has an effect on the allocator: other libraries call the driver
+    too."""
     kind, heap = line["kind"], line.get("heap")
     if heap == "driver" and kind in ("alloc", "free", "map", "unmap"):
         address = line["address"]
@@ -143,13 +144,13 @@ def concerns_blocks(line, replay):
 
 
 def is_one_of_several(lines, place):
-    """Whether a block waits for other events as well: with one fewer it waits as long."""
+    """Returns whether the block waits for other events as well: with one fewer it waits as long."""
     beside = (lines[place - 1]["kind"], lines[place + 1]["kind"])
     return lines[place]["kind"] == "event_record" and "event_record" in beside
 
 
 def check_scene(said, lines, chance, times):
-    """(tried, not noticed)"""
+    """Returns (tried, not noticed)."""
     replay = judge(said, lines)
     last = max(moment.index for moment in replay.moments.values())
     places = collections.defaultdict(list)

@@ -1,15 +1,15 @@
-"""Driver memory as the lines of `gpumemtrace cat --json` tell it, replayed the slow way.
+"""Replays driver memory from the lines of `gpumemtrace cat --json`, in the simple, slow way.
 
 A *segment* is driver memory that has held a block: an allocation, or all that is mapped into a
-reservation. Which of the driver's memory the caching allocator took is not said by any line; it is
-known once the first block lies in it.
+reservation. No line says which driver memory belongs to the caching allocator; it is known when the
+first block is in it.
 """
 
 from address_map import AddressMap
 
 
 class Difference(Exception):
-    """What a recording says and what PyTorch says, where they part, in words."""
+    """A difference between the recording and PyTorch, in words."""
 
 
 class Piece:
@@ -28,7 +28,7 @@ class Piece:
         return sum(size for size, on in self.mapped.values() if on == device)
 
     def ranges(self):
-        """(device, address, size) of each contiguous range of memory, in order."""
+        """Returns (device, address, size) of each contiguous range of memory, in order."""
         if self.mapped is None:
             return [(self.device, self.address, self.size)]
         ranges = []
@@ -41,32 +41,32 @@ class Piece:
 
 
 class DriverMemory:
-    """All pieces that are there, by address. Pools and managed memory never hold blocks."""
+    """All existing pieces, by address. Pools and managed memory never hold blocks."""
 
     def __init__(self):
         self.pieces = AddressMap()
-        self.being_freed = {}  # (address, thread) -> piece, until it is known whether it worked
+        self.being_freed = {}  # (address, thread) -> piece, until the result is known
         self.was_segment = []  # pieces that are gone
 
     def add(self, line, reserved=False):
         piece = Piece(line, reserved)
         there = self.pieces.overlapping(piece.address, piece.size)
         if there:
-            raise Difference(f"the driver gives {piece.address:#x} away twice")
+            raise Difference(f"the driver returns {piece.address:#x} twice")
         self.pieces.add(piece)
         return piece
 
     def remove(self, line):
         piece = self.pieces.pop(line["address"])
         if piece is None:
-            return None  # memory that does not concern us
+            return None  # memory that is not tracked here
         if piece.is_segment:
             self.was_segment.append(piece)
         self.being_freed[(line["address"], line["thread"])] = piece
         return piece
 
     def put_back(self, line):
-        """The free of this address has failed. Returns the piece."""
+        """Undoes the free of this address, which has failed. Returns the piece."""
         piece = self.being_freed.pop((line["address"], line["thread"]), None)
         if piece is None:
             return None
@@ -77,7 +77,7 @@ class DriverMemory:
         return piece
 
     def holding(self, address, size):
-        """The piece in which the bytes lie whole, or None."""
+        """Returns the piece that contains all of the bytes, or None."""
         piece = self.pieces.at(address)
         if piece is None or address + size > piece.address + piece.size:
             return None
@@ -93,7 +93,7 @@ class DriverMemory:
         return piece
 
     def unmap(self, line):
-        """The piece, and what was taken away of it: (address, size, device)."""
+        """Returns the piece, and what was unmapped from it: (address, size, device)."""
         piece = self._reservation(line["address"])
         if piece is None:
             return None, []
@@ -105,7 +105,7 @@ class DriverMemory:
         return [piece for piece in self.pieces if piece.is_segment]
 
     def all_segments(self):
-        """Those that are gone, too."""
+        """Returns all segments, including those that are gone."""
         return self.was_segment + self.segments()
 
     def _reservation(self, address):

@@ -1,5 +1,5 @@
-"""Compares what `export --format torch` writes with what PyTorch itself says: the state of its
-allocator at a moment, block for block, and the history that ends there.
+"""Compares the output of `export --format torch` with PyTorch's own snapshot: the state of its
+allocator at a moment, block by block, and the history that ends there.
 """
 
 import pickle
@@ -20,7 +20,7 @@ def _seconds(t_ns):
 
 
 def _blocks(segments):
-    """(device, address, size, state, stream) of every block, the free ones too."""
+    """Returns (device, address, size, state, stream) of every block, free ones included."""
     return sorted(
         (segment["device"], block["address"], block["size"], block["state"], segment["stream"])
         for segment in segments
@@ -29,7 +29,7 @@ def _blocks(segments):
 
 
 def _kinds(segments):
-    """(device, address, size, type, expandable) of every segment."""
+    """Returns (device, address, size, type, expandable) of every segment."""
     return sorted(
         (s["device"], s["address"], s["total_size"], s["segment_type"], s["is_expandable"])
         for s in segments
@@ -37,7 +37,8 @@ def _kinds(segments):
 
 
 def _of_caching_allocator(segments, said):
-    """Memory that other libraries took stands in an export as segments of its own."""
+    """Returns the allocator's segments: an export also has segments of memory that other libraries
+    hold."""
     known = [(s["device"], s["address"], s["address"] + s["total_size"]) for s in said.segments]
     return [
         s
@@ -47,7 +48,7 @@ def _of_caching_allocator(segments, said):
 
 
 def _compare_histories(said, exported):
-    """Event for event; of what other libraries took there is nothing in PyTorch's own."""
+    """Compares event by event; PyTorch's own history has nothing about other libraries' memory."""
     compared = 0
     for device, trace in enumerate(said.traces):
         theirs = [e for e in agreement.of_traces(trace) if e[1] != "snapshot"]
@@ -60,7 +61,7 @@ def _compare_histories(said, exported):
 
 
 def compare_moment(recording, said, moment, lines):
-    """The number of blocks, segments and events."""
+    """Returns the number of blocks, segments and events compared."""
     snapshot = _export(recording, "--to", _seconds(lines[moment.index]["t_ns"]))
     segments = _of_caching_allocator(snapshot["segments"], said)
     agreement.same_lists("exported segments", _kinds(said.segments), _kinds(segments))
@@ -70,7 +71,7 @@ def compare_moment(recording, said, moment, lines):
 
 
 def compare(recording, said, replay):
-    """At the first, a middle and the last moment at which there is anything."""
+    """Compares at the first, a middle and the last moment at which memory is held."""
     full = [m for m in said if m.segments]
     compared = 0
     for one in {m.index: m for m in (full[0], full[len(full) // 2], full[-1])}.values():

@@ -1,5 +1,5 @@
-"""Compares the forward lines of blocks that are born in a backward pass with those that PyTorch has
-of them where its detection of anomalies is on.
+"""Compares the forward lines of blocks that are allocated in a backward pass with those that
+PyTorch records if its anomaly detection is on.
 """
 
 import re
@@ -10,7 +10,7 @@ LINE = re.compile(r'  File "(.*)", line (\d+), in (.*)\n')
 
 
 def theirs(event):
-    """(function, file, line), innermost first, of the forward pass of an event of PyTorch's."""
+    """Returns (function, file, line), innermost first, of the forward pass of PyTorch's event."""
     found = [LINE.match(text) for text in event.get("forward_frames", ())]
     return [(m[3], m[1], int(m[2])) for m in reversed(found)]
 
@@ -20,8 +20,8 @@ def ours(line, stacks):
 
 
 def compare(events, allocations, stacks):
-    """`events` are allocations of PyTorch's history, `allocations` the lines of the same ones in a
-    recording. An Agreement; only blocks of a backward pass count."""
+    """Returns an Agreement. `events` are allocations of PyTorch's history, `allocations` the lines
+    of the same ones in a recording. Only blocks of a backward pass count."""
     agreement = frames.Agreement()
     known_from = next((i for i, line in allocations if line.get("forward_stack")), 0)
     for number, (event, (index, line)) in enumerate(zip(events, allocations)):

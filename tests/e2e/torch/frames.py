@@ -1,4 +1,4 @@
-"""Compares the Python frames of blocks with those that PyTorch's own history has of them."""
+"""Compares the Python frames of blocks with those in PyTorch's own history."""
 
 import collections
 import re
@@ -6,30 +6,31 @@ import re
 from driver_memory import Difference
 
 AGREED = "agreed"
-CUT = "cut at the depth that is recorded, and said to be"
+CUT = "cut at the recorded depth, and marked as cut"
 ADDED = "PyTorch adds lines of the model behind those of its generated code"
-LEARNING = "born before the layout of nodes was known"
+LEARNING = "allocated before the layout of nodes was known"
 EXPLAINED = (CUT, ADDED, LEARNING)
 
 GENERATED = re.compile(r"/[^/]{2}/c[^/]+\.py$")  # Inductor's cache
 
 
 def _theirs(event):
-    """(function, file, line) of the Python frames of an event of PyTorch's, innermost first. With
-    stacks="all" frames of C++ stand between them, whose files are not Python's."""
+    """Returns (function, file, line) of the Python frames of PyTorch's event, innermost first. With
+    stacks="all" C++ frames are between them, whose files are not Python's."""
     frames = event.get("frames", ())
     python = [f for f in frames if f["filename"].endswith(".py") or f["filename"].startswith("<")]
     return [(frame["name"], frame["filename"], frame["line"]) for frame in python]
 
 
 def python_frames(stack):
-    """The same of a stack of a recording, which knows functions by where they are defined."""
+    """Returns the same of a recorded stack, which has qualified function names."""
     python = [f for f in stack.get("frames", ()) if f.get("language") == "python"]
     return [(f["function"].rsplit(".", 1)[-1], f.get("file"), f.get("line")) for f in python]
 
 
 def _without_added(theirs, ours):
-    """PyTorch puts the lines that a generated one stands for behind it, as if they called it."""
+    """PyTorch adds the lines from which a generated line was made behind it, as if they called
+    it."""
     kept = []
     for frame in theirs:
         place = len(kept)
@@ -41,7 +42,7 @@ def _without_added(theirs, ours):
 
 
 def kind_of_difference(theirs, ours, cut=False):
-    """In words, or AGREED."""
+    """Returns the kind of difference in words, or AGREED."""
     if theirs == ours:
         return AGREED
     if cut and ours and theirs[: len(ours)] == ours:
@@ -95,7 +96,7 @@ class Agreement:
         return self.compared - self.kinds[AGREED] - self.explained
 
     def in_words(self):
-        """Lines about each kind of difference."""
+        """Returns lines about each kind of difference."""
         said = []
         for kind, (where, theirs, ours) in self.examples.items():
             said.append(f"  {self.kinds[kind]} of {self.compared}: {kind}, first in {where}")
@@ -106,14 +107,14 @@ class Agreement:
         return said
 
     def require(self, share):
-        """Of those that have no explanation."""
+        """Raises Difference if too few agree; those with an explanation do not count."""
         if self.differing > (1 - share) * self.compared:
             raise Difference("stacks differ:\n" + "\n".join(self.in_words()))
 
 
 def compare_stacks(said, replay):
-    """The Python frames of each allocation. The order of events has been compared before, so that
-    the n-th of a device is the same one on both sides."""
+    """Compares the Python frames of each allocation. The order of events has been compared before,
+    so the n-th allocation of a device is the same one on both sides."""
     stacks = replay.stacks()
     agreement = Agreement()
     for device, trace in enumerate(said[-1].traces or []):

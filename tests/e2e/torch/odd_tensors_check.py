@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tensors that have no plain memory on the device do not disturb the recording, nor it them: a program that trains
-with each kind (tests/programs/torch/odd_tensors.py) writes the same to both of its outputs with and without it.
+"""Checks that tensors without plain memory on the device do not disturb the recording, nor it them:
+a program that trains with each kind (tests/programs/torch/odd_tensors.py) prints the same with and
+without it.
 
 Usage: odd_tensors_check.py --build DIR [--python PYTHON]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records programs that run out of memory on the simulated device: what the recording says of that
-must be there whatever becomes of the process.
+"""Records programs that run out of memory on the simulated device: the recording must have the
+out-of-memory event and its snapshot whatever becomes of the process.
 
 Usage: oom_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -18,7 +18,7 @@ from rig import Recording, main_of_cases
 from waiting import wait_for
 
 MEMORY = 4 << 30
-IN_FULL = 3  # snapshots of lacks of memory in one recording
+IN_FULL = 3  # out-of-memory snapshots in one recording
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -28,13 +28,13 @@ def run(rig, folder, *options, via=None, **environment):
 
 
 def free_in_words(message):
-    """The free bytes that the error message gives, and how far off the text may be."""
+    """Returns the free bytes that the error message gives, and the rounding error of that text."""
     number, unit = re.search(r"of which ([\d.]+) (\w+) is free", message).groups()
     return float(number) * UNITS[unit], UNITS[unit] / 100
 
 
 def check_snapshot(lines, oom, name):
-    """The live set behind the event: all of the replay's state at that place, and nothing else."""
+    """Checks the live set behind the event: it must equal the replay's state at that point."""
     (live_set,) = [line for line in lines if line["kind"] == "live_set" and line["name"] == name]
     if not live_set["exact"]:
         raise Difference(f"{name} is not exact")
@@ -52,7 +52,7 @@ def check_snapshot(lines, oom, name):
 
 
 def _is_there(driver, address, size):
-    """Whole, or mapped piece by piece."""
+    """Returns whether the range is live as a whole, or mapped piece by piece."""
     mapped = sum(n for a, n in driver if address <= a and a + n <= address + size)
     return (address, size) in driver or mapped == size
 
@@ -65,7 +65,7 @@ def check_event(lines, index, line, message=None):
     before = [
         s for s in lines[:index] if s["kind"] == "sample" and s["thread"] == line["thread"]
     ]
-    assert before, "the allocator's own look at the device is not recorded"
+    assert before, "the allocator's own query of the device is not recorded"
     sample = before[-1]
     assert sample["device"] == line["device"] and sample["total_bytes"] == MEMORY, sample
     free = sample["total_bytes"] - sample["used_bytes"]
@@ -77,7 +77,7 @@ def check_event(lines, index, line, message=None):
 
 def check_recording(recording, ooms, messages):
     lines = recording.events()
-    replay = Replay(lines)  # compares the totals in each event, those of the failing one too
+    replay = Replay(lines)  # compares the totals in each event, including the failing one
     assert len(replay.ooms) == ooms, len(replay.ooms)
     names = [s["name"] for s in recording.info()["snapshots"] if s["name"].startswith("oom-")]
     assert names == [f"oom-{n + 1}" for n in range(min(ooms, IN_FULL))], names
@@ -130,7 +130,7 @@ def killed_right_after(rig, folder):
 
 
 def hanging_ever_after(rig, folder):
-    """The snapshot is in the file while the process hangs; what is there can be read."""
+    """The snapshot is in the file while the process hangs, and the file can be read."""
     command = [rig.python, "-B", oracle_check.PROGRAMS / "oom_ends.py", "--then", "hang"]
     environment = rig.environment(
         folder,
@@ -161,7 +161,7 @@ def hanging_ever_after(rig, folder):
 
 
 def looking_for_the_largest_batch(rig, folder):
-    """The first three in full, the rest as events."""
+    """The first three have full snapshots, the rest are only events."""
     recording = run(rig, folder, "--then", "halve")
     outcome = recording.result()
     ooms = outcome["devices"][0]["num_ooms"]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records PyTorch on the simulated device and compares the recording with what PyTorch's own
-allocator says: its blocks, segments and counters at every moment of the program, to the byte, and
-the order and the Python stacks of everything, with its own history.
+"""Records PyTorch on the simulated device and compares the recording with PyTorch's own
+allocator: its blocks, segments and counters at every moment of the program, to the byte, and
+the order and the Python stacks of all events, using PyTorch's own history.
 
 Usage: oracle_check.py --build DIR [--short] [--python PYTHON] [--history python|all|none] [NAME...]
 
 PYTHON (default: $GMT_TORCH_PYTHON, else the one that scripts/setup installed) has a CUDA build of
 PyTorch. NAMEs select scenarios (tests/programs/torch/scenarios.py), --short those that every run of
-the tests includes. Prints a table; the exit code is 1 where anything differs.
+the tests includes. Prints a table; the exit code is 1 if anything differs.
 """
 
 import argparse
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 class Scene:
-    """A scenario that has run: its recordings, and what PyTorch said."""
+    """A scenario that has run: its recordings, and what PyTorch reported."""
 
     def __init__(self, rig, folder, scenario, history="python"):
         self.rig, self.folder, self.scenario = rig, folder, scenario
@@ -51,12 +51,12 @@ class Scene:
             environment["GMT_HISTORY"] = history
         options = ("--quiet", "--exit-wait", "100s")  # all names, however busy the machine is
         self.recording = rig.run(folder, scenario.command(rig.python), options, **environment)
-        done = self.recording.done  # of several ranks the last lines may have become one
+        done = self.recording.done  # the last lines of several ranks may be joined
         assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
         self.said = said.read(folder / "moments")
 
     def files(self):
-        """Process id -> its recording."""
+        """Returns process id -> its recording."""
         files = {}
         for path in sorted(self.folder.glob("*.gmt")):
             recording = Recording(self.rig, self.folder, self.recording.done)
@@ -86,14 +86,14 @@ def compare_process(said_of, recording, row):
 
 
 def compare_scene(scene):
-    """The row of the table."""
+    """Returns the row of the table."""
     row = dict.fromkeys(COLUMNS, 0)
     files = scene.files()
     agreement.same_lists(
         "processes", [(pid,) for pid in scene.said], [(pid,) for pid in files], lambda p: str(p[0])
     )
     if len(scene.said) != scene.scenario.ranks:
-        raise Difference(f"{len(scene.said)} processes, {scene.scenario.ranks} were to be")
+        raise Difference(f"{len(scene.said)} processes, {scene.scenario.ranks} expected")
     for pid, moments in scene.said.items():
         row["processes"] += 1
         compare_process(moments, files[pid], row)
@@ -107,7 +107,7 @@ def check(rig, scenarios, history):
     for scenario in scenarios:
         missing = scenario.missing()
         if missing:
-            print(scenario.name.ljust(width), f"left out: {missing}", flush=True)
+            print(scenario.name.ljust(width), f"skipped: {missing}", flush=True)
             continue
         started = time.monotonic()
         with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-oracle.") as folder:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records PyTorch where it has no blocks to show, where other libraries take memory beside it, and
-where several processes train: which files there are, and what they say of themselves.
+"""Records PyTorch when it has no blocks to show, when other libraries allocate memory too, and when
+several processes train: which files there are, and what they contain.
 
 Usage: processes_check.py --build DIR [--python PYTHON] [NAME...]
 """
@@ -18,7 +18,7 @@ TRAINING = oracle_check.PROGRAMS.parent / "train_gpt.py"
 
 
 def recordings(rig, folder, done):
-    """All recordings that a run left."""
+    """Returns all recordings that a run left."""
     found = []
     for path in sorted(folder.glob("*.gmt")):
         recording = Recording(rig, folder, done)
@@ -53,7 +53,7 @@ def the_async_allocator_has_no_blocks(rig, folder):
         "cudaMallocAsync",
         PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
     )
-    # What PyTorch says is what the driver's pool holds, which rounds each allocation up.
+    # PyTorch reports what the driver's pool holds, which rounds each allocation up.
     peak, said = recording.peak(), result["max_memory_allocated"]
     assert 0.999 * said < peak <= said, (peak, said)
 
@@ -72,7 +72,8 @@ def no_caching_has_no_blocks(rig, folder):
 
 
 def libraries_beside(recording):
-    """Library -> bytes, of the driver's memory that the caching allocator did not take."""
+    """Returns library -> bytes, of the driver's memory that the caching allocator did not
+    allocate."""
     replay = Replay(recording.events())
     stacks = replay.stacks()
     found = collections.Counter()
@@ -82,7 +83,7 @@ def libraries_beside(recording):
         modules = [f.get("module") or "" for f in stacks[line["stack"]]["frames"]]
         names = [pathlib.Path(module).name for module in modules]
         takers = [n for n in names if n.startswith(("libnccl", "libcublas", "libcudnn", "libc10"))]
-        assert takers, f"nobody known is on the stack: {names}"
+        assert takers, f"no known library is on the stack: {names}"
         found[takers[0]] += line["size"]
     segments = sum(s.size for s in replay.driver.all_segments() if s.mapped is None)
     assert found.pop("libc10_cuda.so", 0) == segments, (found, segments)

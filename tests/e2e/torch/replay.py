@@ -1,6 +1,6 @@
-"""A recording replayed the slow and obvious way, from the lines of `gpumemtrace cat --json` alone:
-what is live at each mark "moment", what the allocator's counters must be, in which order what
-happened. It shares nothing with the code that it is compared with.
+"""Replays a recording in the slow and obvious way, from the lines of `gpumemtrace cat --json`
+alone: what is live at each mark "moment", what the allocator's counters must be, and the order of
+events. It shares nothing with the code that it is compared with.
 """
 
 import collections
@@ -13,7 +13,7 @@ FROM_ALLOCATOR = 1  # bit of `flags`: libc10_cuda made the call
 
 
 def confirmed_sites(lines):
-    """The places in the allocator from where events are recorded that it later asks about."""
+    """Returns the places in the allocator that record events which it later queries."""
     site_of, confirmed = {}, set()
     for line in lines:
         if not line.get("flags", 0) & FROM_ALLOCATOR:
@@ -26,7 +26,7 @@ def confirmed_sites(lines):
 
 
 class Replay:
-    """`lines` as cat prints them. Raises Difference where the recording contradicts itself."""
+    """Replays `lines` as cat prints them. Raises Difference if the recording contradicts itself."""
 
     def __init__(self, lines):
         self.lines = lines
@@ -34,12 +34,12 @@ class Replay:
         self.driver = DriverMemory()
         self.counters = collections.defaultdict(Counters)
         self.moments = {}
-        self.ooms = []  # what there was when the allocator gave up
+        self.ooms = []  # the state when the allocator gave up
         self.actions = []  # (index, device, action, address, size, stream)
         self.allocations = []  # (index, line) of blocks
         self.sums_compared = 0
         self.waited_for = set()  # events that some block has ever waited for
-        self.active_is_known = True  # until one is freed of which nobody knows when it is reusable
+        self.active_is_known = True  # until one is freed whose reuse cannot be known
         self._confirmed = confirmed_sites(lines)
         self._recorded = collections.defaultdict(list)  # by thread, since its last block
         self._failed = collections.Counter()  # thread -> the driver's refusals since its last block
@@ -74,7 +74,7 @@ class Replay:
         self._refuse_overlap(block)
         segment = self.driver.holding(block.address, block.size)
         if segment is None:
-            raise Difference(f"{block} lies in no memory of the driver")
+            raise Difference(f"{block} is not in any driver memory")
         if not segment.is_segment:
             self._becomes_segment(segment)
         self.live.add(block)
@@ -89,7 +89,7 @@ class Replay:
     def _block_freed(self, index, line):
         block = self.live.pop(line["address"])
         if block is None:
-            raise Difference(f"{line['address']:#x} is freed and was not live")
+            raise Difference(f"{line['address']:#x} is freed but was not live")
         if line["size"] != block.size:
             raise Difference(f"{block} is freed as one of {line['size']}")
         if line["device"] != block.device:
@@ -127,8 +127,9 @@ class Replay:
         self.counters[line["device"]].total["num_ooms"] += 1
         self.actions.append((index, line["device"], "oom", 0, line["size"], None))
         if self._failed[line["thread"]] == 1:
-            raise Difference("out of memory after one refusal: it asks again before it gives up")
-        # It tries again before it gives up, where a limit of its own refuses it, too.
+            raise Difference("out of memory after one refusal: the allocator retries before it gives up")
+            # The allocator retries before it gives up, also if a limit of its own refuses the
+            # memory.
         self._failed[line["thread"]] += 1
         self._end_of_call(line)
         self._compare_sums(line)
@@ -145,12 +146,12 @@ class Replay:
     def _refuse_overlap(self, block):
         for blocks, state in ((self.live, "live"), (self.pending, "not released yet")):
             for other in blocks.overlapping(block.address, block.size):
-                raise Difference(f"{block} lies on {other}, which is {state}")
+                raise Difference(f"{block} overlaps {other}, which is {state}")
         for other in self.may_wait.overlapping(block.address, block.size):
-            self.may_wait.pop(other.address)  # it waited no more; since when nobody knows
+            self.may_wait.pop(other.address)  # it no longer waited; since when is unknown
 
     def _end_of_call(self, line):
-        """A call of the allocator has reached its end: what it did before has had its effect."""
+        """Ends a call of the allocator: what it did before has taken effect."""
         self._recorded[line["thread"]] = []
         if self._failed.pop(line["thread"], 0):
             self.counters[line["device"]].total["num_alloc_retries"] += 1
@@ -162,9 +163,9 @@ class Replay:
             ("total_reserved", now["reserved_bytes"]),
         ):
             if said not in line:
-                raise Difference(f"the event carries no {said}")
+                raise Difference(f"the event has no {said}")
             if line[said] != ours:
-                raise Difference(f"{said} is {line[said]}, the events so far make it {ours}")
+                raise Difference(f"{said} is {line[said]}, by the events so far it is {ours}")
             self.sums_compared += 1
 
     # ---- The driver's memory --------------------------------------------------------------------
@@ -219,14 +220,14 @@ class Replay:
     def _refuse_to_lose_blocks(self, address, size):
         for blocks, state in ((self.live, "live"), (self.pending, "not released yet")):
             for block in blocks.overlapping(address, size):
-                raise Difference(f"memory goes away under {block}, which is {state}")
+                raise Difference(f"memory is removed under {block}, which is {state}")
 
     # ---- Events of streams, marks ---------------------------------------------------------------
 
     def _event_recorded(self, index, line):
         if not line.get("flags", 0) & FROM_ALLOCATOR:
             return
-        self._seen_done(index, line["object"])  # nobody records an event that he still waits for
+        self._seen_done(index, line["object"])  # no event is recorded while it is waited for
         recorded = Recorded(line["object"], line.get("value"), line.get("stream"))
         self._recorded[line["thread"]].append(recorded)
 
@@ -248,15 +249,15 @@ class Replay:
             self.actions.append((index, None, "snapshot", 0, 0, None))
 
     def stacks(self):
-        """Id -> the line of each stack."""
+        """Returns id -> the line of each stack."""
         return {line["id"]: line for line in self.lines if line["kind"] == "stack"}
 
     # ---- The order of everything ----------------------------------------------------------------
 
     def in_order(self, device):
-        """(index, action, address, size, stream) of all that happened on a device; the stream of
-        blocks alone."""
+        """Returns (index, action, address, size, stream) of all events on a device; only blocks
+        have a stream."""
         events = [event[:1] + event[2:] for event in self.actions if event[1] in (device, None)]
         for piece in self.driver.all_segments():
             events += [(i, action, a, n, None) for i, action, a, n, d in piece.lines if d == device]
-        return sorted(events, key=lambda event: event[0])  # stable: of one line, as it was noted
+        return sorted(events, key=lambda event: event[0])  # stable: keeps the order within a line

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what a recording says PyTorch's memory is for (parameters, gradients, saved for backward) with what
-programs say themselves, by address, at every moment that they mark (tests/programs/torch/roles.py).
+"""Compares the recorded roles of PyTorch's memory (parameters, gradients, saved for backward) with
+what the programs themselves report, by address, at every moment that they mark
+(tests/programs/torch/roles.py).
 
 Usage: roles_check.py --build DIR [--python PYTHON] [NAME...]
 
-NAMEs select programs. Prints a table: bytes that both name, bytes that only the recording or only the program
-names. The exit code is 1 if any byte differs.
+NAMEs select programs. Prints a table: bytes that both name, and bytes that only the recording or
+only the program names. The exit code is 1 if any byte differs.
 """
 
 import argparse
@@ -25,7 +26,7 @@ ROLES = {"parameters": "parameter", "gradients": "gradient", "saved": "saved"}
 
 
 def moments_of(events):
-    """What is live at each marked moment: address -> (bytes, roles)."""
+    """Returns what is live at each marked moment: address -> (bytes, roles)."""
     live, moments = {}, []
     for event in events:
         kind = event["kind"]
@@ -44,13 +45,13 @@ def moments_of(events):
 
 
 def compare(said, seen):
-    """role -> bytes (of both, of the recording alone, of the program alone)."""
+    """Returns role -> bytes (named by both, by the recording only, by the program only)."""
     result = {}
     for key, role in ROLES.items():
         if key not in said:
             continue
         truth = set(said[key])
-        if role == "saved":  # a parameter wins
+        if role == "saved":  # the role parameter takes precedence
             truth -= set(said["parameters"])
         found = {address for address, (_, roles) in seen.items() if role in roles}
         size = {address: bytes_ for address, (bytes_, _) in seen.items()}

@@ -1,16 +1,16 @@
-"""Compares what the verbs say with the replay."""
+"""Compares the output of the commands with the replay."""
 
 from driver_memory import Difference
 
 
 def _heaps(report, heap):
-    """Device -> the row of that heap."""
+    """Returns device -> the row of that heap."""
     return {d["index"]: h for d in report["devices"] for h in d["heaps"] if h["heap"] == heap}
 
 
 def _expect(what, want, have):
     if want != have:
-        raise Difference(f"{what}: {have}, the events make it {want}")
+        raise Difference(f"{what}: {have}, by the events it is {want}")
 
 
 def _compare_heaps(recording, replay):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""big_snapshot_check.py --build BUILD [--bytes N]: a snapshot of 1 GB is imported in 3 times its size of memory.
+"""big_snapshot_check.py --build BUILD [--bytes N]: importing a 1 GB snapshot needs at most 3 times
+its size in memory.
 
-The snapshot is that of a training loop, written as PyTorch's is (interop/big_snapshot.cc). How fast is printed:
-that of processor time is what other work on the machine does not change.
+The snapshot is of a training loop, in PyTorch's format (interop/big_snapshot.cc). The speed is
+printed; that by processor time does not depend on other work on the machine.
 """
 
 import argparse
@@ -18,7 +19,7 @@ MOST_MEMORY = 3.0  # times the file
 
 
 def measure(command):
-    """Seconds, seconds of processor time, peak bytes of memory."""
+    """Returns seconds, seconds of processor time, peak bytes of memory."""
     start = time.monotonic()
     pid = os.posix_spawn(command[0], command, os.environ)
     _, status, usage = os.wait4(pid, 0)

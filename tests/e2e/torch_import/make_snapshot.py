@@ -1,7 +1,9 @@
-"""make_snapshot.py OUT.pickle [--stacks all] [--entries N] [--late]: a snapshot with everything that PyTorch's recorder records.
+"""make_snapshot.py OUT.pickle [--stacks all] [--entries N] [--late]: a snapshot with everything
+that PyTorch's recorder records.
 
-Streams that hold blocks, a MemPool, training with annotations, out of memory, empty_cache, two devices where there are two.
---entries: the recorder keeps so many, so that the history begins in the middle; --late: recording begins there.
+It has blocks shared between streams, a MemPool, training with annotations, out of memory,
+empty_cache, and two devices if there are two. --entries: the size of the recorder's history, which
+then begins in the middle of the program; --late: recording begins there.
 """
 
 import argparse

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""round_trip_check.py --build BUILD --python PYTHON [--only NAME]...: snapshots of PyTorch -> import -> export keep what they say.
+"""round_trip_check.py --build BUILD --python PYTHON [--only NAME]...: PyTorch snapshots survive
+import and export unchanged.
 
-PYTHON, which has a CUDA build of torch, makes snapshots on the simulated device. Each is imported, exported again with
-all frames, and both are compared as data: every event, block, frame, annotation and setting.
+PYTHON, which has a CUDA build of torch, makes snapshots on the simulated device. Each is imported,
+exported again with all frames, and both are compared as data: every event, block, frame, annotation
+and setting.
 """
 
 import argparse
@@ -28,13 +30,15 @@ SNAPSHOTS = {
 
 
 def frames_of(entry):
-    """Of native code without debug information PyTorch says "??" or nothing; a recording does not tell them apart."""
+    """Returns the frames. For native code without debug information PyTorch has "??" or nothing; a
+    recording has one form."""
     frames = entry.get("frames") or []
     return tuple((frame["name"], frame["filename"] or "??", frame["line"]) for frame in frames)
 
 
 def event(entry):
-    """What of an entry must come back. An allocation's labels are kept, those of frees are not."""
+    """Returns what of an entry must come back. An allocation's labels are kept, those of frees are
+    not."""
     labels = (entry.get("compile_context"), entry.get("user_metadata") or "") if entry["action"] in ALLOCATIONS else ()
     place = entry["device_free"] if entry["action"] == "oom" else entry["addr"]
     return (entry["action"], place, entry["size"], entry.get("stream"), entry["time_us"], labels, frames_of(entry))
@@ -57,7 +61,8 @@ def annotation(entry):
 
 
 def waiting_at_first(trace):
-    """Addresses of blocks that waited for a stream when the history began: completed without having been requested."""
+    """Returns the addresses of blocks that waited for a stream when the history began: completed
+    without a request."""
     requested, waiting = set(), set()
     for entry in trace:
         if entry["action"] in ("free_requested", "alloc"):
@@ -68,7 +73,8 @@ def waiting_at_first(trace):
 
 
 def events(trace, waiting):
-    """The entries; without the requests, at its beginning, of frees that were waited for already, which an export adds."""
+    """Returns the entries without the requests that an export adds at the beginning, for frees that
+    were already waiting."""
     first = len(trace)
     for index, entry in enumerate(trace):
         if entry["action"] != "free_requested" or entry["addr"] not in waiting or entry.get("frames"):
@@ -78,13 +84,13 @@ def events(trace, waiting):
     for index in range(1, len(found)):
         request, completion = found[index - 1], found[index]
         at_once = (request[0], completion[0]) == ("free_requested", "free_completed") and request[1] == completion[1]
-        if at_once and request[-1] == completion[-1]:  # a recording says of it that it was at once, and not how long it took
+        if at_once and request[-1] == completion[-1]:  # a recording knows that it was immediate, not how long it took
             found[index] = (*completion[:4], request[4], *completion[5:])
     return found
 
 
 def parts(snapshot, waiting):
-    """name -> list of what must be equal."""
+    """Returns name -> list of what must be equal."""
     found = {f"events of device {device}": events(trace, waiting[device] if device < len(waiting) else set())
              for device, trace in enumerate(snapshot["device_traces"])}
     found["segments"] = sorted(segment(entry) for entry in snapshot["segments"])

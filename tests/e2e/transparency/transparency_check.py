@@ -3,12 +3,11 @@
 
 Usage: transparency_check.py --build DIR [--part plain|torch] [--python PYTHON] [NAME...]
 
-Three ways to run a program on the simulated device: alone (twice), preloaded, under `gpumemtrace
-run`. Output, exit code or signal, stderr but for the profiler's own lines, and the files left in
-the working directory must be the same. What differs between the two runs alone (a time, an address)
-is compared without its digits. A program that is new in tests/programs is tested without arguments
-until CASES has some for it. The last line of the output is "N passed, N failed".
-"""
+A program runs on the simulated device in three ways: alone (twice), preloaded, and under
+`gpumemtrace run`. Output, exit code or signal, stderr except for the profiler's own lines, and the
+files left in the working directory must be the same. What differs between the two runs alone (a
+time, an address) is compared without its digits. A new program in tests/programs is tested without
+arguments until CASES has some for it. The last line of the output is "N passed, N failed". """
 
 import argparse
 import ctypes
@@ -54,10 +53,10 @@ CASES = {
     "train_gpt.py": [["--json"]],
     "oom.py": [["--catch", "--json"], []],
 }
-# Not programs of the kind that is compared, and why.
+# Programs that cannot be compared in this way, and why.
 EXEMPT = {
     "call_cost": "prints what calls cost, which is what recording changes",
-    "no_driver": "its weak references find the profiler's functions; e2e/ways_in checks what they say",
+    "no_driver": "its weak references find the profiler's functions; e2e/ways_in checks what they return",
 }
 
 
@@ -76,7 +75,7 @@ class Rig:
         ).stdout.strip()
 
     def command(self, name, arguments):
-        """What is compiled finds the simulated device by itself; PyTorch must be led to it."""
+        """Compiled programs find the simulated device by themselves; PyTorch needs with-simcuda."""
         built = self.build / "tests" / "programs"
         if name.endswith(".py"):
             led = str(self.build / "simcuda" / "with-simcuda")
@@ -95,7 +94,7 @@ class Rig:
         if way == "run":
             command = [self.program, "run", "--quiet", "-o", str(output), "--", *command]
         with open(os.devnull, "rb") as nothing:
-            # A number that the program did not open itself: it must neither vanish nor move.
+            # A descriptor that the program did not open itself: it must neither vanish nor move.
             os.dup2(nothing.fileno(), 57)
             done = subprocess.run(
                 command, env=environment, cwd=work, pass_fds=(57,), stdin=subprocess.DEVNULL,
@@ -119,11 +118,11 @@ def without_digits(lines):
 
 
 def check_lines(what, alone, again, traced):
-    """Lines that two runs alone agree on must be there; of the others, all but the digits."""
+    """Checks lines on which two runs alone agree; of the others, everything except the digits."""
     if alone == again:
         pairs = [(alone, traced)]
     else:
-        assert without_digits(alone) == without_digits(again), f"{what} is never the same twice"
+        assert without_digits(alone) == without_digits(again), f"{what} differs between two runs alone"
         pairs = [(without_digits(alone), without_digits(traced))]
         if len(alone) == len(traced):
             pairs += [([a], [t]) for a, b, t in zip(alone, again, traced) if a == b]
@@ -160,7 +159,7 @@ def check(rig, name, arguments):
 
 
 def check_that_it_notices(rig):
-    """libunwind keeps a pipe open: with it, descriptors differ, and this must be seen."""
+    """libunwind keeps a pipe open: with it, descriptors differ, and the check must notice."""
     command = rig.command("observer", ["return"])
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="gmt-transparency.") as place:
         folder = pathlib.Path(place)
@@ -171,7 +170,7 @@ def check_that_it_notices(rig):
         except AssertionError as difference:
             assert '"descriptors"' in str(difference), difference
             return
-        raise AssertionError("two descriptors more were not noticed")
+        raise AssertionError("two additional descriptors were not noticed")
 
 
 def has_libunwind():
@@ -183,7 +182,7 @@ def has_libunwind():
 
 
 def compiled_programs(build):
-    """What has been built, and what should have been."""
+    """Returns the programs that have been built, and those that should have been."""
     built = {p.name for p in (build / "tests" / "programs").iterdir() if is_program(p)}
     return sorted((built | {source.stem for source in PROGRAMS.glob("*.cc")}) - set(EXEMPT))
 

@@ -1,12 +1,13 @@
-// Calls CheckStack() from stacks of every kind that a C++ program can have: deep and shallow,
-// through callbacks of libc, while exceptions fly and are caught, in coroutines, in frames of
-// variable size and of any alignment, on other stacks, in threads that end, in signal handlers -
-// and at every single instruction of a part of it, prologues, procedure linkage tables and the
-// loader's lazy binding among them: with the processor's trap flag each instruction ends in SIGTRAP.
+// Calls CheckStack() from stacks of every kind that a C++ program can have: deep and shallow ones,
+// in callbacks of libc, while exceptions are thrown and caught, in coroutines, in frames of
+// variable size and of any alignment, on other stacks, in threads that end, and in signal handlers.
+// A part of the program is checked at every single instruction, including prologues, procedure
+// linkage tables and the loader's lazy binding: with the processor's trap flag each instruction
+// raises SIGTRAP.
 //
-// Without the library that has CheckStack() it does all the same, and checks nothing.
+// Without the library that has CheckStack() it does the same, but checks nothing.
 //
-// Usage: frames_of_every_kind ROUNDS [calls]     calls: without the part that is stepped through
+// Usage: frames_of_every_kind ROUNDS [calls]     calls: without the single-stepped part
 
 #include <alloca.h>
 #include <fcntl.h>
@@ -159,7 +160,7 @@ NOINLINE void LargeFrame() {
   sink = sink + memory[0];
 }
 
-// Vectors of 32 bytes on the stack: the compiler realigns it.
+// Vectors of 32 bytes on the stack: the compiler realigns the stack.
 #if defined(__x86_64__)
 __attribute__((noinline, target("avx2"))) double SumOfVectors(const double* numbers, int depth) {
   typedef double Four __attribute__((vector_size(32)));
@@ -279,8 +280,8 @@ void Threads() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// What runs one instruction at a time. Functions of libc that are called here for the first time
-// are bound on the way, where the program was linked lazily.
+// The function that runs one instruction at a time. Functions of libc that are called here for the
+// first time are bound meanwhile if the program was linked lazily.
 NOINLINE int EveryInstruction(int n) {
   std::string text = "seven " + std::to_string(n);
   text += std::to_string(std::cbrt(static_cast<double>(n)));

@@ -1,8 +1,9 @@
-// Loads one library, has it call back, unloads it, and does the same with another one, which comes
-// to lie at the same addresses and has frames of another size there: what was known about the first
-// must not be applied to the second. Prints how often the second really took the first one's place.
+// Loads a library that calls back, unloads it, and does the same with another one, which is loaded
+// at the same addresses and has frames of another size there: what was known about the first must
+// not be applied to the second. Prints how often the second was really loaded at the first's
+// address.
 //
-// Without the library that has CheckStack() it allocates device memory at those places instead.
+// Without the library that has CheckStack() it allocates device memory in the callbacks instead.
 //
 // Usage: reloaded FIRST SECOND ROUNDS
 #include <cuda_runtime_api.h>

@@ -1,4 +1,5 @@
-// What reloaded.cc loads: the same code twice, in frames of different sizes at the same addresses.
+// The libraries that reloaded.cc loads: the same code, with frames of different sizes at the same
+// addresses.
 
 extern "C" __attribute__((visibility("default"))) void CallFromPlugin(void (*function)()) {
   volatile char memory[GMT_FRAME_SIZE];

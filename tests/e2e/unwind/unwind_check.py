@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The profiler's walk over native frames against libgcc's unwinder, in whole programs.
+"""Compares the profiler's unwinder for native frames with libgcc's, in whole programs.
 
 Usage: unwind_check.py --build DIR [--part plain|torch] [--rounds N] [--python PYTHON]
 
 Programs run with libunwind_oracle.so (unwind_oracle.cc), which compares the two at every stack that
-it takes: address, CFA and kind of every frame, to the outermost. --rounds N makes every program do
-N times as much. The last line of the output is "N passed, N failed".
-"""
+it unwinds: address, CFA and kind of every frame, to the outermost. --rounds N multiplies the work
+of every program. The last line of the output is "N passed, N failed". """
 
 import argparse
 import os
@@ -29,7 +28,7 @@ KINDS = [
 ]  # fmt: skip
 LINE = re.compile("^.*: " + ", ".join(rf"{kind} (\d+)" for kind in KINDS) + "$", re.MULTILINE)
 
-# What an interpreter does that has many kinds of callers of malloc on its stack.
+# Python code that has many kinds of callers of malloc on its stack.
 PYTHON = """
 import functools, json, re, threading, xml.etree.ElementTree as tree
 def deep(n):
@@ -50,7 +49,8 @@ class Rig:
         self.totals = dict.fromkeys(KINDS, 0)
 
     def run(self, command, every=0, wrapper=(), **settings):
-        """The counts of all processes that the command ran, what it said, and what the oracle said."""
+        """Returns the counts of all processes that the command ran, its output, and the oracle's
+        log."""
         with tempfile.TemporaryDirectory(prefix="unwind-") as scratch:
             log = pathlib.Path(scratch) / "log"
             environment = {
@@ -93,7 +93,8 @@ def frames_programs(rig):
 
 
 def check_every_instruction(rig):
-    """Some functions' last instructions are described wrongly: libgcc falls there, or goes astray."""
+    """Some functions' last instructions are described wrongly: libgcc crashes there, or goes
+    astray."""
     for program in frames_programs(rig):
         command = [program, rig.rounds + 1]
         counts = rig.check(command, 8000, truncated=20, UNWIND_ORACLE_FALLS="1")
@@ -101,7 +102,7 @@ def check_every_instruction(rig):
 
 
 def check_calls(rig):
-    """Where nothing was interrupted between two instructions, nothing is truncated."""
+    """If nothing was interrupted between two instructions, nothing is truncated."""
     for program in frames_programs(rig):
         rig.check([program, rig.rounds + 1, "calls"], 150)
 
@@ -124,11 +125,12 @@ def check_reloaded_library(rig):
     assert "same place 0" not in text, text
     assert counts["compared"] >= 300 and counts["different"] + counts["truncated"] == 0, counts
     stale, _, _ = rig.run(command, UNWIND_ORACLE_STALE="1")
-    assert stale["different"] + stale["truncated"] > 0, f"nobody would have noticed: {stale}"
+    assert stale["different"] + stale["truncated"] > 0, f"stale rules were not noticed: {stale}"
 
 
 def check_recording_of_reloaded_library(rig):
-    """The profiler itself: each stack goes through the library that was there at that time, to main."""
+    """Tests the profiler itself: each stack goes through the library that was loaded then, to
+    main."""
     rounds = 4
     names = [f"libreloaded_{size}.so" for size in (528, 1040)]
     command = [rig.folder / "reloaded", *(rig.folder / n for n in names), rounds]
@@ -154,7 +156,7 @@ def check_recording_of_reloaded_library(rig):
 
 
 def check_nothing_is_taken_over(rig):
-    """The program's exceptions and its backtrace() stay those of its own libraries."""
+    """The program's exceptions and its backtrace() still use its own libraries."""
     plugins = [rig.folder / f"libreloaded_{size}.so" for size in (528, 1040)]
     environment = {
         **os.environ,
@@ -182,7 +184,7 @@ def check_nothing_is_taken_over(rig):
 
 
 def check_training(rig):
-    """NVIDIA's compilers start with code that has no tables: the frame pointer leads further there."""
+    """NVIDIA's compilers start with code that has no tables: the frame pointer is used there."""
     for name in ("train_mlp.py", "train_gpt.py"):
         counts = rig.check(
             [rig.python, PROGRAMS / name], 1000, truncated=20, further=0.01, every=max(1, 400 // rig.rounds),
@@ -224,7 +226,7 @@ def main():
     rig = Rig(arguments.build.resolve(), arguments.rounds, recordings.find_python(arguments.python))
     checks = [c for part in PARTS if arguments.part in (None, part) for c in PARTS[part]]
     if rig.python is None and check_training in checks:
-        print("no python with torch: that part is left out (scripts/setup installs one)")
+        print("no Python with PyTorch: that part is skipped (scripts/setup installs one)")
         checks.remove(check_training)
     if arguments.part != "torch":
         checks.append(check_totals)

@@ -1,10 +1,11 @@
-// A library to be preloaded: it walks the stacks of a program that knows nothing of it with the
-// profiler's walk and with libgcc's unwinder, and compares the two frame by frame.
+// A library to be preloaded: it unwinds the stacks of an unmodified program with the profiler's
+// unwinder and with libgcc's, and compares the two frame by frame.
 //
-// Stacks are taken at every n-th malloc (UNWIND_ORACLE_EVERY; 0: at none), at every cudaMalloc, and
-// wherever the program calls CheckStack(), and, with UNWIND_ORACLE_TIMER=MICROSECONDS, in a signal
-// handler every so much processor time, wherever the program is then. At its end each process appends one line to the file
-// UNWIND_ORACLE_LOG. With UNWIND_ORACLE_FALLS, faults of libgcc's unwinder are survived; before it the first stacks that differ:
+// Stacks are unwound at every n-th malloc (UNWIND_ORACLE_EVERY; 0: at none), at every cudaMalloc,
+// at each call of CheckStack(), and, with UNWIND_ORACLE_TIMER=MICROSECONDS, in a signal handler
+// that runs once in that much processor time. At its end each process appends one line to the file
+// UNWIND_ORACLE_LOG, preceded by the first stacks that differ. With UNWIND_ORACLE_FALLS, crashes
+// of libgcc's unwinder are survived.
 //
 //   PROGRAM: compared 4711, libgcc fell 0, different 0, slow differs 0, truncated 0, further 0, too deep 0,
 //   distinct 801, deepest 93, exact 12
@@ -108,7 +109,7 @@ void StartTimer(long microseconds) {
   action.sa_handler = CheckInHandler;
   action.sa_flags = SA_RESTART;
   sigaction(SIGPROF, &action, nullptr);
-  // Not setitimer's, which goes on in a program that this one becomes by exec.
+  // Not setitimer(): its timer would survive exec in another program.
   sigevent event = {};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGPROF;
@@ -161,24 +162,24 @@ __attribute__((destructor)) void End() {
 
 EXPORT void CheckStack() {
   Check();
-  asm volatile("");  // not a tail call: the frame of this function is one to be compared
+  asm volatile("");  // not a tail call: this function's frame is compared too
 }
 
 #if defined(UNWIND_ORACLE_LINKED_IN)
 
-// There is nobody to ask.
+// A static program has no dlsym().
 void* gmt::preload::LibcDlsym(void*, const char*) { return nullptr; }
 
 #else
 
-extern "C" void* __libc_malloc(size_t size);  // the only way to malloc that asks nobody
+extern "C" void* __libc_malloc(size_t size);  // calls malloc without a lookup
 
 EXPORT void* malloc(size_t size) {
   if (every != 0 && mallocs.fetch_add(1, std::memory_order_relaxed) % every == 0) Check();
   return __libc_malloc(size);
 }
 
-// As preload/routes/dlclose.cc. UNWIND_ORACLE_STALE leaves it out, to show what happens then.
+// As in preload/routes/dlclose.cc. UNWIND_ORACLE_STALE skips it, to show what happens then.
 EXPORT int dlclose(void* library) {
   static const auto next = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
   static const bool stale = getenv("UNWIND_ORACLE_STALE") != nullptr;

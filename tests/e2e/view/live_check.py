@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`gpumemtrace view --live` from outside: whom it follows, what it refuses, and what it answers while a
-program runs. What the page makes of it is tested in viewer/page/e2e/live_test.ts.
+"""Tests `gpumemtrace view --live` from outside: which processes it follows, what it refuses, and
+what it answers while a program runs. The page's side is tested in viewer/page/e2e/live_test.ts.
 
 Usage: live_check.py --build DIR [NAME...]
 """
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 class Told:
-    """A recorded program that takes and gives back what it is told to."""
+    """A recorded program that allocates and frees memory on command."""
 
     def __init__(self, rig, folder, name, options=""):
         environment = rig.environment(
@@ -44,7 +44,7 @@ class Told:
         return done.returncode == 0
 
     def backlog(self):
-        """Events that its collector has not read yet."""
+        """Returns the number of events that its collector has not read yet."""
         done = subprocess.run([*self.ask, "--json"], env=self.environment, capture_output=True, check=True)
         return json.loads(done.stdout)["losses"]["backlog"]
 
@@ -53,7 +53,7 @@ class Told:
         return self.process.pid
 
     def kill(self):
-        """With its collector, which completes the recording and goes."""
+        """Kills the program; its collector then completes the recording and ends."""
         self.process.kill()
         self.process.wait()
         wait_for("its collector's end", lambda: not self.collector_answers())
@@ -78,7 +78,7 @@ def told(rig, folder, name="run", options=""):
 
 
 class Door:
-    """`gpumemtrace view --live` and what it answers."""
+    """A `gpumemtrace view --live` process and its answers."""
 
     def __init__(self, rig, folder, *words):
         self.process = subprocess.Popen(
@@ -188,7 +188,7 @@ def recording_in_parts_is_followed_over_their_change(rig, folder):
         file = view.until_held(3 * MIB)
         assert not file["losses"], file["losses"]
         events = file["events"] + file["live"]["dropped_events"]
-        assert events % 2 == 0, "each passing block came and went"
+        assert events % 2 == 0, "each passing block must have been allocated and freed"
 
 
 def end_is_said(rig, folder):
@@ -237,7 +237,7 @@ def questions_are_checked_as_ever(rig, folder):
                 assert refusal.code == 400, f"{wrong}: {refusal.code}"
         try:
             view.ask("block?file=0&row=0&window=9")
-            raise AssertionError("a window that is not there was answered for")
+            raise AssertionError("a window that does not exist got an answer")
         except urllib.error.HTTPError as refusal:
             assert "has passed" in refusal.read().decode(), refusal.code
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpumemtrace view` from outside: who may ask, what is answered, how long it lives.
+"""Tests `gpumemtrace view` from outside: access control, answers, and lifetime.
 
 Each case is a function below; it gets a folder of its own with recordings in it.
 
@@ -31,13 +31,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "seeds"))
 from seeds import seeds  # noqa: E402
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
-GRACE_S = 5  # for which it goes on after its last page (cli/view.cc)
+GRACE_S = 5  # for which it stays up after its last page (cli/view.cc)
 OVER_SSH = {"SSH_CONNECTION": "192.0.2.7 50000 192.0.2.9 22"}
 VERBS = ("report", "oom", "leaks", "ledger", "frag")
 
 
 class Place:
-    """A folder with recordings: of a training loop (short, changed, capacity), and what is none."""
+    """A folder with recordings of a training loop (short, changed, capacity), and with other
+    files."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -55,7 +56,7 @@ class Place:
         return done.returncode, done.stdout, done.stderr
 
 
-# ---- Who may ask ---------------------------------------------------------------------------------
+# ---- Access control ------------------------------------------------------------------------------
 
 
 def page_has_a_strict_policy(place):
@@ -96,7 +97,7 @@ def nobody_else_may_ask(place):
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
             status, _, _ = view.request(meta, method=method)
             assert status >= 400, f"{method}: {status}"
-        # Forwarded by ssh to another port of another loopback.
+        # Forwarded by ssh to another port on the loopback interface of another machine.
         for host in ("localhost:8080", "127.0.0.1:1", "[::1]:8080"):
             assert view.request(meta, headers={"Host": host})[0] == 200, host
         assert view.ask("meta", headers={"Origin": f"http://127.0.0.1:{view.port}"})[0] == 200
@@ -106,12 +107,12 @@ def nobody_else_can_connect(place):
     with place.view("short.gmt") as view:
         for address in ("127.0.0.2", own_address()):
             with socket.socket() as other:
-                other.settimeout(5)  # not a guard: where packets are dropped nothing is listened to
-                assert address is None or other.connect_ex((address, view.port)) != 0, f"{address} is listened to"
+                other.settimeout(5)  # if packets are dropped, nothing listens
+                assert address is None or other.connect_ex((address, view.port)) != 0, f"{address} accepts connections"
 
 
 def own_address():
-    """Of this machine in a network, if it is in one. Nothing is sent."""
+    """Returns the address of this machine in a network, if it is in one. Nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -144,7 +145,7 @@ def garbage_never_hurts(place):
         view.answer("meta")
 
 
-# ---- What is answered ----------------------------------------------------------------------------
+# ---- Answers -------------------------------------------------------------------------------------
 
 
 def answers_are_those_of_the_verbs(place):
@@ -205,7 +206,7 @@ def wrong_parameters_are_named(place):
         del window["to"]
         assert view.ask("curve", **window) == (400, {"error": "to: missing"})
         status, body = view.ask("source", file=0, path="/etc/passwd", line=1)
-        assert status in (400, 404), f"a file that no stack names was given out: {body}"
+        assert status in (400, 404), f"a file that no stack names was sent: {body}"
 
 
 def several_files_of_all_kinds(place):
@@ -255,7 +256,7 @@ def cut_recording_says_so(place):
 
 
 def second_time_says_the_same(place):
-    """With the index that the first time left."""
+    """The second time uses the index that the first time has written."""
     seen = []
     for _ in range(2):
         with place.view("short.gmt") as view:
@@ -267,11 +268,11 @@ def second_time_says_the_same(place):
             wait_for("the index", lambda: any(
                 ".view" in path.name and "short" in path.name for path in place.folder.rglob("*")))
             assert view.interrupt() == 0
-    # repr: what is not a number equals itself there.
+    # repr: NaN does not equal itself, but its repr does.
     assert repr(seen[0]) == repr(seen[1])
 
 
-# ---- How long it lives ---------------------------------------------------------------------------
+# ---- Lifetime ------------------------------------------------------------------------------------
 
 
 def ends_after_the_last_page(place):
@@ -287,7 +288,7 @@ def ends_after_the_last_page(place):
 
 
 def page_may_be_loaded_again(place):
-    with place.view("short.gmt", environment=OVER_SSH) as view:  # where it has long to come back
+    with place.view("short.gmt", environment=OVER_SSH) as view:  # allows longer for reconnecting
         close(view.page())
         page = view.page()
         view.answer("meta")
@@ -310,7 +311,7 @@ def keeps_on_when_told_so(place):
 
 
 def interrupt_ends_it_at_once(place):
-    """Also while a file is read that never ends, and while a page is open."""
+    """It ends even while it reads a file that never ends, and while a page is open."""
     os.mkfifo(place.folder / "endless.jsonl")
     with place.view("short.gmt", "endless.jsonl") as view:
         page = view.page()
@@ -344,7 +345,7 @@ def many_pages_and_lazy_readers(place):
             client.close()
 
 
-# ---- How it is found -----------------------------------------------------------------------------
+# ---- Address and browser -------------------------------------------------------------------------
 
 
 def over_ssh_it_says_how_to_forward(place):
@@ -419,7 +420,7 @@ def main():
                 except Exception:
                     failed += 1
                     print(f"FAILED {case.__name__}\n{traceback.format_exc()}", flush=True)
-    print(f"{len(chosen) - failed} of {len(chosen)} cases are as they should be")
+    print(f"{len(chosen) - failed} of {len(chosen)} cases passed")
     sys.exit(1 if failed or not chosen else 0)
 
 

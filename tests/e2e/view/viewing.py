@@ -1,4 +1,4 @@
-"""A `gpumemtrace view` that runs, and a client that asks it what a page asks, and what nobody should."""
+"""Runs a `gpumemtrace view`, with a client that sends it a page's requests, and forbidden ones."""
 
 import contextlib
 import http.client
@@ -51,7 +51,7 @@ class Viewing:
         return self.errors.read()
 
     def request(self, path, method="GET", headers=None, body=None):
-        """Status, headers and body. `path` as it is sent."""
+        """Returns status, headers and body. `path` is sent as it is."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
         with contextlib.closing(connection):
             connection.putrequest(method, path, skip_host="Host" in (headers or {}))
@@ -62,7 +62,7 @@ class Viewing:
             return answer.status, answer.headers, answer.read()
 
     def ask(self, name, /, headers=None, **parameters):
-        """Status and body of a question: JSON, or (fields, arrays) of a slab."""
+        """Returns status and body of a request: JSON, or (fields, arrays) of a slab."""
         query = urllib.parse.urlencode(parameters)
         status, got, body = self.request(f"/{self.token}/api/{name}?{query}", headers=headers)
         is_slab = got["Content-Type"] == "application/octet-stream"
@@ -81,7 +81,7 @@ class Viewing:
         return self.files()
 
     def page(self):
-        """The connection that an open page holds."""
+        """Returns the connection that an open page holds."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
         connection.request("GET", f"/{self.token}/api/alive")
         answer = connection.getresponse()
@@ -97,14 +97,14 @@ class Viewing:
 
 
 def close(page):
-    """As a browser does when its tab is closed."""
+    """Closes it as a browser does when its tab is closed."""
     connection, answer = page
     answer.close()
     connection.close()
 
 
 def read_slab(data):
-    """Fields and arrays."""
+    """Returns fields and arrays."""
     assert data[:4] == b"GMTV" and struct.unpack_from("<H", data, 4)[0] == 1
     length = struct.unpack_from("<I", data, 8)[0]
     header = json.loads(data[12:12 + length])
@@ -114,5 +114,5 @@ def read_slab(data):
         kind = {"u8": "B", "u16": "H", "u32": "I", "f64": "d"}[array["type"]]
         arrays[array["name"]] = list(struct.unpack_from(f"<{array['count']}{kind}", data, offset))
         offset += array["count"] * struct.calcsize(kind)
-    assert offset + -offset % 8 == len(data), "bytes are left behind the last array"
+    assert offset + -offset % 8 == len(data), "there are bytes behind the last array"
     return header["fields"], arrays

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records programs that reach CUDA in every way that programs do, and every call that allocates.
+"""Records programs that call CUDA in every way that programs do, and every call that allocates.
 
 Usage: ways_in_check.py --build DIR [--part way|call] [NAME...]
 
-Each recording must hold what the simulated device says it was asked, and each call of the program
-as one event under the name of the outermost function that could be seen. NAMEs select cases. The
-last line of the output is "N passed, N failed".
+Each recording must hold what the simulated device reports, and each call of the program as one
+event under the name of the outermost function that could be seen. NAMEs select cases. The last
+line of the output is "N passed, N failed".
 """
 
 import argparse
@@ -26,8 +26,8 @@ from seeds import seeds  # noqa: E402
 
 
 def check(recording, runtime=True):
-    """The recording is whole, and is what the device and the program say. Without `runtime`, only
-    the driver's calls can be seen."""
+    """Checks that the recording is complete and agrees with the device and the program. Without
+    `runtime`, only the driver's calls can be seen."""
     calls = recording.result()["calls"]
     recording.check_whole()
     recording.check_against_the_device()
@@ -40,7 +40,7 @@ def check(recording, runtime=True):
 
 
 def live_at_the_end(lines):
-    """What the events leave allocated: (kind, address) -> size."""
+    """Returns what is still allocated after all events: (kind, address) -> size."""
     live = {}
     for line in lines:
         kind, address = line["kind"], line.get("address", 0)
@@ -92,8 +92,8 @@ def way_plugin_opened_for_itself(rig, folder):
 
 
 def way_plugin_that_prefers_its_own(rig, folder):
-    """With the runtime in the process already its calls of the driver are seen; what the plugin
-    brings along passes everything preloaded by, and that is said."""
+    """If the runtime is already in the process, its driver calls are seen. A runtime that the
+    plugin loads for itself bypasses every preloaded library, and this is reported."""
     plugin = rig.build / "tests" / "programs" / "libplugin_13.so"
     host = rig.built("plugin_host", "--deepbind", plugin)
     seen, unseen = folder / "seen", folder / "unseen"
@@ -186,7 +186,7 @@ def way_driver_from_the_runtime(rig, folder):
 
 
 def beside_another_preload(rig, folder, order):
-    """`order` makes LD_PRELOAD of the other library's path and ours. Both see every call."""
+    """`order` makes LD_PRELOAD from the other library's path and ours. Both see every call."""
     other = str(rig.build / "tests" / "programs" / "libcounting_preload.so")
     counts = folder / "counts"
     recording = rig.preload(
@@ -223,13 +223,13 @@ def way_without_a_driver(rig, folder):
     *traced, traced_weak = recording.done.stdout.splitlines()
     assert traced == probes, (probes, traced)
     assert weak == "weak cudaMalloc: absent", weak
-    # The one thing that cannot be helped; the function behind the reference says so.
+    # This cannot be avoided; the function behind the reference reports it.
     assert traced_weak == "weak cudaMalloc: says that it is not there", traced_weak
     assert not list(folder.glob("*.gmt"))
 
 
 def way_that_only_asks(rig, folder):
-    """A driver in memory that nobody allocates from is no reason for a word."""
+    """No message appears if the driver is loaded but nothing is allocated from it."""
     for command in (rig.built("only_asks_linked"), rig.built("only_asks", "--dlsym")):
         done = rig.preload(folder, command, simulated=False).done
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", ""), done
@@ -266,7 +266,7 @@ LEGACY, PER_THREAD = 0, 2  # CU_STREAM_PER_THREAD
 
 
 def check_streams(recording, default_stream):
-    """Each call is one event under its own name, with what it was about."""
+    """Checks that each call is one event under its own name, with its objects."""
     recording.check_whole()
     lines = recording.events()
     memory = ("cudaMalloc", "cudaFree", "cuMemAlloc_v2", "cuMemFree_v2")
@@ -352,7 +352,7 @@ def call_that_ends_a_context(rig, folder):
         "cuDevicePrimaryCtxRelease_v2": 1,
         "cudaDeviceReset": 1,
     }, resets
-    # A context is met at the first allocation in it, or created later than that.
+    # A context is recorded at the first allocation in it, or when it is created later than that.
     met = [line["object"] for line in lines if line["kind"] == "context_create"]
     assert len(met) == len(set(met)) == 3, met
 
@@ -374,7 +374,7 @@ def call_that_ends_a_context_and_is_refused(rig, folder):
 
 
 def call_of_any_kind_at_random_in_many_threads(rig, folder):
-    for seed in seeds(1):  # which repeats a run as far as threads let it
+    for seed in seeds(1):  # a seed repeats a run as far as thread timing allows
         place = folder / str(seed)
         (place / "sessions").mkdir(parents=True, mode=0o700)
         command = rig.built("mixed_calls", "--count", "400", "--seed", str(seed))
