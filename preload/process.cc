@@ -17,8 +17,8 @@
 #include "preload/thread_state.h"
 #include "preload/writing.h"
 
-// What pthread_atfork is made of in glibc, and in glibc alone: other libcs get no strong reference
-// (preload/loader.h).
+// pthread_atfork is implemented by this function in glibc, and only there. Programs of other libcs
+// get no strong reference (preload/loader.h).
 extern "C" __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),
                                                        void (*child)(), void* library);
 extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
@@ -26,9 +26,9 @@ extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
 namespace gmt::preload {
 namespace {
 
-constexpr int kWaitSteps = 2000;  // of a millisecond
+constexpr int kWaitSteps = 2000;  // milliseconds
 
-// What was counted while no session was there to count it in.
+// Counts made before there was a session to hold them.
 constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
 
 void CountUncounted(const Process& p) {
@@ -37,13 +37,13 @@ void CountUncounted(const Process& p) {
   }
 }
 
-// The moment from which on calls are known, where that is not the process's beginning.
+// Records when interception began, if that was after the start of the process.
 [[gnu::noinline]] void TellRoute(Process* p) {
   char text[1024];
   if (DescribeLateRoute(text, sizeof(text))) RecordSource(p, "calls", text);
 }
 
-// Of the page sizes that the kernel has on this architecture the largest.
+// The largest of the page sizes that the kernel supports on this architecture.
 #ifdef __x86_64__
 constexpr size_t kPage = 4096;
 #else
@@ -51,7 +51,7 @@ constexpr size_t kPage = 65536;
 #endif
 constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
 
-// Where the kernel cannot empty pages in a fork child, the child does.
+// If the kernel cannot zero pages in a fork child, the child does it itself.
 void WipeInChild(void* pages) {
   static constinit std::atomic<void*> wiped{nullptr};
   if (madvise(pages, kPagesBytes, MADV_WIPEONFORK) == 0) return;
@@ -63,7 +63,7 @@ void WipeInChild(void* pages) {
 }  // namespace
 
 thread_local constinit ThreadState thread_state = {};
-// In .bss, of which the loader makes anonymous memory: what the kernel can empty.
+// In .bss, which the loader maps as anonymous memory: the kernel can zero that in a fork child.
 alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
 
 Process* Process::StartOrWait() {
@@ -80,7 +80,7 @@ Process* Process::StartOrWait() {
     // A signal handler on the starting thread would wait for itself.
     if (p->starter.load(std::memory_order_relaxed) == self) break;
     const timespec millisecond = {0, 1000000};
-    syscall(SYS_nanosleep, &millisecond, nullptr);  // not a place where a thread is cancelled
+    syscall(SYS_nanosleep, &millisecond, nullptr);  // not a cancellation point
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;
@@ -129,7 +129,7 @@ Process* Process::Turn(Process* p) {
   }
   const Status now = BeginAttach(p);
   const uint32_t recording = p->identity;
-  p->status.store(now);  // from here on others may end it, and begin the next
+  p->status.store(now);  // from here on other threads may end it and begin the next
   if (now != kRecording) return nullptr;
   p->TellFirst(recording);
   return p;
@@ -141,7 +141,7 @@ void Process::BeginAnew(uint32_t attach) {
   first_range = last_range.load(std::memory_order_relaxed);
   python_source.store(nullptr, std::memory_order_relaxed);
   for (std::atomic<uint64_t>& known : known_devices) known.store(0, std::memory_order_relaxed);
-  if (attach == 0) return;  // the page is new
+  if (attach == 0) return;  // the page is zero
   torch.Forget();
   nvtx.Forget();
 }
@@ -161,7 +161,7 @@ void Process::TellFirst(uint32_t recording) {
 
 void Process::CountEver(session::Counter counter) {
   uncounted[counter].fetch_add(1);
-  // The session may have come meanwhile: whoever is later of the two finds the count.
+  // A session may have been created meanwhile. The later of the two threads finds the count.
   const Process* p = Here();
   if (p->status.load() == kRecording) CountUncounted(*p);
 }
