@@ -1,4 +1,4 @@
-// What `gpumemtrace doctor` asks: which libcupti a process of this environment would take.
+// Answers `gpumemtrace doctor`: which libcupti a process in this environment would use.
 
 #include <stdio.h>
 
