@@ -41,7 +41,7 @@ except Exception:
 
 using Object = void*;
 
-// Python's API, as every CPython 3 exports it (Include/; PyRun_StringFlags is behind PyRun_String).
+// Python's API, as every CPython 3 exports it (Include/; PyRun_String is a macro for PyRun_StringFlags).
 struct Api {
   int (*is_initialized)();
   int (*add_pending_call)(int (*)(void*), void*);

@@ -184,7 +184,7 @@ def stack(native_frames, breaks_off):
 
 
 def cut_walks():
-    """Wherever the native walk ends, no Python frame is lost, and the flags tell if its position is unknown."""
+    """Wherever the native walk ends, no Python frame is lost, and the flags show if its position is unknown."""
     def check_cut(*_):
         whole, flags = stack(1000, 0)
         python = [id(code) for code, _ in chain(sys._getframe())]

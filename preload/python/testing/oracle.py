@@ -1,8 +1,8 @@
 """The checks: compare the walk of this interpreter's frames with what the interpreter itself reports.
 
-python_oracle.so, whose path is the program's first argument, is loaded twice: as CDLL its functions run without the GIL,
-as PyDLL with it. Each check compares the whole chain of frames with that of sys._getframe(): code objects, instructions,
-and how names, files and lines are read.
+python_oracle.so, whose path is the program's first argument, is loaded twice: as CDLL its functions run without the
+GIL, as PyDLL with it. Each check compares the whole chain of frames with that of sys._getframe(): code objects,
+instructions, and how names, files and lines are read.
 """
 
 import ctypes
