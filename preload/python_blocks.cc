@@ -41,7 +41,8 @@ except Exception:
 
 using Object = void*;
 
-// Python's API, as every CPython 3 exports it (Include/; PyRun_String is a macro for PyRun_StringFlags).
+// Python's API, as exported by every CPython 3 (Include/; PyRun_String is a macro for
+// PyRun_StringFlags).
 struct Api {
   int (*is_initialized)();
   int (*add_pending_call)(int (*)(void*), void*);
@@ -110,7 +111,8 @@ const char* Read(Object globals, void (*visit)(void*, const char*, size_t), void
 
 const char* AskPython(int (*back)(void*), void* argument) {
   if (!api.Find() || api.is_initialized() == 0) return "there is no initialized Python interpreter";
-  return api.add_pending_call(back, argument) == 0 ? nullptr : "Python's queue of pending calls is full";
+  return api.add_pending_call(back, argument) == 0 ? nullptr
+                                                   : "Python's queue of pending calls is full";
 }
 
 const char* ReadPythonBlocks(void (*visit)(void*, const char*, size_t), void* context) {

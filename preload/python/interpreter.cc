@@ -145,7 +145,8 @@ const char* Interpreter::Examine(void* library) {
   Resolve(library, "_PyRuntime", &runtime);
   if (version.major != 3 || !version.released ||
       !FindLayout(version.minor, reinterpret_cast<const uint64_t*>(runtime), &layout_)) {
-    snprintf(refusal_, sizeof(refusal_), "Python %s%s is not supported (3.%d to 3.%d are)", version_,
+    snprintf(refusal_, sizeof(refusal_), "Python %s%s is not supported (3.%d to 3.%d are)",
+             version_,
              version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
     return refusal_;
   }
