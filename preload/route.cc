@@ -115,9 +115,9 @@ bool DescribeLateRoute(char* text, size_t capacity) {
       BeganAfterTheDriver() ? "; earlier allocations are unknown" : "",
       !kept ? ""
       : route == Route::kAttach
-          ? "; seen only while cupti is on, because they already had addresses of driver "
+          ? "; modules seen only while cupti is on, because they already had addresses of driver "
             "functions: "
-          : "; not seen, because they already had addresses of driver functions: ",
+          : "; modules not seen, because they already had addresses of driver functions: ",
       KeptByOthers());
   return n > 0;
 }

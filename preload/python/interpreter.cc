@@ -146,8 +146,7 @@ const char* Interpreter::Examine(void* library) {
   if (version.major != 3 || !version.released ||
       !FindLayout(version.minor, reinterpret_cast<const uint64_t*>(runtime), &layout_)) {
     snprintf(refusal_, sizeof(refusal_), "Python %s%s is not supported (3.%d to 3.%d are)",
-             version_,
-             version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
+             version_, version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
     return refusal_;
   }
   load_ = PythonWalk::LoaderFor(layout_);
