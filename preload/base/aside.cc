@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// Calls run(argument) with the stack pointer at `top`, a multiple of 16. By hand, because
-// swapcontext enters the kernel, and sanitizers say on stderr that they do not like it. Unwinders
-// pass through: the frame is found by its frame pointer.
+// Calls run(argument) with the stack pointer at `top`, a multiple of 16. Written by hand because
+// swapcontext enters the kernel and makes sanitizers print warnings. Unwinders can pass through:
+// the frame is found by its frame pointer.
 extern "C" __attribute__((visibility("hidden"))) void GmtCallOnStack(void (*run)(void*),
                                                                      void* argument, void* top);
 #if defined(__x86_64__)
@@ -74,7 +74,7 @@ namespace {
 constexpr size_t kGuard = 4096;
 constexpr int kOurs[] = {SIGPIPE, SIGXFSZ};
 
-// As the kernel takes it: libc's functions leave out the signals that it keeps for itself.
+// Uses the kernel's format: libc's functions leave out the signals that it reserves for itself.
 void SetMask(const sigset_t* mask, sigset_t* before) {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(uint64_t));
 }

@@ -1,12 +1,12 @@
 // preload/base/aside.h
 //
-// Doing something big in the middle of somebody else's call, unnoticed. A session is started on
-// whatever thread makes the first GPU call, and that thread may have a stack of 16 KiB, a profiler's
-// timer that interrupts its system calls, a cancellation request pending, a file size limit or a
-// reader of its stderr that has gone: none of that may end the start half way, nor the start end
-// the thread.
+// Runs lengthy work inside a call of the program without side effects on the calling thread. A
+// session is started on whatever thread makes the first GPU call. That thread may have a stack of
+// 16 KiB, a profiling timer that interrupts its system calls, a pending cancellation request, a
+// file size limit, or a stderr pipe without a reader. None of these may abort the start, and the
+// start may not terminate the thread.
 //
-// Thread safety: from any thread.
+// Thread safety: any thread.
 
 #ifndef GMT_PRELOAD_BASE_ASIDE_H_
 #define GMT_PRELOAD_BASE_ASIDE_H_
@@ -16,8 +16,9 @@
 
 namespace gmt::preload {
 
-// While it lives, no signal is delivered to this thread, and it is not cancelled. Signals that our
-// own writes raise (SIGPIPE, SIGXFSZ) are taken back at its end; all others arrive then.
+// Blocks delivery of signals to this thread, and its cancellation, during the object's lifetime.
+// Signals that our own writes raise (SIGPIPE, SIGXFSZ) are discarded at its end; all others are
+// delivered then.
 class HeldSignals {
  public:
   HeldSignals();
@@ -30,9 +31,9 @@ class HeldSignals {
   int cancel_state_;
 };
 
-inline constexpr size_t kAsideStack = 256 << 10;  // the loader and names of files want tens of KiB
+inline constexpr size_t kAsideStack = 256 << 10;  // the loader and file names need tens of KiB
 
-// Runs work(argument) on a stack of its own, under HeldSignals. False, without having run it, where
+// Runs work(argument) on its own stack, under HeldSignals. Returns false without running it if
 // there is no memory for the stack.
 bool RunAside(void (*work)(void*), void* argument, size_t stack = kAsideStack);
 

@@ -8,8 +8,8 @@
 
 namespace gmt::preload {
 
-// CLOCK_MONOTONIC in nanoseconds, the clock of every time in a session. Never enters the kernel
-// where the machine's clock source allows that.
+// Returns CLOCK_MONOTONIC in nanoseconds, the clock of every time in a session. Does not enter the
+// kernel if the machine's clock source permits that.
 inline uint64_t NowNs() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -1,6 +1,6 @@
 // preload/base/memory.h
 //
-// Reading memory by its address, and asking first whether it is there.
+// Reads memory by its address, and checks beforehand whether it is readable.
 //
 // Thread safety: any thread, signal handlers.
 
@@ -23,13 +23,13 @@ T Load(uint64_t address) {
 }
 
 inline constexpr uint64_t kPage = 4096;
-inline constexpr uint64_t kAddressLimit = uint64_t{1} << 47;  // of a program
+inline constexpr uint64_t kAddressLimit = uint64_t{1} << 47;  // of user space
 
-// Whether the page of that address can be read. A system call; errno stays.
+// Returns whether the page of that address can be read. Makes one system call; preserves errno.
 //
-// The kernel copies the signal set that rt_sigprocmask is given before it looks at what to do with
-// it. Asked for something impossible, it changes nothing and says EINVAL for bytes that could be
-// read and EFAULT for others. Unlike process_vm_readv on oneself, no sandbox forbids that.
+// The kernel copies the signal set that rt_sigprocmask is given before it checks how to apply it.
+// With an invalid `how`, it changes nothing and fails with EINVAL if the bytes were readable and
+// with EFAULT otherwise. Unlike process_vm_readv on the own process, no sandbox forbids this.
 [[gnu::noinline]] inline bool IsReadable(uint64_t address) {
   if (address < kPage || address >= kAddressLimit) return false;
   constexpr int kNoSuchWay = 0x7fffffff;

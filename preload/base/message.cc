@@ -13,7 +13,7 @@
 namespace gmt::preload {
 namespace {
 
-// stat and fstat by number: as functions they would ask for glibc 2.33.
+// stat and fstat by system call number: the libc functions would require glibc 2.33.
 bool Stat(int fd, struct stat* st) { return syscall(SYS_fstat, fd, st) == 0; }
 
 bool IsLocalSocket(int fd) {
@@ -23,8 +23,9 @@ bool IsLocalSocket(int fd) {
          address.ss_family == AF_UNIX;
 }
 
-// A program that has closed everything may have a file or a connection of its own behind stderr's
-// number by now, and a line of ours would be damage in it. A file that takes lines is at its end.
+// Returns whether messages may be written to this descriptor. A program that has closed everything
+// may have a file or connection of its own under stderr's number, which a message would corrupt. A
+// file that receives messages is positioned at its end.
 bool TakesMessages(int fd) {
   struct stat st;
   if (!Stat(fd, &st)) return false;
@@ -33,7 +34,7 @@ bool TakesMessages(int fd) {
   return S_ISSOCK(st.st_mode) ? IsLocalSocket(fd) : !S_ISBLK(st.st_mode);
 }
 
-// A pipe that nobody empties would hold the program up.
+// A pipe that is not being read would block the program.
 bool HasRoom(int fd) {
   pollfd wanted = {fd, POLLOUT, 0};
   return poll(&wanted, 1, 0) == 1 && (wanted.revents & POLLOUT) != 0;

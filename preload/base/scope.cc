@@ -2,7 +2,8 @@
 
 #include <unwind.h>
 
-// Exceptions pass: first while a handler is searched for, then while the stack is unwound to it.
+// An exception passes twice: first during the search for a handler, then while the stack is unwound
+// to it.
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code
 gmt_close_scope_when_unwound(int, _Unwind_Action actions, _Unwind_Exception_Class,
                              _Unwind_Exception*, _Unwind_Context*) {

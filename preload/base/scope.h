@@ -1,10 +1,10 @@
 // preload/base/scope.h
 //
-// Scope: a hooked call that C++ exceptions may leave. The scopes of a thread are a list, innermost
+// Scope: a hooked call that C++ exceptions may leave. The scopes of a thread form a list, innermost
 // first, of objects on its stack. This library is built without exceptions and without the C++
-// runtime, so the function that opens a scope has no landing pad; instead it names its own
-// personality routine, which the unwinder calls on its way past the frame, and which closes the
-// scope there.
+// runtime, so a function that opens a scope has no landing pad. Instead it names its own
+// personality routine. The unwinder calls that when it passes the frame, and the routine closes the
+// scope.
 //
 //   [[gnu::noinline]] Result CallInScope(...) {
 //     GMT_CLOSES_SCOPE_WHEN_UNWOUND;  // in a function that opens exactly one scope, for one call
@@ -27,10 +27,10 @@ namespace gmt::preload {
 
 struct Scope {
   Scope* outer;
-  void (*at_end)(Scope* scope);  // nullptr: nothing is to be done
+  void (*at_end)(Scope* scope);  // nullptr: nothing to do
   // A node of PyTorch's autograd graph whose backward pass runs here; nullptr: none.
   const void* node;
-  uint64_t range;  // number of the range that it is
+  uint64_t range;  // number of the range that this call is
 };
 
 inline void OpenScope(Scope* scope) {

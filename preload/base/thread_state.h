@@ -1,6 +1,6 @@
 // preload/base/thread_state.h
 //
-// What the shim keeps per thread: initial-exec TLS of a few bytes, zero at first, with no
+// Per-thread state of this library: a few bytes of initial-exec TLS, initially zero, without a
 // destructor, so that hooks work in threads that are just starting or ending and when the library
 // is loaded late.
 
@@ -17,7 +17,7 @@ namespace gmt::preload {
 
 struct Scope;  // preload/base/scope.h
 
-// The id of a stack that a thread recorded, which those of a parent process do not have.
+// The id of the last stack that a thread recorded; ignored if it belongs to a parent process.
 struct LastStack {
   uint32_t process, id;
 
@@ -29,14 +29,14 @@ struct LastStack {
 };
 
 struct ThreadState {
-  uint16_t depth;    // of hooked calls: what runs inside one is part of that one's event
-  uint16_t call;     // session::Kind of the outermost one's event; 0 where it has none of its own
-  uint32_t tid : 22;    // 0: not asked yet
-  uint32_t torch : 10;  // its place among those that use PyTorch (preload/torch/state/torch_thread.h)
-  uint32_t process;  // identity of the process in which it was asked (Process::identity)
-  uint32_t push_stack;  // number of its ranges of NVTX (preload/nvtx/push_stacks.h); 0: none
+  uint16_t depth;    // nesting of hooked calls; nested calls are part of the outermost one's event
+  uint16_t call;     // session::Kind of the outermost call's event; 0 if it has no event of its own
+  uint32_t tid : 22;    // 0: not yet determined
+  uint32_t torch : 10;  // its slot among threads that use PyTorch (preload/torch/state/torch_thread.h)
+  uint32_t process;  // identity of the process that determined it (Process::identity)
+  uint32_t push_stack;  // number of its NVTX range stack (preload/nvtx/push_stacks.h); 0: none
   LastStack last_stack;
-  LastStack last_forward_stack;  // of the interpreter's frames alone
+  LastStack last_forward_stack;  // of Python frames only
   Scope* scope;                  // the innermost hooked call that C++ exceptions may leave
 };
 
@@ -51,7 +51,7 @@ inline uint32_t ThreadId(uint32_t process_identity) {
   return t.tid;
 }
 
-// Marks this thread as being inside a hooked call, of an event of that kind.
+// Marks this thread as being inside a hooked call whose event has that kind.
 class Nesting {
  public:
   explicit Nesting(session::Kind call = session::Kind::kNone) {

@@ -28,7 +28,7 @@ constexpr CUpti_ActivityKind kKinds[] = {
     CUPTI_ACTIVITY_KIND_MEMORY2,         CUPTI_ACTIVITY_KIND_MEMORY_POOL};
 
 constexpr uint32_t kFlushPeriodMs = 1000;
-// After that a callback's record will not come any more.
+// The record of a callback is not expected after this time.
 constexpr uint64_t kSyncPatienceNs = 5000000000;
 constexpr uint32_t kReadingMs = 2000;
 
@@ -36,7 +36,7 @@ constinit ActivityBuffers buffers;
 constinit StreamIds stream_ids;
 constinit PendingSyncs pending_syncs;
 constinit ClockPairs clock_pairs;  // under `reading`
-constinit Turn reading;            // of a buffer
+constinit Turn reading;            // held while a buffer is read
 
 constinit std::atomic<CUpti_BuffersCallbackRequestFunc> foreign_request{nullptr};
 constinit std::atomic<CUpti_BuffersCallbackCompleteFunc> foreign_complete{nullptr};
@@ -45,7 +45,7 @@ constinit bool host_pinned_set = false;
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-// Of three readings the one that took least time is nearest to one moment.
+// Of three readings, uses the fastest, whose two clocks were read closest together.
 void PairClocks(const CuptiLibrary& library) {
   uint64_t best = ~uint64_t{0}, theirs = 0, ours = 0;
   for (int i = 0; i < 3; ++i) {
@@ -74,7 +74,7 @@ void SetContext(Process* p, const ReadActivity& read, session::Record* r) {
   if (r->device == session::kNoDevice && r->kind == Kind::kSync) r->device = context.device;
 }
 
-// A wait that a hook saw has been recorded by it.
+// Waits that a hook saw have already been recorded by it.
 void RecordSync(Process* p, const session::Record& r) {
   session::Record seen;
   const uint64_t end_ns = r.time_ns;
@@ -94,8 +94,8 @@ void RecordActivity(Process* p, const CUpti_Activity& activity) {
   SetStream(read, &r);
   SetContext(p, read, &r);
   r.duration_ns =
-      end_ns > start_ns ? end_ns - start_ns : 0;  // converted from two sides, they may cross
-  // A wait's event is its end, as those of hooks are.
+      end_ns > start_ns ? end_ns - start_ns : 0;  // converted with different pairs, they may cross
+  // The event of a wait is its end, as for waits recorded by hooks.
   r.time_ns = r.kind == Kind::kSync ? end_ns : start_ns;
   if (r.kind == Kind::kSync) return RecordSync(p, r);
   CommitAlone(p, r);
@@ -126,7 +126,7 @@ void ReadBuffer(Process* p, const CuptiLibrary& library, uint8_t* buffer, size_t
 // ---- Buffers ------------------------------------------------------------------------------------
 
 constinit std::atomic<const CuptiLibrary*> activities_of{nullptr};
-// Between the two: what CUPTI still has of ours is dropped.
+// While set, what CUPTI still delivers for us is dropped.
 constinit std::atomic<bool> changing_hands{false};
 constinit std::atomic<bool> ever_registered{false};
 
@@ -185,7 +185,7 @@ CUptiResult EnableActivities(const CuptiLibrary& library) {
     clock_pairs.Forget();
     PairClocks(library);
   }
-  // What the tool before us has left open would fill with our records.
+  // A buffer that the previous tool has left open would receive our records.
   if (foreign_complete.load(std::memory_order_acquire) != nullptr)
     library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   activities_of.store(&library, std::memory_order_release);
@@ -207,10 +207,10 @@ void DisableActivities(const CuptiLibrary& library) {
   if (activities_of.load(std::memory_order_acquire) == nullptr) return;
   DisableKinds(library);
   library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  // Threads that are in the middle of a record get a moment to end it, and no buffer for it.
+  // Threads that are writing a record get a moment to finish it, and no further buffer.
   changing_hands.store(true, std::memory_order_release);
   const timespec moment = {0, 1000000};
-  syscall(SYS_nanosleep, &moment, nullptr);  // not a place where a thread is cancelled
+  syscall(SYS_nanosleep, &moment, nullptr);  // not a cancellation point
   library.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   activities_of.store(nullptr, std::memory_order_release);
   changing_hands.store(false, std::memory_order_release);

@@ -1,14 +1,15 @@
 // preload/cupti/activities.h
 //
-// What CUPTI tells later, in buffers (option cupti=full): copies and fills as the device carried them
-// out, how long waits were, and what it knows of memory, against which ours can be held.
+// Data that CUPTI delivers later, in buffers (option cupti=full): copies and fills as the device
+// executed them, durations of waits, and CUPTI's own view of memory, against which ours can be
+// checked.
 //
-// A thread of CUPTI's brings the buffers that are full. Nothing is flushed on the program's threads
-// but at two moments: when the process ends, and before another tool gets CUPTI, which would be given
-// our buffers otherwise. What CUPTI holds when the process is killed is lost: at most a buffer of
-// 64 KiB for each thread.
+// A thread of CUPTI delivers full buffers. The program's threads flush only at two moments: when
+// the process ends, and before another tool takes over CUPTI, which would otherwise receive our
+// buffers. If the process is killed, what CUPTI still holds is lost: at most a buffer of 64 KiB per
+// thread.
 //
-// Thread safety: as CUPTI calls.
+// Thread safety: as for calls of CUPTI itself.
 
 #ifndef GMT_PRELOAD_CUPTI_ACTIVITIES_H_
 #define GMT_PRELOAD_CUPTI_ACTIVITIES_H_
@@ -18,27 +19,31 @@
 
 namespace gmt::preload {
 
-// Asks for CUPTI's buffers in host memory, where that is still possible: before the first context.
+// Requests that CUPTI's buffers be in host memory. This is possible only before the first context
+// exists.
 void PrepareActivities(const CuptiLibrary& library);
 
-// Asks for records. The first error; what was enabled before it is disabled again.
+// Enables records. Returns the first error; kinds enabled before it are disabled again.
 CUptiResult EnableActivities(const CuptiLibrary& library);
-// Gets back what is on its way, and leaves CUPTI as it was found.
+// Retrieves outstanding records, and restores CUPTI's original state.
 void DisableActivities(const CuptiLibrary& library);
 
-// Bytes of device memory that CUPTI takes in each context for copies and fills; 0: it does not say.
+// Returns the bytes of device memory that CUPTI takes in each context for copies and fills; 0 if
+// CUPTI does not report them.
 uint64_t CuptiDeviceBytes(const CuptiLibrary& library);
 
-// Learns the numbers that records will have.
+// Maps the numbers that records will carry to handles.
 void LearnContext(const CuptiLibrary& library, CUcontext context);
 void LearnStream(const CuptiLibrary& library, CUcontext context, CUstream stream);
 
-// A wait that ended now and that no hook records: told when CUPTI has said how long it was.
+// Takes a wait that has just ended and that no hook records. It is recorded when CUPTI has reported
+// its duration.
 void RecordSyncLater(Process* p, const session::Record& sync);
 
-// Another tool registers its callbacks for buffers, or (nullptr) has none any more. Once ours have
-// been registered they stay, and pass on what is not ours: a thread that was in the middle of a
-// record while CUPTI changed hands may bring a buffer of the one before to the one after.
+// Another tool registers its buffer callbacks or, with nullptr, has none any more. Once ours have
+// been registered they stay registered and forward foreign buffers, because a thread that was
+// writing a record while CUPTI changed owners may deliver a buffer of the previous owner to the
+// next one.
 void RegisterForeignBuffers(CUpti_BuffersCallbackRequestFunc* request,
                             CUpti_BuffersCallbackCompleteFunc* complete);
 void ForgetForeignBuffers();

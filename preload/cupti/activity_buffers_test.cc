@@ -14,13 +14,13 @@ class ActivityBuffersTest : public testing::Test {
   ActivityBuffers buffers_;
 };
 
-TEST(UnmappedActivityBuffersTest, HasNone) {
+TEST(UnmappedActivityBuffersTest, HasNoBuffers) {
   ActivityBuffers buffers;
   EXPECT_EQ(buffers.Take(), nullptr);
   EXPECT_FALSE(buffers.Owns(reinterpret_cast<const uint8_t*>(4096)));
 }
 
-TEST_F(ActivityBuffersTest, EachIsGivenOutOnceAndThenThereAreNoMore) {
+TEST_F(ActivityBuffersTest, HandsOutEachBufferOnceUntilNoneIsLeft) {
   std::set<uint8_t*> taken;
   for (uint32_t i = 0; i < ActivityBuffers::kCount; ++i) {
     uint8_t* buffer = buffers_.Take();
@@ -32,14 +32,14 @@ TEST_F(ActivityBuffersTest, EachIsGivenOutOnceAndThenThereAreNoMore) {
   EXPECT_EQ(buffers_.Take(), nullptr);
 }
 
-TEST_F(ActivityBuffersTest, OneThatCameBackIsGivenOutAgain) {
+TEST_F(ActivityBuffersTest, HandsOutAReturnedBufferAgain) {
   for (uint32_t i = 1; i < ActivityBuffers::kCount; ++i) buffers_.Take();
   uint8_t* last = buffers_.Take();
   buffers_.Give(last);
   EXPECT_EQ(buffers_.Take(), last);
 }
 
-TEST_F(ActivityBuffersTest, AnotherToolsBufferIsNotOurs) {
+TEST_F(ActivityBuffersTest, DoesNotOwnAnotherToolsBuffer) {
   const uint8_t theirs[64] = {};
   EXPECT_FALSE(buffers_.Owns(theirs));
 }

@@ -36,8 +36,8 @@ constexpr Wanted kWanted[] = {
     {CUPTI_CB_DOMAIN_SYNCHRONIZE, CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED},
 };
 
-// What the hooked call around a callback is; kNone where there is none, or none with an event of its
-// own to compare with.
+// The hooked call that surrounds a callback; kNone if there is none, or if it has no event of its
+// own.
 struct Around {
   bool hooked;
   Kind call;
@@ -65,7 +65,7 @@ session::Record NewRecord(Process* p, Kind kind, Action action, CUcontext contex
 
 void OnContext(Process* p, const CuptiLibrary& library, CUcontext context, Around around) {
   LearnContext(library, context);
-  if (around.hooked) return;  // its event comes with the first call that is recorded in it
+  if (around.hooked) return;  // its event is recorded with the first recorded call in it
   uint32_t device = session::kNoDevice;
   if (library.GetDeviceId != nullptr && library.GetDeviceId(context, &device) != CUPTI_SUCCESS)
     device = session::kNoDevice;
@@ -79,7 +79,7 @@ void OnContext(Process* p, const CuptiLibrary& library, CUcontext context, Aroun
 void OnStream(Process* p, const CuptiLibrary& library, const CUpti_ResourceData& data,
               Action action, Around around) {
   if (action == Action::kCreate) LearnStream(library, data.context, data.resourceHandle.stream);
-  if (around.hooked) return;  // the call's own event, or a stream that nobody but it will use
+  if (around.hooked) return;  // has its own event, or is a stream that only the call itself uses
   session::Record r = NewRecord(p, Kind::kStream, action, data.context);
   r.stream = Number(data.resourceHandle.stream);
   r.stack = RecordStack(p);
@@ -127,7 +127,7 @@ void OnResource(Process* p, const CuptiLibrary& library, CUpti_CallbackId id,
   }
 }
 
-// Whether that call's event tells of the wait.
+// Returns whether that call's event covers the wait.
 bool TellsOfWaits(Around around) {
   return around.call == Kind::kSync || (around.hooked && around.call == Kind::kNone);
 }
@@ -154,7 +154,7 @@ void OnDriverApi(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   OnDriverCallEnd(call, result);
 }
 
-// Where a library is older than a function, it does not know its number.
+// A library that is older than a function rejects its number.
 void EnableDriverCalls(const CuptiLibrary& library, CUpti_SubscriberHandle subscriber) {
   ForgetDriverCalls();
   uint32_t id;
@@ -166,7 +166,7 @@ void EnableDriverCalls(const CuptiLibrary& library, CUpti_SubscriberHandle subsc
 
 void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                          const void* data) {
-  // Attach and detach may be done there, which wait for who is writing.
+  // This may carry out attach and detach, which wait for writers, so it runs without a WriteGuard.
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API && data != nullptr && OurCupti() != nullptr)
     return OnDriverApi(id, *static_cast<const CUpti_CallbackData*>(data));
   const Writing p(Process::IfRecording());

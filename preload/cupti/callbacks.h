@@ -1,16 +1,17 @@
 // preload/cupti/callbacks.h
 //
-// What CUPTI tells while it happens, on the thread that does it: streams, contexts, modules and graphs
-// that come and go, and waits that have ended.
+// What CUPTI reports immediately, on the thread concerned: creation and destruction of streams,
+// contexts, modules and graphs, and the ends of waits.
 //
-// A hook knows more of what it sees: the call's name, its duration, its result. So a callback inside a
-// hooked call adds only what that call's event does not say: a module, a graph, or, where the call is
-// an allocation or a free, that it waited.
+// A hook knows more about the calls it sees: name, duration and result. A callback inside a hooked
+// call therefore adds only what that call's event lacks: a module, a graph or, if the call is an
+// allocation or a free, that it waited.
 //
-// Calls of the driver itself are asked for where this library came late (preload/cupti/driver_calls.h).
+// Callbacks for driver calls are enabled if this library was loaded late
+// (preload/cupti/driver_calls.h).
 //
-// Cost: callbacks are asked for one by one, and come with rare calls; those that come with every node
-// of a graph or every launch are not asked for.
+// Cost: callbacks are enabled one by one, and only for rare calls, not for those that occur with
+// every graph node or every launch.
 
 #ifndef GMT_PRELOAD_CUPTI_CALLBACKS_H_
 #define GMT_PRELOAD_CUPTI_CALLBACKS_H_
@@ -21,8 +22,8 @@ namespace gmt::preload {
 
 void CUPTIAPI OnCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
 
-// Asks for the callbacks. The first error of those that CUPTI has for all; older libraries do not
-// know some of them.
+// Enables the callbacks. Returns the first error among those that every CUPTI version has; older
+// libraries lack some of the others.
 CUptiResult EnableCallbacks(const CuptiLibrary& library, CUpti_SubscriberHandle subscriber);
 
 }  // namespace gmt::preload

@@ -5,8 +5,8 @@
 namespace gmt::preload {
 namespace {
 
-// REALTIME is slewed by at most 500 parts in a million, a counter of cycles runs a few times as fast
-// as nanoseconds; what is far from both is a clock that was set between two pairs.
+// REALTIME is slewed by at most 500 parts per million, and a cycle counter runs a few times as fast
+// as nanoseconds. A rate far outside this range means that the clock was set between two pairs.
 constexpr double kSlowest = 0.01, kFastest = 100;
 
 }  // namespace
@@ -20,8 +20,8 @@ void ClockPairs::Add(uint64_t theirs, uint64_t ours) {
   pairs_[count_++] = {theirs, ours};
 }
 
-// The pair whose time is nearest, by their clock: a tool may have registered another one since, whose
-// times are far from all that came before.
+// Returns the pair nearest in CUPTI's time. A tool may have registered another clock since, whose
+// times are far from all earlier ones.
 uint32_t ClockPairs::Nearest(uint64_t theirs) const {
   uint32_t nearest = 0;
   uint64_t least = ~uint64_t{0};
@@ -35,7 +35,7 @@ uint32_t ClockPairs::Nearest(uint64_t theirs) const {
   return nearest;
 }
 
-// How fast ours runs against theirs between two neighbours; 0: nobody knows.
+// Returns the rate of our clock relative to CUPTI's between two neighbouring pairs; 0: unknown.
 double ClockPairs::Rate(uint32_t from) const {
   if (from + 1 >= count_) return 0;
   const Pair &a = pairs_[from], &b = pairs_[from + 1];

@@ -1,22 +1,23 @@
 // preload/cupti/clock_pairs.h
 //
-// ClockPairs: CUPTI's times as times of CLOCK_MONOTONIC.
+// ClockPairs: converts CUPTI's times to times of CLOCK_MONOTONIC.
 //
-// CUPTI tells the time of CLOCK_REALTIME, or of whatever function a tool in this process has
-// registered for it: another rate, another beginning, and steps when somebody sets the clock. So both
-// clocks are read together again and again, and between two such pairs time is taken to run evenly.
+// CUPTI reports CLOCK_REALTIME, or the time of a function that a tool in this process has
+// registered. Such a clock has another rate and origin, and it jumps when the clock is set. Both
+// clocks are therefore read together repeatedly, and time is assumed to run evenly between two such
+// pairs.
 //
-//   theirs   t0 ........ t1 ...... t2 ....     a time before t0 or behind t2 is converted with the
+//   theirs   t0 ........ t1 ...... t2 ....     a time before t0 or after t2 is converted with the
 //   ours     m0 ........ m1 ...... m2 ....     rate of the nearest two pairs
 //
-// A tool registers its function before it takes CUPTI from us, so the last pair of all may be one of
-// another clock than the records that are still to be read: each time belongs to the pair nearest to
-// it.
+// A tool registers its function before it takes CUPTI from us, so the very last pair may be of a
+// different clock than the records that are still to be read. Each time is therefore converted by
+// the pair nearest to it.
 //
-// The other way, registering a function of our own that reads CLOCK_MONOTONIC, would be exact, but it
-// stays registered when the next tool comes, whose records would then have our times.
+// The alternative, registering a function of our own that reads CLOCK_MONOTONIC, would be exact,
+// but it would stay registered for the next tool, whose records would then carry our times.
 //
-// Thread safety: none; whoever reads a buffer has the turn (preload/cupti/turn.h).
+// Thread safety: none; a thread that reads a buffer holds the lock (preload/cupti/timed_lock.h).
 
 #ifndef GMT_PRELOAD_CUPTI_CLOCK_PAIRS_H_
 #define GMT_PRELOAD_CUPTI_CLOCK_PAIRS_H_
@@ -29,14 +30,14 @@ class ClockPairs {
  public:
   constexpr ClockPairs() = default;
 
-  // Both clocks at one moment. A pair closer than a millisecond to the last is left out: over so
-  // short a time the rate would be that of the reading's error.
+  // Adds readings of both clocks at one moment. Leaves out a pair less than a millisecond after the
+  // previous one: over so short a time the rate would mostly reflect the reading error.
   void Add(uint64_t theirs, uint64_t ours);
 
-  // What was known no longer holds: another function may be registered by now.
+  // Discards all pairs, because another function may be registered by now.
   void Forget() { count_ = 0; }
 
-  // 0 for 0, which is CUPTI's word for a time that it does not know, and where no pair is known.
+  // Returns 0 for 0, CUPTI's value for an unknown time, and if there is no pair.
   uint64_t ToOurs(uint64_t theirs) const;
 
  private:
@@ -50,7 +51,7 @@ class ClockPairs {
   uint32_t Nearest(uint64_t theirs) const;
   double Rate(uint32_t from) const;
 
-  Pair pairs_[kPairs] = {};  // by age
+  Pair pairs_[kPairs] = {};  // oldest first
   uint32_t count_ = 0;
 };
 

@@ -6,9 +6,9 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kSecond = 1000000000;
-constexpr uint64_t kBoot = 1700000000 * kSecond;  // REALTIME when MONOTONIC began
+constexpr uint64_t kBoot = 1700000000 * kSecond;  // REALTIME at the origin of MONOTONIC
 
-TEST(ClockPairsTest, WithoutAPairNoTimeIsKnown) { EXPECT_EQ(ClockPairs().ToOurs(kBoot), 0u); }
+TEST(ClockPairsTest, WithoutAPairEveryTimeIsUnknown) { EXPECT_EQ(ClockPairs().ToOurs(kBoot), 0u); }
 
 TEST(ClockPairsTest, UnknownTimesStayUnknown) {
   ClockPairs pairs;
@@ -16,7 +16,7 @@ TEST(ClockPairsTest, UnknownTimesStayUnknown) {
   EXPECT_EQ(pairs.ToOurs(0), 0u);
 }
 
-TEST(ClockPairsTest, OnePairShiftsTimesOnBothItsSides) {
+TEST(ClockPairsTest, OnePairShiftsEarlierAndLaterTimes) {
   ClockPairs pairs;
   pairs.Add(kBoot + 10 * kSecond, 10 * kSecond);
   EXPECT_EQ(pairs.ToOurs(kBoot + 7 * kSecond), 7 * kSecond);
@@ -27,12 +27,12 @@ TEST(ClockPairsTest, TimesBetweenPairsFollowTheRateThere) {
   ClockPairs pairs;
   pairs.Add(kBoot, 10 * kSecond);
   pairs.Add(kBoot + kSecond, 11 * kSecond + 500000);      // slewed by 500 parts in a million
-  pairs.Add(kBoot + 2 * kSecond, 12 * kSecond + 500000);  // no more
+  pairs.Add(kBoot + 2 * kSecond, 12 * kSecond + 500000);  // no longer slewed
   EXPECT_NEAR(pairs.ToOurs(kBoot + kSecond / 2), 10 * kSecond + kSecond / 2 + 250000, 2);
   EXPECT_NEAR(pairs.ToOurs(kBoot + 3 * kSecond / 2), 11 * kSecond + kSecond / 2 + 500000, 2);
 }
 
-TEST(ClockPairsTest, ACounterOfCyclesIsConvertedByItsOwnRate) {
+TEST(ClockPairsTest, CycleCounterIsConvertedByItsOwnRate) {
   ClockPairs pairs;
   constexpr uint64_t kCycles = 2600000000;
   pairs.Add(5 * kCycles, 100 * kSecond);
@@ -41,19 +41,19 @@ TEST(ClockPairsTest, ACounterOfCyclesIsConvertedByItsOwnRate) {
   EXPECT_NEAR(pairs.ToOurs(4 * kCycles), 99 * kSecond, 2);
 }
 
-TEST(ClockPairsTest, AClockThatIsSetBackLeavesTimesBehindTheStepRight) {
+TEST(ClockPairsTest, TimesAfterAClockWasSetBackAreRight) {
   ClockPairs pairs;
   pairs.Add(kBoot + 10 * kSecond, 10 * kSecond);
   pairs.Add(kBoot + 5 * kSecond, 11 * kSecond);  // set back by six seconds
   EXPECT_EQ(pairs.ToOurs(kBoot + 6 * kSecond), 12 * kSecond);
 }
 
-TEST(ClockPairsTest, TimesOfBeforeAnotherClockWasRegisteredStayRight) {
+TEST(ClockPairsTest, TimesFromBeforeAnotherClockWasRegisteredStayRight) {
   constexpr uint64_t kUnixNs = 1795000000 * kSecond, kCycles = 26000 * kSecond;
   ClockPairs pairs;
   pairs.Add(kUnixNs, 10 * kSecond);
   pairs.Add(kUnixNs + kSecond, 11 * kSecond);
-  pairs.Add(kCycles, 12 * kSecond);  // the next tool counts cycles
+  pairs.Add(kCycles, 12 * kSecond);  // the next tool's clock counts cycles
   EXPECT_EQ(pairs.ToOurs(kUnixNs + kSecond + kSecond / 2), 11 * kSecond + kSecond / 2);
   EXPECT_EQ(pairs.ToOurs(kCycles + kSecond / 2), 12 * kSecond + kSecond / 2);
 }
@@ -65,10 +65,10 @@ TEST(ClockPairsTest, OnlyTheNewestPairsAreKept) {
               2);
 }
 
-TEST(ClockPairsTest, PairsThatAreTooCloseAreLeftOut) {
+TEST(ClockPairsTest, PairsTooCloseTogetherAreLeftOut) {
   ClockPairs pairs;
   pairs.Add(kBoot, 0);
-  pairs.Add(kBoot + 500, 400);  // a rate of 0.8 by the error of the reading
+  pairs.Add(kBoot + 500, 400);  // the reading error yields a rate of 0.8
   EXPECT_EQ(pairs.ToOurs(kBoot + kSecond), kSecond);
 }
 

@@ -1,7 +1,7 @@
 // preload/cupti/cupti_library.h
 //
-// CuptiLibrary: the functions of a libcupti, by pointer. Never linked, so that this library loads
-// where there is none, and so that its version may be any.
+// CuptiLibrary: the functions of a libcupti, as pointers. It is never linked, so that this library
+// loads without it and works with any version.
 //
 // Thread safety: filled once, then constant.
 
@@ -13,7 +13,7 @@
 
 namespace gmt::preload {
 
-// Functions without which there is nothing to do.
+// Functions that are indispensable.
 #define GMT_CUPTI_NEEDED(FUNCTION)    \
   FUNCTION(GetVersion)                \
   FUNCTION(Subscribe)                 \
@@ -44,11 +44,11 @@ struct CuptiLibrary {
   GMT_CUPTI_OPTIONAL(GMT_POINTER)
 #undef GMT_POINTER
   void* handle;
-  uint32_t version;  // as cuptiGetVersion tells: 130001; before 13.0 a small number
+  uint32_t version;  // from cuptiGetVersion: 130001; before 13.0 a small number
   char name[64];     // "libcupti.so.13"
 
-  // Takes the functions of an open library. False, with the name of the first function that it
-  // lacks, where one is needed.
+  // Takes the functions of an open library. Returns false, with the name of the first missing
+  // function, if an indispensable one is missing.
   bool Resolve(void* open, const char** lacks);
 };
 

@@ -1,6 +1,7 @@
 // preload/cupti/cupti_places.h
 //
-// Where NVIDIA's toolkits and packages put libcupti, seen from the runtime that a process has loaded.
+// The locations in which NVIDIA's toolkits and packages install libcupti, relative to a loaded
+// runtime.
 
 #ifndef GMT_PRELOAD_CUPTI_CUPTI_PLACES_H_
 #define GMT_PRELOAD_CUPTI_CUPTI_PLACES_H_
@@ -9,11 +10,11 @@
 
 namespace gmt::preload {
 
-// Writes the i-th place in which to look for libcupti.so.MAJOR beside a runtime that was loaded from
-// `runtime`. False past the last, or where it does not fit.
+// Writes the i-th location of libcupti.so.MAJOR for a runtime that was loaded from `runtime`.
+// Returns false past the last one, or if the path does not fit.
 bool PlaceBesideRuntime(const char* runtime, unsigned major, int i, char* path, size_t capacity);
 
-// The number at the end of ".../libcudart.so.12", or 0.
+// Returns the number at the end of ".../libcudart.so.12", or 0.
 unsigned MajorOfRuntime(const char* path);
 
 }  // namespace gmt::preload

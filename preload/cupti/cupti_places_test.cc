@@ -21,7 +21,7 @@ std::vector<std::string> Places(const char* runtime, unsigned major) {
   return places;
 }
 
-TEST(CuptiPlacesTest, LooksWhereToolkitsAndPackagesHaveIt) {
+TEST(CuptiPlacesTest, LooksWhereToolkitsAndPackagesInstallIt) {
   EXPECT_THAT(Places("/x/nvidia/cuda_runtime/lib/libcudart.so.12", 12),
               ElementsAre("/x/nvidia/cuda_runtime/lib/libcupti.so.12",
                           "/x/nvidia/cuda_runtime/lib/../../cuda_cupti/lib/libcupti.so.12",
@@ -30,17 +30,17 @@ TEST(CuptiPlacesTest, LooksWhereToolkitsAndPackagesHaveIt) {
                           "/x/nvidia/cuda_runtime/lib/../../../extras/CUPTI/lib64/libcupti.so.12"));
 }
 
-TEST(CuptiPlacesTest, ARuntimeWithoutAPathHasNoPlaceBesideIt) {
+TEST(CuptiPlacesTest, RuntimeWithoutAPathHasNoLocations) {
   EXPECT_TRUE(Places("libcudart.so.12", 12).empty());
   EXPECT_TRUE(Places("", 13).empty());
 }
 
-TEST(CuptiPlacesTest, APathThatDoesNotFitIsNotCut) {
+TEST(CuptiPlacesTest, PathThatDoesNotFitIsNotTruncated) {
   char path[16];
   EXPECT_FALSE(PlaceBesideRuntime("/x/nvidia/libcudart.so.12", 12, 0, path, sizeof(path)));
 }
 
-TEST(CuptiPlacesTest, KnowsTheMajorVersionOfARuntimeByItsName) {
+TEST(CuptiPlacesTest, ReadsTheMajorVersionFromTheRuntimesName) {
   EXPECT_EQ(MajorOfRuntime("/x/libcudart.so.12"), 12u);
   EXPECT_EQ(MajorOfRuntime("libcudart.so.13.0.96"), 13u);
   EXPECT_EQ(MajorOfRuntime("/usr/bin/program"), 0u);

@@ -23,12 +23,12 @@ enum Api : ApiId {
 #include "preload/hooks/hook_table.inc"
 };
 
-// ---- Calls under way ----------------------------------------------------------------------------
+// ---- Calls in progress --------------------------------------------------------------------------
 
-// Bytes for the largest span: that of calls that end many things.
+// Bytes for the largest span, that of calls that end many things.
 constexpr size_t kSpanBytes = 2304, kWhatBytes = 160;
 
-// A call whose beginning has been told.
+// A call whose beginning has been reported.
 struct Pending {
   std::atomic<const ThreadState*> thread;  // nullptr: free
   Process* process;
@@ -38,7 +38,7 @@ struct Pending {
   alignas(16) unsigned char span[kSpanBytes];
 };
 
-// More than that many threads inside such calls at once: those calls are recorded at one moment.
+// If more threads than this are inside such calls, further calls are recorded at a single moment.
 constexpr uint32_t kMostPending = 64;
 constinit Pending pendings[kMostPending] = {};
 constinit std::atomic<bool> any_told{false};
@@ -46,7 +46,8 @@ constinit std::atomic<bool> any_told{false};
 Pending* Claim() {
   const ThreadState* const self = &thread_state;
   for (Pending& pending :
-       pendings) {  // the end of this thread's last call may never have been told
+       pendings) {  // reuses a slot of this thread: the end of its last call may never have been
+                    // reported
     if (pending.thread.load(std::memory_order_relaxed) == self) return &pending;
   }
   for (Pending& pending : pendings) {
@@ -70,15 +71,15 @@ template <typename What>
 void End(Pending* pending, uint32_t result) {
   using Span = SpanOf<What>;
   auto* const span = reinterpret_cast<Span*>(pending->span);
-  ++thread_state.depth;  // as its Nesting has it
+  ++thread_state.depth;  // matches the decrement by the span's Nesting
   if (const Writing closing(pending->process, pending->recording); closing != nullptr)
     span->Finish(result);
   span->~Span();
 }
 
-// ---- The way of a call --------------------------------------------------------------------------
+// ---- Begin and end of a call --------------------------------------------------------------------
 
-// At its end where it gives something, at its beginning where it takes something away.
+// Records a call at a single moment: an acquisition at its end, a return at its beginning.
 template <typename What>
 void RecordAtOnce(ApiId api, const What& what, uint32_t result) {
   const Writing writing(SpanOf<What>::Wanted(what));
@@ -119,12 +120,12 @@ void Finish(ApiId api, const What& what, const DriverCall& call, uint32_t result
     pending->end(pending, result);
     pending->thread.store(nullptr, std::memory_order_release);
   } else if (kGives<What>) {
-    RecordAtOnce(api, what, result);  // it had begun before anybody listened, or found no room
+    RecordAtOnce(api, what, result);  // it began before the subscription, or found no free slot
   }
   *call.scratch = 0;
 }
 
-// What a node of a graph does is in its parameters.
+// The effect of a graph node is described by its parameters.
 template <typename Go>
 void OfNode(const NodeAddition& what, Go go) {
   CUgraphNodeParams* const node = what.parameters;
@@ -143,7 +144,7 @@ void WithEvent(const What& what, Go go) {
   }
 }
 
-// ---- Which calls --------------------------------------------------------------------------------
+// ---- Selection of calls -------------------------------------------------------------------------
 
 template <typename What>
 constexpr bool IsOfMemory(std::string_view name) {
@@ -153,7 +154,7 @@ constexpr bool IsOfMemory(std::string_view name) {
          std::is_same_v<What, NodeAddition> || std::is_same_v<What, ContextEnd>;
 }
 
-// Calls use(api, describe) for the function of that number; describe() is what the call does.
+// Calls use(api, what) for the function with that id; `what` describes what the call does.
 #define GMT_NAMES(...) __VA_ARGS__
 #define GMT_BIND(Parameters, ...) \
   __VA_OPT__([[maybe_unused]] const auto& [__VA_ARGS__] = *static_cast<const Parameters*>(data);)
@@ -192,7 +193,8 @@ constexpr uint32_t kIds[] = {
 #include "preload/hooks/hook_table.inc"
 };
 
-// Whether the call is ours to tell of: not inside a hook, and CUPTI says what it needs.
+// Returns whether to record the call here: it is not inside a hook, and CUPTI provides the
+// necessary data.
 bool IsOurs(const DriverCall& call) {
   return thread_state.depth == 0 && call.data != nullptr && call.scratch != nullptr;
 }

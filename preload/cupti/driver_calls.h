@@ -1,18 +1,18 @@
 // preload/cupti/driver_calls.h
 //
-// Calls of the driver that come past the hooks. Where this library came late, a runtime that is linked
-// statically has kept addresses of the driver's functions (preload/routes/kept_pointers.h), and no hook sees
-// what it calls by these. CUPTI tells of such a call as it begins and as it ends; what happens then is
-// what a hook would have done (preload/hooks/trace.h). Of memory alone: streams, contexts and waits are told
-// by CUPTI's other callbacks.
+// Driver calls that bypass the hooks. If this library was loaded late, a statically linked runtime
+// has cached addresses of driver functions (preload/routes/kept_pointers.h), and no hook sees the calls it
+// makes through them. CUPTI reports when such a call begins and ends, and the callbacks then do
+// what a hook would have done (preload/hooks/trace.h). This concerns memory only: streams, contexts and
+// waits are covered by CUPTI's other callbacks.
 //
-// A call that a hook sees is that hook's: the thread is inside of it (thread_state.depth). Between the
-// beginning and the end of a call of our own this thread is not marked as being inside, for its end
-// may never be told: the subscription may end meanwhile.
+// A call that a hook sees is left to the hook; the thread is then inside it (thread_state.depth).
+// During a call handled here, the thread is not marked as inside, because its end may never be
+// reported: the subscription may end meanwhile.
 //
-// Thread safety: all functions from any thread. Apart from CUPTI's headers, which cannot stand beside
-// all versions of the driver's functions.
-// Cost: two callbacks a call, only where this library was brought into a running process.
+// Thread safety: all functions may be called from any thread. Separate from CUPTI's headers, which
+// cannot be included together with all versions of the driver's functions. Cost: two callbacks per
+// call, only if this library was injected into a running process.
 
 #ifndef GMT_PRELOAD_CUPTI_DRIVER_CALLS_H_
 #define GMT_PRELOAD_CUPTI_DRIVER_CALLS_H_
@@ -21,22 +21,22 @@
 
 namespace gmt::preload {
 
-// Whether there may be such calls.
+// Returns whether there may be such calls.
 bool WantsDriverCalls();
 
-// The numbers of the calls to ask for, one after the other; 0 past the last.
+// Returns the n-th callback id to enable; 0 past the last.
 uint32_t DriverCallId(int n);
 
-// Whether any such call has been told of.
+// Returns whether any such call has been reported.
 bool AnyDriverCallTold();
 
-// No call is under way that was told of: a new subscription begins.
+// Forgets calls in progress, because a new subscription begins.
 void ForgetDriverCalls();
 
 struct DriverCall {
   uint32_t id;
-  const void* data;   // CUPTI's struct of this function; nullptr where it does not tell
-  uint64_t* scratch;  // keeps its value from the beginning of the call to its end; 0 at first
+  const void* data;   // CUPTI's struct for this function; nullptr if CUPTI passes none
+  uint64_t* scratch;  // keeps its value from the call's beginning to its end; initially 0
 };
 void OnDriverCallBegin(const DriverCall& call);
 void OnDriverCallEnd(const DriverCall& call, uint32_t result);

@@ -12,7 +12,7 @@
 namespace gmt::preload {
 namespace {
 
-// What libraries of PyTorch's releases import, and old versions lack.
+// Functions that libraries of PyTorch releases import and that old versions lack.
 constexpr const char* kImportedByPytorch[] = {"cuptiActivityEnableDriverApi",
                                               "cuptiActivityEnableRuntimeApi"};
 
@@ -27,9 +27,9 @@ void FindRuntime(Runtime* runtime) {
   runtime->major = MajorOfRuntime(runtime->path);
 }
 
-// The majors to try, the best first; returns how many.
+// Lists the major versions to try, best first. Returns their number.
 int Majors(unsigned runtime, unsigned* majors) {
-  const unsigned driver = DriverVersion() / 1000;  // the newest there can be, if it does not say
+  const unsigned driver = DriverVersion() / 1000;  // the highest possible value if unknown
   int count = 0;
   if (runtime >= kOldestCupti && runtime <= kNewestCupti && runtime <= driver)
     majors[count++] = runtime;
@@ -52,7 +52,7 @@ bool FitsPytorch(void* library) {
   return true;
 }
 
-// nullptr where there is none, or only one that is better not loaded.
+// Returns nullptr if there is none, or only one that should not be loaded.
 void* Load(const char* path) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr || FitsPytorch(library)) return library;
@@ -83,8 +83,8 @@ void SetName(CuptiLibrary* library, const char* path) {
   snprintf(library->name, sizeof(library->name), "%s", slash == nullptr ? path : slash + 1);
 }
 
-// The first that any of the ways finds, in their order; library->name is that of what was found, or
-// of what was looked for.
+// Returns the first library found, trying the ways in their order. library->name is the name of the
+// library found or, if there is none, of the one looked for.
 void* Open(const Runtime& runtime, const char* named, CuptiLibrary* library) {
   unsigned majors[kNewestCupti - kOldestCupti + 1];
   const int count = Majors(runtime.major, majors);
@@ -125,7 +125,7 @@ bool FindCupti(CuptiLibrary* library, char* reason, size_t capacity) {
   } else if (library->GetVersion(&library->version) != CUPTI_SUCCESS) {
     library->version = 0;
   }
-  dlerror();  // what was looked for and not found is no business of the target's
+  dlerror();  // failed lookups must not be visible to the target
   return found;
 }
 

@@ -21,7 +21,8 @@ namespace {
 struct CuptiUse {
   enum class What { kSubscribes, kUnsubscribes, kFinalises, kRegisters, kEnables, kDisables };
   What what;
-  uint32_t kind = 0;  // of what is enabled; of single calls of an API a number of their own
+  uint32_t kind = 0;  // activity kind that is enabled or disabled; single API calls have numbers of
+                      // their own
 };
 
 using What = CuptiUse::What;
@@ -39,13 +40,13 @@ CuptiUse Disables(CUpti_ActivityKind kind) {
 
 // ---- What is in use -----------------------------------------------------------------------------
 
-constexpr uint32_t kKinds = 256;  // numbers of kinds in CUPTI 13.5 end at 60
+constexpr uint32_t kKinds = 256;  // the highest kind in CUPTI 13.5 is 60
 constexpr uint32_t kCalls = 2048;
 
 constinit std::atomic<uint32_t> subscriptions{0};
 constinit std::atomic<uint64_t> enabled[(kKinds + 2 * kCalls) / 64] = {};
 
-// Single calls of the driver and of the runtime come behind the kinds.
+// Single driver and runtime calls are numbered after the kinds.
 CuptiUse EnablesCall(CUpti_ActivityKind api, CUpti_CallbackId id, uint8_t enable) {
   const uint32_t first = api == CUPTI_ACTIVITY_KIND_DRIVER ? kKinds : kKinds + kCalls;
   return {.what = enable != 0 ? What::kEnables : What::kDisables,
@@ -70,7 +71,7 @@ bool InUse() {
   return false;
 }
 
-// How many there are goes down to 0 at most: an unsubscribing may be of what we have not seen.
+// Stops at 0: a subscription that ends may not have been seen.
 void OneSubscriptionLess() {
   uint32_t now = subscriptions.load();
   while (now != 0 && !subscriptions.compare_exchange_weak(now, now - 1)) {
@@ -82,14 +83,15 @@ void ForgetAll() {
   for (std::atomic<uint64_t>& kinds : enabled) kinds.store(0);
 }
 
-// ---- The way of a call --------------------------------------------------------------------------
+// ---- Effects of a call --------------------------------------------------------------------------
 
 const char* FileName(const char* path) {
   const char* slash = strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
 }
 
-// What CUPTI calls itself, for us or for another, is nobody's wish.
+// Returns whether another tool makes the call. Calls by CUPTI itself and by this library do not
+// count.
 bool IsForeign(const void* caller, const void* real, const char** name) {
   *name = "the program";
   if (ChangingCupti() || InOwnImage(caller)) return false;
@@ -100,17 +102,18 @@ bool IsForeign(const void* caller, const void* real, const char** name) {
   return true;
 }
 
-// Whether the call makes its caller a user of CUPTI.
+// Returns whether the call makes its caller a user of CUPTI.
 bool Begins(What what) {
   return what == What::kSubscribes || what == What::kRegisters || what == What::kEnables;
 }
 
-// Whether ours must go before it: it would end with everybody's otherwise.
+// Returns whether we must release CUPTI before the call. kFinalises would also end our
+// subscription.
 bool DisplacesUs(What what) {
   return Begins(what) || (what == What::kFinalises && OurCupti() != nullptr);
 }
 
-// A tool that was refused has not got it.
+// A tool whose first call failed does not own CUPTI.
 void Failed(const CuptiUse& use) {
   if (Begins(use.what) && !InUse()) CuptiIsFree(false);
 }
@@ -137,7 +140,7 @@ void Succeeded(const CuptiUse& use) {
   if (was_in_use && !InUse()) CuptiIsFree(false);
 }
 
-// Arguments that the real function gets instead: only of who registers callbacks for buffers.
+// Replaces arguments of the real call; only for a tool that registers buffer callbacks.
 template <typename... Arguments>
 void Replace(Arguments&...) {}
 void Replace(CUpti_BuffersCallbackRequestFunc& request,
@@ -227,7 +230,7 @@ void* CuptiHookFor(const char* symbol, void* real) {
 
 }  // namespace gmt::preload
 
-// ---- What the library exports -------------------------------------------------------------------
+// ---- Exported functions -------------------------------------------------------------------------
 
 #define GMT_EXPORT_CUPTI(slot, suffix, node, name, parameters, arguments) \
   GMT_EXPORT CUptiResult CUPTIAPI gmt_##name##_##suffix parameters {      \

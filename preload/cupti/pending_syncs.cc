@@ -4,7 +4,7 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint32_t kProbes = 16;
-// Of session::Words.
+// Indices into session::Words.
 constexpr int kTime = 0, kStream = 3;
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }

@@ -1,13 +1,13 @@
 // preload/cupti/pending_syncs.h
 //
-// PendingSyncs: waits that only CUPTI saw, until it has said how long they were.
+// PendingSyncs: waits that only CUPTI saw, kept until CUPTI has reported their duration.
 //
-// The callback at the end of a wait tells thread, stack and stream; the record that comes later tells
-// the beginning and the end, of every wait, those that a hook has recorded already among them. A
-// record that ends when a callback came on its stream is that callback's; one without a callback is
-// a hook's, and adds nothing.
+// The callback at the end of a wait provides thread, stack and stream. The record that arrives
+// later provides beginning and end, but records arrive for every wait, including those already
+// recorded by a hook. A record whose end matches a callback on its stream belongs to that callback.
+// A record without a callback belongs to a hook and adds nothing.
 //
-// Thread safety: Add() from any thread, without locks; the others by who has the turn.
+// Thread safety: Add() from any thread, lock-free; the others only by the holder of the lock.
 
 #ifndef GMT_PRELOAD_CUPTI_PENDING_SYNCS_H_
 #define GMT_PRELOAD_CUPTI_PENDING_SYNCS_H_
@@ -23,20 +23,21 @@ namespace gmt::preload {
 class PendingSyncs {
  public:
   static constexpr uint32_t kCapacity = 512;
-  // How far apart CUPTI's end of a wait and our callback may be: it is called a moment later, and the
-  // two clocks are not read at once.
+  // Maximum distance between CUPTI's end of a wait and our callback: the callback comes slightly
+  // later, and the two clocks are not read at the same moment.
   static constexpr uint64_t kToleranceNs = 1000000;
 
   constexpr PendingSyncs() = default;
 
-  // `sync`: as the callback saw it; its time is when the wait ended. False where there is no room.
+  // `sync`: as seen by the callback; its time is the end of the wait. Returns false if the table is
+  // full.
   bool Add(const session::Record& sync);
 
-  // Takes the callback that belongs to a wait of that stream (of the whole context: action kDevice)
-  // with that end, the nearest where there are several.
+  // Removes the callback that belongs to a wait of that stream (action kDevice: of the whole
+  // context) with that end; if there are several, the nearest.
   bool Take(session::Action action, uint64_t stream, uint64_t end_ns, session::Record* sync);
 
-  // Takes one whose end lies before that.
+  // Removes one callback whose wait ended before `than_ns`.
   bool TakeOlder(uint64_t than_ns, session::Record* sync);
 
  private:
@@ -44,7 +45,7 @@ class PendingSyncs {
 
   struct Entry {
     std::atomic<uint32_t> state;
-    session::Words sync;  // packed: an unused table is zero bytes
+    session::Words sync;  // packed, so that an unused table is all zero bytes
   };
 
   static bool Release(Entry* entry, session::Record* sync);

@@ -20,7 +20,7 @@ class PendingSyncsTest : public testing::Test {
     r.thread = thread;
     return r;
   }
-  // The thread of what was taken; 0: none.
+  // Returns the thread of the entry taken; 0: none.
   uint32_t Take(Action action, uint64_t stream, uint64_t end_ns) {
     session::Record r;
     return syncs_->Take(action, stream, end_ns, &r) ? r.thread : 0;
@@ -29,28 +29,28 @@ class PendingSyncsTest : public testing::Test {
   const std::unique_ptr<PendingSyncs> syncs_ = std::make_unique<PendingSyncs>();
 };
 
-TEST_F(PendingSyncsTest, ARecordWithoutACallbackIsNobodys) {
+TEST_F(PendingSyncsTest, RecordWithoutACallbackMatchesNothing) {
   EXPECT_EQ(Take(Action::kStream, 0x10, 1000), 0u);
 }
 
-TEST_F(PendingSyncsTest, ARecordFindsTheCallbackAtItsEnd) {
+TEST_F(PendingSyncsTest, RecordMatchesTheCallbackAtItsEnd) {
   syncs_->Add(Sync(Action::kStream, 0x10, 1000000000, 1));
   EXPECT_EQ(Take(Action::kStream, 0x10, 1000000000 - 2000), 1u);
   EXPECT_EQ(Take(Action::kStream, 0x10, 1000000000 - 2000), 0u) << "taken twice";
 }
 
-TEST_F(PendingSyncsTest, WaitsForOtherThingsAreNotTaken) {
+TEST_F(PendingSyncsTest, WaitsForOtherObjectsAreNotTaken) {
   syncs_->Add(Sync(Action::kStream, 0x10, 1000, 1));
   EXPECT_EQ(Take(Action::kStream, 0x20, 1000), 0u);
   EXPECT_EQ(Take(Action::kDevice, 0, 1000), 0u);
 }
 
-TEST_F(PendingSyncsTest, AWaitThatEndedAtAnotherTimeIsNotTaken) {
+TEST_F(PendingSyncsTest, WaitThatEndedAtAnotherTimeIsNotTaken) {
   syncs_->Add(Sync(Action::kStream, 0x10, 1000000000, 1));
   EXPECT_EQ(Take(Action::kStream, 0x10, 1000000000 + 2 * PendingSyncs::kToleranceNs), 0u);
 }
 
-TEST_F(PendingSyncsTest, OfSeveralTheNearestIsTaken) {
+TEST_F(PendingSyncsTest, TakesTheNearestOfSeveral) {
   syncs_->Add(Sync(Action::kStream, 0x10, 1000000, 1));
   syncs_->Add(Sync(Action::kStream, 0x10, 1100000, 2));
   syncs_->Add(Sync(Action::kStream, 0x10, 1200000, 3));
@@ -59,7 +59,7 @@ TEST_F(PendingSyncsTest, OfSeveralTheNearestIsTaken) {
   EXPECT_EQ(Take(Action::kStream, 0x10, 990000), 1u);
 }
 
-TEST_F(PendingSyncsTest, WhatNoRecordCameForIsFoundByItsAge) {
+TEST_F(PendingSyncsTest, CallbackWithoutARecordIsFoundByItsAge) {
   syncs_->Add(Sync(Action::kStream, 0x10, 1000, 1));
   syncs_->Add(Sync(Action::kStream, 0x10, 3000, 2));
   session::Record r;
@@ -68,7 +68,7 @@ TEST_F(PendingSyncsTest, WhatNoRecordCameForIsFoundByItsAge) {
   EXPECT_FALSE(syncs_->TakeOlder(2000, &r));
 }
 
-TEST_F(PendingSyncsTest, WhatHasNoRoomIsRefused) {
+TEST_F(PendingSyncsTest, FullTableRefusesMore) {
   uint32_t added = 0;
   while (added < 2 * PendingSyncs::kCapacity && syncs_->Add(Sync(Action::kDevice, 0, 1000, 1)))
     ++added;

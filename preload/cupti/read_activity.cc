@@ -37,7 +37,7 @@ Action CopyAction(uint8_t kind) {
   }
 }
 
-// Variables of modules, which nobody allocates, are of no kind.
+// Variables of modules are not allocated by a call and have no kind.
 Memory MemoryOf(CUpti_ActivityMemoryKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
@@ -57,7 +57,7 @@ void SetDevice(uint32_t device, session::Record* r) {
   if (device < session::kNoDevice) r->device = static_cast<uint8_t>(device);
 }
 
-// Memcpy and MemcpyPtoP begin alike.
+// Memcpy and MemcpyPtoP have the same layout up to here.
 static_assert(offsetof(CUpti_ActivityMemcpy7, streamId) ==
               offsetof(CUpti_ActivityMemcpyPtoP4, streamId));
 static_assert(offsetof(CUpti_ActivityMemcpy7, streamId) ==
@@ -121,7 +121,8 @@ void ReadPool(const CUpti_ActivityMemoryPool3& a, ReadActivity* read) {
   SetDevice(a.deviceId, &read->record);
 }
 
-// Waits for events are seen by interposition, and known here by a number that nobody else has.
+// Waits for events are seen by interposition. CUPTI identifies the event by a number that is used
+// nowhere else.
 void ReadSync(const CUpti_ActivitySynchronization2& a, ReadActivity* read) {
   if (a.type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE) {
     read->record.action = Action::kStream;

@@ -21,7 +21,7 @@ ReadActivity ReadOf(const Activity& activity) {
   return Read(reinterpret_cast<const CUpti_Activity&>(activity));
 }
 
-TEST(ReadActivityTest, KindsThatNobodyAskedForAreNothing) {
+TEST(ReadActivityTest, KindsThatWereNotRequestedYieldNothing) {
   const auto kernel = Zeroed<CUpti_ActivityKernel9>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   EXPECT_EQ(ReadOf(kernel).record.kind, Kind::kNone);
 }
@@ -38,7 +38,7 @@ CUpti_ActivityMemcpy7 Memcpy(uint8_t kind) {
   return copy;
 }
 
-TEST(ReadActivityTest, ACopyHasBytesTimesStreamAndDevice) {
+TEST(ReadActivityTest, CopyHasBytesTimesStreamAndDevice) {
   const ReadActivity read = ReadOf(Memcpy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD));
   EXPECT_EQ(read.record.kind, Kind::kCopy);
   EXPECT_EQ(read.record.action, Action::kHostToDevice);
@@ -51,7 +51,7 @@ TEST(ReadActivityTest, ACopyHasBytesTimesStreamAndDevice) {
   EXPECT_EQ(read.stream, 7u);
 }
 
-TEST(ReadActivityTest, CopiesSayWhereFromAndWhereTo) {
+TEST(ReadActivityTest, CopiesHaveADirection) {
   EXPECT_EQ(ReadOf(Memcpy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH)).record.action, Action::kDeviceToHost);
   EXPECT_EQ(ReadOf(Memcpy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOD)).record.action, Action::kDeviceToDevice);
   EXPECT_EQ(ReadOf(Memcpy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOH)).record.action, Action::kHostToHost);
@@ -60,7 +60,7 @@ TEST(ReadActivityTest, CopiesSayWhereFromAndWhereTo) {
   EXPECT_EQ(ReadOf(Memcpy(200)).record.action, Action::kNone);
 }
 
-TEST(ReadActivityTest, ACopyBetweenDevicesIsPeer) {
+TEST(ReadActivityTest, CopyBetweenDevicesIsPeer) {
   auto copy = Zeroed<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2);
   copy.bytes = 1 << 20;
   copy.streamId = 9;
@@ -70,7 +70,7 @@ TEST(ReadActivityTest, ACopyBetweenDevicesIsPeer) {
   EXPECT_EQ(read.stream, 9u);
 }
 
-TEST(ReadActivityTest, AFillIsACopyOfItsOwnKind) {
+TEST(ReadActivityTest, FillIsACopyWithItsOwnAction) {
   auto fill = Zeroed<CUpti_ActivityMemset5>(CUPTI_ACTIVITY_KIND_MEMSET);
   fill.bytes = 512;
   fill.start = 5;
@@ -97,7 +97,7 @@ CUpti_ActivityMemory4 MemoryCall(CUpti_ActivityMemoryOperationType operation,
   return memory;
 }
 
-TEST(ReadActivityTest, AnAllocationAndItsReleaseAreWitnesses) {
+TEST(ReadActivityTest, AllocationAndReleaseAreWitnesses) {
   const ReadActivity alloc = ReadOf(MemoryCall(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
                                                CUPTI_ACTIVITY_MEMORY_KIND_DEVICE));
   EXPECT_EQ(alloc.record.kind, Kind::kWitness);
@@ -121,13 +121,13 @@ TEST(ReadActivityTest, HostMemoryHasNoDevice) {
   EXPECT_EQ(read.record.device, session::kNoDevice);
 }
 
-TEST(ReadActivityTest, VariablesOfModulesAreOfNoKind) {
+TEST(ReadActivityTest, ModuleVariablesHaveNoKind) {
   const ReadActivity read = ReadOf(MemoryCall(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
                                               CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC));
   EXPECT_EQ(read.record.memory, Memory::kNone);
 }
 
-TEST(ReadActivityTest, MemoryOfAPoolIsThePools) {
+TEST(ReadActivityTest, PoolMemoryHasKindPool) {
   auto memory = MemoryCall(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
                            CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
   memory.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
@@ -137,14 +137,14 @@ TEST(ReadActivityTest, MemoryOfAPoolIsThePools) {
   EXPECT_EQ(read.stream, 13u);
 }
 
-TEST(ReadActivityTest, AnOperationThatIsNeitherIsNothing) {
+TEST(ReadActivityTest, OtherMemoryOperationsYieldNothing) {
   EXPECT_EQ(ReadOf(MemoryCall(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_INVALID,
                               CUPTI_ACTIVITY_MEMORY_KIND_DEVICE))
                 .record.kind,
             Kind::kNone);
 }
 
-TEST(ReadActivityTest, PoolsAreMadeTrimmedAndEnded) {
+TEST(ReadActivityTest, PoolsAreCreatedTrimmedAndDestroyed) {
   auto pool = Zeroed<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
   pool.address = 0x1234;
   pool.size = 64 << 20;

@@ -15,7 +15,8 @@ bool StreamIds::Learn(uint32_t context, uint32_t stream, uint64_t handle) {
     if (seen == 0 && e.key.compare_exchange_strong(seen, key, std::memory_order_acq_rel))
       seen = key;
     if (seen != key) continue;
-    // One more, so that a lookup tells an entry whose handle is still missing from the handle 0.
+    // Stored plus one, so that a lookup can distinguish an entry whose handle is not stored yet
+    // from the handle 0.
     e.handle.store(handle + 1, std::memory_order_release);
     return true;
   }

@@ -1,13 +1,13 @@
 // preload/cupti/stream_ids.h
 //
-// StreamIds: which stream a record of CUPTI means. Records number contexts and streams; everything
-// else in a recording knows them by handle.
+// StreamIds: maps CUPTI's stream numbers to streams. CUPTI's records identify contexts and streams
+// by number; everything else in a recording identifies them by handle.
 //
-// A number is learned when its stream is seen, at the latest when somebody waits for it. A number
-// that was never learned is not known. Numbers are not used twice, handles are.
+// A number is learned when its stream is first seen, at the latest when the program waits for it.
+// Other numbers are unknown. Unlike handles, numbers are never reused.
 //
-// Thread safety: all functions from any thread, without locks. A lookup beside an insertion may miss
-// it. Cost: a probe or two.
+// Thread safety: all functions may be called from any thread; lock-free. A lookup concurrent with
+// an insertion may miss it. Cost: a probe or two.
 
 #ifndef GMT_PRELOAD_CUPTI_STREAM_IDS_H_
 #define GMT_PRELOAD_CUPTI_STREAM_IDS_H_
@@ -20,13 +20,13 @@ namespace gmt::preload {
 
 class StreamIds {
  public:
-  // What CUPTI writes where no stream is meant.
+  // CUPTI's value for "no stream".
   static constexpr uint32_t kNone = 0xffffffff;
   static constexpr uint32_t kCapacity = 4096;
 
   constexpr StreamIds() = default;
 
-  // False where there is no room.
+  // Returns false if the table is full.
   bool Learn(uint32_t context, uint32_t stream, uint64_t handle);
   bool Find(uint32_t context, uint32_t stream, uint64_t* handle) const;
 

@@ -11,7 +11,7 @@ namespace {
 
 class StreamIdsTest : public testing::Test {
  protected:
-  // The handle, or that none is known.
+  // Returns the handle, or kUnknown.
   static constexpr uint64_t kUnknown = ~uint64_t{0};
   uint64_t Find(uint32_t context, uint32_t stream) {
     uint64_t handle;
@@ -21,21 +21,21 @@ class StreamIdsTest : public testing::Test {
   const std::unique_ptr<StreamIds> ids_ = std::make_unique<StreamIds>();
 };
 
-TEST_F(StreamIdsTest, ANumberThatWasNotLearnedIsNotKnown) { EXPECT_EQ(Find(1, 7), kUnknown); }
+TEST_F(StreamIdsTest, NumberThatWasNotLearnedIsUnknown) { EXPECT_EQ(Find(1, 7), kUnknown); }
 
-TEST_F(StreamIdsTest, TheSameNumberInTwoContextsMeansTwoStreams) {
+TEST_F(StreamIdsTest, SameNumberInTwoContextsMeansTwoStreams) {
   ids_->Learn(1, 7, 0x1000);
   ids_->Learn(2, 7, 0x2000);
   EXPECT_EQ(Find(1, 7), 0x1000u);
   EXPECT_EQ(Find(2, 7), 0x2000u);
 }
 
-TEST_F(StreamIdsTest, TheDefaultStreamHasTheHandleZero) {
+TEST_F(StreamIdsTest, DefaultStreamHasHandleZero) {
   ids_->Learn(1, 7, 0);
   EXPECT_EQ(Find(1, 7), 0u);
 }
 
-TEST_F(StreamIdsTest, ContextsAreApartFromTheirStreams) {
+TEST_F(StreamIdsTest, ContextsAreDistinctFromTheirStreams) {
   ids_->LearnContext(1, 0xc0);
   ids_->Learn(1, 1, 0x1000);
   uint64_t handle;
@@ -43,7 +43,7 @@ TEST_F(StreamIdsTest, ContextsAreApartFromTheirStreams) {
   EXPECT_EQ(handle, 0xc0u);
 }
 
-TEST_F(StreamIdsTest, WhatHasNoRoomIsRefusedAndTheOthersStay) {
+TEST_F(StreamIdsTest, FullTableRefusesMoreAndKeepsTheOthers) {
   uint32_t learned = 0;
   while (learned < 2 * StreamIds::kCapacity && ids_->Learn(1, learned, 0x1000 + learned)) ++learned;
   EXPECT_GT(learned, StreamIds::kCapacity / 2);
@@ -51,7 +51,7 @@ TEST_F(StreamIdsTest, WhatHasNoRoomIsRefusedAndTheOthersStay) {
   for (uint32_t i = 0; i < learned; ++i) ASSERT_EQ(Find(1, i), 0x1000u + i);
 }
 
-TEST_F(StreamIdsTest, ThreadsThatLearnAtOnceAllGetTheirOwn) {
+TEST_F(StreamIdsTest, ConcurrentThreadsLearnTheirOwnNumbers) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {

@@ -27,22 +27,23 @@ namespace {
 enum class Holder : uint32_t { kNotBegun, kOurs, kAnothers, kOffForGood };
 
 constexpr uint32_t kChangeMs = 2000;
-// libcupti and the driver below it run on a stack of our making.
+// libcupti and the driver below it run on a stack that this library provides.
 constexpr size_t kStack = 4 << 20;
 constexpr size_t kName = 128;
-constexpr uint32_t kWithMultipleSubscribers = 130200;  // of cuptiGetVersion
+constexpr uint32_t kWithMultipleSubscribers = 130200;  // compared with cuptiGetVersion
 
 constinit Turn changing;
 constinit std::atomic<Holder> holder{Holder::kNotBegun};
-constinit std::atomic<uint64_t> free_since_ns{0};  // 0: it is not free
+constinit std::atomic<uint64_t> free_since_ns{0};  // 0: not free
 constinit std::atomic<uint32_t> begun_by{0};       // Process::identity
-constinit CuptiLibrary library = {};               // the rest under `changing`
+constinit CuptiLibrary library = {};               // this and the following are guarded by
+                                                   // `changing`
 constinit bool library_found = false;
 constinit CUpti_SubscriberHandle subscriber = nullptr;
 constinit char anothers_name[kName] = {};
 constinit bool exit_is_watched = false;
 
-// Nobody had it, and nobody will.
+// For a CUPTI that no tool has had, and that will stay off.
 void NoteOff(Process* p, const char* status) { NoteSource(p, session::kCuptiSource, status); }
 
 void Tell(Process* p, const char* status) {
@@ -64,7 +65,8 @@ CUptiResult Subscribe(char* old_name, size_t capacity) {
   if (library.Subscribe_v2 == nullptr) return library.Subscribe(&subscriber, OnCallback, nullptr);
   CUpti_SubscriberParams params;
   memset(&params, 0, sizeof(params));
-  // Others do not share, so that a share would not be kept; and who shares may not finalise.
+  // No sharing: other tools do not share, so it would not last, and a subscriber that shares may
+  // not finalize CUPTI.
   params.structSize = library.version >= kWithMultipleSubscribers
                           ? CUpti_SubscriberParams_STRUCT_SIZE
                           : offsetof(CUpti_SubscriberParams, allowMultipleSubscribers);
@@ -99,7 +101,7 @@ void TellOn(Process* p) {
   char status[160];
   snprintf(status, sizeof(status), "on: streams, contexts, modules, graphs, synchronisation%s%s",
            full ? ", copies, memory" : "",
-           WantsDriverCalls() ? ", calls of the driver that come past the hooks" : "");
+           WantsDriverCalls() ? ", driver calls that bypass the hooks" : "");
   Tell(p, status);
   if (!full) return;
   char bytes[64];
@@ -108,8 +110,8 @@ void TellOn(Process* p) {
   RecordSource(p, "cupti device memory", bytes);
 }
 
-// What CUPTI still holds when the process ends. Registered after libcupti was loaded, so that it
-// comes before libcupti's own end.
+// Retrieves what CUPTI still holds when the process ends. Registered after libcupti was loaded, so
+// that it runs before libcupti's own exit handler.
 void GiveUpAtExit(int, void*) {
   const Writing p(Process::IfRecording());
   if (p == nullptr || begun_by.load() != p->identity) return;
@@ -120,7 +122,7 @@ void GiveUpAtExit(int, void*) {
   holder.store(Holder::kOffForGood);
 }
 
-// REQUIRES: `changing` is taken.
+// REQUIRES: `changing` is held.
 void Take(Process* p) {
   char old_name[kName];
   CUptiResult result = Subscribe(old_name, sizeof(old_name));
@@ -149,7 +151,7 @@ bool Find(Process* p) {
   return library_found;
 }
 
-// Also where another tool has had CUPTI from the start, and has gone.
+// Also called if another tool has had CUPTI from the start and has gone.
 void Begin(Process* p) {
   begun_by.store(p->identity);
   if (p->options.cupti == session::Cupti::kOff) {
@@ -167,12 +169,13 @@ void Begin(Process* p) {
 bool IsFree() { return free_since_ns.load() != 0; }
 bool HasSettled() { return IsFree() && NowNs() - free_since_ns.load() >= kSettleNs; }
 
-// REQUIRES: `changing` is taken.
+// REQUIRES: `changing` is held.
 void Attend(void* argument) {
   const Holder now = holder.load();
   if (now != Holder::kNotBegun && !(now == Holder::kAnothers && HasSettled())) return;
   Begin(static_cast<Process*>(argument));
-  free_since_ns.store(0);  // not before: who yields would think that it is another's still
+  free_since_ns.store(0);  // not earlier: a thread that yields would assume that another tool still
+                           // has it
 }
 
 void AttendNow(Process* process) {
@@ -185,13 +188,13 @@ void AttendNow(Process* process) {
   RunAside(Attend, process, kStack);
 }
 
-// A child of a process that had begun: nothing of CUPTI's works here.
+// Returns whether this is a fork child of a process that had begun; CUPTI does not work here.
 bool IsInherited(const Process& p) {
   const uint32_t begun = begun_by.load();
   return begun != 0 && begun != p.identity;
 }
 
-// REQUIRES: `changing` is taken.
+// REQUIRES: `changing` is held.
 void Unsubscribe(void*) {
   DisableActivities(library);
   library.Unsubscribe(subscriber);
@@ -216,7 +219,7 @@ void AttendToCupti(Process* process) {
   if (now == Holder::kAnothers && begun_by.exchange(p->identity) == 0) TellTaken(p, anothers_name);
 }
 
-// Who has been refused once is refused the next time, too; but an option may be another one then.
+// A refused attempt is likely to be refused again, but the next recording may have other options.
 bool EndCupti(Process* p, uint32_t patience_ms) {
   const KeepErrno keep;
   const Nesting nesting;
@@ -230,8 +233,8 @@ bool EndCupti(Process* p, uint32_t patience_ms) {
   return true;
 }
 
-// Not before the driver is there: a libcupti that looks for it itself may not find it where the
-// program's libraries do.
+// Not before the driver is loaded: a libcupti that looks for the driver itself may not find it
+// where the program's libraries do.
 void BeginCuptiEarly(Process* p) {
   if (!IsFull(*p) && !WantsDriverCalls()) return;
   if (IsInherited(*p) || holder.load() != Holder::kNotBegun) return;

@@ -1,9 +1,9 @@
 // preload/cupti/turn.h
 //
-// Turn: one at a time, with an end to the waiting. What it guards is rare: the subscription changes
-// hands, a buffer is read. A thread that does not get its turn in time goes on without.
+// TimedLock: a mutex whose acquisition times out. What it guards is rare: a change of the
+// subscription's owner, reading a buffer. A thread that does not get it in time proceeds without.
 //
-// Thread safety: all functions from any thread; not from a signal handler.
+// Thread safety: all functions may be called from any thread, but not from a signal handler.
 
 #ifndef GMT_PRELOAD_CUPTI_TURN_H_
 #define GMT_PRELOAD_CUPTI_TURN_H_
@@ -21,7 +21,7 @@ class Turn {
  public:
   constexpr Turn() = default;
 
-  // False where another thread has had it for all of `milliseconds`.
+  // Returns false if other threads held it for all of `milliseconds`.
   bool Take(uint32_t milliseconds) {
     const uint32_t self = Self();
     for (uint32_t waited = 0;; ++waited) {
@@ -29,7 +29,7 @@ class Turn {
       if (holder_.compare_exchange_strong(nobody, self, std::memory_order_acquire)) return true;
       if (waited == milliseconds) return false;
       const timespec millisecond = {0, 1000000};
-      syscall(SYS_nanosleep, &millisecond, nullptr);  // not a place where a thread is cancelled
+      syscall(SYS_nanosleep, &millisecond, nullptr);  // not a cancellation point
     }
   }
   // REQUIRES: taken by this thread.
@@ -43,7 +43,7 @@ class Turn {
   std::atomic<uint32_t> holder_{0};  // tid
 };
 
-// Gives the turn back at its end.
+// Releases the lock at its end.
 class Taken {
  public:
   Taken(Turn* turn, uint32_t milliseconds) : turn_(turn->Take(milliseconds) ? turn : nullptr) {}

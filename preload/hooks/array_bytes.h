@@ -1,8 +1,8 @@
 // preload/hooks/array_bytes.h
 //
-// How big an array is, by its description: texels times bits of a texel, over all levels of a
-// mipmap. The driver's own layout may take more; how much it keeps to itself. 0 for sparse arrays
-// and those whose memory is mapped later.
+// Computes the size of an array from its description: texels times bits per texel, over all levels
+// of a mipmap. The driver's own layout may take more, by an amount it does not disclose. 0 for
+// sparse arrays and those whose memory is mapped later.
 //
 // Formats and their numbers: CUarray_format of cuda.h and cudaChannelFormatKind of driver_types.h,
 // CUDA 13.
@@ -16,8 +16,8 @@
 
 namespace gmt::preload {
 
-// What `levels` levels of an array of that extent take, each half as big as the one before it in
-// every direction (the layers of a layered array stay as many as they are).
+// Returns the bytes of `levels` levels of an array of that extent, each half as big as the previous
+// one in every direction (the number of layers of a layered array stays the same).
 inline uint64_t LevelsBytes(cudaExtent extent, unsigned levels, unsigned flags, uint64_t bits) {
   constexpr unsigned kNoMemory = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING;
   constexpr unsigned kLayers = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP;
@@ -32,7 +32,7 @@ inline uint64_t LevelsBytes(cudaExtent extent, unsigned levels, unsigned flags, 
   return total;
 }
 
-// Bits of one texel, with all its channels where the format says how many they are.
+// Returns the bits of one texel, including all channels if the format defines their number.
 inline uint64_t TexelBits(unsigned format, unsigned channels) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:

@@ -22,12 +22,12 @@ TEST(ArrayBytesTest, LevelsOfAMipmapHalveDownToOneTexel) {
   EXPECT_EQ(Array3DBytes(&mipmap, 4), 32u + 8 + 2 + 1);
 }
 
-TEST(ArrayBytesTest, LayersOfAMipmapStay) {
+TEST(ArrayBytesTest, LayersOfAMipmapAreNotHalved) {
   const auto layered = Described(4, 4, 6, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED);
   EXPECT_EQ(Array3DBytes(&layered, 2), (16u + 4) * 6);
 }
 
-TEST(ArrayBytesTest, SparseAndDeferredArraysHaveNoMemoryOfTheirOwn) {
+TEST(ArrayBytesTest, SparseAndDeferredArraysHaveNoOwnMemory) {
   const auto sparse = Described(64, 64, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE);
   EXPECT_EQ(Array3DBytes(&sparse, 1), 0u);
   const auto deferred = Described(64, 64, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_DEFERRED_MAPPING);

@@ -1,6 +1,7 @@
 // preload/hooks/call_words.h
 //
-// The words of preload/hooks/hook_table.inc: what a call does, made of its parameters.
+// The vocabulary of preload/hooks/hook_table.inc: functions that describe what a call does from its
+// parameters.
 
 #ifndef GMT_PRELOAD_HOOKS_CALL_WORDS_H_
 #define GMT_PRELOAD_HOOKS_CALL_WORDS_H_
@@ -14,7 +15,7 @@
 
 namespace gmt::preload {
 
-// Stream 0 of a caller whose default stream is per thread.
+// Returns the stream, with 0 replaced for callers that use per-thread default streams.
 template <typename Stream>
 uint64_t PerThread(Stream stream) {
   return stream == nullptr ? Number(CU_STREAM_PER_THREAD) : Number(stream);
@@ -67,7 +68,7 @@ inline Return Unregisters(void* ptr) {
           .value = Number(ptr)};
 }
 
-// ---- Memory that another process, graphics API or device made -----------------------------------
+// ---- Memory made by another process, graphics API or device -------------------------------------
 
 template <typename Out>
 Acquisition Imports(Space space, Memory memory, const Out* out, uint64_t size) {
@@ -108,7 +109,7 @@ ReturnOfMany UnmapsGraphics(const Resource* resources, uint64_t count) {
 
 // ---- Virtual memory management ------------------------------------------------------------------
 // Addresses are reserved, physical memory is created, and mappings join the two. Physical memory
-// lives until it is released and nothing maps it any more.
+// lives until it has been released and is no longer mapped.
 
 inline Acquisition Reserves(const CUdeviceptr* out, size_t size) {
   return {.kind = Kind::kReserve,
@@ -208,12 +209,12 @@ Activity RecordsEvent(Event event, Stream stream, const void* caller) {
           .timed = true,
           .caller = caller};
 }
-// Its handle may be given to another event, which was never recorded.
+// The handle may be reused for another event, which then counts as never recorded.
 template <typename Event>
 Activity EndsEvent(Event event) {
   return {.kind = Kind::kEventRecord, .action = Action::kDestroy, .object = Number(event)};
 }
-// Ends with success when the event has happened.
+// Succeeds if the event has completed.
 template <typename Event>
 Activity AsksForEvent(Event event, const void* caller) {
   return {.kind = Kind::kSync, .action = Action::kEvent, .object = Number(event), .caller = caller};
@@ -239,11 +240,11 @@ template <typename Stream>
 Activity AwaitsStream(Stream stream) {
   return {.kind = Kind::kSync, .action = Action::kStream, .stream = Number(stream), .waits = true};
 }
-// `context`: 0 is that of this thread.
+// `context`: 0 is the calling thread's.
 inline Activity AwaitsDevice(uint64_t context = 0) {
   return {.kind = Kind::kSync, .action = Action::kDevice, .object = context, .waits = true};
 }
-// What a stream is asked to do between the two is recorded into a graph, and not done.
+// Work issued to a stream between these two calls is captured into a graph, not executed.
 template <typename Stream>
 Activity BeginsCapture(Stream stream) {
   return {.kind = Kind::kGraph, .action = Action::kBeginCapture, .stream = Number(stream)};
@@ -291,7 +292,8 @@ inline constexpr uint64_t kPerThreadQuery = 2;
 inline HandingOut HandsOut(const char* name, void** function, unsigned version, uint64_t flags) {
   return {name, function, version, (flags & kPerThreadQuery) != 0};
 }
-// A caller of a _ptsz query means per thread unless it says otherwise (cudaEnableLegacyStream: 1).
+// Callers of a _ptsz query get per-thread functions unless they request otherwise
+// (cudaEnableLegacyStream: 1).
 inline uint64_t PerThreadQuery(uint64_t flags) { return flags == 0 ? kPerThreadQuery : flags; }
 
 }  // namespace gmt::preload

@@ -1,20 +1,20 @@
 // preload/hooks/cupti_calls.h
 //
-// Who else uses CUPTI in this process: another tool has it from its first call that uses it to the one
-// after which it is subscribed no more and has disabled what it enabled. Calls of a tool's that do
-// not go through our exports are not seen; such a tool is met as error 39.
+// Tracks other users of CUPTI in this process. Another tool owns CUPTI from its first call that
+// uses it until it has unsubscribed and disabled everything it enabled. Calls that do not go
+// through our exports are not seen; such a tool is noticed by error 39.
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions may be called from any thread.
 
 #ifndef GMT_PRELOAD_HOOKS_CUPTI_CALLS_H_
 #define GMT_PRELOAD_HOOKS_CUPTI_CALLS_H_
 
 namespace gmt::preload {
 
-// Whether a library may define a function of that name that is hooked here.
+// Returns whether `symbol` may be the name of a CUPTI function that is hooked here.
 bool IsHookedOfCupti(const char* symbol);
-// What a program gets that looked up `symbol` and would have got `real`; `real` itself where it is
-// not hooked, or no slot is free.
+// Returns the function to hand out for `symbol`, which a program looked up and which resolved to
+// `real`; `real` itself if it is not hooked or no slot is free.
 void* CuptiHookFor(const char* symbol, void* real);
 
 }  // namespace gmt::preload

@@ -15,7 +15,7 @@
 #include "preload/record/driver_query.h"
 #include "preload/routes/route.h"
 
-// What the headers of CUDA 13 declare no more.
+// Functions that CUDA 13's headers no longer declare.
 extern "C" cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph,
                                            const cudaGraphNode_t* dependencies,
                                            const cudaGraphEdgeData* edges, size_t count,
@@ -39,12 +39,11 @@ constexpr const char* kNames[] = {
 #include "preload/hooks/hook_table.inc"
 };
 
-// A hooked function: where its slots for looked-up pointers begin, and how the driver is asked for
-// it.
+// A hooked function: its first slot for looked-up pointers, and its name in driver queries.
 struct Hook {
   const char* symbol;
   int first_looked_up;
-  const char* query;  // nullptr: not the driver's
+  const char* query;  // nullptr: not a driver function
   unsigned version;
   bool per_thread;
   void* hooks[kLookedUpSlots];
@@ -52,8 +51,8 @@ struct Hook {
 
 constexpr int kSlots = kRuntimeNodeCount + kLookedUpSlots;
 
-// The real function of each slot, found at its first call; of a looked-up slot, when the pointer is
-// handed out.
+// The real function of each slot. It is looked up at the first call or, for a slot of a looked-up
+// pointer, set when the pointer is handed out.
 constinit std::atomic<void*> reals[kApiEnd][kSlots];
 
 __attribute__((noinline, cold)) void* FindReal(Api api, int slot, bool runtime) {
@@ -75,7 +74,7 @@ Function Real(Api api, int slot, bool runtime) {
   return reinterpret_cast<Function>(real);
 }
 
-// A query that names no version means that of the runtime it goes to.
+// A query that names no version gets that of the runtime to which it is directed.
 unsigned RuntimeVersion(int slot) {
   constexpr unsigned kNewestKnown[] = {11080, 12090, 13990, 14990, 15990};
   const int node = slot < kRuntimeNodeCount ? slot : kRuntimeNodeCount - 1;
@@ -92,9 +91,10 @@ unsigned RuntimeVersion(int slot) {
   return version;
 }
 
-// What a call of cudaGraphAddNode adds. Before CUDA 13 there were no edges between the dependencies
-// and their count, and the parameters stood where the count does now. nullptr: not known; the
-// driver's function that the runtime calls will tell.
+// Returns what a call of cudaGraphAddNode adds. Before CUDA 13 there were no edges between the
+// dependencies and their count, and the parameters were in the current position of the count.
+// Returns nullptr if unknown; the hook of the driver function that the runtime calls then records
+// it.
 CUgraphNodeParams* NodeParameters(int slot, size_t fifth, cudaGraphNodeParams* sixth) {
   static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
   constexpr int kFirstWithEdges = 2;  // libcudart.so.13
@@ -103,8 +103,8 @@ CUgraphNodeParams* NodeParameters(int slot, size_t fifth, cudaGraphNodeParams* s
                                  : reinterpret_cast<CUgraphNodeParams*>(fifth);
 }
 
-// One function template per entry of the table; its instances are the hooks. The way through a call
-// that needs no look is short and inlined; the rest exists once per signature.
+// One function template per entry of the table; its instances are the hooks. The path of a call
+// that is not recorded is short and inlined; the rest exists once per signature.
 #define GMT_HOOK(Result, is_runtime, name, parameters, arguments, event)          \
   static_assert(std::is_same_v<decltype(::name), Result parameters>,              \
                 #name " has another signature in CUDA");                          \
@@ -151,8 +151,8 @@ const Hook* FindHook(const char* symbol) {
   return nullptr;
 }
 
-// The youngest variant of the function that a caller of this CUDA version and the driver both know;
-// for a caller whose default stream is per thread, its variant for such callers if there is one.
+// Finds the newest variant of the function that both a caller of this CUDA version and the driver
+// support; for callers with per-thread default streams, the variant for these if there is one.
 const Hook* FindHook(const HandingOut& what) {
   const Hook* best = nullptr;
   const unsigned driver = DriverVersion();
@@ -180,8 +180,8 @@ void* HookFor(const Hook& hook, void* real) {
   return real;
 }
 
-// Where another copy of this library catches, it hands out its hooks, and one function is to have one
-// address.
+// If another copy of this library intercepts calls, that copy hands out its hooks, and each
+// function must have only one address.
 bool SteppedBack() { return RouteTaken() == Route::kNone; }
 
 }  // namespace
@@ -213,7 +213,8 @@ void* HookInFrontOf(const char* symbol, const char* node, void* exported, void* 
   for (int i = 0; !driver && node != nullptr && i < kRuntimeNodeCount; ++i) {
     if (strcmp(node, kRuntimeNodes[i]) == 0) slot = i;
   }
-  if (slot == kRuntimeNodeCount) return HookFor(*hook, real);  // a caller of no runtime's version
+  // the caller requests a version that is not a runtime's
+  if (slot == kRuntimeNodeCount) return HookFor(*hook, real);
   void* seen = nullptr;
   reals[ApiOf(*hook)][slot].compare_exchange_strong(seen, real, std::memory_order_acq_rel);
   return seen == nullptr || seen == real ? exported : HookFor(*hook, real);
@@ -231,7 +232,7 @@ void HandOutHook(const HandingOut& what) {
 
 }  // namespace gmt::preload
 
-// ---- What the library exports -------------------------------------------------------------------
+// ---- Exported functions -------------------------------------------------------------------------
 
 #define GMT_EXPORT_RUNTIME(slot, suffix, node, name, parameters, arguments) \
   GMT_EXPORT cudaError_t gmt_##name##_##suffix parameters {                 \

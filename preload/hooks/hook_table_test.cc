@@ -1,5 +1,5 @@
-// The hook table against CUDA's own headers: nothing that the headers declare is overlooked, and
-// what the driver is asked for by name and version is what its typedefs say.
+// Checks the hook table against CUDA's headers: every declared function is accounted for, and the
+// names and versions of driver queries match the typedefs.
 
 #include <fstream>
 #include <map>
@@ -35,8 +35,8 @@ Names Matches(const std::string& text, const char* pattern) {
   return names;
 }
 
-// Without the suffixes of variants: cuMemAllocAsync_ptsz and cuMemAlloc_v2 are of cuMemAllocAsync
-// and cuMemAlloc.
+// Removes the suffixes of variants: cuMemAllocAsync_ptsz becomes cuMemAllocAsync, and cuMemAlloc_v2
+// becomes cuMemAlloc.
 std::string Base(std::string name) {
   static const auto& suffix = *new std::regex("(_v[0-9]+)?(_ptsz|_ptds)?$");
   return std::regex_replace(name, suffix, "", std::regex_constants::format_first_only);
@@ -65,7 +65,8 @@ Names Unhooked() {
   return names;
 }
 
-// All that the headers declare; of the driver, with the names that macros give its variants.
+// Returns everything that the headers declare; for the driver, the names that macros give its
+// variants.
 Names Declared() {
   const std::string driver = Header("cuda.h"), runtime = Header("cuda_runtime_api.h");
   Names names = Matches(driver, "CUDAAPI\\s+(cu\\w+)\\s*\\(");
@@ -77,7 +78,7 @@ Names Declared() {
   return names;
 }
 
-TEST(HookTableTest, EveryFunctionOfTheHeadersIsHookedOrHasAReasonNotToBe) {
+TEST(HookTableTest, EveryDeclaredFunctionIsHookedOrHasAReasonNotToBe) {
   const Names hooked = Hooked(), hooked_bases = Bases(hooked), unhooked = Unhooked();
   Names overlooked;
   for (const std::string& name : Declared()) {
@@ -89,7 +90,7 @@ TEST(HookTableTest, EveryFunctionOfTheHeadersIsHookedOrHasAReasonNotToBe) {
   EXPECT_GT(Declared().size(), 900u);
 }
 
-TEST(HookTableTest, WhatIsSaidNotToBeHookedExistsAndIsNot) {
+TEST(HookTableTest, FunctionsListedAsUnhookedExistAndAreNotHooked) {
   const Names hooked = Bases(Hooked()), declared = Bases(Declared());
   for (const std::string& name : Unhooked()) {
     EXPECT_TRUE(declared.contains(name)) << name << " is in no header";
@@ -97,9 +98,9 @@ TEST(HookTableTest, WhatIsSaidNotToBeHookedExistsAndIsNot) {
   }
 }
 
-// cudaTypedefs.h names a type for each variant that the driver tells apart:
+// cudaTypedefs.h names a type for each variant that the driver distinguishes:
 // PFN_NAME_vVERSION[_ptsz].
-TEST(HookTableTest, QueriesAndVersionsAreThoseOfTheTypedefs) {
+TEST(HookTableTest, QueriesAndVersionsMatchTheTypedefs) {
   using Variant = std::tuple<std::string, unsigned, bool>;
   std::set<Variant> table;
 #define GMT_RUNTIME(name, parameters, arguments, event)

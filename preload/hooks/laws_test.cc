@@ -1,4 +1,4 @@
-// What the library promises to the process it is loaded into, each on a real program.
+// Tests the library's guarantees to the process into which it is loaded, each on a real program.
 
 #include <elf.h>
 #include <link.h>
@@ -29,7 +29,7 @@ using testing::SizeIs;
 
 std::string Program(const std::string& name) { return GMT_TEST_PROGRAMS "/" + name; }
 
-// The events but for the first ones, which tell of the device and the context.
+// Returns the events without the initial ones, which describe the device and the context.
 std::vector<Record> Calls(const LeftSession& session) {
   std::vector<Record> calls;
   for (const Record& r : session.records) {
@@ -44,7 +44,7 @@ std::vector<Kind> Kinds(const LeftSession& session) {
   return kinds;
 }
 
-// A copy whose program headers stand at another place of the file.
+// Copies a library and moves its program headers to another offset in the file.
 void MoveProgramHeaders(const std::string& from, const std::string& to, uint64_t offset) {
   std::filesystem::copy_file(from, to);
   std::fstream file(to, std::ios::in | std::ios::out | std::ios::binary);
@@ -88,9 +88,9 @@ TEST_F(LawsTest, ConcurrentFirstCallersAllWaitForTheSession) {
   }
 }
 
-// ---- The target's fate is its own --------------------------------------------------------------
+// ---- The target is not affected -----------------------------------------------------------------
 
-TEST_F(LawsTest, ErrnoOutputAndExitCodeAreAsWithoutUs) {
+TEST_F(LawsTest, ErrnoOutputAndExitCodeAreUnchanged) {
   const Outcome plain = traced_.RunPlain({Program("errno_kept")});
   const Outcome traced = traced_.Run({Program("errno_kept")});
   EXPECT_EQ(traced.exit_code, plain.exit_code);
@@ -105,7 +105,7 @@ TEST_F(LawsTest, OneLineSaysWhereTheRecordingIs) {
   EXPECT_THAT(traced_.recordings(), ElementsAre("here.gmt"));
 }
 
-TEST_F(LawsTest, MissingCollectorIsSaidInPlaceOfTheRecording) {
+TEST_F(LawsTest, MissingCollectorIsReportedInsteadOfTheRecording) {
   traced_.collector = "/no/such/collector";
   const Outcome outcome = traced_.Run({Program("errno_kept")}, "quiet");
   EXPECT_THAT(outcome.err, HasSubstr("no collector (No such file or directory)"));
@@ -115,19 +115,19 @@ TEST_F(LawsTest, MissingCollectorIsSaidInPlaceOfTheRecording) {
   EXPECT_THAT(Calls(traced_.ReadSession()), SizeIs(4));
 }
 
-TEST_F(LawsTest, CollectorThatCannotBeExecutedIsSaid) {
+TEST_F(LawsTest, CollectorThatCannotBeExecutedIsReported) {
   traced_.collector = "/etc/passwd";
   EXPECT_THAT(traced_.Run({Program("errno_kept")}).err, HasSubstr("no collector ("));
 }
 
-TEST_F(LawsTest, UnknownOptionIsOneLineAndNoMore) {
+TEST_F(LawsTest, UnknownOptionIsReportedOnOneLine) {
   const Outcome outcome = traced_.Run({Program("errno_kept")}, "quiet,colour=red");
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_THAT(outcome.err, HasSubstr("'colour=red': unknown option\n"));
   EXPECT_THAT(traced_.sessions(), SizeIs(1));
 }
 
-TEST_F(LawsTest, PlaceThatCannotBeWrittenToIsReplacedAndSaid) {
+TEST_F(LawsTest, UnwritablePlaceIsReplacedAndReported) {
   const Outcome outcome =
       traced_.Run({"/usr/bin/env", "XDG_STATE_HOME=" + traced_.directory(), Program("errno_kept")},
                   "output=/proc/nowhere/run.gmt");
@@ -140,7 +140,7 @@ TEST_F(LawsTest, FirstCallMayComeFromAThreadWithASmallStack) {
   EXPECT_THAT(Calls(traced_.ReadSession()), SizeIs(1));
 }
 
-// Where a library has taken another one's place, a stack is walked twice.
+// After a library has been replaced by another, a stack is walked twice.
 TEST_F(LawsTest, SmallestStackIsEnoughForLibrariesThatReplaceEachOther) {
   const std::string first = Program("libplugin.so"), second = traced_.directory() + "/other.so";
   std::filesystem::copy_file(first, second);
@@ -150,17 +150,17 @@ TEST_F(LawsTest, SmallestStackIsEnoughForLibrariesThatReplaceEachOther) {
   EXPECT_EQ(std::count(session.modules.begin(), session.modules.end(), second), 2);
 }
 
-TEST_F(LawsTest, LookupsDoNotFindCudaThatIsNotThere) {
+TEST_F(LawsTest, LookupsDoNotFindMissingCuda) {
   const std::string nothing =
       "default cupti nothing\nprogram cupti nothing\ndefault nothing\nprogram nothing\nversioned "
       "nothing\nnext nothing\nerror said\n"
       "libc something\n";
   EXPECT_EQ(traced_.RunPlain({Program("no_runtime")}).out, "weak -1 -1\n" + nothing);
-  // A weak reference cannot be kept from finding the hook, which has nothing to call.
+  // A weak reference inevitably finds the hook, which has no function to call.
   EXPECT_EQ(traced_.Run({Program("no_runtime")}).out, "weak 302 15\n" + nothing);
 }
 
-// As some linkers and older tools make them: with the hash table of the System V ABI alone.
+// Built as by some linkers and older tools: with only the hash table of the System V ABI.
 TEST_F(LawsTest, LookupsFindARuntimeThatHasOnlyTheOldHashTable) {
   const std::vector<std::string> command = {Program("no_runtime"), GMT_OLD_HASH_RUNTIME};
   const auto lookups = [](const Outcome& o) { return o.out.substr(o.out.find('\n') + 1); };
@@ -180,14 +180,14 @@ TEST_F(LawsTest, TargetNeitherSeesNorWaitsForAChildOfOurs) {
   EXPECT_EQ(outcome.exit_code, 9);
 }
 
-TEST_F(LawsTest, ForkedChildThatFreesItsParentsMemoryRecordsNothing) {
+TEST_F(LawsTest, ForkChildThatFreesItsParentsMemoryRecordsNothing) {
   const Outcome outcome = traced_.Run({Program("family"), "fork"});
   EXPECT_EQ(outcome.out, "child 3\n");
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(Kinds(session), ElementsAre(Kind::kAlloc));
 }
 
-TEST_F(LawsTest, ForkedChildThatAllocatesHasASessionOfItsOwn) {
+TEST_F(LawsTest, ForkChildThatAllocatesHasItsOwnSession) {
   const Outcome outcome = traced_.Run({Program("family"), "fork-gpu"});
   EXPECT_EQ(outcome.out, "child 4\n");
   ASSERT_THAT(traced_.sessions(), SizeIs(2));
@@ -197,7 +197,7 @@ TEST_F(LawsTest, ForkedChildThatAllocatesHasASessionOfItsOwn) {
   EXPECT_THAT(traced_.recordings(), SizeIs(2));
 }
 
-TEST_F(LawsTest, ProcessThatReplacesItselfHasASessionForEachProgram) {
+TEST_F(LawsTest, ProcessThatExecsHasASessionForEachProgram) {
   EXPECT_EQ(traced_.Run({Program("family"), "exec"}).out, "nobody\n");
   EXPECT_THAT(traced_.sessions(), SizeIs(2));
   EXPECT_THAT(traced_.recordings(), SizeIs(2));
@@ -210,14 +210,14 @@ TEST_F(LawsTest, WithFollowForkOffTheChildIsNotRecorded) {
 
 // ---- What is recorded --------------------------------------------------------------------------
 
-TEST_F(LawsTest, FreeStandsBeforeItsResultAndAFailureUndoesIt) {
+TEST_F(LawsTest, FreePrecedesItsResultAndAFailureUndoesIt) {
   traced_.Run({Program("errno_kept")});
   EXPECT_THAT(Kinds(traced_.ReadSession()),
               ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kFreeDone, Kind::kAllocFailed));
 }
 
-// The next owner of an address may be there before the free has returned.
-TEST_F(LawsTest, FreeIsRecordedBeforeItsAddressCanBeGivenAgain) {
+// The address may have a new owner before the free has returned.
+TEST_F(LawsTest, FreeIsRecordedBeforeItsAddressCanBeReused) {
   ASSERT_EQ(traced_.Run({Program("frees"), "recycled"}).exit_code, 0);
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(Kinds(session),
@@ -226,7 +226,7 @@ TEST_F(LawsTest, FreeIsRecordedBeforeItsAddressCanBeGivenAgain) {
   EXPECT_EQ(session.live[0].live.thread, Calls(session)[2].thread);
 }
 
-TEST_F(LawsTest, WhatTheDriverRefusesToFreeIsLive) {
+TEST_F(LawsTest, MemoryWhoseFreeTheDriverRefusesStaysLive) {
   ASSERT_EQ(traced_.Run({Program("frees"), "refused"}).exit_code, 0);
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(Kinds(session), ElementsAre(Kind::kAlloc, Kind::kFree, Kind::kFreeDone));
@@ -234,7 +234,7 @@ TEST_F(LawsTest, WhatTheDriverRefusesToFreeIsLive) {
   EXPECT_EQ(session.live[0].live.size, Calls(session)[0].size);
 }
 
-TEST_F(LawsTest, FailedFreeLeavesTheLiveSetAsItWas) {
+TEST_F(LawsTest, FailedFreeLeavesTheLiveSetUnchanged) {
   ASSERT_EQ(traced_.Run({Program("quiet_hooks")}, "stacks=none,ring=4MiB").exit_code, 0);
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(session.live, IsEmpty());
@@ -250,7 +250,7 @@ TEST_F(LawsTest, AllocationCarriesSizeDeviceThreadAndDuration) {
   EXPECT_EQ(r.memory, Memory::kDevice);
   EXPECT_EQ(r.space, Space::kDevice);
   EXPECT_EQ(r.size, 1000003u);
-  EXPECT_EQ(r.device, 3);  // what the null runtime's driver says
+  EXPECT_EQ(r.device, 3);  // reported by the null runtime's driver
   EXPECT_NE(r.thread, 0u);
   EXPECT_NE(r.thread, session.pid);
   EXPECT_GE(r.value, 0x300000000000u);
@@ -260,18 +260,18 @@ TEST_F(LawsTest, AllocationCarriesSizeDeviceThreadAndDuration) {
   EXPECT_EQ(session.live[0].live.context, 1);
 }
 
-TEST_F(LawsTest, ContextIsToldWhenItIsFirstSeen) {
+TEST_F(LawsTest, ContextIsRecordedWhenFirstSeen) {
   traced_.Run({Program("first_calls"), "1", "3"});
   const LeftSession session = traced_.ReadSession();
   ASSERT_THAT(session.records, SizeIs(5));
   EXPECT_EQ(session.records[1].kind, Kind::kContextCreate);
-  EXPECT_EQ(session.records[1].value, 0xc0u);  // what the null runtime's driver says
+  EXPECT_EQ(session.records[1].value, 0xc0u);  // reported by the null runtime's driver
   EXPECT_EQ(session.records[1].context, 1);
   EXPECT_EQ(session.records[1].device, 3);
 }
 
-// Calls of the threads that did not meet the device first may stand before both.
-TEST_F(LawsTest, DeviceIsToldOnceBeforeItsFirstContext) {
+// Calls of threads that did not encounter the device first may precede both records.
+TEST_F(LawsTest, DeviceIsRecordedOnceBeforeItsFirstContext) {
   traced_.Run({Program("first_calls"), "4", "3"});
   const LeftSession session = traced_.ReadSession();
   ASSERT_THAT(session.devices, SizeIs(1));
@@ -290,7 +290,7 @@ TEST_F(LawsTest, DeviceIsToldOnceBeforeItsFirstContext) {
   EXPECT_EQ(device.record.priority, 90);
 }
 
-TEST_F(LawsTest, DeviceIsTheFirstRecordOfAProcessWithOneThread) {
+TEST_F(LawsTest, DeviceIsTheFirstRecordOfASingleThreadedProcess) {
   traced_.Run({Program("first_calls"), "1", "3"});
   const LeftSession session = traced_.ReadSession();
   ASSERT_THAT(session.devices, SizeIs(1));
@@ -305,12 +305,12 @@ TEST_F(LawsTest, KilledProcessLeavesEverythingItCommitted) {
   EXPECT_EQ(session.losses.delivered, 5u);
 }
 
-TEST_F(LawsTest, HeapThatIsNotWantedIsNotRecorded) {
+TEST_F(LawsTest, DisabledHeapIsNotRecorded) {
   traced_.Run({Program("first_calls"), "1", "5"}, "heap=host");
   EXPECT_THAT(traced_.ReadSession().records, IsEmpty());
 }
 
-TEST_F(LawsTest, RuntimeOutOfTheGlobalScopeIsFoundByItsName) {
+TEST_F(LawsTest, RuntimeOutsideTheGlobalScopeIsFoundByItsName) {
   const Outcome outcome =
       traced_.Run({Program("local_runtime"), GMT_NULL_RUNTIME, Program("libplugin.so")});
   EXPECT_EQ(outcome.out, "0\n");
@@ -320,7 +320,7 @@ TEST_F(LawsTest, RuntimeOutOfTheGlobalScopeIsFoundByItsName) {
   EXPECT_EQ(calls[0].size, 424242u);
 }
 
-TEST_F(LawsTest, PointerHandedOutUnhookedIsCountedThoughNothingIsRecordedYet) {
+TEST_F(LawsTest, UnhookedPointerIsCountedEvenBeforeRecordingBegins) {
   std::vector<std::string> command = {Program("many_runtimes")};
   for (int i = 0; i < 6; ++i) {
     command.push_back(traced_.directory() + "/runtime" + std::to_string(i) + ".so");
@@ -343,7 +343,7 @@ TEST_P(StacksTest, StackBeginsInTheProgramAndItsModulesAreNamed) {
   traced_.Run({Program("errno_kept")}, std::string("stacks=native:") + GetParam());
   const LeftSession session = traced_.ReadSession();
   ASSERT_THAT(session.stacks, Not(IsEmpty()));
-  EXPECT_THAT(session.stacks[0], SizeIs(testing::Ge(3u)));  // main and what starts it
+  EXPECT_THAT(session.stacks[0], SizeIs(testing::Ge(3u)));  // main and its callers
   EXPECT_THAT(session.modules, testing::Contains(Program("errno_kept")));
   EXPECT_THAT(session.modules, Each(Not(HasSubstr("libgpumemtrace"))));
 }
@@ -359,9 +359,9 @@ TEST_P(StacksTest, OneCallSiteHasOneStack) {
 
 INSTANTIATE_TEST_SUITE_P(Unwinders, StacksTest, testing::Values("libunwind", "libgcc"));
 
-// Tools that rewrite libraries move the program headers: where those lie in the file then says
-// nothing about where they lie in memory, if they do.
-TEST_F(LawsTest, ModuleMayHaveItsProgramHeadersAnywhereInItsFile) {
+// Tools that rewrite libraries move the program headers. Their offset in the file then does not
+// determine their address in memory, or whether they are loaded at all.
+TEST_F(LawsTest, ModuleMayHaveItsProgramHeadersAnywhereInTheFile) {
   const std::string library = traced_.directory() + "/moved.so";
   MoveProgramHeaders(Program("libplugin.so"), library, uint64_t{1} << 40);
   const Outcome outcome = traced_.Run({Program("local_runtime"), GMT_NULL_RUNTIME, library});
@@ -370,14 +370,14 @@ TEST_F(LawsTest, ModuleMayHaveItsProgramHeadersAnywhereInItsFile) {
   EXPECT_THAT(traced_.ReadSession().modules, testing::Contains(library));
 }
 
-TEST_F(LawsTest, WithoutStacksNoModuleIsLookedAt) {
+TEST_F(LawsTest, WithoutStacksNoModuleIsExamined) {
   traced_.Run({Program("errno_kept")}, "stacks=none");
   const LeftSession session = traced_.ReadSession();
   EXPECT_THAT(session.modules, IsEmpty());
   EXPECT_EQ(session.records[0].stack, 0u);
 }
 
-TEST_F(LawsTest, FreesCarryStacksOnlyWhenAsked) {
+TEST_F(LawsTest, FreesHaveStacksOnlyIfRequested) {
   // The device, the context, the allocation, the free.
   traced_.Run({Program("errno_kept")});
   EXPECT_THAT(traced_.ReadSession().stacks[3], IsEmpty());

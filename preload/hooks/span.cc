@@ -26,13 +26,13 @@ session::Record NewRecord(Process* p, Kind kind, ApiId api) {
   return r;
 }
 
-// Virtual memory management belongs to no context: its memory outlives them.
+// Virtual memory management belongs to no context; its memory outlives contexts.
 bool BelongsToContext(Memory memory) {
   return memory != Memory::kVmm && memory != Memory::kMulticast;
 }
 
-// Whether the call means something else in another context: a default stream is each context's own,
-// and a new stream belongs to one.
+// Returns whether the call's meaning depends on the context: each context has its own default
+// streams, and a new stream belongs to a context.
 bool NeedsContext(const session::Record& r) {
   if (r.kind == Kind::kPool) return false;
   const bool of_event = r.kind == Kind::kEventRecord && r.action == Action::kDestroy;
@@ -40,7 +40,7 @@ bool NeedsContext(const session::Record& r) {
   return r.action == Action::kCreate || r.action == Action::kDevice || IsDefaultStream(r.stream);
 }
 
-// Memory of another process that is opened again is the same mapping, with one reference more.
+// Opening memory of another process again yields the same mapping with one more reference.
 bool IsOpenedAgain(Process* p, const session::Record& r) {
   return r.kind == Kind::kImport && r.space == Space::kIpc && r.memory == Memory::kIpc &&
          p->live.AddReference(r.space, r.value);
@@ -52,7 +52,8 @@ bool DropsReference(Process* p, const Return& what) {
   return counted && p->live.DropReference(what.space, what.value);
 }
 
-// Of device memory that was there before somebody attached; afterwards nobody can be asked any more.
+// Returns the size of device memory that existed before a client attached. It cannot be queried
+// after the free.
 uint64_t SizeFromBefore(Process* p, const session::Record& r) {
   session::LiveValue live;
   if (!p->door.is_open || r.kind != Kind::kFree || r.space != Space::kDevice ||
@@ -84,7 +85,7 @@ AcquisitionSpan::AcquisitionSpan(Process* process, ApiId api, const Acquisition&
   in_flight_ = BeginInFlight(process, record_);
 }
 
-// What the call has told, or the driver knows, once it has succeeded.
+// Fills in sizes that are known after success: from the call's results, or from the driver.
 void AcquisitionSpan::Measure() {
   if (what_.size_out.at != nullptr) record_.size = Load(what_.size_out) * what_.rows;
   if (what_.measured) record_.size = AllocationSize(record_.value);
@@ -108,13 +109,13 @@ void AcquisitionSpan::Finish(uint32_t result) {
     return CommitAlone(process_, record_);
   }
   record_.value = what_.out.at != nullptr ? Load(what_.out) : what_.value;
-  if (record_.value == 0) return;  // no bytes are asked for and granted, and never freed
+  if (record_.value == 0) return;  // zero bytes were requested and granted; never freed
   if (IsOpenedAgain(process_, record_)) return;
   Measure();
   CommitAcquisition(process_, record_);
 }
 
-// cudaFree(nullptr) is how programs initialise the runtime: no event.
+// Programs initialize the runtime by cudaFree(nullptr): no event.
 Process* ReturnSpan::Wanted(const Return& what) {
   if (what.value == 0) return nullptr;
   Process* p = Process::IfRecordingCalls();
@@ -169,7 +170,7 @@ ActivitySpan::ActivitySpan(Process* process, ApiId api, const Activity& what)
   if (what.waits || what.timed) begin_ns_ = NowNs();
 }
 
-// This thread's, or the one that the call names.
+// Uses this thread's context, or the one that the call names.
 void ActivitySpan::NoteContext() {
   if (record_.action != Action::kDevice || record_.value == 0)
     return RecordContext(process_, &record_);

@@ -1,6 +1,6 @@
 // preload/hooks/span.h
 //
-// A span is one hooked call that is being recorded: it is opened before the real function is called
+// A span is one hooked call that is being recorded. It is opened before the real function is called
 // and finished with that function's result.
 //
 //   acquisition   open: stack, in-flight slot, clock
@@ -8,12 +8,12 @@
 //   return        open: ticket, live table, FREE, ...
 //                 finish: FREE_DONE with its duration; a failure undoes the FREE
 //
-// So a free takes its ticket before the driver can hand the address out again, and an allocation
-// after the driver has handed it out: the order of tickets is an order of the calls
-// (session/ring.h, R1).
+// A free thus takes its ticket before the driver can hand the address out again, and an allocation
+// takes it after the driver has handed the address out. The order of tickets is therefore a valid
+// order of the calls (session/ring.h, R1).
 //
-// `errno` is kept across everything a span does. Thread safety: a span belongs to the thread that
-// opened it. Spans of calls that end many things: preload/hooks/span_of_many.h.
+// `errno` is preserved across everything a span does. Thread safety: a span belongs to the thread
+// that opened it. Spans of calls that end many things: preload/hooks/span_of_many.h.
 
 #ifndef GMT_PRELOAD_HOOKS_SPAN_H_
 #define GMT_PRELOAD_HOOKS_SPAN_H_
@@ -27,7 +27,7 @@ namespace gmt::preload {
 
 class AcquisitionSpan {
  public:
-  // nullptr where the call is not to be recorded (not this heap, not recording).
+  // Returns nullptr if the call is not to be recorded (heap disabled, or not recording).
   static Process* Wanted(const Acquisition& what);
 
   AcquisitionSpan(Process* process, ApiId api, const Acquisition& what);
@@ -44,8 +44,8 @@ class AcquisitionSpan {
   const Nesting nesting_;
 };
 
-// The return of a physical handle, or of another process's memory, that has further references
-// drops one of them, without an event.
+// Returning a physical handle, or another process's memory, that has further references drops one
+// reference, without an event.
 class ReturnSpan {
  public:
   static Process* Wanted(const Return& what);
@@ -63,8 +63,8 @@ class ReturnSpan {
   const Nesting nesting_;
 };
 
-// Recorded when it has succeeded. Where a caching allocator calls, the call site tells its own events
-// from those that its library records for others.
+// Recorded after it has succeeded. For calls made by a caching allocator, the call site
+// distinguishes the allocator's own events from those that its library records on behalf of others.
 class ActivitySpan {
  public:
   static Process* Wanted(const Activity&) { return Process::IfRecordingCalls(); }
@@ -111,8 +111,8 @@ class ContextStartSpan {
   const Nesting nesting_;
 };
 
-// One more reference to a physical handle: no event while the handle is known, for as many releases
-// as there are references end nothing. A handle that had been released while it was mapped comes
+// One more reference to a physical handle. While the handle is known there is no event, because a
+// matching release then ends nothing. A handle that had been released while it was mapped comes
 // back as an import.
 class ReferenceSpan {
  public:

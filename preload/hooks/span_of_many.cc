@@ -10,7 +10,7 @@
 namespace gmt::preload {
 namespace {
 
-// The call that would have ended it alone.
+// Returns the kind of the call that would have ended it individually.
 Kind ReturnOf(Kind acquisition) {
   switch (acquisition) {
     case Kind::kRegister:
@@ -89,7 +89,7 @@ ReturnOfManySpan::ReturnOfManySpan(Process* process, ApiId api, const ReturnOfMa
   }
 }
 
-// Returns how big it was; 0 where nothing is known to begin there.
+// Returns its size; 0 if nothing is known to begin there.
 uint64_t ReturnOfManySpan::End(const ReturnOfMany& what, uint64_t value, uint64_t size) {
   session::Record r = record_;
   r.kind = what.kind;
@@ -155,8 +155,8 @@ void ContextEndSpan::Finish(uint32_t result) {
   if (record_.context == 0) return;
   bool ended = result == 0;
   if (what_.if_last) {
-    // Only now is it known whether that was the last reference. What another thread has allocated
-    // since the call began lies in a context of its own making.
+    // Only now is it known whether that was the last reference. Memory that another thread has
+    // allocated since the call began is in a context which that thread created.
     ended = ended && !PrimaryContextIsActive(device_);
     if (ended) FreeWhatIsInIt(tail_);
   }

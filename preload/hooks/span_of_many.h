@@ -1,8 +1,8 @@
 // preload/hooks/span_of_many.h
 //
-// Spans of calls that end many things at once: an unmapping of a range, a reset of a context. Each
-// thing gets its FREE before the real call and its FREE_DONE after it, as if it had been freed
-// alone, so that nobody who reads the events has to know what a range or a context held.
+// Spans of calls that end many things at once: unmapping a range, resetting a context. Each thing
+// gets its FREE before the real call and its FREE_DONE after it, as if it had been freed alone, so
+// that readers of the events need not know the contents of a range or context.
 
 #ifndef GMT_PRELOAD_HOOKS_SPAN_OF_MANY_H_
 #define GMT_PRELOAD_HOOKS_SPAN_OF_MANY_H_
@@ -14,8 +14,8 @@
 
 namespace gmt::preload {
 
-// What was ended, in case it comes back. Grows without the heap; what it has no memory for cannot
-// be brought back, and is counted as kLiveFull then.
+// The things that were ended, in case the call fails and they are restored. Grows without using the
+// heap. Things that do not fit cannot be restored and are then counted as kLiveFull.
 class EndedParts {
  public:
   struct Part {
@@ -63,11 +63,11 @@ class ReturnOfManySpan {
   const Nesting nesting_;
 };
 
-// A context that ends takes with it what was allocated in it.
+// A context that ends also ends everything allocated in it.
 class ContextEndSpan {
  public:
-  // nullptr also for a reset of the runtime's from a thread without a context: only the runtime
-  // knows which device that means, and tells the driver, whose function is hooked.
+  // Also returns nullptr for a runtime reset from a thread without a context: only the runtime
+  // knows which device that concerns, and it calls the driver, whose function is hooked.
   static Process* Wanted(const ContextEnd& what);
 
   ContextEndSpan(Process* process, ApiId api, const ContextEnd& what);
@@ -80,7 +80,7 @@ class ContextEndSpan {
   const ContextEnd what_;
   int device_;
   session::Record record_;
-  uint64_t tail_;  // of the ring, when the call began
+  uint64_t tail_;  // of the ring when the call began
   EndedParts parts_;
   const Nesting nesting_;
 };

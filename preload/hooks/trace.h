@@ -1,6 +1,7 @@
 // preload/hooks/trace.h
 //
-// The way of a hooked call: either it passes through, or it is carried out inside its span.
+// What a hooked call does: it either passes through to the real function, or runs inside a span
+// that records it.
 
 #ifndef GMT_PRELOAD_HOOKS_TRACE_H_
 #define GMT_PRELOAD_HOOKS_TRACE_H_
@@ -38,17 +39,17 @@ inline ReferenceSpan OpenSpan(Process* p, ApiId api, const Reference& what) {
   return {p, api, what};
 }
 
-// Two or three loads and no call: what runs inside another hooked call is part of that one's event, and
-// much of what a process does may not be wanted.
-// `describe` returns what the call does. Nothing passes through that hands out pointers: what is
-// looked up early is used late.
+// Returns true if the call is not to be recorded. Costs two or three loads and no call. Nested
+// calls pass through because they are part of the outermost call's event, and many calls concern
+// heaps that are not recorded. `describe` returns what the call does. Calls that hand out function
+// pointers never pass through, because the pointer may be used long after.
 template <typename Describe>
 __attribute__((always_inline)) inline bool PassesThrough(Describe describe) {
   using What = decltype(describe());
   if constexpr (std::is_same_v<What, HandingOut>) return false;
   uint32_t heaps = session::kDriverHeap;
   if constexpr (requires(What what) { what.memory; }) heaps = Process::HeapOf(describe().memory);
-  // What streams do says when blocks may be used again.
+  // Stream activity determines when freed blocks can be reused.
   if constexpr (std::is_same_v<What, Activity>) heaps |= session::kPytorchHeap;
   return Process::Skips(heaps) || thread_state.depth != 0;
 }
@@ -71,7 +72,7 @@ __attribute__((noinline)) Result Trace(ApiId api, const What& what, Result (*rea
   const uint32_t recording = process->identity;
   opening.Leave();
   const Result result = real(arguments...);
-  // Not in the recording of a later attach, whose tables do not know what this call began with.
+  // Not in the recording of a later attach, whose tables lack what this span refers to.
   if (const Writing closing(process, recording); closing != nullptr)
     span.Finish(static_cast<uint32_t>(result));
   GiveCuptiAttention(process);
@@ -96,7 +97,8 @@ Result Trace(ApiId api, const NodeAddition& what, Result (*real)(Arguments...),
   }
   if (node != nullptr && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
     return Trace(api, Frees(Memory::kGraph, node->free.dptr), real, arguments...);
-  return real(arguments...);  // not nested: the driver's part may know
+  return real(arguments...);  // not nested, so that the hooks of the driver calls inside can still
+                              // record
 }
 
 }  // namespace gmt::preload

@@ -18,7 +18,7 @@ GMT_EXPORT const char* gpumemtrace_python_status() {
   static constinit gmt::preload::Interpreter python;
   python.Find();
   gmt::preload::PythonWalk walk(python);
-  walk.Begin();  // the first of a thread, which reads with care
+  walk.Begin();  // the first walk of a thread reads carefully
   python.CompareOnce();
   return python.status();
 }

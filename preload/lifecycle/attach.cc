@@ -23,10 +23,10 @@ namespace gmt::preload {
 namespace {
 
 constexpr uint64_t kWaitForWritersNs = 20000000;
-constexpr uint32_t kWaitForCuptiMs = 50;  // inside a call of the program's; the next one goes on
+constexpr uint32_t kWaitForCuptiMs = 50;  // inside a call of the program; the next one continues
 
-// Nobody reads what was written here: there is no reason to keep what an option text of an attach has
-// wrong, for who attaches has checked it.
+// Errors in an attach's options are ignored: there is no reader for them, and the client that
+// attaches has checked the options.
 void IgnoreError(void*, const session::OptionError&) {}
 
 void TakeOptions(Process* p) {
@@ -39,7 +39,7 @@ void TakeOptions(Process* p) {
   session::ParseOptions(std::string_view(text, size), &p->options, IgnoreError, nullptr);
 }
 
-// As in a session that has just been made.
+// Restores the state of a session that has just been created.
 void EmptyTables(Process* p) {
   session::Control& control = p->map.control();
   control.arena_used.store(0, std::memory_order_relaxed);
@@ -70,7 +70,7 @@ void FindWhatStacksTake(void* argument) {
   const char* unwinder = "";
   p->capture = StackCapture::Find(p->options, &unwinder);
   if (p->options.python_stacks) p->python.Find();
-  dlerror();  // what was looked for and not found is no business of the target's
+  dlerror();  // failed lookups must not be visible to the target
 }
 
 void Refuse(Process* p, uint32_t attach, int error) {
@@ -79,8 +79,8 @@ void Refuse(Process* p, uint32_t attach, int error) {
   control.attach_refused.store(attach, std::memory_order_release);
 }
 
-// A number of another PID namespace says nothing, but whoever it belongs to has the session open: all
-// that goes is its name.
+// A pid of another PID namespace proves nothing, but then the process it belongs to still has the
+// session open, and only the session's name is removed.
 bool Gone(pid_t collector) { return kill(collector, 0) != 0 && errno == ESRCH; }
 
 bool WaitForWriters(const Door& door) {
@@ -88,7 +88,7 @@ bool WaitForWriters(const Door& door) {
   while (door.AnybodyInside()) {
     if (NowNs() - begin > kWaitForWritersNs) return false;
     const timespec moment = {0, 50000};
-    syscall(SYS_nanosleep, &moment, nullptr);  // not a place where a thread is cancelled
+    syscall(SYS_nanosleep, &moment, nullptr);  // not a cancellation point
   }
   return true;
 }
@@ -123,11 +123,11 @@ Process::Status EndAttach(Process* p, bool first) {
   if (!EndCupti(p, first ? kWaitForCuptiMs : 0)) return Process::kEnding;
   if (!WaitForWriters(p->door)) return Process::kEnding;
   p->torch.forward.Forget();
-  // Before anybody can attach again, who then finds what is to be caught.
+  // Before another client can attach, because that client then finds the slots to be patched again.
   if (RouteTaken() == Route::kAttach) RestoreSlots();
   session::Control& control = p->map.control();
-  // Its reader takes the memory away. Where there is none (or it has just gone, which it says before it
-  // looks whether we have ended), nobody else would.
+  // The collector releases the memory. If there is none, or it has just gone (which it announces
+  // before it checks whether we have ended), no other process would.
   control.attach_now.store(0, std::memory_order_seq_cst);
   if (control.collector_pid.load(std::memory_order_seq_cst) == 0) session::DropSections(p->map);
   p->door.seen.store(0, std::memory_order_relaxed);
@@ -145,13 +145,14 @@ void RemoveDormantSession() {
   const Process* p = Process::IfDormant();
   if (p == nullptr || SessionPath()[0] == '\0') return;
   session::Control& control = p->map.control();
-  // A collector that is still at work on the last attach sees this when it ends, or is seen to have ended.
+  // A collector that is still working on the last attach sees this when it ends, or is found dead.
   control.closing.store(session::Handshake::kDone, std::memory_order_seq_cst);
   const auto collector = static_cast<pid_t>(control.collector_pid.load(std::memory_order_seq_cst));
-  // Somebody who attaches at this moment finds that the process has gone, as it will be.
+  // A client that attaches at this moment finds that the process has gone, which is about to be
+  // true.
   if (control.attach_now.load() != 0 || (collector != 0 && !Gone(collector))) return;
   unlink(SessionPath());
-  char socket[PATH_MAX];  // which a collector leaves that is killed
+  char socket[PATH_MAX];  // left behind by a collector that was killed
   const int length = snprintf(socket, sizeof(socket), "%s.sock", SessionPath());
   if (collector != 0 && length > 0 && static_cast<size_t>(length) < sizeof(socket)) unlink(socket);
 }

@@ -1,10 +1,10 @@
 // preload/lifecycle/attach.h
 //
-// Beginning and ending what is recorded for an attach, at the hooked call of the GPU that finds the
-// session's word changed (preload/process/door.h). What happens inside such a call may happen nowhere else in
-// the process meanwhile: status is kTurning, and the calls of other threads pass through.
+// Begins and ends the recording of an attach, inside the hooked GPU call that notices the change of
+// the session's attach_wanted (preload/attach_gate.h). Only one thread at a time does this: status
+// is kSwitching, and the calls of other threads pass through.
 //
-// Thread safety: one thread at a time, which the status sees to.
+// Thread safety: one thread at a time, enforced by the status.
 
 #ifndef GMT_PRELOAD_LIFECYCLE_ATTACH_H_
 #define GMT_PRELOAD_LIFECYCLE_ATTACH_H_
@@ -14,18 +14,19 @@
 
 namespace gmt::preload {
 
-// Puts memory behind the session and begins with empty tables. Returns the status from now on:
-// kRecording; kDormant where nobody wants it any more, or it cannot be (Control.attach_errno).
+// Backs the session's sections with memory and starts with empty tables. Returns the new status:
+// kRecording, or kDormant if the request has been withdrawn or cannot be met
+// (Control.attach_errno).
 Process::Status BeginAttach(Process* p);
 
-// Stops, and waits a little for who is writing. Returns kDormant, or kEnding where somebody still
-// writes: then the next hooked call tries again. `first`: no call has tried yet.
+// Stops recording and waits briefly for its writers. Returns kDormant, or kEnding if a writer is
+// still active; the next hooked call then retries. `first`: this is the first try.
 Process::Status EndAttach(Process* p, bool first);
 
-// Keeps what an attach will need of a session that was created with a door.
+// Keeps what attaches will need of a session that was created with an attach gate.
 void OpenDoorOf(Process* p, const session::CreatedSession& session);
 
-// At the process's end: a session that nobody records to is of no use to anybody.
+// At process exit: removes the session if it is dormant, since it has no further use.
 void RemoveDormantSession();
 
 }  // namespace gmt::preload

@@ -18,17 +18,17 @@ namespace {
 
 constexpr int kStepMs = 10, kRecordingStepMs = 50;
 constexpr int kSteps = 1000;
-// A call of the program's knows more: its thread has a context.
+// A call of the program is preferred for this time: its thread has a context.
 constexpr int kPatienceMs = 300;
 
-// The functions have moved from libpthread to libc: under the names of either, this library would not
-// load with the other.
+// These functions have moved from libpthread to libc. Importing them from either would keep this
+// library from loading with the other.
 using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using Detach = int (*)(pthread_t);
 
-// The process that it runs in: a fork child inherits the number, and not the thread.
+// The process in which the thread runs: a fork child inherits the number but not the thread.
 constinit std::atomic<pid_t> runs_in{0};
-// How often somebody wanted the thread: one that is about to end stays for who came last.
+// Number of requests for the thread. If a request arrives while it is about to end, it continues.
 constinit std::atomic<uint32_t> asked{0};
 
 void Sleep(int ms) {
@@ -36,20 +36,21 @@ void Sleep(int ms) {
   syscall(SYS_nanosleep, &time, nullptr);
 }
 
-// The signals by which libc has every thread follow a setuid(), and cancels one: who waits for the answer
-// would wait for as long as this thread is there.
+// Unblocks the signals by which libc makes every thread take part in a setuid(), and cancels a
+// thread. Otherwise the calling thread would wait for as long as this thread exists.
 void TakeSignalsOfLibc() {
   const uint64_t own = uint64_t{3} << 31;  // 32 and 33
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &own, nullptr, sizeof(own));
 }
 
-// False: it runs already.
+// Returns false if the thread is already running.
 bool Claim() {
   const pid_t here = getpid();
   return runs_in.exchange(here) != here;
 }
 
-// Until nobody has attached for kSteps steps, or the recording that was begun here has ended.
+// Waits until no client has attached for kSteps steps, or until the recording that was begun here
+// has ended.
 void WaitForAttach() {
   bool ours = false;  // the recording was begun here
   int turned_ms = 0;
@@ -84,7 +85,7 @@ void BeginAttachAside() {
   if (create == nullptr || detach == nullptr) return;
   asked.fetch_add(1);
   if (!Claim()) return;
-  const HeldSignals held;  // which the thread inherits: the program's handlers are not for it
+  const HeldSignals held;  // inherited by the thread, which must not run the program's handlers
   pthread_t thread;
   if (create(&thread, nullptr, WaitAtTheDoor, nullptr) != 0) {
     runs_in.store(0);

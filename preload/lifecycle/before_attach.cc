@@ -23,11 +23,11 @@ void Tell(Process* p, const char* text) {
 
 void TellWhy(Process* p, const char* why) {
   char text[192];
-  snprintf(text, sizeof(text), "off: what was allocated before the attach is not known: %s", why);
+  snprintf(text, sizeof(text), "off: allocations made before the attach are unknown: %s", why);
   Tell(p, text);
 }
 
-// What the driver says of this thread's device: of all processes together.
+// Records the driver's totals for this thread's device, which include all processes.
 void RecordTotals(Process* p) {
   session::Record r;
   if (CurrentContext() == 0 || !MemoryOfDevice(&r.value, &r.size)) return;
@@ -39,7 +39,7 @@ void RecordTotals(Process* p) {
   CommitAlone(p, r);
 }
 
-// Makes events of what Python tells.
+// Converts Python's answer to events.
 class Seeds {
  public:
   explicit Seeds(Process* p) : p_(p) {}
@@ -59,7 +59,7 @@ class Seeds {
     char text[256];
     const uint32_t freed = p_->frees_meanwhile.count();
     snprintf(text, sizeof(text),
-             "on: PyTorch told of %llu bytes in %llu blocks, and of %llu bytes in %llu segments%s",
+             "on: PyTorch reported %llu bytes in %llu blocks and %llu bytes in %llu segments%s",
              ull(block_bytes_), ull(blocks_), ull(segment_bytes_), ull(segments_),
              freed > FreesMeanwhile::kRoom ? "; some of them may have been freed meanwhile" : "");
     Tell(p_, text);
@@ -90,7 +90,7 @@ class Seeds {
     CommitAcquisition(p_, r);
   }
 
-  // PyTorch works in the device's primary context.
+  // PyTorch uses the device's primary context.
   uint8_t ContextOf(const session::Record& r) {
     if (r.device != device_) {
       device_ = r.device;
@@ -100,7 +100,7 @@ class Seeds {
     return context_;
   }
 
-  // Freed after PyTorch told of it, and before it was in the table.
+  // Removes blocks freed after PyTorch reported them and before they were in the table.
   void TakeBackWhatHasGone() {
     p_->frees_meanwhile.ForEach([&](Space space, uint64_t value) {
       session::LiveValue live;
@@ -135,7 +135,8 @@ void Take(void* argument, const char* blocks, size_t count) {
   seeds.TellResult();
 }
 
-// `argument`: the identity of the recording that asked. It may be over, or this a fork child.
+// `argument`: the identity of the recording that asked. It may be over, or this may be a fork
+// child.
 int OnPythonsThread(void* argument) {
   const KeepErrno keep;
   const auto identity = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(argument));
@@ -158,8 +159,8 @@ int OnPythonsThread(void* argument) {
 void TellWhatWasBefore(Process* p) {
   RecordTotals(p);
   if (!p->Records(Memory::kBlock)) return TellWhy(p, "heap= does not name pytorch");
-  // Said before it is asked: the answer may come at once, and is the last word.
-  TellWhy(p, "Python's main thread has not come to telling it yet");
+  // Set before asking, because the answer may come at once and must be the final status.
+  TellWhy(p, "Python's main thread has not answered yet");
   const auto argument = reinterpret_cast<void*>(static_cast<uintptr_t>(p->identity));
   if (const char* why = AskPython(OnPythonsThread, argument); why != nullptr) TellWhy(p, why);
 }

@@ -1,21 +1,21 @@
 // preload/lifecycle/before_attach.h
 //
-// What was allocated before somebody attached, as far as others know: PyTorch's allocator tells its
-// segments and blocks, the driver what is free. Told as allocations of the API "(before attach)",
-// without a stack, at the time of the attach.
+// Memory that was allocated before a client attached, as far as others know it: PyTorch's allocator
+// reports its segments and blocks, the driver reports how much is free. Recorded as allocations of
+// the API "(before attach)", without a stack, with the time of the attach.
 //
-//   the call that begins the recording     the driver's totals; asks Python to call us (no thread, no
-//                                          GIL, no waiting)
-//   Python's main thread, between two      torch.cuda.memory_snapshot(), where torch.cuda has been
-//   instructions, whenever that is         initialised; what a hook has seen meanwhile stays as it is
+//   the call that begins the recording   the driver's totals; asks Python to call back (no thread,
+//                                        no GIL, no waiting)
+//   Python's main thread, between two    torch.cuda.memory_snapshot() if torch.cuda is initialized;
+//   instructions, at some later time     entries recorded by hooks meanwhile are left unchanged
 //
-// Frees in other threads meanwhile are noted before they are carried out, so that what is told of a
-// block that has just gone is taken back.
+// Frees that other threads make meanwhile are noted before they are carried out, so that a block
+// that was reported but has just been freed is removed again.
 //
-// Expandable segments are left out: what their parts are given back by is not told. Their blocks are
-// not.
+// Expandable segments are left out because the calls that release their parts are not reported.
+// Their blocks are recorded.
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions may be called from any thread.
 
 #ifndef GMT_PRELOAD_LIFECYCLE_BEFORE_ATTACH_H_
 #define GMT_PRELOAD_LIFECYCLE_BEFORE_ATTACH_H_
@@ -27,7 +27,7 @@ struct Process;
 // The name of session::kBeforeAttachApi.
 inline constexpr char kBeforeAttachName[] = "(before attach)";
 
-// At the beginning of what is recorded for an attach.
+// Called when the recording of an attach begins.
 void TellWhatWasBefore(Process* p);
 
 }  // namespace gmt::preload

@@ -30,7 +30,8 @@ using session::Handshake;
 
 constinit char session_path[PATH_MAX + 100] = {};
 
-// Dead, though nobody may have reaped it: in a container without an init process nobody does.
+// Returns whether the collector is dead, even if not reaped: a container without an init process
+// reaps nothing.
 bool Gone(pid_t collector) {
   if (kill(collector, 0) != 0) return errno == ESRCH;
   char path[32], text[512];
@@ -50,9 +51,9 @@ void SayNotCollected(const char* what) {
       session_path);
 }
 
-// A driver that no hook ever led to: whoever opened it looks nothing up in preloaded libraries.
-// Programs that are linked to the driver, or look it up in sight, may have asked it for nothing that
-// is hooked: how many devices there are, for one.
+// Reports a driver that no hook ever led to: its caller does not look up symbols in preloaded
+// libraries. A program that is linked with the driver, or looks it up visibly, may just have made
+// no hooked call, such as only asking for the number of devices.
 void SayIfNothingCouldBeSeen() {
   if (!AnyLibraryIsNamed("libcuda.so")) return;
   if (AnyHookUsed() || AnyDriverCallTold() || DriverWasLookedUp() || getauxval(AT_SECURE) != 0)
@@ -71,12 +72,11 @@ void SayIfNothingCouldBeSeen() {
   if (options.quiet) return;
   if (route == Route::kPreload) {
     Say("libcuda.so.1 was loaded, but none of its calls could be seen: "
-        "what is opened with RTLD_DEEPBIND passes preloaded libraries by");
+        "libraries opened with RTLD_DEEPBIND bypass preloaded ones");
   } else {
-    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked its functions "
-        "up "
-        "before this library came; LD_PRELOAD comes first",
-        *KeptByOthers() != '\0' ? KeptByOthers() : "who calls it");
+    Say("libcuda.so.1 was loaded, but none of its calls could be seen: %s had looked up its "
+        "functions before this library was loaded; use LD_PRELOAD to load it first",
+        *KeptByOthers() != '\0' ? KeptByOthers() : "the caller");
   }
 }
 
@@ -88,7 +88,7 @@ void NoteStatus(int status, void*) {
   control.exit_kind.store(ExitKind::kExited, std::memory_order_release);
 }
 
-// Runs when the loader takes the library down: after the target's own exit handlers and most
+// Runs when the loader finalizes the library: after the target's own exit handlers and most
 // destructors.
 __attribute__((destructor)) void WaitForCollector() {
   RemoveDormantSession();
@@ -106,7 +106,7 @@ __attribute__((destructor)) void WaitForCollector() {
       return SayNotCollected("the collector has died");
     }
     const timespec step = {0, kStepNs};
-    syscall(SYS_nanosleep, &step, nullptr);  // not a place where a thread is cancelled
+    syscall(SYS_nanosleep, &step, nullptr);  // not a cancellation point
   }
   if (p->options.exit_wait_ns != 0 && control.collector_pid.load() == 0)
     SayNotCollected("the collector has not started");

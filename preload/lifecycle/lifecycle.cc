@@ -21,9 +21,9 @@
 namespace gmt::preload {
 namespace {
 
-constexpr int kWaitSteps = 2000;  // of a millisecond
+constexpr int kWaitSteps = 2000;  // milliseconds
 
-// Records from when on calls are seen, unless that is since the process began.
+// Records when interception began, if that was after the start of the process.
 [[gnu::noinline]] void TellRoute(Process* p) {
   char text[1024];
   if (DescribeLateRoute(text, sizeof(text))) RecordSource(p, "calls", text);
@@ -45,7 +45,7 @@ Process* Process::StartOrWait() {
     // A signal handler on the starting thread would wait for itself.
     if (p->starter.load(std::memory_order_relaxed) == self) break;
     const timespec millisecond = {0, 1000000};
-    syscall(SYS_nanosleep, &millisecond, nullptr);  // not a place where a thread is cancelled
+    syscall(SYS_nanosleep, &millisecond, nullptr);  // not a cancellation point
     seen = p->status.load(std::memory_order_acquire);
   }
   if (seen == kRecording) return p;
@@ -89,7 +89,7 @@ Process* Process::Turn(Process* p) {
   }
   const Status now = BeginAttach(p);
   const uint32_t recording = p->identity;
-  p->status.store(now);  // from here on others may end it, and begin the next
+  p->status.store(now);  // from here on other threads may end it and begin the next
   if (now != kRecording) return nullptr;
   p->TellFirst(recording);
   return p;

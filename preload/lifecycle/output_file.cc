@@ -34,7 +34,7 @@ struct Text {
   void Append(const char* text) { Append(text, strlen(text)); }
 };
 
-// Appends what one % sequence means; returns the first character behind it.
+// Appends the value of one % sequence. Returns the first character after the sequence.
 const char* AppendField(const char* p, Text* out) {
   char buffer[256] = {};
   switch (*p) {
@@ -53,7 +53,7 @@ const char* AppendField(const char* p, Text* out) {
       out->Append(session::Launcher::Read().local_rank);
       return p + 1;
     case 'j':
-      // A name, which a launcher may have taken from anywhere: it stays one part of the path.
+      // A launcher may take the job name from anywhere. Keep it a single component of the path.
       for (const char* job = session::Launcher::Read().job; *job != '\0'; ++job) {
         out->Append(*job == '/' ? "_" : job, 1);
       }
@@ -73,11 +73,11 @@ const char* AppendField(const char* p, Text* out) {
     default:
       break;
   }
-  out->Append("%");  // not a sequence of ours: kept as it is
+  out->Append("%");  // an unknown sequence is kept unchanged
   return p;
 }
 
-// Creates the file if nobody has. -errno, or a locked descriptor.
+// Creates the file if it does not exist. Returns a locked descriptor, or -errno.
 int CreateNew(const char* path) {
   const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return -errno;
@@ -85,13 +85,13 @@ int CreateNew(const char* path) {
   return fd;
 }
 
-// Whether the recording that has this name already is one of this run's.
+// Returns whether the existing recording of this name belongs to this run.
 bool OfThisRun(const char* path, const char* run_id) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   bool ours = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // still being written
   if (!ours && *run_id != '\0') {
-    char head[4096];  // the run id stands in the file's header, as text
+    char head[4096];  // the run id is in the file's header, as text
     const ssize_t n = read(fd, head, sizeof(head));
     ours = n > 0 && memmem(head, static_cast<size_t>(n), run_id, strlen(run_id)) != nullptr;
   }
@@ -99,7 +99,7 @@ bool OfThisRun(const char* path, const char* run_id) {
   return ours;
 }
 
-// `path` with ".suffix" before its extension.
+// Writes `path` with ".suffix" before its extension.
 void WithSuffix(const char* path, int suffix, char* result, size_t size) {
   const char* slash = strrchr(path, '/');
   const char* dot = strrchr(slash == nullptr ? path : slash, '.');
@@ -108,7 +108,7 @@ void WithSuffix(const char* path, int suffix, char* result, size_t size) {
            dot == nullptr ? "" : dot);
 }
 
-// -errno, or a descriptor; *final gets the name.
+// Returns a descriptor, or -errno. *final receives the name.
 int CreateUnderFreeName(const char* path, const char* run_id, char* final, size_t size) {
   snprintf(final, size, "%s", path);
   int fd = CreateNew(path);
@@ -123,7 +123,7 @@ int CreateUnderFreeName(const char* path, const char* run_id, char* final, size_
   return fd;
 }
 
-// The directory for recordings that could not be written where they were asked for.
+// The directory for recordings that could not be written at the requested place.
 bool StateDirectory(char* path, size_t size) {
   const char* state = getenv("XDG_STATE_HOME");
   const char* home = getenv("HOME");

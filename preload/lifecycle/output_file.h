@@ -1,13 +1,14 @@
 // preload/lifecycle/output_file.h
 //
-// Naming and creating the recording. The shim does it, in the target's working directory and with
-// its rights, so that the line on stderr names a file that exists, and two processes never take one
-// name.
+// Names and creates the recording file. This library does it, in the target's working directory and
+// with its rights, so that the message on stderr names a file that exists and no two processes get
+// the same name.
 //
-//   the pattern's name          gpumemtrace.%h.%p.gmt
-//   taken by this same run      run.PID.gmt     (run id in the file, or the file is still being
-//   written) taken by an earlier run     run.1.gmt, run.2.gmt, ... not writable                the
-//   same name in $XDG_STATE_HOME/gpumemtrace
+//   the pattern's name                    gpumemtrace.%h.%p.gmt
+//   if taken by the same run              run.PID.gmt   (the file has this run id, or is still
+//                                         being written)
+//   if taken by an earlier run            run.1.gmt, run.2.gmt, ...
+//   if the directory is not writable      the same name in $XDG_STATE_HOME/gpumemtrace
 
 #ifndef GMT_PRELOAD_LIFECYCLE_OUTPUT_FILE_H_
 #define GMT_PRELOAD_LIFECYCLE_OUTPUT_FILE_H_
@@ -20,15 +21,15 @@ namespace gmt::preload {
 struct OutputFile {
   int fd = -1;  // created empty, locked with flock, close-on-exec; the caller closes it
   char path[PATH_MAX + 256] = {};  // absolute
-  bool moved = false;              // the place asked for was not writable
-  int error = 0;                   // errno of the place asked for
+  bool moved = false;              // the requested place was not writable
+  int error = 0;                   // errno of the requested place
 };
 
-// `run_id` may be "". fd < 0 where no place was writable.
+// `run_id` may be "". fd < 0 if no place was writable.
 OutputFile CreateOutputFile(const char* pattern, const char* run_id);
 
-// Replaces %h %p %r %l %j %q{VAR} %% in `pattern`; "" for what is not known (rank, local rank and job
-// as session/launcher.h has them). False when it does not fit.
+// Replaces %h %p %r %l %j %q{VAR} %% in `pattern`. Unknown values become "" (rank, local rank and
+// job come from session/launcher.h). Returns false if the result does not fit.
 bool ExpandPattern(const char* pattern, char* path, size_t size);
 
 }  // namespace gmt::preload

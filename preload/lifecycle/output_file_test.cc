@@ -24,7 +24,7 @@ class OutputFileTest : public testing::Test {
   }
   ~OutputFileTest() override { std::filesystem::remove_all(directory_); }
 
-  // Creates a recording and leaves it as a finished one would be.
+  // Creates a recording and leaves it in the state of a finished one.
   std::string Create(const std::string& name, const std::string& run_id = "",
                      const std::string& content = "") {
     const OutputFile file = CreateOutputFile((directory_ + "/" + name).c_str(), run_id.c_str());
@@ -42,7 +42,7 @@ class OutputFileTest : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(OutputFileTest, PatternKnowsProcessHostAndVariables) {
+TEST_F(OutputFileTest, PatternExpandsProcessHostAndVariables) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
   setenv("GMT_TEST_VARIABLE", "blue", 1);
@@ -52,7 +52,7 @@ TEST_F(OutputFileTest, PatternKnowsProcessHostAndVariables) {
   EXPECT_EQ(Expand("100%%"), "100%");
 }
 
-TEST_F(OutputFileTest, PatternKnowsWhatTheLauncherSays) {
+TEST_F(OutputFileTest, PatternExpandsValuesOfTheLauncher) {
   setenv("GPUMEMTRACE_RANK", "13", 1);
   setenv("LOCAL_RANK", "5", 1);
   setenv("SLURM_JOB_ID", "4711", 1);
@@ -91,7 +91,7 @@ TEST_F(OutputFileTest, NameWithoutExtensionGetsItsNumberAtTheEnd) {
   EXPECT_EQ(Create("run"), "run.1");
 }
 
-TEST_F(OutputFileTest, PlaceThatIsNotThereIsReplacedByTheStateDirectory) {
+TEST_F(OutputFileTest, MissingDirectoryIsReplacedByTheStateDirectory) {
   const OutputFile file = CreateOutputFile((directory_ + "/no/such/run.gmt").c_str(), "");
   ASSERT_GE(file.fd, 0);
   EXPECT_TRUE(file.moved);

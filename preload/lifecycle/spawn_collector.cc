@@ -25,22 +25,22 @@ extern char** environ;
 namespace gmt::preload {
 namespace {
 
-constexpr size_t kStack = 64 << 10;  // of each of the two clones
+constexpr size_t kStack = 64 << 10;  // for each of the two clones
 constexpr int kCloneFlags = CLONE_VM | CLONE_VFORK | CLONE_UNTRACED;
 
-// All that the two clones need, prepared before them: they run on our memory and may call nothing
-// but the kernel.
+// Everything that the two clones need, prepared beforehand: they share our memory and may only make
+// system calls.
 struct Plan {
   const char* path;
   char** environment;
   char* argv[2];
-  int fds[3];  // session, target's pidfd, recording; in the order of their numbers in the collector
+  int fds[3];  // session, target's pidfd, recording, in the order of their numbers in the collector
   char* second_stack;
   volatile int error;
 };
 
-// The kernel's struct sigaction on 64-bit machines; raw, because libc's would touch state we share
-// with the target.
+// The kernel's struct sigaction on 64-bit machines. Used directly, because libc's function would
+// touch state that is shared with the target.
 struct KernelSigaction {
   void* handler;
   unsigned long flags;
@@ -57,7 +57,7 @@ void ResetSignals() {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof(none));
 }
 
-// A target of real-time priority must not be held up by its collector.
+// The collector must not delay a target of real-time priority.
 void LeaveRealTime() {
   const long policy = syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   if (policy != SCHED_FIFO && policy != SCHED_RR) return;
@@ -65,7 +65,7 @@ void LeaveRealTime() {
   syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
 }
 
-// Closes everything from `first` up, where the kernel has no close_range.
+// Closes everything from `first` up, if the kernel has no close_range.
 void CloseFromList(unsigned first) {
   const long dir =
       syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -83,7 +83,8 @@ void CloseFromList(unsigned first) {
   }
 }
 
-// Moves the three descriptors to their numbers. They are lifted out of the way of each other first.
+// Moves the three descriptors to their final numbers, by way of higher numbers so that they do not
+// overwrite each other.
 bool PlaceDescriptors(const int (&fds)[3]) {
   constexpr int kFirst = session::kSessionFd;
   static_assert(session::kTargetPidFd == kFirst + 1 && session::kOutputFd == kFirst + 2);
@@ -108,8 +109,7 @@ bool PlaceDescriptors(const int (&fds)[3]) {
 int RunCollector(void* argument) {
   Plan* plan = static_cast<Plan*>(argument);
   syscall(SYS_setsid);
-  // The last moment at which the error can still be told is execve's: everything before it must not
-  // fail.
+  // execve is the last step whose error can still be reported; everything before it must not fail.
   if (PlaceDescriptors(plan->fds)) {
     ResetSignals();
     LeaveRealTime();
@@ -120,9 +120,9 @@ int RunCollector(void* argument) {
   return 0;
 }
 
-// Whether a child whose start has let us go on is dying without having become another program: a
-// sandbox may kill who calls execve. The kernel's flags for it, the ninth field of /proc/PID/stat,
-// say both.
+// Returns whether a child, whose start has let us continue, is dying without having executed
+// another program: a sandbox may kill a process that calls execve. Both are visible in the kernel's
+// flags, the ninth field of /proc/PID/stat.
 bool DiedBeforeExec(long pid) {
   char path[32] = "/proc/", text[512];
   char digits[20];
@@ -136,7 +136,7 @@ bool DiedBeforeExec(long pid) {
   const long size = syscall(SYS_read, fd, text, sizeof(text));
   syscall(SYS_close, fd);
   long at = size - 1;
-  while (at >= 0 && text[at] != ')') --at;  // the name before it may hold blanks
+  while (at >= 0 && text[at] != ')') --at;  // the name before it may contain spaces
   for (int field = 2; field < 9 && at >= 0 && at < size; ++field) {
     do ++at;
     while (at < size && text[at] != ' ');
@@ -160,8 +160,8 @@ int RunHelper(void* argument) {
   return 0;
 }
 
-// The environment without LD_*: the collector is not to be traced, nor to load what was meant for
-// the target.
+// Returns the environment without LD_*, so that the collector is not traced and does not load the
+// target's libraries.
 char** CollectorEnvironment(size_t* bytes) {
   size_t count = 0;
   while (environ[count] != nullptr) ++count;

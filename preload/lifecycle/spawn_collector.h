@@ -1,15 +1,14 @@
 // preload/lifecycle/spawn_collector.h
 //
-// Starting the collector from inside a hook of a threaded process, so that the target does not
-// notice: no SIGCHLD, no child for its wait() to find, no atfork handler run, no descriptor, signal
-// mask or environment variable of ours left.
+// Starts the collector from inside a hook of a threaded process without visible effects on the
+// target: no SIGCHLD, no child that its wait() could find, no atfork handlers run, and no
+// descriptor, signal mask or environment variable of ours left behind.
 //
-//   shim --clone(VM, VFORK, no exit signal)--> helper --clone(VM, VFORK, SIGCHLD)--> execve
-//   collector
+//   shim --clone(VM, VFORK, no exit signal)--> helper --clone(VM, VFORK, SIGCHLD)--> collector
 //        <-- reaped with __WCLONE ------------ exits <-- returns at exec
 //
-// The collector ends up a child of init (or of the nearest subreaper), in a session of its own,
-// with standard streams on /dev/null, the session, the target's pidfd and the recording as
+// The collector ends up as a child of init (or of the nearest subreaper), in its own Unix session,
+// with standard streams on /dev/null, with the session, the target's pidfd and the recording as
 // descriptors 3 to 5, and without LD_* variables.
 
 #ifndef GMT_PRELOAD_LIFECYCLE_SPAWN_COLLECTOR_H_
@@ -20,12 +19,12 @@
 
 namespace gmt::preload {
 
-// $GPUMEMTRACE_COLLECTOR, else gpumemtrace-collector beside this library, in ../bin or ../libexec.
-// False if none is there.
+// Finds $GPUMEMTRACE_COLLECTOR, or else gpumemtrace-collector beside this library, in ../bin or
+// ../libexec. Returns false if there is none.
 bool FindCollector(const char* shim_path, char* path, size_t size);
 
-// Returns 0 once the collector's image runs, else the errno of the step that failed. pid_fd may be
-// -1.
+// Returns 0 after the collector's image has started, otherwise the errno of the step that failed.
+// pid_fd may be -1.
 int SpawnCollector(const char* path, int session_fd, int pid_fd, int output_fd);
 
 }  // namespace gmt::preload

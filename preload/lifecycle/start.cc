@@ -34,7 +34,7 @@ extern char** environ;
 namespace gmt::preload {
 namespace {
 
-// Variables of the target that explain its memory; they go into the recording.
+// Variables of the target that explain its memory use. They are stored in the recording.
 constexpr std::string_view kSettings[] = {
     "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",  "PYTORCH_NO_CUDA_MEMORY_CACHING",
     "CUDA_VISIBLE_DEVICES",    "CUDA_MODULE_LOADING", "CUDA_DEVICE_ORDER",
@@ -49,13 +49,13 @@ const char* EnvironmentOr(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-// Where the library was brought in, the environment is not about it.
+// The environment does not apply if the library was injected.
 const char* OptionsText() {
   return RouteTaken() == Route::kAttach ? BroughtOptions() : EnvironmentOr("GPUMEMTRACE", "");
 }
 
-// Memory for texts that are too big for a thread's stack: the first GPU call may come from a thread
-// with a small one.
+// Memory for texts that are too large for a thread's stack, because the first GPU call may come
+// from a thread with a small stack.
 class Scratch {
  public:
   Scratch()
@@ -151,7 +151,7 @@ void ComposeInfo(const char* output, const char* run_id, const char* shim, const
   AddApis(info);
 }
 
-// Tells `gpumemtrace run` what is recorded: one line per session in the file that it names.
+// Reports the session to `gpumemtrace run`: one line in the file that it names.
 void EnterRunLog(const char* session, const char* output) {
   const char* log = getenv("GPUMEMTRACE_RUN_LOG");
   const int fd = log == nullptr ? -1 : open(log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
@@ -168,7 +168,7 @@ const char* OwnPath() {
   return dladdr(__ehdr_start, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-// 0, or the errno of what failed.
+// Returns 0, or the errno of the failed step.
 int StartCollector(Process* p, const session::CreatedSession& session, const OutputFile& output,
                    const char* shim) {
   char path[PATH_MAX];
@@ -183,7 +183,7 @@ int StartCollector(Process* p, const session::CreatedSession& session, const Out
   return error;
 }
 
-// The one line that a user must see: where the recording is, or how to get it.
+// Prints the one line that a user must see: where the recording is, or how to obtain it.
 void Announce(const Process& p, const session::CreatedSession& session, const OutputFile& output,
               int collector_error) {
   if (collector_error != 0) {
@@ -191,7 +191,7 @@ void Announce(const Process& p, const session::CreatedSession& session, const Ou
         strerror(collector_error), session.path, session.path);
   } else if (!p.options.quiet) {
     Say("recording %d to %s%s%s%s", getpid(), output.path, output.moved ? " (" : "",
-        output.moved ? strerror(output.error) : "", output.moved ? " where it was asked for)" : "");
+        output.moved ? strerror(output.error) : "", output.moved ? " at the requested place)" : "");
   }
 }
 
@@ -211,7 +211,8 @@ void Use(Process* p, const session::CreatedSession& session) {
   p->contexts = session.map.contexts();
 }
 
-// Closes output's descriptor before anything is said: it may have got the number of a closed stderr.
+// Closes output's descriptor before printing anything, because it may have got the number of a
+// closed stderr.
 bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   const char* run_id = EnvironmentOr("GPUMEMTRACE_RUN_ID", "");
   const char* shim = OwnPath();
@@ -232,7 +233,7 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   }
   Use(p, session);
   const int collector_error = StartCollector(p, session, output, shim);
-  if (collector_error != 0) unlink(output.path);  // empty, and nobody is there to fill it
+  if (collector_error != 0) unlink(output.path);  // empty, and no process will write it
   close(session.fd);
   close(output.fd);
   if (collector_error != 0 && session.path[0] == '\0') {
@@ -248,18 +249,18 @@ bool Create(Process* p, const OutputFile& output, const char* unwinder) {
   return true;
 }
 
-// Options come from the environment of a process that may run with more rights than who set it.
+// Options come from the environment, so a privileged process must not obey them.
 bool Privileged() { return getauxval(AT_SECURE) != 0; }
 
-// With follow_fork off, only the process that `run` or the user started is recorded, not what it
-// forks.
+// With follow_fork off, only the process that `run` or the user started is recorded, not its fork
+// children.
 bool FollowedHere(const session::Options& options) {
   static constinit int first_process = 0;
   if (first_process == 0) first_process = getpid();
   return options.follow_fork || first_process == getpid();
 }
 
-// A session and nothing else: no recording, no collector, no word.
+// Creates just a session: no recording, no collector, no message.
 bool CreateDormant(Process* p) {
   const Scratch scratch;
   if (!scratch) return false;
@@ -270,7 +271,7 @@ bool CreateDormant(Process* p) {
                                                    : session::AttachDoor::kDormant;
   const int error = session::CreateSession(SizesFor(p->options), info.text(), &session, door);
   if (error != 0) {
-    Say("nobody can attach to process %d: no shared memory for its session: %s", getpid(),
+    Say("process %d cannot be attached to: no shared memory for its session: %s", getpid(),
         strerror(error));
     return false;
   }
@@ -298,7 +299,7 @@ Begun Start(Process* p) {
   if (p->options.python_stacks) p->python.Find();
   const bool created = Create(p, output, unwinder);
   if (!created) unlink(output.path);
-  dlerror();  // what was looked for and not found is no business of the target's
+  dlerror();  // failed lookups must not be visible to the target
   return created ? Begun::kRecording : Begun::kNothing;
 }
 
@@ -316,7 +317,7 @@ Begun StartSession(Process* p) {
     auto* s = static_cast<Started*>(argument);
     s->begun = Start(s->process);
   };
-  if (!RunAside(start, &started)) Say("not recording: no memory to start with");
+  if (!RunAside(start, &started)) Say("not recording: not enough memory to start");
   return started.begun;
 }
 

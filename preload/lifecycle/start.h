@@ -9,14 +9,14 @@ namespace gmt::preload {
 
 enum class Begun { kNothing, kDormant, kRecording };
 
-// Reads the options, names the recording, creates the session, starts the collector, finds the
-// unwinder and says so on stderr. Where the process is to be dormant, a session with a door is all
-// that it makes, and it says nothing. kNothing where this process is not to be, or cannot be,
-// recorded; the reason has then been said, once. REQUIRES: called once per process, by the thread that
-// won Process's race to start.
+// Reads the options, names the recording, creates the session, starts the collector, selects the
+// unwinder, and reports this on stderr. If the process is to be dormant, only creates a session
+// with an attach gate, and reports nothing. Returns kNothing if this process is not to be, or
+// cannot be, recorded; the reason has then been reported once. REQUIRES: called once per process,
+// by the thread that won Process's race to start.
 Begun StartSession(Process* process);
 
-// Whether that would make the process dormant.
+// Returns whether StartSession() would make the process dormant.
 bool IsToBeDormant();
 
 }  // namespace gmt::preload

@@ -17,10 +17,10 @@ namespace gmt::preload {
 namespace {
 
 constexpr char kMoreRights[] =
-    "the program runs with more rights than who started it. A copy of it without set-user-ID or file "
-    "capabilities can be recorded";
+    "the program is privileged (set-user-ID or file capabilities). A copy of it without these can "
+    "be recorded";
 
-// Sentences in the caller's memory, cut to what fits.
+// Sentences in the caller's memory, truncated to what fits.
 class Text {
  public:
   Text(char* memory, size_t capacity) : rest_(memory), capacity_(capacity) {
@@ -45,29 +45,30 @@ class Text {
 
 void Describe(Text* text) {
   const Patched patched = WhatIsPatched();
-  text->Add("calls of %u of %u loaded libraries are caught", patched.caught, patched.modules);
+  text->Add("calls of %u of %u loaded libraries are intercepted", patched.caught, patched.modules);
   if (BeganAfterTheDriver())
-    text->Add("; the GPU was in use already: what was allocated before is not known");
+    text->Add("; the GPU was already in use: earlier allocations are unknown");
   if (*KeptByOthers() != '\0')
     text->Add(
         RouteTaken() == Route::kAttach
-            ? "; what has addresses of the driver's functions already is seen by way of CUPTI, "
-              "where that can be had: %s"
-            : "; what has addresses of the driver's functions already calls them unseen: %s",
+            ? "; modules that already have addresses of driver functions, seen through CUPTI if it "
+              "is available: %s"
+            : "; modules that already have addresses of driver functions, whose calls through them "
+              "are not seen: %s",
         KeptByOthers());
   if (patched.refused != 0)
     text->Add("; %u addresses could not be changed, and calls through them are not seen",
               patched.refused);
   if (patched.kept != 0)
-    text->Add("; %u addresses could not be put back by the last detach", patched.kept);
+    text->Add("; the last detach could not restore %u addresses", patched.kept);
   if (patched.overflow != 0)
-    text->Add("; there are more libraries than can be watched: %u were left out", patched.overflow);
+    text->Add("; too many libraries to track: %u were left out", patched.overflow);
 }
 
-// As long as the process: fork children have them, too.
+// Lives as long as the process; fork children inherit it.
 constinit char brought_options[1024] = {};
 
-// Which session, and what is to be known of it.
+// Describes the session and how calls are intercepted.
 void DescribeDoor(const Process& p, Text* text) {
   text->Add("%s\n", SessionPath());
   const bool has_door = p.map.has_door();
@@ -83,9 +84,9 @@ void DescribeDoor(const Process& p, Text* text) {
   }
 }
 
-// Whether the calls of this process come here, which they are made to do where they did not.
+// Returns whether this process's calls are intercepted here, after starting that if necessary.
 bool IsCatching(const char* options, Text* text, bool* is_new) {
-  // What a detach has put back is caught again.
+  // Slots that a detach has restored are patched again.
   if (RouteTaken() == Route::kAttach) PatchNewModules();
   if (RouteTaken() != Route::kNone) return true;
   if (getauxval(AT_SECURE) != 0) {
@@ -103,7 +104,7 @@ bool IsCatching(const char* options, Text* text, bool* is_new) {
   }
   if (options != nullptr) strcpy(brought_options, options);
   *is_new = BeginLate(Route::kAttach);
-  if (!*is_new) text->Add("its calls cannot be caught");
+  if (!*is_new) text->Add("its calls cannot be intercepted");
   return *is_new;
 }
 
@@ -120,10 +121,10 @@ int StartLate(char* memory, size_t capacity) {
       text.Add("injected by the driver");
       return 0;
     case Route::kStart:
-      text.Add("begun before");
+      text.Add("already started");
       return 0;
     case Route::kAttach:
-      text.Add("brought in by gpumemtrace attach, which says when to record");
+      text.Add("injected by gpumemtrace attach, which controls when to record");
       return 0;
     case Route::kNone:
       break;
@@ -147,7 +148,7 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
   bool is_new = false;
   if (!IsCatching(options, &text, &is_new)) return -1;
   const bool was_begun = Process::HasBegun();
-  // Preloaded, and without a GPU call so far: that will be recorded as it was asked for.
+  // Preloaded, and without a GPU call so far: it will be recorded as requested at its start.
   if (!was_begun && RouteTaken() != Route::kAttach && !IsToBeDormant()) {
     text.Add("it has made no GPU call, and will be recorded from its first one on");
     return -1;
@@ -159,7 +160,7 @@ int AttachFromInside(const char* options, char* memory, size_t capacity) {
   }
   DescribeDoor(*p, &text);
   if (RouteTaken() == Route::kAttach && *KeptByOthers() != '\0') BeginAttachAside();
-  return was_begun && !is_new ? 0 : 1;  // a call of another thread may have come first
+  return was_begun && !is_new ? 0 : 1;  // another thread's call may have come first
 }
 
 int LetGoFromInside(char* memory, size_t capacity) {
@@ -167,9 +168,9 @@ int LetGoFromInside(char* memory, size_t capacity) {
   Text text(memory, capacity);
   const Process* p = Process::IfDormant();
   if (RouteTaken() != Route::kAttach) {
-    text.Add("it was not brought in by gpumemtrace attach");
+    text.Add("it was not injected by gpumemtrace attach");
   } else if (p == nullptr || p->door.IsTurned()) {
-    text.Add("somebody is attached");
+    text.Add("a client is attached");
   } else {
     RestoreSlots();
     return 0;

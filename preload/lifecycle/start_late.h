@@ -14,7 +14,7 @@ int StartLate(char* text, size_t capacity);
 int AttachFromInside(const char* options, char* text, size_t capacity);
 // gpumemtrace_let_go (preload/lifecycle/api.h).
 int LetGoFromInside(char* text, size_t capacity);
-// What gpumemtrace_attach was given as options; "" else.
+// Returns the options that were passed to gpumemtrace_attach; otherwise "".
 const char* BroughtOptions();
 
 }  // namespace gmt::preload

@@ -3,7 +3,7 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint16_t kHiddenVersion = 0x8000;  // of an entry of the version table: not the default
+constexpr uint16_t kHiddenVersion = 0x8000;  // flag in the version table: not the default version
 constexpr uint16_t kFirstNamedVersion = 2;   // 0: local, 1: global without a version
 
 uint32_t OldHash(const char* name) {
@@ -25,7 +25,7 @@ const T* Behind(const T* entry, uint64_t bytes) {
 DynamicSymbols::DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic)
     : base_(base), dynamic_(dynamic) {
   for (const ElfW(Dyn)* d = dynamic; d->d_tag != DT_NULL; ++d) {
-    // The loader relocates some of these in place and leaves others (DT_VERDEF, those of the vDSO).
+    // The loader relocates some of these in place but not others (DT_VERDEF, those of the vDSO).
     const uint64_t address = d->d_un.d_ptr < base_ ? base_ + d->d_un.d_ptr : d->d_un.d_ptr;
     if (d->d_tag == DT_GNU_HASH) hash_ = reinterpret_cast<const uint32_t*>(address);
     if (d->d_tag == DT_HASH) old_hash_ = reinterpret_cast<const uint32_t*>(address);
@@ -44,7 +44,7 @@ bool DynamicSymbols::Needs(const char* library) const {
   return false;
 }
 
-// The layout: binutils, "GNU Hash ELF Sections".
+// Layout: binutils, "GNU Hash ELF Sections".
 bool DynamicSymbols::MayDefine(uint32_t gnu_hash) const {
   constexpr uint32_t kBits = 8 * sizeof(ElfW(Addr));
   const uint32_t words = hash_[2], shift = hash_[3];
@@ -53,7 +53,7 @@ bool DynamicSymbols::MayDefine(uint32_t gnu_hash) const {
   return ((word >> gnu_hash % kBits) & (word >> (gnu_hash >> shift) % kBits) & 1) != 0;
 }
 
-// The first that `matches`, else the last of that name.
+// Finds the first symbol that `matches`, or else the last one of that name.
 template <typename Matches>
 void* DynamicSymbols::FindByGnuHash(const char* name, Matches matches) const {
   const uint32_t bucket_count = hash_[0], first_symbol = hash_[1], filter_words = hash_[2];
@@ -70,7 +70,7 @@ void* DynamicSymbols::FindByGnuHash(const char* name, Matches matches) const {
   return found;
 }
 
-// The layout: System V ABI, "Hash Table".
+// Layout: System V ABI, "Hash Table".
 template <typename Matches>
 void* DynamicSymbols::FindByOldHash(const char* name, Matches matches) const {
   const uint32_t bucket_count = old_hash_[0];

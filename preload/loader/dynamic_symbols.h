@@ -1,12 +1,13 @@
 // preload/loader/dynamic_symbols.h
 //
 // DynamicSymbols: the dynamic symbols of one library, as the loader has mapped and relocated them:
-// what it defines, under which version, and what it asks of others, under which version.
+// the symbols that it defines and those that it imports, each with its version.
 //
-// It reads the library's own tables and calls nobody, so that it works where the loader must not be
-// called: in front of it (preload/loader/loader.cc) and inside dl_iterate_phdr.
+// Reads the library's own tables and calls no function, so that it works when the loader must not
+// be called: on behalf of the loader's own functions (preload/loader/loader.cc) and inside
+// dl_iterate_phdr.
 //
-// Thread safety: an object belongs to its thread; the library must stay mapped meanwhile.
+// Thread safety: an object belongs to its thread. The library must stay mapped during its lifetime.
 
 #ifndef GMT_PRELOAD_LOADER_DYNAMIC_SYMBOLS_H_
 #define GMT_PRELOAD_LOADER_DYNAMIC_SYMBOLS_H_
@@ -17,8 +18,8 @@
 
 namespace gmt::preload {
 
-// Not strcmp: sanitizers stand in front of libc's functions of strings and look those up through
-// our dlsym while they start, when theirs have nothing to call yet.
+// Replaces strcmp: sanitizers intercept libc's string functions and look up the real ones through
+// our dlsym while they start, when calling theirs would crash.
 inline bool Same(const char* a, const char* b) {
   for (; *a == *b; ++a, ++b) {
     if (*a == '\0') return true;
@@ -26,7 +27,7 @@ inline bool Same(const char* a, const char* b) {
   return false;
 }
 
-// Of the GNU hash table.
+// The hash function of the GNU hash table.
 inline uint32_t GnuHash(const char* name) {
   uint32_t h = 5381;
   for (; *name != '\0'; ++name) h = h * 33 + static_cast<unsigned char>(*name);
@@ -37,22 +38,25 @@ class DynamicSymbols {
  public:
   DynamicSymbols(uint64_t base, const ElfW(Dyn) * dynamic);
 
-  // The function of that name: under that version, or where none is named the default version. Where
-  // the library has no versions, any will do. nullptr: it defines none.
+  // Returns the function of that name in that version, or in the default version if `version` is
+  // nullptr. In a library without versions, any function of that name matches. Returns nullptr if
+  // the library defines none.
   void* Find(const char* name, const char* version = nullptr) const;
 
-  // Whether it may define a function of that hash; false is sure. REQUIRES: has_hash().
+  // Returns whether the library may define a function of that hash; false is certain. REQUIRES:
+  // has_hash().
   bool MayDefine(uint32_t gnu_hash) const;
   bool has_hash() const { return hash_ != nullptr; }
 
-  // Whether it is linked to the library of that SONAME.
+  // Returns whether it is linked with the library of that SONAME.
   bool Needs(const char* library) const;
 
-  // Of an entry of its symbol table. REQUIRES: has_symbols(); i is an index that a relocation names.
+  // Properties of an entry of its symbol table. REQUIRES: has_symbols(); i is an index that a
+  // relocation names.
   bool has_symbols() const { return symbols_ != nullptr && strings_ != nullptr; }
   const char* Name(uint32_t i) const { return strings_ + symbols_[i].st_name; }
   bool IsDefined(uint32_t i) const { return symbols_[i].st_shndx != SHN_UNDEF; }
-  // Under which version it is asked for, or defined; nullptr: under none.
+  // The version under which it is imported or defined; nullptr: none.
   const char* Version(uint32_t i) const;
 
  private:

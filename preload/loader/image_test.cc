@@ -1,4 +1,4 @@
-// What the library's file asks of the processes it is loaded into.
+// Checks what the library's file requires of the processes into which it is loaded.
 
 #include <cstdio>
 #include <set>
@@ -69,27 +69,27 @@ std::set<std::string> ExpectedExports() {
   return names;
 }
 
-TEST(ImageTest, LibcIsAllItNeeds) {
+TEST(ImageTest, NeedsOnlyLibc) {
   const auto needed =
       Lines(Output("readelf -dW " GMT_SHIM_PATH " | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p'"));
   EXPECT_THAT(needed, IsSubsetOf({"libc.so.6", "libdl.so.2"}));
 }
 
-TEST(ImageTest, ExportsAreTheHookTableAndNothingElse) {
+TEST(ImageTest, ExportsOnlyTheHookTableAndItsApi) {
   const auto exports =
       Lines(Output("nm -D --defined-only " GMT_SHIM_PATH " | awk '$2 != \"A\" {print $3}'"));
   EXPECT_THAT(exports, UnorderedElementsAreArray(ExpectedExports()));
 }
 
-TEST(ImageTest, LoadsWhereGlibcIs2_28) {
+TEST(ImageTest, LoadsWithGlibc2_28) {
   const auto versions = Lines(Output("objdump -T " GMT_SHIM_PATH " | grep -o 'GLIBC_2\\.[0-9]*'"));
   for (const std::string& version : versions) {
     EXPECT_LE(std::stoi(version.substr(version.find('.') + 1)), 28) << version;
   }
 }
 
-// Programs of musl are started with it preloaded, too.
-TEST(ImageTest, NothingThatOnlyGlibcHasMustBeThere) {
+// It may also be preloaded into musl programs.
+TEST(ImageTest, DoesNotRequireGlibcOnlyFunctions) {
   const auto strong = Lines(Output("nm -D --undefined-only " GMT_SHIM_PATH
                                    " | awk '$1 == \"U\" {sub(/@.*/, \"\", $2); print $2}'"));
   for (const char* name : {"__register_atfork", "dladdr1", "dlinfo", "dlmopen", "dlvsym",
@@ -98,20 +98,20 @@ TEST(ImageTest, NothingThatOnlyGlibcHasMustBeThere) {
   }
 }
 
-TEST(ImageTest, ThreadLocalStorageIsSmallAndOfTheInitialModel) {
+TEST(ImageTest, ThreadLocalStorageIsSmallAndInitialExec) {
   const std::string tls = Output("readelf -lW " GMT_SHIM_PATH " | awk '$1 == \"TLS\" {print $6}'");
   EXPECT_LE(std::stoul(tls, nullptr, 16), 64u);
   EXPECT_THAT(Output("readelf -dW " GMT_SHIM_PATH), HasSubstr("STATIC_TLS"));
 }
 
-TEST(ImageTest, NothingRunsWhenItIsLoaded) {
+TEST(ImageTest, RunsNothingWhenLoaded) {
   // One entry: the compiler's own frame_dummy.
   const std::string size = Output("readelf -SW " GMT_SHIM_PATH
                                   " | sed 's/\\[ *//' | awk '$2 == \".init_array\" {print $6}'");
   EXPECT_EQ(std::stoul(size, nullptr, 16), sizeof(void*));
 }
 
-TEST(ImageTest, NothingOfTheCxxRuntimeIsInIt) {
+TEST(ImageTest, ContainsNothingOfTheCxxRuntime) {
   const std::string symbols = Output("nm -C " GMT_SHIM_PATH);
   EXPECT_THAT(symbols, Not(HasSubstr("__cxa_throw")));
   EXPECT_THAT(symbols, Not(HasSubstr("_Unwind_RaiseException")));

@@ -1,16 +1,16 @@
 // preload/loader/jumping.h
 //
-// GMT_JUMPING(name, choose): a function, in assembly, that asks `choose` with its own arguments (up to
-// three) where to go, and jumps there with these arguments and its caller's return address; or, where
-// there is nothing to jump to, returns the answer. For functions of the loader, which tells by the
-// return address who asks.
+// GMT_JUMPING(name, choose) defines a function, in assembly, that calls `choose` with its own
+// arguments (up to three) and jumps to the function chosen, with these arguments and its caller's
+// return address. If there is nothing to jump to, it returns the answer. For functions of the
+// loader, which identifies its caller by the return address.
 
 #ifndef GMT_PRELOAD_LOADER_JUMPING_H_
 #define GMT_PRELOAD_LOADER_JUMPING_H_
 
 namespace gmt::preload {
 
-// Either a function to jump to, or the answer. Comes back in two registers.
+// Either a function to jump to, or the answer. Returned in two registers.
 struct Choice {
   void* jump_to;
   void* answer;

@@ -13,7 +13,7 @@
 namespace gmt::preload {
 namespace {
 
-// nullptr where the libc is not glibc.
+// Returns nullptr if the libc is not glibc.
 const link_map* OwnLibrary() {
   Dl_info info;
   void* map = nullptr;
@@ -35,8 +35,8 @@ bool IsLibc(const link_map& library) {
   return Same(name, "libc.so.6") || Same(name, "libdl.so.2");
 }
 
-// In load order from `library` on, which is the order of the global scope where programs start.
-// Libraries that a program starts with are never unloaded, so no lock is needed as far as libc.
+// Searches in load order from `library` on, which at program start is the order of the global
+// scope. Libraries loaded at program start are never unloaded, so no lock is needed up to libc.
 void* FindFrom(const link_map* library, const char* name, bool only_libc) {
   for (; library != nullptr; library = library->l_next) {
     if (only_libc && !IsLibc(*library)) continue;
@@ -68,7 +68,7 @@ bool StandsBeforeLibc(const link_map* library) {
   return library != nullptr;
 }
 
-// The first in the loader's order, of all that are loaded.
+// Searches all loaded libraries in the loader's order.
 void* FindAnywhereElse(const char* name) {
   struct Search {
     const char* name;
@@ -87,7 +87,7 @@ void* FindInLibc(const link_map* own, const char* name) {
   return own == nullptr ? FindAnywhereElse(name) : FindFrom(First(own), name, true);
 }
 
-// Where this library was loaded late, it has nothing behind itself that a program would reach.
+// If this library was loaded late, no library after it provides what a program would reach.
 void* FindNext(const link_map* own, const char* name) {
   if (own == nullptr) return FindAnywhereElse(name);
   const link_map* from = StandsBeforeLibc(own) ? own->l_next : First(own);
@@ -109,7 +109,7 @@ int Needs(dl_phdr_info* library, size_t, void* name) {
   return 0;
 }
 
-// Remembers what `find` found.
+// Caches the result of `find`.
 template <typename Find>
 void* Once(std::atomic<void*>* place, Find find) {
   void* function = place->load(std::memory_order_acquire);
@@ -132,7 +132,7 @@ std::atomic<void*>* PlaceOfNext(const char* name) {
 
 }  // namespace
 
-// Kept out of line: the caller that the real function sees is this one.
+// Not inlined, so that the real function sees this library as its caller.
 __attribute__((noinline)) void* LibcDlsym(void* handle, const char* name) {
   void* real = Once(&libc_dlsym, [] { return FindInLibc(OwnLibrary(), "dlsym"); });
   return real == nullptr ? nullptr : reinterpret_cast<decltype(&::dlsym)>(real)(handle, name);
@@ -161,7 +161,7 @@ bool LoadedAtStart() {
 }
 
 void FindLoaderFunctions() {
-  // The loader's other lock is taken here, and must not be taken inside of the list's.
+  // Takes the loader's other lock, which must not be taken inside the list's lock.
   const link_map* const own = OwnLibrary();
   const auto find = [](dl_phdr_info*, size_t, void* argument) {
     const auto* library = static_cast<const link_map*>(argument);

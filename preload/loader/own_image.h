@@ -1,9 +1,9 @@
 // preload/loader/own_image.h
 //
-// InOwnImage: whether an address lies in this library. Two uses: the shim's own frames are left out
-// of stacks, and an address of ours is never taken for the real function behind a hook. (A driver
-// library that returns its own exports through its GOT hands back our hook; calling that as "real"
-// would recurse for ever.)
+// InOwnImage: whether an address lies in this library. Two uses: this library's own frames are left
+// out of stacks, and an address of ours is never taken for the real function behind a hook. (A
+// driver library that returns its own exports through its GOT returns our hook; calling that as
+// "real" would recurse endlessly.)
 
 #ifndef GMT_PRELOAD_LOADER_OWN_IMAGE_H_
 #define GMT_PRELOAD_LOADER_OWN_IMAGE_H_

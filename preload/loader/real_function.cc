@@ -12,7 +12,8 @@ void* NotOwn(void* function) {
   return function;
 }
 
-// A search that fails on its way leaves its error for the program's next dlerror().
+// Discards the errors of lookups that failed, so that the program's next dlerror() does not see
+// them.
 class ForgetLoaderErrors {
  public:
   ForgetLoaderErrors() = default;
@@ -21,7 +22,7 @@ class ForgetLoaderErrors {
   ForgetLoaderErrors& operator=(const ForgetLoaderErrors&) = delete;
 };
 
-// From a library that is loaded already; nothing is loaded for it.
+// Finds a function in a library that is already loaded; loads nothing.
 void* FindIn(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -30,8 +31,8 @@ void* FindIn(const char* library, const char* name) {
   return NotOwn(function);
 }
 
-// Where the loader is to begin: behind this library, or where nothing stands behind it, because it was
-// opened late, at the program.
+// Where the loader begins its search: after this library or, if it was opened late and nothing
+// follows it, at the program.
 void* Scope() { return LoadedAtStart() ? RTLD_NEXT : RTLD_DEFAULT; }
 
 void* Defined(void* function, const char* name) {
@@ -41,7 +42,8 @@ void* Defined(void* function, const char* name) {
 
 void* FindInScope(void* scope, const char* name) { return Defined(LibcDlsym(scope, name), name); }
 
-// Whether it is that of any runtime, and not of another library that stands in front of them.
+// Returns whether the function belongs to a runtime, rather than to another library that precedes
+// the runtimes.
 bool IsARuntimes(void* scope, const char* name, void* function) {
   for (const char* node : kRuntimeNodes) {
     if (LibcDlvsym(scope, name, node) == function) return true;

@@ -1,12 +1,13 @@
 // preload/nvtx/heaps.h
 //
-// NvtxHeaps: the heaps of NVTX's memory extension that are registered now: where each lies, so that
-// its end is that of the regions inside, and what it is called, for a session that starts later.
+// NvtxHeaps: the currently registered heaps of NVTX's memory extension: their address ranges,
+// because the end of a heap also ends the regions inside, and their names, for sessions that start
+// later.
 //
-// Bounded; what finds no room is counted, and its regions end one by one.
+// Bounded. Heaps that do not fit are counted, and their regions end one by one.
 //
-// Thread safety: all methods from any thread, without a lock; calls for one heap do not overlap.
-// Zero bytes are no heaps.
+// Thread safety: all methods may be called from any thread; lock-free; calls for one heap do not
+// overlap. All-zero bytes are no heaps.
 
 #ifndef GMT_PRELOAD_NVTX_HEAPS_H_
 #define GMT_PRELOAD_NVTX_HEAPS_H_
@@ -23,9 +24,9 @@ struct NvtxHeap {
   static constexpr uint32_t kFree = 0, kClaimed = 1, kReady = 2;
 
   std::atomic<uint32_t> state;
-  std::atomic<uint32_t> told;  // Process::identity of the session that knows it
-  uint64_t handle;             // as the program knows it
-  uint64_t start, size;        // 0, 0 where it has no addresses
+  std::atomic<uint32_t> told;  // Process::identity of the session in which it has been recorded
+  uint64_t handle;             // as known to the program
+  uint64_t start, size;        // 0, 0 if it has no addresses
   NvtxName* name;
   NvtxName* domain;
 
@@ -34,7 +35,7 @@ struct NvtxHeap {
 
 class NvtxHeaps {
  public:
-  // nullptr where there is no room.
+  // Returns nullptr if there is no room.
   NvtxHeap* Add(uint64_t handle, uint64_t start, uint64_t size, NvtxName* name, NvtxName* domain) {
     for (NvtxHeap& heap : heaps_) {
       uint32_t free = NvtxHeap::kFree;
@@ -51,7 +52,7 @@ class NvtxHeaps {
     return nullptr;
   }
 
-  // Of a heap without addresses.
+  // Returns a handle for a heap without addresses.
   uint64_t NewHandle() { return last_handle_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   NvtxHeap* Find(uint64_t handle) {
@@ -64,7 +65,7 @@ class NvtxHeaps {
     heap->state.store(NvtxHeap::kFree, std::memory_order_release);
   }
 
-  // Whether an address lies in one of them.
+  // Returns whether an address lies in one of them.
   bool Contain(uint64_t address) const {
     for (const NvtxHeap& heap : heaps_) {
       if (IsThere(heap) && heap.Contains(address)) return true;

@@ -52,10 +52,10 @@ void DomainMarkEx(nvtxDomainHandle_t d, const nvtxEventAttributes_t* a) {
   if (const auto next = NextDomainMarkEx()) next(d, a);
 }
 
-// ---- Ranges that start in one place and end in another -------------------------------------------
+// ---- Ranges that start in one place and end in another ------------------------------------------
 
-// Ids of ranges that were started while nothing was recorded: none of a session has this bit, for
-// ids of texts are places in an arena of far less.
+// Marks ids of ranges that were started while nothing was recorded. No id of a session has this
+// bit, because text ids are positions in a much smaller arena.
 constexpr nvtxRangeId_t kUnrecorded = nvtxRangeId_t{1} << 63;
 
 nvtxRangeId_t NewUnrecordedId() {
@@ -63,7 +63,7 @@ nvtxRangeId_t NewUnrecordedId() {
   return kUnrecorded | (last.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
-// `next`: calls the other tool, whose id is then the program's.
+// `next` calls the other tool. If that returns an id, the program gets it.
 template <typename Message, typename Next>
 nvtxRangeId_t Start(const void* domain_handle, Message message, Next next) {
   nvtxRangeId_t id = next();
@@ -74,7 +74,7 @@ nvtxRangeId_t Start(const void* domain_handle, Message message, Next next) {
   NvtxName* domain = NvtxTables::DomainOf(domain_handle);
   const uint64_t range = BeginNvtxRange(p, domain, TextId(p, text), text.color());
   if (id == 0) id = range;
-  if (!p->nvtx.open_ranges.Put(id, range)) {  // its end would not be known
+  if (!p->nvtx.open_ranges.Put(id, range)) {  // otherwise its end would not be recognized
     EndNvtxRange(p, domain, range);
     p->Count(session::kActivitiesDropped);
   }
@@ -211,7 +211,7 @@ int DomainRangePop(nvtxDomainHandle_t d) {
 
 // ---- Strings and domains --------------------------------------------------------------------------
 
-// The other tool's handle, which the program then uses; else a name of ours is the handle.
+// Returns the other tool's handle if it has one; otherwise a name of ours is the handle.
 template <typename Handle, typename Text>
 Handle Register(decltype(NvtxTables::strings) NvtxTables::*others, Text text,
                 Handle others_handle) {
@@ -254,7 +254,7 @@ void Label(Labelled what, uint64_t number, const NvtxMessage& message) {
   NvtxName* name =
       message.registered() != nullptr ? message.registered() : tables->names.Enter(message.text());
   tables->labels.Keep(what, number, name, pid);
-  // The session may have come meanwhile, and looked before there was anything to see.
+  // A session may have been created meanwhile, before the label was stored.
   if (const Writing now = IfRecordingNvtx(); now != nullptr) TellLabels(now);
 }
 
@@ -304,13 +304,13 @@ void NameCudaStreamW(cudaStream_t stream, const wchar_t* name) {
   if (const auto next = NextNameCudaStreamW()) next(stream, name);
 }
 
-// What a resource is, where it is something that has names here.
+// Returns what kind of object a resource is, if its names are recorded.
 Labelled KindOf(const nvtxResourceAttributes_t& a) {
   switch (a.identifierType) {
     case NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE:
       return Labelled::kThread;
     case NVTX_RESOURCE_TYPE_GENERIC_THREAD_POSIX:
-      // Which tid another thread's pthread_t stands for, nobody says.
+      // The tid of another thread's pthread_t is unknown.
       return pthread_equal(pthread_self(), a.identifier.ullValue) ? Labelled::kThread
                                                                   : Labelled::kNothing;
     case NVTX_RESOURCE_TYPE_CUDA_DEVICE:
@@ -338,7 +338,7 @@ nvtxResourceHandle_t DomainResourceCreate(nvtxDomainHandle_t d, nvtxResourceAttr
     return handle;
   if (const Labelled what = KindOf(*a); what != Labelled::kNothing)
     Label(what, NumberOf(*a), NvtxMessage(a->messageType, a->message));
-  // Nothing is done with a resource but to destroy it: any handle will do that is not null.
+  // Resources are only ever destroyed, so any non-null handle will do.
   return handle != nullptr ? handle : reinterpret_cast<nvtxResourceHandle_t>(&tables->labels);
 }
 

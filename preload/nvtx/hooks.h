@@ -1,9 +1,9 @@
 // preload/nvtx/hooks.h
 //
-// The functions of preload/nvtx/hook_table.inc as a copy of NVTX has them: this library's, and for
-// each the one of another tool behind it, which is called too.
+// The functions of preload/nvtx/hook_table.inc as they appear in NVTX's tables: this library's
+// functions, and for each the corresponding function of another tool, which is called too.
 //
-// Thread safety: as NVTX's own tables: they are filled before NVTX makes its first call.
+// Thread safety: as for NVTX's own tables: they are filled before NVTX makes its first call.
 
 #ifndef GMT_PRELOAD_NVTX_HOOKS_H_
 #define GMT_PRELOAD_NVTX_HOOKS_H_
@@ -25,7 +25,7 @@ inline constexpr size_t kNvtxHooks = static_cast<size_t>(NvtxHookId::kCount);
 
 struct NvtxHook {
   NvtxCallbackModule module;
-  uint32_t number;  // in the module's table
+  uint32_t number;  // index in the module's table
   NvtxFunctionPointer function;
 };
 

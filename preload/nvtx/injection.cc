@@ -18,9 +18,10 @@
 namespace gmt::preload {
 namespace {
 
-constinit std::atomic<bool> was_asked{false};  // some copy of NVTX has this library's functions
+constinit std::atomic<bool> was_asked{false};  // a copy of NVTX has asked for this library's
+                                               // functions
 
-// The slots of one copy of NVTX, in the order of kNvtxHookTable; nullptr: an older one has no such
+// The slots of one copy of NVTX, in the order of kNvtxHookTable; nullptr if an older copy lacks the
 // function.
 class Slots {
  public:
@@ -39,8 +40,9 @@ class Slots {
     }
   }
 
-  // Puts this library's functions there. What has changed since is another tool's. A slot that has a
-  // third function in this copy of NVTX stays with that: it is called, and not seen.
+  // Puts this library's functions into the slots. A function that has changed since construction
+  // belongs to another tool. If a different function of that tool is already called for the same
+  // call, the slot is left unchanged: that function is called, and the call is not recorded.
   void Take() {
     for (size_t i = 0; i < kNvtxHooks; ++i) {
       if (slots_[i] == nullptr) continue;
@@ -57,14 +59,14 @@ class Slots {
   NvtxFunctionPointer before_[kNvtxHooks] = {};
 };
 
-// The session's word on NVTX.
+// Sets the session's status of NVTX.
 uint32_t SetSource(Process* p, const char* status) {
   const uint32_t id = p->map.texts().Intern(status);
   p->map.control().facts[session::kNvtxSource].store(id, std::memory_order_release);
   return id;
 }
 
-// The same where it changes while the session is there.
+// Same, while the session is in use.
 void ChangeSource(Process* p, const char* status) {
   session::Record r;
   r.kind = session::Kind::kSource;
@@ -80,7 +82,7 @@ const char* Status(const Process& p) {
   if (was_asked.load()) return OtherTool::Status();
   const char* path = getenv(kNvtxInjection);
   if (path == nullptr || *path == '\0')
-    return "off: NVTX_INJECTION64_PATH does not name libgpumemtrace.so, as gpumemtrace run has it";
+    return "off: NVTX_INJECTION64_PATH does not name libgpumemtrace.so (gpumemtrace run sets it)";
   if (strstr(path, "libgpumemtrace") == nullptr)
     return "off: NVTX_INJECTION64_PATH names another tool";
   return "off: no NVTX call was made";
@@ -104,8 +106,8 @@ int Initialize(NvtxGetExportTableFunc_t get) {
   return 1;
 }
 
-// Success, also for a module of which nothing is taken: then its functions do nothing, and the
-// program's copy of NVTX knows that there is a tool.
+// Returns success even for a module whose functions are not used: its functions then do nothing,
+// and the program's copy of NVTX knows that there is a tool.
 int InitializeExtension(nvtxExtModuleInfo_t* module) {
   if (void* first = EntryOfFirstCopy("InitializeInjectionNvtxExtension"); first != nullptr)
     return reinterpret_cast<NvtxExtInitializeInjectionFunc_t>(first)(module);
@@ -131,7 +133,7 @@ void TellNvtx(Process* p) {
 
 }  // namespace gmt::preload
 
-// Zero says that there is no tool.
+// Zero means that there is no tool.
 GMT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get) {
   return get == nullptr ? 0 : gmt::preload::Initialize(get);
 }

@@ -1,9 +1,10 @@
 // preload/nvtx/labels.h
 //
 // NvtxLabels: names that the program gave to its streams, threads and devices before there was a
-// session to tell them to. Bounded; what finds no room is counted.
+// session in which to record them. Bounded; names that do not fit are counted.
 //
-// Thread safety: all methods from any thread, without a lock. Zero bytes are no labels.
+// Thread safety: all methods may be called from any thread; lock-free. All-zero bytes are no
+// labels.
 
 #ifndef GMT_PRELOAD_NVTX_LABELS_H_
 #define GMT_PRELOAD_NVTX_LABELS_H_
@@ -22,7 +23,7 @@ class NvtxLabels {
  public:
   void Keep(Labelled what, uint64_t number, NvtxName* name, uint32_t pid);
 
-  // Calls visit(what, number, name) for each that this process has kept, and forgets all.
+  // Calls visit(what, number, name) for each label that this process has kept, and removes all.
   template <typename Visit>
   void TakeAll(uint32_t pid, Visit visit) {
     for (Label& label : labels_) {

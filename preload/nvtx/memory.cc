@@ -7,7 +7,7 @@
 namespace gmt::preload {
 namespace {
 
-// The functions that are taken, by NVTX3EXT_CBID_*.
+// The functions that are handled, by NVTX3EXT_CBID_*.
 #define GMT_MEMORY_FUNCTIONS(define)                                                             \
   define(HeapRegister, nvtxMemHeapHandle_t, (nvtxDomainHandle_t, nvtxMemHeapDesc_t const*))      \
       define(HeapUnregister, void, (nvtxDomainHandle_t, nvtxMemHeapHandle_t))                    \
@@ -36,7 +36,7 @@ GMT_MEMORY_FUNCTIONS(GMT_DECLARE)
 
 uint64_t Number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
-// A batch's elements, each as far from the next as the program's version of NVTX has it.
+// A batch's elements, spaced as in the program's version of NVTX.
 template <typename Element>
 class Elements {
  public:
@@ -75,7 +75,7 @@ nvtxMemHeapHandle_t HeapRegister(nvtxDomainHandle_t d, nvtxMemHeapDesc_t const* 
       desc->typeSpecificDescSize >= sizeof(range)) {
     range = *static_cast<const nvtxMemVirtualRangeDesc_t*>(desc->typeSpecificDesc);
   }
-  // The handle of memory with addresses is its address, of other memory anything.
+  // The handle of memory with addresses is its address; for other memory it is arbitrary.
   if (handle == nullptr) handle = static_cast<nvtxMemHeapHandle_t>(const_cast<void*>(range.ptr));
   if (handle == nullptr) handle = reinterpret_cast<nvtxMemHeapHandle_t>(tables->heaps.NewHandle());
   const NvtxMessage message(static_cast<int32_t>(desc->messageType), desc->message);
@@ -93,7 +93,8 @@ nvtxMemHeapHandle_t HeapRegister(nvtxDomainHandle_t d, nvtxMemHeapDesc_t const* 
   return handle;
 }
 
-// The end of all regions in a heap; of NVTX_MEM_HEAP_HANDLE_PROCESS_WIDE, of those in no other.
+// Ends all regions in a heap or, for NVTX_MEM_HEAP_HANDLE_PROCESS_WIDE, those that are in no other
+// heap.
 void EndRegionsOf(NvtxTables* tables, Process* p, nvtxMemHeapHandle_t handle, NvtxHeap* heap) {
   if (handle == NVTX_MEM_HEAP_HANDLE_PROCESS_WIDE) {
     EndRegionsWhere(p, [tables](uint64_t address) { return !tables->heaps.Contain(address); });
@@ -126,7 +127,7 @@ void HeapReset(nvtxDomainHandle_t d, nvtxMemHeapHandle_t heap) {
 
 // ---- Regions --------------------------------------------------------------------------------------
 
-// A region's address: it is its handle, unless another tool has given it one.
+// Returns a region's address: its handle, unless another tool has assigned a different one.
 uint64_t AddressOf(uint32_t type, nvtxMemRegionRef_t region) {
   uint64_t address = Number(region.pointer);
   if (type != NVTX_MEM_REGION_REF_TYPE_HANDLE) return address;
@@ -135,7 +136,7 @@ uint64_t AddressOf(uint32_t type, nvtxMemRegionRef_t region) {
   return address;
 }
 
-// The program's array of handles: filled by the other tool, else here.
+// Fills the program's array of handles, unless the other tool has filled it.
 void KeepHandles(const Ranges& ranges, nvtxMemRegionHandle_t* handles, bool filled) {
   NvtxTables* tables = NvtxTables::IfMapped();
   for (size_t i = 0; handles != nullptr && i < ranges.count(); ++i) {
@@ -214,7 +215,7 @@ const Slot kTaken[] = {
 #undef GMT_SLOT
 };
 
-// Minor versions differ in what they add.
+// Minor versions differ only in additions.
 constexpr int Major(uint16_t compat) { return compat >> 8; }
 
 }  // namespace

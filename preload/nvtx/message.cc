@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kReplacement = 0xfffd;
 
-// Bytes of one character in UTF-8, written to out[4].
+// Encodes one character in UTF-8 to out[4]. Returns the number of bytes.
 uint32_t EncodeOne(uint32_t c, char* out) {
   if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = kReplacement;
   const auto tail = [c](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };

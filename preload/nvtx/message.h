@@ -1,10 +1,10 @@
 // preload/nvtx/message.h
 //
-// NvtxMessage: the text of a message, in whichever of NVTX's three forms it comes: bytes, wide
-// characters, or a string that was registered before.
+// NvtxMessage: the text of a message in any of NVTX's three forms: bytes, wide characters, or a
+// previously registered string.
 //
-// Wide characters become UTF-8, in the object itself; what is longer than it is cut at a character.
-// A text of bytes is not copied, and cut where a session's texts are.
+// Wide characters are converted to UTF-8 inside the object; longer texts are cut at a character
+// boundary. A text of bytes is not copied, and is cut like other texts of a session.
 //
 // Thread safety: a message belongs to the thread that reads it.
 
@@ -27,16 +27,16 @@ class NvtxMessage {
   explicit NvtxMessage(const wchar_t* text);
   // `type`: nvtxMessageType_t.
   NvtxMessage(int32_t type, nvtxMessageValue_t value);
-  // Of a version or a size that is not known: no message.
+  // Unknown versions and sizes of attributes yield no message.
   explicit NvtxMessage(const nvtxEventAttributes_t* attributes);
 
-  // Set where the string was registered; `text` is then empty.
+  // Set if the string was registered; `text` is then empty.
   NvtxName* registered() const { return registered_; }
   std::string_view text() const { return text_; }
-  // ARGB; 0: none was chosen.
+  // ARGB; 0: none was set.
   uint32_t color() const { return color_; }
 
-  NvtxMessage(const NvtxMessage&) = delete;  // text_ may lie inside
+  NvtxMessage(const NvtxMessage&) = delete;  // text_ may point inside
   NvtxMessage& operator=(const NvtxMessage&) = delete;
 
  private:

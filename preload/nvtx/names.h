@@ -1,14 +1,14 @@
 // preload/nvtx/names.h
 //
-// NvtxNames: strings and domains that the program has registered with NVTX. It may do so long before
-// there is a session, in one that is not recorded at all, and goes on using the handles in a fork
-// child; so they are kept here, in memory of the process, and get their number in a session's table
-// of texts when an event needs it.
+// NvtxNames: strings and domains that the program has registered with NVTX. It may do so long
+// before there is a session, or in a process that is never recorded, and a fork child continues to
+// use the handles. They are therefore kept here, in the process's memory, and get a number in a
+// session's text table when an event needs it.
 //
-// Bounded: what finds no room is one and the same name, which has no text.
+// Bounded: all names that do not fit share one name, which has no text.
 //
-// Thread safety: all methods from any thread and from signal handlers, without a lock. Zero bytes
-// are no names.
+// Thread safety: all methods may be called from any thread and from signal handlers; lock-free.
+// All-zero bytes are no names.
 
 #ifndef GMT_PRELOAD_NVTX_NAMES_H_
 #define GMT_PRELOAD_NVTX_NAMES_H_
@@ -22,7 +22,7 @@ namespace gmt::preload {
 
 struct NvtxName {
   std::atomic<uint64_t> hash;  // 0: free; 1: being written
-  // Process::identity << 32 | id in that process's session; another process's is not known here.
+  // Process::identity << 32 | id in that process's session; ignored if it is another process's.
   std::atomic<uint64_t> known_as;
   uint32_t offset, size;  // of the text
 
@@ -34,9 +34,9 @@ class NvtxNames {
   static constexpr uint32_t kNames = 8192;
   static constexpr uint32_t kBytes = 1 << 20;
 
-  // Equal texts are one name. Texts longer than session::kMaxTextLength are cut.
+  // Equal texts get the same name. Texts longer than session::kMaxTextLength are cut.
   NvtxName* Enter(std::string_view text);
-  // Whether a handle is one of these, and not another tool's.
+  // Returns whether a handle is one of these rather than another tool's.
   bool Contains(const void* handle) const {
     const auto address = reinterpret_cast<uintptr_t>(handle);
     const auto start = reinterpret_cast<uintptr_t>(names_);
@@ -44,13 +44,13 @@ class NvtxNames {
            (address - start) % sizeof(NvtxName) == 0;
   }
   std::string_view TextOf(const NvtxName& name) const { return {texts_ + name.offset, name.size}; }
-  // Whether it stands for those that found no room.
+  // Returns whether it is the name shared by all that did not fit.
   bool IsRefused(const NvtxName* name) const { return name == &names_[0]; }
 
  private:
   NvtxName* Write(NvtxName* name, uint64_t hash, std::string_view text);
 
-  std::atomic<uint64_t> used_;  // bytes of texts_
+  std::atomic<uint64_t> used_;  // bytes used in texts_
   NvtxName names_[1 + kNames];  // the first has no text
   char texts_[kBytes];
 };

@@ -1,6 +1,6 @@
 // preload/nvtx/nvtx_headers.h
 //
-// NVTX's own headers, for their types and numbers alone: this library makes no call of NVTX.
+// NVTX's own headers, only for their types and numbers: this library does not call NVTX.
 
 #ifndef GMT_PRELOAD_NVTX_NVTX_HEADERS_H_
 #define GMT_PRELOAD_NVTX_NVTX_HEADERS_H_

@@ -1,4 +1,4 @@
-// What is kept of NVTX, without a session. Programs that call it are run in tests/e2e/nvtx.
+// Tests NVTX state without a session. Programs that call NVTX are tested in tests/e2e/nvtx.
 
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ using testing::ElementsAre;
 
 class HandleMapTest : public testing::Test {
  protected:
-  // nullopt: not there.
+  // nullopt: not in the map.
   std::optional<uint64_t> Find(uint64_t key) {
     uint64_t value;
     return map_.Find(key, &value) ? std::optional(value) : std::nullopt;
@@ -52,7 +52,7 @@ TEST_F(HandleMapTest, LaterValueReplacesTheEarlierOne) {
   EXPECT_EQ(Take(7), std::nullopt);
 }
 
-TEST_F(HandleMapTest, FullMapTakesNoMoreAndLosesNothing) {
+TEST_F(HandleMapTest, FullMapAcceptsNoMoreAndLosesNothing) {
   uint64_t taken = 0;
   while (map_.Put(taken * 1000, taken)) ++taken;
   EXPECT_EQ(taken, 64u);
@@ -61,11 +61,11 @@ TEST_F(HandleMapTest, FullMapTakesNoMoreAndLosesNothing) {
   EXPECT_TRUE(map_.Put(77, 1));
 }
 
-TEST_F(HandleMapTest, KeysThatStandForStatesAreRefused) {
+TEST_F(HandleMapTest, KeysReservedForStatesAreRefused) {
   for (uint64_t key = ~uint64_t{0} - 2; key != 0; ++key) EXPECT_FALSE(map_.Put(key, 1)) << key;
 }
 
-TEST_F(HandleMapTest, ThreadsThatPutAndTakeDoNotMeet) {
+TEST_F(HandleMapTest, ConcurrentThreadsDoNotInterfere) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (uint64_t t = 0; t < 4; ++t) {
@@ -87,7 +87,7 @@ class NvtxNamesTest : public testing::Test {
  protected:
   NvtxName* Enter(std::string_view text) { return names_->Enter(text); }
 
-  // Zero bytes are no names.
+  // All-zero bytes are no names.
   std::unique_ptr<NvtxNames> names_{new NvtxNames()};
 };
 
@@ -98,7 +98,7 @@ TEST_F(NvtxNamesTest, EqualTextsAreOneName) {
   EXPECT_EQ(names_->TextOf(*name), "loader");
 }
 
-TEST_F(NvtxNamesTest, HandlesAreToldFromOthers) {
+TEST_F(NvtxNamesTest, OwnHandlesAreDistinguishedFromOthers) {
   NvtxName* name = Enter("loader");
   EXPECT_TRUE(names_->Contains(name));
   EXPECT_FALSE(names_->Contains(reinterpret_cast<char*>(name) + 1));
@@ -106,7 +106,7 @@ TEST_F(NvtxNamesTest, HandlesAreToldFromOthers) {
   EXPECT_FALSE(names_->Contains(&other));
 }
 
-TEST_F(NvtxNamesTest, WhatFindsNoRoomIsOneNameWithoutText) {
+TEST_F(NvtxNamesTest, NamesThatDoNotFitShareOneNameWithoutText) {
   NvtxName* refused = nullptr;
   int entered = 0;
   for (; refused == nullptr; ++entered) {
@@ -126,7 +126,7 @@ TEST_F(NvtxNamesTest, LongTextsFillTheRoomForTexts) {
   EXPECT_FALSE(names_->IsRefused(Enter("")));
 }
 
-TEST_F(NvtxNamesTest, ThreadsThatEnterTheSameTextsFindTheTexts) {
+TEST_F(NvtxNamesTest, ConcurrentThreadsFindTheSameTexts) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {
@@ -158,14 +158,14 @@ TEST(NvtxMessageTest, WideCharactersBecomeUtf8) {
   EXPECT_EQ(NvtxMessage(lone_surrogate).text(), "\ufffd\ufffd");
 }
 
-TEST(NvtxMessageTest, LongWideTextIsCutAtACharacter) {
+TEST(NvtxMessageTest, LongWideTextIsCutAtACharacterBoundary) {
   const std::wstring text(1000, L'\u20ac');
   const NvtxMessage message(text.c_str());
   EXPECT_EQ(message.text().size() % 3, 0u);
   EXPECT_GT(message.text().size(), 200u);
 }
 
-TEST(NvtxMessageTest, NoTextIsNoMessage) {
+TEST(NvtxMessageTest, NullTextIsNoMessage) {
   EXPECT_EQ(NvtxMessage(static_cast<const char*>(nullptr)).text(), "");
   EXPECT_EQ(NvtxMessage(static_cast<const wchar_t*>(nullptr)).text(), "");
   EXPECT_EQ(NvtxMessage(static_cast<const nvtxEventAttributes_t*>(nullptr)).text(), "");
@@ -209,7 +209,7 @@ class PushStackTest : public testing::Test {
   std::unique_ptr<PushStacks> stacks_{new PushStacks()};
 };
 
-TEST_F(PushStackTest, LevelsAreThoseOfADomain) {
+TEST_F(PushStackTest, LevelsAreCountedPerDomain) {
   PushStack* stack = stacks_->Mine();
   stack->Push()->domain = nullptr;
   stack->Push()->domain = &domains_[0];
@@ -239,7 +239,7 @@ TEST_F(PushStackTest, EachThreadHasItsOwn) {
   }).join();
 }
 
-TEST_F(PushStackTest, StacksOfThreadsThatEndedAreTakenOver) {
+TEST_F(PushStackTest, StacksOfEndedThreadsAreReused) {
   PushStack* mine = stacks_->Mine();
   mine->Push();
   for (uint32_t i = 0; i < 2 * PushStacks::kThreads; ++i) {
@@ -268,7 +268,7 @@ TEST(NvtxLabelsTest, LabelsAreTakenOnceByTheProcessThatKeptThem) {
   EXPECT_THAT(numbers, ElementsAre(5));
 }
 
-TEST(NvtxLabelsTest, LabelsThatFindNoRoomAreCounted) {
+TEST(NvtxLabelsTest, LabelsThatDoNotFitAreCounted) {
   const std::unique_ptr<NvtxLabels> labels(new NvtxLabels());
   NvtxName name = {};
   for (uint64_t i = 0; i < 300; ++i) labels->Keep(Labelled::kDevice, i, &name, 1);

@@ -29,7 +29,7 @@ const char* FileName(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// The program's own dlerror() is not touched where all goes well.
+// Leaves the program's dlerror() unchanged if loading succeeds.
 void Load() {
   const char* path = getenv(kNvtxOtherInjection);
   if (path == nullptr || *path == '\0') return;
@@ -44,7 +44,7 @@ void Load() {
   void* initialize = LibcDlsym(library, "InitializeInjectionNvtx2");
   if (initialize == nullptr || InOwnImage(initialize)) {
     if (initialize == nullptr)
-      snprintf(status, sizeof(status), "on; %s takes no calls of NVTX", FileName(path));
+      snprintf(status, sizeof(status), "on; %s does not handle NVTX calls", FileName(path));
     dlerror();
     return;
   }
@@ -52,7 +52,7 @@ void Load() {
   tool.initialize_extension = reinterpret_cast<NvtxExtInitializeInjectionFunc_t>(
       LibcDlsym(library, "InitializeInjectionNvtxExtension"));
   dlerror();
-  snprintf(status, sizeof(status), "on, and %s behind it", FileName(path));
+  snprintf(status, sizeof(status), "on; calls are passed on to %s", FileName(path));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // preload/nvtx/other_tool.h
 //
-// OtherTool: the injection library that the user had chosen for NVTX, which stands behind this one.
+// OtherTool: the NVTX injection library that the user had selected, which is called after this one.
 //
-// Loaded once, when a copy of NVTX first asks; where that fails, one line on stderr says why.
+// It is loaded once, when a copy of NVTX first asks. If loading fails, one line on stderr gives the
+// reason.
 //
-// Thread safety: all functions from any thread; who comes while another one loads it waits.
+// Thread safety: all functions may be called from any thread. Other callers wait while one thread
+// loads it.
 
 #ifndef GMT_PRELOAD_NVTX_OTHER_TOOL_H_
 #define GMT_PRELOAD_NVTX_OTHER_TOOL_H_
@@ -15,15 +17,15 @@ namespace gmt::preload {
 
 struct OtherTool {
   NvtxInitializeInjectionNvtxFunc_t initialize;           // nullptr: there is none
-  NvtxExtInitializeInjectionFunc_t initialize_extension;  // nullptr: it has none
+  NvtxExtInitializeInjectionFunc_t initialize_extension;  // nullptr: not provided
 
   static const OtherTool& Get();
-  // "on", and what there is beside it.
+  // Returns "on", followed by a description of the other tool, if any.
   static const char* Status();
 };
 
-// In a process that has this library twice, the entry point of the one that was preloaded, whose
-// hooks are those that are called; nullptr in that one itself, and where there is no other.
+// In a process that contains this library twice, returns the entry point of the preloaded copy,
+// whose hooks are the ones called; nullptr in that copy itself, and if there is no other.
 void* EntryOfFirstCopy(const char* name);
 
 }  // namespace gmt::preload

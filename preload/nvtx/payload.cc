@@ -22,7 +22,8 @@ uint8_t DomainIsEnabled(nvtxDomainHandle_t domain) {
   const auto other = reinterpret_cast<IsEnabledFunction>(next.load(std::memory_order_relaxed));
   if (other != nullptr) return other(domain);
   return OtherTool::Get().initialize != nullptr ? 1
-                                                : 0;  // as NVTX does for a tool that says nothing
+                                                : 0;  // as NVTX does for a tool without this
+                                                      // function
 }
 
 }  // namespace

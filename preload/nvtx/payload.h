@@ -1,9 +1,9 @@
 // preload/nvtx/payload.h
 //
-// NVTX's payload extension, of which one function matters here: programs ask it whether anybody wants
-// a domain's ranges before they make any (Python's package nvtx, NCCL).
+// NVTX's payload extension. Only one of its functions matters here: before they create ranges, some
+// programs ask it whether any tool wants ranges of a domain (Python's package nvtx, NCCL).
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions may be called from any thread.
 
 #ifndef GMT_PRELOAD_NVTX_PAYLOAD_H_
 #define GMT_PRELOAD_NVTX_PAYLOAD_H_
@@ -12,8 +12,8 @@
 
 namespace gmt::preload {
 
-// Answers for this library where a module that asks for a tool is that extension, in a version that
-// is known. What stands in its slot already is another tool's, which is asked too.
+// Puts this library's function into the slot if a module that asks for a tool is that extension, in
+// a known version. A function already in the slot belongs to another tool, which is asked too.
 void TakePayloadExtension(const nvtxExtModuleInfo_t& module);
 
 }  // namespace gmt::preload

@@ -11,7 +11,7 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint32_t kNone = ~uint32_t{0};  // ThreadState::push_stack: there was none to be had
+constexpr uint32_t kNone = ~uint32_t{0};  // ThreadState::push_stack: none was available
 
 uint64_t Self() { return reinterpret_cast<uint64_t>(&thread_state); }
 
@@ -65,7 +65,7 @@ PushStack* PushStacks::Claim() {
   const auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
   for (PushStack& stack : stacks_) {
     uint64_t owner = stack.owner.load(std::memory_order_relaxed);
-    // The state of a thread that has ended may lie where this one's does now.
+    // A new thread's state may have the address of an ended thread's.
     if (owner != self && (owner != 0 || !stack.owner.compare_exchange_strong(owner, self)))
       continue;
     stack.tid.store(tid, std::memory_order_relaxed);

@@ -1,18 +1,21 @@
 // preload/nvtx/push_stacks.h
 //
-// PushStacks: the ranges that each thread has pushed and not popped yet, of all domains in one list.
-// NVTX wants the level of a range in its domain back from both calls. A range may be pushed before
-// there is a session: it is kept with its name, and told to the session once there is one.
+// PushStacks: the ranges that each thread has pushed and not yet popped, of all domains in one
+// list. Both NVTX calls return the level of a range in its domain. A range may be pushed before
+// there is a session. It is then kept with its name and recorded when a session starts.
 //
 //   thread 1   epoch (-)   step (loader)   copy (loader)     level of "copy": 1
 //
-// Bounded: kThreads threads that push at one time, kDepth ranges of each, names of kName bytes of
-// those that wait for a session. Further ranges of a thread have their level and no more.
+// Bounded: kThreads threads with pushed ranges at a time, kDepth ranges of each, and sizeof(name)
+// bytes for the names of ranges that wait for a session. Further ranges of a thread only count for
+// its level.
 //
-// A thread has its list for good; those of threads that have ended are taken over when all are taken.
+// A thread keeps its list permanently. When all lists are taken, those of threads that have ended
+// are reused.
 //
-// Thread safety: Mine() from any thread; a list belongs to its thread. A signal handler may push and
-// pop in the middle of its thread's own calls, as much as it pushes. Zero bytes are no lists.
+// Thread safety: Mine() from any thread; a list belongs to its thread. A signal handler may push
+// and pop during its thread's own calls if it pops as much as it pushes. All-zero bytes are no
+// lists.
 
 #ifndef GMT_PRELOAD_NVTX_PUSH_STACKS_H_
 #define GMT_PRELOAD_NVTX_PUSH_STACKS_H_
@@ -27,8 +30,8 @@ namespace gmt::preload {
 struct NvtxName;
 
 struct PushedRange {
-  NvtxName* domain;      // nullptr: the default one
-  uint64_t range;        // number in the session of `recorded_by`; 0: not recorded
+  NvtxName* domain;      // nullptr: the default domain
+  uint64_t range;        // number in the session given by `recorded_by`; 0: not recorded
   NvtxName* registered;  // its name, or
   uint32_t recorded_by;  // Process::identity
   uint32_t color;
@@ -42,18 +45,18 @@ static_assert(sizeof(PushedRange) == 128);
 struct PushStack {
   static constexpr uint32_t kDepth = 64;
 
-  std::atomic<uint64_t> owner;  // address of its thread's state; 0: nobody's
+  std::atomic<uint64_t> owner;  // address of its thread's state; 0: unowned
   std::atomic<uint32_t> tid;
-  uint32_t told;    // Process::identity of the session that knows all of `ranges`
-  uint32_t depth;   // of `ranges`
-  uint32_t beyond;  // pushed on top of them without being kept
+  uint32_t told;    // Process::identity of the session in which all of `ranges` are recorded
+  uint32_t depth;   // number of `ranges`
+  uint32_t beyond;  // number pushed on top of them without being kept
   PushedRange ranges[kDepth];
 
-  // Ranges of this domain that are kept.
+  // Returns the number of kept ranges of this domain.
   int LevelsOf(const NvtxName* domain) const;
-  // The innermost of this domain, or kDepth.
+  // Returns the index of the innermost range of this domain, or kDepth.
   uint32_t Innermost(const NvtxName* domain) const;
-  // nullptr where it is full; then it is counted in `beyond`.
+  // Returns nullptr if the list is full; the range is then counted in `beyond`.
   PushedRange* Push();
   void Remove(uint32_t place);
 };
@@ -62,9 +65,9 @@ class PushStacks {
  public:
   static constexpr uint32_t kThreads = 512;
 
-  // That of the calling thread; nullptr where more threads push than are kept.
+  // Returns the list of the calling thread; nullptr if more threads push than can be kept.
   PushStack* Mine();
-  // The same where it has one already.
+  // Same, but only if it already has one.
   PushStack* MineIfAny();
 
  private:

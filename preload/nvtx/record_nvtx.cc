@@ -150,8 +150,8 @@ void TellLabels(Process* p) {
     p->Count(session::kActivitiesDropped);
 }
 
-// A pool of somebody else's, with bytes of its own where it has addresses: they are counted where the
-// driver gave them.
+// Records a heap as an external pool. If it has addresses, its size is recorded, but its bytes are
+// counted where the driver allocated them.
 void RecordHeap(Process* p, NvtxHeap* heap) {
   uint32_t told = heap->told.load(std::memory_order_relaxed);
   if (told == p->identity || !heap->told.compare_exchange_strong(told, p->identity)) return;

@@ -1,12 +1,12 @@
 // preload/nvtx/record_nvtx.h
 //
-// What NVTX is told becomes events. None of them has a stack: they come often, and have a name.
+// Records NVTX calls as events. They have no stack, because they are frequent and have a name.
 //
-// A name that finds no room in the session (kNvtxNames, kNvtxNameBytes) is left out of its event and
+// A name that does not fit in the session (kNvtxNames, kNvtxNameBytes) is left out of its event and
 // counted.
 //
-// Thread safety: all functions from any thread. No lock, no allocation, no system call but for what
-// is seen for the first time.
+// Thread safety: all functions may be called from any thread. No lock, no allocation, and no system
+// call except for what is seen for the first time.
 
 #ifndef GMT_PRELOAD_NVTX_RECORD_NVTX_H_
 #define GMT_PRELOAD_NVTX_RECORD_NVTX_H_
@@ -24,16 +24,16 @@
 
 namespace gmt::preload {
 
-// Distinct names of NVTX in one session, a quarter of its table, and their bytes.
+// Limits on the distinct NVTX names in one session (a quarter of its table) and on their bytes.
 inline constexpr uint32_t kNvtxNames = 8192;
 inline constexpr uint32_t kNvtxNameBytes = 512 << 10;
 
-// nullptr where NVTX is not recorded now. Two or three loads.
+// Returns nullptr if NVTX is not being recorded now. Costs two or three loads.
 inline Writing IfRecordingNvtx() {
   return Writing(Process::Skips(session::kNvtxHeap) ? nullptr : Process::IfRecording());
 }
 
-// Ids of texts in the session; 0: none, or no room.
+// Return ids of texts in the session; 0: none, or no room.
 uint32_t TextId(Process* p, std::string_view text);
 uint32_t TextId(Process* p, NvtxName* name);
 uint32_t TextId(Process* p, const NvtxMessage& message);
@@ -43,14 +43,14 @@ void RecordNvtxMark(Process* p, NvtxName* domain, const NvtxMessage& message);
 uint64_t BeginNvtxRange(Process* p, NvtxName* domain, uint32_t name, uint32_t color);
 void EndNvtxRange(Process* p, NvtxName* domain, uint64_t range);
 
-// Has the session know the ranges that this thread pushed before there was one.
+// Records the ranges that this thread pushed before there was a session.
 void TellPushed(Process* p, PushStack* stack);
 
 void RecordLabel(Process* p, Labelled what, uint64_t number, uint32_t name);
-// Those that were kept while there was no session.
+// Records the labels that were kept while there was no session.
 void TellLabels(Process* p);
 
-// Tells of a heap, once in a session.
+// Records a heap, once per session.
 void RecordHeap(Process* p, NvtxHeap* heap);
 void RecordEndOfHeap(Process* p, const NvtxHeap& heap);
 

@@ -38,7 +38,7 @@ void Begin(Process* p, uint64_t address, uint64_t size, uint32_t name, uint8_t d
 void BeginRegion(Process* p, uint64_t address, uint64_t size, uint32_t name) {
   uint8_t device;
   if (!DeviceOf(address, &device)) return;
-  EndRegion(p, address);  // one whose end was not told
+  EndRegion(p, address);  // a region whose end was not reported
   Begin(p, address, size, name, device);
 }
 

@@ -1,9 +1,9 @@
 // preload/nvtx/regions.h
 //
-// Regions of NVTX's memory extension in the session: its live table knows each by its address, with
-// its size, its name and where it was registered.
+// Regions of NVTX's memory extension in the session: the live table has each by its address, with
+// its size, its name and the stack of its registration.
 //
-// A region that gets another size or name ends and begins anew, at one moment.
+// A region that changes its size or name ends and begins again, at one moment.
 //
 // Thread safety: as CommitAcquisition (preload/record/record_event.h).
 
@@ -16,14 +16,14 @@
 
 namespace gmt::preload {
 
-// `name`: id of a text; 0: none. Nothing, where the driver does not know the memory.
+// `name`: id of a text; 0: none. Does nothing if the driver does not know the memory.
 void BeginRegion(Process* p, uint64_t address, uint64_t size, uint32_t name);
 void ResizeRegion(Process* p, uint64_t address, uint64_t size);
 void NameRegion(Process* p, uint64_t address, uint32_t name);
-// Nothing, where there is none at that address.
+// Does nothing if there is no region at that address.
 void EndRegion(Process* p, uint64_t address);
 
-// Looks through all that is live: a heap's end is rare.
+// Scans everything that is live, because a heap rarely ends.
 template <typename Chosen>
 void EndRegionsWhere(Process* p, Chosen chosen) {
   p->live.Scan([&](session::Space space, uint64_t address, const session::LiveValue&) {

@@ -1,9 +1,10 @@
 // preload/nvtx/tables.h
 //
-// NvtxTables: what is kept of NVTX beside any session. Mapped when a copy of NVTX first asks for a
-// tool, for the life of the process; a fork child has its own, with what its parent had entered.
+// NvtxTables: NVTX state that is independent of any session. Mapped when a copy of NVTX first asks
+// for a tool, for the life of the process. A fork child has its own copy, with what its parent had
+// entered.
 //
-// Thread safety: all members from any thread.
+// Thread safety: all members may be used from any thread.
 
 #ifndef GMT_PRELOAD_NVTX_TABLES_H_
 #define GMT_PRELOAD_NVTX_TABLES_H_
@@ -22,7 +23,7 @@ namespace gmt::preload {
 
 struct NvtxTables {
   NvtxNames names;
-  // Another tool's handles, where one is behind this library: its strings and domains, and the
+  // Another tool's handles, if one is called after this library: its strings and domains, and the
   // addresses of its regions.
   HandleMap<8192> strings, domains;
   HandleMap<65536> regions;
@@ -30,11 +31,11 @@ struct NvtxTables {
   NvtxLabels labels;
   NvtxHeaps heaps;
 
-  // nullptr where no copy of NVTX has asked yet, or there was no memory.
+  // Returns nullptr if no copy of NVTX has asked yet, or there was no memory.
   static NvtxTables* IfMapped() { return mapped_.load(std::memory_order_acquire); }
   static NvtxTables* Map();
 
-  // nullptr where the handle is not known. Default domain: nullptr.
+  // Return nullptr if the handle is unknown. Default domain: nullptr.
   static NvtxName* StringOf(const void* handle);
   static NvtxName* DomainOf(const void* handle);
 

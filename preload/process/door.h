@@ -1,23 +1,24 @@
 // preload/process/door.h
 //
-// Door: what a process needs to be attached to and detached from while it runs. Part of Process
-// (preload/process/process.h); zero bytes are closed.
+// AttachGate: what a process needs so that clients can attach to it and detach from it while it
+// runs. Part of Process (preload/process/process.h); all-zero bytes are a closed gate.
 //
-// Attach and detach are one word of the session (session/layout.h, attach_wanted) that each hooked
-// call looks at. Who finds it changed begins or ends the recording (preload/lifecycle/attach.h). To end it must
-// know that nobody writes to the session any more, for its memory is taken away and the tables begin
-// empty the next time. So who records is counted in while it writes (preload/process/writing.h), in one of a
-// few places chosen by thread, so that threads do not share a cache line.
+// Attach and detach are requested through one word of the session (session/layout.h,
+// attach_wanted), which each hooked call checks. The call that finds it changed begins or ends the
+// recording (preload/lifecycle/attach.h). Before it ends the recording, it must know that no thread still
+// writes to the session, because the session's memory is released and its tables begin empty the
+// next time. Therefore each writer counts itself in while it writes (preload/write_guard.h), in one
+// of a few counters chosen by thread, so that threads do not share a cache line.
 //
-//   writer                             who ends the recording
+//   writer                             thread that ends the recording
 //   count in                           status: not recording
-//   status still recording? write      wait until nobody is counted in
+//   status still recording? write      wait until all counters are 0
 //   count out
 //
-// Both first write and then look at what the other wrote (sequentially consistent), so that one of
-// them sees the other.
+// Each side first writes its own word and then reads the other's (sequentially consistent), so that
+// at least one of them sees the other.
 //
-// Thread safety: all methods from any thread and from signal handlers.
+// Thread safety: all methods may be called from any thread and from signal handlers.
 
 #ifndef GMT_PRELOAD_PROCESS_DOOR_H_
 #define GMT_PRELOAD_PROCESS_DOOR_H_
@@ -37,14 +38,14 @@ struct Door {
   };
   static constexpr uint32_t kPlaces = 32;
 
-  // attach_wanted of the session; `closed` where there is no door.
+  // attach_wanted of the session; &closed if the process has no attach gate.
   const std::atomic<uint32_t>* wanted;
   std::atomic<uint32_t> closed;  // always 0
-  // The value of *wanted that has been acted upon.
+  // The value of *wanted that has last been acted upon.
   std::atomic<uint32_t> seen;
   bool is_open;              // constant once the process has begun
-  session::Options options;  // of the process, without those of an attach
-  uint64_t arena_words;      // that the session's arena begins with
+  session::Options options;  // of the process itself, without those of an attach
+  uint64_t arena_words;      // initial size of the session's arena
   Place places[kPlaces];
 
   void Close() { wanted = &closed; }

@@ -1,8 +1,9 @@
 // preload/process/frees_meanwhile.h
 //
-// FreesMeanwhile: the frees that other threads make while PyTorch is asked for its blocks at an attach
-// (preload/lifecycle/before_attach.h). A block that PyTorch reported and that was freed before it reached
-// the live table is removed again by this list. Part of Process; all zero bytes: no query is under way.
+// FreesMeanwhile: the frees that other threads make while PyTorch is asked for its blocks at an
+// attach (preload/lifecycle/before_attach.h). With this list, a block that PyTorch reported but that
+// was freed before it reached the live table is removed again. Part of Process. All-zero bytes: no
+// query is running.
 //
 // Thread safety: Note() from any thread; the others from the thread that asks.
 
@@ -21,7 +22,8 @@ class FreesMeanwhile {
  public:
   static constexpr uint32_t kRoom = 2048;
 
-  // Before the live table is changed: who then finds nothing there has been seen here.
+  // Called before the live table changes: if the query then does not find the entry, it finds the
+  // free here.
   void Note(session::Space space, uint64_t value) {
     if (!asking_.load(std::memory_order_acquire)) [[likely]]
       return;

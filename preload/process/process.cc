@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// What pthread_atfork is made of in glibc, and in glibc alone: other libcs get no strong reference
-// (preload/loader/loader.h).
+// pthread_atfork is implemented by this function in glibc, and only there. Programs of other libcs
+// get no strong reference (preload/loader/loader.h).
 extern "C" __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(),
                                                        void (*child)(), void* library);
 extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
@@ -14,10 +14,10 @@ extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
 namespace gmt::preload {
 namespace {
 
-// What was counted while no session was there to count it in.
+// Counts made before there was a session to hold them.
 constinit std::atomic<uint32_t> uncounted[session::kCounterCount] = {};
 
-// Of the page sizes that the kernel has on this architecture the largest.
+// The largest of the page sizes that the kernel supports on this architecture.
 #ifdef __x86_64__
 constexpr size_t kPage = 4096;
 #else
@@ -27,10 +27,10 @@ constexpr size_t kPagesBytes = (sizeof(Process) + kPage - 1) / kPage * kPage;
 
 }  // namespace
 
-// In .bss, of which the loader makes anonymous memory: what the kernel can empty.
+// In .bss, which the loader maps as anonymous memory: the kernel can zero that in a fork child.
 alignas(kPage) constinit char Process::pages_[kPagesBytes] = {};
 
-// Clears the pages in the fork child if the kernel cannot.
+// If the kernel cannot zero pages in a fork child, the child does it itself.
 void Process::WipeInForkChild() {
   static constinit std::atomic<void*> wiped{nullptr};
   if (madvise(pages_, kPagesBytes, MADV_WIPEONFORK) == 0) return;
@@ -50,7 +50,7 @@ void Process::BeginAnew(uint32_t attach) {
   first_range = last_range.load(std::memory_order_relaxed);
   python_source.store(nullptr, std::memory_order_relaxed);
   for (std::atomic<uint64_t>& known : known_devices) known.store(0, std::memory_order_relaxed);
-  if (attach == 0) return;  // the page is new
+  if (attach == 0) return;  // the page is zero
   torch.Forget();
   nvtx.Forget();
 }
@@ -63,7 +63,7 @@ void Process::CountUncounted() const {
 
 void Process::CountEver(session::Counter counter) {
   uncounted[counter].fetch_add(1);
-  // The session may have come meanwhile: whoever is later of the two finds the count.
+  // A session may have been created meanwhile. The later of the two threads finds the count.
   const Process* p = Here();
   if (p->status.load() == kRecording) p->CountUncounted();
 }

@@ -1,23 +1,23 @@
 // preload/process/process.h
 //
-// Process: whether and where this process is being recorded. It exists from the first GPU call that
-// allocates, reserves, maps or registers memory; before that there is no thread, no file, no
-// descriptor and no allocated page.
+// Process: the recording state of this process. It is created at the first GPU call that allocates,
+// reserves, maps or registers memory. Before that there is no thread, no file, no descriptor and no
+// touched page.
 //
-//   idle --first call--> starting --> recording                         to the end, or
-//                                 --> dormant <---> recording           while somebody has attached
+//   idle --first call--> starting --> recording                         until the process ends
+//                                 --> dormant <---> recording           while a client is attached
 //                                 --> off                               (preload/lifecycle/attach.h)
 //
-// Its state lives in pages of its own that the kernel empties in a fork child (MADV_WIPEONFORK), as it
-// leaves the session out of the child's memory (MADV_DONTFORK). A child therefore finds itself not
-// recording, at no cost for anybody's hooks, and starts a session of its own at its own first GPU call.
+// The state lives in its own pages, which the kernel zeroes in a fork child (MADV_WIPEONFORK). The
+// session's mappings are left out of the child's memory (MADV_DONTFORK). A child therefore finds
+// itself idle, at no cost to hooks, and creates its own session at its own first GPU call.
 //
-// What a hook looks at first is one word: heaps that are recorded, or, in a process that is dormant, the
-// word of the session by which somebody attaches. `gate` says which of the two. A call that passes
-// through costs these two loads, and a jump to the real function.
+// A hook first loads one word: the set of recorded heaps or, in a dormant process, the session's
+// word by which a client requests an attach. `fast_path_word` points to the one in use. A call that
+// is not recorded costs these two loads and a jump to the real function.
 //
-// Thread safety: all functions from any thread. Concurrent first callers wait up to two seconds
-// for the session; what still comes before it is passed through and counted.
+// Thread safety: all functions may be called from any thread. Concurrent first callers wait up to
+// two seconds for the session; later calls that still precede it pass through and are counted.
 
 #ifndef GMT_PRELOAD_PROCESS_PROCESS_H_
 #define GMT_PRELOAD_PROCESS_PROCESS_H_
@@ -35,10 +35,10 @@
 
 namespace gmt::preload {
 
-// Zero bytes are an idle process: a fresh page, or one that a fork has emptied.
+// All-zero bytes are an idle process: a fresh page, or one that a fork has zeroed.
 struct Process {
-  // kTurning: a thread is beginning or ending what is recorded for an attach. kEnding: the end has to
-  // wait for writers.
+  // kSwitching: a thread is beginning or ending the recording of an attach. kEnding: the recording
+  // ends as soon as its remaining writers have left.
   enum Status : uint32_t {
     kIdle = 0,
     kStarting = 1,
@@ -50,15 +50,15 @@ struct Process {
   };
 
   std::atomic<uint32_t> status;
-  // What calls need more than a glance, as bits of session::Heaps; and session::kAttachAsked, where
-  // calls have to look whether somebody detaches.
+  // The heaps whose calls must leave the fast path, as bits of session::Heaps, plus
+  // session::kAttachAsked if calls must also check for a detach request.
   std::atomic<uint32_t> looked_at;
-  // &looked_at; while dormant the door's word, which is 0 or has session::kAttachAsked in it. nullptr
-  // while idle.
+  // &fast_path_heaps; while dormant, the session's attach_wanted, which is 0 or includes
+  // session::kAttachAsked. nullptr while idle.
   std::atomic<const std::atomic<uint32_t>*> gate;
   std::atomic<uint32_t> starter;  // tid of the thread that starts the session
-  // Of this recording: changes with the process and with each attach. Tells what threads and tables
-  // remember of another one: the parent's tid, ids in another session's tables.
+  // Identifies this recording: changes with the process and with each attach. Cached data of
+  // another recording (the parent's tid, ids of another session's tables) is recognized by it.
   uint32_t identity;
   Door door;
 
@@ -70,21 +70,21 @@ struct Process {
   session::ContextTable contexts;
   session::Options options;
   StackCapture capture;
-  Interpreter python;                      // stays unlooked-for where its frames are not wanted
-  std::atomic<const char*> python_source;  // its status as it was last told
+  Interpreter python;                      // not initialized if Python frames are disabled
+  std::atomic<const char*> python_source;  // its last reported status
   TorchState torch;
-  std::atomic<uint64_t> known_devices[4];  // by number, a bit each
+  std::atomic<uint64_t> known_devices[4];  // a bit per device number
   NvtxState nvtx;
   FreesMeanwhile frees_meanwhile;
-  std::atomic<uint32_t> last_range;  // number of the last range that was begun
-  uint32_t first_range;              // the last one when this recording began
+  std::atomic<uint32_t> last_range;  // number of the last range begun
+  uint32_t first_range;              // value of last_range when this recording began
   bool collector_started;
 
   void Count(session::Counter counter) const {
     map.control().counters[counter].fetch_add(1, std::memory_order_relaxed);
   }
 
-  // The same for what may come before there is a session: kept until there is one.
+  // Same, but may be called before a session exists: the count is then kept until there is one.
   static void CountEver(session::Counter counter);
   // Adds what CountEver() has kept to the session's counters. REQUIRES: there is a session.
   void CountUncounted() const;
@@ -100,8 +100,8 @@ struct Process {
     const bool host = memory == session::Memory::kPinned || memory == session::Memory::kRegistered;
     return host ? session::kHostHeap : session::kDriverHeap;
   }
-  // True where a call about these heaps surely needs no look: off, or none of them is recorded, and
-  // nobody has attached or detached since.
+  // Returns true if a call that concerns `heaps` can pass through without further checks: recording
+  // is off or excludes these heaps, and no attach or detach is pending.
   __attribute__((always_inline)) static bool Skips(uint32_t heaps) {
     const std::atomic<uint32_t>* word = Here()->gate.load(std::memory_order_acquire);
     if (word == nullptr) return false;
@@ -119,13 +119,14 @@ struct Process {
     gate.store(door.wanted);
   }
 
-  // The process's state if it is being recorded, else nullptr. One load.
+  // Returns the process's state if it is being recorded, otherwise nullptr. One load.
   static Process* IfRecording() { return If(kRecording); }
 
-  // The process's state if it waits to be attached to, else nullptr.
+  // Returns the process's state if it is waiting for an attach, otherwise nullptr.
   static Process* IfDormant() { return If(kDormant); }
 
-  // The same as IfRecording() at a hooked call of the GPU: there what is asked for by attach and detach is done.
+  // Same as IfRecording(), for hooked GPU calls: also carries out a pending attach or detach
+  // request.
   static Process* IfRecordingCalls() {
     Process* p = Here();
     const uint32_t seen = p->status.load(std::memory_order_acquire);
@@ -135,23 +136,24 @@ struct Process {
     return seen == kRecording ? p : nullptr;
   }
 
-  // The same, and starts recording if nobody has tried yet.
+  // Same, and starts recording if no thread has tried yet.
   static Process* StartRecording() {
     Process* p = IfRecordingCalls();
     return p != nullptr ? p : StartOrWait();
   }
 
-  // The process's state if it can be attached to, whatever it is doing about that.
+  // Returns the process's state if clients can attach to it, whether or not one is attached;
+  // otherwise nullptr.
   static Process* IfDoorIsOpen() { return HasBegun() && Here()->door.is_open ? Here() : nullptr; }
 
   static bool HasBegun() { return Here()->status.load(std::memory_order_acquire) > kStarting; }
-  // Has this process dormant, or finds it begun already: for who attaches to it. nullptr where there
-  // will be nothing, for what StartSession has said.
+  // Makes the process attachable unless recording has begun. Called on behalf of an attaching
+  // client. Returns nullptr if no session can be created; StartSession() has then reported why.
   static Process* OpenDoor();
 
-  // Fills in what is new with each recording. REQUIRES: nobody records.
+  // Resets what is new with each recording. REQUIRES: no thread is recording.
   void BeginAnew(uint32_t attach);
-  // What the first records of the recording with that identity tell; nothing once it is over.
+  // Writes the initial events of the recording with that identity; does nothing if it is over.
   void TellFirst(uint32_t recording);
 
  private:

@@ -1,15 +1,15 @@
 // preload/process/writing.h
 //
-// Writing: the right to write to the session, for as long as it lives. A recording may end at any
-// moment where somebody can detach (preload/process/door.h); who has this right ends it first. Where there is
-// no door it is the pointer that it was made from.
+// WriteGuard: permission to write to the session during the guard's lifetime. If clients can detach
+// (preload/attach_gate.h), a recording may end at any moment, but not before its guards are
+// released. In a process without an attach gate, it is just the pointer that it was made from.
 //
-// Not to be held across calls of the program's functions, the driver's or the loader's that may take
-// their time: what a span knows before its call is good afterwards only if the recording is still the
-// same, which the second constructor asks.
+// Do not hold it across calls of the program's functions, or of driver or loader functions that may
+// take long. After such a call, what a span knew before is valid only if the recording is still the
+// same, which the second constructor checks.
 //
-// Thread safety: one thread's. Cost: nothing without a door, else two atomic additions to a cache line
-// that a thread shares with few.
+// Thread safety: belongs to one thread. Cost: none without an attach gate, otherwise two atomic
+// additions to a cache line that few threads share.
 
 #ifndef GMT_PRELOAD_PROCESS_WRITING_H_
 #define GMT_PRELOAD_PROCESS_WRITING_H_
@@ -21,11 +21,11 @@ namespace gmt::preload {
 
 class Writing {
  public:
-  // `process`: what Process::IfRecording() and the like have given; may be nullptr.
+  // `process`: the result of Process::IfRecording() or the like; may be nullptr.
   explicit Writing(Process* process) : process_(process) {
     if (process != nullptr && process->door.is_open) Enter();
   }
-  // Only if the recording with that identity still goes on.
+  // Only if the recording with that identity is still in progress.
   Writing(Process* process, uint32_t identity) : Writing(process) {
     if (process_ != nullptr && process_->identity != identity) Leave();
   }
@@ -33,7 +33,7 @@ class Writing {
   Writing(const Writing&) = delete;
   Writing& operator=(const Writing&) = delete;
 
-  // nullptr where nothing is recorded (any more).
+  // nullptr if nothing is being recorded (any more).
   operator Process*() const { return process_; }
   Process* operator->() const { return process_; }
 

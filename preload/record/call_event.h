@@ -1,18 +1,19 @@
 // preload/record/call_event.h
 //
-// What a hooked call does; preload/hooks/call_words.h has the words in which preload/hooks/hook_table.inc says it:
+// What a hooked call does. preload/hooks/call_words.h has the functions by which preload/hooks/hook_table.inc
+// describes it:
 //
 //   Acquisition     makes something live
 //   Return          ends it
 //   ReturnOfMany    ends everything in a range of addresses, or in a list
 //   ContextStart, ContextEnd
-//   Activity        is told, and changes nothing that is live
-//   Measurement     tells how much of a device is free
+//   Activity        is recorded, but changes nothing that is live
+//   Measurement     reports how much memory of a device is free
 //   Reference       takes a further reference to what is live
 //   NodeAddition    adds a node to a graph, which may allocate or free
-//   HandingOut      tells the program where a driver function is
+//   HandingOut      gives the program the address of a driver function
 //
-// They hold what is known before the call and where to look after it.
+// They hold what is known before the call and where to read its results after it.
 
 #ifndef GMT_PRELOAD_RECORD_CALL_EVENT_H_
 #define GMT_PRELOAD_RECORD_CALL_EVENT_H_
@@ -35,7 +36,7 @@ uint64_t Number(T value) {
   return (uint64_t)value;  // NOLINT: pointers and integers alike
 }
 
-// What the call leaves somewhere: a number of 4 or 8 bytes, nullptr if there is none.
+// A result that the call stores in memory: a number of 4 or 8 bytes; nullptr if there is none.
 struct Output {
   const void* at = nullptr;
   uint8_t bytes = 0;
@@ -51,14 +52,15 @@ struct Acquisition {
   Kind kind;
   Space space;
   Memory memory;
-  Output out = {};  // the address or handle; where there is none, it is `value`
+  Output out = {};  // receives the address or handle; if empty, it is `value`
   uint64_t value = 0;
-  uint64_t size = 0;     // of what is asked for
-  Output size_out = {};  // times `rows`: the size; where there is none, it is `size`
+  uint64_t size = 0;     // requested size
+  Output size_out = {};  // times `rows` is the size; if empty, the size is `size`
   uint64_t rows = 1;
-  uint64_t stream = 0;  // of a map: the physical handle
+  uint64_t stream = 0;  // stream; of a map: the physical handle
   uint8_t device = session::kNoDevice;
-  bool measured = false;  // the call does not say how big it is; the driver does, later
+  bool measured = false;  // the call does not reveal its size; the driver is asked for it
+                          // afterwards
 
   template <typename Stream>
   Acquisition On(Stream on) const {
@@ -66,7 +68,7 @@ struct Acquisition {
     a.stream = Number(on);
     return a;
   }
-  // The driver chooses how far rows are apart.
+  // For calls in which the driver chooses the pitch of rows.
   template <typename Pitch>
   Acquisition Rows(const Pitch* pitch, uint64_t count) const {
     Acquisition a = *this;
@@ -84,7 +86,7 @@ struct Acquisition {
 struct Return {
   Kind kind;
   Space space;
-  Memory memory;  // of what is freed, where the live table does not know it
+  Memory memory;  // kind of memory that is freed, if the live table does not know it
   uint64_t value = 0;
   uint64_t stream = 0;
 
@@ -100,7 +102,7 @@ struct ReturnOfMany {
   Kind kind;
   Space space;
   Memory memory;
-  uint64_t start = 0;  // a range of addresses, or
+  uint64_t start = 0;  // a range of addresses; or else
   uint64_t size = 0;
   const uint64_t* list = nullptr;  // handles
   uint64_t count = 0;
@@ -116,21 +118,21 @@ struct ContextEnd {
   Which which;
   uint64_t context = 0;  // kHandle
   int device = -1;       // kPrimary
-  bool if_last = false;  // it goes on living while others refer to it
+  bool if_last = false;  // ends only if this was the last reference
 };
 
 struct Activity {
   Kind kind;
   Action action = Action::kNone;
-  Output out = {};  // the object; of kStream the stream
+  Output out = {};  // the object; if kind is kStream, the stream
   uint64_t object = 0;
   uint64_t amount = 0;
   uint64_t stream = 0;
   uint8_t flags = 0;  // session::ActivityFlags
   int16_t priority = 0;
-  bool timed = false;            // when it began matters too
-  bool waits = false;            // it may take long: its duration and its stack are worth something
-  const void* caller = nullptr;  // where the call returns to, where a caching allocator may make it
+  bool timed = false;            // record when it began, too
+  bool waits = false;            // may take long: record its duration and stack
+  const void* caller = nullptr;  // return address of the call, if a caching allocator may make it
 };
 
 struct Measurement {
@@ -148,8 +150,8 @@ struct NodeAddition {
 struct HandingOut {
   const char* name;
   void** function;
-  unsigned version;  // of CUDA, as the caller knows it
-  bool per_thread;   // to a caller whose default stream is per thread
+  unsigned version;  // of CUDA, as requested by the caller
+  bool per_thread;   // the caller uses per-thread default streams
 };
 
 // 0, CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2).

@@ -11,8 +11,9 @@
 namespace gmt::preload {
 namespace {
 
-// A function of the driver, found at its first call that finds one. Where none is found, the first
-// calls look again, then ever fewer: the loader looks on disk for a library that is not there.
+// A driver function, looked up when it is first called. If it is not found, the lookup is repeated
+// at the first calls and then ever more rarely, because the loader searches the disk for a missing
+// library.
 template <typename Function>
 class DriverFunction {
  public:
@@ -23,7 +24,7 @@ class DriverFunction {
     Function* function = function_.load(std::memory_order_acquire);
     if (function == nullptr) {
       const uint32_t before = misses_.fetch_add(1, std::memory_order_relaxed);
-      if ((before & (before - 1)) != 0) return false;  // no power of two
+      if ((before & (before - 1)) != 0) return false;  // not a power of two
       function = reinterpret_cast<Function*>(FindDriverFunction(name_));
       function_.store(function, std::memory_order_release);
     }
@@ -47,7 +48,7 @@ constinit DriverFunction<decltype(cuDevicePrimaryCtxRelease)> primary_release(
 constinit DriverFunction<decltype(cuDeviceGetCount)> device_get_count("cuDeviceGetCount");
 constinit DriverFunction<decltype(cuDriverGetVersion)> driver_get_version("cuDriverGetVersion");
 constinit DriverFunction<decltype(cuDeviceGetName)> device_get_name("cuDeviceGetName");
-// The newer one tells the UUID of an instance (MIG), the older one that of the whole device.
+// The newer function returns the UUID of a MIG instance, the older one that of the whole device.
 constinit DriverFunction<decltype(cuDeviceGetUuid)> device_get_uuid("cuDeviceGetUuid");
 constinit DriverFunction<decltype(cuDeviceGetUuid)> device_get_uuid_2("cuDeviceGetUuid_v2");
 constinit DriverFunction<decltype(cuDeviceGetPCIBusId)> device_get_pci_bus_id(
@@ -62,7 +63,7 @@ constinit DriverFunction<decltype(cuMemGetAddressRange)> mem_get_address_range(
 
 constinit DriverFunction<decltype(cuMemGetInfo)> mem_get_info("cuMemGetInfo_v2");
 
-// As nvidia-smi writes it: 8, 4, 4, 4 and 12 digits.
+// In the format of nvidia-smi: 8, 4, 4, 4 and 12 digits.
 void WriteUuid(const CUuuid& uuid, char* text) {
   constexpr char kDigits[] = "0123456789abcdef";
   memcpy(text, "GPU", 3);
@@ -104,7 +105,7 @@ bool PrimaryContextIsActive(int device) {
   return primary_get_state.Succeeds(device, &flags, &active) && active != 0;
 }
 
-// The driver tells the handle only with a reference to it, which is given back at once.
+// The driver provides the handle only together with a reference, which is released at once.
 uint64_t PrimaryContext(int device) {
   CUcontext context = nullptr;
   if (!PrimaryContextIsActive(device) || !primary_retain.Succeeds(&context, device)) return 0;
@@ -123,7 +124,7 @@ unsigned DriverVersion() {
   return version != 0 ? version : ~0u;
 }
 
-// The function succeeds for any address, and leaves zero where it is not CUDA's.
+// The function succeeds for any address, and stores zero if it is not a CUDA address.
 bool DeviceOf(uint64_t address, uint8_t* device) {
   CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                       CU_POINTER_ATTRIBUTE_IS_MANAGED,

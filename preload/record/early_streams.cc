@@ -16,17 +16,17 @@ struct EarlyStream {
   std::atomic<uint64_t> facts;  // device 0-7, flags 8-15, priority 16-31, api 32-47
 };
 
-constexpr uint64_t kClaimed = 1;  // CU_STREAM_LEGACY, which nobody makes
+constexpr uint64_t kClaimed = 1;  // CU_STREAM_LEGACY, which is never created
 
 constinit EarlyStream streams[kMostEarlyStreams];
-constinit std::atomic<uint32_t> used{0};   // entries from here on were never used
-constinit std::atomic<uint32_t> owner{0};  // the process whose streams they are
+constinit std::atomic<uint32_t> used{0};   // entries from here on have never been used
+constinit std::atomic<uint32_t> owner{0};  // the process to which the streams belong
 
 bool BelongsToThisProcess() {
   return owner.load(std::memory_order_relaxed) == static_cast<uint32_t>(getpid());
 }
 
-// A child has none of its parent's streams. It has one thread when it begins.
+// A fork child has none of its parent's streams. It is single-threaded at first.
 void TakeOver() {
   if (BelongsToThisProcess()) return;
   for (EarlyStream& stream : streams) stream.handle.store(0, std::memory_order_relaxed);
@@ -67,7 +67,7 @@ void NoteEarlyStream(ApiId api, const Activity& what) {
   uint64_t handle = 0;
   memcpy(&handle, what.out.at, sizeof(handle));
   if (handle == 0) return;
-  // The runtime's call is noted after the driver's, which it made.
+  // The runtime's call is noted after the driver call that it made.
   EarlyStream* entry = FindEntry(handle);
   if (entry == nullptr) entry = ClaimEntry();
   if (entry == nullptr) return;

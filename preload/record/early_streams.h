@@ -1,14 +1,14 @@
 // preload/record/early_streams.h
 //
-// Streams that a program makes before it takes any memory, and so before it is recorded: PyTorch makes
-// its side streams when it is asked for one. They are kept here and told when the recording begins, as
-// of that moment.
+// Streams that a program creates before it allocates any memory, and therefore before it is
+// recorded. (PyTorch creates all its side streams when it is asked for the first one.) They are
+// kept here and written when the recording begins, with that time.
 //
-// At most kMostEarlyStreams; further ones are not told, like those made where nobody could see it. A
-// fork child begins with none.
+// At most kMostEarlyStreams are kept. Further ones are not recorded, like streams created before
+// this library could intercept calls. A fork child begins with none.
 //
-// Thread safety: all functions from any thread. A stream that is made while the recording begins may
-// be missed.
+// Thread safety: all functions may be called from any thread. A stream that is created while the
+// recording begins may be missed.
 
 #ifndef GMT_PRELOAD_RECORD_EARLY_STREAMS_H_
 #define GMT_PRELOAD_RECORD_EARLY_STREAMS_H_
@@ -20,10 +20,11 @@ namespace gmt::preload {
 
 inline constexpr uint32_t kMostEarlyStreams = 1024;
 
-// A call of kind kStream that has succeeded in a process that is not recorded.
+// Keeps the stream of a call of kind kStream that has succeeded in a process that is not being
+// recorded.
 void NoteEarlyStream(ApiId api, const Activity& what);
 
-// The recording has begun.
+// Writes the kept streams. Called when the recording has begun.
 void TellEarlyStreams(Process* p);
 
 }  // namespace gmt::preload

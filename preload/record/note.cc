@@ -44,7 +44,7 @@ uint64_t BeginRange(Process* p, std::string_view name) {
 
 void EndRange(Process* p, uint64_t range) {
   const KeepErrno keep;
-  if (static_cast<uint32_t>(range) <= p->first_range) return;  // of a recording before
+  if (static_cast<uint32_t>(range) <= p->first_range) return;  // begun in an earlier recording
   Record(p, Kind::kRangeEnd, range >> 32, range, 0);
 }
 

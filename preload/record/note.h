@@ -1,9 +1,9 @@
 // preload/record/note.h
 //
-// What the program says of itself, or is seen to say: marks, ranges, snapshots that it wants. None
-// of them starts a recording.
+// Records what the program announces, or is seen to announce: marks, ranges, and snapshot requests.
+// None of these starts a recording.
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions may be called from any thread.
 
 #ifndef GMT_PRELOAD_RECORD_NOTE_H_
 #define GMT_PRELOAD_RECORD_NOTE_H_
@@ -18,11 +18,11 @@ namespace gmt::preload {
 
 void RecordMark(Process* p, std::string_view name, uint64_t index);
 
-// Returns the number that ends it: that of its name and one of its own.
+// Returns the number that ends the range: it encodes the name's id and a running number.
 uint64_t BeginRange(Process* p, std::string_view name);
 void EndRange(Process* p, uint64_t range);
 
-// Recorded as it is now, by the collector, as soon as that gets there.
+// Requests a snapshot, which the collector takes as soon as it reads the request.
 void AskForSnapshot(Process* p, std::string_view name);
 
 }  // namespace gmt::preload

@@ -19,10 +19,10 @@ namespace {
 
 using session::ModuleRecord;
 
-// Raised before a library may go, and when one has gone.
+// Incremented before a library may be unloaded, and after one has been.
 constinit std::atomic<uint64_t> closed_libraries{0};
 
-// The loader leaves the main program without a name.
+// The loader has no name for the main program.
 void SetProgramPath(ModuleRecord* record) {
   const ssize_t n = readlink("/proc/self/exe", record->path, sizeof(record->path));
   record->path_size = n < 0 ? 0 : static_cast<uint32_t>(n);
@@ -60,7 +60,7 @@ void SetBuildId(const char* notes, size_t size, ModuleRecord* record) {
   }
 }
 
-// Tools that rewrite libraries may leave notes outside of what is loaded.
+// Tools that rewrite libraries may leave notes outside the loaded segments.
 bool IsLoaded(const ElfW(Phdr) & part, const ElfW(Phdr) * headers, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const ElfW(Phdr)& h = headers[i];
@@ -94,9 +94,9 @@ bool Same(const ModuleRecord& a, const ModuleRecord& b) {
          memcmp(a.path, b.path, a.path_size) == 0;
 }
 
-// Modules that are known to be in the log: numbers that stand for all that tells them apart, in
-// this process and until the next library goes. To describe a module takes a microsecond, and a new
-// stack names a dozen.
+// Modules known to be in the log, as fingerprints of everything that distinguishes them within this
+// process until the next library is unloaded. Describing a module takes a microsecond, and a new
+// stack refers to a dozen.
 constexpr uint32_t kKnownModules = 512;
 constinit std::atomic<uint64_t> known_modules[kKnownModules];
 
@@ -120,7 +120,8 @@ std::atomic<uint64_t>* PlaceOf(const LoadedModule& m) {
   return &known_modules[(m.start ^ m.start >> 9) / 4096 % kKnownModules];
 }
 
-// Enters the module at `address`, unless it is in the log. True when walks know more than before.
+// Adds the module at `address` unless it is in the log. Returns true if walks know more than
+// before.
 bool Enter(const Process& process, const LoadedModule& module, uint64_t address) {
   const session::ModuleLog log = process.map.modules();
   const uint64_t fingerprint = Fingerprint(process, module);
@@ -130,7 +131,7 @@ bool Enter(const Process& process, const LoadedModule& module, uint64_t address)
   Describe(module, &record);
   const ModuleRecord* known = log.Find(address);
   if (known == nullptr || !Same(*known, record)) {
-    // Something has gone that nobody has told of: by a call of dlclose inside libc, say.
+    // A module was unloaded without being noticed, for example by a call of dlclose inside libc.
     if (known != nullptr && !session::ModuleLog::IsGone(*known)) RulesChanged();
     record.seen_ns = NowNs();
     if (!log.Append(record, ThreadId(process.identity))) return walks_know_more;
@@ -139,7 +140,7 @@ bool Enter(const Process& process, const LoadedModule& module, uint64_t address)
   return walks_know_more;
 }
 
-// The modules that the frames of one stack lie in; more are looked up once more.
+// The modules that contain frames of one stack. If there are too many, some are looked up again.
 class Visited {
  public:
   bool Holds(uint64_t address) const {
@@ -189,7 +190,7 @@ void NoteGoneModules(const Process& process) {
   const session::ModuleLog log = process.map.modules();
   for (uint32_t i = 0; i < log.count(); ++i) {
     const ModuleRecord& r = log.record(i);
-    // What another record has taken over is no news.
+    // Not if another record has already taken over the addresses.
     if (session::ModuleLog::IsGone(r) || log.Find(r.start) != &r || IsStillLoaded(r.start, r.end)) {
       continue;
     }
@@ -197,7 +198,7 @@ void NoteGoneModules(const Process& process) {
     gone.start = r.start;
     gone.end = r.end;
     gone.seen_ns = NowNs();
-    // Another thread may be appending. This is no hook: it can be waited for a while.
+    // Another thread may be appending. This is not a hook, so it can wait a while.
     for (int tries = 0; tries < 100 && !log.Append(gone, ThreadId(process.identity)); ++tries) {
       if (log.full()) return;
       sched_yield();

@@ -10,9 +10,9 @@
 namespace gmt::preload {
 namespace {
 
-// Without an import, which could run the program's code. `modules` is sys.modules; the answer is
-// `told`, or `why` there is none. memory_snapshot() has taken include_traces since PyTorch 2.9; what
-// it records of the program's history is not wanted. Blocks have had an address since 2.1.
+// Uses no import, which could run the program's code. `modules` is sys.modules. The result is
+// `reported`, or None with the reason in `why`. memory_snapshot() has taken include_traces since
+// PyTorch 2.9; its history of the program is not needed. Blocks have had an address since 2.1.
 constexpr char kQuestion[] = R"(
 told, why = None, "PyTorch is not loaded"
 try:
@@ -20,7 +20,7 @@ try:
     if cuda is not None:
         why = "PyTorch has not used the GPU"
     if cuda is not None and cuda.is_initialized():
-        why = "PyTorch's allocator does not tell"
+        why = "PyTorch's allocator provides no snapshot"
         try:
             segments = cuda.memory_snapshot(include_traces=False)
         except TypeError:
@@ -41,7 +41,8 @@ except Exception:
 
 using Object = void*;
 
-// Python's API, as every CPython 3 exports it (Include/; PyRun_StringFlags is behind PyRun_String).
+// Python's API, as exported by every CPython 3 (Include/; PyRun_String is a macro for
+// PyRun_StringFlags).
 struct Api {
   int (*is_initialized)();
   int (*add_pending_call)(int (*)(void*), void*);
@@ -72,7 +73,7 @@ struct Api {
                        find("PyDict_GetItemString", &get_item) & find("PyRun_StringFlags", &run) &
                        find("PyBytes_AsStringAndSize", &bytes) & find("PyUnicode_AsUTF8", &utf8) &
                        find("Py_DecRef", &release);
-    dlerror();  // what was looked for and not found is no business of the target's
+    dlerror();  // failed lookups must not be visible to the target
     return found;
   }
 };
@@ -80,12 +81,12 @@ struct Api {
 constinit Api api = {};
 constexpr int kFileInput = 257;  // Py_file_input (Include/compile.h)
 
-// The reason in the dictionary, for as long as the process lives.
+// Returns the reason from the dictionary. The text lives as long as the process.
 const char* ReasonIn(Object globals) {
   static constinit char reason[64] = {};
   const Object why = api.get_item(globals, "why");
   const char* text = why == nullptr ? nullptr : api.utf8(why);
-  strncpy(reason, text == nullptr ? "Python could not be asked" : text, sizeof(reason) - 1);
+  strncpy(reason, text == nullptr ? "the query failed in Python" : text, sizeof(reason) - 1);
   return reason;
 }
 
@@ -93,10 +94,10 @@ const char* Read(Object globals, void (*visit)(void*, const char*, size_t), void
   const Object modules = api.sys_get("modules"), builtins = api.builtins();
   if (modules == nullptr || builtins == nullptr || api.set_item(globals, "modules", modules) != 0 ||
       api.set_item(globals, "__builtins__", builtins) != 0) {
-    return "Python is ending";
+    return "Python is shutting down";
   }
   const Object result = api.run(kQuestion, kFileInput, globals, globals, nullptr);
-  if (result == nullptr) return "Python could not be asked";
+  if (result == nullptr) return "the query failed in Python";
   api.release(result);
   const Object told = api.get_item(globals, "told");
   char* words;
@@ -109,8 +110,9 @@ const char* Read(Object globals, void (*visit)(void*, const char*, size_t), void
 }  // namespace
 
 const char* AskPython(int (*back)(void*), void* argument) {
-  if (!api.Find() || api.is_initialized() == 0) return "there is no Python that could be asked";
-  return api.add_pending_call(back, argument) == 0 ? nullptr : "Python has too much else to do";
+  if (!api.Find() || api.is_initialized() == 0) return "there is no initialized Python interpreter";
+  return api.add_pending_call(back, argument) == 0 ? nullptr
+                                                   : "Python's queue of pending calls is full";
 }
 
 const char* ReadPythonBlocks(void (*visit)(void*, const char*, size_t), void* context) {

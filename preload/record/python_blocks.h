@@ -1,9 +1,9 @@
 // preload/record/python_blocks.h
 //
-// Asks PyTorch, through Python's own API, what its caching allocator holds.
+// Asks PyTorch, through Python's C API, what its caching allocator holds.
 //
-// Thread safety: AskPython() from any thread, without the GIL; it takes none and waits for nobody.
-// What follows runs on Python's main thread, with the GIL.
+// Thread safety: AskPython() may be called from any thread without the GIL; it neither takes the
+// GIL nor waits. The rest runs on Python's main thread with the GIL held.
 
 #ifndef GMT_PRELOAD_RECORD_PYTHON_BLOCKS_H_
 #define GMT_PRELOAD_RECORD_PYTHON_BLOCKS_H_
@@ -22,11 +22,12 @@ struct PythonBlock {
   uint64_t stream;
 };
 
-// Has Python's main thread call back(argument) soon. nullptr, or why it cannot be asked.
+// Schedules back(argument) on Python's main thread. Returns nullptr, or why that is not possible.
 const char* AskPython(int (*back)(void*), void* argument);
 
-// REQUIRES: inside such a call. Calls visit(context, blocks, count) once, and returns nullptr; or why
-// there is nothing to visit. An exception that is under way in the program stays.
+// Calls visit(context, blocks, count) once and returns nullptr, or returns why there is nothing to
+// visit. Preserves an exception that the program is handling. REQUIRES: called inside such a
+// callback.
 const char* ReadPythonBlocks(void (*visit)(void* context, const char* blocks, size_t count),
                              void* context);
 

@@ -11,9 +11,9 @@ using session::Memory;
 
 namespace {
 
-// Once for each device, before the first context on it: numbers mean nothing outside of a process
-// with CUDA_VISIBLE_DEVICES, names and UUIDs do. Nobody waits for the thread that asks the driver:
-// calls of others may come in front of what it records (docs/session.md).
+// Records a device once, before the first context on it. Device numbers are meaningless outside a
+// process with CUDA_VISIBLE_DEVICES; names and UUIDs are not. Other threads do not wait for the one
+// that queries the driver, so their calls may precede its record (docs/session.md).
 void RecordDevice(Process* p, uint8_t device, const session::Record& like) {
   const uint64_t bit = uint64_t{1} << (device % 64);
   std::atomic<uint64_t>& known = p->known_devices[device / 64];
@@ -44,7 +44,7 @@ uint8_t EnterContext(Process* p, uint64_t handle, uint8_t device, const session:
   bool is_new;
   const uint8_t number = p->contexts.Enter(handle, device, &is_new);
   if (number == 0) p->Count(session::kContextsFull);
-  RecordDevice(p, device, like);  // which may not have been known when the context was new
+  RecordDevice(p, device, like);  // may have been unknown when the context was new
   if (!is_new) return number;
   CuptiMayBegin();
   session::Record r;
@@ -108,7 +108,7 @@ void CommitAlone(Process* p, const session::Record& r) {
 }
 
 void CommitAcquisition(Process* p, const session::Record& r) {
-  // Where PyTorch keeps no blocks, this is the memory of the tensor that it makes.
+  // If PyTorch keeps no blocks, this is the memory of the tensor that it is creating.
   TorchThread* t = p->torch.threads.IfThere();
   if (t != nullptr && t->tensor_layout != 0 && r.space == session::Space::kDevice)
     t->tensor_block = r.value;

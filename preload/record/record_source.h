@@ -9,12 +9,12 @@
 
 namespace gmt::preload {
 
-// How one of the ways to know things is, where that was never otherwise: no event.
+// Sets the status of an event source that has not changed since start; writes no event.
 void NoteSource(Process* p, session::Fact fact, std::string_view status);
 
-// An event: from now on that is how one of the ways to know things is. Thread safety: any thread.
+// Records an event: the status of that event source from now on. Thread safety: any thread.
 void RecordSource(Process* p, std::string_view source, std::string_view status);
-// The same, and the fact that says how it is now.
+// Same, and updates the fact that holds the current status.
 void RecordSource(Process* p, session::Fact fact, std::string_view source, std::string_view status);
 
 }  // namespace gmt::preload

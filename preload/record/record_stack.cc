@@ -9,7 +9,7 @@ namespace {
 
 using session::StackTable;
 
-// What the process has learnt about Python goes where the collector finds it.
+// Publishes what is known about Python to the collector.
 void PublishPython(Process* p) {
   const char* status = p->python.status();
   if (status == p->python_source.exchange(status, std::memory_order_relaxed)) return;
@@ -20,8 +20,7 @@ void PublishPython(Process* p) {
   facts[session::kPythonSource].store(texts.Intern(status), std::memory_order_release);
 }
 
-// The ids of the code objects of the stack's interpreter frames, which are running and therefore
-// there.
+// Interns the code objects of the stack's interpreter frames. They are running and therefore exist.
 void InternCodes(const Process& p, const StackTable::Buffer& stack, uint32_t depth,
                  uint32_t* codes) {
   const session::CodeTable table = p.map.codes();
@@ -33,19 +32,19 @@ void InternCodes(const Process& p, const StackTable::Buffer& stack, uint32_t dep
   }
 }
 
-// Whether the stack holds all that can be known of Python: an interpreter may have been loaded
-// since, or the first comparison with what it says of its own frames has turned it off.
+// Returns whether the stack is complete with regard to Python. An interpreter may have been loaded
+// since, or the first comparison with the public functions may have disabled Python frames.
 bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new) {
   if (!p->options.python_stacks) return true;
   const bool was_on = p->python.on();
-  // To look for one may allocate: not where a signal has interrupted who knows what.
+  // Find() may allocate, so it must not run if a signal has interrupted arbitrary code.
   if (modules_are_new && !stack.was_interrupted()) p->python.Find();
   if (p->python.on() && !stack.was_interrupted()) p->python.CompareOnce();
   PublishPython(p);
   return p->python.on() == was_on;
 }
 
-// Not inlined: most stacks are known, and hooks run on small stacks too.
+// Not inlined: most stacks are known, and hooks also run on small stacks.
 [[gnu::noinline]] uint32_t AddStack(Process* p, StackTable::Buffer* stack,
                                     const StackBuilder& builder, uint32_t last) {
   uint32_t codes[session::kMaxStackDepth];
@@ -56,8 +55,8 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return id;
 }
 
-// Whether another walk would find another stack than this one, which is new: because a library took
-// the place of another one unseen and the walk went by the other's rules, or because of Python.
+// Returns whether another walk would yield a different stack than this new one: because a library
+// was replaced unnoticed and the walk used the rules of the old one, or because of Python.
 [[gnu::noinline]] bool IsOutdated(Process* p, const StackTable::Buffer& stack,
                                   const StackBuilder& builder) {
   const uint32_t modules = p->map.modules().count();
@@ -65,10 +64,10 @@ bool PythonIsAsItWas(Process* p, const StackBuilder& stack, bool modules_are_new
   return !PythonIsAsItWas(p, builder, p->map.modules().count() != modules);
 }
 
-// capture(builder) walks. `last`: the stack of that kind which this thread recorded last.
+// capture(builder) walks. `last`: the last stack of that kind that this thread recorded.
 template <typename Capture>
 uint32_t Record(Process* p, StackBuilder::Native native, LastStack* last, Capture capture) {
-  // Libraries may come and go in other threads faster than this one walks.
+  // Libraries may be loaded and unloaded by other threads faster than this one walks.
   constexpr int kMostWalks = 4;
   StackTable::Buffer stack;
   for (int walks = 1;; ++walks) {

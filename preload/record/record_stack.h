@@ -1,9 +1,9 @@
 // preload/record/record_stack.h
 //
-// The stack of an event: captured, and found or put into the session's table.
+// Captures the stack of an event and interns it in the session's table.
 //
-// Thread safety: any thread and signal handler. No lock, no allocation; the kernel and the loader are
-// asked only for a stack that is new.
+// Thread safety: any thread and signal handler. Takes no lock and allocates nothing. Only a new
+// stack needs the kernel and the loader.
 
 #ifndef GMT_PRELOAD_RECORD_RECORD_STACK_H_
 #define GMT_PRELOAD_RECORD_RECORD_STACK_H_
@@ -14,12 +14,13 @@
 
 namespace gmt::preload {
 
-// The id of the calling thread's stack, without this library's own frames; 0 where none is wanted,
-// or the table is full.
+// Returns the id of the calling thread's stack, without this library's own frames; 0 if stacks are
+// disabled or the table is full.
 uint32_t RecordStack(Process* p);
-// The same with Python's frames alone where the thread has any: what tells a line of a model, for a
-// third of the time. Native frames are not walked even to see whether a signal has interrupted the
-// interpreter: not for code that a signal handler may run. REQUIRES: stacks of some kind are wanted.
+// Same, but with Python frames alone if the thread has any: enough to identify a line of a model,
+// for a third of the time. Native frames are not walked, not even to check whether a signal has
+// interrupted the interpreter, so this must not be called for code that a signal handler may run.
+// REQUIRES: stacks of some kind are enabled.
 uint32_t RecordForwardStack(Process* p);
 
 }  // namespace gmt::preload

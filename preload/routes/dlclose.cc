@@ -1,11 +1,12 @@
-// dlclose: what was known about a library goes with it.
+// dlclose: discards what is known about a library when it is unloaded.
 //
-// Rules about its frames (preload/stacks/unwind/rule_cache.h) must not be applied to the library that is
-// loaded in its place, and addresses in stacks that are recorded later do not mean its functions.
-// The first is seen to before the library goes, the second when it has gone.
+// Rules about its frames (preload/stacks/unwind/rule_cache.h) must not be applied to a library that is
+// later loaded in its place. Addresses in stacks that are recorded later do not refer to its
+// functions. The rules are invalidated before the library is unloaded; the module log is updated
+// afterwards.
 //
-// Nothing else is different: the answer, errno and dlerror are those of the real function, which,
-// unlike dlopen, does not ask who calls it.
+// Nothing else changes: result, errno and dlerror are those of the real function, which, unlike
+// dlopen, does not depend on its caller.
 
 #include "preload/base/export.h"
 #include "preload/loader/loader.h"
@@ -26,7 +27,7 @@ int CloseAndForget(Dlclose real, void* handle) {
   const uint64_t before = UnloadedModules();
   const int result = real(handle);
   const KeepErrno keep;
-  if (UnloadedModules() == before) {  // somebody else has it open
+  if (UnloadedModules() == before) {  // other handles keep it open
     rules.NothingHasGone();
     return result;
   }

@@ -1,11 +1,12 @@
-// dlopen, where this library was opened late: what is loaded by it is patched at once.
+// dlopen, if this library was opened late: patches newly loaded modules at once.
 //
-// The loader tells by the return address who opens a library. It looks for it, and for those that it
-// needs, where the caller says (DT_RPATH, DT_RUNPATH, $ORIGIN). So the real function is called from
-// here only where that makes no difference: for a path, and where no module has DT_RPATH, which
-// extends to all that is loaded on its behalf. Everything else is a jump, and what was loaded is
-// patched at the next dlsym or dlopen; a program does not get at a library's functions without one,
-// unless they announce themselves while the library is being loaded.
+// The loader identifies the caller by the return address. It searches for the library, and for
+// those that it needs, along the caller's paths (DT_RPATH, DT_RUNPATH, $ORIGIN). The real function
+// is therefore called from here only if that makes no difference: for a path, and if no module has
+// DT_RPATH, which also applies to everything loaded on its behalf. Otherwise this is a jump, and
+// the new modules are patched at the next dlsym or dlopen. A program cannot reach a library's
+// functions without one of these, unless the functions register themselves while the library is
+// being loaded.
 
 #include "preload/routes/dlopen.h"
 
@@ -30,7 +31,7 @@ GMT_INTERNAL gmt::preload::Choice GmtChooseDlopen(const char* file, int mode) {
   gmt::preload::PatchNewModules();
   if (!SameForAllCallers(file)) return {real, nullptr};
   void* library = reinterpret_cast<decltype(&::dlopen)>(real)(file, mode);
-  // A failure's text is for the caller's dlerror.
+  // The error text of a failure is left for the caller's dlerror.
   if (library != nullptr) gmt::preload::PatchNewModules();
   return {nullptr, library};
 }

@@ -5,9 +5,9 @@
 
 namespace gmt::preload {
 
-// What calls of dlopen lead to where this library was opened late (preload/routes/got_patch.h): the real
-// one, after which the modules that came with it are patched. Not exported: where this library is
-// preloaded there is no need for it.
+// Returns the function to which calls of dlopen are redirected if this library was opened late
+// (preload/routes/got_patch.h). It calls the real dlopen and then patches the newly loaded modules. Not
+// exported, because a preloaded library does not need it.
 void* LateDlopen();
 
 }  // namespace gmt::preload

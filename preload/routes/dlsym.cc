@@ -1,22 +1,23 @@
-// dlsym and dlvsym: programs that look CUDA's functions up get our hooks around what they would
-// have got.
+// dlsym and dlvsym: programs that look up CUDA functions get our hooks around the functions that
+// they would have got.
 //
-// The loader tells by the return address who asks: RTLD_NEXT and RTLD_DEFAULT depend on it. So the
-// exported functions are a few lines of assembly that ask where to go and then jump, with the
-// caller's arguments and return address, to the real function; only lookups of hooked names in a
-// library of the caller's choice are answered from here, for which nobody's identity matters.
+// The loader identifies the caller by the return address, on which RTLD_NEXT and RTLD_DEFAULT
+// depend. The exported functions are therefore a few lines of assembly that determine a target and
+// jump, with the caller's arguments and return address, to the real function. Only lookups of
+// hooked names in a specific library are answered from here, because for these the caller does not
+// matter.
 //
-//   asked for                     answer
+//   lookup                        answer
 //   a name that is not hooked     the real dlsym, by a jump
-//   RTLD_NEXT, RTLD_DEFAULT       the same: an export of ours, where the loader finds that; nothing
-//                                 where no library has the function, so that CUDA does not look
-//                                 present by our presence
+//   RTLD_NEXT, RTLD_DEFAULT       same: an export of ours, if the loader finds one; nothing if no
+//                                 other library has the function, so that our exports do not make
+//                                 CUDA seem present
 //   a library                     a hook for the function found there; dlopen(NULL) as above
 //
-// Where this library was opened late (preload/routes/got_patch.h) the loader does not find its exports, and
+// If this library was opened late (preload/routes/got_patch.h), the loader does not find its exports, and
 // RTLD_DEFAULT is answered like a library.
 //
-// `dlerror` is as the real function left it.
+// `dlerror` is left as the real function set it.
 
 #include <string.h>
 
@@ -36,10 +37,10 @@ constinit std::atomic<bool> driver_was_looked_up{false};
 
 bool MayBeHooked(const char* name) { return name != nullptr && name[0] == 'c' && name[1] == 'u'; }
 
-// Where this library was opened late the loader finds none of its exports. Whoever asks for the next
-// function stands in front of others, as another profiler's library does: it gets that one, and is
-// called by those whose calls are caught. What every library sees is the same from here; what only
-// those see that were loaded with the caller is not.
+// For a library that was opened late, of whose exports the loader finds none. A library that looks
+// up the next function precedes others, as another profiler's does: it gets the real one, and it is
+// itself called by the intercepted callers. Globally visible functions are found from here just as
+// well, but those visible only to libraries loaded together with the caller are not.
 template <typename LookUp>
 Choice ChooseLate(const Choice& jump, void* handle, const char* name, LookUp look_up) {
   if (handle == RTLD_NEXT) return jump;
@@ -61,13 +62,13 @@ Choice Choose(const char* real_name, void* handle, const char* name, LookUp look
   if (Patching()) return ChooseLate(jump, handle, name, look_up);
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     if (DefinedByAnotherLibrary(name)) return jump;
-    look_up(RTLD_NEXT);  // fails, and leaves its error
+    look_up(RTLD_NEXT);  // fails, and sets the error
     return {};
   }
   void* function = look_up(handle);
   if (function == nullptr) return {};
   if (!InOwnImage(function)) return {nullptr, HookFor(name, function)};
-  // The handle of the program and what it started with, this library among it.
+  // The handle of the program and its initial libraries, which include this one.
   return {nullptr, look_up(RTLD_NEXT) == nullptr ? nullptr : function};
 }
 

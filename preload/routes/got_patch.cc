@@ -14,19 +14,19 @@
 namespace gmt::preload {
 namespace {
 
-constexpr int kMostRounds = 8;  // while others load libraries all the time
+constexpr int kMostRounds = 8;  // limit if other threads keep loading libraries
 constexpr uint32_t kCapacity = 4096;
 constexpr uint32_t kMostKept = 1024;
 static_assert((kCapacity & (kCapacity - 1)) == 0);
 
-// A module that was seen. All of this file's state is changed under the lock of the loader's list.
+// A known module. All state of this file is changed under the lock of the loader's list.
 struct Known {
   uint64_t base, dynamic, fingerprint;
-  uint64_t* slot;  // one that leads here, if any does
-  uint32_t slots;  // that lead here
-  bool used;       // this entry is
+  uint64_t* slot;  // a slot that leads here, if there is one
+  uint32_t slots;  // number of slots that lead here
+  bool used;       // whether this entry is in use
   bool patched;
-  bool once_more;  // a slot was changed that a thread may have been binding
+  bool once_more;  // a slot was changed while a thread may have been binding it
 };
 constinit Known known[kCapacity] = {};
 constinit uint32_t known_count = 0;
@@ -41,7 +41,7 @@ constexpr uint32_t kMostChanged = 32768;
 constinit Changed changed[kMostChanged] = {};
 constinit uint32_t changed_count = 0;
 
-// Functions that slots led to, whose libraries must stay.
+// Functions that slots led to; their libraries must stay loaded.
 constinit void* to_keep[kMostKept] = {};
 constinit uint32_t to_keep_count = 0;
 
@@ -55,22 +55,22 @@ bool BeginsWith(const char* text, const char* beginning) {
 
 // ---- One slot -----------------------------------------------------------------------------------
 
-// What the calls of that function are to lead to; nullptr: nothing of ours.
+// Returns the function to which calls of `name` are redirected; nullptr: leave them alone.
 void* Replacement(const DynamicSymbols& own, const char* name, const char* version) {
   if (Same(name, "dlopen")) return LateDlopen();
   if (own.has_hash() && !own.MayDefine(GnuHash(name))) return nullptr;
-  // What is asked of us alone, and what other tools have under the same name.
+  // Lookups that concern only this library, and entry points that other tools define, too.
   if (BeginsWith(name, "gpumemtrace_") || BeginsWith(name, "InitializeInjection")) return nullptr;
   return own.Find(name, version);
 }
 
-// What patching a module takes to know of others.
+// What patching a module needs to know about other modules.
 struct Others {
   const DynamicSymbols own{reinterpret_cast<uint64_t>(__ehdr_start), _DYNAMIC};
   const MappedModule program;  // the first of the loader's list
 };
 
-// Whether that address is a function of that name, in the module where it lies.
+// Returns whether the address is a function of that name in the module that contains it.
 bool IsDefinition(uint64_t address, const char* name) {
   struct Question {
     uint64_t address;
@@ -85,9 +85,10 @@ bool IsDefinition(uint64_t address, const char* name) {
   return dl_iterate_phdr(look, &question) == 1;
 }
 
-// Whether what stands in the slot is no function but a way to one that would come back here: the
-// slot's own entry of the linkage table, before the loader has bound it; or an entry of the program's,
-// which stands for the function in all modules where the program is not position-independent.
+// Returns whether the slot contains not a function but an indirection that would come back here:
+// the slot's own entry of the procedure linkage table, before the loader has bound it, or an entry
+// of the program's, which is the function's address in all modules if the program is not
+// position-independent.
 bool IsDetour(const MappedModule& module, const MappedModule& program, uint32_t symbol,
               uint64_t address, const char* name) {
   if (module.Contains(address)) return !module.symbols().IsDefined(symbol);
@@ -117,14 +118,14 @@ void PatchSlot(const MappedModule& module, const Others& others, const MappedMod
   void* const own = Replacement(others.own, name, version);
   if (own == nullptr) return;
   const uint64_t before = std::atomic_ref(*slot.place).load(std::memory_order_acquire);
-  if (before == 0) return;  // a weak reference to what is not there
+  if (before == 0) return;  // a weak reference to a missing symbol
   if (InOwnImage(before)) {
     entry->slot = slot.place;
     ++entry->slots;
     return;
   }
   const bool data = slot.kind == MappedModule::SlotKind::kData;
-  // The program may have put something of its own there.
+  // The program may have stored a pointer of its own there.
   if (data && !module.IsProtected(slot.place) && !IsDefinition(before, name)) return;
   const bool detour = IsDetour(module, others.program, slot.symbol, before, name);
   if (detour && slot.kind != MappedModule::SlotKind::kCall && module.Contains(before)) return;
@@ -175,7 +176,8 @@ bool StillLeadsHere(const Known& entry) {
          InOwnImage(std::atomic_ref(*entry.slot).load(std::memory_order_acquire));
 }
 
-// The module's entry, not patched yet where that is due (once more). nullptr: there is no room.
+// Returns the module's entry, marked as not patched if it must be patched (again). Returns nullptr
+// if there is no room.
 Known* Enter(const MappedModule& module) {
   Known* entry = Place(module.base(), module.dynamic());
   if (entry == nullptr || (!entry->used && known_count == kCapacity / 4 * 3)) {
@@ -218,8 +220,8 @@ int PatchOne(dl_phdr_info* info, size_t, void* others) {
   return 0;
 }
 
-// Where a session tells it to those who attach; returns what it told before. REQUIRES: the lock of the
-// loader's list.
+// Sets the flag that the session shows to attaching clients; returns its previous value. REQUIRES:
+// the lock of the loader's list.
 uint32_t NoteRestored(uint32_t restored) {
   Process* p = Process::IfDoorIsOpen();
   return p == nullptr ? 0 : p->map.control().slots_restored.exchange(restored);
@@ -230,9 +232,9 @@ bool IsWanted() {
   return p != nullptr && p->door.wanted->load() != 0;
 }
 
-// REQUIRES: nobody else loads or unloads anything meanwhile. The list's own lock is not enough for that:
-// a module is in the list before its slots are filled, and one that has gone may come again to the same
-// place.
+// REQUIRES: no other thread loads or unloads a library meanwhile. The list's own lock does not
+// ensure this: a module is in the list before its slots are filled, and an unloaded module may be
+// loaded again at the same address.
 void PatchAll() {
   const auto patch = [](dl_phdr_info* program, size_t, void*) {
     if (!IsNew(*program)) return 1;
@@ -264,12 +266,13 @@ void KeepWhatIsBehind() {
   for (uint32_t i = 0; i < taken.count; ++i) KeepLoaded(functions[i]);
 }
 
-// False: nothing had changed since the last one, or the loader does not find us.
+// Returns false if nothing has changed since the last call, or if the loader does not find this
+// library.
 bool PatchOnce() {
   if (!AnythingNew()) return false;
   const uint32_t before = passes.load(std::memory_order_acquire);
   const auto done = [&] { return passes.load(std::memory_order_acquire) != before; };
-  // Where it was not this library that was opened, but one that needs it, there is no handle of it.
+  // If this library was loaded as a dependency of the opened one, there is no handle for it.
   for (void* handle : {OwnHandle(), RTLD_DEFAULT}) {
     if (!done()) LibcDlsym(handle, "gpumemtrace_patch");
   }
@@ -277,13 +280,13 @@ bool PatchOnce() {
   return done();
 }
 
-// ---- Back again ---------------------------------------------------------------------------------
+// ---- Restoring ----------------------------------------------------------------------------------
 
-// A module that took the place of one that was unloaded has no hook of ours where that had one.
+// A module that replaced an unloaded one at its address has no hook of ours in the old slots.
 int RestoreOne(dl_phdr_info* info, size_t, void*) {
   const MappedModule module(*info);
   for (uint32_t i = changed_count;
-       i-- > 0;) {  // the newest first: of two modules in one place the later
+       i-- > 0;) {  // newest first: of two modules at one address, the later one
     const Changed& slot = changed[i];
     if (!module.Contains(reinterpret_cast<uint64_t>(slot.place)) ||
         std::atomic_ref(*slot.place).load(std::memory_order_acquire) != slot.hook) {
@@ -311,8 +314,8 @@ void ForgetPatches() {
 
 }  // namespace gmt::preload
 
-// A look-up of gpumemtrace_patch calls this to choose its answer (STT_GNU_IFUNC), and has the loader's lock
-// meanwhile. There is no other way to have that.
+// A lookup of gpumemtrace_patch calls this function to resolve it (STT_GNU_IFUNC), while holding
+// the loader's lock. There is no other way to run under that lock.
 extern "C" {
 static void (*GmtPatchUnderLoaderLock())() {
   if (gmt::preload::Patching()) gmt::preload::PatchAll();
@@ -326,7 +329,7 @@ namespace gmt::preload {
 void RestoreSlots() {
   const KeepErrno keep;
   const auto restore = [](dl_phdr_info*, size_t, void*) {
-    const uint32_t before = NoteRestored(1);  // first: who asks after this finds it
+    const uint32_t before = NoteRestored(1);  // first, so that a client that asks later sees it
     if (IsWanted()) {
       NoteRestored(before);
       return 1;

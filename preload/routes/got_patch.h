@@ -1,28 +1,28 @@
 // preload/routes/got_patch.h
 //
-// Catching calls where this library was opened late, and so stands in front of nobody: the slots
-// (preload/routes/got_slots.h) of the modules that are loaded, and of those that are loaded later, are made
-// to lead to the functions that this library exports.
+// Intercepts calls if this library was opened late and therefore precedes no other in symbol
+// lookup: redirects the slots (preload/routes/got_slots.h) of all modules, both loaded and loaded later,
+// to the functions that this library exports.
 //
-//   which slots     for each name that we export, under the version that the caller asks for: that
-//                   tells its runtime. dlsym among them, so that what is looked up is caught, too
-//   what is behind  what the slot led to before: another preloaded library, or the runtime that this
-//                   very caller is bound to. A slot that the loader has not filled in yet (lazy
-//                   binding) tells nothing; its function is looked for at the first call
-//   which modules   all but this one, other copies of it, the loader, libc, sanitizers, and NVIDIA's
-//                   driver and tools, whose ways among themselves are theirs
-//   later ones      looked for at each dlopen and dlsym that is caught (preload/routes/dlopen.cc)
+//   which slots     those of each name that we export, under the version that the caller requests,
+//                   which identifies its runtime. dlsym is one of them, so lookups are intercepted
+//   real function   what the slot led to before: another preloaded library, or the runtime that
+//                   this caller is bound to. If the loader has not yet filled in the slot (lazy
+//                   binding), the real function is looked up at the first call
+//   which modules   all but this one, other copies of it, the loader, libc, sanitizers, and
+//                   NVIDIA's driver and tools, whose internal calls are left alone
+//   later modules   found at each intercepted dlopen and dlsym (preload/routes/dlopen.cc)
 //
-// A module that another thread is just loading must be left alone: the loader adds to what stands in
-// its slots, and write-protects them when it is done, which nobody tells. So all of this happens under
-// the lock under which libraries are loaded and unloaded. A thread that is binding a slot lazily at that moment overwrites it; such a module is looked at
-// again the next time.
+// A module that another thread is currently loading must not be touched: the loader adds to the
+// contents of its slots and write-protects them when it is done, without notification. Therefore
+// all of this happens under the lock that serializes loading and unloading. A thread that lazily
+// binds a slot at that moment overwrites it; such a module is checked again the next time.
 //
-// RestoreSlots() puts back what stood there, where a slot still leads to the hook that was put into
-// it, in modules that are still loaded. The library itself stays: return addresses inside hooks, and
-// pointers that were handed out, are good for ever.
+// RestoreSlots() restores the original values of slots that still lead to our hooks, in modules
+// that are still loaded. The library itself stays loaded, because return addresses inside hooks and
+// pointers that were handed out remain in use.
 //
-// Thread safety: all functions from any thread. Cost: docs/routes.md.
+// Thread safety: all functions may be called from any thread. Cost: docs/routes.md.
 
 #ifndef GMT_PRELOAD_ROUTES_GOT_PATCH_H_
 #define GMT_PRELOAD_ROUTES_GOT_PATCH_H_
@@ -34,33 +34,34 @@
 namespace gmt::preload {
 
 struct Patched {
-  uint32_t modules;   // whose slots were looked at
-  uint32_t caught;    // of which calls are caught now
-  uint32_t slots;     // that lead here
-  uint32_t refused;   // that the kernel would not have changed, or that are part of the code
-  uint32_t overflow;  // modules for which there was no room on the list
-  uint32_t kept;      // slots that could not be put back
+  uint32_t modules;   // whose slots were examined
+  uint32_t caught;    // whose calls are now intercepted
+  uint32_t slots;     // slots redirected to this library
+  uint32_t refused;   // slots that the kernel refused to change, or that are part of the code
+  uint32_t overflow;  // modules that did not fit in the list
+  uint32_t kept;      // slots that could not be restored
 };
 
-// Once PatchNewModules has been called.
+// Returns whether PatchNewModules() has been called.
 bool Patching();
 
-// Patches what has been loaded since the last call; what was there before, at the first. Takes the
-// loader's locks: not in hooks of the GPU. Where nothing is new it costs a look at the loader's count.
+// Patches the modules that have been loaded since the last call; at the first call, all loaded
+// modules. Takes the loader's locks, so it must not be called in hooks of GPU functions. If nothing
+// is new, it costs one check of the loader's count.
 void PatchNewModules();
 
 Patched WhatIsPatched();
 
-// Until PatchNewModules() is called again, which then patches what it did before. Nothing where somebody
-// has asked for an attach meanwhile: one of the two sees the other (session/layout.h, slots_restored).
-// REQUIRES: a session with a door.
+// Restores the slots until PatchNewModules() is called again, which then patches them again. Does
+// nothing if a client has requested an attach meanwhile: one of the two sees the other
+// (session/layout.h, slots_restored). REQUIRES: a session with an attach gate.
 void RestoreSlots();
 
-// Whether a module outside the program had DT_RPATH: where libraries are looked for then depends on
-// who opens them.
+// Returns whether a module other than the program has DT_RPATH. In that case the search path of
+// dlopen depends on its caller.
 bool AnyModuleHasRpath();
 
-// Whether calls of a module of that file name are left alone.
+// Returns whether calls of a module of that file name are left alone.
 bool IsLeftAlone(const char* file_name);
 
 }  // namespace gmt::preload

@@ -78,7 +78,7 @@ MappedModule::MappedModule(const dl_phdr_info& info)
 
 bool MappedModule::KindOf(const ElfW(Rela) & relocation, SlotKind* kind) {
   const auto type = static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info));
-  if (relocation.r_offset % sizeof(uint64_t) != 0) return false;  // no single store
+  if (relocation.r_offset % sizeof(uint64_t) != 0) return false;  // cannot be stored in one piece
   if (type == kJumpSlot) *kind = SlotKind::kCall;
   if (type == kGlobalData) *kind = SlotKind::kAddress;
   if (type == kAbsolute) *kind = SlotKind::kData;
@@ -89,7 +89,7 @@ bool MappedModule::KindOf(const ElfW(Rela) & relocation, SlotKind* kind) {
 uint64_t MappedModule::Fingerprint() const {
   uint64_t hash = 0xcbf29ce484222325;
   for (const ElfW(Dyn)* d = dynamic_; d != nullptr && d->d_tag != DT_NULL; ++d) {
-    // A debugger's word is written by the loader after the start.
+    // The loader writes this word, for debuggers, after the start.
     if (d->d_tag == DT_DEBUG) continue;
     hash = (hash ^ static_cast<uint64_t>(d->d_tag)) * 0x100000001b3;
     hash = (hash ^ d->d_un.d_val) * 0x100000001b3;

@@ -1,20 +1,20 @@
 // preload/routes/got_slots.h
 //
-// MappedModule: one loaded module, as far as it takes to change what its calls of other libraries
-// lead to: where it lies, its symbols, its slots (words that the loader fills in with a function's
-// address), and storing into them.
+// MappedModule: one loaded module, with what it takes to redirect its calls of other libraries: its
+// address range, its symbols, its slots (words that the loader fills in with a function's address),
+// and a way to store into them.
 //
-//   slot      relocation     where it stands
-//   call      JUMP_SLOT      .got.plt, or .got where everything is bound at once; RELRO then
+//   slot      relocation     location
+//   call      JUMP_SLOT      .got.plt; or .got, protected by RELRO, if everything is bound at once
 //   address   GLOB_DAT       .got; RELRO
 //   data      64 bits, abs.  tables of functions in .data or .data.rel.ro
 //
-// A store is one aligned word of 8 bytes, so a thread that calls through the slot meanwhile reaches
-// the old function or the new one. Pages that the loader has write-protected (PT_GNU_RELRO) are made
-// writable for the moment, and write-protected again.
+// A store writes one aligned 8-byte word, so a thread that calls through the slot at the same time
+// reaches either the old function or the new one. Pages that the loader has write-protected
+// (PT_GNU_RELRO) are made writable for the store and are then write-protected again.
 //
-// Thread safety: REQUIRES that the module cannot go meanwhile and that one thread at a time stores:
-// to be used inside of dl_iterate_phdr, under whose lock both is so.
+// Thread safety: REQUIRES that the module is not unloaded meanwhile and that only one thread
+// stores. Inside dl_iterate_phdr, whose lock ensures both, these hold.
 
 #ifndef GMT_PRELOAD_ROUTES_GOT_SLOTS_H_
 #define GMT_PRELOAD_ROUTES_GOT_SLOTS_H_
@@ -34,13 +34,14 @@ class MappedModule {
   const DynamicSymbols& symbols() const { return symbols_; }
   uint64_t base() const { return base_; }
   uint64_t dynamic() const { return reinterpret_cast<uint64_t>(dynamic_); }
-  // The file's name without its folder; "" for the program itself.
+  // The file's name without its directory; "" for the program itself.
   const char* name() const { return name_; }
   bool Contains(uint64_t address) const { return address >= start_ && address < end_; }
 
-  // Its symbols are to be looked for in the loaders' of those that come after it, too.
+  // Whether it has DT_RPATH. Symbols of libraries that it loads are then searched along its path
+  // too.
   bool has_rpath() const { return has_rpath_; }
-  // Tells the file in this place from another one that may be loaded there later.
+  // Distinguishes this file from another one that may be loaded at the same address later.
   uint64_t Fingerprint() const;
 
   enum class SlotKind { kCall, kAddress, kData };
@@ -49,21 +50,22 @@ class MappedModule {
     uint32_t symbol;  // its index
     SlotKind kind;
   };
-  // visit(const Slot&) for each slot for a symbol.
+  // Calls visit(const Slot&) for each slot of a symbol.
   template <typename Visit>
   void ForEachSlot(Visit visit) const {
     ForEachIn(calls_, calls_bytes_, visit);
     ForEachIn(others_, others_bytes_, visit);
   }
 
-  // Of its writable memory from `begin` to `end`: where what is neither write-protected nor the table of
-  // calls begins.
+  // Returns where, between `begin` and `end` of its writable memory, the part begins that is
+  // neither write-protected nor the table of calls.
   uint64_t EndOfSlots(uint64_t begin, uint64_t end) const;
 
-  // Whether the loader has write-protected the slot: what is in there is as the loader left it.
+  // Returns whether the loader has write-protected the slot, so that its contents are as the loader
+  // left them.
   bool IsProtected(const uint64_t* slot) const;
 
-  // False where that cannot be: code that is relocated in place, or the kernel refuses.
+  // Returns false if the slot is part of code that is relocated in place, or if the kernel refuses.
   bool Store(uint64_t* slot, uint64_t value) const;
 
  private:

@@ -10,18 +10,19 @@
 
 namespace gmt::preload {
 
-// Whether a library may define a function of that name that is hooked.
+// Returns whether `symbol` may be the name of a hooked function in some library.
 bool IsHooked(const char* symbol);
 
-// What a program gets that looked up `symbol` in a library and would have got `real`: our hook for
-// that function, or `real` itself where we have none (or no slot is free: counted).
-// REQUIRES: real != nullptr.
+// Returns the function to hand out for `symbol`, which a program looked up in a library and which
+// resolved to `real`: our hook, or `real` itself if there is no hook or no free slot (which is
+// counted). REQUIRES: real != nullptr.
 void* HookFor(const char* symbol, void* real);
 
-// What a slot that led to `real` is to lead to (preload/routes/got_patch.h). `exported`: this library's
-// function of that name for callers of that version node (nullptr: they name none). Where it calls
-// something else already, another hook. nullptr for `real`: not known; it is looked for at the first
-// call. Other functions than CUDA's: `exported`.
+// Returns the new value of a slot that led to `real` (preload/routes/got_patch.h). `exported` is this
+// library's function of that name for callers of version node `node` (nullptr: no version). If
+// `exported` already calls a different function, returns another hook. `real` may be nullptr if it
+// is unknown; it is then looked up at the first call. For functions other than CUDA's, returns
+// `exported`.
 void* HookInFrontOf(const char* symbol, const char* node, void* exported, void* real);
 
 }  // namespace gmt::preload

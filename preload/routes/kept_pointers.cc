@@ -15,8 +15,8 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint64_t kMostRead = uint64_t{64} << 20;  // of one segment
-constexpr size_t kPieceBytes = 256 << 10;           // read at a time
+constexpr uint64_t kMostRead = uint64_t{64} << 20;  // per segment
+constexpr size_t kPieceBytes = 256 << 10;           // bytes read at a time
 
 struct Range {
   uint64_t begin = 0, end = 0;
@@ -24,7 +24,7 @@ struct Range {
 };
 
 struct Search {
-  Range driver;  // its code
+  Range driver;  // the driver's code
   uint64_t* piece;
   char* text;
   size_t capacity;
@@ -60,7 +60,7 @@ bool PointsInto(const Search& search, uint64_t begin, uint64_t bytes) {
   return false;
 }
 
-// Its slots do not count: those lead to us, or are changed for others by the loader.
+// Its slots do not count: they lead to us, or the loader changes them for other libraries.
 bool KeepsPointers(const dl_phdr_info& info, const MappedModule& module, const Search& search) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info.dlpi_phdr[i];

@@ -29,7 +29,7 @@ constinit std::atomic<Preloaded> known_preloaded{Preloaded::kNotKnown};
 constinit std::atomic<bool> after_the_driver{false};
 constinit char kept_by_others[512] = {};
 
-// The other copies in this process.
+// The other copies of this library in the process.
 struct Copies {
   bool before_own = true;
   bool only_before_own;
@@ -58,7 +58,7 @@ int AddCopy(dl_phdr_info* info, size_t, void* argument) {
 }  // namespace
 
 // The order of the loader's list is that of the global scope. Of two preloaded copies the first is
-// called first, and asks nobody behind it; so nobody asks in a circle.
+// called first, and it asks no copy after it, so there is no cycle.
 bool AnotherCopyCatches(char* path, size_t capacity) {
   Copies copies;
   copies.only_before_own = LoadedAtStart();
@@ -74,7 +74,7 @@ bool AnotherCopyCatches(char* path, size_t capacity) {
   return false;
 }
 
-// What was preloaded stays so, and nothing can come in front of it.
+// A preloaded library stays preloaded, and none can come before it later.
 Route RouteTaken() {
   const auto late = static_cast<Route>(late_route.load(std::memory_order_acquire));
   if (late != Route::kNone) return late;
@@ -93,12 +93,12 @@ bool BeginLate(Route route) {
   if (!late_route.compare_exchange_strong(seen, static_cast<uint32_t>(route))) return true;
   const Nesting nesting;
   FindLoaderFunctions();
-  // The driver that is being initialised must not be asked.
+  // The driver must not be queried while it is being initialized.
   if (route != Route::kInjection && AnyLibraryIsNamed("libcuda.so"))
     after_the_driver.store(DriverIsInitialized(), std::memory_order_relaxed);
   PatchNewModules();
-  // Now, and not later: what comes after this has the driver's functions by way of our hooks, and
-  // keeps addresses of those that are not hooked.
+  // Done now, because modules that get driver functions later get them through our hooks, and cache
+  // only addresses of functions that are not hooked.
   FindKeptPointers(kept_by_others, sizeof(kept_by_others));
   return true;
 }
@@ -110,14 +110,14 @@ bool DescribeLateRoute(char* text, size_t capacity) {
   const int n = snprintf(
       text, capacity, "on: %s%s%s%s",
       route == Route::kInjection ? "injected by the driver"
-      : route == Route::kAttach  ? "brought in by attach"
-                                 : "begun by the program",
-      BeganAfterTheDriver() ? "; what was allocated before is not known" : "",
+      : route == Route::kAttach  ? "injected by attach"
+                                 : "started by the program",
+      BeganAfterTheDriver() ? "; earlier allocations are unknown" : "",
       !kept ? ""
       : route == Route::kAttach
-          ? "; seen only while cupti is on is what has addresses of the driver's functions "
-            "from before: "
-          : "; not seen is what has addresses of the driver's functions from before: ",
+          ? "; modules seen only while cupti is on, because they already had addresses of driver "
+            "functions: "
+          : "; modules not seen, because they already had addresses of driver functions: ",
       KeptByOthers());
   return n > 0;
 }

@@ -1,13 +1,14 @@
 // preload/stacks/greenlets.h
 //
-// Where the code of greenlets lies: Python's package `greenlet`, on which gevent and others stand.
+// Locates the code of greenlets: the Python package `greenlet`, on which gevent and others are
+// built.
 //
-// A greenlet begins somewhere on the thread's stack, and later runs there again while the part
-// further out has become somebody else's: its first function would "return" into what happens to be
-// in memory. So a native walk out of a greenlet must end at the greenlet's own code, which says
-// nothing of that in its tables.
+// A greenlet starts somewhere on the thread's stack and may later run there again after the outer
+// part of the stack has been reused. Its first function would then "return" into unrelated memory.
+// A native walk out of a greenlet must therefore end at the greenlet's own code, whose unwind
+// tables do not say so.
 //
-// Thread safety: all functions from any thread and signal handler.
+// Thread safety: all functions may be called from any thread and from signal handlers.
 
 #ifndef GMT_PRELOAD_STACKS_GREENLETS_H_
 #define GMT_PRELOAD_STACKS_GREENLETS_H_
@@ -22,7 +23,7 @@ namespace gmt::preload {
 
 class Greenlets {
  public:
-  // Notes the module if it is greenlet's, by its file's name. True when that is news.
+  // Notes the module if its file name is greenlet's. Returns true if it was not known before.
   static bool Note(const LoadedModule& module);
 
   struct Text {

@@ -1,7 +1,8 @@
 // preload/stacks/stack_builder.h
 //
-// StackBuilder: one stack out of two walks. Native frames come in turn, innermost first; where one
-// of them runs Python, the Python frames that it runs go right behind it.
+// StackBuilder: merges two walks into one stack. Native frames arrive one after the other,
+// innermost first. Where one of them runs Python code, the Python frames that it runs follow
+// directly after it.
 //
 //   native                          Python             stack
 //   at::empty_cuda                                     at::empty_cuda
@@ -15,8 +16,8 @@
 //                                                      Py_RunMain
 //
 // The innermost kMaxStackDepth frames are kept. This library's own frames, with which every walk
-// begins, are left out. What is not certain is said in the stack's flags (session/layout.h,
-// StackFlags), never guessed: Python frames that no native frame seems to run stand behind all
+// begins, are left out. Uncertainty is recorded in the stack's flags (session/layout.h,
+// StackFlags), never guessed: Python frames that no native frame seems to run are placed after all
 // native ones.
 //
 // Thread safety: one stack on one thread. Cost: docs/overhead.md.
@@ -38,15 +39,15 @@ class StackBuilder {
  public:
   enum class Native { kWanted, kLeftOut };
 
-  // Python's frames are taken from `python` where that is on.
+  // Takes Python frames from `python` if that is enabled.
   StackBuilder(session::StackTable::Buffer* stack, const Interpreter& python, Native native)
       : stack_(*stack),
         interpreter_(python),
         python_(python),
         native_is_wanted_(native == Native::kWanted) {}
 
-  // All frames of a walk, and its end. Most frames are an address to note; what the loops need for
-  // them is in registers.
+  // Adds all frames of a walk, and finishes the stack. Most frames are just an address to store;
+  // what the loops need for them is kept in registers.
   template <typename Walk>
   [[gnu::always_inline]] void AddAll(Walk* walk) {
     const Interpreter::OwnText text = interpreter_.text();
@@ -55,7 +56,8 @@ class StackBuilder {
     uint64_t low = 0;
     uint32_t depth = 0;
     NativeFrame frame;
-    // Until the interpreter's code is met; where it leaves no markers, to the end.
+    // Until the interpreter's code is reached; to the end if that code leaves no markers on the
+    // stack.
     bool watches_text = true;
     while (watches_text) {
       if (!walk->Next(&frame)) return FinishAt(depth, walk->truncated());
@@ -81,15 +83,15 @@ class StackBuilder {
     FinishAt(depth, walk->truncated());
   }
 
-  // The next native frame outwards, of a walk that gives them one by one. False when no more are
-  // wanted.
+  // Adds the next outer native frame, for walks that provide frames one by one. Returns false if no
+  // more are wanted.
   bool Add(const NativeFrame& frame) {
     const uint64_t low = low_;
     low_ = frame.cfa;
     return AddSpecial(frame, low);
   }
-  // When no more come. Behind a native walk that broke off come Python frames from further out: in
-  // order, all the same.
+  // Called after the last frame. If the native walk was cut short, the Python frames further out
+  // follow it; their order is still right.
   void Finish(bool native_is_truncated) {
     if (!was_interrupted_) BeginPython();
     if (native_is_wanted_ && native_is_truncated) {
@@ -105,11 +107,11 @@ class StackBuilder {
 
   uint32_t depth() const { return depth_; }
   uint16_t flags() const { return flags_; }
-  // Whether this is code that a signal has called.
+  // Whether this is code called by a signal.
   bool was_interrupted() const { return was_interrupted_; }
 
  private:
-  // By value: where the loops' frame has no address it stays in registers.
+  // Takes the frame by value: the loops' frame then has no address and stays in registers.
   [[gnu::always_inline]] bool AddSpecialAt(uint32_t* depth, NativeFrame frame, uint64_t low) {
     depth_ = *depth;
     const bool goes_on = AddSpecial(frame, low);
@@ -122,7 +124,7 @@ class StackBuilder {
   }
   uint64_t NextMarker() const { return is_in_doubt_ ? PythonWalk::kNoMarker : python_.marker(); }
 
-  // A frame that may not be just an address. False when no more are wanted.
+  // Adds a frame that may need more than its address. Returns false if no more are wanted.
   [[gnu::noinline]] bool AddSpecial(const NativeFrame& frame, uint64_t low) {
     if (depth_ == 0 && InOwnImage(frame.address)) return true;
     was_interrupted_ |= frame.exact;
@@ -134,13 +136,13 @@ class StackBuilder {
     return is_in_doubt_ || !python_.IsInterpretedBy(frame, low) || AddRun();
   }
 
-  // What comes further out is not taken.
+  // Leaves out the frames further out.
   bool Cut() {
     flags_ |= session::kStackTruncated;
     return false;
   }
 
-  // False where there is no room for all of it.
+  // Returns false if there was no room for all of it.
   bool AddRun() {
     flags_ |= session::kStackPython;
     uint32_t depth = depth_;
@@ -160,12 +162,12 @@ class StackBuilder {
     has_begun_ = true;
   }
 
-  // Greenlet's code runs in greenlets, and beneath Python frames that switch to another one. Those
-  // of a greenlet end where it begins.
+  // Greenlet's code is found at the start of greenlets, and also beneath Python frames that switch
+  // to another greenlet. Python frames of a greenlet end where the greenlet begins.
   bool BeginsGreenlet() const { return (has_begun_ || !interpreter_.on()) && python_.done(); }
 
-  // No Python frame belongs further in than the interpreter's own code. In the midst of that code,
-  // where a signal may come, it can be half done with a frame: then nothing of it is read.
+  // No Python frame belongs further in than the interpreter's own code. If a signal interrupts that
+  // code, it may be half done with a frame; no Python frame is read then.
   void MeetInterpreter(const NativeFrame& frame) {
     if (frame.exact) {
       flags_ |= session::kStackNoPython;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kOwnFrames = 16;  // room for this library's own frames
 
-// Signatures of the unwinders' functions (libunwind.h; the Itanium C++ ABI's unwind.h, and libgcc's).
+// Signatures of the unwinders' functions (libunwind.h; the Itanium C++ ABI's unwind.h, and
+// libgcc's).
 using UnwBacktrace = int (*)(void** frames, int capacity);
 using UnwindGetIpInfo = uintptr_t (*)(void* context, int* is_exact);
 using UnwindGetCfa = uintptr_t (*)(void* context);
@@ -17,7 +18,7 @@ using UnwindTrace = int (*)(void* context, void* argument);
 using UnwindBacktrace = int (*)(UnwindTrace trace, void* argument);
 constexpr int kGoOn = 0, kStop = 5;  // _URC_NO_REASON, _URC_END_OF_STACK
 
-// libgcc tells of a frame where it begins; it ends where the next one begins.
+// libgcc reports where a frame begins; the frame ends where the next one begins.
 struct LibgccFrames {
   UnwindGetIpInfo get_ip;
   UnwindGetCfa get_cfa;
@@ -51,7 +52,8 @@ void StackCapture::WalkLibgcc(const StackCapture& self, StackBuilder* stack) {
                          {},
                          false};
   reinterpret_cast<UnwindBacktrace>(self.backtrace_)(TakeLibgccFrame, &frames);
-  // The walk ends with an empty frame below the thread's first function, or where it knows no way.
+  // The walk ends with an empty frame below the thread's first function, or where it cannot
+  // continue.
   const bool is_cut = !frames.is_full && frames.pending.address != 0;
   if (is_cut) {
     frames.pending.cfa = ~uint64_t{0};

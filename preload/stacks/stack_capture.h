@@ -2,15 +2,15 @@
 //
 // StackCapture: the calling thread's native frames, innermost first, by one of three walks.
 //
-//   own        preload/stacks/unwind/: the default where the machine has it. No lock, no allocation
+//   own        preload/stacks/unwind/: the default if it supports the machine. No lock, no allocation
 //   libgcc     the C++ runtime's unwinder, about thirty times slower
-//   libunwind  opened for ourselves alone (its own symbols would otherwise take over the target's
-//              exception handling); it tells neither where a frame lies on the stack nor where a
-//              signal has interrupted it, so that Python's frames do not go with it. It keeps a
-//              pipe: two descriptors of the target get other numbers
+//   libunwind  opened in a private scope (its symbols would otherwise take over the target's
+//              exception handling). It reports neither the stack position of a frame nor where a
+//              signal interrupted it, so Python frames cannot be merged. It keeps a pipe open,
+//              which shifts two of the target's descriptor numbers
 //
-// The latter two are there to compare with, and may allocate and take the loader's lock on the first
-// walk of a thread or library.
+// The latter two exist for comparison. They may allocate memory and take the loader's lock on the
+// first walk of a thread or library.
 //
 // Thread safety: Find() once; Capture() from any thread. Cost: docs/overhead.md.
 
@@ -24,12 +24,12 @@ namespace gmt::preload {
 
 class StackCapture {
  public:
-  // The walk asked for; without it the next best. *name says which: "own", "libgcc", "libunwind" or
-  // "none". Where Python's frames alone are wanted, native ones still tell where those begin. Takes
-  // the loader's lock.
+  // Returns the requested walk; if it is unavailable, the next best. *name is "own", "libgcc",
+  // "libunwind" or "none". If only Python frames are wanted, native ones are still walked to find
+  // where those begin. Takes the loader's lock.
   static StackCapture Find(const session::Options& options, const char** name);
 
-  // Gives the builder the frames, and finishes it.
+  // Passes the frames to the builder, and finishes it.
   void Capture(StackBuilder* stack) const { walk_(*this, stack); }
 
  private:

@@ -1,5 +1,5 @@
-// errno, exit code and standard output are the target's own. Prints errno after each call; 42 was
-// set before.
+// Checks that errno, exit code and standard output of the target are unchanged. Prints errno after
+// each call; it was set to 42 before.
 
 #include <errno.h>
 #include <stdio.h>

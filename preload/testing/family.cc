@@ -1,4 +1,4 @@
-// What a target's own children and signals look like while it is traced.
+// Checks what a target sees of its own children and signals while it is traced.
 //   usage: family wait      no child to wait for, no SIGCHLD, after the collector was started
 //          family fork      a forked child that makes no GPU call, and frees its parent's memory
 //          family fork-gpu  a forked child that allocates

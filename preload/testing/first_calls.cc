@@ -1,5 +1,5 @@
 // Many threads make the process's first GPU calls at once.  usage: first_calls THREADS CALLS
-// Every allocation stays; sizes are THREAD * 1000003 + CALL.
+// Nothing is freed; sizes are THREAD * 1000003 + CALL.
 
 #include <cstdlib>
 #include <thread>

@@ -1,6 +1,6 @@
-// Frees at whose ends something else has happened.
-//   usage: frees recycled    another thread has been given the address before the free returns
-//          frees refused     the driver keeps what was to be freed
+// Frees during which something else happens.
+//   usage: frees recycled    another thread gets the address before the free returns
+//          frees refused     the driver refuses the free
 #include <pthread.h>
 #include <string.h>
 

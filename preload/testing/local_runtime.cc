@@ -1,6 +1,7 @@
-// A runtime that a plugin loads for itself (RTLD_LOCAL) is not in the global scope, where RTLD_NEXT
-// looks.  usage: local_runtime RUNTIME PLUGIN
-// The plugin is linked to the runtime and calls cudaMalloc. Prints the result.
+// A runtime that a plugin loads with RTLD_LOCAL is not in the global scope, which RTLD_NEXT
+// searches.
+//   usage: local_runtime RUNTIME PLUGIN
+// The plugin is linked with the runtime and calls cudaMalloc. Prints the result.
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// More runtimes in one process than there are hooks for looked-up pointers.
+// Loads more runtimes than there are hooks for looked-up pointers.
 //   usage: many_runtimes RUNTIME...
-// Looks cudaMalloc up in each, before any call of it, then calls all that were found.
+// Looks up cudaMalloc in each, before any call of it, and then calls all functions found.
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-// A process without CUDA, which asks in the usual ways whether there is any. A weak reference finds
-// our hook, which has nothing to call and says so; lookups find nothing. Prints what each came to.
-//   usage: no_runtime [LIBRARY...]    which are loaded for everybody first
+// A process without CUDA that checks in the usual ways whether CUDA is present. A weak reference
+// finds our hook, which has no function to call and returns an error; lookups find nothing. Prints
+// the results.
+//   usage: no_runtime [LIBRARY...]    loaded globally first
 
 #include <dlfcn.h>
 #include <stddef.h>

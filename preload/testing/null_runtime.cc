@@ -1,5 +1,5 @@
-// A CUDA runtime that costs nothing: addresses count up, nothing is checked, no call allocates,
-// locks or enters the kernel. What a test measures through it is the hook alone.
+// A CUDA runtime without cost: addresses count up, nothing is checked, and no call allocates, locks
+// or enters the kernel. A test measures only the hook through it.
 
 #include <stddef.h>
 #include <string.h>
@@ -51,7 +51,7 @@ NULL_EXPORT int cudaEventCreateWithFlags(void** event, unsigned) {
 NULL_EXPORT int cudaEventRecord(void*, void*) { return 0; }
 NULL_EXPORT int cudaStreamSynchronize(void*) { return 0; }
 
-// The driver's part that hooks ask for the context and its device.
+// The driver functions that hooks query for the context and its device.
 NULL_EXPORT int cuCtxGetCurrent(void** context) {
   *context = reinterpret_cast<void*>(0xc0);
   return 0;
@@ -61,7 +61,7 @@ NULL_EXPORT int cuCtxGetDevice(int* device) {
   return 0;
 }
 
-// What the driver calls a device.
+// The driver's description of a device.
 NULL_EXPORT int cuDeviceGetName(char* name, int length, int) {
   strncpy(name, "Null device", static_cast<size_t>(length));
   return 0;

@@ -1,7 +1,7 @@
-// Once hooks are warm they allocate nothing and never enter the kernel: the second half of this
-// program's calls runs where any system call but exit ends the process (a seccomp filter), and
-// counts calls of malloc. Exit code: 0 quiet, 1 malloc was called; killed by SIGSYS: a system call
-// was made.
+// After warm-up, hooks allocate nothing and never enter the kernel. The second half of this
+// program's calls runs under a seccomp filter that kills the process at any system call except
+// exit, and counts calls of malloc. Exit code: 0 quiet, 1 malloc was called; killed by SIGSYS: a
+// system call was made.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-// The runtime functions that the test programs call, as their own headers would declare them.
+// The runtime functions that the test programs call, as CUDA's headers would declare them.
 
 #ifndef GMT_PRELOAD_TESTING_RUNTIME_H_
 #define GMT_PRELOAD_TESTING_RUNTIME_H_
@@ -11,11 +11,11 @@ int cudaFree(void* ptr);
 int cudaHostAlloc(void** ptr, size_t size, unsigned flags);
 int cudaFreeHost(void* ptr);
 
-// Not CUDA's: all frees fail; the free of recycled memory returns.
+// Not part of CUDA: all frees fail; the free of recycled memory may return.
 extern volatile int null_runtime_refuses_frees, null_runtime_free_may_return;
 }
 
-// Every allocation of that size has one address, which is given again while its free goes on.
+// All allocations of this size get the same address, which is reused while its free is in progress.
 inline constexpr size_t kRecycledSize = 5000001;
 
 #endif  // GMT_PRELOAD_TESTING_RUNTIME_H_

@@ -1,5 +1,5 @@
-// GPU calls come from threads with the smallest stack that POSIX knows: the process's first one, and
-// one out of each library that is named, which are loaded and unloaded one after the other.
+// Makes GPU calls from threads with the smallest stack that POSIX permits: the process's first
+// call, and one from each named library. The libraries are loaded and unloaded one after the other.
 
 #include <dlfcn.h>
 #include <limits.h>

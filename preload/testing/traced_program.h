@@ -1,8 +1,7 @@
 // preload/testing/traced_program.h
 //
-// TracedProgram: runs a program under the preloaded library in a directory of its own, and reads
-// the session that it leaves. No collector takes part, so what a test sees is the library's work
-// alone.
+// TracedProgram: runs a program with the preloaded library in its own directory, and reads the
+// session that it leaves. There is no collector, so a test sees only what the library itself does.
 
 #ifndef GMT_PRELOAD_TESTING_TRACED_PROGRAM_H_
 #define GMT_PRELOAD_TESTING_TRACED_PROGRAM_H_
@@ -20,7 +19,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// A session as it was left, copied.
+// A copy of a session as it was left.
 struct LeftSession {
   std::vector<session::Record> records;
   struct Live {
@@ -29,14 +28,14 @@ struct LeftSession {
     session::LiveValue live;
   };
   std::vector<Live> live;
-  // Of `records`, in order; innermost frame first.
+  // Stacks of `records`, in order; innermost frame first.
   std::vector<std::vector<uint64_t>> stacks, forward_stacks;
   std::vector<std::string> modules;
   struct Device {
     session::Record record;
     std::string name, uuid, pci_bus_id;
   };
-  std::vector<Device> devices;  // of those of `records` that tell of a device
+  std::vector<Device> devices;  // the `records` that describe a device
   uint64_t counters[session::kCounterCount] = {};
   session::RingLosses losses;
   uint64_t pid = 0;
@@ -48,21 +47,21 @@ class TracedProgram {
   TracedProgram();   // makes an empty directory
   ~TracedProgram();  // removes it
 
-  // What stands in for the collector: a program that ends at once, and so leaves the session as the
+  // Stands in for the collector: a program that ends at once, which leaves the session as the
   // library wrote it.
   std::string collector = "/bin/true";
 
   // Runs with LD_PRELOAD and the value of GPUMEMTRACE; the working directory is `directory()`.
   Outcome Run(const std::vector<std::string>& command, const std::string& options = "");
-  // The same without the library.
+  // Same, without the library.
   Outcome RunPlain(const std::vector<std::string>& command);
 
   const std::string& directory() const { return directory_; }
-  // Names of what lies in the session directory, and of recordings.
+  // Names of the session files, and of the recordings.
   std::vector<std::string> sessions() const;
   std::vector<std::string> recordings() const;
   LeftSession ReadSession(const std::string& name) const;
-  // The only one there is.
+  // Reads the only session there is.
   LeftSession ReadSession() const;
 
  private:

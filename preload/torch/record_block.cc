@@ -22,8 +22,8 @@ using session::Space;
                                                         std::memory_order_release);
 }
 
-// nullptr where it is not to be recorded. The first GPU call that is recorded may be this one: where
-// the driver's heap is not wanted.
+// Returns nullptr if the block is not to be recorded. If the driver's heap is not recorded, this
+// may be the first recorded GPU call.
 Process* Wanted(TorchDevice device) {
   if (!device.is_cuda() || Process::Skips(session::kPytorchHeap)) return nullptr;
   Process* p = Process::StartRecording();
@@ -36,8 +36,8 @@ void SeeBlock(Process* p, const void* caller) {
   CachingAllocator::LearnFrom(caller);
 }
 
-// The stack of the forward pass that the memory of this thread belongs to, where a backward pass is
-// under way on it.
+// Returns the stack of the forward pass to which memory of this thread belongs, if the thread is
+// running a backward pass.
 uint32_t ForwardStack(const Process& p) {
   const Scope* scope = thread_state.scope;
   while (scope != nullptr && scope->node == nullptr) scope = scope->outer;
@@ -58,8 +58,8 @@ session::Record NewRecord(Process* p, Kind kind, uint64_t size, const TorchTotal
   return r;
 }
 
-// The block is the one that a tensor's memory was asked for, if this thread makes a tensor: the first
-// one. What cannot be had will not be had by another block.
+// Assigns the layout of the tensor that this thread is creating, if any, to its first block. If the
+// allocation fails, the layout is not used for a later block.
 void TakeTensor(Process* p, session::Record* r) {
   TorchThread* t = p->torch.threads.IfThere();
   if (t == nullptr) return;
@@ -68,7 +68,7 @@ void TakeTensor(Process* p, session::Record* r) {
   t->tensor_block = r->value;
 }
 
-// A block that AccumulateGrad takes may be a gradient.
+// A block allocated during AccumulateGrad may be a gradient.
 void SeeGradient(Process* p, uint64_t address) {
   TorchThread* t = p->torch.threads.IfThere();
   const Scope* scope = thread_state.scope;

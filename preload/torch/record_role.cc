@@ -10,7 +10,7 @@ namespace {
 using session::Kind;
 using session::Space;
 
-// A block, or memory of the driver where PyTorch's allocator keeps no blocks.
+// A block, or driver memory if PyTorch's allocator keeps no blocks.
 Space SpaceOf(const Process& p) {
   return p.torch.has_blocks.load(std::memory_order_relaxed) ? Space::kBlock : Space::kDevice;
 }
@@ -38,16 +38,17 @@ void RecordGradient(Process* p, uint64_t address) {
   if (roles.after != roles.before) RecordRole(p, space, address, roles, NowNs());
 }
 
-// What is the same for all that a node saves at one time. `node`: nullptr if its class is not known.
+// What is common to everything that a node saves at one time. `node`: nullptr if its class is
+// unknown.
 struct Save {
   const void* node;
   uint32_t stack;
-  // Of the first that is recorded.
+  // Set when the first of them is recorded.
   uint32_t node_class = 0;
   uint64_t time_ns = 0;
 };
 
-// One more node saves it. False if it is a parameter, or not live.
+// Records that one more node saves it. Returns false if it is a parameter, or not live.
 bool AddSaver(Process* p, uint64_t address, Save* save) {
   const Space space = SpaceOf(*p);
   session::LiveTable::Roles roles;
@@ -68,7 +69,8 @@ void RecordSaves(Process* p, TorchThread* t, const void* node) {
   t->save_count = 0;
 }
 
-// True where the last node lets go of it before it has an output: it failed.
+// Returns true if the memory is released before its node has an output, because the node's function
+// failed.
 bool ForgetSave(TorchThread* t, uint64_t address) {
   for (uint32_t i = 0; i < t->save_count; ++i) {
     if (t->saves[i] != address) continue;
@@ -78,7 +80,7 @@ bool ForgetSave(TorchThread* t, uint64_t address) {
   return false;
 }
 
-// `now`: the clock.
+// now() returns the time.
 template <typename Now>
 void DropSaver(Process* p, uint64_t address, Now now) {
   const Space space = SpaceOf(*p);
@@ -115,7 +117,7 @@ void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* sav
     t->saves[t->save_count++] = address;
     return;
   }
-  // An output: nodes that were made while it was computed are not this one.
+  // An output is being saved; nodes created during its computation are not its node.
   const uint32_t own = t->node == nullptr ? 0 : p->torch.forward.StackOf(t->node);
   Save save = {t->node, own != 0 ? own : t->node_stack.Of(p->identity)};
   if (AddSaver(p, address, &save) && by_python) p->torch.node_saves.Add(t->node, address);

@@ -1,20 +1,20 @@
 // preload/torch/record_role.h
 //
-// What PyTorch's own calls say of its tensors becomes roles of their memory (session::Role): they
-// stand in the live table, and each change of them is an event.
+// Records the roles of memory (session::Role) that PyTorch's own calls reveal about its tensors.
+// Roles are kept in the live table, and each change is an event.
 //
 //   parameter   TensorImpl::set_requires_grad(true), AccumulateGrad's constructor, set_data
-//   saved       SavedVariable's constructor, to reset_data
-//   gradient    what AccumulateGrad::apply is given or takes, if it is still there when its node has
-//               been evaluated: what is added to an earlier gradient is gone by then
+//   saved       from SavedVariable's constructor to reset_data
+//   gradient    what AccumulateGrad::apply is given or takes, if it still exists after its node has
+//               been evaluated: a tensor that is added to an earlier gradient is gone by then
 //
-// A parameter stays one; nodes that save it are not recorded. Memory that is saved already does not
-// become a parameter: reentrant checkpointing makes leaves of a segment's inputs.
+// A parameter stays one; nodes that save it are not recorded. Memory that is already saved does not
+// become a parameter, because reentrant checkpointing makes leaves of a segment's inputs.
 //
-// `t`: the calling thread's. `tensor`: a TensorImpl that is alive, or nullptr. Tensors without memory on
-// a device, and memory that is not live in the session, have no roles.
+// `t`: the calling thread's. `tensor`: a live TensorImpl, or nullptr. Tensors without memory on a
+// device, and memory that is not live in the session, have no roles.
 //
-// Thread safety: all functions from any thread, without a lock.
+// Thread safety: all functions may be called from any thread; lock-free.
 
 #ifndef GMT_PRELOAD_TORCH_RECORD_ROLE_H_
 #define GMT_PRELOAD_TORCH_RECORD_ROLE_H_
@@ -26,31 +26,32 @@
 namespace gmt::preload {
 
 void RecordParameter(Process* p, const void* tensor);
-// A leaf of a graph: a backward pass gives it a gradient.
+// Records a leaf of a graph: backward passes give it a gradient.
 void RecordLeaf(Process* p, const void* tensor);
 
-// `saved`: the SavedVariable that was just made for `tensor`, which holds it unless the program packs
-// what is saved into something else (torch.autograd.graph.saved_tensors_hooks).
-// `by_python`: by a function that Python code defines, whose node lets go of it without a word.
+// `saved`: the SavedVariable just created for `tensor`. It holds the tensor unless the program
+// packs saved tensors into something else (torch.autograd.graph.saved_tensors_hooks). `by_python`:
+// saved by a function defined in Python, whose node releases it without a hooked call.
 void RecordSaved(Process* p, TorchThread* t, const void* tensor, const void* saved,
                  bool by_python);
-// The memory that a SavedVariable holds is no longer saved by it. `address`: of SavedMemory() before that.
-// Memory that is freed with it has no roles any more, and needs no event.
+// Returns the address of the memory that a SavedVariable holds. RecordReleased() then records that
+// this memory is no longer saved by it; `address` is the result of SavedMemory() from before the
+// release. Memory that was freed with it has no roles any more and needs no event.
 uint64_t SavedMemory(const Process& p, const void* saved);
 void RecordReleased(Process* p, TorchThread* t, uint64_t address);
-// The node keeps nothing any more.
+// Records that the node holds nothing any more.
 void RecordNodeReleased(Process* p, const void* node);
 
-// What may become a gradient in the node that this thread evaluates.
+// Notes what may become a gradient in the node that this thread evaluates.
 void ExpectGradient(const Process& p, TorchThread* t, const void* tensor);
 void ExpectGradientAt(TorchThread* t, uint64_t address);
-// The node has been evaluated.
+// Records the gradients after the node has been evaluated.
 void RecordGradients(Process* p, TorchThread* t);
 
-// A node of the autograd graph is being made on this thread. What it saves before it has an output is
-// recorded when it has one, for only then its class is known.
+// A node of the autograd graph is being created on this thread. What it saves before it has an
+// output is recorded when it gets one, because only then is its class known.
 void BeginNode(Process* p, TorchThread* t, uint32_t stack);
-// It has an output.
+// The node has an output.
 void NameNode(Process* p, TorchThread* t, const void* node);
 
 }  // namespace gmt::preload

@@ -18,10 +18,10 @@ constexpr const char* kNames[] = {
 };
 static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<int>(TorchFunction::kCount));
 
-// In the library of that path, which is loaded, or what it was linked with.
+// Looks in the loaded library of that path and in the libraries it was linked with.
 void* FindFrom(const char* path, const char* name) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  if (library == nullptr) return nullptr;  // else nullptr would mean the whole program below
+  if (library == nullptr) return nullptr;  // as a handle, nullptr would mean the whole program
   void* function = LibcDlsym(library, name);
   LibcDlclose(library);
   return InOwnImage(function) ? nullptr : function;
@@ -43,7 +43,7 @@ constinit std::atomic<void*> found[static_cast<int>(TorchFunction::kCount)];
   char definer[PATH_MAX];
   if (function == nullptr && FindDefiner(name, definer, sizeof(definer)))
     function = FindFrom(definer, name);
-  dlerror();  // of a search that failed on its way
+  dlerror();  // discards the error of a failed lookup
   found[static_cast<int>(wanted)].store(function, std::memory_order_release);
   return function;
 }

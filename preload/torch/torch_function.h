@@ -1,11 +1,11 @@
 // preload/torch/torch_function.h
 //
-// The real functions of PyTorch behind the hooks, and those that the hooks ask. Python loads
-// PyTorch's libraries for themselves alone (RTLD_LOCAL), so the loader's "next" function after this
-// library's is none of theirs; they are looked for from the library that made the call.
+// The real PyTorch functions behind the hooks, and other PyTorch functions that the hooks call.
+// Python loads PyTorch's libraries with RTLD_LOCAL, so the loader's "next" function after this
+// library's is none of theirs. They are looked up from the library that made the call.
 //
-// Thread safety: all functions from any thread. The first call for a function takes the loader's
-// lock; what was found is kept for ever.
+// Thread safety: all functions may be called from any thread. The first call for a function takes
+// the loader's lock; the result is kept permanently.
 
 #ifndef GMT_PRELOAD_TORCH_TORCH_FUNCTION_H_
 #define GMT_PRELOAD_TORCH_TORCH_FUNCTION_H_
@@ -30,8 +30,8 @@ extern constinit std::atomic<void*> found[static_cast<int>(TorchFunction::kCount
 void* Search(TorchFunction function, const void* caller);
 }  // namespace internal_torch_function
 
-// `caller`: an address in a library of PyTorch that was linked with the function. nullptr: nothing
-// of that name is there but our own.
+// `caller`: an address in a PyTorch library that was linked with the function. Returns nullptr if
+// only our own function has that name.
 template <typename Function>
 Function RealTorchFunction(TorchFunction function, const void* caller) {
   void* real =

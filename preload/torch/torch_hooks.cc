@@ -1,5 +1,5 @@
-// The functions of preload/torch/hook_table.inc. Each does what PyTorch's own does, by calling it;
-// what was seen is recorded on the way.
+// The functions of preload/torch/hook_table.inc. Each calls PyTorch's own function and records what
+// was seen.
 
 #include <stdint.h>
 
@@ -17,7 +17,7 @@
 namespace gmt::preload {
 namespace {
 
-// Not to be held while PyTorch's function runs.
+// Must not be held while PyTorch's function runs.
 Writing IfRecordingBlocks() {
   Process* p = Process::IfRecording();
   return Writing(p != nullptr && p->Records(session::Memory::kBlock) ? p : nullptr);
@@ -28,12 +28,12 @@ Writing IfRecordingBlocks() {
   return wanted ? p : nullptr;
 }
 
-// The same for what is known of PyTorch's tensors.
+// Same, for what is recorded about PyTorch's tensors.
 [[gnu::always_inline]] inline Writing IfRecordingRoles() {
   return Writing(IfRolesAreWanted(Process::IfRecording()));
 }
 
-// std::vector<at::Tensor>, which is given back as it was made.
+// std::vector<at::Tensor>, which is returned unchanged.
 struct VariableList {
   void* members[3];
 };
@@ -43,7 +43,7 @@ const void* TensorImplOf(const void* tensor) {
   return reinterpret_cast<const void*>(WordAt(tensor, 0));
 }
 
-// The real functions' types, and the hooks: objects that know their caller.
+// The types of the real functions, and the hooks: objects that know their caller.
 #define GMT_TORCH(name, mangled, Result, parameters, arguments)             \
   using Real##name = Result(*) parameters;                                  \
   struct name {                                                             \
@@ -56,7 +56,7 @@ const void* TensorImplOf(const void* tensor) {
 #include "preload/torch/hook_table.inc"
 
 // ---- Blocks -------------------------------------------------------------------------------------
-// A report without PyTorch's own function behind it is for nobody else.
+// Reports are passed on to PyTorch's own function, if it has one.
 
 TorchTotals Totals(int64_t allocated, int64_t reserved) {
   return {static_cast<uint64_t>(allocated), static_cast<uint64_t>(reserved)};
@@ -118,7 +118,7 @@ uint64_t SequenceNumber::operator()() const {
   const KeepErrno keep;
   const char* status = p->torch.forward.is_known()
                            ? "on"
-                           : "off: how this release of PyTorch lays out its nodes is not known";
+                           : "off: the node layout of this PyTorch release is unknown";
   p->map.control().facts[session::kAutogradSource].store(p->map.texts().Intern(status),
                                                          std::memory_order_release);
 }
@@ -161,7 +161,7 @@ void EndBackward(Scope* scope) {
 
 void EndKeepingBackward(Scope* scope) {
   if (const Writing p(Process::IfRecording()); p != nullptr) {
-    // Not of a pass that began in an earlier recording.
+    // Not if the pass began in an earlier recording.
     if (p->torch.keeping_graphs.load(std::memory_order_relaxed) > 0)
       p->torch.keeping_graphs.fetch_sub(1, std::memory_order_relaxed);
     EndRange(p, scope->range);
@@ -171,7 +171,7 @@ void EndKeepingBackward(Scope* scope) {
 [[gnu::noinline, gnu::cold]] void PublishRoles(Process* p) {
   const char* status = p->torch.tensors.is_known()
                            ? "on"
-                           : "off: how this release of PyTorch lays out its tensors is not known";
+                           : "off: the tensor layout of this PyTorch release is unknown";
   p->map.control().facts[session::kRolesSource].store(p->map.texts().Intern(status),
                                                       std::memory_order_release);
 }
@@ -214,7 +214,7 @@ void BeginRecordFunction::operator()(void* self, uint8_t scope) const {
   const Writing p = IfRecordingBlocks();
   if (p == nullptr) return;
   const auto object = reinterpret_cast<uint64_t>(self);
-  p->torch.open_ranges.Remove(object);  // one whose end was not seen
+  p->torch.open_ranges.Remove(object);  // an object whose end was not seen
   const uint64_t range = BeginRange(p, "record_function");
   if (!p->torch.open_ranges.Add(object, range)) EndRange(p, range);
 }
@@ -227,10 +227,10 @@ void EndRecordFunction::operator()(void* self) const {
   real()(self);
 }
 
-// ---- What tensors are for -----------------------------------------------------------------------
+// ---- Roles of tensors ---------------------------------------------------------------------------
 
-// While PyTorch takes memory for a tensor of this layout. An exception leaves the layout to the next
-// tensor, which has one of its own.
+// Runs `take`, by which PyTorch allocates a tensor of this layout. After an exception the layout
+// remains set, until the next tensor replaces it.
 template <typename Take>
 void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
                  Take take) {
@@ -238,7 +238,7 @@ void* TakeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uin
   session::TensorLayout layout;
   const bool may_be_wanted = !Process::Skips(session::kPytorchHeap);
   if (may_be_wanted && DescribeTensor(dtype, sizes, strides, dimensions, &layout)) {
-    // The first tensor is a process's first memory of the GPU.
+    // A process's first GPU memory may be that of a tensor.
     const Writing p(IfRolesAreWanted(Process::StartRecording()));
     if (p != nullptr) t = p->torch.threads.Here();
     if (t != nullptr) {
@@ -323,7 +323,7 @@ void ReleaseVariable::operator()(void* self) const {
   if (const Writing p = IfRecordingRoles(); p != nullptr) RecordReleased(p, t, address);
 }
 
-// A node ends, and what it saved before it.
+// A node is destroyed, preceded by what it saved.
 template <typename End>
 void EndNodeWith(End end, void* node) {
   TorchThread* t = nullptr;
@@ -350,7 +350,7 @@ void SetGradientEdge::operator()(const void* tensor, const void* edge) const {
 }
 
 void MakeAccumulateGrad::operator()(void* self, const void* tensor) const {
-  const void* const leaf = TensorImplOf(tensor);  // which is moved from
+  const void* const leaf = TensorImplOf(tensor);  // moved from by the call
   real()(self, tensor);
   if (const Writing p = IfRecordingRoles(); p != nullptr) RecordLeaf(p, leaf);
 }
@@ -367,8 +367,8 @@ VariableList Accumulate::operator()(void* self, const void* gradients) const {
   return real()(self, gradients);
 }
 
-// What is allocated from now on is not the gradient. The leaf is a parameter: of one that was there before
-// somebody attached, or whose node outlives its steps, nothing else says so.
+// What is allocated from now on is not the gradient. The leaf is a parameter. For a leaf that
+// existed before a client attached, or whose node outlives its steps, this is the only indication.
 void* GradientIsThere::operator()(const void* leaf) const {
   if (const Writing p = IfRecordingRoles(); p != nullptr) {
     RecordLeaf(p, TensorImplOf(leaf));
@@ -380,7 +380,7 @@ void* GradientIsThere::operator()(const void* leaf) const {
 }  // namespace
 }  // namespace gmt::preload
 
-// ---- What the library exports -------------------------------------------------------------------
+// ---- Exported functions -------------------------------------------------------------------------
 
 namespace gmt::preload {
 #define GMT_TORCH(name, mangled, Result, parameters, arguments) \

@@ -1,5 +1,5 @@
-// What is seen of PyTorch, on libraries that call each other as PyTorch's do. The real ones are run
-// in tests/e2e/torch.
+// Tests what is recorded of PyTorch, with fake libraries that call each other as PyTorch's do. The
+// real ones are tested in tests/e2e/torch.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -43,7 +43,7 @@ std::vector<Record> OfKind(const LeftSession& session, Kind kind) {
 TEST_F(TorchTest, BlocksAreRecordedAsTheAllocatorReportsThem) {
   const LeftSession session = Train("blocks");
   const auto allocs = OfKind(session, Kind::kAlloc);
-  ASSERT_THAT(allocs, SizeIs(2)) << "memory of the host is not the caching allocator's";
+  ASSERT_THAT(allocs, SizeIs(2)) << "host memory does not belong to the caching allocator";
   EXPECT_THAT(allocs, Each(Field(&Record::memory, Memory::kBlock)));
   EXPECT_THAT(allocs, Each(Field(&Record::space, Space::kBlock)));
   EXPECT_EQ(allocs[0].value, 0x7000'0000'0000u);
@@ -62,14 +62,14 @@ TEST_F(TorchTest, BlocksAreRecordedAsTheAllocatorReportsThem) {
   EXPECT_EQ(session.live[0].value, allocs[1].value);
 }
 
-TEST_F(TorchTest, BlockHasTheStreamThatWasCurrent) {
+TEST_F(TorchTest, BlockHasTheCurrentStream) {
   const auto allocs = OfKind(Train("blocks"), Kind::kAlloc);
   ASSERT_THAT(allocs, SizeIs(2));
   EXPECT_EQ(allocs[0].stream, 0u);
   EXPECT_EQ(allocs[1].stream, 0x3000u);
 }
 
-TEST_F(TorchTest, LackOfMemoryIsRecordedWithWhatWasAskedFor) {
+TEST_F(TorchTest, OutOfMemoryIsRecordedWithTheRequestedSize) {
   const auto failed = OfKind(Train("blocks"), Kind::kAllocFailed);
   ASSERT_THAT(failed, SizeIs(1));
   EXPECT_EQ(failed[0].memory, Memory::kBlock);
@@ -78,7 +78,7 @@ TEST_F(TorchTest, LackOfMemoryIsRecordedWithWhatWasAskedFor) {
   EXPECT_NE(failed[0].stack, 0u);
 }
 
-TEST_F(TorchTest, PytorchsOwnFunctionsAreToldAllTheSame) {
+TEST_F(TorchTest, PytorchsOwnFunctionsAreStillCalled) {
   Train("blocks");
   EXPECT_EQ(outcome_.out, "5 reports, 1 lacks of memory\n");
   const Outcome plain =
@@ -86,12 +86,12 @@ TEST_F(TorchTest, PytorchsOwnFunctionsAreToldAllTheSame) {
   EXPECT_EQ(plain.out, outcome_.out);
 }
 
-TEST_F(TorchTest, BlocksAreLeftOutWhereTheyAreNotAskedFor) {
+TEST_F(TorchTest, BlocksAreLeftOutIfNotRequested) {
   EXPECT_THAT(Train("blocks", "heap=driver").records, IsEmpty());
   EXPECT_EQ(outcome_.out, "5 reports, 1 lacks of memory\n");
 }
 
-// ---- What tensors are for -----------------------------------------------------------------------
+// ---- Roles of tensors ---------------------------------------------------------------------------
 
 TEST_F(TorchTest, BlockHasTheLayoutOfItsTensor) {
   const LeftSession session = Train("roles");
@@ -99,7 +99,7 @@ TEST_F(TorchTest, BlockHasTheLayoutOfItsTensor) {
   ASSERT_THAT(allocs, testing::Not(IsEmpty()));
   EXPECT_NE(allocs[0].layout, 0u);
   EXPECT_EQ(allocs[0].size, 512u);
-  EXPECT_NE(allocs[1].layout, allocs[0].layout) << "a batch is not laid out like a weight";
+  EXPECT_NE(allocs[1].layout, allocs[0].layout) << "a batch has a different layout than a weight";
 }
 
 TEST_F(TorchTest, RolesAreRecordedAsTheyChange) {
@@ -107,7 +107,7 @@ TEST_F(TorchTest, RolesAreRecordedAsTheyChange) {
   const auto allocs = OfKind(session, Kind::kAlloc);
   std::vector<std::pair<uint64_t, uint64_t>> changes;  // address, roles
   for (const Record& r : OfKind(session, Kind::kRole)) changes.emplace_back(r.value, r.size);
-  // The weight; in each step its batch, then a block that the node takes, then the gradient.
+  // The weight; in each step its batch, then a block allocated by the node, then the gradient.
   const uint64_t weight = allocs[0].value;
   std::vector<std::pair<uint64_t, uint64_t>> wanted = {
       {weight, session::kParameter}, {weight, session::kParameter | session::kExpectsGradient}};
@@ -117,11 +117,11 @@ TEST_F(TorchTest, RolesAreRecordedAsTheyChange) {
     wanted.emplace_back(batch, 0);
     if (step == 0) wanted.emplace_back(gradient, session::kGradient);
   }
-  EXPECT_EQ(changes, wanted) << "a weight that is saved stays a parameter, a gradient that is added "
-                                "to an earlier one is none";
+  EXPECT_EQ(changes, wanted) << "a saved weight stays a parameter; a gradient that is added to an "
+                                "earlier one is not recorded as a gradient";
 }
 
-TEST_F(TorchTest, NodeSavesItsTensorsAtOneTimeAndLetsGoOfThemAtOne) {
+TEST_F(TorchTest, NodeSavesAllItsTensorsAtOneTimeAndReleasesThemAtOneTime) {
   const auto roles = OfKind(Train("saves"), Kind::kRole);
   ASSERT_EQ(roles.size(), 12u) << "three nodes of two tensors";
   for (size_t i = 0; i < roles.size(); i += 2) {
@@ -143,10 +143,10 @@ TEST_F(TorchTest, SavedBlockHasTheClassOfItsNodeAndTheStackOfTheForwardPass) {
   EXPECT_EQ(roles[0].stream, 0u) << "a parameter is saved by no node";
   EXPECT_NE(roles[2].stream, 0u);
   EXPECT_NE(roles[2].stack, 0u);
-  EXPECT_EQ(roles[3].stream, 0u) << "what lets go of it";
+  EXPECT_EQ(roles[3].stream, 0u) << "released by no particular node";
 }
 
-TEST_F(TorchTest, NothingIsRecordedOfTensorsWhereItIsNotAskedFor) {
+TEST_F(TorchTest, TensorsAreNotRecordedIfNotRequested) {
   const LeftSession session = Train("roles", "roles=off");
   EXPECT_THAT(OfKind(session, Kind::kRole), IsEmpty());
   EXPECT_THAT(OfKind(session, Kind::kAlloc), Each(Field(&Record::layout, 0u)));
@@ -160,9 +160,10 @@ size_t CommonEnd(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b)
   return n;
 }
 
-// Each block of a backward pass belongs to the line of the model that allocated as much.
+// Checks that each block of a backward pass belongs to the line of the model that allocated the
+// same size.
 void CheckForwardLines(const LeftSession& session, size_t first_known) {
-  std::vector<size_t> forward, backward;  // places in `records`
+  std::vector<size_t> forward, backward;  // indices into `records`
   for (size_t i = 0; i < session.records.size(); ++i) {
     const Record& r = session.records[i];
     if (r.kind != Kind::kAlloc || r.size == 12345) continue;
@@ -175,13 +176,13 @@ void CheckForwardLines(const LeftSession& session, size_t first_known) {
     const Record& r = session.records[backward[i]];
     const std::vector<uint64_t>& line = session.forward_stacks[backward[i]];
     if (i < first_known) {
-      EXPECT_EQ(r.forward_stack, 0u) << "nodes are being learnt";
+      EXPECT_EQ(r.forward_stack, 0u) << "the node layout is still being determined";
       continue;
     }
     for (size_t place : forward) {
       const bool is_own = session.records[place].size == r.size;
       const size_t common = CommonEnd(line, session.stacks[place]);
-      // But for the innermost frames: the line's own calls of the two functions.
+      // Except the innermost frames: the line's own calls of the two functions.
       EXPECT_EQ(common + 2 >= line.size(), is_own) << "line " << place << ", block " << i;
     }
   }
@@ -193,7 +194,7 @@ TEST_F(TorchTest, BlockOfABackwardPassHasTheStackOfItsForwardPass) {
   CheckForwardLines(session, 7);
 }
 
-TEST_F(TorchTest, NodesOfBothLayoutsAreUnderstood) {
+TEST_F(TorchTest, NodesOfBothLayoutsAreRecognized) {
   setenv("FAKE_TORCH_NODES_ARE_SHORT", "1", 1);
   const LeftSession session = Train("backward");
   unsetenv("FAKE_TORCH_NODES_ARE_SHORT");
@@ -222,7 +223,7 @@ TEST_F(TorchTest, ExceptionThatLeavesABackwardPassEndsIt) {
   EXPECT_LT(ends[1].time_ns, last.time_ns);
 }
 
-TEST_F(TorchTest, UserRangesAreRecordedAndNoOthers) {
+TEST_F(TorchTest, OnlyUserRangesAreRecorded) {
   const LeftSession session = Train("ranges");
   const auto begins = OfKind(session, Kind::kRangeBegin), ends = OfKind(session, Kind::kRangeEnd);
   ASSERT_THAT(begins, SizeIs(1));
@@ -231,7 +232,7 @@ TEST_F(TorchTest, UserRangesAreRecordedAndNoOthers) {
   EXPECT_NE(begins[0].stack, 0u);
 }
 
-// ---- The tables behind it -----------------------------------------------------------------------
+// ---- The underlying tables ----------------------------------------------------------------------
 
 struct FakeNode {
   uint64_t words[8] = {};
@@ -249,13 +250,13 @@ class ForwardStacksTest : public testing::Test {
   ForwardStacks stacks_ = {};
 };
 
-TEST_F(ForwardStacksTest, NothingIsKnownBeforeTheLayoutIs) {
+TEST_F(ForwardStacksTest, NoStackIsFoundBeforeTheLayoutIsKnown) {
   stacks_.Remember(1, 10, 77);
   const FakeNode node = NodeAt(16, 40, 1, 10);
   EXPECT_EQ(stacks_.StackOf(&node), 0u);
 }
 
-TEST_F(ForwardStacksTest, EightNodesInTurnSettleTheLayout) {
+TEST_F(ForwardStacksTest, EightConsecutiveNodesSettleTheLayout) {
   for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(1, n, static_cast<uint32_t>(100 + n));
   for (uint64_t n = 8; n > 0; --n) {
     EXPECT_FALSE(stacks_.is_known());
@@ -266,14 +267,14 @@ TEST_F(ForwardStacksTest, EightNodesInTurnSettleTheLayout) {
   EXPECT_EQ(stacks_.StackOf(&node), 115u);
 }
 
-// The same thread stands in the node, and words that are numbers of other nodes.
+// The node also contains the same thread, and words that are numbers of other nodes.
 TEST_F(ForwardStacksTest, OtherWordsOfANodeAreNotTakenForItsNumber) {
   for (uint64_t n = 0; n <= 64; ++n) stacks_.Remember(1, n, static_cast<uint32_t>(100 + n));
   for (uint64_t n = 48; n > 40; --n) {
     FakeNode node = NodeAt(24, 48, 1, n);
-    node.words[1] = 2;            // a count of references
-    node.words[2] = 3 + (n & 1);  // one that changes
-    node.words[4] = n - 20;       // how far it is from the leaves
+    node.words[1] = 2;            // a reference count
+    node.words[2] = 3 + (n & 1);  // a word that changes
+    node.words[4] = n - 20;       // its distance from the leaves
     stacks_.Learn(&node);
   }
   ASSERT_TRUE(stacks_.is_known());
@@ -293,7 +294,7 @@ TEST_F(ForwardStacksTest, LeavesWithoutANumberDoNotCount) {
   EXPECT_TRUE(stacks_.is_known());
 }
 
-TEST_F(ForwardStacksTest, OneThatIsNotKnownBeginsTheCountAnew) {
+TEST_F(ForwardStacksTest, UnknownNodeRestartsTheCount) {
   for (uint64_t n = 1; n <= 20; ++n) stacks_.Remember(1, n, 5);
   for (uint64_t n = 20; n > 13; --n) {
     const FakeNode node = NodeAt(16, 40, 1, n);
@@ -306,7 +307,7 @@ TEST_F(ForwardStacksTest, OneThatIsNotKnownBeginsTheCountAnew) {
   EXPECT_FALSE(stacks_.is_known());
 }
 
-TEST_F(ForwardStacksTest, LayoutThatFitsNothingIsGivenUp) {
+TEST_F(ForwardStacksTest, LearningStopsIfNoLayoutFits) {
   stacks_.Remember(1, 10, 77);
   const FakeNode node = NodeAt(16, 40, 2, 9);
   int settled = 0;
@@ -315,7 +316,7 @@ TEST_F(ForwardStacksTest, LayoutThatFitsNothingIsGivenUp) {
   EXPECT_FALSE(stacks_.is_known());
 }
 
-TEST_F(ForwardStacksTest, NumberThatWasOverwrittenFindsNothing) {
+TEST_F(ForwardStacksTest, OverwrittenNumberFindsNothing) {
   for (uint64_t n = 1; n <= 8; ++n) {
     stacks_.Remember(1, n, 5);
     const FakeNode node = NodeAt(16, 40, 1, n);
@@ -329,7 +330,7 @@ TEST_F(ForwardStacksTest, NumberThatWasOverwrittenFindsNothing) {
   EXPECT_EQ(stacks_.StackOf(&young), 7u);
 }
 
-TEST(OpenRangesTest, ObjectIsThereOnce) {
+TEST(OpenRangesTest, ObjectCanBeRemovedOnce) {
   OpenRanges ranges = {};
   EXPECT_TRUE(ranges.Add(0x1000, 7));
   EXPECT_TRUE(ranges.Add(0x2000, 8));
@@ -338,7 +339,7 @@ TEST(OpenRangesTest, ObjectIsThereOnce) {
   EXPECT_EQ(ranges.Remove(0x2000), 8u);
 }
 
-TEST(OpenRangesTest, FullSetTakesNoMore) {
+TEST(OpenRangesTest, FullSetAcceptsNoMore) {
   OpenRanges ranges = {};
   uint64_t taken = 0;
   while (ranges.Add(0x1000 + 16 * taken, taken + 1)) ++taken;

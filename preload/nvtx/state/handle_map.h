@@ -1,10 +1,11 @@
 // preload/nvtx/state/handle_map.h
 //
-// HandleMap: from a number that somebody else has chosen (a handle, an id) to a word of ours. Open
-// addressing, a fixed number of places; who finds no place is told.
+// HandleMap: maps a number chosen by another party (a handle, an id) to a word of ours. Open
+// addressing with a fixed number of slots; Put() reports if there is no room.
 //
-// Thread safety: all methods from any thread and from signal handlers, without a lock. Calls for one
-// key do not overlap, as nobody ends what is still being begun. Zero bytes are an empty map.
+// Thread safety: all methods may be called from any thread and from signal handlers; lock-free.
+// Calls for one key do not overlap, because nothing is ended while it is still being begun.
+// All-zero bytes are an empty map.
 
 #ifndef GMT_PRELOAD_NVTX_STATE_HANDLE_MAP_H_
 #define GMT_PRELOAD_NVTX_STATE_HANDLE_MAP_H_
@@ -20,12 +21,12 @@ class HandleMap {
  public:
   static_assert((kPlaces & (kPlaces - 1)) == 0);
 
-  // REQUIRES: nobody uses it.
+  // REQUIRES: no thread is using it.
   void Forget() {
     for (Place& place : places_) place.key.store(kFree, std::memory_order_relaxed);
   }
 
-  // Adds or replaces. False: there is no room for it.
+  // Adds or replaces an entry. Returns false if there is no room.
   bool Put(uint64_t key, uint64_t value) {
     if (key > kLastKey) return false;
     if (Place* known = Locate(key); known != nullptr) {
@@ -46,7 +47,7 @@ class HandleMap {
     return false;
   }
 
-  // False: it is not there.
+  // Returns false if the key is not in the map.
   bool Find(uint64_t key, uint64_t* value) {
     Place* place = key > kLastKey ? nullptr : Locate(key);
     if (place == nullptr) return false;
@@ -54,7 +55,7 @@ class HandleMap {
     return true;
   }
 
-  // The same, and takes it out.
+  // Same, and removes the entry.
   bool Take(uint64_t key, uint64_t* value) {
     Place* place = key > kLastKey ? nullptr : Locate(key);
     if (place == nullptr) return false;
@@ -64,7 +65,7 @@ class HandleMap {
   }
 
  private:
-  // States of a place; keys are kept behind them.
+  // States of a slot; keys are stored as larger numbers.
   static constexpr uint64_t kFree = 0, kErased = 1, kClaimed = 2, kFirst = 3;
   static constexpr uint64_t kLastKey = ~uint64_t{0} - kFirst;
   static constexpr uint64_t kProbes = kPlaces < 64 ? kPlaces : 64;
@@ -77,7 +78,7 @@ class HandleMap {
   Place& At(uint64_t key, uint64_t probe) {
     return places_[((key * 0x9e3779b97f4a7c15 >> 32) + probe) & (kPlaces - 1)];
   }
-  // A place that was free once ends a search: nothing was put behind it.
+  // A slot that has never been used ends a search, because nothing was stored beyond it.
   Place* Locate(uint64_t key) {
     for (uint64_t probe = 0; probe < kProbes; ++probe) {
       Place& place = At(key, probe);

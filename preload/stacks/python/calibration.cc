@@ -1,4 +1,4 @@
-// What an interpreter's layout must stand before frames are believed.
+// Checks that an interpreter's layout must pass before its frames are trusted.
 
 #include "preload/stacks/python/interpreter.h"
 #include "preload/stacks/python/python_walk.h"
@@ -9,15 +9,15 @@ namespace {
 
 constexpr uint32_t kCheckedFrames = 1024;
 constexpr uint32_t kComparedFrames = 64;
-constexpr int32_t kLastTraceable = 1 << 16;  // behind the instructions that put arguments in place
+constexpr int32_t kLastTraceable = 1 << 16;  // allows for the instructions that store the arguments
 constexpr uint8_t kLastOwner = 4;            // FRAME_OWNED_BY_CSTACK of 3.14
 
-// Reads frames as PythonWalk does, but believes nothing.
+// Reads frames as PythonWalk does, but trusts nothing.
 class FrameChecker {
  public:
   FrameChecker(const Layout& layout, const PythonApi& api) : l_(layout), api_(api) {}
 
-  // Whether all of the thread's frames, up to a number, look like frames.
+  // Returns whether the thread's frames, up to a limit, look like frames.
   bool Check(uint64_t thread) {
     uint64_t frame;
     if (!reader_.Read(thread + l_.thread_frame, &frame)) return false;
@@ -36,7 +36,7 @@ class FrameChecker {
   }
 
  private:
-  // Outermost is a frame that was entered from C; since 3.12 that is the interpreter's own.
+  // The outermost frame was entered from C; since 3.12 it is the interpreter's own.
   bool EndsChain(uint64_t frame) {
     uint8_t mark = 1;
     if (l_.frame_is_entry != 0) return reader_.Read(frame + l_.frame_is_entry, &mark) && mark != 0;
@@ -100,7 +100,7 @@ class FrameChecker {
            EndsWithZero(bytes + l_.bytes_data, size, 1);
   }
 
-  // CPython puts a zero behind every text and every string of bytes.
+  // CPython terminates every text and bytes object with a zero.
   bool EndsWithZero(uint64_t data, uint64_t length, uint32_t unit) {
     constexpr uint64_t kLongest = 64 << 20;
     uint8_t first, zero;
@@ -133,7 +133,7 @@ class FrameChecker {
     return true;
   }
 
-  // Where the instruction stands, in units of 2 bytes.
+  // Reads the instruction's position, in units of 2 bytes.
   bool ReadIndex(uint64_t frame, uint64_t code, int64_t* index) {
     if (l_.instruction != Instruction::kPointer) {
       int32_t lasti;
@@ -172,8 +172,9 @@ class FrameChecker {
   CarefulReader reader_;
 };
 
-// Keeps the collector of cycles and the error indicator as they are while public functions run.
-// Materialising a frame allocates: up to 3.11 that may collect garbage, and run anybody's code.
+// Keeps the garbage collector and the error indicator unchanged while public functions run.
+// Creating a frame object allocates memory, which up to 3.11 may trigger a collection and run
+// arbitrary code.
 class Undisturbed {
  public:
   explicit Undisturbed(const PythonApi& api) : api_(api) {
@@ -193,7 +194,7 @@ class Undisturbed {
   void *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
 };
 
-// The next frame of the walk, over the ends of runs.
+// Returns the next frame of the walk, across the ends of runs.
 bool NextOfAll(PythonWalk* walk, PythonFrame* frame) {
   while (!walk->done()) {
     if (walk->Next(frame)) return true;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kDestructor = 48;  // PyTypeObject.tp_dealloc: cpython/object.h, 3.8 to 3.11
 
-// Whether a library keeps these eight bytes writable.
+// Returns 1 if the eight bytes at the address are in writable memory of the library.
 int IsWritable(dl_phdr_info* library, size_t, void* argument) {
   const uint64_t address = *static_cast<const uint64_t*>(argument);
   bool writable = false, sealed = false;
@@ -44,7 +44,7 @@ class Hash {
   uint64_t value_ = 0x8ebc6af09c88c6e3;
 };
 
-// The characters as they lie in memory.
+// Adds the characters as stored in memory.
 void AddText(uint64_t text, const Layout& l, Hash* hash) {
   const auto length = Load<uint64_t>(text + l.text_length);
   const uint32_t state = Load<uint32_t>(text + l.text_state) >> l.text_kind_shift;

@@ -1,20 +1,21 @@
 // preload/stacks/python/code_identity.h
 //
-// Which code object an address stands for, up to Python 3.11. A code object that goes and one that
-// is made soon share not only the address: the name, the file name and the table of lines often lie
-// where those of the other have lain. Only what they say tells them apart, and reading all of that
-// for every frame would take longer than walking them.
+// Identifies code objects by address, up to Python 3.11. A code object that is destroyed and one
+// that is created soon after may share not only the address: the name, the file name and the line
+// table often lie at the same addresses, too. Only their contents distinguish them, and reading
+// those for every frame would take longer than walking the frames.
 //
-// So it is read once, and again when code objects have died since. Their deaths are counted: the
-// type's destructor (PyCode_Type.tp_dealloc) is ours from then on, which counts and goes on to the
-// interpreter's own. (3.12 numbers its code objects, and needs none of this.)
+// They are therefore read once, and again after code objects have been destroyed. Destructions are
+// counted: the type's destructor (PyCode_Type.tp_dealloc) is replaced by ours, which counts and
+// then calls the interpreter's own. (3.12 numbers its code objects and needs none of this.)
 //
 //   entry    key = address ^ generation ^ identity, identity
 //
-// Two threads may write one entry at once; a key of one and an identity of the other are the key of
-// no address, and read as "not known".
+// Two threads may write one entry at once. The key of one with the identity of the other is the key
+// of no address, and reads as a miss.
 //
-// Thread safety: all functions from any thread, Find() also in signal handlers. No lock.
+// Thread safety: all functions may be called from any thread, Find() also in signal handlers. No
+// lock.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_CODE_IDENTITY_H_
 #define GMT_PRELOAD_STACKS_PYTHON_CODE_IDENTITY_H_
@@ -29,12 +30,13 @@ namespace gmt::preload {
 
 class CodeIdentity {
  public:
-  // Begins to count the deaths of code objects: `code_type` is PyCode_Type, whose interpreter's own
-  // code lies in [text_start, text_start + text_bytes). Where that cannot be, every walk reads all.
-  // Asks the loader.
+  // Starts counting destructions of code objects. `code_type` is PyCode_Type, whose interpreter's
+  // own code lies in [text_start, text_start + text_bytes). If counting is impossible, every walk
+  // reads all contents. Calls the loader.
   static void CountDeaths(uint64_t code_type, uint64_t text_start, uint64_t text_bytes);
 
-  // What identities are known under. Taken once for a few frames that run all the while.
+  // Returns the generation under which identities are cached. Read once for a few frames, all of
+  // which stay running meanwhile.
   static uint64_t Generation() {
     const uint64_t deaths = counting_.load(std::memory_order_relaxed)
                                 ? deaths_.load(std::memory_order_acquire)
@@ -42,8 +44,8 @@ class CodeIdentity {
     return deaths * 0x9e3779b97f4a7c15;
   }
 
-  // A number for what the code object says: the same for two that say the same. REQUIRES: a frame
-  // of this thread runs it.
+  // Returns a number that represents the code object's contents: equal for equal contents.
+  // REQUIRES: a frame of this thread runs it.
   static uint64_t Find(uint64_t code, uint64_t generation, const Layout& layout) {
     const Entry& entry = entries_[code / 16 % kEntries];
     const uint64_t identity = entry.identity.load(std::memory_order_relaxed);

@@ -48,8 +48,7 @@ bool ReadCode(const Interpreter& python, uint64_t code, CodeView* view) {
   return true;
 }
 
-// The bits of the state word: cpython/unicodeobject.h. Other forms than compact ones do not occur
-// in code objects.
+// Bits of the state word: cpython/unicodeobject.h. Code objects contain only compact texts.
 std::string_view ReadText(const Interpreter& python, uint64_t text, char* buffer, size_t capacity) {
   const Layout& l = python.layout();
   if (text == 0 || Load<uint64_t>(text + l.object_type) != python.api().text_type) return {};

@@ -23,8 +23,8 @@ CodeRange RangeOfSymbol(const void* function) {
 
 #if defined(__x86_64__)
 
-// The functions that one jumps out to, by how often. The few that the last place is shared among
-// were not the most frequent.
+// Counts the functions outside that are jumped to. The last slot is shared among further functions,
+// which are not the most frequent.
 class JumpTargets {
  public:
   explicit JumpTargets(uint64_t inside) {
@@ -44,7 +44,7 @@ class JumpTargets {
     starts_[i] = start;
   }
 
-  // The function that most jumps lead to, if those are many.
+  // Returns the function that most jumps lead to, if these are many.
   CodeRange MostFrequent() const {
     int most = 0;
     for (int i = 1; i < kPlaces; ++i) most = counts_[i] > counts_[most] ? i : most;
@@ -56,14 +56,14 @@ class JumpTargets {
  private:
   static constexpr int kPlaces = 64;
 
-  // The first address of the function, or 0.
+  // Returns the first address of the function, or 0.
   uint64_t FunctionAt(uint64_t pc) const {
     FrameTables tables;
     return FindFrameTables(module_, index_, pc, &tables) == FoundTables::kFound ? tables.first_pc
                                                                                 : 0;
   }
 
-  // By halving: up to there, and no further, addresses belong to the function.
+  // Finds the size by bisection: all addresses up to there belong to the function.
   uint64_t SizeOf(uint64_t start) const {
     uint64_t inside = 0, outside = 1;
     while (FunctionAt(start + outside) == start && outside < (1 << 20)) {
@@ -86,8 +86,8 @@ class JumpTargets {
   uint32_t all_ = 0;
 };
 
-// Takes bytes for jumps (jcc and jmp with 32-bit distances) wherever they look like one: what is
-// none rarely leads into a function, and never often into the same one.
+// Interprets any bytes that look like jumps (jcc and jmp with 32-bit offsets) as jumps. Bytes that
+// are not jumps rarely lead into a function, and never often into the same one.
 CodeRange FindRarePart(const CodeRange& usual) {
   JumpTargets targets(usual.start);
   const auto* code = reinterpret_cast<const unsigned char*>(usual.start);

@@ -1,13 +1,13 @@
 // preload/stacks/python/eval_function.h
 //
-// EvalFunction: where the code of _PyEval_EvalFrameDefault lies. Up to 3.10 each call of it runs
-// one Python frame, and nothing on its stack tells which: a native frame in its code stands for the
-// next Python frame.
+// EvalFunction: the address ranges of _PyEval_EvalFrameDefault. Up to 3.10 each call of it runs one
+// Python frame, and nothing on its stack identifies that frame: a native frame in its code
+// corresponds to the next Python frame.
 //
-// Compilers put what rarely runs into a second part, far away and without a name of its own
-// (`_PyEval_EvalFrameDefault.cold`): the matrix product for one, and many places where an object
-// dies. The first part jumps there again and again; so it is found as the function (by .eh_frame)
-// that most of those jumps lead to.
+// Compilers move rarely executed code to a distant second part without a symbol of its own
+// (`_PyEval_EvalFrameDefault.cold`): the matrix product for one, and many places where an object is
+// destroyed. The first part jumps there in many places, so the second part is found as the function
+// (by .eh_frame) that most of those jumps lead to.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_EVAL_FUNCTION_H_
 #define GMT_PRELOAD_STACKS_PYTHON_EVAL_FUNCTION_H_
@@ -26,7 +26,7 @@ struct EvalFunction {
   bool Holds(uint64_t pc) const { return usual.Holds(pc) || rare.Holds(pc); }
 };
 
-// `function`: the address of its symbol; nullptr finds nothing. Asks the loader.
+// `function`: the address of its symbol; nullptr yields empty ranges. Calls the loader.
 EvalFunction FindEvalFunction(const void* function);
 
 }  // namespace gmt::preload

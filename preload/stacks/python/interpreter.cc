@@ -16,7 +16,7 @@
 namespace gmt::preload {
 namespace {
 
-// The identity of the interpreter under which this thread's frames were checked.
+// The Interpreter::identity_ under which this thread's frames were checked.
 thread_local constinit uint32_t checked_under = 0;
 constinit std::atomic<uint32_t> findings{0};
 
@@ -28,7 +28,7 @@ void Resolve(void* library, const char* name, uint64_t* object) {
   *object = reinterpret_cast<uint64_t>(LibcDlsym(library, name));
 }
 
-// The name of newer versions, else that of older ones.
+// Uses the name in newer versions, or else that in older ones.
 template <typename Function>
 void Resolve(void* library, const char* name, const char* older_name, Function* function) {
   Resolve(library, name, function);
@@ -65,7 +65,7 @@ bool IsUsable(const PythonApi& api) {
 
 struct Version {
   int major, minor, micro;
-  bool released;  // or a release candidate, which has its release's layout
+  bool released;  // or is a release candidate, which has the layout of its release
 };
 
 Version ReadVersion(void* library) {
@@ -93,8 +93,8 @@ struct Text {
   uint64_t inside, start, end;
 };
 
-// From the first to the last segment of code of the library that an address lies in. (Optimisers of
-// whole programs leave several.)
+// Finds the range from the first to the last code segment of the library that contains an address.
+// (Whole-program optimizers leave several such segments.)
 int FindText(dl_phdr_info* library, size_t, void* argument) {
   auto* text = static_cast<Text*>(argument);
   uint64_t first = ~uint64_t{0}, last = 0;
@@ -111,7 +111,7 @@ int FindText(dl_phdr_info* library, size_t, void* argument) {
   return 1;
 }
 
-// The library that the interpreter is in, for dlsym. It stays loaded from now on.
+// Returns the library that contains the interpreter, for dlsym, and keeps it loaded.
 bool OpenInterpreter(void** library) {
   char path[PATH_MAX];
   if (!FindDefiner("PyGILState_GetThisThreadState", path, sizeof(path))) return false;
@@ -134,7 +134,7 @@ void Interpreter::Find() {
   looking_.store(false, std::memory_order_release);
 }
 
-// nullptr, or why its frames cannot be read.
+// Returns nullptr, or why its frames cannot be read.
 const char* Interpreter::Examine(void* library) {
   const Version version = ReadVersion(library);
   api_ = ResolveAll(library);
@@ -145,8 +145,8 @@ const char* Interpreter::Examine(void* library) {
   Resolve(library, "_PyRuntime", &runtime);
   if (version.major != 3 || !version.released ||
       !FindLayout(version.minor, reinterpret_cast<const uint64_t*>(runtime), &layout_)) {
-    snprintf(refusal_, sizeof(refusal_), "Python %s%s is not known (3.%d to 3.%d are)", version_,
-             version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
+    snprintf(refusal_, sizeof(refusal_), "Python %s%s is not supported (3.%d to 3.%d are)",
+             version_, version.released ? "" : ", not yet released,", kFirstMinor, kLastMinor);
     return refusal_;
   }
   load_ = PythonWalk::LoaderFor(layout_);
@@ -188,20 +188,20 @@ Interpreter::Thread Interpreter::FindThread() const {
   constexpr Thread kUnreadable = {0, true};
   if (!on()) return kUnreadable;
   if (api_.is_finalizing() != 0) [[unlikely]] {
-    // The states of other threads are freed then, while those may still run C code.
+    // The states of other threads are then freed, although these threads may still run C code.
     if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return kUnreadable;
   } else if (minor_ <= 11) {
     const auto holder = reinterpret_cast<uint64_t>(api_.gil_holder());
     if (holder != thread) thread = ThreadOfSubinterpreter(thread, holder);
   }
   if (thread == 0 || (checked_under != identity_ && !CheckThread(thread))) return kUnreadable;
-  // A thread state that was made here and is used by another thread.
+  // The thread state may have been created on this thread but be in use by another one.
   const uint64_t ident = *reinterpret_cast<const uint64_t*>(thread + layout_.thread_ident);
   return ident == pthread_self() ? Thread{thread, false} : kUnreadable;
 }
 
-// Up to 3.11 a thread in a subinterpreter is taken for one of the main interpreter, unless it holds
-// the GIL: then its own state is the current one. Without the GIL nobody can tell.
+// Up to 3.11 a thread in a subinterpreter appears to belong to the main interpreter, unless it
+// holds the GIL: then its own state is the current one. Without the GIL, there is no way to know.
 uint64_t Interpreter::ThreadOfSubinterpreter(uint64_t thread, uint64_t holder) const {
   if (api_.first_interpreter == nullptr || api_.next_interpreter == nullptr) return thread;
   void* first = api_.first_interpreter();

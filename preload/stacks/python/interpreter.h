@@ -1,15 +1,16 @@
 // preload/stacks/python/interpreter.h
 //
-// Interpreter: what this process's CPython is and where it keeps its frames. Found when a session
-// starts, and looked for again where there was none (a C++ program may embed Python late). Nothing
-// is taken on trust: the first walk of each thread reads carefully and checks what it sees, and the
-// first walk that holds the GIL is compared with what the public functions say. What does not fit
-// turns Python's frames off in this process, with the reason in status(); native frames stay.
+// Interpreter: this process's CPython and the location of its frames. It is looked up when a
+// session starts, and again while there is none (a C++ program may embed Python late). Nothing is
+// trusted: the first walk of each thread reads carefully and checks what it sees, and the first
+// walk that holds the GIL is compared with the results of the public functions. Any mismatch
+// disables Python frames in this process, with the reason in status(); native frames remain.
 //
-// Zero bytes are an interpreter that was not looked for yet.
+// All-zero bytes are an interpreter that has not been looked up yet.
 //
-// Thread safety: all functions from any thread. Find() takes the loader's lock; the others take no
-// lock, allocate nothing, and are fit for signal handlers but for CompareOnce().
+// Thread safety: all functions may be called from any thread. Find() takes the loader's lock. The
+// others take no lock and allocate nothing; except CompareOnce(), they may be called in signal
+// handlers.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_INTERPRETER_H_
 #define GMT_PRELOAD_STACKS_PYTHON_INTERPRETER_H_
@@ -24,8 +25,8 @@
 
 namespace gmt::preload {
 
-// CPython's functions and objects that are used, by their types in its headers. Those below the
-// line are for the comparison alone. nullptr where the version has none.
+// CPython's functions and objects that are used, with the types of its headers. Those after the
+// blank line are needed only for the comparison. nullptr if the version lacks one.
 struct PythonApi {
   void* (*current_thread)();     // PyGILState_GetThisThreadState
   void* (*gil_holder)();         // PyThreadState_GetUnchecked, _PyThreadState_UncheckedGet
@@ -53,28 +54,29 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  // Looks for an interpreter: at the start, and whenever more libraries have come. Does nothing when
-  // one was found.
+  // Looks for an interpreter. Called at the start, and whenever more libraries have been loaded.
+  // Does nothing if one was found.
   void Find();
 
   bool on() const { return state_.load(std::memory_order_acquire) == kOn; }
-  // "on", "no Python in this process", or why its frames are left out. Stays valid.
+  // Returns "on", "no Python in this process", or why its frames are left out. The text stays
+  // valid.
   const char* status() const;
-  // "3.11.7"; empty where there is none.
+  // Returns "3.11.7", for example; empty if there is none.
   const char* version() const { return version_; }
 
-  // Whether the instruction lies in the interpreter's own text. What a signal has interrupted there
-  // may be half done with a frame: leave Python out of such a stack.
+  // Returns whether the instruction lies in the interpreter's own text. A signal may interrupt that
+  // code while it is half done with a frame, so Python frames are left out of such a stack.
   bool OwnsAddress(uint64_t pc) const { return text().Holds(pc); }
   struct OwnText {
-    uint64_t start, bytes;  // none where it is not on
+    uint64_t start, bytes;  // empty unless the interpreter is on
     bool Holds(uint64_t pc) const { return pc - start < bytes; }
   };
   OwnText text() const { return {text_start_, on() ? text_bytes_ : 0}; }
 
-  // Compares this thread's frames, if it holds the GIL and nobody has done so yet, with what the
-  // public functions say. False: they differ, and Python is off from now on. Calls into the
-  // interpreter: not where a signal has interrupted anything.
+  // Compares this thread's frames with the results of the public functions, if it holds the GIL and
+  // no thread has done so yet. Returns false if they differ; Python frames are then disabled. Calls
+  // into the interpreter, so it must not be called where a signal has interrupted other code.
   bool CompareOnce() const {
     return compared_.load(std::memory_order_relaxed) || !on() || Compare();
   }
@@ -90,14 +92,14 @@ class Interpreter {
   Thread CurrentThread() const {
     return state_.load(std::memory_order_acquire) == kNone ? Thread{} : FindThread();
   }
-  // Whether the instruction lies in the function that runs frames. For 3.8 to 3.10.
+  // Returns whether the instruction lies in the function that runs frames. For 3.8 to 3.10.
   bool IsEval(uint64_t pc) const { return eval_.Holds(pc); }
 
   // Fills a walk's batch of frames (preload/stacks/python/python_walk.h).
   using LoadFrames = void (*)(PythonWalk* walk);
   LoadFrames load() const { return load_; }
 
-  // For tests: what the walk reads by from now on, right or wrong.
+  // For tests: sets the layout that walks use from now on, right or wrong.
   void UseLayout(const Layout& layout);
 
  private:
@@ -117,11 +119,11 @@ class Interpreter {
   uint64_t text_start_ = 0, text_bytes_ = 0;
   EvalFunction eval_;
   int minor_ = 0;
-  uint32_t identity_ = 0;  // of this finding: threads that were checked remember it
+  uint32_t identity_ = 0;  // of this lookup; threads that have been checked store it
   mutable std::atomic<uint32_t> state_{kNone};
   mutable std::atomic<const char*> reason_{nullptr};
   mutable std::atomic<bool> compared_{false};
-  mutable std::atomic<bool> thread_ident_seen_{false};  // that of any thread has fitted
+  mutable std::atomic<bool> thread_ident_seen_{false};  // a thread's thread_ident has matched
   std::atomic<bool> looking_{false};
   char version_[16] = {};
   char refusal_[96] = {};

@@ -18,10 +18,10 @@ bool FillFromDebugOffsets(int minor, const uint64_t* words, Layout* l) {
   }
   const bool free_threaded = words[kFreeThreadedWord] != 0;
   if (!free_threaded) l->frame_tlbc = l->code_tlbc = 0;
-  // What the interpreter does not say about itself, by cpython/code.h and cpython/unicodeobject.h
-  // of the same versions: co_version is the sixth int behind co_firstlineno, _co_firsttraceable
-  // and a pointer stand in front of the bytecode (or of its copies), a text that is not ASCII has a
-  // length and a pointer more, and the free-threaded 3.14 has a byte for `interned`.
+  // Offsets that the interpreter does not publish, from cpython/code.h and cpython/unicodeobject.h
+  // of the same versions: co_version is the sixth int after co_firstlineno; _co_firsttraceable and
+  // a pointer precede the bytecode (or its copies); a text that is not ASCII has an additional
+  // length and pointer; the free-threaded 3.14 has a byte for `interned`.
   l->code_version = static_cast<uint16_t>(l->code_first_line + 24);
   l->code_traceable =
       static_cast<uint16_t>((l->code_tlbc != 0 ? l->code_tlbc : l->code_bytes) - 16);

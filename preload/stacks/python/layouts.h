@@ -1,15 +1,15 @@
 // preload/stacks/python/layouts.h
 //
-// Layout: where CPython keeps what a walk reads, in bytes from the start of each structure. Two
-// sources, by minor version:
+// Layout: the offsets, in bytes from the start of each structure, of the CPython fields that a walk
+// reads. Two sources, by minor version:
 //
 //   3.8 ... 3.12   kFixedLayouts, from CPython's own headers
-//   3.13 and later the offsets that the interpreter states about itself: the array of 64-bit words
-//                  at the start of _PyRuntime (_Py_DebugOffsets in internal/pycore_runtime.h, from
-//                  3.14 on in internal/pycore_debug_offsets.h). Which word is which changes with
-//                  each minor version; kDebugLayouts says so for those that are known.
+//   3.13 and later the offsets that the interpreter publishes: the array of 64-bit words at the
+//                  start of _PyRuntime (_Py_DebugOffsets in internal/pycore_runtime.h, from 3.14
+//                  on in internal/pycore_debug_offsets.h). The meaning of each word changes with
+//                  each minor version; kDebugLayouts has it for the known ones.
 //
-// All for 64-bit builds. None is trusted before it has been tried: preload/stacks/python/calibration.cc.
+// All for 64-bit builds. None is trusted before it has been tested: preload/stacks/python/calibration.cc.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_LAYOUTS_H_
 #define GMT_PRELOAD_STACKS_PYTHON_LAYOUTS_H_
@@ -20,21 +20,21 @@
 
 namespace gmt::preload {
 
-// How a thread's frames hang together, and how one finds what interprets them.
+// How a thread's frames are linked, and how to find the function that runs them.
 enum class FrameChain : uint8_t {
-  kObjects = 1,  // 3.8 ... 3.10: frame objects; each is run by an eval function of its own
+  kObjects = 1,  // 3.8 ... 3.10: frame objects; each is run by its own call of the eval function
   kCFrames,  // 3.11, 3.12: each eval function has a _PyCFrame on its stack, and these are linked
   kEntryFrames,  // 3.13 and later: each eval function has a frame without code on its stack
 };
 
-// What the frame says about the instruction.
+// How the frame stores its current instruction.
 enum class Instruction : uint8_t {
   kByteIndex = 1,  // 3.8, 3.9: int, in bytes
   kUnitIndex,      // 3.10: int, in units of 2 bytes
   kPointer,        // 3.11 and later: the instruction's address
 };
 
-// One cache line, for the sake of the walk. 0 where a version has no such field.
+// Fits in one cache line, for a fast walk. 0 if a version lacks the field.
 struct alignas(64) Layout {
   FrameChain chain;
   Instruction instruction;
@@ -53,10 +53,11 @@ struct alignas(64) Layout {
   uint16_t frame_owner;        // owner
   uint16_t frame_is_entry;     // is_entry (3.11 alone)
   uint16_t frame_tlbc;         // tlbc_index: which copy of the bytecode runs (3.14t)
-  uint16_t code_flags;      // bits of the reference to the code object that are none of its address
+  uint16_t code_flags;      // bits of the reference to the code object that are not part of its
+                            // address
   uint16_t code_bytes;      // co_code_adaptive, where the bytecode begins; or co_code, an object
   uint16_t code_tlbc;       // co_tlbc: the copies of the bytecode (3.14t)
-  uint16_t code_traceable;  // _co_firsttraceable: before it a frame is incomplete
+  uint16_t code_traceable;  // _co_firsttraceable: a frame is incomplete before this instruction
   uint16_t code_first_line;  // co_firstlineno
   uint16_t code_version;     // co_version: a number per code object
   uint16_t code_line_table;  // co_lnotab or co_linetable
@@ -79,12 +80,12 @@ constexpr uint8_t kOwnedByGenerator = 1;
 
 // clang-format off
 
-// Builds with a GIL, a column for each version. Sources: cpython/pystate.h (thread),
+// Builds with a GIL, a column per version. Sources: cpython/pystate.h (thread),
 // cpython/frameobject.h and from 3.11 on internal/pycore_frame.h, 3.14
 // internal/pycore_interpframe_structs.h (frames), cpython/code.h (code), object.h,
 // cpython/bytesobject.h, cpython/unicodeobject.h (3.12 dropped wstr), of 3.8.18, 3.9.18, 3.10.13,
-// 3.11.7, 3.12.1, 3.13.0 and 3.14.3. From 3.13 on the interpreter's own word is what counts; the
-// columns are what it says in usual builds, for which the walk is compiled.
+// 3.11.7, 3.12.1, 3.13.0 and 3.14.3. From 3.13 on the offsets published by the interpreter are
+// authoritative; the columns are those of usual builds, for which the walk is compiled.
 struct FixedRow {
   uint16_t Layout::*field;
   uint16_t offsets[7];
@@ -119,7 +120,8 @@ inline constexpr FixedRow kFixedLayouts[] = {
     {&Layout::bytes_data,        { 32,  32,  32,  32,  32,  32,  32}},
 };
 
-// Versions that describe themselves: which word of _Py_DebugOffsets holds the offset. Sources:
+// For versions that publish their offsets: the index of the word of _Py_DebugOffsets that holds the
+// offset. Sources:
 // internal/pycore_runtime.h of 3.13.0, internal/pycore_debug_offsets.h of 3.14.3.
 struct DebugRow {
   uint16_t Layout::*field;

@@ -1,4 +1,4 @@
-// The parts that a wrong interpreter must not get past, with objects made by hand. Walks of real
+// Tests the checks that must reject an unsuitable interpreter, with handmade objects. Walks of real
 // ones: preload/stacks/python/testing/oracle_check.py.
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ namespace {
 
 using session::LineTable;
 
-// What _PyRuntime begins with, for a build of 3.13 that says what usual ones say.
+// The beginning of _PyRuntime, for a build with the usual offsets.
 std::vector<uint64_t> DebugOffsets(int minor) {
   std::vector<uint64_t> words(128);
   words[kCookieWord] = kDebugCookie;
@@ -37,7 +37,7 @@ std::vector<uint64_t> DebugOffsets(int minor) {
 
 bool operator==(const Layout& a, const Layout& b) { return memcmp(&a, &b, sizeof(a)) == 0; }
 
-TEST(LayoutTest, InterpretersThatDescribeThemselvesAreTakenAtTheirWord) {
+TEST(LayoutTest, PublishedOffsetsAreUsed) {
   for (int minor = kFirstDebugMinor; minor <= kLastMinor; ++minor) {
     std::vector<uint64_t> words = DebugOffsets(minor);
     Layout layout;
@@ -56,7 +56,7 @@ TEST(LayoutTest, UnknownVersionsAreRefused) {
   EXPECT_FALSE(FindLayout(kLastMinor + 1, words.data(), &layout));
 }
 
-TEST(LayoutTest, DescriptionsThatCannotBeAreRefused) {
+TEST(LayoutTest, ImpossibleOffsetsAreRefused) {
   const auto refused = [](uint32_t word, uint64_t value) {
     std::vector<uint64_t> words = DebugOffsets(14);
     words[word] = value;
@@ -86,7 +86,7 @@ TEST(LayoutTest, OnlyFreeThreadedBuildsHaveCopiesOfTheBytecode) {
   EXPECT_EQ(layout.text_kind_shift, 8);
 }
 
-TEST(CarefulReaderTest, ReadsWhatIsThereAndNothingElse) {
+TEST(CarefulReaderTest, ReadsOnlyMappedMemory) {
   const auto page = static_cast<size_t>(getpagesize());
   char* pages = static_cast<char*>(
       mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -113,7 +113,7 @@ TEST(CarefulReaderTest, ReadsWhatIsThereAndNothingElse) {
   munmap(pages, 3 * page);
 }
 
-// A code object of Python 3.11 and what it refers to, in memory of our own.
+// A code object of Python 3.11 and what it refers to, in our own memory.
 class MadeCode {
  public:
   MadeCode() : layout_(UsualLayout(11)) {
@@ -161,13 +161,13 @@ uint64_t IdentityOf(const MadeCode& code) {
   return CodeIdentity::Find(code.address(), CodeIdentity::Generation(), code.layout());
 }
 
-TEST(CodeIdentityTest, IsWhatTheCodeObjectSays) {
+TEST(CodeIdentityTest, DependsOnTheContentsOnly) {
   MadeCode code, same;
   code.Named("f").In("a.py").From(3).WithTable("\x80\x01\x02");
   same.Named("f").In("a.py").From(3).WithTable("\x80\x01\x02");
   const uint64_t identity = IdentityOf(code);
   EXPECT_EQ(IdentityOf(code), identity);
-  EXPECT_EQ(IdentityOf(same), identity) << "wherever it lies";
+  EXPECT_EQ(IdentityOf(same), identity) << "independent of its address";
   EXPECT_NE(IdentityOf(code.Named("g")), identity);
   EXPECT_NE(IdentityOf(code.Named("f").In("b.py")), identity);
   EXPECT_NE(IdentityOf(code.In("a.py").From(4)), identity);
@@ -175,7 +175,7 @@ TEST(CodeIdentityTest, IsWhatTheCodeObjectSays) {
   EXPECT_EQ(IdentityOf(code.WithTable("\x80\x01\x02")), identity);
 }
 
-TEST(CodeIdentityTest, IsReadOnceInAGeneration) {
+TEST(CodeIdentityTest, IsReadOncePerGeneration) {
   MadeCode code;
   code.Named("f").In("a.py").From(3).WithTable("\x80");
   constexpr uint64_t kGeneration = 12345, kLater = 54321;
@@ -185,8 +185,8 @@ TEST(CodeIdentityTest, IsReadOnceInAGeneration) {
   EXPECT_NE(CodeIdentity::Find(code.address(), kLater, code.layout()), before);
 }
 
-TEST(CodeIdentityTest, ThreadsNeverGetAnothersIdentity) {
-  // Two code objects of one place in the table: their addresses differ by its size.
+TEST(CodeIdentityTest, ThreadsNeverGetAnotherCodesIdentity) {
+  // Two code objects that share a slot of the table: their addresses differ by its size.
   constexpr size_t kApart = 4096 * 16;
   std::vector<char> memory(4 * kApart);
   MadeCode made[2];
@@ -214,8 +214,8 @@ TEST(CodeIdentityTest, ThreadsNeverGetAnothersIdentity) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(CodeObjectTest, OtherThingsAreNoCodeObjects) {
-  Interpreter none;  // whose types are all at address 0
+TEST(CodeObjectTest, OtherObjectsAreNotCodeObjects) {
+  Interpreter none;  // all its types are at address 0
   none.UseLayout(UsualLayout(11));
   std::vector<uint64_t> object(64, 1);
   CodeView view;

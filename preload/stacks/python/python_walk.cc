@@ -10,14 +10,14 @@ namespace {
 
 uint64_t Word(uint64_t address) { return Load<uint64_t>(address); }
 
-// Reads single frames by one layout; constants where that is known when this is compiled.
+// Reads single frames by one layout; its offsets are constants if it is known at compile time.
 class FrameReader {
  public:
   constexpr explicit FrameReader(const Layout& layout) : l_(layout) {}
 
   uint64_t Previous(uint64_t frame) const { return Word(frame + l_.frame_previous); }
 
-  // It belongs to the interpreter itself.
+  // Returns whether the frame belongs to the interpreter itself.
   bool HasNoCode(uint64_t frame) const {
     return l_.frame_owner != 0 && Load<uint8_t>(frame + l_.frame_owner) >= kOwnedByInterpreter;
   }
@@ -25,8 +25,9 @@ class FrameReader {
     return l_.frame_is_entry != 0 && Load<uint8_t>(frame + l_.frame_is_entry) != 0;
   }
 
-  // It was pushed, but its first line has not begun: arguments are still being put in place, which
-  // may collect garbage and run other code. Only the innermost of a run can be like that.
+  // Returns whether the frame was pushed but its first line has not begun. Its arguments are still
+  // being stored, which may collect garbage and run other code. Only the innermost frame of a run
+  // can be in this state.
   bool IsIncomplete(uint64_t frame) const {
     if (l_.frame_owner == 0) return false;
     if (Load<uint8_t>(frame + l_.frame_owner) == kOwnedByGenerator) return false;
@@ -52,15 +53,16 @@ class FrameReader {
     return l_.instruction == Instruction::kByteIndex ? begun / 2 : begun;
   }
 
-  // What a code object is, beside its address: by its number, which no other code object gets.
-  // 0 where it has none: before 3.12, and after four thousand million of them.
+  // Returns the number that identifies a code object regardless of its address, because it is never
+  // reused. 0 if it has none: before 3.12, and after four billion code objects.
   uint64_t Number(uint64_t code) const {
     return l_.code_version == 0 ? 0 : Load<uint32_t>(code + l_.code_version);
   }
 
  private:
-  // Where the bytecode begins that this frame runs: in the code object, but the free-threaded 3.14
-  // gives each thread a copy (_PyFrame_GetBytecode in internal/pycore_interpframe.h).
+  // Returns the start of the bytecode that this frame runs. It is in the code object, but the
+  // free-threaded 3.14 gives each thread a copy (_PyFrame_GetBytecode in
+  // internal/pycore_interpframe.h).
   uint64_t Bytecode(uint64_t frame, uint64_t code) const {
     if (l_.code_tlbc != 0) {
       const auto copy = Load<int32_t>(frame + l_.frame_tlbc);
@@ -80,7 +82,7 @@ class FrameReader {
 // Fills a walk's batch.
 class FrameLoader {
  public:
-  // By a layout that is known when this is compiled, or (nullptr) by that of the interpreter.
+  // Uses a layout that is known at compile time or, for nullptr, that of the interpreter.
   template <const Layout* kLayout>
   static void Load(PythonWalk* walk) {
     const Layout& layout = kLayout != nullptr ? *kLayout : walk->python_.layout();
@@ -98,7 +100,7 @@ class FrameLoader {
         generation_(layout.code_version == 0 ? CodeIdentity::Generation() : 0),
         in_run_(walk->in_run_) {}
 
-  // The compiler is to see one function, so that all state is in registers.
+  // Inlined into one function, so that the compiler keeps all state in registers.
   [[gnu::always_inline]] void LoadBatch() {
     uint32_t empty_runs = 0;
     while (frame_ != 0 && count_ < PythonWalk::kBatch) {
@@ -133,7 +135,7 @@ class FrameLoader {
     frame_ = read_.Previous(frame_);
   }
 
-  // As many frames of the run as there are, or as there is room for.
+  // Adds as many frames of the run as there are, or as there is room for.
   [[gnu::always_inline]] void AddRun() {
     uint64_t frame = frame_, entry_frame = 0;
     while (in_run_ && frame != 0) {
@@ -155,9 +157,9 @@ class FrameLoader {
     EndRun(entry_frame);
   }
 
-  // Between a class and its __init__, 3.12 and later put a frame that runs a few instructions of the
-  // interpreter's own (_Py_InitCleanup in specialize.c). Its code object has no number, and its first
-  // line never begins.
+  // Between a class and its __init__, 3.12 and later insert a frame that runs a few instructions of
+  // the interpreter's own (_Py_InitCleanup in specialize.c). Its code object has no number, and its
+  // first line never begins.
   [[gnu::always_inline]] bool IsInterpretersOwn(uint64_t frame) const {
     return layout_.code_version != 0 && read_.Number(read_.Code(frame)) == 0 &&
            read_.IsIncomplete(frame);
@@ -173,11 +175,12 @@ class FrameLoader {
   [[gnu::always_inline]] uint64_t Identity(uint64_t code) const {
     if (layout_.code_version == 0) return CodeIdentity::Find(code, generation_, layout_);
     const uint64_t number = read_.Number(code);
-    // Nobody counts the deaths of those without one: what is known of them is of no use again.
+    // Destructions of code objects without a number are not counted, so their cached identity
+    // cannot be reused.
     return number != 0 ? number : CodeIdentity::Find(code, CodeIdentity::Generation(), layout_);
   }
 
-  // A run without frames leaves nothing behind.
+  // A run without frames leaves no entry.
   [[gnu::always_inline]] void EndRun(uint64_t entry_frame) {
     if (count_ == first_) return;
     if (layout_.chain == FrameChain::kEntryFrames) {
@@ -187,7 +190,7 @@ class FrameLoader {
     walk_.ends_[run_++] = static_cast<uint8_t>(count_);
   }
 
-  // Behind which the run that goes on after this batch ends.
+  // Returns the frame that ends the run that continues after this batch.
   [[gnu::always_inline]] uint64_t FindEntryFrame() const {
     uint64_t frame = frame_;
     for (uint32_t steps = 0; frame != 0 && steps < kMostSteps; ++steps) {
@@ -208,17 +211,18 @@ class FrameLoader {
     walk_.run_end_ = count_ == 0 ? 0 : single ? 1u : walk_.ends_[0];
   }
 
-  static constexpr uint32_t kMostSteps = 4096;  // frames looked at for one that ends a run
+  static constexpr uint32_t kMostSteps = 4096;  // limit on frames examined to find one that ends a
+                                                // run
 
   PythonWalk& walk_;
   const Layout& layout_;
   const FrameReader read_;
   uint64_t frame_, cframe_, fingerprint_;
-  const uint64_t generation_;  // of identities that are known
+  const uint64_t generation_;  // generation of cached identities
   bool in_run_;
   uint64_t marker_ = 0;
   uint32_t count_ = 0, run_ = 0;
-  uint32_t first_ = 0;  // of the run, in this batch
+  uint32_t first_ = 0;  // index of the run's first frame in this batch
 };
 
 namespace {

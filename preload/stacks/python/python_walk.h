@@ -1,13 +1,13 @@
 // preload/stacks/python/python_walk.h
 //
-// PythonWalk: this thread's Python frames, innermost first, read from the interpreter's own frame
-// structures without the GIL. Only a thread itself pushes and pops its frames, each frame owns its
-// code object, and names and line tables never change: so what is read stays as it is while one
-// reads. Nothing is allocated, no reference count is touched, no Python code runs.
+// PythonWalk: walks this thread's Python frames, innermost first, by reading the interpreter's own
+// frame structures without the GIL. Only the thread itself pushes and pops its frames, each frame
+// owns its code object, and names and line tables never change, so the data cannot change during
+// the walk. The walk does not allocate, change reference counts, or run Python code.
 //
-// The interpreter's eval function runs Python frames, one or several; those form a *run*. It keeps
-// a record on its own stack (the run's marker), which tells between which native frames the run
-// belongs:
+// The interpreter's eval function runs one or several Python frames; these form a *run*. It keeps a
+// record on its own stack (the run's marker). The marker's address determines between which native
+// frames the run belongs:
 //
 //   native (innermost first)     stack          Python
 //   cudaMalloc                   |
@@ -24,13 +24,13 @@
 //     if (python.IsInterpretedBy(native, where it begins)) while (python.Next(&frame)) note frame;
 //   }
 //
-// What is left when the native frames have ended (python.done() is false) could not be placed.
-// Frames that the public functions hide are left out here too: those of the interpreter itself, and
+// Frames that are left when the native frames have ended (python.done() is false) could not be
+// placed. Frames that the public functions hide are left out here too: the interpreter's own, and
 // those that have not begun.
 //
 // Thread safety: one walk on one thread; in signal handlers, but see Interpreter::OwnsAddress.
-// Cost: docs/overhead.md. Frames are loaded many at a time, by code that is compiled for the layout
-// of each version: one load waits for the one before, the rest runs beside it.
+// Cost: docs/overhead.md. Frames are loaded in batches, by code that is compiled for each version's
+// layout: each load of a frame depends on the previous one, and the other work overlaps with it.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_PYTHON_WALK_H_
 #define GMT_PRELOAD_STACKS_PYTHON_PYTHON_WALK_H_
@@ -50,37 +50,38 @@ struct PythonFrame {
 
 class PythonWalk {
  public:
-  // Reads nothing yet: done().
+  // Creates a walk that has read nothing: done().
   explicit PythonWalk(const Interpreter& python) : python_(python) {}
   PythonWalk(const PythonWalk&) = delete;
   PythonWalk& operator=(const PythonWalk&) = delete;
 
-  // Turns to this thread's innermost frame. Not where a signal has interrupted the interpreter's own
-  // text.
+  // Starts at this thread's innermost frame. Must not be called where a signal has interrupted the
+  // interpreter's own text.
   void Begin() {
     const Interpreter::Thread thread = python_.CurrentThread();
     unreadable_ = thread.unreadable;
     if (thread.state != 0) BeginAt(thread.state);
   }
 
-  // No frames are left.
+  // Returns whether no frames are left.
   bool done() const { return next_ == count_ && frame_ == 0; }
 
-  // The thread is known to the interpreter, and its frames cannot be read (now, or at all).
+  // Returns whether the thread is known to the interpreter but its frames cannot be read (now, or
+  // at all).
   bool unreadable() const { return unreadable_; }
 
-  // Where on the stack the next run belongs: behind the native frame that this address lies in.
-  // kNoMarker where none is left, or is known.
+  // The stack address of the next run's marker: the run follows the native frame that contains it.
+  // kNoMarker if no run is left, or its marker is unknown.
   static constexpr uint64_t kNoMarker = ~uint64_t{0};
   uint64_t marker() const {
     return next_ == count_ || !has_markers() || markers_[run_] == 0 ? kNoMarker : markers_[run_];
   }
-  // Otherwise each native frame of the eval function runs one Python frame.
+  // If false, each native frame of the eval function runs one Python frame.
   bool has_markers() const { return python_.layout().chain != FrameChain::kObjects; }
 
-  // Whether the next run belongs behind this native frame, which lies on the stack from `low` on.
-  // (On another stack, a signal's or a coroutine's, the addresses jump, and nothing lies in
-  // between.)
+  // Returns whether the next run follows this native frame, which occupies the stack from `low` on.
+  // (If the walk moves to another stack, a signal's or a coroutine's, the addresses jump, and no
+  // marker lies in between.)
   bool IsInterpretedBy(const NativeFrame& native, uint64_t low) const {
     if (next_ == count_) return false;
     if (!has_markers()) return python_.IsEval(native.exact ? native.address : native.address - 1);
@@ -88,15 +89,17 @@ class PythonWalk {
     return where >= low && where < native.cfa;
   }
 
-  // The next frame of the run; false at its end, and the next run is the current one.
+  // Returns the next frame of the run; returns false at the run's end and then moves to the next
+  // run.
   bool Next(PythonFrame* frame) {
     if (next_ == run_end_ && !TurnToNextRun()) return false;
-    // Member by member, as they were written: a load over two stores would wait for both.
+    // Copied member by member, as they were stored: a load that spans two stores would wait for
+    // both.
     frame->code = frames_[next_].code;
     frame->offset = frames_[next_++].offset;
     return true;
   }
-  // The same, as many frames as are at hand; none at the run's end.
+  // Same, but returns all frames at hand; none at the run's end.
   struct Frames {
     const PythonFrame* first;
     uint32_t count;
@@ -108,12 +111,12 @@ class PythonWalk {
     return frames;
   }
 
-  // Stands for the code objects of all frames given so far, and of some further out: for their
-  // identity and not only for their addresses, which are used again when code objects come and go.
-  // The same frames, given from the innermost on, have the same fingerprint.
+  // Represents the code objects of all frames returned so far, and of some further out: their
+  // identity, not only their addresses, which are reused. Equal frames, returned from the innermost
+  // on, have equal fingerprints.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // What loads the frames of interpreters with this layout.
+  // Returns the function that loads frames of interpreters with this layout.
   static Interpreter::LoadFrames LoaderFor(const Layout& layout);
 
  private:
@@ -131,7 +134,7 @@ class PythonWalk {
     if (frame_ != 0) python_.load()(this);
   }
 
-  // Whether the run goes on.
+  // Returns whether the run continues.
   bool TurnToNextRun() {
     if (next_ < count_) {
       run_end_ = python_.layout().chain == FrameChain::kObjects ? next_ + 1 : ends_[++run_];
@@ -144,16 +147,16 @@ class PythonWalk {
   }
 
   const Interpreter& python_;
-  uint64_t frame_ = 0;   // the frame behind those that are loaded
+  uint64_t frame_ = 0;   // the frame after those that are loaded
   uint64_t cframe_ = 0;  // of the next run
   uint64_t fingerprint_ = 0;
   uint32_t next_ = 0, count_ = 0;
-  uint32_t run_ = 0, run_end_ = 0;  // the run of the next frame, among those that are loaded
-  bool in_run_ = false;             // frame_ belongs to the last of them
+  uint32_t run_ = 0, run_end_ = 0;  // the run of the next frame, among the loaded ones
+  bool in_run_ = false;             // frame_ belongs to the last loaded run
   bool unreadable_ = false;
   PythonFrame frames_[kBatch];
-  // Of the runs that are loaded: where they belong (0: not known), and the index behind their last
-  // frame (of the last run: so far).
+  // For each loaded run: its marker (0: unknown), and the index after its last frame (for the last
+  // run: so far).
   uint64_t markers_[kBatch];
   uint8_t ends_[kBatch];
 };

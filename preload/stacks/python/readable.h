@@ -1,8 +1,8 @@
 // preload/stacks/python/readable.h
 //
-// Reading memory that may not be there, without dying of it.
+// CarefulReader: reads memory that may not be mapped, without crashing.
 //
-// Thread safety: any thread, signal handlers. Cost: a system call for each page seen first.
+// Thread safety: any thread, signal handlers. Cost: a system call for each page not seen recently.
 
 #ifndef GMT_PRELOAD_STACKS_PYTHON_READABLE_H_
 #define GMT_PRELOAD_STACKS_PYTHON_READABLE_H_
@@ -16,7 +16,7 @@ namespace gmt::preload {
 
 class CarefulReader {
  public:
-  // False: some of these bytes cannot be read, and *value is untouched.
+  // Returns false if some of these bytes cannot be read; *value is then unchanged.
   template <typename T>
   bool Read(uint64_t address, T* value) {
     static_assert(sizeof(T) <= sizeof(uint64_t));
@@ -29,7 +29,7 @@ class CarefulReader {
 
  private:
   bool Readable(uint64_t word) {
-    if (word < kPage) return false;  // page 0 stands for none below
+    if (word < kPage) return false;  // in pages_, 0 means "none"
     if (word / kPage == pages_[0] || word / kPage == pages_[1]) return true;
     const bool readable = IsReadable(word);
     if (readable) {
@@ -39,7 +39,7 @@ class CarefulReader {
     return readable;
   }
 
-  uint64_t pages_[2] = {};  // the last ones that could be read
+  uint64_t pages_[2] = {};  // the last two pages found readable
   uint32_t older_ = 0;
 };
 

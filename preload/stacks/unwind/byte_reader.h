@@ -1,7 +1,8 @@
 // preload/stacks/unwind/byte_reader.h
 //
-// ByteReader: reads tables that may be damaged. It never leaves the bytes it was given; what lies
-// behind them reads as 0 and makes ok() false for good, so that a parser may check once at its end.
+// ByteReader: reads tables that may be damaged. It never leaves the bytes it was given. A read
+// beyond them yields 0 and makes ok() false permanently, so that a parser may check once at its
+// end.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_BYTE_READER_H_
 #define GMT_PRELOAD_STACKS_UNWIND_BYTE_READER_H_
@@ -51,7 +52,7 @@ class ByteReader {
 
   void Skip(uint64_t size) { Take(size); }
 
-  // Moves by `distance` from here, within what was given and not yet read, or back to `begin`.
+  // Moves by `distance` from here, at most to the end of the input or back to `begin`.
   void Jump(uint64_t begin, int64_t distance) {
     const uint64_t target = at_ + static_cast<uint64_t>(distance);
     if (target < begin || target > end_) {
@@ -61,7 +62,7 @@ class ByteReader {
     }
   }
 
-  // The next `size` bytes as a reader of their own.
+  // Returns a reader of the next `size` bytes, and skips them.
   ByteReader Part(uint64_t size) { return Take(size) ? ByteReader(at_ - size, at_) : ByteReader(); }
 
   void Fail() {

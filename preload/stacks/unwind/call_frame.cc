@@ -25,7 +25,7 @@ class Program {
   }
 
  private:
-  // Compilers need one: what they remember around an early return.
+  // Compilers need one, to restore the state after an early return.
   static constexpr uint32_t kMostRemembered = 4;
 
   bool RunPart(ByteReader program) {
@@ -167,7 +167,7 @@ class Program {
     frame_->cfa_expression = 0;
   }
 
-  // Registers that no walk needs (of vectors, and of states) have no place.
+  // Registers that no walk needs (vector and state registers) are not tracked.
   void Save(uint64_t which, SavedRegister how) {
     if (which < kRegisterCount) frame_->registers[which] = how;
   }
@@ -192,14 +192,14 @@ class Program {
   bool failed_ = false;
 };
 
-// The frame between a signal handler and what it interrupted, as expressions for all registers in
-// DWARF's order: memory at stack pointer + offset.
+// The frame between a signal handler and the code it interrupted, as expressions for all registers
+// in DWARF's order: memory at stack pointer + offset.
 constexpr int64_t kContextOffsets[kRegisterCount] = {
     144, 136, 152, 128, 112, 104, kContextBp, kContextSp, 40,
     48,  56,  64,  72,  80,  88,  96,         kContextPc};
 
 struct SignalFrameTables {
-  // Length, DW_OP_breg7, the offset in two bytes of LEB128; DW_OP_deref for the CFA alone.
+  // Length, DW_OP_breg7, the offset in two bytes of LEB128; for the CFA also DW_OP_deref.
   uint8_t saved[kRegisterCount][4] = {};
   uint8_t cfa[5] = {4, 0x77, (kContextSp & 0x7f) | 0x80, kContextSp >> 7, 0x06};
 
@@ -225,8 +225,9 @@ void SetSignalFrame(CallFrame* frame) {
   }
 }
 
-// Whether signal handlers return there: to the system call rt_sigreturn, whose code is fixed
-// because debuggers know it as well. Not every C library describes it in its tables.
+// Returns whether signal handlers return to this address: to the system call rt_sigreturn, whose
+// code is fixed because debuggers also recognize it. Not every C library describes it in its
+// tables.
 bool IsSignalReturn(const Extent& code, uint64_t return_address) {
   static constexpr uint8_t kCode[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   return code.Holds(return_address, sizeof(kCode)) &&

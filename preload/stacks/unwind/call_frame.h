@@ -1,15 +1,14 @@
 // preload/stacks/unwind/call_frame.h
 //
-// CallFrame: how to get from a frame to its caller's at one instruction, as the compiler has
-// written it into .eh_frame (LSB 5.0, "Exception Frames"; DWARF 5, 6.4; System V ABI, AMD64
-// supplement, 3.7).
+// CallFrame: how to get from a frame to its caller at one instruction, as described by the compiler
+// in .eh_frame (LSB 5.0, "Exception Frames"; DWARF 5, 6.4; System V ABI, AMD64 supplement, 3.7).
 //
-// Nothing that is read is trusted: every byte comes from a mapped segment of the module, and tables
-// that make no sense end in kDamaged.
+// No input is trusted: every byte is read from a mapped segment of the module, and inconsistent
+// tables result in kDamaged.
 //
-// Thread safety: all functions from any thread and signal handler. No lock, no allocation, less
-// than 3 KiB of stack. Cost: about a fifth of a microsecond, which is why walks remember it
-// (preload/stacks/unwind/rule_cache.h).
+// Thread safety: all functions may be called from any thread and signal handler. No lock, no
+// allocation, less than 3 KiB of stack. Cost: about a fifth of a microsecond, which is why walks
+// cache the results (preload/stacks/unwind/rule_cache.h).
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_CALL_FRAME_H_
 #define GMT_PRELOAD_STACKS_UNWIND_CALL_FRAME_H_
@@ -26,12 +25,12 @@ namespace gmt::preload {
 
 enum class Saved : uint8_t {
   kNot,        // the caller's value is still in the register
-  kUndefined,  // it is lost
+  kUndefined,  // the value is lost
   kAtCfa,      // in memory, at CFA + number
-  kIsCfa,      // it is CFA + number
+  kIsCfa,      // the value is CFA + number
   kRegister,   // in the register `number`
-  kAt,         // in memory, where the expression says
-  kIs,         // it is what the expression says
+  kAt,         // in memory, at the address given by the expression
+  kIs,         // the value of the expression
 };
 
 struct SavedRegister {
@@ -43,15 +42,15 @@ struct SavedRegister {
 };
 
 struct CallFrame {
-  // CFA = register + offset, or what the expression says where cfa_expression is set.
+  // CFA = register + offset, or the value of cfa_expression if that is set.
   uint32_t cfa_register;
   int64_t cfa_offset;
   uint64_t cfa_expression;  // address of its length; 0: none
-  uint64_t tables_end;      // of the segment that expressions lie in
-  bool is_signal_frame;     // its "caller" was interrupted by a signal, and may be anywhere
+  uint64_t tables_end;      // end of the segment that contains the expressions
+  bool is_signal_frame;     // its "caller" was interrupted by a signal, at any instruction
   SavedRegister registers[kRegisterCount];
 
-  // The expression whose length stands at that address.
+  // Returns the expression whose length is stored at that address.
   ByteReader ExpressionAt(uint64_t address) const {
     ByteReader reader(address, tables_end);
     return reader.Part(reader.Uleb());
@@ -60,22 +59,23 @@ struct CallFrame {
 
 enum class FoundFrame {
   kFound,
-  kNoModule,  // the address belongs to no module that is known
+  kNoModule,  // the address belongs to no known module
   kNotCode,   // it lies in a module, but not in its code
   kNoTable,   // code without call frame information
-  kNoCaller,  // nothing was called there: who made the stack has put a function below its first one
+  kNoCaller,  // nothing was called there: the creator of the stack put a function below its first
+              // one
   kDamaged,
 };
 
-// Where the kernel keeps three registers of an interrupted thread, counted from the stack pointer
-// that a signal handler returns with: in the ucontext_t that it has pushed (Linux,
+// Offsets of three registers of an interrupted thread, from the stack pointer with which a signal
+// handler returns, in the ucontext_t that the kernel has pushed (Linux,
 // arch/x86/include/uapi/asm/sigcontext.h).
 inline constexpr int64_t kContextBp = 120, kContextSp = 160, kContextPc = 168;
 
-// `pc` is an address inside the instruction: of a call, that is the return address minus one.
+// `pc` is an address inside the instruction: for a call, the return address minus one.
 FoundFrame FindCallFrame(uint64_t pc, CallFrame* frame);
 
-// The same from given tables: `index` is the address of an .eh_frame_hdr whose module is `module`.
+// Same, for given tables: `index` is the address of an .eh_frame_hdr that belongs to `module`.
 FoundFrame ReadCallFrame(const LoadedModule& module, uint64_t index, uint64_t pc, CallFrame* frame);
 
 }  // namespace gmt::preload

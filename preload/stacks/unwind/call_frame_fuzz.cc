@@ -1,6 +1,6 @@
-// A fuzzer (preset fuzz): whatever stands in .eh_frame and its index, reading a rule out of it comes
-// to an end and reads nothing else. The first byte chooses between tables as they are, and a program
-// and an expression inside of tables that are whole.
+// A fuzzer (preset fuzz): whatever .eh_frame and its index contain, reading a rule from them
+// terminates and stays inside them. The first byte chooses between raw tables, and a program and an
+// expression inside valid tables.
 // Run: build/fuzz/fuzz/call_frame_fuzz -max_len=4096 -timeout=5 CORPUS
 
 #include <cstddef>

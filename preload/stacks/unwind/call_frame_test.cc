@@ -1,4 +1,4 @@
-// Tables as no compiler of this test writes them, and damaged ones.
+// Tables that the compiler of this test does not write, and damaged ones.
 
 #include "preload/stacks/unwind/call_frame.h"
 
@@ -17,7 +17,7 @@ using testing::Fixed;
 using testing::ReadAnywhere;
 using testing::TableBuilder;
 
-// The rule at `offset` of a function with that program.
+// Returns the rule at `offset` of a function with that program.
 Rule RuleOf(const std::string& program, uint64_t offset = 0, TableBuilder tables = {}) {
   tables.Add(program);
   tables.Build();
@@ -55,7 +55,7 @@ TEST(CallFrameTest, FunctionIsFoundAmongMany) {
   }
 }
 
-TEST(CallFrameTest, AllEncodingsAndAugmentationsThatOccur) {
+TEST(CallFrameTest, AllEncodingsAndAugmentationsInUse) {
   TableBuilder tables;
   for (const uint8_t encoding : {0x1b, 0x1c, 0x00, 0x04, 0x0c}) {
     tables.encoding = encoding;
@@ -79,7 +79,7 @@ TEST(CallFrameTest, AllEncodingsAndAugmentationsThatOccur) {
   EXPECT_EQ(RuleOf({0x0e, 24}, 0, tables).bits(), 0u);
 }
 
-TEST(CallFrameTest, RememberedRowsComeBack) {
+TEST(CallFrameTest, RememberedRowsAreRestored) {
   // remember; 1 on: CFA = rsp + 64; 1 on: restore
   const std::string program = {0x0e, 32, 0x0a, '\x41', 0x0e, 64, '\x41', 0x0b};
   EXPECT_EQ(RuleOf(program, 0), PlainSp(32));
@@ -94,7 +94,7 @@ TEST(CallFrameTest, FormsOfTheCfa) {
   EXPECT_EQ(RuleOf({0x12, 7, 0x7c}), PlainSp(32));       // def_cfa_sf: -4 * -8
   EXPECT_EQ(RuleOf({0x13, 0x7c}), PlainSp(32));          // def_cfa_offset_sf
   EXPECT_EQ(RuleOf({0x0e, 24, 0x2e, 16}), PlainSp(24));  // GNU_args_size
-  // breg6 -8; deref: where the stack was realigned
+  // breg6 -8; deref: after realignment of the stack
   EXPECT_EQ(RuleOf({0x0f, 3, 0x76, 0x78, 0x06}), Rule::At(Rule::kLoaded, true, -8, 0));
   // breg7 16; deref; plus_uconst 8: hand-written assembly
   EXPECT_EQ(RuleOf({0x0f, 5, 0x77, 16, 0x06, 0x23, 8}), Rule::At(Rule::kLoaded, false, 16, 8));
@@ -118,26 +118,26 @@ TEST(CallFrameTest, ProcedureLinkageTableIsResolvedForItsAddress) {
   }
 }
 
-TEST(CallFrameTest, PlacesOfTheFramePointer) {
+TEST(CallFrameTest, LocationsOfTheFramePointer) {
   EXPECT_EQ(RuleOf({'\x86', 3}), PlainSp(8).WithBpAtCfa(-24));
   EXPECT_EQ(RuleOf({0x05, 6, 3}), PlainSp(8).WithBpAtCfa(-24));
   EXPECT_EQ(RuleOf({0x11, 6, 3}), PlainSp(8).WithBpAtCfa(-24));
   EXPECT_EQ(RuleOf({0x10, 6, 2, 0x76, 0}), PlainSp(8).WithBpAtBp(0));
   EXPECT_EQ(RuleOf({0x10, 6, 2, 0x76, 0x70}), PlainSp(8).WithBpAtBp(-16));
-  EXPECT_EQ(RuleOf({'\x86', 3, '\xc6'}), PlainSp(8));   // restored to what the CIE says
+  EXPECT_EQ(RuleOf({'\x86', 3, '\xc6'}), PlainSp(8));   // restored to the CIE's rule
   EXPECT_EQ(RuleOf({'\x86', 3, 0x08, 6}), PlainSp(8));  // same_value
   EXPECT_EQ(RuleOf({0x16, 6, 2, 0x77, 0}).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf({0x09, 6, 3}).shape(), Rule::kSlow);  // in rbx
   EXPECT_EQ(RuleOf({0x2f, 6, 3}).shape(), Rule::kSlow);  // above the CFA
 }
 
-TEST(CallFrameTest, PlacesOfTheReturnAddress) {
+TEST(CallFrameTest, LocationsOfTheReturnAddress) {
   EXPECT_EQ(RuleOf({0x07, 16}).shape(), Rule::kOutermost);
   EXPECT_EQ(RuleOf({'\x90', 2}).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf({0x09, 16, 2}).shape(), Rule::kSlow);
 }
 
-TEST(CallFrameTest, SignalFrameOfTheKernelIsKnown) {
+TEST(CallFrameTest, SignalFrameOfTheKernelIsRecognized) {
   TableBuilder tables;
   tables.augmentation = "zRS";
   const std::string cfa = {0x0f, 4, 0x77, '\xa0', 1, 0x06};
@@ -147,7 +147,7 @@ TEST(CallFrameTest, SignalFrameOfTheKernelIsKnown) {
   EXPECT_EQ(RuleOf({0x0e, 16}, 0, tables).shape(), Rule::kSlow);
 }
 
-TEST(CallFrameTest, LongWayThroughAProgram) {
+TEST(CallFrameTest, LongProgram) {
   std::string program;
   for (int i = 1; i < 100; ++i) program += {0x02, 2, 0x0e, static_cast<char>(i)};
   program += {0x03, 4, 0, 0x0e, 101, 0x04, 4, 0, 0, 0, 0x0e, 102};
@@ -155,17 +155,18 @@ TEST(CallFrameTest, LongWayThroughAProgram) {
   EXPECT_EQ(RuleOf(program, 202).shape(), Rule::kSlow);  // 101 is not aligned
 }
 
-TEST(CallFrameTest, ExpressionsEnd) {
-  EXPECT_EQ(RuleOf({0x0f, 3, 0x2f, '\xfd', '\xff'}).shape(), Rule::kSlow);  // skip -3, for ever
-  EXPECT_EQ(RuleOf({0x0f, 1, 0x06}).shape(), Rule::kSlow);                  // of an empty stack
+TEST(CallFrameTest, ExpressionsTerminate) {
+  // skip -3: an endless loop
+  EXPECT_EQ(RuleOf({0x0f, 3, 0x2f, '\xfd', '\xff'}).shape(), Rule::kSlow);
+  EXPECT_EQ(RuleOf({0x0f, 1, 0x06}).shape(), Rule::kSlow);                  // on an empty stack
   EXPECT_EQ(RuleOf({0x0f, 0}).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf(std::string{0x0f, 20} + std::string(20, 0x31)).shape(), Rule::kSlow);
   EXPECT_EQ(RuleOf({0x0f, 4, 0x31, 0x30, 0x1b, 0x06}).shape(), Rule::kSlow);  // 1 / 0
   EXPECT_EQ(RuleOf({0x0f, '\x7f'}).bits(), 0u);  // longer than its record
 }
 
-// Whatever stands in the tables, reading them comes to an end and stays inside of them: under the
-// address sanitizer this is where leaving them shows.
+// Whatever the tables contain, reading them terminates and stays inside them. The address sanitizer
+// detects reads outside.
 TEST(CallFrameTest, DamagedTablesAreSurvived) {
   ForEachSeed(SeedsUpTo(20'000), [](uint32_t seed) {
     std::mt19937_64 random(seed);

@@ -1,6 +1,7 @@
 // preload/stacks/unwind/encoded_pointer.h
 //
-// Pointers as .eh_frame and .eh_frame_hdr write them (LSB 5.0, "DWARF Exception Header Encoding").
+// Pointers in the encodings of .eh_frame and .eh_frame_hdr (LSB 5.0, "DWARF Exception Header
+// Encoding").
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_ENCODED_POINTER_H_
 #define GMT_PRELOAD_STACKS_UNWIND_ENCODED_POINTER_H_
@@ -17,7 +18,7 @@ inline constexpr uint8_t kPointerPcRelative = 0x10, kPointerDataRelative = 0x30,
                          kPointerAligned = 0x50;
 inline constexpr uint8_t kPointerSigned4 = 0x0b;
 
-// The number of that format, as it stands there.
+// Returns the number in that format, without adding a base.
 inline uint64_t ReadEncodedNumber(uint8_t encoding, ByteReader* reader) {
   switch (encoding & 0x0f) {
     case 0x00:
@@ -42,8 +43,9 @@ inline uint64_t ReadEncodedNumber(uint8_t encoding, ByteReader* reader) {
   }
 }
 
-// The address it stands for. `data` is what data-relative pointers count from; 0: nothing is known.
-// An indirect one gives the address of the pointer. 0 in the file is 0 whatever it is relative to.
+// Returns the address that the pointer denotes. `data` is the base of data-relative pointers; 0:
+// unknown. For an indirect pointer, returns the address of the pointer. 0 in the file is 0
+// regardless of the base.
 inline uint64_t ReadEncodedPointer(uint8_t encoding, uint64_t data, ByteReader* reader) {
   if (encoding == kPointerOmitted) return 0;
   if (encoding == kPointerAligned) {

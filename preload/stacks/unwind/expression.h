@@ -1,16 +1,17 @@
 // preload/stacks/unwind/expression.h
 //
-// DWARF expressions, as call frame information uses them (DWARF 5, 2.5), evaluated with whatever
-// numbers are: real ones in the slow walk, symbols where a rule is made of them.
+// Evaluates DWARF expressions as used in call frame information (DWARF 5, 2.5), for any
+// representation of numbers: actual numbers in the slow walk, symbols when an expression is turned
+// into a rule.
 //
 // A Machine has
 //   using Value;
 //   Value Constant(uint64_t);
-//   bool Register(uint64_t number, Value*);        false: not known
+//   bool Register(uint64_t number, Value*);        false: unknown
 //   bool Load(const Value&, uint32_t bytes, Value*);
 //   bool Binary(uint8_t operation, const Value& a, const Value& b, Value*);   a below b
 //   bool Truth(const Value&, bool*);
-// What it answers false to ends the evaluation.
+// If one of these returns false, the evaluation ends.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_EXPRESSION_H_
 #define GMT_PRELOAD_STACKS_UNWIND_EXPRESSION_H_
@@ -21,7 +22,7 @@
 
 namespace gmt::preload {
 
-// Operations with two operands, under DWARF's numbers.
+// Operations with two operands, numbered as in DWARF.
 enum Operation : uint8_t {
   kAnd = 0x1a,
   kDivide = 0x1b,
@@ -42,7 +43,7 @@ enum Operation : uint8_t {
   kUnequal = 0x2e,
 };
 
-// The operation on real numbers. Division by zero is no number.
+// Carries out the operation on actual numbers. Returns false for a division by zero.
 inline bool Calculate(uint8_t operation, uint64_t a, uint64_t b, uint64_t* result) {
   const auto sa = static_cast<int64_t>(a), sb = static_cast<int64_t>(b);
   switch (operation) {
@@ -95,10 +96,11 @@ class ExpressionRun {
   ExpressionRun(Machine* machine, ByteReader code)
       : machine_(machine), begin_(code.at()), code_(code) {}
 
-  // `first`, if given, is on the stack at the beginning. The result is what is on top at the end.
+  // Evaluates the expression. `first`, if given, is on the stack at the beginning; the result is
+  // the top of the stack at the end.
   bool Evaluate(const Value* first, Value* result) {
     if (first != nullptr) Push(*first);
-    // Expressions may jump back; real ones take a few steps.
+    // Expressions may jump backwards; real ones take only a few steps.
     for (uint32_t steps = 0; !code_.empty(); ++steps) {
       if (steps == kMostSteps || !Step(code_.Fixed<uint8_t>())) return false;
     }

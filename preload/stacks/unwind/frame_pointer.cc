@@ -10,11 +10,11 @@
 namespace gmt::preload {
 namespace {
 
-// The longest form of a call without its prefixes: FF /2 with a SIB byte and four more.
+// The longest encoding of a call without prefixes: FF /2 with a SIB byte and four more.
 constexpr uint64_t kLongestCall = 7;
 
-// Whether these last bytes before an address may be a call (Intel SDM, volume 2, "CALL"): E8 and
-// four bytes, or FF /2 in all its forms of address.
+// Returns whether these last bytes before an address may be a call (Intel SDM, volume 2, "CALL"):
+// E8 and four bytes, or FF /2 in all its addressing forms.
 bool EndsInCall(const uint8_t* bytes) {
   if (bytes[2] == 0xe8) return true;
   for (uint64_t length = 2; length <= kLongestCall; ++length) {

@@ -7,8 +7,8 @@
 namespace gmt::preload {
 namespace {
 
-// One record of .eh_frame: its length is read, `body` begins with the id. False at the terminator,
-// and where the record does not fit.
+// Reads one record of .eh_frame past its length; `body` begins with the id. Returns false at the
+// terminator, and if the record does not fit.
 bool ReadRecord(uint64_t address, const Extent& segment, ByteReader* body, bool* is_64_bit) {
   ByteReader reader(address, segment.end);
   uint64_t length = reader.Fixed<uint32_t>();
@@ -19,15 +19,16 @@ bool ReadRecord(uint64_t address, const Extent& segment, ByteReader* body, bool*
   return reader.ok();
 }
 
-// What the letters of an augmentation announce.
+// The properties announced by the letters of an augmentation.
 struct Augmentation {
   uint8_t pointer_encoding = 0;
   bool is_signal_frame = false;
   bool has_data = false;  // in the FDE as well
 };
 
-// `letters` stands at the text; `data` at what comes with it. An unknown letter means that what
-// follows cannot be read; data has a length of its own, so that the rest of the record can be.
+// `letters` is positioned at the augmentation string, `record` at the data that belongs to it.
+// After an unknown letter the data cannot be interpreted. The data has its own length, so the rest
+// of the record remains readable.
 bool ReadAugmentation(ByteReader letters, ByteReader* record, Augmentation* a) {
   char letter = letters.Fixed<char>();
   if (letter == '\0') return true;
@@ -41,7 +42,7 @@ bool ReadAugmentation(ByteReader letters, ByteReader* record, Augmentation* a) {
         break;
       case 'P': {
         const auto encoding = data.Fixed<uint8_t>();
-        // Only to get past it. Relative to anything at all: nobody calls the personality here.
+        // Only skipped, so its base does not matter: the personality is not called here.
         ReadEncodedPointer(encoding == kPointerAligned ? encoding : encoding & 0x0f, 0, &data);
         break;
       }
@@ -106,13 +107,13 @@ FoundTables ReadFunctionRecord(uint64_t address, const Extent& segment, uint64_t
   return FoundTables::kFound;
 }
 
-// The table of .eh_frame_hdr: pairs of a function's first address and its FDE, both relative to
-// the table's own header, sorted.
+// The table of .eh_frame_hdr: pairs of a function's first address and its FDE, both relative to the
+// start of .eh_frame_hdr, sorted.
 struct IndexEntry {
   int32_t first_pc, record;
 };
 
-// The FDE of the last function that begins at or below `pc`; 0: none.
+// Returns the FDE of the last function that begins at or below `pc`; 0: none.
 uint64_t SearchIndex(ByteReader table, uint64_t count, uint64_t index, uint64_t pc) {
   const uint64_t begin = table.at();
   const auto entry_at = [begin](uint64_t i) {
@@ -135,7 +136,7 @@ uint64_t SearchIndex(ByteReader table, uint64_t count, uint64_t index, uint64_t 
   return low == 0 ? 0 : address(entry_at(low - 1).record);
 }
 
-// Without a table of the usual form: one record after the other.
+// Used if there is no table of the usual form: searches the records one by one.
 FoundTables SearchRecords(uint64_t first, const Extent& segment, uint64_t pc, FrameTables* tables) {
   ByteReader record;
   bool is_64_bit;

@@ -1,9 +1,9 @@
 // preload/stacks/unwind/frame_tables.h
 //
-// The two records that describe a function's frames in .eh_frame: its FDE, and the CIE that it
-// shares with others; and how they are found.
+// Finds the two records that describe a function's frames in .eh_frame: its FDE, and the CIE that
+// it shares with others.
 //
-// Thread safety, trust: as call_frame.h.
+// Thread safety, trust: as in call_frame.h.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_FRAME_TABLES_H_
 #define GMT_PRELOAD_STACKS_UNWIND_FRAME_TABLES_H_
@@ -29,7 +29,8 @@ struct FrameTables {
 
 enum class FoundTables { kFound, kNone, kDamaged };
 
-// The tables of the function that covers `pc`. `index`: address of the module's .eh_frame_hdr.
+// Finds the tables of the function that covers `pc`. `index`: address of the module's
+// .eh_frame_hdr.
 FoundTables FindFrameTables(const LoadedModule& module, uint64_t index, uint64_t pc,
                             FrameTables* tables);
 

@@ -1,5 +1,5 @@
-// Walks that begin nowhere in particular, over memory that is no stack: W1 of native_walk.h. What
-// they find does not matter; that they end, and read only what is there, does.
+// Walks with arbitrary starts over memory that is not a stack: W1 of native_walk.h. What they find
+// does not matter, only that they end and read nothing but mapped memory.
 
 #include <sys/mman.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kSize = 64 << 10, kPage = 4096;
 
-// Memory that ends where nothing can be read.
+// Memory surrounded by unreadable pages.
 class Island {
  public:
   Island()
@@ -37,8 +37,8 @@ class Island {
   char* const memory_;
 };
 
-// Addresses in code: of everything that a call may return to in this program and in libc, and some
-// in between.
+// Returns addresses in code: possible return addresses in this program and in libc, and some in
+// between.
 std::vector<uint64_t> AddressesInCode() {
   std::vector<uint64_t> addresses;
   for (const void* place :
@@ -54,7 +54,7 @@ class GarbageTest : public ::testing::Test {
  protected:
   GarbageTest() {
     PrepareModules();
-    StackRange{0, 0}.Remember();  // another test's may have been where the island is now
+    StackRange{0, 0}.Remember();  // a range cached by another test may be at the island's address
   }
 
   uint64_t RandomWord() {
@@ -64,7 +64,7 @@ class GarbageTest : public ::testing::Test {
       case 1:
         return 0;
       case 2:
-      case 3:  // on the island, or just beside it
+      case 3:  // on the island, or just outside it
         return island_.begin() - kPage + random_() % (kSize + 2 * kPage) / 8 * 8;
       default:
         return code_[random_() % code_.size()];
@@ -76,9 +76,9 @@ class GarbageTest : public ::testing::Test {
   const std::vector<uint64_t> code_ = AddressesInCode();
 };
 
-TEST_F(GarbageTest, WalksEndAndReadOnlyWhatIsThere) {
+TEST_F(GarbageTest, WalksEndAndReadOnlyMappedMemory) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "expressions may read what the sanitizer keeps to itself";
+  GTEST_SKIP() << "expressions may read memory that the sanitizer protects";
 #endif
   ForEachSeed({1}, [&](uint32_t seed) {
     random_.seed(seed);
@@ -106,7 +106,7 @@ TEST_F(GarbageTest, WalksEndAndReadOnlyWhatIsThere) {
   });
 }
 
-TEST_F(GarbageTest, StackThatHasGoneIsNotBelieved) {
+TEST_F(GarbageTest, UnmappedStackIsNotTrusted) {
   for (int i = 0; i < 100; ++i) {
     const Island gone;
     StackRange range = StackRange::Around(gone.begin());
@@ -118,7 +118,7 @@ TEST_F(GarbageTest, StackThatHasGoneIsNotBelieved) {
   EXPECT_EQ(StackRange::Around(8).high, StackRange::Around(8).low);
 }
 
-// Walks by a rule that no table has made, from a code address that is found again at every word.
+// Walks by an artificial rule, from a code address that is stored in every word.
 struct Walked {
   uint32_t count;
   bool truncated;
@@ -138,7 +138,7 @@ Walked WalkBy(Rule rule, const Island& island, Registers start, size_t shift = 0
   return {count, walk.truncated()};
 }
 
-TEST_F(GarbageTest, WalkEndsAfterAsManyFramesAsAStackHolds) {
+TEST_F(GarbageTest, WalkEndsAtTheMaximumDepthOfAStack) {
   Registers start = {};
   start.sp = island_.begin();
   const Walked walked = WalkBy(Rule::At(Rule::kPlain, false, 8, 0), island_, start);
@@ -147,14 +147,14 @@ TEST_F(GarbageTest, WalkEndsAfterAsManyFramesAsAStackHolds) {
   EXPECT_LT(walked.count, 300u);
 }
 
-TEST_F(GarbageTest, FramePointerThatIsSavedBelowTheStackIsNotRead) {
+TEST_F(GarbageTest, FramePointerSavedBelowTheStackIsNotRead) {
   Registers start = {};
   start.sp = island_.begin();
   const Rule rule = Rule::At(Rule::kPlain, false, 8, 0).WithBpAtCfa(-int64_t{2 * kPage});
   EXPECT_GT(WalkBy(rule, island_, start).count, 1u);
 }
 
-TEST_F(GarbageTest, AddressThatNobodyCallsFromIsNoFrame) {
+TEST_F(GarbageTest, AddressThatFollowsNoCallIsNoFrame) {
   Registers start = {};
   start.pc = code_[0];
   start.sp = start.bp = island_.begin();
@@ -168,7 +168,7 @@ TEST_F(GarbageTest, AddressThatNobodyCallsFromIsNoFrame) {
   RulesChanged();
 }
 
-TEST_F(GarbageTest, FrameThatIsNotAlignedIsNone) {
+TEST_F(GarbageTest, UnalignedFrameEndsTheWalk) {
   Registers start = {};
   start.sp = island_.begin();
   start.bp = start.sp + 100;  // not a multiple of eight
@@ -188,7 +188,7 @@ TEST_F(GarbageTest, RangeGrowsBothWays) {
   EXPECT_EQ(range.high - range.low, 6 * kPage);
   range.Remember();
   EXPECT_EQ(StackRange::Around(middle + 8).high, range.high);
-  // Deeper than before: what is known above is kept.
+  // A deeper start keeps what is known above.
   EXPECT_EQ(StackRange::Around(island_.begin()).high, range.high);
 }
 

@@ -12,7 +12,7 @@
 namespace gmt::preload {
 namespace {
 
-// What _dl_find_object (glibc 2.35) fills in; spelt out, because older headers lack it.
+// The result of _dl_find_object (glibc 2.35); spelled out because older headers lack it.
 struct FoundObject {
   unsigned long long flags;
   void* map_start;
@@ -24,8 +24,8 @@ using FindObject = int (*)(void* address, FoundObject* result);
 
 constinit std::atomic<FindObject> find_object{nullptr};
 
-// The list of all modules. `version` is odd while it is being made; who reads it looks at that
-// before and afterwards, and has found nothing when it changed.
+// The list of all modules. `list_version` is odd while the list is being made. A reader checks it
+// before and afterwards; if it has changed, the lookup fails.
 struct Listed {
   std::atomic<uint64_t> start, end, bias, headers, header_count, path;
 };
@@ -77,8 +77,8 @@ bool FindListed(uint64_t address, LoadedModule* module) {
   return false;
 }
 
-// The program headers of what is mapped here, where they are sure to be in memory: on the same page
-// as the file's first bytes. nullptr where a tool has moved them.
+// Returns the program headers of the module mapped here, if they are certain to be in memory: on
+// the same page as the file's first bytes. Returns nullptr if a tool has moved them.
 const ElfW(Phdr) * HeadersAt(const void* start, uint64_t* count) {
   constexpr size_t kPage = 4096;
   const auto* elf = static_cast<const ElfW(Ehdr)*>(start);
@@ -144,8 +144,7 @@ bool IsStillLoaded(uint64_t start, uint64_t end) {
 
 namespace {
 
-// What threads of the parent were doing half-way when this process was forked off is never
-// finished.
+// Operations that threads of the parent had begun when this process was forked are never finished.
 void ForgetWhatWasBegun() {
   static constinit std::atomic<pid_t> process{0};
   const pid_t pid = getpid();
@@ -168,7 +167,7 @@ void ListModules() {
   lists_wanted.fetch_add(1);
   for (uint32_t made = 0; made != lists_wanted.load();) {
     uint32_t version = list_version.load();
-    // Who is making the list sees, when it has come to the end, that another one is wanted.
+    // The thread that is making the list sees at the end that another one has been requested.
     if ((version & 1) != 0 || !list_version.compare_exchange_strong(version, version + 1)) return;
     made = lists_wanted.load();
     list_size.store(0, std::memory_order_release);

@@ -8,15 +8,15 @@
 namespace gmt::preload {
 
 struct NativeFrame {
-  uint64_t address;  // return address, or with `exact` the instruction itself
-  uint64_t cfa;      // the frame owns the stack from the CFA of the frame before up to here
-  bool exact;        // interrupted by a signal there, not behind a call
+  uint64_t address;  // return address; if `exact`, the instruction itself
+  uint64_t cfa;      // the frame occupies the stack from the previous frame's CFA up to here
+  bool exact;        // interrupted by a signal there, rather than having made a call
 };
 
 enum class WalkEnd : uint8_t {
   kNone,
-  kOutermost,  // the thread's first frame has been given
-  kTruncated,  // it has not, and cannot be reached
+  kOutermost,  // the thread's first frame has been returned
+  kTruncated,  // the first frame has not been returned and cannot be reached
 };
 
 }  // namespace gmt::preload

@@ -23,16 +23,16 @@ uint64_t Plus(uint64_t base, int64_t offset) { return base + static_cast<uint64_
 
 }  // namespace
 
-// The ways that the warm path does not take. Each fills in the frame that `at` stands at and moves
-// `at` to its caller. False: there is no way on; the frame has an address if it is one all the
-// same.
+// The steps that are not on the fast path. Each fills in the current frame of `at` and moves `at`
+// to its caller. Returns false if there is no next step; the frame then still has an address if it
+// is valid.
 struct NativeWalk::Steps {
   State* const at;
   const Registers& start;
   StackRange range;
 
   bool Take(Rule rule, NativeFrame* frame);
-  // What the warm path does, with everything checked and the range extended.
+  // Same as the fast path, but checks everything and extends the range.
   bool Simple(Rule rule, NativeFrame* frame);
   bool OutOfSignal(NativeFrame* frame);
   bool Slow(NativeFrame* frame);
@@ -47,8 +47,8 @@ bool NativeWalk::Steps::Simple(Rule rule, NativeFrame* frame) {
   }
   uint64_t caller = 0, bp = at->bp;
   if (cfa <= at->sp || !Read(&range, cfa - kWord, &caller)) return false;
-  // Tables say nothing right about the frame pointer where it has just been restored. Callers that
-  // need it find no stack at 0.
+  // Right after the frame pointer has been restored, the tables are wrong about it. If a caller
+  // needs it, 0 makes the walk find no stack.
   if (rule.bp_at_cfa() && !Read(&range, Plus(cfa, rule.saved_at()), &bp)) bp = 0;
   if (rule.bp_at_bp() && !Read(&range, Plus(at->bp, rule.saved_at()), &bp)) bp = 0;
   frame->cfa = cfa;
@@ -70,7 +70,7 @@ bool NativeWalk::Steps::OutOfSignal(NativeFrame* frame) {
   return true;
 }
 
-// Once more from the start, with all registers.
+// Walks again from the start, with all registers.
 bool NativeWalk::Steps::Slow(NativeFrame* frame) {
   SlowWalk slow(start, StackRange::Around(start.sp));
   NativeFrame passed;
@@ -130,7 +130,7 @@ __attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State
   const StackRange known = {at.low, at.high};
   Steps steps = {&at, start, known};
   frame.address = at.address();
-  if (frame.address == 0) {  // of code whose caller is nobody
+  if (frame.address == 0) {  // of code that has no caller
     at.end = at.exact ? WalkEnd::kTruncated : WalkEnd::kOutermost;
   } else if (at.count == kMostFrames) {
     frame.address = 0;
@@ -142,7 +142,7 @@ __attribute__((noinline, cold)) NativeWalk::Other NativeWalk::TakeOtherWay(State
   at.low = steps.range.low;
   at.high = steps.range.high;
   if (at.low != known.low || at.high != known.high) steps.range.Remember();
-  if (at.end != WalkEnd::kNone) at.Set(0, at.sp, at.bp, false);  // which has no rule
+  if (at.end != WalkEnd::kNone) at.Set(0, at.sp, at.bp, false);  // address 0 has no rule
   return {at, frame};
 }
 

@@ -1,27 +1,27 @@
 // preload/stacks/unwind/native_walk.h
 //
-// NativeWalk: the calling thread's native frames, from the function that asks outwards.
+// NativeWalk: walks the calling thread's native frames, starting at the function that creates it.
 //
 //   NativeWalk walk(CaptureRegisters());
 //   for (NativeFrame frame; walk.Next(&frame);) ...
 //   if (walk.truncated()) ...
 //
-// What compilers say about frames in .eh_frame is condensed to a rule of eight bytes per address
-// (preload/stacks/unwind/rule.h) and remembered (preload/stacks/unwind/rule_cache.h); a frame then costs two
-// additions and two loads. It works on any stack: of the thread, of a coroutine, of a signal
-// handler, and out of that into what the signal has interrupted.
+// The compilers' frame descriptions in .eh_frame are condensed to a rule of eight bytes per address
+// (preload/stacks/unwind/rule.h) and cached (preload/stacks/unwind/rule_cache.h). A frame then costs two
+// additions and two loads. It works on any stack: a thread's, a coroutine's, a signal handler's,
+// and from there into the interrupted code.
 //
-// Invariants, whatever the tables say
-//   W1  Nothing is read that is not known to be readable (preload/stacks/unwind/stack_range.h).
-//   W2  The stack pointer rises with each frame, but from a signal handler's stack to the one that
-//       was interrupted; after kMostFrames the walk ends.
-//   W3  A frame's address lies in code. Where the way on is not certain, the walk ends and is
+// Invariants, whatever the tables contain
+//   W1  Only memory that is known to be readable is read (preload/stacks/unwind/stack_range.h).
+//   W2  The stack pointer rises with each frame, except from a signal handler's stack to the
+//       interrupted one; after kMostFrames the walk ends.
+//   W3  A frame's address lies in code. If the next step is uncertain, the walk ends and is
 //       truncated().
 //
-// Thread safety: any number of walks, in any threads and signal handlers. No lock, no allocation;
-// no system call where the thread has been seen at that depth of that stack before. Needs
-// PrepareModules() once (preload/stacks/unwind/loaded_module.h); before that a walk ends at once.
-// Cost, and why it is built this way: docs/unwinding.md.
+// Thread safety: any number of walks, in any threads and signal handlers. No lock, no allocation,
+// and no system call if the thread has been seen at that depth of that stack before. Needs one call
+// of PrepareModules() (preload/stacks/unwind/loaded_module.h); before that a walk ends immediately. Cost
+// and rationale: docs/unwinding.md.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_NATIVE_WALK_H_
 #define GMT_PRELOAD_STACKS_UNWIND_NATIVE_WALK_H_
@@ -39,20 +39,21 @@ namespace gmt::preload {
 
 class NativeWalk {
  public:
-  // The function that has captured `here` must not return before the walk is over.
+  // The function that has captured `here` must not return before the walk ends.
   explicit NativeWalk(const Registers& here) : start_(here) {
     const StackRange range = StackRange::Around(here.sp);
     at_ = {here.pc + 1,        here.sp, here.bp, range.low,     range.high,
            RuleCache::Epoch(), 0,       true,    WalkEnd::kNone};
   }
 
-  // False when there are no more.
+  // Returns false if there are no more frames.
   [[gnu::always_inline]] bool Next(NativeFrame* frame) {
     const Rule rule = RuleCache::Find(at_.behind, at_.epoch);
     const uint64_t base = rule.from_bp() ? at_.bp : at_.sp;
     const uint64_t cfa = base + static_cast<uint64_t>(rule.offset());
     const uint64_t saved_bp = cfa + static_cast<uint64_t>(rule.saved_at());
-    // Below the range only where a signal has come just behind an instruction that frees a frame.
+    // The CFA is below the range only if a signal arrived just after an instruction that frees a
+    // frame.
     if (!rule.IsSimple() || cfa <= at_.sp || cfa > at_.high || (cfa & 7) != 0 ||
         saved_bp < at_.low || at_.count == kMostFrames) [[unlikely]] {
       const Other other = TakeOtherWay(at_, start_, rule);
@@ -69,23 +70,25 @@ class NativeWalk {
     return true;
   }
 
-  // Whether it ended before the outermost frame. Asked after Next() has returned false.
+  // Returns whether the walk ended before the outermost frame. Valid after Next() has returned
+  // false.
   bool truncated() const { return at_.end == WalkEnd::kTruncated; }
 
  private:
-  static constexpr uint32_t kMostFrames = 288;  // what a stack in a recording holds, and our own
+  static constexpr uint32_t kMostFrames = 288;  // the depth of a recorded stack, plus our own
+                                                // frames
 
-  // Passed by value and never by address, so that it can live in registers; and no two of its words
-  // side by side, because compilers would put those into one vector register, out of which every
-  // step would have to fetch them.
+  // Passed by value and never by address, so that it can live in registers. No two of its words are
+  // adjacent, because compilers would put those into one vector register, from which every step
+  // would have to extract them.
   struct State {
-    alignas(16) uint64_t behind;  // as FindRule has it
+    alignas(16) uint64_t behind;  // as for FindRule
     alignas(16) uint64_t sp;
     alignas(16) uint64_t bp;
-    alignas(16) uint64_t low;  // the range that can be read
+    alignas(16) uint64_t low;  // the readable range
     alignas(16) uint64_t high;
     alignas(16) uint64_t epoch;
-    uint32_t count;  // frames given so far
+    uint32_t count;  // frames returned so far
     bool exact;
     WalkEnd end;
 

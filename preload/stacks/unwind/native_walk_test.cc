@@ -1,4 +1,4 @@
-// Walks over frames of this program, against libgcc's unwinder and the slow walk.
+// Compares walks over frames of this program with libgcc's unwinder and the slow walk.
 
 #include "preload/stacks/unwind/native_walk.h"
 
@@ -51,7 +51,7 @@ class NativeWalkTest : public ::testing::Test {
   }
 };
 
-TEST_F(NativeWalkTest, PlainFramesAreThoseOfLibgcc) { ExpectAllSame(); }
+TEST_F(NativeWalkTest, PlainFramesMatchLibgcc) { ExpectAllSame(); }
 
 __attribute__((noinline)) void Recurse(int depth) {
   if (depth == 0) {
@@ -167,7 +167,7 @@ void RunOn(void* stack, size_t size, void (*function)()) {
 // Code without call frame information.
 template <typename Function>
 Function MakeCode(std::initializer_list<unsigned char> instructions) {
-  constexpr size_t kBefore = 16;  // what is in front of a call is looked at
+  constexpr size_t kBefore = 16;  // the bytes before a call are inspected
   auto* code = static_cast<unsigned char*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::copy(instructions.begin(), instructions.end(), code + kBefore);
@@ -176,8 +176,8 @@ Function MakeCode(std::initializer_list<unsigned char> instructions) {
 
 using Callback = void (*)();
 
-// The frame pointer leads to where a stack was that is known to the thread.
-TEST_F(NativeWalkTest, MemoryOfAStackThatIsGoneIsNotTouched) {
+// The frame pointer leads to a former stack of the thread that has been unmapped.
+TEST_F(NativeWalkTest, UnmappedStackMemoryIsNotTouched) {
   static constexpr size_t kSize = 256 << 10;
   static void* stack;
   static WalkedFrames walked;
@@ -196,7 +196,7 @@ TEST_F(NativeWalkTest, MemoryOfAStackThatIsGoneIsNotTouched) {
   munmap(stack, kSize / 2);
 }
 
-// One such frame is believed where it leads back to code that is described, two are not.
+// One such frame is accepted if it leads back to code with tables; two in a row are not.
 TEST_F(NativeWalkTest, FramePointersLeadOutOfOneFrameWithoutTables) {
   static WalkedFrames walked;
   const Callback walk = [] { walked = Walk(); };
@@ -205,7 +205,7 @@ TEST_F(NativeWalkTest, FramePointersLeadOutOfOneFrameWithoutTables) {
   call(walk);
   EXPECT_FALSE(walked.truncated);
   EXPECT_GT(walked.count, 5u);
-  // The same for two arguments: xchg %rdi, %rsi; call *%rsi
+  // Same, for two arguments: xchg %rdi, %rsi; call *%rsi
   MakeCode<void (*)(void (*)(Callback), Callback)>(
       {0x55, 0x48, 0x89, 0xe5, 0x48, 0x87, 0xfe, 0xff, 0xd6, 0x5d, 0xc3})(call, walk);
   EXPECT_TRUE(walked.truncated);

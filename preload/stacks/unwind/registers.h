@@ -1,7 +1,7 @@
 // preload/stacks/unwind/registers.h
 //
-// Registers: where a walk begins. What a function must keep for its caller, and the two that every
-// frame is found by.
+// Registers: the start of a walk. Contains the registers that a function must preserve for its
+// caller, and the two by which every frame is found.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_REGISTERS_H_
 #define GMT_PRELOAD_STACKS_UNWIND_REGISTERS_H_

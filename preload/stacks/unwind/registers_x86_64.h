@@ -1,6 +1,6 @@
 // preload/stacks/unwind/registers_x86_64.h
 //
-// The registers of x86-64 as walks know them. Numbers are DWARF's (System V ABI, AMD64 supplement,
+// The registers of x86-64 that walks use. Numbers are DWARF's (System V ABI, AMD64 supplement,
 // figure 3.36).
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_REGISTERS_X86_64_H_
@@ -19,8 +19,8 @@ inline constexpr uint32_t kRegisterBx = 3, kRegisterBp = 6, kRegisterSp = 7, kRe
                           kRegisterR13 = 13, kRegisterR14 = 14, kRegisterR15 = 15,
                           kRegisterReturn = 16, kRegisterCount = 17;
 
-// The registers of the function that calls this, at one instruction of it. The walk that starts
-// here is right for as long as that function has not returned.
+// Returns the registers of the calling function at one of its instructions. A walk that starts
+// there is valid until that function returns.
 [[gnu::always_inline]] inline Registers CaptureRegisters() {
   Registers r;
   asm volatile(

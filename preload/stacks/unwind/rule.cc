@@ -8,13 +8,13 @@
 namespace gmt::preload {
 namespace {
 
-// A number of which only the form is known: constant, register + constant, or memory at (register +
-// constant) + constant.
+// A number of which only the form is known: a constant, register + constant, or memory at (register
+// + constant) + constant.
 struct Symbol {
   enum Form : uint8_t { kConstant, kRegister, kMemory } form = kConstant;
-  bool is_bp = false;  // else the stack pointer
-  int64_t offset = 0;  // to the register; the constant itself
-  int64_t addend = 0;  // to what was loaded
+  bool is_bp = false;  // otherwise the stack pointer
+  int64_t offset = 0;  // added to the register; or the constant itself
+  int64_t addend = 0;  // added to the loaded value
 };
 
 class SymbolicMachine {
@@ -25,8 +25,8 @@ class SymbolicMachine {
   static Symbol Constant(uint64_t number) {
     return {Symbol::kConstant, false, static_cast<int64_t>(number), 0};
   }
-  // The expression of procedure linkage tables asks for the address of the instruction. That is pc
-  // itself: nothing is called from there, so a walk can only come by when a signal has.
+  // The expression for procedure linkage tables uses the instruction's address. That is pc itself:
+  // this code makes no calls, so a walk only passes it after a signal.
   bool Register(uint64_t number, Symbol* s) const {
     if (number == kRegisterReturn) return *s = Constant(pc_), true;
     if (number != kRegisterSp && number != kRegisterBp) return false;

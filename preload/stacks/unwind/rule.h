@@ -1,7 +1,7 @@
 // preload/stacks/unwind/rule.h
 //
-// Rule: a frame's way to its caller in eight bytes. 99.9 of 100 addresses in the libraries of a
-// training program have one; the rest takes the slow walk (preload/stacks/unwind/slow_walk.h).
+// Rule: a frame's path to its caller in eight bytes. It exists for 99.9 % of the addresses in the
+// libraries of a training program; the others need the slow walk (preload/stacks/unwind/slow_walk.h).
 //
 //   bits   0      base: 0 stack pointer, 1 frame pointer
 //          1      the caller's frame pointer was saved at CFA + `saved_at`
@@ -30,11 +30,11 @@ class Rule {
   enum Shape : uint32_t {
     kPlain = 0,
     kLoaded = 1,     // functions that realign the stack, hand-written assembly
-    kSignal = 2,     // all registers are in the context that the kernel has pushed
+    kSignal = 2,     // all registers are in the context pushed by the kernel
     kOutermost = 3,  // there is no caller
-    kSlow = 4,       // none of these: take the slow walk
+    kSlow = 4,       // none of these: use the slow walk
     kNoTable = 5,    // code without call frame information
-    kNowhere = 6,    // not code at all: whoever led here was wrong
+    kNowhere = 6,    // not code: the caller was determined wrongly
   };
 
   constexpr Rule() = default;
@@ -46,7 +46,7 @@ class Rule {
   static constexpr Rule OfShape(Shape shape) {
     return FromBits(kValid | uint64_t{shape} << kShapeShift);
   }
-  // CFA = base + offset. kSlow where the offset does not fit.
+  // CFA = base + offset. kSlow if the offset does not fit.
   static constexpr Rule At(Shape shape, bool from_bp, int64_t offset, int64_t addend) {
     if (!Fits(offset, 24) || !Fits(addend, 16)) return OfShape(kSlow);
     return FromBits(OfShape(shape).bits_ | (from_bp ? kFromBp : 0) |
@@ -58,7 +58,7 @@ class Rule {
 
   constexpr uint64_t bits() const { return bits_; }
   constexpr Shape shape() const { return static_cast<Shape>(bits_ >> kShapeShift & 7); }
-  // The base is a register, and the frame pointer is at CFA + saved_at or where it was.
+  // The base is a register, and the frame pointer is saved at CFA + saved_at or unchanged.
   constexpr bool IsSimple() const { return (bits_ & (kShapeMask | kBpAtBp)) == 0; }
 
   constexpr bool from_bp() const { return (bits_ & kFromBp) != 0; }
@@ -87,12 +87,12 @@ class Rule {
   uint64_t bits_ = 0;
 };
 
-// The rule of the instruction that ends at `behind`, or of any that `behind` - 1 lies in. For a frame
-// that has called another that is its return address; for one that a signal has interrupted, the
+// Returns the rule of the instruction that ends at `behind`, or that contains `behind` - 1. For a
+// frame that has made a call, `behind` is its return address; for one interrupted by a signal, the
 // address of the instruction plus one.
 Rule FindRule(uint64_t behind);
 
-// What the tables say at `pc`, as a rule.
+// Converts the contents of the tables at `pc` to a rule.
 struct CallFrame;
 Rule ToRule(const CallFrame& frame, uint64_t pc);
 

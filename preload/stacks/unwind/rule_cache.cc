@@ -7,8 +7,8 @@
 namespace gmt::preload {
 namespace {
 
-// Odd, so that no epoch comes back before all have been; and without a pattern, so that the keys of
-// two epochs differ all over.
+// Odd, so that no epoch is repeated before all have been used, and without a pattern, so that the
+// keys of two epochs differ in all parts.
 constexpr uint64_t kEpochStep = 0xd1342543de82ef95;
 
 constinit std::atomic<uint32_t> in_doubt{0};
@@ -23,14 +23,14 @@ constinit std::atomic<uint64_t> RuleCache::epoch_{kEpochStep};
 
 void RulesChanged() { RuleCache::epoch_.store(NewEpoch()); }
 
-// First the mark, then the new epoch: who sees that epoch sees the mark.
+// First the counter, then the new epoch: a thread that sees the epoch also sees the counter.
 RulesInDoubt::RulesInDoubt() {
   in_doubt.fetch_add(1);
   meanwhile_ = NewEpoch();
   before_ = RuleCache::epoch_.exchange(meanwhile_);
 }
 
-// The old epoch comes back only if nobody else has begun one: that is, has had a doubt.
+// The old epoch is restored only if no other thread has begun a new one, that is, had a doubt.
 RulesInDoubt::~RulesInDoubt() {
   uint64_t expected = meanwhile_;
   if (!nothing_has_gone_ || !RuleCache::epoch_.compare_exchange_strong(expected, before_)) {
@@ -76,7 +76,7 @@ __attribute__((noinline, cold)) Rule RuleCache::FindElsewhere(uint64_t behind, u
   if (known.bits() != 0) return known;
   const bool keep = in_doubt.load() == 0;
   const Rule rule = FindRule(behind);
-  // A library may be loaded where nothing is now.
+  // A library may later be loaded at an address where there is nothing now.
   if (keep && rule.shape() != Rule::kNowhere) Remember(behind, epoch, rule);
   return rule;
 }

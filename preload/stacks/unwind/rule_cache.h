@@ -1,22 +1,22 @@
 // preload/stacks/unwind/rule_cache.h
 //
-// The rules that walks have found, by address: one table for the whole process.
+// Caches the rules that walks have found, by address: one table for the whole process.
 //
-//   entry    key = address ^ Mix(rule) ^ epoch, rule      the address: FindRule's
+//   entry    key = address ^ Mix(rule) ^ epoch, rule      address: as for FindRule
 //
-// Two threads may write one entry at once, so that a reader meets the key of one and the rule of
-// another: such a pair is the key of no address, and reads as "not there". For the same reason a
-// new epoch forgets everything at once. Nothing is ever waited for, and a signal handler may come
-// between any two instructions.
+// Two threads may write one entry at once, so that a reader sees the key of one and the rule of the
+// other. Such a pair is the key of no address, and reads as a miss. For the same reason a new epoch
+// invalidates everything at once. No thread ever waits, and a signal handler may run between any
+// two instructions.
 //
-// Why not a table per thread: that would be half a megabyte for each of a training program's
-// threads, would have to be found through the thread and given back at its end, and would start
-// empty in each. The entries that a program uses are few and are never written again, so that
-// caches share them.
+// A table per thread would take half a megabyte for each of a training program's threads, would
+// have to be found through the thread and released at its end, and would start empty. The entries
+// that a program uses are few and are not written again, so CPU caches can share them.
 //
-// An address has four places, on one cache line: its own first, which is where nearly all are.
+// An address has four slots on one cache line. Nearly all addresses are found in the first.
 //
-// Thread safety: all functions from any thread and signal handler. Cost: docs/unwinding.md.
+// Thread safety: all functions may be called from any thread and signal handler. Cost:
+// docs/unwinding.md.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_RULE_CACHE_H_
 #define GMT_PRELOAD_STACKS_UNWIND_RULE_CACHE_H_
@@ -31,16 +31,17 @@
 
 namespace gmt::preload {
 
-// Forgets all rules. For who has unloaded a library, or finds other code where some was.
+// Invalidates all rules. To be called after a library was unloaded, or when other code is found at
+// an address.
 void RulesChanged();
 
-// While one of these exists a library may be going away: no rule is taken from the table, and none
-// that is found goes into it, since what it was read from may be gone before the library that takes
-// its place is seen.
+// While an object of this class exists a library may be going away: no rule is taken from the
+// table, and no new rule is stored, because the data it was read from may vanish before its
+// replacement is noticed.
 class RulesInDoubt {
  public:
   RulesInDoubt();
-  // What was known before is forgotten, unless NothingHasGone() was called.
+  // Invalidates the rules known before, unless NothingHasGone() was called.
   ~RulesInDoubt();
   RulesInDoubt(const RulesInDoubt&) = delete;
   RulesInDoubt& operator=(const RulesInDoubt&) = delete;
@@ -52,15 +53,15 @@ class RulesInDoubt {
   bool nothing_has_gone_ = false;
 };
 
-// In a fork child, which inherits the doubts of threads that it does not have.
+// For a fork child, which inherits the doubts of threads that it does not have.
 void ForgetDoubts();
 
 class RuleCache {
  public:
-  // What rules found from now on are kept under. Taken once per walk.
+  // Returns the epoch under which new rules are stored. Read once per walk.
   static uint64_t Epoch() { return epoch_.load(std::memory_order_acquire); }
 
-  // FindRule(behind), remembered or found.
+  // Returns FindRule(behind), from the cache if possible.
   static Rule Find(uint64_t behind, uint64_t epoch) {
     const Rule rule = Peek(*Home(behind), behind, epoch);
     if (rule.bits() != 0) [[likely]]
@@ -68,7 +69,7 @@ class RuleCache {
     return FindElsewhere(behind, epoch);
   }
 
-  // Only what is remembered; bits 0 where nothing is.
+  // Returns only a cached rule; its bits are 0 if there is none.
   static Rule Recall(uint64_t behind, uint64_t epoch);
   static void Remember(uint64_t behind, uint64_t epoch, Rule rule);
 
@@ -80,14 +81,15 @@ class RuleCache {
   };
   static constexpr uint32_t kSize = 1 << 15, kLine = 4;
 
-  // One to one, and any two rules differ in it all over.
+  // A bijection whose results differ in all parts for any two rules.
   static uint64_t Mix(uint64_t rule) { return (rule ^ rule >> 32) * 0x9e3779b97f4a7c15; }
-  // Its lower bits, in as few steps as there are, because the whole walk waits for each.
+  // The low bits of the address, computed in as few steps as possible, because the whole walk waits
+  // for each.
   static Entry* Home(uint64_t behind) {
     const uint64_t offset = behind * sizeof(Entry) & (kSize - 1) * sizeof(Entry);
     return reinterpret_cast<Entry*>(reinterpret_cast<char*>(entries_) + offset);
   }
-  // The i-th place of the line, counted from `home`.
+  // Returns the i-th slot of the line, counted from `home`.
   static Entry* Beside(Entry* home, uint32_t i) {
     return &entries_[static_cast<uint64_t>(home - entries_) ^ i];
   }
@@ -99,7 +101,7 @@ class RuleCache {
   static bool IsInUse(const Entry& e, uint64_t epoch);
   static Rule FindElsewhere(uint64_t behind, uint64_t epoch);
 
-  // Memory that a process which walks no stack never touches.
+  // Memory that is never touched in a process that walks no stack.
   alignas(64) static constinit Entry entries_[kSize];
   static constinit std::atomic<uint64_t> epoch_;
 };

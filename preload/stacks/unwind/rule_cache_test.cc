@@ -16,8 +16,8 @@
 namespace gmt::preload {
 namespace {
 
-// What is remembered for an address in these tests follows from the address and the epoch, so that
-// every answer can be checked.
+// In these tests, the rule stored for an address is derived from the address and the epoch, so that
+// every result can be checked.
 Rule RuleFor(uint64_t behind, uint64_t epoch) {
   const uint64_t number = (behind ^ epoch) * 0xbf58476d1ce4e5b9;
   return Rule::At(Rule::kPlain, (number & 1) != 0, static_cast<int64_t>(number >> 8 & 0xffff) * 8,
@@ -25,7 +25,7 @@ Rule RuleFor(uint64_t behind, uint64_t epoch) {
       .WithBpAtCfa(-static_cast<int64_t>(number >> 32 & 0xff) * 8);
 }
 
-TEST(RuleCacheTest, RemembersWhatItWasTold) {
+TEST(RuleCacheTest, RemembersRules) {
   const uint64_t epoch = RuleCache::Epoch();
   const Rule rule = RuleFor(0x7f0012345678, epoch);
   RuleCache::Remember(0x7f0012345678, epoch, rule);
@@ -38,7 +38,7 @@ TEST(RuleCacheTest, KeepsFourAddressesOfOneHome) {
   RulesChanged();
   const uint64_t epoch = RuleCache::Epoch();
   std::vector<uint64_t> same_home;
-  for (uint64_t i = 0; i < 4; ++i) {  // differ only in bits that Home() folds onto each other
+  for (uint64_t i = 0; i < 4; ++i) {  // differ only in bits that Home() folds together
     same_home.push_back(0x100000 ^ i << 32 ^ i << 17 ^ i << 2);
   }
   for (uint64_t address : same_home) RuleCache::Remember(address, epoch, RuleFor(address, epoch));
@@ -57,7 +57,7 @@ TEST(RuleCacheTest, NewEpochForgetsEverything) {
   }
 }
 
-TEST(RuleCacheTest, DoubtThatProvesGroundlessForgetsNothing) {
+TEST(RuleCacheTest, UnfoundedDoubtForgetsNothing) {
   const uint64_t epoch = RuleCache::Epoch();
   RuleCache::Remember(0x777000, epoch, RuleFor(0x777000, epoch));
   {
@@ -69,14 +69,14 @@ TEST(RuleCacheTest, DoubtThatProvesGroundlessForgetsNothing) {
   EXPECT_EQ(RuleCache::Recall(0x777000, epoch), RuleFor(0x777000, epoch));
 }
 
-TEST(RuleCacheTest, DoubtThatProvesRightForgetsEverything) {
+TEST(RuleCacheTest, ConfirmedDoubtForgetsEverything) {
   const uint64_t epoch = RuleCache::Epoch();
   RuleCache::Remember(0x777000, epoch, RuleFor(0x777000, epoch));
   { RulesInDoubt doubt; }
   EXPECT_EQ(RuleCache::Recall(0x777000, RuleCache::Epoch()).bits(), 0u);
 }
 
-TEST(RuleCacheTest, DoubtsThatOverlapForgetEverything) {
+TEST(RuleCacheTest, OverlappingDoubtsForgetEverything) {
   const uint64_t epoch = RuleCache::Epoch();
   auto first = std::make_unique<RulesInDoubt>();
   auto second = std::make_unique<RulesInDoubt>();
@@ -87,7 +87,7 @@ TEST(RuleCacheTest, DoubtsThatOverlapForgetEverything) {
   EXPECT_NE(RuleCache::Epoch(), epoch);
 }
 
-TEST(RuleCacheTest, NothingThatIsFoundInDoubtIsKept) {
+TEST(RuleCacheTest, RulesFoundDuringADoubtAreNotKept) {
   const auto here = reinterpret_cast<uint64_t>(&RuleFor) + 1;
   PrepareModules();
   RulesChanged();
@@ -100,7 +100,7 @@ TEST(RuleCacheTest, NothingThatIsFoundInDoubtIsKept) {
   EXPECT_NE(RuleCache::Recall(here, RuleCache::Epoch()).bits(), 0u);
 }
 
-TEST(RuleCacheTest, ForkChildDoesNotInheritTheDoubtsOfThreadsThatItDoesNotHave) {
+TEST(RuleCacheTest, ForkChildDropsTheDoubtsOfOtherThreads) {
   const auto here = reinterpret_cast<uint64_t>(&RuleFor) + 1;
   PrepareModules();
   RulesInDoubt doubt;
@@ -115,9 +115,9 @@ TEST(RuleCacheTest, ForkChildDoesNotInheritTheDoubtsOfThreadsThatItDoesNotHave) 
   EXPECT_EQ(status, 0);
 }
 
-// Threads read and write the same few lines of the table, with epochs changing under them: whatever
-// comes back is what was told for that very address in that very epoch.
-TEST(RuleCacheTest, TornEntriesAreNeverBelieved) {
+// Threads read and write the same few lines of the table while epochs change. Every result must be
+// the rule stored for that very address in that very epoch.
+TEST(RuleCacheTest, TornEntriesReadAsMisses) {
   ForEachSeed({1}, [](uint32_t seed) {
     constexpr int kThreads = 4, kRounds = 200000;
     std::atomic<uint64_t> wrong{0}, right{0}, nothing{0};
@@ -125,7 +125,7 @@ TEST(RuleCacheTest, TornEntriesAreNeverBelieved) {
       std::mt19937_64 random(seed + number);
       for (int i = 0; i < kRounds; ++i) {
         const uint64_t epoch = RuleCache::Epoch();
-        // 4096 addresses in 64 places: evictions all the time.
+        // 4096 addresses in 64 slots: constant evictions.
         const uint64_t address = 0x7f0000000000 + (random() & 63) + ((random() & 63) << 33);
         if (random() % 4 == 0) {
           RuleCache::Remember(address, epoch, RuleFor(address, epoch));
@@ -148,7 +148,7 @@ TEST(RuleCacheTest, TornEntriesAreNeverBelieved) {
   });
 }
 
-TEST(RuleTest, CarriesItsNumbers) {
+TEST(RuleTest, PreservesItsNumbers) {
   ForEachSeed({1}, [](uint32_t seed) {
     std::mt19937_64 random(seed);
     for (int i = 0; i < 10000; ++i) {
@@ -169,7 +169,7 @@ TEST(RuleTest, CarriesItsNumbers) {
   });
 }
 
-TEST(RuleTest, WhatDoesNotFitIsSlow) {
+TEST(RuleTest, NumbersThatDoNotFitMakeASlowRule) {
   EXPECT_EQ(Rule::At(Rule::kPlain, false, 1 << 23, 0).shape(), Rule::kSlow);
   EXPECT_EQ(Rule::At(Rule::kPlain, false, (1 << 23) - 1, 0).shape(), Rule::kPlain);
   EXPECT_EQ(Rule::At(Rule::kLoaded, false, 0, 1 << 15).shape(), Rule::kSlow);

@@ -9,7 +9,7 @@
 namespace gmt::preload {
 namespace {
 
-// The numbers themselves, of one frame.
+// Evaluates expressions on the actual numbers of one frame.
 class Machine {
  public:
   using Value = uint64_t;
@@ -77,15 +77,16 @@ bool SlowWalk::FindCfa(const CallFrame& tables, uint64_t* cfa) {
   return true;
 }
 
-// False where the caller's return address or stack pointer cannot be known. Another register that
-// cannot is unknown to the caller.
+// Returns false if the caller's return address or stack pointer cannot be determined. Other
+// registers that cannot be determined are unknown in the caller.
 bool SlowWalk::FindCallers(const CallFrame& tables, uint64_t cfa, SlowWalk* caller) {
   Machine machine(values_, known_, &range_);
   caller->Set(kRegisterSp, cfa);
   for (uint32_t i = 0; i < kRegisterCount; ++i) {
     const SavedRegister& saved = tables.registers[i];
     if (saved.how == Saved::kNot) continue;
-    // What nobody keeps is what it was: callers that save nothing say so to mean that they need not.
+    // An undefined register keeps its value: functions declare registers undefined to say that they
+    // need not save them.
     if (saved.how == Saved::kUndefined && i != kRegisterReturn) continue;
     uint64_t value = 0;
     bool found = true;
@@ -138,7 +139,7 @@ bool SlowWalk::StepByTables(const CallFrame& tables, NativeFrame* frame) {
     caller.range_ = range_.Holds(caller.sp()) ? range_ : StackRange::Around(caller.sp());
     if (!caller.range_.Holds(caller.sp())) return EndWith(WalkEnd::kTruncated, frame);
   } else if (caller.sp() < sp() || (caller.sp() == sp() && !exact_)) {
-    // Where a function that returns by a jump was interrupted, nothing may be left of its frame.
+    // If a function that returns by a jump was interrupted, nothing of its frame may be left.
     return EndWith(WalkEnd::kTruncated, frame);
   } else {
     caller.range_ = range_;
@@ -155,7 +156,7 @@ bool SlowWalk::StepByFramePointer(NativeFrame* frame) {
     return EndWith(WalkEnd::kTruncated, frame);
   }
   frame->cfa = caller.cfa;
-  known_ = 0;  // nothing is said about the others
+  known_ = 0;  // the other registers are unknown
   Set(kRegisterReturn, caller.pc);
   Set(kRegisterSp, caller.cfa);
   Set(kRegisterBp, caller.bp);

@@ -1,8 +1,8 @@
 // preload/stacks/unwind/slow_walk.h
 //
-// SlowWalk: the walk that forgets nothing and needs nothing: it follows all registers through the
-// call frame information itself, with any expression. NativeWalk takes it where a rule of eight
-// bytes is not enough; tests take it to check NativeWalk.
+// SlowWalk: the general walk without a cache. It tracks all registers through the call frame
+// information itself, with any expression. NativeWalk uses it if a rule of eight bytes is
+// insufficient; tests use it to check NativeWalk.
 //
 // Thread safety: as NativeWalk. Cost: about a fifth of a microsecond per frame.
 
@@ -28,7 +28,7 @@ class SlowWalk {
   bool ended() const { return end_ != WalkEnd::kNone; }
   bool truncated() const { return end_ == WalkEnd::kTruncated; }
 
-  // Of the frame that Next() gives next.
+  // The registers of the frame that Next() returns next.
   uint64_t pc() const { return values_[kRegisterReturn]; }
   uint64_t sp() const { return values_[kRegisterSp]; }
   uint64_t bp() const { return values_[kRegisterBp]; }
@@ -48,7 +48,7 @@ class SlowWalk {
   }
 
   uint64_t values_[kRegisterCount] = {};
-  uint32_t known_ = 0;  // a bit for each register
+  uint32_t known_ = 0;  // a bit per register
   bool exact_ = true;
   WalkEnd end_ = WalkEnd::kNone;
   StackRange range_;

@@ -7,7 +7,8 @@
 namespace gmt::preload {
 namespace {
 
-constexpr uint64_t kLargestFrame = 16 << 20;  // what is farther away is no frame of this stack
+constexpr uint64_t kLargestFrame = 16 << 20;  // anything farther away does not belong to a frame of
+                                              // this stack
 
 uint64_t PageOf(uint64_t address) { return address & ~(kPage - 1); }
 
@@ -37,7 +38,7 @@ void StackRange::ForgetAbove(uint64_t address) {
   if (Holds(address) && end < high) high = end;
 }
 
-// A thread that is deeper in its stack than before keeps what it has above.
+// If the thread is deeper in its stack than before, the part above is kept.
 __attribute__((noinline, cold)) StackRange StackRange::Begin(uint64_t sp) {
   constexpr uint64_t kNear = 1 << 20;
   StackRange range = remembered;
@@ -51,7 +52,7 @@ __attribute__((noinline, cold)) StackRange StackRange::Begin(uint64_t sp) {
   return range;
 }
 
-// A handler that comes in between finds a range that holds nothing, and leaves it alone.
+// A signal handler that interrupts this finds a range that holds nothing, and leaves it alone.
 __attribute__((noinline, cold)) void StackRange::Remember() const {
   if (remembered.low == kBeingWritten) return;
   remembered.low = kBeingWritten;

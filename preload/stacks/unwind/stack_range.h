@@ -1,19 +1,19 @@
 // preload/stacks/unwind/stack_range.h
 //
-// StackRange: the part of a thread's stack that is known to be readable, so that a walk which wrong
-// tables have led astray ends, and not the program.
+// StackRange: the part of a thread's stack that is known to be readable, so that a walk misled by
+// wrong tables ends instead of crashing the program.
 //
-// A page is asked for once: the kernel copies eight bytes of it for a system call that is refused
-// in any case, and says whether it could. That is a few hundred nanoseconds for each page of stack
-// that a thread has not been seen on before, and nothing afterwards: the range is remembered for
-// the thread, and grows with it. A walk that begins outside of it (on the stack of a coroutine or
+// Each page is checked once: the kernel copies eight bytes of it for a system call that fails in
+// any case, and reports whether it could. This takes a few hundred nanoseconds for each stack page
+// on which a thread has not been seen before, and nothing afterwards: the range is cached per
+// thread, and grows with it. A walk that begins outside the range (on the stack of a coroutine or
 // of a signal handler) begins a new one.
 //
-// A remembered range outlives the stack it was found on. That is right as long as frames lie on the
-// stack that the walk began on. Where that is a guess, because code without tables says nothing, the
-// part that the guess is about is asked for anew (ForgetAbove).
+// A cached range may outlive the stack on which it was found. That is harmless if frames lie on the
+// stack on which the walk began. If that is only a guess, because code without tables gives no
+// information, the part concerned is checked again (ForgetAbove).
 //
-// Thread safety: a range belongs to its thread; signal handlers may come in between.
+// Thread safety: a range belongs to its thread; signal handlers may interrupt it.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_STACK_RANGE_H_
 #define GMT_PRELOAD_STACKS_UNWIND_STACK_RANGE_H_
@@ -32,20 +32,21 @@ struct StackRange {
   uint64_t low, high;  // [low, high)
 
   bool Holds(uint64_t address) const { return address >= low && address < high; }
-  // Makes the word at `address` part of it. False where it cannot be read, or is too far away to
-  // belong to a frame.
+  // Extends the range to include the word at `address`. Returns false if it cannot be read, or is
+  // too far away to belong to a frame.
   bool Reach(uint64_t address);
-  // Leaves of it what ends with the page of `address`, which is part of it.
+  // Removes the part up to the end of the page of `address`, which is in the range.
   void ForgetAbove(uint64_t address);
 
-  // The calling thread's range, or a new one, with `sp` in it; empty where that cannot be read.
+  // Returns the calling thread's range, or a new one, that includes `sp`; empty if `sp` cannot be
+  // read.
   static StackRange Around(uint64_t sp) {
     StackRange known;
     known.low = remembered.low;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     known.high = remembered.high;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    // A handler that has come in between has left another range, or a larger one.
+    // A handler that ran in between has left a different or larger range.
     if (known.Holds(sp) && known.low == remembered.low) [[likely]]
       return known;
     return Begin(sp);
@@ -53,14 +54,14 @@ struct StackRange {
   void Remember() const;
 
  private:
-  static constexpr uint64_t kBeingWritten = ~uint64_t{0};  // in `low`: then it holds nothing
+  static constexpr uint64_t kBeingWritten = ~uint64_t{0};  // in `low`: the range then holds nothing
   static StackRange Begin(uint64_t sp);
-  // Zero at first, and never destroyed.
+  // Initially zero, and never destroyed.
   static thread_local constinit StackRange remembered;
 };
 
-// A word of memory that is known to be readable. In assembly, because it may lie between the
-// variables of any function, where sanitizers and optimisers expect nobody.
+// Loads a word of memory that is known to be readable. In assembly, because it may lie between the
+// variables of any function, where sanitizers and optimizers expect no access.
 inline uint64_t LoadWord(uint64_t address) {
   uint64_t value;
   asm volatile("movq %1, %0" : "=r"(value) : "m"(*reinterpret_cast<const uint64_t*>(address)));

@@ -1,9 +1,9 @@
-// What a walk over 20 and 50 native frames costs: ours, and those that a profiler could have taken
-// instead. Compare the rows of one run; `frame` is seconds per frame.
+// Measures a walk over 20 and 50 native frames: ours, and the alternatives available to a profiler.
+// Compare rows of one run; `frame` is seconds per frame.
 //
 //   build/dev/benchmark/unwind_benchmark
 //   valgrind --tool=callgrind --toggle-collect='*WalkOwn*' build/dev/benchmark/unwind_benchmark
-//     --walks=1000   instructions instead of time: divide what it collected by 1000 * 50 frames
+//     --walks=1000   instructions instead of time: divide the collected count by 1000 * 50 frames
 
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ __attribute__((noinline)) void WalkSlowly(Stack* stack) {
   stack->size = n;
 }
 
-// The first walk over each address, as after a library has gone.
+// The first walk over each address, as after a library has been unloaded.
 void WalkCold(Stack* stack) {
   RulesChanged();
   WalkOwn(stack);
@@ -85,7 +85,7 @@ void WalkGlibc(Stack* stack) {
 using Walk = void (*)(Stack*);
 using Body = void (*)(Walk walk, void* argument);
 
-// Functions of different frames, one inside the other: every frame has an address of its own.
+// Functions with different frames, nested in each other: every frame has its own address.
 template <int kDepth>
 __attribute__((noinline)) void Nest(Body body, Walk walk, void* argument) {
   char memory[16 + kDepth % 7 * 24];
@@ -106,7 +106,7 @@ void Measure(benchmark::State& state, Walk walk) {
     Stack stack = {};
     function(&stack);
     if (stack.size == 0) {
-      s.SkipWithError("not installed here");
+      s.SkipWithError("not installed");
       return;
     }
     for (auto _ : s) {

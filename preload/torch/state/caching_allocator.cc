@@ -8,7 +8,8 @@ namespace gmt::preload {
 namespace {
 
 // c10::cuda::CUDAStream as functions return it (c10/cuda/CUDAStream.h, PyTorch 2.11; since 1.8): a
-// c10::Stream of a device, two bytes of 8, and an id. Small enough to travel in two registers.
+// c10::Stream consisting of a device (two of eight bytes) and an id. It is returned in two
+// registers.
 struct TorchStream {
   uint64_t device;
   int64_t id;
@@ -16,7 +17,7 @@ struct TorchStream {
 using GetCurrentStream = TorchStream (*)(int8_t device);
 using GetHandle = void* (*)(const TorchStream* self);
 
-// Handles by stream. PyTorch has 65 streams for a device, and what programs bring of their own.
+// Handles by stream. PyTorch has 65 streams per device; programs may add external ones.
 struct KnownStream {
   std::atomic<uint64_t> key;  // 0: free
   std::atomic<uint64_t> handle;

@@ -1,9 +1,9 @@
 // preload/torch/state/caching_allocator.h
 //
-// CachingAllocator: where the code of PyTorch's caching allocator lies, so that a driver call can be
-// told to be its own by the address that the call returns to; and the stream that it allocates for.
+// CachingAllocator: the address range of PyTorch's caching allocator, so that its own driver calls
+// can be recognized by their return address; and the stream that it allocates for.
 //
-// Thread safety: all functions from any thread.
+// Thread safety: all functions may be called from any thread.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_CACHING_ALLOCATOR_H_
 #define GMT_PRELOAD_TORCH_STATE_CACHING_ALLOCATOR_H_
@@ -16,14 +16,14 @@ namespace gmt::preload {
 
 class CachingAllocator {
  public:
-  // The library of a call that only the caching allocator makes. Takes the loader's lock the first
-  // time.
+  // Learns the library from a call that only the caching allocator makes. Takes the loader's lock
+  // the first time.
   static void LearnFrom(const void* caller) { code_.LearnFrom(caller); }
   static bool Contains(const void* caller) { return code_.Contains(caller); }
 
-  // The raw handle of the calling thread's current stream; false where PyTorch does not tell.
-  // `caller`: as above. Asks PyTorch for the current stream every time, and for a stream's handle
-  // once, which takes a driver call or two.
+  // Returns the raw handle of the calling thread's current stream; false if PyTorch does not
+  // provide it. `caller`: as above. Asks PyTorch for the current stream every time, and for each
+  // stream's handle once, which takes a driver call or two.
   static bool CurrentStream(uint8_t device, const void* caller, uint64_t* stream);
 
  private:

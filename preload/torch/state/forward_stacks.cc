@@ -8,9 +8,9 @@ namespace {
 
 constexpr uint64_t kEntries = 1 << 18;
 constexpr uint64_t kBytes = kEntries * sizeof(std::atomic<uint64_t>);
-constexpr uint32_t kNodeBytes = 64;  // that every release has
+constexpr uint32_t kNodeBytes = 64;  // minimum size in every release
 
-// The number of leaves, where gradients are accumulated.
+// The number of leaf nodes, in which gradients are accumulated.
 constexpr uint64_t kNoNumber = ~uint64_t{0};
 
 uint64_t Word(const void* node, uint32_t offset) {
@@ -32,7 +32,7 @@ uint64_t Mixed(uint64_t thread, uint64_t sequence) {
   return x * 0xd6e8feb86659fd93;
 }
 
-// Numbers of one thread follow each other, and so do their places.
+// Consecutive numbers of one thread occupy consecutive slots.
 uint64_t PlaceOf(uint64_t thread, uint64_t sequence) {
   return (thread * 40503 + sequence) & (kEntries - 1);
 }

@@ -1,28 +1,30 @@
 // preload/torch/state/forward_stacks.h
 //
-// ForwardStacks: from a node of PyTorch's autograd graph to the stack that made it, so that memory
-// which a backward pass takes can be told by the line of the forward pass that it belongs to.
+// ForwardStacks: maps a node of PyTorch's autograd graph to the stack that created it, so that
+// memory taken by a backward pass can be attributed to its line of the forward pass.
 //
 //   forward pass     at::sequence_number::get_and_increment() gives the node its number:
 //                    Remember(thread, number, stack)
 //   backward pass    Engine::evaluate_function(node): a Scope names the node
 //   an allocation    StackOf(node): the node's own thread and number, then the table
 //
-// A table of 2 MiB, made when the first node is: an entry is found by thread and number and
-// overwritten by the one of the same place 262,144 nodes later, whose check differs; a backward pass
-// of a node so old finds nothing.
+// The table takes 2 MiB and is created with the first node. An entry is found by thread and
+// sequence number. It is overwritten by the entry of the same slot 262,144 nodes later, whose check
+// word differs, so a backward pass of an older node finds nothing.
 //
-// Where a node keeps its number and thread depends on the release (torch::autograd::Node,
-// function.h: the number 16 bytes behind a reference count, 24 behind a shared pointer's part, in
-// what has been seen). It is found out by trying: the place is the first at which kHitsWanted nodes
-// in turn had a number that the table knows and that no node had before. (The engine evaluates nodes
-// in falling order of their numbers, and a later pass has higher ones. What else stands in a node
-// repeats itself, but for a number that counts as the first does, and stands behind it. A flag of the
-// node looks like the number of the first thread: where number and thread do not stand as in what has
-// been seen, many more nodes are asked.) Until then, and where no place is found among the first
-// kNodesTried nodes, there are no forward stacks.
+// The position of number and thread inside a node depends on the release (torch::autograd::Node,
+// function.h; in all versions seen, the number is 16 bytes after a reference count or 24 bytes
+// after a shared pointer's part). It is determined by trial: the position is the first at which
+// kHitsWanted* consecutive nodes had a number that the table knows and that no earlier node had.
+// (The engine evaluates nodes in descending order of their numbers, and a later pass has higher
+// ones. Other words of a node repeat between nodes, except a counter that advances like the number
+// and lies after it. A flag of the node can look like the number of the first thread, so a
+// combination of number and thread positions that has not been seen before needs many more nodes.)
+// Until the position is known, and if it is not found within the first kNodesTried nodes, there are
+// no forward stacks.
 //
-// Thread safety: all methods from any thread, without a lock. Zero bytes are an empty table.
+// Thread safety: all methods may be called from any thread; lock-free. All-zero bytes are an empty
+// table.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_FORWARD_STACKS_H_
 #define GMT_PRELOAD_TORCH_STATE_FORWARD_STACKS_H_
@@ -35,25 +37,25 @@ namespace gmt::preload {
 
 class ForwardStacks {
  public:
-  // Empties the table. REQUIRES: nobody uses it.
+  // Empties the table. REQUIRES: no thread is using it.
   void Forget();
 
-  // `thread` is PyTorch's number of it (at::RecordFunction::currentThreadId).
+  // `thread` is PyTorch's number for it (at::RecordFunction::currentThreadId).
   void Remember(uint64_t thread, uint64_t sequence, uint32_t stack);
 
-  // Finds out, with each node that is evaluated, how nodes are laid out. True when that has just
-  // been settled. REQUIRES: a node, which has at least 64 bytes.
+  // Determines, from each node that is evaluated, how nodes are laid out. Returns true if that has
+  // just been settled. REQUIRES: a node, which has at least 64 bytes.
   bool Learn(const void* node) {
     return state_.load(std::memory_order_relaxed) == kLearning && LearnFrom(node);
   }
   bool is_known() const { return state_.load(std::memory_order_acquire) == kKnown; }
 
-  // 0: not known.
+  // Returns 0 if the stack is unknown.
   uint32_t StackOf(const void* node) const;
 
  private:
   enum State : uint32_t { kLearning = 0, kKnown = 1, kUnknown = 2 };
-  // Places of the number and, behind it, of the thread: multiples of 8 up to 56.
+  // Possible positions of the number and, after it, of the thread: multiples of 8 up to 56.
   static constexpr uint32_t kFirst = 8, kNumberPlaces = 4, kThreadPlaces = 6;
   static constexpr uint32_t kCandidates = kNumberPlaces * kThreadPlaces;
   static constexpr uint32_t kHitsWantedWhereSeen = 8, kHitsWantedElsewhere = 512;

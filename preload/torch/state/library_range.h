@@ -1,9 +1,10 @@
 // preload/torch/state/library_range.h
 //
-// LibraryRange: where a library lies, found out from an address in it, so that a call can be known to
-// come from it by the address that the call returns to.
+// LibraryRange: the address range of a library, determined from an address in it, so that a call
+// from it can be recognized by its return address.
 //
-// Thread safety: all methods from any thread. Zero bytes know of no library.
+// Thread safety: all methods may be called from any thread. All-zero bytes: no library is known
+// yet.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_LIBRARY_RANGE_H_
 #define GMT_PRELOAD_TORCH_STATE_LIBRARY_RANGE_H_
@@ -16,7 +17,8 @@ namespace gmt::preload {
 
 class LibraryRange {
  public:
-  // The library of this address is the one. Takes the loader's lock the first time.
+  // Takes the library that contains this address, unless one is known. Takes the loader's lock the
+  // first time.
   void LearnFrom(const void* address) {
     if (end_.load(std::memory_order_relaxed) == 0) [[unlikely]]
       Locate(address);

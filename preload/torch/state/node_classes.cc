@@ -9,13 +9,13 @@
 namespace gmt::preload {
 namespace {
 
-// The mangled name of a virtual table is _ZTV and a type's: the last of its parts is the class.
+// The mangled name of a virtual table is _ZTV followed by a type, whose last part is the class.
 //   _ZTVN5torch8autograd9generated16SoftmaxBackward0E   5torch 8autograd 9generated 16Softmax...
 constexpr char kVirtualTable[] = "_ZTV";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// What a template is made from stands in the way: CppNode<MyFunction> has the name of its first part.
+// Template arguments are left out: CppNode<MyFunction> yields CppNode.
 bool LastPart(const char* mangled, char* name, uint32_t size) {
   if (*mangled == 'N') ++mangled;
   const char* part = nullptr;
@@ -34,7 +34,7 @@ bool LastPart(const char* mangled, char* name, uint32_t size) {
   return true;
 }
 
-// False where there is no symbol.
+// Returns false if there is no symbol.
 [[gnu::noinline, gnu::cold]] bool FindName(uint64_t vtable, char* name, uint32_t size) {
   const KeepErrno keep;
   Dl_info info;

@@ -38,7 +38,7 @@ void NodeSaves::Add(const void* node, uint64_t address) {
   Unlock();
 }
 
-// The entries of the node, as a list of their own.
+// Removes the entries of the node from the table and returns them as a list.
 uint32_t NodeSaves::Unlink(const void* node) {
   uint32_t taken = 0;
   uint32_t* link = &BucketOf(node);
@@ -57,7 +57,7 @@ uint32_t NodeSaves::Unlink(const void* node) {
 }
 
 void NodeSaves::GiveBack(uint32_t number) {
-  if (!TryLock()) return;  // its place is lost
+  if (!TryLock()) return;  // the entry is lost
   entries_[number - 1].next = free_;
   free_ = number;
   count_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,14 +1,15 @@
 // preload/torch/state/node_saves.h
 //
-// NodeSaves: the memory that nodes of Python's autograd functions (torch.autograd.Function, and what
-// torch.compile makes of a model) have saved. PyTorch lets go of what its own nodes save by a function
-// that is hooked (SavedVariable::reset_data), and of what these save by none: it is known to end with
-// the node's evaluation or with the node.
+// NodeSaves: the memory saved by nodes of Python autograd functions (torch.autograd.Function, and
+// those into which torch.compile turns a model). For its own nodes, PyTorch releases saved memory
+// through a hooked function (SavedVariable::reset_data). For these nodes it calls no such function;
+// their saves end with the node's evaluation or with the node.
 //
-// Room for kEntries saves at a time. One that finds none, or finds the table in use by another thread
-// for too long, is not remembered: its memory counts as saved until it is freed.
+// Holds kEntries saves at a time. A save that finds no room, or finds the table locked by another
+// thread for too long, is not kept; its memory then counts as saved until it is freed.
 //
-// Thread safety: all methods from any thread; none waits. Zero bytes are an empty table.
+// Thread safety: all methods may be called from any thread; none waits. All-zero bytes are an empty
+// table.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_NODE_SAVES_H_
 #define GMT_PRELOAD_TORCH_STATE_NODE_SAVES_H_
@@ -23,10 +24,10 @@ class NodeSaves {
  public:
   static constexpr uint32_t kEntries = 8192;
 
-  // REQUIRES: nobody uses it.
+  // REQUIRES: no thread is using it.
   void Forget();
   void Add(const void* node, uint64_t address);
-  // Calls visit(address) for each that the node saved, and forgets them.
+  // Calls visit(address) for each save of the node, and removes them.
   template <typename Visit>
   void Take(const void* node, Visit visit) {
     if (count_.load(std::memory_order_relaxed) == 0 || !TryLock()) return;
@@ -43,7 +44,7 @@ class NodeSaves {
 
  private:
   static constexpr uint32_t kBuckets = 1024;
-  // Entries are numbered from 1 on; 0: none.
+  // Entries are numbered from 1; 0: none.
   struct Entry {
     const void* node;
     uint64_t address;
@@ -59,8 +60,8 @@ class NodeSaves {
   void GiveBack(uint32_t number);
 
   std::atomic<uint32_t> locked_, count_;
-  uint32_t used_;  // entries that were ever used
-  uint32_t free_;  // the first of those that are not used any more
+  uint32_t used_;  // number of entries ever used
+  uint32_t free_;  // first entry of the free list
   uint32_t buckets_[kBuckets];
   Entry entries_[kEntries];
 };

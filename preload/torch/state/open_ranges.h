@@ -1,9 +1,9 @@
 // preload/torch/state/open_ranges.h
 //
-// OpenRanges: which objects of at::RecordFunction were made for a range that was recorded, so that
-// only their ends are. There are a few at a time.
+// OpenRanges: the at::RecordFunction objects whose range is being recorded, so that only their ends
+// are recorded. There are only a few at a time.
 //
-// Thread safety: all methods from any thread. Zero bytes are an empty set.
+// Thread safety: all methods may be called from any thread. All-zero bytes are an empty set.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_OPEN_RANGES_H_
 #define GMT_PRELOAD_TORCH_STATE_OPEN_RANGES_H_
@@ -16,12 +16,12 @@ namespace gmt::preload {
 
 class OpenRanges {
  public:
-  // REQUIRES: nobody uses it.
+  // REQUIRES: no thread is using it.
   void Forget() {
     for (Place& place : places_) place.object.store(0, std::memory_order_relaxed);
   }
 
-  // `object`: an address. False where there is no room.
+  // `object`: an address. Returns false if there is no room.
   bool Add(uint64_t object, uint64_t range) {
     for (Place& place : places_) {
       uint64_t free = 0;
@@ -34,7 +34,7 @@ class OpenRanges {
     return false;
   }
 
-  // Its range; 0 where it is not there.
+  // Removes the object. Returns its range; 0 if it is not in the set.
   uint64_t Remove(uint64_t object) {
     for (Place& place : places_) {
       if (place.object.load(std::memory_order_acquire) != object) continue;
@@ -46,7 +46,7 @@ class OpenRanges {
   }
 
  private:
-  static constexpr uint64_t kClaimed = 1;  // no object lies there
+  static constexpr uint64_t kClaimed = 1;  // no object has this address
 
   struct Place {
     std::atomic<uint64_t> object;  // 0: free

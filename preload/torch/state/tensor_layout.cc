@@ -4,7 +4,7 @@ namespace gmt::preload {
 namespace {
 
 // Bytes of an element, by at::ScalarType (c10/core/ScalarType.h, PyTorch 2.11; the order is part of
-// the format in which tensors are saved). 0: not known.
+// the file format of saved tensors). 0: unknown.
 constexpr uint8_t kItemBytes[] = {
     1, 1, 2, 4, 8, 2, 4, 8,  // Byte, Char, Short, Int, Long, Half, Float, Double
     4, 8, 16, 1,             // ComplexHalf, ComplexFloat, ComplexDouble, Bool

@@ -1,6 +1,6 @@
 // preload/torch/state/tensor_layout.h
 //
-// What PyTorch asks its allocator for a block for: the type, the sizes and the bytes of a tensor
+// Describes the tensor for which PyTorch requests a block: its type, sizes and bytes
 // (session::TensorLayout).
 //
 // Thread safety: pure functions.
@@ -14,8 +14,8 @@
 
 namespace gmt::preload {
 
-// `dtype`: at::ScalarType. `strides`: nullptr for a dense tensor. False where it would have no bytes, or
-// the type is not known.
+// `dtype`: at::ScalarType. `strides`: nullptr for a dense tensor. Returns false if the tensor would
+// have no bytes or its type is unknown.
 bool DescribeTensor(int8_t dtype, const int64_t* sizes, const int64_t* strides, uint64_t dimensions,
                     session::TensorLayout* layout);
 

@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Whether 64 bytes there are memory of this process, as far as the kernel knows: a word that is no
-// pointer is not to be followed.
+// Returns whether 64 bytes at the address are mapped, according to the kernel. A word that is not a
+// pointer must not be followed.
 bool IsMapped(uint64_t address) {
   if (address < kPage || address >> 47 != 0 || address % sizeof(void*) != 0) return false;
   const uint64_t first = address / kPage * kPage;
@@ -19,7 +19,7 @@ bool IsMapped(uint64_t address) {
 
 }  // namespace
 
-// The places of the first pair of words that leads to the address; kUnknown where none does.
+// Returns the offsets of the first pair of words that leads to the address, or kUnknown.
 uint32_t TensorMemory::Search(const void* tensor, uint64_t address) {
   for (uint32_t outer = kFirstPlace; outer <= kLastPlace; outer += 8) {
     const uint64_t storage = WordAt(tensor, outer);
@@ -34,7 +34,7 @@ uint32_t TensorMemory::Search(const void* tensor, uint64_t address) {
 
 [[gnu::noinline, gnu::cold]] bool TensorMemory::Learn(const void* tensor, uint64_t address,
                                                       uint32_t places) {
-  // What an earlier tensor settled is wrong if this one contradicts it.
+  // What an earlier tensor has settled is wrong if this one contradicts it.
   const uint32_t found = places == kLearning ? Search(tensor, address) : kUnknown;
   return places_.compare_exchange_strong(places, found, std::memory_order_acq_rel);
 }

@@ -1,9 +1,9 @@
 // preload/torch/state/torch_state.h
 //
-// TorchState: what is known of PyTorch in this process. Part of Process (preload/process/process.h): zero
-// bytes are a process in which nothing of it has been seen.
+// TorchState: what is known about PyTorch in this process. Part of Process (preload/process/process.h);
+// all-zero bytes: nothing of PyTorch has been seen.
 //
-// Thread safety: all members from any thread.
+// Thread safety: all members may be used from any thread.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_TORCH_STATE_H_
 #define GMT_PRELOAD_TORCH_STATE_TORCH_STATE_H_
@@ -19,7 +19,7 @@
 namespace gmt::preload {
 
 struct TorchState {
-  // What belongs to the recording before. How nodes and tensors are laid out stays known.
+  // Forgets what belongs to the previous recording. The layouts of nodes and tensors stay known.
   void Forget() {
     has_blocks.store(false, std::memory_order_relaxed);
     forward.Forget();
@@ -29,15 +29,15 @@ struct TorchState {
     keeping_graphs.store(0, std::memory_order_relaxed);
   }
 
-  std::atomic<bool> has_blocks;  // its caching allocator has reported one
+  std::atomic<bool> has_blocks;  // its caching allocator has reported a block
   ForwardStacks forward;
   OpenRanges open_ranges;
   TensorMemory tensors;
   TorchThreads threads;
   NodeClasses node_classes;
-  LibraryRange autograd;  // the library of PyTorch's own nodes, libtorch_cpu
+  LibraryRange autograd;  // the library of PyTorch's built-in nodes, libtorch_cpu
   NodeSaves node_saves;
-  // Backward passes under way after which the graph is kept (retain_graph).
+  // Number of backward passes in progress that keep the graph (retain_graph).
   std::atomic<uint32_t> keeping_graphs;
 };
 

@@ -1,10 +1,10 @@
 // preload/torch/state/torch_thread.h
 //
-// TorchThread: what is known of PyTorch on one thread. It is kept in a table of the process, not in
-// thread-local storage: a library that is loaded late has 64 bytes of that for all it needs.
+// TorchThread: PyTorch-related state of one thread. It is kept in a table of the process, not in
+// thread-local storage, because a library that is loaded late has only 64 bytes of that.
 //
-// Thread safety: a TorchThread belongs to its thread. TorchThreads: all methods from any thread, without a
-// lock. Zero bytes are an empty table.
+// Thread safety: a TorchThread belongs to its thread. TorchThreads: all methods may be called from
+// any thread; lock-free. All-zero bytes are an empty table.
 
 #ifndef GMT_PRELOAD_TORCH_STATE_TORCH_THREAD_H_
 #define GMT_PRELOAD_TORCH_STATE_TORCH_THREAD_H_
@@ -18,9 +18,9 @@
 
 namespace gmt::preload {
 
-// The time at which a node releases what it saved. It releases all of it at once, when it has been
-// evaluated or ends, so the clock is read once for each node. Outside of Begin() and End() it is read
-// each time.
+// The time at which a node releases what it saved. It releases everything at once, when it has been
+// evaluated or destroyed, so the clock is read once per node. Outside Begin() and End() it is read
+// at each call.
 class ReleaseTime {
  public:
   void Begin() { time_ns_ = kOpen; }
@@ -38,31 +38,31 @@ class ReleaseTime {
 };
 
 struct TorchThread {
-  std::atomic<uint64_t> owner;  // address of its thread_state; 0: nobody's
-  // Text of the session: the layout of the tensor that memory is taken for just now; 0: none.
+  std::atomic<uint64_t> owner;  // address of its thread_state; 0: unowned
+  // Text of the session: the layout of the tensor whose memory is being allocated; 0: none.
   uint32_t tensor_layout;
   uint32_t save_count, gradient_count;
-  uint64_t tensor_block;  // what that tensor got
-  uint64_t freed_block;   // the block that this thread gave back last
-  LastStack node_stack;   // of the node of the autograd graph that was made last
-  const void* node;       // the same; nullptr until it has an output
-  // What it has saved until then, by the address of the memory: it has no class yet.
+  uint64_t tensor_block;  // the block that this tensor received
+  uint64_t freed_block;   // the last block freed by this thread
+  LastStack node_stack;   // of the autograd node created last
+  const void* node;       // that node; nullptr until it has an output
+  // Addresses of the memory that it has saved so far: they are recorded when its class is known.
   uint64_t saves[8];
   ReleaseTime releases;
   const void* accumulating;  // the node whose AccumulateGrad::apply runs; nullptr: none
   uint64_t gradients[4];     // blocks that may become gradients in the node being evaluated
 };
 
-// Threads end unseen. A later one that has the storage of an earlier one has its place, too; so there are
-// as many as run at a time.
+// Threads end without notice. A later thread that reuses an earlier one's storage also reuses its
+// slot, so the table needs as many slots as threads run at a time.
 class TorchThreads {
  public:
-  // The calling thread's, if it has one already; else nullptr.
+  // Returns the calling thread's state if it already has one, otherwise nullptr.
   TorchThread* IfThere() {
     TorchThread& t = threads_[thread_state.torch];
     return t.owner.load(std::memory_order_relaxed) == Self() ? &t : nullptr;
   }
-  // The calling thread's; nullptr where there is no room for another one.
+  // Returns the calling thread's state; nullptr if the table is full.
   TorchThread* Here() {
     TorchThread* t = IfThere();
     return t != nullptr ? t : Find();

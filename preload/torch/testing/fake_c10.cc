@@ -1,4 +1,4 @@
-// libc10.so of the fake PyTorch: what the profiler is told.
+// libc10.so of the fake PyTorch: the functions that receive the profiler's reports.
 
 #include "preload/torch/testing/fake_torch.h"
 

@@ -1,4 +1,4 @@
-// libc10_cuda.so of the fake PyTorch: an allocator that reports, and streams.
+// libc10_cuda.so of the fake PyTorch: a reporting allocator, and streams.
 
 #include "preload/torch/testing/fake_torch.h"
 

@@ -1,6 +1,6 @@
-// PyTorch's functions that are hooked and those that hooks ask, as its own headers would declare
-// them: the names, and so the manglings, are PyTorch's. Defined in libraries that are cut like its
-// own (fake_c10.cc, fake_c10_cuda.cc, fake_torch_cpu.cc).
+// The PyTorch functions that are hooked or called by hooks, as PyTorch's headers would declare
+// them: with PyTorch's names, and therefore its mangling. They are defined in libraries divided
+// like PyTorch's (fake_c10.cc, fake_c10_cuda.cc, fake_torch_cpu.cc).
 
 #ifndef GMT_PRELOAD_TORCH_TESTING_FAKE_TORCH_H_
 #define GMT_PRELOAD_TORCH_TESTING_FAKE_TORCH_H_
@@ -30,7 +30,7 @@ struct StorageImpl {
   void* vtable = nullptr;
   uint64_t counts = 1;
   void* address = nullptr;
-  void* context = nullptr;  // the allocator's, which is the address again
+  void* context = nullptr;  // of the allocator: the address again
   uint64_t rest[8] = {};
 };
 struct TensorImpl {
@@ -60,7 +60,7 @@ CUDAStream getCurrentCUDAStream(int8_t device);
 namespace at {
 
 struct TensorBase {
-  ~TensorBase() {}  // so that it travels by reference
+  ~TensorBase() {}  // makes it non-trivial, so that it is passed by reference
   void set_data(const TensorBase& data) const;
 
   c10::TensorImpl* implementation = nullptr;
@@ -92,19 +92,19 @@ struct GraphTask {};
 struct InputBuffer {};
 struct ReadyQueue {};
 struct Edge {
-  ~Edge() {}  // so that it travels by reference
+  ~Edge() {}  // makes it non-trivial, so that it is passed by reference
   struct Node* function = nullptr;
 };
 
 struct Node {
-  // What stands before the number differs between releases: 8 or 16 bytes.
+  // The size of what precedes the number differs between releases: 8 or 16 bytes.
   void* vtable = nullptr;
   uint64_t head[2] = {};
   uint64_t sequence = 0, topology = 0, has_parent = 0, thread = 0;
   uint64_t tail[4] = {};
-  int64_t backward_bytes = 0;  // that its backward pass allocates
+  int64_t backward_bytes = 0;  // allocated by its backward pass
   bool throws = false;
-  struct SavedVariable* saved = nullptr;         // that it lets go of
+  struct SavedVariable* saved = nullptr;         // that it releases
   int saved_count = 0;
   struct AccumulateGrad* accumulates = nullptr;  // itself, if it is one
 };
@@ -139,10 +139,10 @@ struct Engine {
 
 }  // namespace torch::autograd
 
-// What the test programs call, as Python would.
+// Called by the test programs, in place of Python.
 extern "C" {
 struct FakeCounts {
-  int reports, lacks;  // that PyTorch's own functions were told
+  int reports, lacks;  // received by PyTorch's own functions
 };
 FakeCounts FakeForwarded();
 
@@ -151,16 +151,17 @@ void FakeFree(uint64_t address, int64_t size, int8_t type, int8_t index);
 void FakeRunOut(int64_t size);
 void FakeUseStream(int64_t id);
 
-// Makes a node of the graph whose backward pass allocates that many bytes.
+// Creates a node of the graph whose backward pass allocates that many bytes.
 void FakeForward(int64_t backward_bytes, bool throws);
-// The backward passes of all nodes, last first. The number of gradients; -1 where one threw.
+// Runs the backward passes of all nodes, last first. Returns the number of gradients; -1 if one
+// threw.
 int FakeBackward();
 void FakeRange(int8_t scope);
-// A parameter of 512 bytes and batches of 1,024; `steps` of a training loop that multiplies the two.
+// Trains a parameter of 512 bytes on batches of 1,024: `steps` iterations that multiply the two.
 // Gradients are kept from step to step.
 void FakeTrain(int steps);
-// Nodes of a graph that each save so many tensors, at most two, and end without a backward pass; what
-// they saved is released with them or, as if the graph were kept, not at all.
+// Creates nodes that each save `tensors` tensors, at most two, and are destroyed without a backward
+// pass. What they saved is released with them or, as if the graph were kept, not at all.
 void FakeSave(int nodes, int tensors, bool released);
 }
 

@@ -1,5 +1,5 @@
-// libtorch_cpu.so of the fake PyTorch: a graph whose nodes are numbered, and an engine that
-// evaluates them and throws what they throw. Nodes have their number 24 bytes in, or 16 where
+// libtorch_cpu.so of the fake PyTorch: a graph of numbered nodes, and an engine that evaluates them
+// and lets their exceptions pass. The number is 24 bytes into a node, or 16 if
 // FAKE_TORCH_NODES_ARE_SHORT is set.
 
 #include <cstdlib>
@@ -65,7 +65,7 @@ void torch::autograd::SavedVariable::reset_data() { data.implementation = nullpt
 void torch::autograd::impl::set_gradient_edge(const at::Tensor&, Edge) {}
 void torch::autograd::deleteNode(Node* node) { Release(node); }
 
-// A leaf's gradient is what comes first; what comes later is added to it.
+// A leaf's gradient is the first one; later ones are added to it.
 at::Tensor gradient_of_leaf;
 torch::autograd::AccumulateGrad::AccumulateGrad(at::Tensor) {
   accumulates = this;
@@ -129,7 +129,7 @@ int FakeBackward() {
   return gradients;
 }
 
-// The virtual table of a class of nodes, as far as its name goes.
+// A stand-in for the virtual table of a node class, of which only the name matters.
 extern "C" const uint64_t fake_vtable[4] asm("_ZTVN5torch8autograd9generated12MulBackward0E");
 const uint64_t fake_vtable[4] = {1, 2, 3, 4};
 

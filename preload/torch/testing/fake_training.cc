@@ -1,8 +1,9 @@
-// A program that uses the fake PyTorch as Python uses the real one: loaded for itself alone.
+// A program that uses the fake PyTorch as Python uses the real one: loaded with RTLD_LOCAL.
 //   usage: fake_training LIBTORCH_CPU blocks|backward|throwing|ranges|roles|saves|cost
-// `cost` prints, for scripts/bench --torch, the nanoseconds of a node that saves nothing, of one that
-// saves two tensors, of one that releases them too, and of a reading of the clock: processor time, the
-// least of many short batches, which take turns so that they see the same machine.
+// `cost` prints, for scripts/bench --torch, the nanoseconds of a node that saves nothing, of one
+// that saves two tensors, of one that also releases them, and of reading the clock. It measures CPU
+// time and takes the minimum of many short batches, which alternate so that they see the same
+// machine state.
 
 #include <dlfcn.h>
 #include <time.h>
@@ -24,7 +25,7 @@ Function Find(Function, const char* name) {
 }
 #define CALL(name) Find(&name, #name)
 
-// A line of the model for each N. It allocates as well, so that its stack is known.
+// One line of the model per N. It also allocates, so that its stack is recorded.
 template <int kN>
 [[gnu::noinline]] void Line(decltype(&FakeForward) forward, decltype(&FakeAllocate) allocate,
                             int thrower) {

@@ -84,7 +84,7 @@ def as_pytorch_says(rig, folder):
     for words in (["step", "step"], ["free", "step"], ["raise"]):
         events, info, before, after = record(rig, folder, training, words)
         told = info["sources"]["before_attach"]
-        assert told.startswith("on: PyTorch told of"), told
+        assert told.startswith("on: PyTorch reported"), told
         assert live(events, "pytorch") == dict(after["blocks"])
         assert live(events, "driver") == dict(after["segments"])
         blocks, segments = seeds(events, "pytorch"), seeds(events, "driver")
@@ -105,7 +105,7 @@ def other_allocator(rig, folder):
     training = Training(rig, folder, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
     events, info, _, _ = record(rig, folder, training, ["step"])
     assert not seeds(events, "pytorch"), info["sources"]
-    assert "PyTorch told of 0 bytes in 0 blocks" in info["sources"]["before_attach"], info["sources"]
+    assert "PyTorch reported 0 bytes in 0 blocks" in info["sources"]["before_attach"], info["sources"]
     training.end()
 
 

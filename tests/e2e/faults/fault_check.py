@@ -82,7 +82,7 @@ REASONS_ATTACHED = {
 REASONS_BROUGHT = REASONS_ATTACHED | {
     "chroot": "",
     "limit-nofile": "",
-    "limit-no-memory": "not recording: no memory to start with",
+    "limit-no-memory": "not recording: not enough memory to start",
 }
 
 # Name -> error of the attaching client, if the process can still request an attach.
@@ -137,7 +137,7 @@ def check_reason(rig, folder, way):
     reason = table[way]
     assert len(lines) == bool(reason) and reason in "".join(lines), done.stderr
     if reason == REASONS_ATTACHED[way] != "" and rig.attaches:
-        assert "nobody can attach to process" in lines[0], lines
+        assert " cannot be attached to: " in lines[0], lines
     if place.is_brought and way in REFUSED:
         place.check_that_it_was_refused(REFUSED[way])
     place.check_recordings([])

@@ -70,7 +70,7 @@ def output_directory_that_is_read_only(rig, folder):
         return
     done = place.run("processes", "use", wrap=in_own_mounts(mount))
     assert done.returncode == 5, done
-    assert "(Read-only file system where it was asked for)" in done.stderr, done.stderr
+    assert "(Read-only file system at the requested place)" in done.stderr, done.stderr
     place.wait_for_collectors()
     place.out = folder / "gpumemtrace"
     place.check_recordings([2])
@@ -85,7 +85,7 @@ def output_directory_that_has_been_deleted(rig, folder):
         return
     done = place.run("processes", "use")
     assert done.returncode == 5, done
-    assert "(No such file or directory where it was asked for)" in done.stderr, done.stderr
+    assert "(No such file or directory at the requested place)" in done.stderr, done.stderr
     place.wait_for_collectors()
     place.out = folder / "gpumemtrace"
     place.check_recordings([2])

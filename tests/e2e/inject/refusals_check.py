@@ -198,8 +198,8 @@ def set_user_id(rig):
     is_alive(process)
     done = rig.attach(process.pid)
     assert done.returncode == 1, done
-    assert re.search("runs with more rights than who started it. A copy of it without set-user-ID", done.stderr), done
-    assert not (rig.folder / "run.gmt").exists(), "a file remains"
+    assert re.search(r"is privileged \(set-user-ID or file capabilities\). A copy of it without these can be recorded", done.stderr), done
+    assert not (rig.folder / "run.gmt").exists(), "a file was left"
     is_alive(process)
     # The suggested remedy: a copy.
     program.chmod(0o755)

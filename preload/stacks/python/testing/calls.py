@@ -1,4 +1,4 @@
-"""Ways in which Python code comes to be called."""
+"""Ways in which Python code is called."""
 
 import asyncio
 import ctypes
@@ -14,7 +14,7 @@ def recurse(depth, then):
 
 
 class Special:
-    """Also what is rare, and so may stand apart in an interpreter whose compiler knew that."""
+    """Includes rare operations, which may be in a separate part of a profile-optimized interpreter."""
 
     def __matmul__(self, other):
         check_all("__matmul__")
@@ -163,7 +163,7 @@ class MadeOften:
 
 
 def made_often():
-    """Where a class is called often, the interpreter puts a frame of its own between that and __init__."""
+    """If a class is called often, the interpreter inserts a frame of its own before __init__."""
     def make(then):
         return MadeOften(then)
     for _ in range(1000):
@@ -177,14 +177,14 @@ UNMERGED, TRUNCATED = 4, 1  # session::StackFlags
 
 
 def stack(native_frames, breaks_off):
-    """What would be recorded: None for a native frame, the code object's address for one of Python; and the flags."""
+    """Returns the stack to be recorded (per frame: None if native, the code address if Python) and its flags."""
     words, flags = (ctypes.c_uint64 * 256)(), ctypes.c_int()
     count = GIL.lib.oracle_stack(native_frames, breaks_off, words, ctypes.byref(flags))
     return [(w & ~(1 << 63)) >> 19 << 3 if w >> 63 else None for w in words[:count]], flags.value
 
 
 def cut_walks():
-    """Wherever the native walk ends no Python frame is lost, and where its place is not known the flags say so."""
+    """Wherever the native walk ends, no Python frame is lost, and the flags show if its position is unknown."""
     def check_cut(*_):
         whole, flags = stack(1000, 0)
         python = [id(code) for code, _ in chain(sys._getframe())]
@@ -194,7 +194,8 @@ def cut_walks():
         for native_frames in range(80):
             cut, flags = stack(native_frames, 0)
             native = cut.count(None)
-            known = 0  # words up to the native frame with which the walk ends, and what that runs
+            known = 0  # words up to the last native frame of the walk, and the Python frames that
+                       # it runs
             while known < len(whole) and (whole[known] or whole[:known].count(None) < native):
                 known += 1
             left = [w for w in whole[known:] if w]
@@ -254,7 +255,7 @@ def rare(special):
 
 
 class Short:
-    """Goes with the instruction that uses it."""
+    """Is destroyed by the instruction that uses it."""
 
     def __del__(self):
         check_all("__del__ of a temporary")
@@ -341,7 +342,8 @@ def exceptions():
     finally:
         check_all("finally")
 
-    # What lay on the frame's stack goes when the exception unwinds it, what was local when the frame ends.
+    # Objects on the frame's stack are destroyed when the exception unwinds it, locals when the
+    # frame ends.
     class Dying:
         def __del__(self):
             check_all("__del__ while a frame is unwound")

@@ -1,4 +1,4 @@
-"""Circumstances in which frames are walked: deep, in threads, watched by others, interrupted, elsewhere, wrongly."""
+"""Circumstances of walks: deep, in threads, watched, interrupted, in other interpreters, with wrong layouts."""
 
 import ctypes
 import gc
@@ -39,7 +39,7 @@ def threads():
 
 
 def watched():
-    """Another thread looks at all frames, and so makes objects of them, all the time."""
+    """Another thread continuously inspects all frames, which creates frame objects."""
     stop = threading.Event()
 
     def watch():
@@ -69,7 +69,7 @@ def signals():
 
 
 def interrupted():
-    """Signals come while frames are pushed and popped by all kinds of calls, and walk."""
+    """Signal handlers walk while frames are pushed and popped by all kinds of calls."""
     def busy(depth):
         values = [str(i) for i in range(50)]
         values.sort(key=lambda v: v[::-1])
@@ -124,7 +124,7 @@ def interpreters():
               "import oracle\n"
               "def sub():\n    oracle.check('subinterpreter', oracle.GIL)\nsub()\n"
               f"os.write({write}, repr(oracle.failed).encode())\n")
-    # One that ctypes can be imported in.
+    # A kind of interpreter in which ctypes can be imported.
     created = (module.create("legacy") if MINOR >= 13 else module.create(isolated=False) if MINOR == 12 else
                module.create())
     try:
@@ -153,7 +153,7 @@ def in_child(label, work):
 
 
 def undisturbed():
-    """Walks, and the comparison with the public functions, leave reference counts and the collector alone."""
+    """Walks and comparisons with the public functions neither change reference counts nor collect garbage."""
     if FREE_THREADED:
         return
     comparing = ctypes.c_int.in_dll(GIL.lib, "oracle_is_comparing")
@@ -170,7 +170,7 @@ def undisturbed():
     recurse(50, lambda: [GIL.lib.oracle_walk(frames, CAPACITY, None) for _ in range(2000)])
     expect("collections inside walks", len(runs), collections)
     threshold = gc.get_threshold()
-    gc.set_threshold(1)  # whatever is allocated collects
+    gc.set_threshold(1)  # every allocation triggers a collection
     for depth in range(40):
         given = recurse(depth, lambda: GIL.lib.oracle_compare_again())
         expect("comparison again", min(given, 64), min(len(chain(sys._getframe())) + depth + 2, 64))
@@ -182,7 +182,7 @@ def undisturbed():
 
 
 def wrong_layouts():
-    """One offset is wrong: refused, or without consequence, but never a crash or another stack."""
+    """A wrong offset is refused or has no effect, but never causes a crash or a wrong stack."""
     status = ctypes.c_char_p()
     frames = (Frame * CAPACITY)()
     refused = 0

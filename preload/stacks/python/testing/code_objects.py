@@ -1,4 +1,4 @@
-"""Code objects of many kinds, and those that come where others have gone."""
+"""Code objects of many kinds, and those that reuse the addresses of others."""
 
 import ctypes
 import sys
@@ -26,7 +26,7 @@ def made_code():
 
 
 def churn():
-    """Code objects come and go at the same addresses: no name may be an old one, and no fingerprint that of another."""
+    """Code objects are created and destroyed at the same addresses; names and fingerprints must not be mixed up."""
     seen = {}
     frames = (Frame * CAPACITY)()
     fingerprint = ctypes.c_uint64()
@@ -36,7 +36,7 @@ def churn():
     reused = set()
     addresses = set()
     for i in range(20000):
-        # Equal but for the lines, every second time.
+        # Every second pair is equal except for its lines.
         name = f"made_{i // 2 % 50}"
         source = f"def {name}():\n{chr(10) * (i % 7)}  global n; n = walk(frames, 4096, fingerprint)\n{name}()"
         scope = {"walk": NO_GIL.lib.oracle_walk, "frames": frames, "fingerprint": ctypes.byref(fingerprint)}
@@ -48,7 +48,7 @@ def churn():
         stale += read != (name.encode(), f"file_{i % 3}.py".encode(), 1)
         (reused if id(code) in addresses else addresses).add(id(code))
         table = code.co_lnotab if MINOR <= 9 else code.co_linetable
-        # Copies, so that nothing keeps the code object's own.
+        # Copies, so that nothing keeps the code object alive.
         what = (name, i % 3, bytes(bytearray(table)), frames[0].offset)
         known = seen.setdefault((tuple((f.code, f.offset) for f in frames[:2]), fingerprint.value), what)
         twice += known != what

@@ -2,7 +2,7 @@
 """Runs oracle_check.py in several interpreters: those of `scripts/pythons --list`, or the ones given.
 
 Usage: every_python.py [--all] python_oracle.so [PYTHON...]
-  --all  also those that only `scripts/pythons --all` fetches, as far as they are there
+  --all  also those that only `scripts/pythons --all` fetches, if present
 """
 
 import argparse
@@ -15,7 +15,7 @@ ROOT = HERE.parents[3]
 
 
 def known(every):
-    """(name, program) of the interpreters that are there."""
+    """Returns (name, program) of the available interpreters."""
     words = ["--all"] if every else []
     listed = subprocess.run([ROOT / "scripts" / "pythons", *words, "--list"], stdout=subprocess.PIPE, text=True)
     return [line.split(None, 1) for line in listed.stdout.splitlines()] or [("this", sys.executable)]
@@ -31,7 +31,7 @@ def main():
     failed = []
     for name, program in [(p, p) for p in args.python] or known(args.all):
         command = [program, "-B", HERE / "oracle_check.py", args.oracle]
-        # A guard against hanging; nothing depends on how long it takes.
+        # Only a guard against hanging; no result depends on timing.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
         print(f"{name}:", done.stdout.strip().replace("\n", "\n  "), flush=True)
         if done.returncode != 0 or " passed, 0 failed" not in done.stdout:

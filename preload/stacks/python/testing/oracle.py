@@ -1,8 +1,8 @@
-"""What a check is: the walk of this interpreter's frames, compared with what the interpreter says about them.
+"""The checks: compare the walk of this interpreter's frames with what the interpreter itself reports.
 
-python_oracle.so, whose path is the program's first argument, is loaded twice: as CDLL its functions run without the GIL,
-as PyDLL with it. Each check compares the whole chain of frames with that of sys._getframe(): code object, instruction,
-and that name, file and lines are read as they are.
+python_oracle.so, whose path is the program's first argument, is loaded twice: as CDLL its functions run without the
+GIL, as PyDLL with it. Each check compares the whole chain of frames with that of sys._getframe(): code objects,
+instructions, and how names, files and lines are read.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ def expect(label, value, wanted):
 
 
 def chain(frame):
-    """(code object, instruction in units of 2 bytes) of each frame, innermost first."""
+    """Returns (code object, instruction in units of 2 bytes) of each frame, innermost first."""
     found = []
     while frame is not None:
         found.append((frame.f_code, frame.f_lasti // 2 if frame.f_lasti >= 0 else BEFORE_INSTRUCTIONS))
@@ -73,7 +73,7 @@ def utf8(text):
 
 
 def check_description(code):
-    """What is wrong with how this code object is read, or None."""
+    """Returns what is wrong with how this code object is read, or None."""
     d = Description()
     if not GIL.lib.oracle_describe(id(code), ctypes.byref(d)):
         return "no code object"
@@ -89,7 +89,7 @@ def check_description(code):
 
 
 def difference(frames, wanted):
-    """What is wrong with the walk, or None. The innermost frame has gone on meanwhile: its line is compared instead."""
+    """Returns what is wrong with the walk, or None. The innermost frame has advanced: only its line is compared."""
     if len(frames) != len(wanted):
         return f"{len(frames)} frames, not {len(wanted)}: {[c.co_name for c, _ in wanted][:6]}"
     for i, (own, (code, offset)) in enumerate(zip(frames, wanted)):
@@ -103,7 +103,7 @@ def difference(frames, wanted):
 
 
 def check(label, oracle=None):
-    """Walks from here, with and without the GIL."""
+    """Checks a walk from here, with and without the GIL."""
     for suffix, one in ((" without the GIL", NO_GIL), (" with the GIL", GIL)):
         if oracle not in (None, one):
             continue
@@ -118,7 +118,7 @@ def check(label, oracle=None):
 
 
 def check_merge(label):
-    """Each run of Python frames finds its native frame; the native walk goes as far as its limit of frames."""
+    """Checks that each run of Python frames finds its native frame, as far as the native walk reaches."""
     result = (ctypes.c_int * 5)()
     GIL.lib.oracle_merge(result)
     wanted = len(chain(sys._getframe()))

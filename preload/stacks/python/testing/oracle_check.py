@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the walk of this interpreter's frames with what the interpreter says about them, in every way we know.
+"""Compares the walk of this interpreter's frames with what the interpreter reports, in every known way of calling.
 
 Runs in the interpreter that is to be checked (3.8 and later).
 
@@ -55,7 +55,7 @@ def report():
 
 
 class AtTeardown:
-    """Goes when its module does."""
+    """Is destroyed with its module."""
 
     def __del__(self):
         if failed is None:  # the module's names may go first

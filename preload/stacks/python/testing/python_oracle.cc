@@ -1,6 +1,7 @@
-// A small library that Python loads by ctypes: the walk of this thread's frames, in a form that
-// scripts can compare with what the interpreter itself says (preload/stacks/python/testing/oracle.py).
-// Called by ctypes.CDLL it runs without the GIL, by ctypes.PyDLL with it.
+// A small library that Python loads by ctypes. Provides the walk of this thread's frames in a form
+// that scripts can compare with what the interpreter itself reports
+// (preload/stacks/python/testing/oracle.py). If loaded by ctypes.CDLL it runs without the GIL, by
+// ctypes.PyDLL with it.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,9 +33,9 @@ using gmt::preload::PythonFrame;
 using gmt::preload::PythonWalk;
 
 constinit Interpreter python;
-constinit Interpreter another;  // for what is done once to each
+constinit Interpreter another;  // for what is done once per interpreter object
 
-// As if nobody had looked for Python yet.
+// Returns an interpreter object as if Python were looked up for the first time.
 Interpreter& Renewed() {
   another.~Interpreter();
   memset(static_cast<void*>(&another), 0, sizeof(another));
@@ -88,11 +89,11 @@ ORACLE int oracle_walk(Frame* frames, int capacity, uint64_t* fingerprint) {
 }
 ORACLE int oracle_compare() { return python.CompareOnce() ? 1 : 0; }
 
-// Not 0 while the next function runs.
+// Nonzero while the next function runs.
 extern "C" {
 __attribute__((visibility("default"))) int oracle_is_comparing = 0;
 }
-// Checks and compares as at the first time. With the GIL.
+// Checks and compares as at the first time. REQUIRES: the GIL.
 ORACLE int oracle_compare_again() {
   oracle_is_comparing = 1;
   const Interpreter& renewed = Renewed();
@@ -106,7 +107,7 @@ ORACLE int oracle_owns(void* address) {
   return python.OwnsAddress(reinterpret_cast<uint64_t>(address)) ? 1 : 0;
 }
 
-// Signals that walk wherever they interrupt, but in the interpreter's own code.
+// Signal handlers that walk wherever they interrupt, except in the interpreter's own code.
 namespace {
 
 struct Interruptions {
@@ -133,7 +134,7 @@ void WalkInterrupted(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-// Begins to interrupt this process every so many microseconds of its time; 0 ends that.
+// Starts interrupting this process at that interval of its CPU time; 0 stops it.
 ORACLE void oracle_interrupt(int microseconds) {
   struct sigaction action = {};
   action.sa_sigaction = WalkInterrupted;
@@ -143,8 +144,8 @@ ORACLE void oracle_interrupt(int microseconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// How often it has walked, how often it was the interpreter that was interrupted, the frames of the
-// walks, and those that were none.
+// Returns the number of walks, of interruptions of the interpreter itself, of the walks' frames,
+// and of the frames that were invalid.
 ORACLE void oracle_interruptions(int* result) {
   result[0] = interruptions.walks;
   result[1] = interruptions.left_out;
@@ -152,7 +153,7 @@ ORACLE void oracle_interruptions(int* result) {
   result[3] = interruptions.wrong;
 }
 
-// How many frames a C thread of its own sees, while its creator waits.
+// Returns how many frames a separate C thread sees while its creator waits.
 ORACLE int oracle_walk_on_c_thread() {
   OnThread result;
   pthread_t thread;
@@ -161,8 +162,8 @@ ORACLE int oracle_walk_on_c_thread() {
   return result.count;
 }
 
-// Runs placed, frames placed, how many of the runs behind a frame of the interpreter, whether
-// anything is left, and whether that is because the native walk has ended before its time.
+// Returns the number of runs placed, of frames placed, and of runs after a frame of the
+// interpreter; whether anything is left; and whether that is because the native walk was truncated.
 ORACLE void oracle_merge(int* result) {
   NativeWalk native(CaptureRegisters());
   PythonWalk walk(python);
@@ -184,8 +185,8 @@ ORACLE void oracle_merge(int* result) {
   result[4] = native.truncated() ? 1 : 0;
 }
 
-// The stack of this thread as it would be recorded if the native walk ended after so many frames.
-// Returns the number of its words.
+// Builds the stack of this thread as it would be recorded if the native walk ended after that many
+// frames. Returns the number of its words.
 ORACLE int oracle_stack(int native_frames, int breaks_off, uint64_t* words, int* flags) {
   using gmt::preload::StackBuilder;
   gmt::session::StackTable::Buffer stack;
@@ -225,8 +226,8 @@ ORACLE int oracle_describe(uint64_t code, Description* d) {
   return 1;
 }
 
-// An exception is on its way while frames are walked and compared: 1 if it is the same afterwards.
-// Called with the GIL.
+// Walks and compares frames while an exception is set. Returns 1 if the exception is unchanged
+// afterwards. REQUIRES: the GIL.
 ORACLE int oracle_walk_with_error_set(Frame* frames, int capacity, int* count) {
   const auto set = Find<void (*)(void*, const char*)>("PyErr_SetString");
   const auto occurred = Find<void* (*)()>("PyErr_Occurred");
@@ -240,8 +241,8 @@ ORACLE int oracle_walk_with_error_set(Frame* frames, int capacity, int* count) {
   return same ? 1 : 0;
 }
 
-// A second interpreter object whose layout has one offset wrong (`word`: which of the uint16_t
-// behind the first four bytes). Returns how many frames it gives; *status: what it says.
+// Uses a second interpreter object whose layout has one wrong offset (`word`: index of the uint16_t
+// after the first four bytes). Returns the number of frames; *status is its status.
 ORACLE int oracle_walk_wrongly(int word, int delta, Frame* frames, int capacity,
                                const char** status) {
   Interpreter& wrong = Renewed();
@@ -271,7 +272,7 @@ __attribute__((noinline)) uint64_t OwnWalk(const Interpreter& interpreter) {
   return sum + walk.fingerprint();
 }
 
-// As others do it; the frames' objects are there already after the first time.
+// As other tools do it. After the first time the frame objects already exist.
 __attribute__((noinline)) uint64_t PublicWalk(const Interpreter& interpreter) {
   const gmt::preload::PythonApi& api = interpreter.api();
   uint64_t sum = 0;
@@ -291,8 +292,8 @@ __attribute__((noinline)) uint64_t PublicWalk(const Interpreter& interpreter) {
 
 }  // namespace
 
-// Nanoseconds for one walk of the calling thread's frames: 0: ours, with the fingerprint, 1: by
-// the public functions.
+// Returns the nanoseconds of one walk of the calling thread's frames. 0: ours, with the
+// fingerprint; 1: by the public functions.
 ORACLE double oracle_time(int kind, int rounds) {
   constexpr decltype(&OwnWalk) kWalks[] = {OwnWalk, PublicWalk};
   uint64_t sum = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a walk of Python frames costs: ours, with the fingerprint of the code objects, and that by the public functions.
+"""Measures walks of Python frames: ours, with the fingerprint of the code objects, and one by the public functions.
 
-Both from one run, the best of many short ones. "more" is what each frame adds; the rest is finding the thread's state.
+Both in one run, the best of many short ones. "more" is the cost per frame; the rest finds the thread's state.
  Usage: walk_benchmark.py python_oracle.so
 """
 
@@ -15,7 +15,7 @@ KINDS = ("own walk", "public functions")
 
 
 def measure(depth):
-    """Best nanoseconds of each kind for a stack of that many frames."""
+    """Returns the best nanoseconds of each kind for a stack of that many frames."""
     if depth > 1:
         return measure(depth - 1)
     best = [float("inf")] * len(KINDS)

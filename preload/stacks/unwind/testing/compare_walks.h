@@ -1,7 +1,7 @@
 // preload/stacks/unwind/testing/compare_walks.h
 //
-// The same stack by NativeWalk, by SlowWalk and by libgcc's unwinder, frame for frame. Without
-// memory from anywhere: malloc may be asking.
+// Walks the same stack by NativeWalk, by SlowWalk and by libgcc's unwinder, and compares frame by
+// frame. Does not allocate, because the caller may be malloc.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
 #define GMT_PRELOAD_STACKS_UNWIND_TESTING_COMPARE_WALKS_H_
@@ -27,12 +27,12 @@ struct WalkedFrames {
 };
 
 enum class Outcome {
-  kSame,       // to the end
-  kTooDeep,    // as far as NativeWalk goes
-  kTruncated,  // NativeWalk says that it could not go on, where libgcc stops as well or goes on
-  kFurther,    // NativeWalk has found a way on where libgcc has none
+  kSame,       // down to the outermost frame
+  kTooDeep,    // as far as NativeWalk can go
+  kTruncated,  // NativeWalk reports that it is truncated; libgcc stops there too or continues
+  kFurther,    // NativeWalk found a caller that libgcc did not
   kDifferent,
-  kLibgccFell,  // libgcc has read where nothing is
+  kLibgccFell,  // libgcc crashed on an invalid read
 };
 
 template <typename Walk>
@@ -43,7 +43,7 @@ void Collect(Walk walk, WalkedFrames* walked) {
   walked->truncated = walk.truncated();
 }
 
-// libgcc tells the CFA of a frame when it comes to the frame's caller.
+// libgcc provides the CFA of a frame when it visits the frame's caller.
 inline _Unwind_Reason_Code CollectFrame(_Unwind_Context* context, void* argument) {
   auto* walked = static_cast<WalkedFrames*>(argument);
   if (walked->count > 0) walked->frames[walked->count - 1].cfa = _Unwind_GetCFA(context);
@@ -54,14 +54,14 @@ inline _Unwind_Reason_Code CollectFrame(_Unwind_Context* context, void* argument
   return _URC_NO_REASON;
 }
 
-// libgcc believes whatever tables say, and those of the last instructions of a function may be wrong.
-// The handler that StandFalls() installs brings it back.
+// libgcc trusts the tables, and those of the last instructions of a function may be wrong. The
+// handler that StandFalls() installs recovers from the resulting crash.
 inline thread_local sigjmp_buf before_libgcc;
 inline thread_local volatile bool in_libgcc = false;
 
 inline void ComeBack(int signal) {
   if (in_libgcc) siglongjmp(before_libgcc, 1);
-  std::signal(signal, SIG_DFL);  // somebody else's fault
+  std::signal(signal, SIG_DFL);  // raised by other code
 }
 
 inline void StandFalls() {
@@ -72,7 +72,7 @@ inline void StandFalls() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-// False when libgcc fell.
+// Returns false if libgcc crashed.
 inline bool CollectByLibgcc(WalkedFrames* walked) {
   if (sigsetjmp(before_libgcc, 1) != 0) {
     in_libgcc = false;
@@ -84,7 +84,7 @@ inline bool CollectByLibgcc(WalkedFrames* walked) {
   return true;
 }
 
-// The innermost frame stands at different instructions of this function in the three, and libgcc
+// The innermost frame is at different instructions of this function in the three walks, and libgcc
 // has no CFA for the outermost.
 inline Outcome Compare(const WalkedFrames& own, const WalkedFrames& libgcc, uint32_t* where) {
   const uint32_t common = own.count < libgcc.count ? own.count : libgcc.count;
@@ -102,7 +102,7 @@ inline Outcome Compare(const WalkedFrames& own, const WalkedFrames& libgcc, uint
   return own.count == libgcc.count ? Outcome::kSame : Outcome::kDifferent;
 }
 
-// Leaves out the innermost frames, up to the one whose part of the stack holds `sp`.
+// Removes the innermost frames, up to the one whose part of the stack contains `sp`.
 inline void DropUntil(uint64_t sp, WalkedFrames* walked) {
   uint32_t first = 0;
   while (first < walked->count && walked->frames[first].cfa <= sp) ++first;

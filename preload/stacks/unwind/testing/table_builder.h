@@ -1,7 +1,7 @@
 // preload/stacks/unwind/testing/table_builder.h
 //
-// TableBuilder: .eh_frame_hdr and .eh_frame in memory, for tests that need tables which no compiler
-// writes. Code is not needed: addresses of functions are just numbers near the tables.
+// TableBuilder: builds .eh_frame_hdr and .eh_frame in memory, for tests that need tables no
+// compiler would write. No code is needed: function addresses are just numbers near the tables.
 
 #ifndef GMT_PRELOAD_STACKS_UNWIND_TESTING_TABLE_BUILDER_H_
 #define GMT_PRELOAD_STACKS_UNWIND_TESTING_TABLE_BUILDER_H_
@@ -19,7 +19,7 @@
 
 namespace gmt::preload::testing {
 
-// A number in one of the formats of .eh_frame.
+// Returns a number in one of the formats of .eh_frame.
 inline std::string Fixed(uint64_t number, size_t bytes) {
   return std::string(reinterpret_cast<const char*>(&number), bytes);
 }
@@ -28,19 +28,19 @@ class TableBuilder {
  public:
   static constexpr uint64_t kFunctionSize = 256;
 
-  // How the CIE is to be written.
+  // Contents of the CIE.
   std::string augmentation = "zR";
   uint8_t version = 1;
   uint8_t encoding = kPointerPcRelative | kPointerSigned4;
-  std::string personality;  // the bytes of P's pointer, its encoding first
+  std::string personality;  // bytes of P's pointer, beginning with its encoding
   bool is_64_bit = false;
   bool with_index = true;
   std::string common_program = {0x0c, 7, 8, '\x90', 1};  // CFA = rsp + 8, return address at CFA - 8
 
-  // A function whose first address is Function(number) with this program.
+  // Adds a function that begins at Function(number) and has this program.
   void Add(std::string_view program) { programs_.emplace_back(program); }
 
-  // Lays it all out; what was built before is gone.
+  // Lays out the tables, replacing any previous build.
   void Build() {
     bytes_.assign(12 + 8 * programs_.size() + kRoom, 0);
     bytes_.resize(12 + 8 * programs_.size());
@@ -75,7 +75,7 @@ class TableBuilder {
   void Put(std::string_view bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   uint64_t here() const { return index() + bytes_.size(); }
 
-  // With its length before it. Where it begins.
+  // Appends the record, preceded by its length. Returns its offset.
   size_t Append(const std::string& record) {
     const size_t at = bytes_.size();
     Put(is_64_bit ? Fixed(0xffffffff, 4) + Fixed(record.size(), 8) : Fixed(record.size(), 4));

@@ -14,9 +14,9 @@
 
 namespace gmt::preload::testing {
 
-// Reads the rule at `offset` of the functions of TableBuilder out of a copy of these tables that
-// nothing follows in memory, so that a sanitizer sees who leaves them. Tables are relative to where
-// they stand, and so may be moved.
+// Reads the rule at `offset` of TableBuilder's functions from a copy of the tables that is followed
+// by no other memory, so that a sanitizer detects reads beyond them. The tables are
+// position-independent, so they may be moved.
 inline void ReadAnywhere(const uint8_t* bytes, size_t size, uint64_t offset) {
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[size]);
   std::memcpy(copy.get(), bytes, size);
