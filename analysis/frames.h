@@ -31,8 +31,7 @@ struct FrameText {
   uint32_t line = 0;     // 0 if unknown
   std::string language;  // "c++", "python", or the language named in an imported log
   std::string module;    // path; empty if unknown
-  uint64_t address = 0;  // of a native frame: offset in its module, or in memory if the module is
-                         // unknown
+  uint64_t address = 0;  // of a native frame: in its module, or in memory if that is unknown
   symbols::FrameRole role = symbols::FrameRole::kOwn;
 
   bool is_noise() const { return symbols::IsNoise(role); }

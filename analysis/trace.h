@@ -5,8 +5,7 @@
 // creates it from events.
 //
 //   event        alloc A   alloc B   free A   alloc C   (context reset)
-//   step            1         2         3        4        5      6       one step per birth or
-//                                                                        death
+//   step            1         2         3        4        5      6      one per birth or death
 //   row A         birth               death
 //   row B                   birth                       death
 //   row C                                      birth           death

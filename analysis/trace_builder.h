@@ -227,7 +227,7 @@ class TraceBuilder : public format::RecordingVisitor {
   absl::flat_hash_map<int32_t, uint64_t> driver_free_;
   bool has_blocks_ = false;
   absl::flat_hash_map<uint64_t, uint32_t> open_ranges_;  // by the id that pairs them
-  // by thread, those without an id
+  // By thread, those without an id.
   absl::flat_hash_map<uint32_t, std::vector<uint32_t>> nested_ranges_;
   // Snapshots known from their live sets whose event has not been seen.
   absl::flat_hash_map<std::string, uint32_t> unplaced_snapshots_;
