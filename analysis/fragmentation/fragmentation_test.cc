@@ -196,7 +196,7 @@ TEST_F(FragmentationTest, DeviceWithoutSegmentsIsNamedWithThoseThatHaveSome) {
   FragmentationOptions options;
   options.device = 3;
   EXPECT_THAT(std::string(FindFragmentation(examination, options).status().message()),
-              HasSubstr("there is: GPU 0"));
+              HasSubstr("available: GPU 0"));
 }
 
 TEST_F(FragmentationTest, HostileSizesAndPlacesKeepTheSum) {

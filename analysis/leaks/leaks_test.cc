@@ -15,7 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-
 class LeaksTest : public ::testing::Test {
  protected:
   template <typename Cycle>
@@ -276,7 +275,7 @@ TEST_F(LeaksTest, BenignGrowthHasItsName) {
   EXPECT_THAT(report.suspects, IsEmpty());
   std::vector<std::string> labels;
   for (const BenignGrowth& growth : report.benign) labels.push_back(growth.label);
-  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("made once, at step 151",
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("allocated once, at step 151",
                                                       HasSubstr("queue of 40, full since step 4")));
 }
 

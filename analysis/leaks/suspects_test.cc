@@ -176,23 +176,23 @@ class ReasonTest : public SuspectsTest {
 TEST_F(ReasonTest, RhythmIsNamed) {
   std::vector<double> survivors(100);
   for (size_t i = 4; i < survivors.size(); i += 10) survivors[i] = 12;
-  EXPECT_EQ(Reason(survivors, 100), "12 blocks every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 100), "12 blocks kept every 10 steps");
 }
 
 TEST_F(ReasonTest, RhythmIsCountedInStepsWhenChunksAreLonger) {
   std::vector<double> survivors(100);  // a chunk is four steps
   for (size_t step = 2; step < 400; step += 10) survivors[step / 4] += 1;
-  EXPECT_EQ(Reason(survivors, 400), "1 block every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 400), "1 block kept every 10 steps");
 }
 
 TEST_F(ReasonTest, BlocksAtNoRegularStepsHaveNoRhythm) {
   std::vector<double> survivors(100);
   for (const size_t i : {3, 5, 20, 41, 47, 70, 71, 80, 90, 99}) survivors[i] = 1;
-  EXPECT_EQ(Reason(survivors, 100), "1 block of every 10 steps kept");
+  EXPECT_EQ(Reason(survivors, 100), "1 block kept every 10 steps");
 }
 
 TEST_F(ReasonTest, BlocksOfEveryStepAreCounted) {
-  EXPECT_EQ(Reason(std::vector<double>(100, 2), 100), "2 blocks of every step kept");
+  EXPECT_EQ(Reason(std::vector<double>(100, 2), 100), "2 blocks kept per step");
 }
 
 TEST_F(SuspectsTest, OptionOfALibraryIsTheCureOfItsEvaluationLoop) {

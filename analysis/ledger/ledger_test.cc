@@ -223,7 +223,7 @@ TEST_F(LedgerTest, ListThatDoesNotHaveUsSaysSo) {
   const Ledger ledger = At("end");
   EXPECT_EQ(MiBOf(ledger, "process 77"), -1);
   EXPECT_EQ(MiBOf(ledger, "contexts and others"), 400);
-  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("under no number that is known"));
+  EXPECT_THAT(ledger.rows[1].detail, HasSubstr("under no known pid"));
 }
 
 TEST_F(LedgerTest, ProcessWithoutAnAmountIsListedAndUnexplained) {
