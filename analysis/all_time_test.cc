@@ -68,7 +68,7 @@ TEST_F(AllTimeTest, MemoryHeldWhenThePartBeginsHasItsBirthAndStack) {
   EXPECT_EQ(trace.rows.birth[0], 0u);
   EXPECT_EQ(trace.rows.death[0], 1u) << "a later part's snapshot does not bring it back";
   EXPECT_EQ(trace.unknowns.rows_from_before, 0u) << "all of it is known";
-  EXPECT_TRUE(trace.snapshots.empty()) << "the beginning of a part is nobody's moment";
+  EXPECT_TRUE(trace.snapshots.empty()) << "the beginning of a part is not a snapshot";
 }
 
 TEST_F(AllTimeTest, SumsAreThoseBeforePlusTheKeptEvents) {

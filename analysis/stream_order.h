@@ -11,7 +11,6 @@
 //
 // What orders work (CUDA's rules, docs/streams.md)
 //   O1  One stream: first in, first out.
-//   O2  What is enqueued on a stream behind a wait comes after all that the event's last record
 //   O2  What is enqueued on a stream after a wait runs after everything that the event's last
 //       record covered.
 //   O3  The legacy default stream and the blocking streams of its context: each action on one runs
@@ -20,6 +19,7 @@
 //   O4  A successful synchronisation, or a query that returned "done", proves what was enqueued
 //       before its beginning; this is known at its end. One of a device proves all streams of its
 //       context.
+//
 // Answers may be late but never wrong. Calls of two threads that overlap prove nothing about each
 // other. What a graph capture records orders no stream. After a gap, all knowledge about events and
 // stream handles is discarded. An answer is the earliest time that the observed calls prove; the
