@@ -19,8 +19,7 @@ constexpr uint64_t kFirstStream = 0xa000, kSecondStream = 0xb000, kThirdStream =
 
 class StreamOrderTest : public testing::Test {
  protected:
-  // Every call lasts from 10 to 20 after the beginning of the previous one, unless given explicit
-  // times.
+  // Every call begins and ends 10 after the previous one, unless given explicit times.
   HostCall Now() {
     now_ += 10;
     return Call(now_, now_);
