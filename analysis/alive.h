@@ -92,7 +92,7 @@ AliveBecause BecauseOf(uint32_t roles, AliveBecause otherwise);
 struct Alive {
   AliveBecause because;
   uint64_t bytes = 0, count = 0;
-  // Nodes of one class, made by one stack of the forward pass.
+  // Nodes of one class, created by one stack of the forward pass.
   struct Savers {
     std::string name;               // the class; "" if unknown
     uint32_t stack = 0;             // 0 if unknown

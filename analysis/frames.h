@@ -9,7 +9,7 @@
 //   Linear.forward  torch/nn/linear.py          library
 //   MLP.forward     transformers/models/gpt.py  library     LibraryFrame: in which part of a library
 //   Trainer.train   transformers/trainer.py     library
-//   main            train.py:40                 own         OwnFrame: where the program did
+//   main            train.py:40                 own         OwnFrame: the program's line
 //
 // Thread safety: pure functions.
 

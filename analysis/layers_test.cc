@@ -48,7 +48,7 @@ TEST(Layers, HandlesAndOtherDevicesDoNotCover) {
 TEST(Layers, RegionsAreInnermostInAnyMemory) {
   EventScript script;
   script.Alloc(0x100000, kMiB);
-  script.Region(0x180000, 3000);  // in a driver's allocation, and known before any block is
+  script.Region(0x180000, 3000);  // in a driver allocation; written before any block
   script.Block(0x100000, 2000);
   script.Region(0x100100, 500);  // in a block
   EXPECT_THAT(OwnAtEnd(script), ElementsAre(kMiB - 5000, 3000, 1500, 500));

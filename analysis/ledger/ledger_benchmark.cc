@@ -1,4 +1,4 @@
-// The ledger of a recording of 10 M events, of which 1,000 are readings.
+// The ledger of a recording of 10 M events, 1,000 of them readings.
 
 #include <benchmark/benchmark.h>
 

@@ -98,7 +98,7 @@ struct OomHolder {
   uint64_t bytes = 0, count = 0;
   uint64_t each_bytes = 0;  // 0 if they differ
   Category category = Category::kUnknown;
-  std::vector<Alive> alive;  // why it is; most bytes first
+  std::vector<Alive> alive;  // why it is alive; most bytes first
 };
 
 // What this step would additionally need, if it trains with Adam.

@@ -272,7 +272,7 @@ class LifeTeller {
     alive_by_->AddTo(alive_, row, size);
   }
 
-  // ---- The end
+  // ---- Results
 
   void Finish() {
     life_.alive = alive_.Sorted(examination_.stacks());
